@@ -1,0 +1,209 @@
+//! Amounts of data, and rates.
+
+use crate::Duration;
+use crate::parse::{Scale, UnitError, serde_as_text};
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+use core::str::FromStr;
+
+const BYTES: Scale = Scale {
+    quantity: "data",
+    units: "an amount such as `64KiB`; units: B, kB, MB, GB, KiB, MiB, GiB",
+    factors: &[
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+    ],
+};
+
+const BITRATE: Scale = Scale {
+    quantity: "rate",
+    units: "a rate such as `2Mbps`; units: bps, kbps, Mbps, Gbps",
+    factors: &[
+        ("bps", 1.0),
+        ("kbps", 1e3),
+        ("Mbps", 1e6),
+        ("Gbps", 1e9),
+        ("bit/s", 1.0),
+        ("kbit/s", 1e3),
+        ("Mbit/s", 1e6),
+        ("Gbit/s", 1e9),
+    ],
+};
+
+/// An amount of data, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(u64);
+
+/// A rate, in bits per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bitrate(u64);
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// `bytes` bytes.
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+    /// Bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+    /// Bits.
+    pub const fn bits(self) -> u64 {
+        self.0 * 8
+    }
+    /// Megabits (10^6 bits).
+    pub fn as_mbit(self) -> f64 {
+        self.bits() as f64 / 1e6
+    }
+    /// The mean rate at which this much passed in `span`; zero for no time.
+    pub fn per(self, span: Duration) -> Bitrate {
+        if span.is_zero() {
+            return Bitrate::ZERO;
+        }
+        Bitrate(((self.bits() as u128 * 1_000_000_000) / span.as_nanos() as u128) as u64)
+    }
+}
+
+impl Bitrate {
+    /// No rate at all: nothing passes.
+    pub const ZERO: Self = Self(0);
+    /// `bps` bits per second.
+    pub const fn from_bps(bps: u64) -> Self {
+        Self(bps)
+    }
+    /// `mbps` megabits per second; zero for what is negative or not a number.
+    pub fn from_mbps(mbps: f64) -> Self {
+        Self((mbps * 1e6 + 0.5) as u64)
+    }
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+    /// Megabits per second.
+    pub fn as_mbps(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+    /// How long `bytes` take at this rate, rounded up to a nanosecond;
+    /// [`Duration::MAX`] at rate zero.
+    pub fn time_for(self, bytes: Bytes) -> Duration {
+        if self.0 == 0 {
+            return Duration::MAX;
+        }
+        // Below 2.3 GB the product fits 64 bits, and a 64-bit division costs a fraction of a 128-bit one.
+        if bytes.0 < 2_300_000_000 {
+            return Duration::from_nanos((bytes.0 * 8_000_000_000).div_ceil(self.0));
+        }
+        let nanos = (bytes.0 as u128 * 8_000_000_000).div_ceil(self.0 as u128);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+    /// How much passes in `span`, rounded down to a byte.
+    pub fn over(self, span: Duration) -> Bytes {
+        let bytes = self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000;
+        Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+impl Sub for Bytes {
+    type Output = Self;
+    /// The difference, or nothing where `other` is more.
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+impl Add for Bitrate {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        BYTES.read_whole(text).map(Self)
+    }
+}
+impl FromStr for Bitrate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        BITRATE.read_whole(text).map(Self)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let b = self.0;
+        match b {
+            _ if b >= 1_048_576 && b % 1_048_576 == 0 => write!(f, "{}MiB", b / 1_048_576),
+            _ if b >= 1_024 && b % 1_024 == 0 => write!(f, "{}KiB", b / 1_024),
+            _ if b >= 1_000_000 => write!(f, "{}MB", b as f64 / 1e6),
+            _ if b >= 10_000 => write!(f, "{}kB", b as f64 / 1e3),
+            _ => write!(f, "{b}B"),
+        }
+    }
+}
+impl fmt::Display for Bitrate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let b = self.0;
+        match b {
+            _ if b >= 1_000_000_000 => write!(f, "{}Gbps", b as f64 / 1e9),
+            _ if b >= 1_000_000 => write!(f, "{}Mbps", b as f64 / 1e6),
+            _ if b >= 1_000 => write!(f, "{}kbps", b as f64 / 1e3),
+            _ => write!(f, "{b}bps"),
+        }
+    }
+}
+
+serde_as_text!(Bytes, Bitrate);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_takes_its_bits_over_the_rate() {
+        let rate: Bitrate = "2Mbps".parse().unwrap();
+        assert_eq!(rate.time_for(Bytes::new(1500)), Duration::from_millis(6));
+        assert_eq!(rate.over(Duration::from_millis(6)), Bytes::new(1500));
+        assert_eq!(Bytes::new(1500).per(Duration::from_millis(6)), rate);
+        assert_eq!(Bitrate::ZERO.time_for(Bytes::new(1)), Duration::MAX);
+    }
+
+    #[test]
+    fn the_short_and_the_long_division_agree() {
+        let rate = Bitrate::from_bps(333_333_333);
+        let short = rate.time_for(Bytes::new(2_299_999_999)).as_nanos();
+        let long = rate.time_for(Bytes::new(2_300_000_000)).as_nanos();
+        assert!(long - short <= 25);
+    }
+
+    #[test]
+    fn reads_what_it_writes() {
+        for text in ["64KiB", "1MiB", "1040B", "2.5MB", "300kB"] {
+            assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
+        }
+        for text in ["2Mbps", "384kbps", "1.5Gbps", "0bps"] {
+            assert_eq!(text.parse::<Bitrate>().unwrap().to_string(), text);
+        }
+        assert!("-2Mbps".parse::<Bitrate>().is_err());
+    }
+}

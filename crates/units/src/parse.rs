@@ -1,0 +1,122 @@
+//! Reading a number with its unit.
+
+use thiserror::Error;
+
+/// What was wrong with a written quantity.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UnitError {
+    /// The text does not begin with a number.
+    #[error("`{text}` is not a number with a unit")]
+    NotANumber {
+        /// What was written.
+        text: String,
+    },
+    /// There is a number, but no unit behind it.
+    #[error("`{text}` has no unit")]
+    MissingUnit {
+        /// What was written.
+        text: String,
+        /// The units that would do, as a readable list.
+        units: &'static str,
+    },
+    /// The unit is not one of this quantity.
+    #[error("`{unit}` is not a unit of {quantity}")]
+    UnknownUnit {
+        /// The unit that was written.
+        unit: String,
+        /// What was to be read, such as "time".
+        quantity: &'static str,
+        /// The units that would do, as a readable list.
+        units: &'static str,
+    },
+    /// The value cannot be: negative, or beyond what the type holds.
+    #[error("`{text}` is out of range for {quantity}")]
+    OutOfRange {
+        /// What was written.
+        text: String,
+        /// What was to be read.
+        quantity: &'static str,
+    },
+}
+
+impl UnitError {
+    /// What would have been right, as one phrase: "a time such as `5ms`; units: ns, us, ms, s, min".
+    pub fn expected(&self) -> Option<&'static str> {
+        match self {
+            Self::MissingUnit { units, .. } | Self::UnknownUnit { units, .. } => Some(units),
+            Self::NotANumber { .. } | Self::OutOfRange { .. } => None,
+        }
+    }
+}
+
+/// One way of reading a quantity: its name, its units, and what one of each is in the canonical unit.
+pub(crate) struct Scale {
+    pub(crate) quantity: &'static str,
+    pub(crate) units: &'static str,
+    pub(crate) factors: &'static [(&'static str, f64)],
+}
+
+impl Scale {
+    /// Reads `text` and returns the amount in canonical units; never negative, never NaN.
+    pub(crate) fn read(&self, text: &str) -> Result<f64, UnitError> {
+        let trimmed = text.trim();
+        let split = trimmed
+            .char_indices()
+            .find(|&(i, c)| {
+                let exponent = (c == 'e' || c == 'E')
+                    && trimmed[i + 1..].starts_with(|d: char| d.is_ascii_digit() || d == '-');
+                !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+' || c == '_' || exponent)
+            })
+            .map_or(trimmed.len(), |(i, _)| i);
+        let (number, unit) = trimmed.split_at(split);
+        let value: f64 = number
+            .replace('_', "")
+            .parse()
+            .map_err(|_| UnitError::NotANumber { text: text.to_owned() })?;
+        let unit = unit.trim();
+        if value < 0.0 || !value.is_finite() {
+            return Err(UnitError::OutOfRange { text: text.to_owned(), quantity: self.quantity });
+        }
+        if unit.is_empty() {
+            return Err(UnitError::MissingUnit { text: text.to_owned(), units: self.units });
+        }
+        let factor = self
+            .factors
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .ok_or_else(|| UnitError::UnknownUnit {
+                unit: unit.to_owned(),
+                quantity: self.quantity,
+                units: self.units,
+            })?
+            .1;
+        Ok(value * factor)
+    }
+
+    /// Like [`read`](Self::read), for types that hold whole numbers.
+    pub(crate) fn read_whole(&self, text: &str) -> Result<u64, UnitError> {
+        let value = self.read(text)?;
+        if value > 9.0e18 {
+            return Err(UnitError::OutOfRange { text: text.to_owned(), quantity: self.quantity });
+        }
+        Ok((value + 0.5) as u64)
+    }
+}
+
+/// Serde through the written form, for every unit type.
+macro_rules! serde_as_text {
+    ($($name:ty),+) => {$(
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+pub(crate) use serde_as_text;

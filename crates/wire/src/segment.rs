@@ -1,0 +1,298 @@
+//! A TCP segment as meaning: what its header and options say, and what it carries.
+
+use crate::Payload;
+use core::fmt;
+use core::net::IpAddr;
+
+/// TCP header flags (RFC 9293, section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgement number means something.
+    pub const ACK: Self = Self(0x10);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(0x80);
+    /// SYN and ACK.
+    pub const SYN_ACK: Self = Self(0x12);
+
+    /// From the header's byte.
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+    /// The header's byte.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+    /// True if every flag of `other` is set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// These flags and those of `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (flag, letter) in [
+            (Self::SYN, 'S'),
+            (Self::FIN, 'F'),
+            (Self::RST, 'R'),
+            (Self::PSH, 'P'),
+            (Self::ACK, '.'),
+            (Self::ECE, 'E'),
+            (Self::CWR, 'W'),
+        ] {
+            if self.has(flag) {
+                write!(f, "{letter}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The timestamps option (RFC 7323).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimestampOption {
+    /// The sender's clock.
+    pub value: u32,
+    /// The latest clock that the sender saw from its peer.
+    pub echo: u32,
+}
+
+/// Up to four SACK blocks (RFC 2018): [left edge, right edge), newest first.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); 4],
+    len: u8,
+}
+
+impl SackBlocks {
+    /// The most that fit in a segment's options.
+    pub const MAX: usize = 4;
+
+    /// Adds a block; a fifth is refused and gives `false`.
+    pub fn push(&mut self, left: u32, right: u32) -> bool {
+        let at = self.len as usize;
+        if at == Self::MAX {
+            return false;
+        }
+        self.blocks[at] = (left, right);
+        self.len += 1;
+        true
+    }
+    /// The blocks, in the order in which they were added.
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..self.len as usize]
+    }
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+    /// True for none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+/// A data sequence mapping (RFC 8684, section 3.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    /// Data sequence number of the first byte, all 64 bits. Where the wire carried 32 of them, the
+    /// upper ones are 0 and [`Dss::dsn_is_short`] is set.
+    pub dsn: u64,
+    /// Subflow sequence number of the first byte, relative to the subflow's initial one (the first
+    /// byte has 1; 0 for a DATA_FIN alone).
+    pub ssn: u32,
+    /// Data-level length; 0 is the infinite mapping of a fallback. A DATA_FIN counts as one byte.
+    pub len: u16,
+    /// The data checksum, where the connection uses one (RFC 8684, section 3.3.1).
+    pub checksum: Option<u16>,
+}
+
+/// The mapping, if the segment has one.
+pub type MapOption = Option<Mapping>;
+
+/// The Data Sequence Signal (RFC 8684, section 3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Dss {
+    /// Data-level acknowledgement, all 64 bits or the lower 32 (see `ack_is_short`).
+    pub data_ack: Option<u64>,
+    /// The wire carries 4 bytes of DATA_ACK, not 8.
+    pub ack_is_short: bool,
+    /// Where this segment's payload belongs in the data stream.
+    pub mapping: MapOption,
+    /// The wire carries 4 bytes of DSN, not 8.
+    pub dsn_is_short: bool,
+    /// No data after this mapping's end.
+    pub data_fin: bool,
+}
+
+/// An MPTCP option other than DSS (RFC 8684, section 3). A segment carries at most one beside a DSS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MptcpSignal {
+    /// Section 3.1: on SYN (no key), SYN/ACK (the sender's key), third ACK (both keys), and the first
+    /// data (both keys and the data-level length).
+    Capable {
+        /// Protocol version: 1.
+        version: u8,
+        /// Flag A: use data checksums.
+        checksum: bool,
+        /// Flag C: do not join to this source address and port.
+        deny_join: bool,
+        /// Flag H: HMAC-SHA256.
+        hmac_sha256: bool,
+        /// Flag B: an extension this version does not know; its receiver falls back.
+        extension: bool,
+        /// The option's sender's key.
+        sender_key: Option<u64>,
+        /// The option's receiver's key.
+        receiver_key: Option<u64>,
+        /// Data-level length and checksum, on the first data segment.
+        data: Option<(u16, Option<u16>)>,
+    },
+    /// Section 3.2, SYN.
+    JoinSyn {
+        /// The new subflow is a backup.
+        backup: bool,
+        /// Identifies the source address.
+        address_id: u8,
+        /// The receiver's token.
+        token: u32,
+        /// The sender's random number.
+        nonce: u32,
+    },
+    /// Section 3.2, SYN/ACK.
+    JoinSynAck {
+        /// The subflow is a backup.
+        backup: bool,
+        /// Identifies the source address.
+        address_id: u8,
+        /// Leftmost 64 bits of the sender's HMAC.
+        hmac: u64,
+        /// The sender's random number.
+        nonce: u32,
+    },
+    /// Section 3.2, third ACK: leftmost 160 bits of the sender's HMAC.
+    JoinAck {
+        /// The HMAC.
+        hmac: [u8; 20],
+    },
+    /// Section 3.4.1.
+    AddAddress {
+        /// Identifies the address.
+        address_id: u8,
+        /// The address.
+        address: IpAddr,
+        /// Its port, if another than the first subflow's.
+        port: Option<u16>,
+        /// Rightmost 64 bits of the HMAC; `None` makes it an echo.
+        hmac: Option<u64>,
+    },
+    /// Section 3.4.2: up to eight address identifiers, `count` of which are in use.
+    RemoveAddress {
+        /// The identifiers.
+        ids: [u8; 8],
+        /// How many of them count.
+        count: u8,
+    },
+    /// Section 3.3.8: the sender of this asks for the subflow to be used as a backup, or not.
+    Priority {
+        /// True for backup.
+        backup: bool,
+        /// The address it is about, in the four-byte form of older versions; `None` is this subflow.
+        address_id: Option<u8>,
+    },
+    /// Section 3.7: fall back at this data sequence number.
+    Fail {
+        /// Where the checksum failed.
+        dsn: u64,
+    },
+    /// Section 3.5: close the whole connection at once.
+    FastClose {
+        /// The receiver's key.
+        key: u64,
+    },
+    /// Section 3.6: why a subflow is reset.
+    Reset {
+        /// Worth another try later.
+        transient: bool,
+        /// 0 unspecified, 1 MPTCP-specific, 2 no resources, 3 prohibited, 4 too much outstanding,
+        /// 5 unacceptable performance, 6 middlebox.
+        reason: u8,
+    },
+}
+
+/// A TCP segment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Segment<P> {
+    /// Source port.
+    pub source: u16,
+    /// Destination port.
+    pub destination: u16,
+    /// Sequence number of the first byte (or of the SYN).
+    pub seq: u32,
+    /// Next sequence number expected from the peer; meaningful with [`Flags::ACK`].
+    pub ack: u32,
+    /// Header flags.
+    pub flags: Flags,
+    /// Receive window as on the wire: not yet scaled.
+    pub window: u16,
+    /// Maximum segment size, on SYN (RFC 9293, section 3.7.1).
+    pub mss: Option<u16>,
+    /// Window scale, on SYN (RFC 7323).
+    pub window_scale: Option<u8>,
+    /// SACK permitted, on SYN (RFC 2018).
+    pub sack_permitted: bool,
+    /// Timestamps (RFC 7323).
+    pub timestamps: Option<TimestampOption>,
+    /// SACK blocks (RFC 2018).
+    pub sack: SackBlocks,
+    /// Data Sequence Signal (RFC 8684).
+    pub dss: Option<Dss>,
+    /// Any other MPTCP option (RFC 8684).
+    pub signal: Option<MptcpSignal>,
+    /// What it carries.
+    pub payload: P,
+}
+
+impl<P: Payload> Segment<P> {
+    /// A segment without options or payload.
+    pub fn new(source: u16, destination: u16, seq: u32, ack: u32, flags: Flags, window: u16) -> Self {
+        Self {
+            source,
+            destination,
+            seq,
+            ack,
+            flags,
+            window,
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+            timestamps: None,
+            sack: SackBlocks::default(),
+            dss: None,
+            signal: None,
+            payload: P::empty(),
+        }
+    }
+}
