@@ -275,7 +275,95 @@ pub struct Segment<P> {
     pub payload: P,
 }
 
+impl Dss {
+    /// The option's length in bytes as its length field says it: 4 to 28, not yet padded.
+    #[inline]
+    pub fn option_len(&self) -> usize {
+        let ack = match self.data_ack {
+            None => 0,
+            Some(_) if self.ack_is_short => 4,
+            Some(_) => 8,
+        };
+        let mapping = match self.mapping {
+            None => 0,
+            Some(map) => {
+                (if self.dsn_is_short { 10 } else { 14 }) + if map.checksum.is_some() { 2 } else { 0 }
+            }
+        };
+        4 + ack + mapping
+    }
+}
+
+impl MptcpSignal {
+    /// The option's length in bytes as its length field says it: 3 to 30, not yet padded.
+    #[inline]
+    pub fn option_len(&self) -> usize {
+        match *self {
+            Self::Capable { sender_key, receiver_key, data, .. } => {
+                let key = |key: Option<u64>| if key.is_some() { 8 } else { 0 };
+                let data = match data {
+                    None => 0,
+                    Some((_, None)) => 2,
+                    Some((_, Some(_))) => 4,
+                };
+                4 + key(sender_key) + key(receiver_key) + data
+            }
+            Self::JoinSyn { .. } | Self::Fail { .. } | Self::FastClose { .. } => 12,
+            Self::JoinSynAck { .. } => 16,
+            Self::JoinAck { .. } => 24,
+            Self::AddAddress { address, port, hmac, .. } => {
+                let address = if address.is_ipv4() { 4 } else { 16 };
+                4 + address + if port.is_some() { 2 } else { 0 } + if hmac.is_some() { 8 } else { 0 }
+            }
+            Self::RemoveAddress { count, .. } => 3 + usize::from(count.min(8)),
+            Self::Priority { address_id, .. } => 3 + usize::from(address_id.is_some()),
+            Self::Reset { .. } => 4,
+        }
+    }
+}
+
+impl<P> Segment<P> {
+    /// Bytes of the TCP header without options (RFC 9293, section 3.1).
+    pub const HEADER_LEN: usize = 20;
+    /// The most bytes of options that a TCP header holds.
+    pub const MAX_OPTIONS_LEN: usize = 40;
+
+    /// Bytes of options as emitted: each padded to a multiple of 4, as Linux lays them out. More
+    /// than [`Self::MAX_OPTIONS_LEN`] is a segment that cannot be emitted.
+    #[inline]
+    pub fn options_len(&self) -> usize {
+        let mut len = 0;
+        if self.mss.is_some() {
+            len += 4;
+        }
+        // SACK permitted takes the place of the two NOPs before the timestamps.
+        if self.timestamps.is_some() {
+            len += 12;
+        } else if self.sack_permitted {
+            len += 4;
+        }
+        if self.window_scale.is_some() {
+            len += 4;
+        }
+        if !self.sack.is_empty() {
+            len += 4 + 8 * self.sack.len();
+        }
+        if let Some(dss) = &self.dss {
+            len += dss.option_len().next_multiple_of(4);
+        }
+        if let Some(signal) = &self.signal {
+            len += signal.option_len().next_multiple_of(4);
+        }
+        len
+    }
+}
+
 impl<P: Payload> Segment<P> {
+    /// Bytes of the TCP segment: header, options and payload, without any IP header.
+    #[inline]
+    pub fn wire_len(&self) -> usize {
+        Self::HEADER_LEN + self.options_len() + self.payload.len()
+    }
     /// A segment without options or payload.
     pub fn new(source: u16, destination: u16, seq: u32, ack: u32, flags: Flags, window: u16) -> Self {
         Self {
