@@ -1,1 +1,17 @@
-//! Placeholder.
+//! What a radio interface draws: state machines, profiles, meter, battery.
+//!
+//! A [`Profile`] is a power model as data: what the interface draws while it transfers, on the way up
+//! (promotion), on the way down (tail) and at rest (paging). [`profiles`] lists those that are built
+//! in, each with its source; [`Profile::from_toml`] reads a user's own. A [`Meter`] is told of every
+//! packet and says, exactly, how much energy the interface has drawn by then.
+
+pub mod builtin;
+mod error;
+mod meter;
+mod profile;
+mod toml_text;
+
+pub use builtin::profiles;
+pub use error::{Problem, ProfileError};
+pub use meter::{Direction, Meter, State};
+pub use profile::{Idle, InterfaceKind, Origin, Origins, Profile, Pulse, Stage, UnknownName};
