@@ -1,0 +1,293 @@
+//! What a link or a cell is told at the start.
+
+use crate::trace::Trace;
+use std::sync::Arc;
+use units::{Bitrate, Bytes, Duration, Probability, Time};
+
+/// One direction of a link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkConfig {
+    /// How fast it sends.
+    pub rate: Rate,
+    /// How much may wait before it.
+    pub queue: QueueLimit,
+    /// How long a packet is under way once its last byte has been sent.
+    pub delay: Delay,
+    /// Whether a packet may overtake one sent before it, where `delay` varies.
+    pub reorder: bool,
+    /// What is lost on the way.
+    pub loss: Loss,
+    /// Spans `[from, to)` in which whatever is being sent is lost; it takes its time nevertheless.
+    pub outages: Vec<(Time, Time)>,
+}
+
+/// How fast a link sends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rate {
+    /// Always the same. At rate zero nothing is ever sent.
+    Fixed(Bitrate),
+    /// Each rate from its time on, the last one for ever. Should be in order of time with the first
+    /// at zero; the first also holds before its time, and no step at all means rate zero.
+    Steps(Vec<(Time, Bitrate)>),
+    /// As a trace says, over and over.
+    Trace(Arc<Trace>),
+}
+
+/// How much may wait. What does not fit is dropped at the tail.
+///
+/// A packet counts from when it is pushed until its last byte has been sent, so that a limit of one
+/// packet or more lets an idle link send. A packet finds room where, with itself, no more than the
+/// limit is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes.
+    Bytes(Bytes),
+    /// A packet is dropped where all that is before it needs longer than this to be sent. In a cell:
+    /// longer than this if the station had the cell to itself.
+    Time(Duration),
+    /// Everything.
+    Unlimited,
+}
+
+/// How long a packet is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delay {
+    /// Always the same.
+    Fixed(Duration),
+    /// Uniform in `[min, max)`, drawn for each packet.
+    Uniform {
+        /// The shortest.
+        min: Duration,
+        /// The longest; counts as `min` where it is shorter.
+        max: Duration,
+    },
+    /// Normal, drawn for each packet; what would be negative is zero.
+    Normal {
+        /// The mean, before negative draws become zero.
+        mean: Duration,
+        /// The standard deviation.
+        sd: Duration,
+    },
+}
+
+/// What is lost on the way. A lost packet has taken its time on the link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Loss {
+    /// Nothing.
+    None,
+    /// Each packet alike, by itself.
+    Uniform(Probability),
+    /// In bursts: a chain of two states that moves once per packet, before it (Gilbert 1960,
+    /// Elliott 1963). It starts in its stationary state. The share of time in the bad state is
+    /// `p / (p + r)`, a bad spell lasts `1 / r` packets in the mean.
+    GilbertElliott {
+        /// From good to bad.
+        p: Probability,
+        /// From bad to good.
+        r: Probability,
+        /// Of losing a packet in the good state; zero in Gilbert's own model.
+        loss_good: Probability,
+        /// Of losing a packet in the bad state.
+        loss_bad: Probability,
+    },
+}
+
+/// A medium that several stations share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellConfig {
+    /// Who gets the medium, and for how long.
+    pub kind: CellKind,
+    /// What the medium carries in all when one station alone sends all the time, net of the MAC's
+    /// own overhead: some 60 % of an 802.11 PHY rate.
+    pub rate: Bitrate,
+    /// Stations that are only there to take their part.
+    pub others: Vec<Load>,
+    /// Wi-Fi: time that each frame costs beside its bits (preamble, backoff, acknowledgement).
+    /// Zero where `rate` already counts it; 100 to 400 us for 802.11g without aggregation.
+    pub overhead: Duration,
+    /// LTE: over what span proportional fairness averages a user's throughput; typically 100 ms to 1 s.
+    pub pf_window: Duration,
+    /// LTE: fast fading of each user, none where all users are always as good.
+    pub fading: Option<Fading>,
+}
+
+/// The two ways to share a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellKind {
+    /// One frame at a time; whenever the medium is free, each station that has a frame is as likely
+    /// to send it (what 802.11's DCF comes to in the long run). Both directions contend.
+    Wifi,
+    /// Every millisecond goes to the users by proportional fairness. One cell is one direction.
+    Lte,
+}
+
+/// Rayleigh block fading: every `coherence` a user's gain `g` is drawn anew, exponential with mean 1,
+/// and its rate becomes `rate * log2(1 + snr g) / log2(1 + snr)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fading {
+    /// How long a gain holds; about `0.4 / doppler`, so 80 ms at walking pace and 2 GHz, 5 ms in a car.
+    pub coherence: Duration,
+    /// The mean signal-to-noise ratio, in dB.
+    pub snr_db: f64,
+}
+
+/// Stations of a cell that send packets of one size at a constant rate, each from a random phase.
+/// Only their number is simulated: they drop what their queue of [`Load::queue`] packets cannot hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load {
+    /// How many such stations.
+    pub count: u32,
+    /// What each of them offers.
+    pub rate: Bitrate,
+    /// The size of each packet on the medium.
+    pub packet: Bytes,
+    /// Each packet comes late by a uniformly random time below this.
+    pub jitter: Duration,
+    /// How many packets may wait at a station.
+    pub queue: u32,
+    /// When they begin.
+    pub start: Time,
+    /// When they end.
+    pub stop: Option<Time>,
+    /// What the medium carries when one of these stations sends; the cell's rate where `None`.
+    pub link_rate: Option<Bitrate>,
+}
+
+/// A station of a cell that carries a path's packets, in one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StationConfig {
+    /// How much may wait for the medium.
+    pub queue: QueueLimit,
+    /// How long a packet is under way after the medium.
+    pub delay: Delay,
+    /// Whether a packet may overtake one sent before it, where `delay` varies.
+    pub reorder: bool,
+    /// What is lost on the medium, after the MAC's own repeats.
+    pub loss: Loss,
+    /// Spans `[from, to)` in which whatever this station sends is lost.
+    pub outages: Vec<(Time, Time)>,
+    /// What the medium carries when this station sends; the cell's rate where `None`. A slow Wi-Fi
+    /// station slows all others, since each has as many frames (Heusse et al. 2003); a slow LTE
+    /// user has as much of the time, and less throughput.
+    pub link_rate: Option<Bitrate>,
+}
+
+impl Default for LinkConfig {
+    /// 10 Mbps, 100 packets, no delay, no loss.
+    fn default() -> Self {
+        Self {
+            rate: Rate::default(),
+            queue: QueueLimit::default(),
+            delay: Delay::default(),
+            reorder: false,
+            loss: Loss::None,
+            outages: Vec::new(),
+        }
+    }
+}
+
+impl Default for Rate {
+    /// 10 Mbps.
+    fn default() -> Self {
+        Self::Fixed(Bitrate::from_bps(10_000_000))
+    }
+}
+
+impl Default for QueueLimit {
+    /// 100 packets.
+    fn default() -> Self {
+        Self::Packets(100)
+    }
+}
+
+impl Default for Delay {
+    /// None.
+    fn default() -> Self {
+        Self::Fixed(Duration::ZERO)
+    }
+}
+
+impl Default for Loss {
+    /// None.
+    fn default() -> Self {
+        Self::None
+    }
+}
+
+impl Loss {
+    /// Gilbert's model: everything is lost in the bad state and nothing in the good one.
+    pub const fn gilbert(p: Probability, r: Probability) -> Self {
+        Self::GilbertElliott { p, r, loss_good: Probability::NEVER, loss_bad: Probability::ALWAYS }
+    }
+
+    /// The share of packets that are lost in the long run.
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Self::None => 0.0,
+            Self::Uniform(p) => p.get(),
+            Self::GilbertElliott { p, r, loss_good, loss_bad } => {
+                let bad = bad_share(p, r);
+                bad * loss_bad.get() + (1.0 - bad) * loss_good.get()
+            }
+        }
+    }
+}
+
+/// The share of time a chain with these chances is in its bad state; one that never moves is good.
+pub(crate) fn bad_share(p: Probability, r: Probability) -> f64 {
+    let sum = p.get() + r.get();
+    if sum > 0.0 { p.get() / sum } else { 0.0 }
+}
+
+impl Default for CellConfig {
+    /// A Wi-Fi cell of 20 Mbps with nobody else in it.
+    fn default() -> Self {
+        Self {
+            kind: CellKind::Wifi,
+            rate: Bitrate::from_bps(20_000_000),
+            others: Vec::new(),
+            overhead: Duration::ZERO,
+            pf_window: Duration::from_millis(100),
+            fading: None,
+        }
+    }
+}
+
+impl Default for Fading {
+    /// Walking pace at 2 GHz, 10 dB.
+    fn default() -> Self {
+        Self { coherence: Duration::from_millis(80), snr_db: 10.0 }
+    }
+}
+
+impl Default for Load {
+    /// One station with 1 Mbps in packets of 1040 bytes, all the time.
+    fn default() -> Self {
+        Self {
+            count: 1,
+            rate: Bitrate::from_bps(1_000_000),
+            packet: Bytes::new(1040),
+            jitter: Duration::ZERO,
+            queue: 50,
+            start: Time::ZERO,
+            stop: None,
+            link_rate: None,
+        }
+    }
+}
+
+impl Default for StationConfig {
+    /// 100 packets, no delay, no loss, the cell's rate.
+    fn default() -> Self {
+        Self {
+            queue: QueueLimit::default(),
+            delay: Delay::default(),
+            reorder: false,
+            loss: Loss::None,
+            outages: Vec::new(),
+            link_rate: None,
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Traces (being written).
+
+/// A trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {}
