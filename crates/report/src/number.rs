@@ -1,0 +1,126 @@
+//! Numbers as people and as programs read them.
+
+use core::fmt::Write as _;
+use serde::Serialize;
+
+/// What stands for a number that there is not.
+pub(crate) const DASH: &str = "–";
+
+/// A mean and the half width of its 95 % interval: `mean ± ci95`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width of the 95 % interval; not finite where there is none, as with one sample.
+    pub ci95: f64,
+}
+
+impl Estimate {
+    /// `mean ± ci95`.
+    pub const fn new(mean: f64, ci95: f64) -> Self {
+        Self { mean, ci95 }
+    }
+    /// A figure without an interval, such as one printed in a paper.
+    pub const fn exact(mean: f64) -> Self {
+        Self { mean, ci95: f64::NAN }
+    }
+}
+
+impl From<f64> for Estimate {
+    fn from(mean: f64) -> Self {
+        Self::exact(mean)
+    }
+}
+
+/// With so many decimals; a dash where it is not finite; never `-0.00`.
+pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return DASH.to_owned();
+    }
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.bytes().all(|b| matches!(b, b'0' | b'.')) => rest.to_owned(),
+        _ => text,
+    }
+}
+
+/// As [`fixed`], with a sign in front unless it is zero.
+pub(crate) fn signed(value: f64, decimals: usize) -> String {
+    let text = fixed(value, decimals);
+    let zero = text.bytes().all(|b| matches!(b, b'0' | b'.'));
+    if value > 0.0 && value.is_finite() && !zero { format!("+{text}") } else { text }
+}
+
+/// A true minus sign in place of the hyphen, for HTML and SVG.
+pub(crate) fn minus(text: &str) -> String {
+    match text.strip_prefix('-') {
+        Some(rest) => format!("\u{2212}{rest}"),
+        None => text.to_owned(),
+    }
+}
+
+/// The shortest text that is within half of `step` of the value: coordinates and embedded data.
+pub(crate) fn short(out: &mut String, value: f64, decimals: usize) {
+    let text = fixed(value, decimals);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text = text.strip_prefix("0.").map_or_else(|| text.to_owned(), |rest| format!(".{rest}"));
+    let _ = write!(out, "{text}");
+}
+
+/// How many columns of a terminal a text takes: nothing for combining marks, two for East Asian wide
+/// characters and emoji, one for the rest.
+pub(crate) fn display_width(text: &str) -> usize {
+    text.chars()
+        .map(|c| match c as u32 {
+            0..=0x1f | 0x7f..=0x9f | 0x300..=0x36f | 0x200b..=0x200f | 0xfe00..=0xfe0f | 0x20d0..=0x20ff => 0,
+            0x1100..=0x115f
+            | 0x2e80..=0x303e
+            | 0x3041..=0xa4cf
+            | 0xac00..=0xd7a3
+            | 0xf900..=0xfaff
+            | 0xfe30..=0xfe6f
+            | 0xff00..=0xff60
+            | 0xffe0..=0xffe6
+            | 0x1f300..=0x1f64f
+            | 0x1f900..=0x1f9ff
+            | 0x20000..=0x3fffd => 2,
+            _ => 1,
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_a_dash_and_zero_has_no_sign() {
+        assert_eq!(fixed(f64::NAN, 2), "–");
+        assert_eq!(fixed(f64::NEG_INFINITY, 2), "–");
+        assert_eq!(fixed(-0.001, 2), "0.00");
+        assert_eq!(fixed(-0.01, 2), "-0.01");
+        assert_eq!(signed(0.001, 2), "0.00");
+        assert_eq!(signed(1.25, 1), "+1.2");
+        assert_eq!(signed(f64::INFINITY, 1), "–");
+    }
+
+    #[test]
+    fn coordinates_are_written_short() {
+        let write = |value, decimals| {
+            let mut out = String::new();
+            short(&mut out, value, decimals);
+            out
+        };
+        assert_eq!(write(12.50, 2), "12.5");
+        assert_eq!(write(100.0, 0), "100");
+        assert_eq!(write(0.25, 2), ".25");
+        assert_eq!(write(-0.0001, 2), "0");
+    }
+
+    #[test]
+    fn width_counts_columns_not_bytes() {
+        assert_eq!(display_width("± 0.1"), 5);
+        assert_eq!(display_width("電池"), 4);
+        assert_eq!(display_width("e\u{301}"), 1);
+    }
+}
