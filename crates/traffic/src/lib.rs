@@ -1,1 +1,15 @@
-//! Placeholder.
+//! Applications that write, sans-IO: bulk, constant rate, on/off, finite file.
+//!
+//! A [`TrafficConfig`] says what an application does; an [`App`] does it. The driver's part:
+//!
+//! 1. Wait until [`App::next`], or until the send buffer has room again.
+//! 2. Call [`App::write`] with the room there is and write as many bytes as it says; or, where what
+//!    fits is not known beforehand, [`App::poll`], the write, then [`App::wrote`].
+//! 3. When [`App::done`], close the stream.
+
+mod app;
+mod clock;
+mod config;
+
+pub use app::App;
+pub use config::{Direction, Kind, OnFull, TrafficConfig, WordError};

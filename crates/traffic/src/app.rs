@@ -1,0 +1,384 @@
+//! The application itself.
+
+use crate::clock::{Clock, Periods};
+use crate::{Kind, OnFull, TrafficConfig};
+use units::{Seed, Time};
+
+/// An application that writes into a stream.
+///
+/// Draws randomness only for exponential on/off periods, from the stream `on-off` of its seed.
+#[derive(Debug, Clone)]
+pub struct App {
+    start: Time,
+    stop: Option<Time>,
+    source: Source,
+    /// `start` has been seen by `poll`.
+    started: bool,
+    /// `stop` has been seen by `poll`.
+    stopped: bool,
+    offered: u64,
+    accepted: u64,
+    dropped: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    Bulk,
+    File { left: u64 },
+    Timed(Timed),
+}
+
+#[derive(Debug, Clone)]
+struct Timed {
+    clock: Option<Clock>,
+    /// When the clock's next packet is due, if that is before the stop.
+    due: Option<Time>,
+    packet: u64,
+    on_full: OnFull,
+    /// Due and not written.
+    backlog: u64,
+}
+
+impl App {
+    /// An application that does what `config` says.
+    pub fn new(config: &TrafficConfig, seed: Seed) -> Self {
+        let start = config.start;
+        let timed = |rate, packet: units::Bytes, periods| {
+            let mut timed = Timed {
+                clock: Clock::new(rate, packet, periods),
+                due: None,
+                packet: packet.get(),
+                on_full: config.on_full,
+                backlog: 0,
+            };
+            timed.rearm(config.stop);
+            Source::Timed(timed)
+        };
+        let source = match config.kind {
+            Kind::Bulk => Source::Bulk,
+            Kind::File { size } => Source::File { left: size.get() },
+            Kind::Cbr { rate, packet } => timed(rate, packet, Periods::Always(start)),
+            Kind::OnOff { rate, packet, on, off, exponential: false } => {
+                timed(rate, packet, Periods::Fixed { start, on, off })
+            }
+            Kind::OnOff { rate, packet, on, off, exponential: true } => {
+                timed(rate, packet, Periods::drawn(start, on, off, seed.rng("on-off")))
+            }
+        };
+        Self {
+            start,
+            stop: config.stop,
+            source,
+            started: false,
+            stopped: false,
+            offered: 0,
+            accepted: 0,
+            dropped: 0,
+        }
+    }
+
+    /// When it next wants to write, or has to notice its stop; `None` where only room in the send
+    /// buffer, or nothing at all, makes it write again.
+    pub fn next(&self) -> Option<Time> {
+        let stop = self.stop.filter(|_| !self.stopped);
+        let own = match &self.source {
+            Source::File { left: 0 } if self.started => return None,
+            Source::Bulk | Source::File { .. } => (!self.started).then_some(self.start),
+            Source::Timed(timed) => timed.due,
+        };
+        match (own, stop) {
+            (Some(own), Some(stop)) => Some(own.min(stop)),
+            (own, stop) => own.or(stop),
+        }
+    }
+
+    /// How many bytes it wants to write at `now`; `u64::MAX` for as many as there is room for.
+    ///
+    /// Call it at [`next`](Self::next) and whenever the send buffer has room again, then tell by
+    /// [`wrote`](Self::wrote) what became of it.
+    pub fn poll(&mut self, now: Time) -> u64 {
+        self.started |= now >= self.start;
+        self.stopped |= self.stop.is_some_and(|stop| now >= stop);
+        match &mut self.source {
+            Source::Bulk if self.started && !self.stopped => u64::MAX,
+            Source::File { left } if self.started && !self.stopped => *left,
+            Source::Bulk | Source::File { .. } => 0,
+            Source::Timed(timed) => {
+                let before = timed.backlog;
+                timed.collect(now, self.stop);
+                self.offered += timed.backlog - before;
+                timed.backlog
+            }
+        }
+    }
+
+    /// Of what `poll` asked for, the stream took `accepted` bytes; the rest is dropped, or kept until
+    /// there is room.
+    pub fn wrote(&mut self, now: Time, accepted: u64) {
+        let _ = now;
+        self.accepted += accepted;
+        match &mut self.source {
+            Source::Bulk => self.offered += accepted,
+            Source::File { left } => {
+                *left = left.saturating_sub(accepted);
+                self.offered += accepted;
+            }
+            Source::Timed(timed) => {
+                timed.backlog = timed.backlog.saturating_sub(accepted);
+                if timed.on_full == OnFull::Drop {
+                    self.dropped += timed.backlog;
+                    timed.backlog = 0;
+                }
+            }
+        }
+    }
+
+    /// How many bytes it writes at `now` into `room` bytes of buffer: `poll` and `wrote` in one.
+    ///
+    /// With [`OnFull::Drop`] a packet is written whole or not at all.
+    pub fn write(&mut self, now: Time, room: u64) -> u64 {
+        let wanted = self.poll(now);
+        let mut fits = wanted.min(room);
+        if let Source::Timed(Timed { packet, on_full: OnFull::Drop, .. }) = self.source {
+            fits -= fits.checked_rem(packet).unwrap_or(0);
+        }
+        if wanted > 0 {
+            self.wrote(now, fits);
+        }
+        fits
+    }
+
+    /// True where it will never write again, so that the stream can be closed.
+    pub fn done(&self, now: Time) -> bool {
+        let stopped = self.stop.is_some_and(|stop| now >= stop);
+        match &self.source {
+            Source::Bulk => stopped,
+            Source::File { left } => stopped || (*left == 0 && now >= self.start),
+            Source::Timed(timed) => stopped && timed.due.is_none() && timed.backlog == 0,
+        }
+    }
+
+    /// Bytes that it produced. A bulk transfer or a file produces what is taken.
+    pub fn offered(&self) -> u64 {
+        self.offered
+    }
+    /// Bytes that the stream took.
+    pub fn accepted(&self) -> u64 {
+        self.accepted
+    }
+    /// Bytes that found the send buffer full and were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl Timed {
+    /// Puts every packet that is due at `now` into the backlog.
+    fn collect(&mut self, now: Time, stop: Option<Time>) {
+        while self.due.is_some_and(|due| due <= now) {
+            self.backlog = self.backlog.saturating_add(self.packet);
+            if let Some(clock) = &mut self.clock {
+                clock.advance();
+            }
+            self.rearm(stop);
+        }
+    }
+
+    fn rearm(&mut self, stop: Option<Time>) {
+        let due = self.clock.as_mut().and_then(Clock::due);
+        self.due = due.filter(|&due| stop.is_none_or(|stop| due < stop));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Direction;
+    use proptest::prelude::*;
+    use units::{Bitrate, Bytes, Duration};
+
+    const ROOM: u64 = u64::MAX;
+
+    fn cbr(rate_bps: u64, packet: u64) -> Kind {
+        Kind::Cbr { rate: Bitrate::from_bps(rate_bps), packet: Bytes::new(packet) }
+    }
+    fn config(kind: Kind, stop: Option<Time>, on_full: OnFull) -> TrafficConfig {
+        TrafficConfig { kind, direction: Direction::Down, start: Time::from_secs(1), stop, on_full }
+    }
+    /// Drives an application by its own clock alone and returns when it wrote how much.
+    fn drive(app: &mut App, until: Time, room: u64) -> Vec<(Time, u64)> {
+        let mut written = Vec::new();
+        while let Some(now) = app.next().filter(|&now| now <= until) {
+            let bytes = app.write(now, room);
+            if bytes > 0 {
+                written.push((now, bytes));
+            }
+            if matches!(app.source, Source::Bulk | Source::File { .. }) && app.next() == Some(now) {
+                break;
+            }
+        }
+        written
+    }
+
+    #[test]
+    fn constant_rate_writes_an_exact_number_of_packets_until_its_stop() {
+        // 1 Mbit/s in 1040 bytes: a packet each 8.32 ms. 150 s hold 18028.8 of them; the first goes at once.
+        let mut app =
+            App::new(&config(cbr(1_000_000, 1040), Some(Time::from_secs(151)), OnFull::Drop), Seed::new(1));
+        assert_eq!(app.next(), Some(Time::from_secs(1)));
+        let written = drive(&mut app, Time::MAX, ROOM);
+        assert_eq!(written.len(), 18_029);
+        assert!(written.iter().all(|&(_, bytes)| bytes == 1040));
+        assert_eq!(written[1].0, Time::from_nanos(1_008_320_000));
+        assert_eq!(app.offered(), 18_029 * 1040);
+        assert_eq!(app.accepted(), app.offered());
+        assert!(app.done(Time::from_secs(151)) && app.next().is_none());
+    }
+
+    #[test]
+    fn the_stop_is_noticed_even_between_two_packets() {
+        let mut app = App::new(&config(cbr(8, 10), Some(Time::from_secs(5)), OnFull::Drop), Seed::new(1));
+        assert_eq!(app.write(Time::from_secs(1), ROOM), 10);
+        assert_eq!(app.next(), Some(Time::from_secs(5)));
+        assert!(!app.done(Time::from_millis(4_999)));
+        assert_eq!(app.write(Time::from_secs(5), ROOM), 0);
+        assert!(app.done(Time::from_secs(5)) && app.next().is_none());
+    }
+
+    #[test]
+    fn a_packet_at_the_stop_is_not_written() {
+        let mut app =
+            App::new(&config(cbr(8_000, 1000), Some(Time::from_secs(3)), OnFull::Wait), Seed::new(1));
+        assert_eq!(drive(&mut app, Time::MAX, ROOM).len(), 2);
+    }
+
+    #[test]
+    fn a_full_buffer_drops_whole_packets_of_a_live_source() {
+        let mut app = App::new(&config(cbr(8_000, 1000), None, OnFull::Drop), Seed::new(1));
+        assert_eq!(app.write(Time::from_secs(1), 999), 0);
+        assert_eq!(app.write(Time::from_secs(2), 1500), 1000);
+        // Late by a packet: two are due, one fits.
+        assert_eq!(app.write(Time::from_secs(4), 1999), 1000);
+        assert_eq!(app.write(Time::from_secs(4), ROOM), 0);
+        assert_eq!((app.offered(), app.accepted(), app.dropped()), (4000, 2000, 2000));
+    }
+
+    #[test]
+    fn a_patient_source_keeps_its_backlog_and_hands_it_over_even_after_its_stop() {
+        let mut app =
+            App::new(&config(cbr(8_000, 1000), Some(Time::from_secs(4)), OnFull::Wait), Seed::new(1));
+        assert_eq!(app.write(Time::from_secs(1), 0), 0);
+        assert_eq!(app.write(Time::from_secs(2), 0), 0);
+        assert_eq!(app.poll(Time::from_secs(3)), 3000);
+        app.wrote(Time::from_secs(3), 1);
+        assert!(!app.done(Time::from_secs(4)));
+        assert_eq!(app.write(Time::from_secs(4), 999), 999);
+        assert_eq!(app.write(Time::from_secs(5), ROOM), 2000);
+        assert!(app.done(Time::from_secs(5)));
+        assert_eq!((app.offered(), app.accepted(), app.dropped()), (3000, 3000, 0));
+    }
+
+    #[test]
+    fn bulk_takes_all_the_room_between_start_and_stop() {
+        let mut app = App::new(&config(Kind::Bulk, Some(Time::from_secs(3)), OnFull::Drop), Seed::new(1));
+        assert_eq!(app.next(), Some(Time::from_secs(1)));
+        assert_eq!(app.poll(Time::ZERO), 0);
+        assert_eq!(app.poll(Time::from_secs(1)), u64::MAX);
+        app.wrote(Time::from_secs(1), 70_000);
+        assert_eq!(app.next(), Some(Time::from_secs(3)));
+        assert_eq!(app.write(Time::from_secs(2), 500), 500);
+        assert!(!app.done(Time::from_secs(2)));
+        assert_eq!(app.write(Time::from_secs(3), 500), 0);
+        assert!(app.done(Time::from_secs(3)) && app.next().is_none());
+        assert_eq!((app.accepted(), app.dropped()), (70_500, 0));
+    }
+
+    #[test]
+    fn a_file_is_done_when_its_last_byte_is_taken() {
+        let file = |size| config(Kind::File { size: Bytes::new(size) }, None, OnFull::Drop);
+        let mut app = App::new(&file(1_000_000), Seed::new(1));
+        assert_eq!(app.write(Time::from_secs(1), 600_000), 600_000);
+        assert!(!app.done(Time::from_secs(1)) && app.next().is_none());
+        assert_eq!(app.write(Time::from_secs(2), 600_000), 400_000);
+        assert!(app.done(Time::from_secs(2)));
+        assert_eq!((app.offered(), app.accepted(), app.dropped()), (1_000_000, 1_000_000, 0));
+
+        let empty = App::new(&file(0), Seed::new(1));
+        assert!(!empty.done(Time::ZERO) && empty.done(Time::from_secs(1)));
+    }
+
+    #[test]
+    fn on_off_writes_in_its_on_periods_alone() {
+        let kind = Kind::OnOff {
+            rate: Bitrate::from_mbps(8.0),
+            packet: Bytes::new(1000),
+            on: Duration::from_millis(500),
+            off: Duration::from_millis(1500),
+            exponential: false,
+        };
+        let mut app = App::new(&config(kind, Some(Time::from_secs(11)), OnFull::Drop), Seed::new(1));
+        let written = drive(&mut app, Time::MAX, ROOM);
+        assert_eq!(written.len(), 5 * 500);
+        assert!(written.iter().all(|(at, _)| (at.as_millis() - 1000) % 2000 < 500));
+    }
+
+    #[test]
+    fn what_has_nothing_to_write_says_so() {
+        for kind in [cbr(0, 1000), cbr(1000, 0)] {
+            let mut app = App::new(&config(kind, None, OnFull::Wait), Seed::new(1));
+            assert_eq!(app.next(), None);
+            assert_eq!(app.write(Time::from_secs(9), ROOM), 0);
+            let stopping = App::new(&config(kind, Some(Time::from_secs(2)), OnFull::Wait), Seed::new(1));
+            assert_eq!(stopping.next(), Some(Time::from_secs(2)));
+            assert!(stopping.done(Time::from_secs(2)));
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_periods() {
+        let kind = Kind::OnOff {
+            rate: Bitrate::from_mbps(1.0),
+            packet: Bytes::new(1040),
+            on: Duration::from_millis(300),
+            off: Duration::from_millis(700),
+            exponential: true,
+        };
+        let run = |seed| {
+            drive(
+                &mut App::new(&config(kind, None, OnFull::Drop), Seed::new(seed)),
+                Time::from_secs(60),
+                ROOM,
+            )
+        };
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_accounted_for_whatever_the_room(
+            rate in 0u64..20_000_000, packet in 0u64..3000, on in 0u64..2000, off in 0u64..2000,
+            exponential: bool, wait: bool, rooms in prop::collection::vec(0u64..5000, 1..60),
+        ) {
+            let kind = Kind::OnOff {
+                rate: Bitrate::from_bps(rate), packet: Bytes::new(packet),
+                on: Duration::from_millis(on), off: Duration::from_millis(off), exponential,
+            };
+            let on_full = if wait { OnFull::Wait } else { OnFull::Drop };
+            let mut app = App::new(&config(kind, Some(Time::from_secs(20)), on_full), Seed::new(rate));
+            let (mut last, mut written) = (Time::ZERO, 0);
+            for room in rooms {
+                let Some(now) = app.next() else { break };
+                prop_assert!(now >= last);
+                last = now;
+                let bytes = app.write(now, room);
+                prop_assert!(bytes <= room);
+                written += bytes;
+            }
+            let backlog = if wait { app.poll(last) } else { 0 };
+            prop_assert_eq!(app.accepted(), written);
+            prop_assert_eq!(app.offered(), app.accepted() + app.dropped() + backlog);
+            prop_assert!(app.offered() == 0 || packet > 0 && app.offered() % packet == 0);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! When the packets of a timed writer are due.
+//!
+//! Packet n is due when the application has been on for n * 8 * packet / rate, rounded down to a
+//! nanosecond. Each time is computed from n alone: what rounding takes from one packet it does not
+//! take from the next, and a million packets later the clock is still less than a nanosecond off.
+
+use units::{Bitrate, Bytes, Duration, Rng, Time};
+
+/// The due times, one after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    /// Nanoseconds times bits a second: what one packet takes of the on time, times `rate_bps`.
+    step: u128,
+    rate_bps: u128,
+    /// The next packet's number.
+    n: u64,
+    periods: Periods,
+}
+
+/// Where the on time lies.
+#[derive(Debug, Clone)]
+pub(crate) enum Periods {
+    /// On from this time on.
+    Always(Time),
+    /// On and off for fixed spans, from this time on.
+    Fixed { start: Time, on: Duration, off: Duration },
+    /// On and off for exponential spans with these means.
+    Drawn { walk: Walk, on: Duration, off: Duration, rng: Rng },
+}
+
+/// The on period of a [`Periods::Drawn`] that the walk has reached.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Walk {
+    begin: Time,
+    length: Duration,
+    /// On time before it.
+    before: u64,
+}
+
+impl Clock {
+    /// `None` where no packet is ever due: at rate zero, or with empty packets, or never on.
+    pub(crate) fn new(rate: Bitrate, packet: Bytes, periods: Periods) -> Option<Self> {
+        let never_on = match &periods {
+            Periods::Always(_) => false,
+            Periods::Fixed { on, .. } | Periods::Drawn { on, .. } => on.is_zero(),
+        };
+        if rate == Bitrate::ZERO || packet == Bytes::ZERO || never_on {
+            return None;
+        }
+        // 2^64 bytes take 67 bits as bits and 97 bits as this product.
+        let step = u128::from(packet.get()) * 8_000_000_000;
+        Some(Self { step, rate_bps: u128::from(rate.as_bps()), n: 0, periods })
+    }
+
+    /// When the next packet is due; `None` beyond the end of time.
+    pub(crate) fn due(&mut self) -> Option<Time> {
+        let on_time = self.step.checked_mul(u128::from(self.n))? / self.rate_bps;
+        let on_time = u64::try_from(on_time).ok()?;
+        self.periods.at(on_time)
+    }
+
+    /// Goes on to the packet after.
+    pub(crate) fn advance(&mut self) {
+        self.n += 1;
+    }
+}
+
+impl Periods {
+    /// Exponential periods, the first on from `start`.
+    pub(crate) fn drawn(start: Time, on: Duration, off: Duration, mut rng: Rng) -> Self {
+        let walk = Walk { begin: start, length: draw(&mut rng, on), before: 0 };
+        Self::Drawn { walk, on, off, rng }
+    }
+
+    /// The time at which the application has been on for `on_time` nanoseconds; asked in rising order.
+    fn at(&mut self, on_time: u64) -> Option<Time> {
+        match self {
+            Self::Always(start) => later(*start, u128::from(on_time)),
+            Self::Fixed { start, on, off } => {
+                let whole = u128::from(on_time / on.as_nanos());
+                let rest = u128::from(on_time % on.as_nanos());
+                let period = u128::from(on.as_nanos()) + u128::from(off.as_nanos());
+                later(*start, whole.checked_mul(period)? + rest)
+            }
+            Self::Drawn { walk, on, off, rng } => {
+                while on_time - walk.before >= walk.length.as_nanos() {
+                    walk.before = walk.before.checked_add(walk.length.as_nanos())?;
+                    let gap = u128::from(walk.length.as_nanos()) + u128::from(draw(rng, *off).as_nanos());
+                    walk.begin = later(walk.begin, gap)?;
+                    walk.length = draw(rng, *on);
+                }
+                later(walk.begin, u128::from(on_time - walk.before))
+            }
+        }
+    }
+}
+
+fn later(start: Time, nanos: u128) -> Option<Time> {
+    let nanos = u128::from(start.as_nanos()).checked_add(nanos)?;
+    u64::try_from(nanos).ok().map(Time::from_nanos)
+}
+
+/// At least a microsecond where the mean is not zero, so that the walk always gets on.
+fn draw(rng: &mut Rng, mean: Duration) -> Duration {
+    if mean.is_zero() {
+        return Duration::ZERO;
+    }
+    Duration::from_secs_f64(rng.exponential(mean.as_secs_f64())).max(Duration::from_micros(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Seed;
+
+    fn clock(rate_bps: u64, packet: u64, periods: Periods) -> Clock {
+        Clock::new(Bitrate::from_bps(rate_bps), Bytes::new(packet), periods).unwrap()
+    }
+    fn times(clock: &mut Clock, n: usize) -> Vec<u64> {
+        (0..n)
+            .map(|_| {
+                let due = clock.due().unwrap().as_nanos();
+                clock.advance();
+                due
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_million_packets_later_the_clock_has_not_drifted() {
+        // 1040 bytes at 3 Mbit/s take 2 773 333.3 ns: a step that no nanosecond count can hold.
+        let mut clock = clock(3_000_000, 1040, Periods::Always(Time::from_millis(7)));
+        let all = times(&mut clock, 1_000_001);
+        assert_eq!(&all[..4], &[7_000_000, 9_773_333, 12_546_666, 15_320_000]);
+        assert_eq!(all[1_000_000], 7_000_000 + 2_773_333_333_333);
+        assert!(all.windows(2).all(|w| (2_773_333..=2_773_334).contains(&(w[1] - w[0]))));
+    }
+
+    #[test]
+    fn an_off_period_stops_the_clock_and_loses_nothing_of_it() {
+        // A packet each 4 ms of on time; 10 ms on, 5 ms off: on times 0 4 8 | 12 16 | 20 24 28.
+        let periods = Periods::Fixed {
+            start: Time::ZERO,
+            on: Duration::from_millis(10),
+            off: Duration::from_millis(5),
+        };
+        let all = times(&mut clock(2_000_000, 1000, periods), 8);
+        assert_eq!(all, [0, 4, 8, 17, 21, 30, 34, 38].map(|ms| ms * 1_000_000));
+    }
+
+    #[test]
+    fn drawn_periods_have_their_means() {
+        let (on, off) = (Duration::from_millis(200), Duration::from_millis(600));
+        let periods = Periods::drawn(Time::ZERO, on, off, Seed::new(3).rng("on-off"));
+        let mut clock = clock(8_000_000, 1000, periods);
+        let n = 4_000_000;
+        let last = (0..n).fold(0, |_, _| {
+            let due = clock.due().unwrap().as_nanos();
+            clock.advance();
+            due
+        });
+        // 4000 s on of 16000 s: 20 000 periods, so within some 2 %.
+        let duty = n as f64 * 1e-3 / (last as f64 * 1e-9);
+        assert!((duty - 0.25).abs() < 0.01, "{duty}");
+    }
+
+    #[test]
+    fn what_is_never_due_has_no_clock_and_what_is_due_after_time_no_time() {
+        let new = |rate, packet, on: u64| {
+            let periods = Periods::Fixed {
+                start: Time::ZERO,
+                on: Duration::from_secs(on),
+                off: Duration::from_secs(1),
+            };
+            Clock::new(Bitrate::from_bps(rate), Bytes::new(packet), periods)
+        };
+        assert!(new(0, 1, 1).is_none() && new(1, 0, 1).is_none() && new(1, 1, 0).is_none());
+        let mut late = clock(1, u64::MAX, Periods::Always(Time::MAX));
+        assert_eq!(late.due(), Some(Time::MAX));
+        late.advance();
+        assert_eq!(late.due(), None);
+    }
+}

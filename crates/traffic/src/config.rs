@@ -1,0 +1,185 @@
+//! What an application does.
+
+use core::fmt;
+use core::str::FromStr;
+use units::{Bitrate, Bytes, Duration, Time};
+
+/// One application: what it writes, in which direction and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrafficConfig {
+    /// What it writes.
+    pub kind: Kind,
+    /// Who writes: the server (`Down`) or the device (`Up`).
+    pub direction: Direction,
+    /// When it begins.
+    pub start: Time,
+    /// From when on it produces nothing more. A bulk transfer or a file ends there, whatever is left
+    /// of it; what a timed writer with [`OnFull::Wait`] still has in its backlog goes out.
+    pub stop: Option<Time>,
+    /// What a full send buffer does to a timed write; bulk and file always wait.
+    pub on_full: OnFull,
+}
+
+/// What an application writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// As much as there is room for, for ever.
+    Bulk,
+    /// Packets at a constant rate.
+    Cbr {
+        /// Of what is written, headers not counted.
+        rate: Bitrate,
+        /// Size of one write.
+        packet: Bytes,
+    },
+    /// Constant rate while on, nothing while off; begins on.
+    OnOff {
+        /// While on.
+        rate: Bitrate,
+        /// Size of one write.
+        packet: Bytes,
+        /// Length of an on period, or its mean.
+        on: Duration,
+        /// Length of an off period, or its mean.
+        off: Duration,
+        /// The periods are exponential with these means, rather than fixed.
+        exponential: bool,
+    },
+    /// So many bytes, as fast as there is room for them.
+    File {
+        /// Its length.
+        size: Bytes,
+    },
+}
+
+/// Who writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// The server, to the device.
+    #[default]
+    Down,
+    /// The device, to the server.
+    Up,
+}
+
+/// What a full send buffer does to a timed write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFull {
+    /// The packet is lost to the stream: a live source does not wait (ns-3's on/off application does
+    /// the same).
+    Drop,
+    /// The packet is kept and written when there is room.
+    #[default]
+    Wait,
+}
+
+impl TrafficConfig {
+    /// `kind` downwards from the beginning on, without end, waiting for room.
+    pub const fn new(kind: Kind) -> Self {
+        Self { kind, direction: Direction::Down, start: Time::ZERO, stop: None, on_full: OnFull::Wait }
+    }
+}
+
+impl Kind {
+    /// Every kind's name, and a line on what it does.
+    pub const NAMES: [(&'static str, &'static str); 4] = [
+        ("bulk", "as much as there is room for"),
+        ("cbr", "packets at a constant rate"),
+        ("on-off", "constant rate while on, nothing while off"),
+        ("file", "so many bytes, as fast as they go"),
+    ];
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Bulk => "bulk",
+            Self::Cbr { .. } => "cbr",
+            Self::OnOff { .. } => "on-off",
+            Self::File { .. } => "file",
+        }
+    }
+
+    /// The rate it offers in the long run, where it has one of its own.
+    pub fn mean_rate(&self) -> Option<Bitrate> {
+        match *self {
+            Self::Bulk | Self::File { .. } => None,
+            Self::Cbr { rate, .. } => Some(rate),
+            Self::OnOff { rate, on, off, .. } => {
+                let (on, off) = (u128::from(on.as_nanos()), u128::from(off.as_nanos()));
+                let mean = (u128::from(rate.as_bps()) * on).checked_div(on + off).unwrap_or(0);
+                Some(Bitrate::from_bps(mean as u64))
+            }
+        }
+    }
+}
+
+/// A word that is none of those that would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WordError {
+    written: String,
+    would_do: [&'static str; 2],
+}
+
+impl fmt::Display for WordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b] = self.would_do;
+        write!(f, "`{}` is neither `{a}` nor `{b}`", self.written)
+    }
+}
+impl core::error::Error for WordError {}
+
+macro_rules! two_words {
+    ($name:ident: $a:literal => $first:ident, $b:literal => $second:ident) => {
+        impl FromStr for $name {
+            type Err = WordError;
+            fn from_str(text: &str) -> Result<Self, WordError> {
+                match text.trim() {
+                    $a => Ok(Self::$first),
+                    $b => Ok(Self::$second),
+                    other => Err(WordError { written: other.to_owned(), would_do: [$a, $b] }),
+                }
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    Self::$first => $a,
+                    Self::$second => $b,
+                })
+            }
+        }
+    };
+}
+two_words!(Direction: "down" => Down, "up" => Up);
+two_words!(OnFull: "drop" => Drop, "wait" => Wait);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_and_written_back() {
+        for word in ["down", "up"] {
+            assert_eq!(word.parse::<Direction>().unwrap().to_string(), word);
+        }
+        for word in ["drop", "wait"] {
+            assert_eq!(word.parse::<OnFull>().unwrap().to_string(), word);
+        }
+        assert_eq!("left".parse::<Direction>().unwrap_err().to_string(), "`left` is neither `down` nor `up`");
+    }
+
+    #[test]
+    fn the_mean_rate_of_on_off_is_its_duty_times_its_rate() {
+        let (rate, packet) = (Bitrate::from_mbps(2.0), Bytes::new(1040));
+        let kind = |on, off| Kind::OnOff {
+            rate,
+            packet,
+            on: Duration::from_secs(on),
+            off: Duration::from_secs(off),
+            exponential: false,
+        };
+        assert_eq!(kind(1, 3).mean_rate(), Some(Bitrate::from_mbps(0.5)));
+        assert_eq!(kind(0, 0).mean_rate(), Some(Bitrate::ZERO));
+        assert_eq!(Kind::Bulk.mean_rate(), None);
+    }
+}
