@@ -1,0 +1,87 @@
+//! IP of either version: what a TUN device gives and takes.
+
+use crate::{WireError, ipv4, ipv6};
+use core::net::IpAddr;
+
+/// TCP's protocol number.
+pub const TCP: u8 = 6;
+/// The time to live that hosts send with (RFC 1700).
+pub const DEFAULT_HOP_LIMIT: u8 = 64;
+
+/// An IP packet of either version, as far as the layer above needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// Protocol number of the payload, such as [`TCP`].
+    pub protocol: u8,
+    /// What it carries, without whatever lay behind the packet's end.
+    pub payload: &'a [u8],
+}
+
+/// Reads an IP packet of either version.
+///
+/// # Errors
+/// As [`ipv4::Repr::parse`] and [`ipv6::Repr::parse`]; and if the version is neither 4 nor 6.
+pub fn parse(bytes: &[u8]) -> Result<Datagram<'_>, WireError> {
+    let Some(first) = bytes.first() else {
+        return Err(WireError::Truncated { what: "IP header", offset: 0, needed: 1, available: 0 });
+    };
+    match first >> 4 {
+        4 => {
+            let packet = ipv4::Packet::new(bytes)?;
+            let repr = ipv4::Repr::parse(&packet)?;
+            Ok(Datagram {
+                source: repr.source.into(),
+                destination: repr.destination.into(),
+                protocol: repr.protocol,
+                payload: packet.payload(),
+            })
+        }
+        6 => {
+            let packet = ipv6::Packet::new(bytes)?;
+            let repr = ipv6::Repr::parse(&packet)?;
+            Ok(Datagram {
+                source: repr.source.into(),
+                destination: repr.destination.into(),
+                protocol: repr.protocol,
+                payload: packet.upper_layer()?.1,
+            })
+        }
+        version => Err(WireError::Value {
+            what: "IP version",
+            offset: 0,
+            found: u64::from(version),
+            expected: "4 or 6",
+        }),
+    }
+}
+
+/// Bytes of the header that [`emit_header`] writes towards `destination`.
+pub fn header_len(destination: IpAddr) -> usize {
+    if destination.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN }
+}
+
+/// Appends the header of a packet that carries `payload_len` bytes of `protocol`.
+///
+/// # Errors
+/// If the payload does not fit, or the addresses are not of one family.
+pub fn emit_header(
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: u8,
+    payload_len: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            ipv4::Repr::new(source, destination, protocol, payload_len).emit(out)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            ipv6::Repr::new(source, destination, protocol, payload_len).emit(out)
+        }
+        _ => Err(WireError::Unwritable { what: "IP header", expected: "two addresses of one family" }),
+    }
+}

@@ -1,0 +1,193 @@
+//! TCP options: a reader that walks over them, and their layout when written.
+
+use crate::mptcp_option::{self, MptcpOption};
+use crate::reader::Reader;
+use crate::{Dss, MptcpSignal, SackBlocks, Segment, TimestampOption, WireError};
+
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// The largest shift that counts; a larger one means this one (RFC 7323, section 2.3).
+const MAX_WINDOW_SCALE: u8 = 14;
+
+/// One TCP option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TcpOption {
+    /// Maximum segment size in bytes (RFC 9293, section 3.2).
+    Mss(u16),
+    /// Window scale, 0 to 14 (RFC 7323).
+    WindowScale(u8),
+    /// SACK permitted (RFC 2018).
+    SackPermitted,
+    /// SACK blocks (RFC 2018).
+    Sack(SackBlocks),
+    /// Timestamps (RFC 7323).
+    Timestamps(TimestampOption),
+    /// Data Sequence Signal (RFC 8684).
+    Dss(Dss),
+    /// Any other MPTCP option (RFC 8684).
+    Signal(MptcpSignal),
+    /// An option, or a subtype of MPTCP, that nothing here knows.
+    Unknown {
+        /// Its kind.
+        kind: u8,
+        /// Its length in bytes as its length field says it.
+        len: u8,
+    },
+}
+
+/// Walks over the options of a TCP header, those that fill and those behind an end left out. After
+/// an error it ends: where the next option begins is not known.
+#[derive(Debug, Clone)]
+pub struct Options<'a> {
+    bytes: &'a [u8],
+    /// Of the front of `bytes`, from the start of the TCP header.
+    offset: usize,
+}
+
+impl<'a> Options<'a> {
+    pub(crate) fn new(bytes: &'a [u8], offset: usize) -> Self {
+        Self { bytes, offset }
+    }
+
+    /// The next option's kind, value and offset.
+    fn advance(&mut self) -> Option<Result<(u8, &'a [u8], usize), WireError>> {
+        loop {
+            let (&kind, rest) = self.bytes.split_first()?;
+            let offset = self.offset;
+            match kind {
+                END => return None,
+                NOP => {
+                    self.bytes = rest;
+                    self.offset += 1;
+                }
+                _ => {
+                    let Some(&len) = rest.first() else {
+                        let what = "TCP option";
+                        return Some(Err(WireError::Truncated { what, offset, needed: 2, available: 1 }));
+                    };
+                    let len = usize::from(len);
+                    if len < 2 {
+                        let (what, expected) = ("TCP option", "at least 2");
+                        return Some(Err(WireError::Length { what, offset, found: len, expected }));
+                    }
+                    let Some((option, rest)) = self.bytes.split_at_checked(len) else {
+                        let (what, available) = ("TCP option", self.bytes.len());
+                        return Some(Err(WireError::Truncated { what, offset, needed: len, available }));
+                    };
+                    self.bytes = rest;
+                    self.offset += len;
+                    return Some(Ok((kind, &option[2..], offset)));
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for Options<'_> {
+    type Item = Result<TcpOption, WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let option = self.advance()?.and_then(|(kind, value, offset)| parse(kind, value, offset));
+        if option.is_err() {
+            self.bytes = &[];
+        }
+        Some(option)
+    }
+}
+
+/// Appends the options of `segment` in the order and with the padding of Linux: each option filled
+/// with NOPs to four bytes, TCP's own in front of their value, MPTCP's behind it.
+pub(crate) fn emit<P>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(), WireError> {
+    let needed = segment.options_len();
+    if needed > Segment::<P>::MAX_OPTIONS_LEN {
+        return Err(WireError::OptionsTooLong { needed });
+    }
+    if let Some(mss) = segment.mss {
+        let [high, low] = mss.to_be_bytes();
+        out.extend([MSS, 4, high, low]);
+    }
+    if let Some(TimestampOption { value, echo }) = segment.timestamps {
+        let fill = if segment.sack_permitted { [SACK_PERMITTED, 2] } else { [NOP, NOP] };
+        out.extend(fill);
+        out.extend([TIMESTAMPS, 10]);
+        out.extend(value.to_be_bytes());
+        out.extend(echo.to_be_bytes());
+    } else if segment.sack_permitted {
+        out.extend([NOP, NOP, SACK_PERMITTED, 2]);
+    }
+    if let Some(shift) = segment.window_scale {
+        if shift > MAX_WINDOW_SCALE {
+            return Err(WireError::Unwritable { what: "window scale", expected: "a shift of 0 to 14" });
+        }
+        out.extend([NOP, WINDOW_SCALE, 3, shift]);
+    }
+    if !segment.sack.is_empty() {
+        out.extend([NOP, NOP, SACK, 2 + 8 * segment.sack.len() as u8]);
+        for (left, right) in segment.sack.as_slice() {
+            out.extend(left.to_be_bytes());
+            out.extend(right.to_be_bytes());
+        }
+    }
+    if let Some(dss) = &segment.dss {
+        mptcp_option::emit_dss(dss, out);
+        pad(dss.option_len(), out);
+    }
+    if let Some(signal) = &segment.signal {
+        mptcp_option::emit_signal(signal, out)?;
+        pad(signal.option_len(), out);
+    }
+    Ok(())
+}
+
+/// Fills up an option of `len` bytes.
+fn pad(len: usize, out: &mut Vec<u8>) {
+    out.resize(out.len() + len.next_multiple_of(4) - len, NOP);
+}
+
+fn parse(kind: u8, value: &[u8], offset: usize) -> Result<TcpOption, WireError> {
+    let len = value.len() + 2;
+    let mut reader = Reader(value);
+    let (what, expected, option) = match kind {
+        MSS => ("maximum segment size", "4", reader.u16().map(TcpOption::Mss)),
+        WINDOW_SCALE => {
+            let scale = |shift: u8| TcpOption::WindowScale(shift.min(MAX_WINDOW_SCALE));
+            ("window scale", "3", reader.u8().map(scale))
+        }
+        SACK_PERMITTED => ("SACK permitted", "2", Some(TcpOption::SackPermitted)),
+        SACK => ("SACK", "10, 18, 26 or 34", sack(&mut reader).map(TcpOption::Sack)),
+        TIMESTAMPS => ("timestamps", "10", timestamps(&mut reader).map(TcpOption::Timestamps)),
+        mptcp_option::KIND => {
+            return Ok(match mptcp_option::parse(value, offset)? {
+                MptcpOption::Dss(dss) => TcpOption::Dss(dss),
+                MptcpOption::Signal(signal) => TcpOption::Signal(signal),
+                MptcpOption::Unknown(_) => TcpOption::Unknown { kind, len: len as u8 },
+            });
+        }
+        _ => return Ok(TcpOption::Unknown { kind, len: len as u8 }),
+    };
+    match option {
+        Some(option) if reader.is_empty() => Ok(option),
+        _ => Err(WireError::Length { what, offset, found: len, expected }),
+    }
+}
+
+fn sack(reader: &mut Reader<'_>) -> Option<SackBlocks> {
+    let mut blocks = SackBlocks::default();
+    while !reader.is_empty() {
+        if !blocks.push(reader.u32()?, reader.u32()?) {
+            return None;
+        }
+    }
+    (!blocks.is_empty()).then_some(blocks)
+}
+
+fn timestamps(reader: &mut Reader<'_>) -> Option<TimestampOption> {
+    Some(TimestampOption { value: reader.u32()?, echo: reader.u32()? })
+}

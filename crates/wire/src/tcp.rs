@@ -1,0 +1,205 @@
+//! TCP segments as bytes (RFC 9293).
+//!
+//! [`Packet`] reads a header where it lies; [`parse`] makes the [`Segment`] that it means, and
+//! [`emit`] the bytes of a segment. What a segment has no place for is left out: reserved bits, the
+//! urgent pointer, options that nothing here knows. Of an option that comes twice, and of several
+//! MPTCP options beside a DSS, a segment keeps the first; [`Packet::options`] gives all.
+
+use crate::checksum::pseudo_header;
+use crate::reader::{u16_at, u32_at};
+use crate::{Flags, Payload, Segment, WireError, ip, option};
+use bytes::Bytes;
+use core::net::IpAddr;
+
+pub use crate::option::{Options, TcpOption};
+
+/// Bytes of a header without options.
+pub const HEADER_LEN: usize = Segment::<()>::HEADER_LEN;
+/// The most bytes of options that a header holds.
+pub const MAX_OPTIONS_LEN: usize = Segment::<()>::MAX_OPTIONS_LEN;
+
+const CHECKSUM: usize = 16;
+
+/// A TCP header and its payload, read where they lie.
+#[derive(Debug, Clone, Copy)]
+pub struct Packet<'a> {
+    bytes: &'a [u8],
+    header_len: usize,
+}
+
+impl<'a> Packet<'a> {
+    /// Looks at `bytes`, which begin with a TCP header and end with its payload. Neither checksum nor
+    /// options are looked at yet.
+    ///
+    /// # Errors
+    /// If the bytes end within the header, or the header is said to be shorter than 20 bytes.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
+        let available = bytes.len();
+        let what = "TCP header";
+        if available < HEADER_LEN {
+            return Err(WireError::Truncated { what, offset: 0, needed: HEADER_LEN, available });
+        }
+        let header_len = usize::from(bytes[12] >> 4) * 4;
+        if header_len < HEADER_LEN {
+            return Err(WireError::Length { what, offset: 12, found: header_len, expected: "20 to 60" });
+        }
+        if available < header_len {
+            return Err(WireError::Truncated { what, offset: 0, needed: header_len, available });
+        }
+        Ok(Self { bytes, header_len })
+    }
+    /// Source port.
+    pub fn source(&self) -> u16 {
+        u16_at(self.bytes, 0)
+    }
+    /// Destination port.
+    pub fn destination(&self) -> u16 {
+        u16_at(self.bytes, 2)
+    }
+    /// Sequence number.
+    pub fn seq(&self) -> u32 {
+        u32_at(self.bytes, 4)
+    }
+    /// Acknowledgement number; meaningful with [`Flags::ACK`].
+    pub fn ack(&self) -> u32 {
+        u32_at(self.bytes, 8)
+    }
+    /// Bytes of the header with its options: 20 to 60.
+    pub fn header_len(&self) -> usize {
+        self.header_len
+    }
+    /// Flags.
+    pub fn flags(&self) -> Flags {
+        Flags::from_bits(self.bytes[13])
+    }
+    /// Receive window, not scaled.
+    pub fn window(&self) -> u16 {
+        u16_at(self.bytes, 14)
+    }
+    /// The checksum as it stands there.
+    pub fn checksum(&self) -> u16 {
+        u16_at(self.bytes, CHECKSUM)
+    }
+    /// The options, one after the other.
+    pub fn options(&self) -> Options<'a> {
+        Options::new(&self.bytes[HEADER_LEN..self.header_len], HEADER_LEN)
+    }
+    /// What the segment carries.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[self.header_len..]
+    }
+    /// Whether the checksum matches header, payload and addresses.
+    ///
+    /// # Errors
+    /// If it does not, or if the addresses are not of one family.
+    pub fn verify_checksum(&self, source: IpAddr, destination: IpAddr) -> Result<(), WireError> {
+        if segment_checksum(self.bytes, source, destination)? == 0 {
+            return Ok(());
+        }
+        Err(WireError::Checksum { what: "TCP checksum", offset: CHECKSUM, found: self.checksum() })
+    }
+    /// What the header means, with `payload` as what it carries.
+    ///
+    /// # Errors
+    /// If an option is malformed.
+    pub fn segment<P: Payload>(&self, payload: P) -> Result<Segment<P>, WireError> {
+        let (source, destination) = (self.source(), self.destination());
+        let mut segment =
+            Segment::new(source, destination, self.seq(), self.ack(), self.flags(), self.window());
+        for option in self.options() {
+            match option? {
+                TcpOption::Mss(mss) => _ = segment.mss.get_or_insert(mss),
+                TcpOption::WindowScale(shift) => _ = segment.window_scale.get_or_insert(shift),
+                TcpOption::SackPermitted => segment.sack_permitted = true,
+                TcpOption::Sack(blocks) if segment.sack.is_empty() => segment.sack = blocks,
+                TcpOption::Timestamps(stamps) => _ = segment.timestamps.get_or_insert(stamps),
+                TcpOption::Dss(dss) => _ = segment.dss.get_or_insert(dss),
+                TcpOption::Signal(signal) => _ = segment.signal.get_or_insert(signal),
+                TcpOption::Sack(_) | TcpOption::Unknown { .. } => {}
+            }
+        }
+        segment.payload = payload;
+        Ok(segment)
+    }
+}
+
+/// Reads a segment; its payload is copied. The checksum is not looked at (its pseudo header is not
+/// here): see [`Packet::verify_checksum`].
+///
+/// # Errors
+/// If the bytes end within the header or an option is malformed.
+pub fn parse(bytes: &[u8]) -> Result<Segment<Bytes>, WireError> {
+    let packet = Packet::new(bytes)?;
+    packet.segment(Bytes::copy_from_slice(packet.payload()))
+}
+
+/// Reads a segment as [`parse`] does, but its payload shares the memory of `bytes`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_shared(bytes: &Bytes) -> Result<Segment<Bytes>, WireError> {
+    let packet = Packet::new(bytes)?;
+    packet.segment(bytes.slice(packet.header_len()..))
+}
+
+/// Appends a segment with `payload` as its bytes, and with its checksum, to `out`.
+///
+/// # Errors
+/// If the options do not fit or have no form on the wire, if `payload` has another length than the
+/// segment says, if the segment passes 65,535 bytes, or if the addresses are not of one family. `out`
+/// is then as it was.
+pub fn emit<P: Payload>(
+    segment: &Segment<P>,
+    source: IpAddr,
+    destination: IpAddr,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
+    let start = out.len();
+    let emitted = try_emit(segment, source, destination, payload, out);
+    if emitted.is_err() {
+        out.truncate(start);
+    }
+    emitted
+}
+
+fn try_emit<P: Payload>(
+    segment: &Segment<P>,
+    source: IpAddr,
+    destination: IpAddr,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
+    if payload.len() != segment.payload.len() {
+        let expected = "as many bytes as the segment says it carries";
+        return Err(WireError::Unwritable { what: "TCP payload", expected });
+    }
+    let len = segment.wire_len();
+    if len > usize::from(u16::MAX) {
+        return Err(WireError::TooLong { what: "TCP segment", len, max: usize::from(u16::MAX) });
+    }
+    let start = out.len();
+    out.reserve(len);
+    let header_words = ((len - payload.len()) / 4) as u8;
+    out.extend(segment.source.to_be_bytes());
+    out.extend(segment.destination.to_be_bytes());
+    out.extend(segment.seq.to_be_bytes());
+    out.extend(segment.ack.to_be_bytes());
+    out.extend([header_words << 4, segment.flags.bits()]);
+    out.extend(segment.window.to_be_bytes());
+    // Checksum, not known yet, and urgent pointer.
+    out.extend([0; 4]);
+    option::emit(segment, out)?;
+    out.extend(payload);
+    let checksum = segment_checksum(&out[start..], source, destination)?;
+    out[start + CHECKSUM..][..2].copy_from_slice(&checksum.to_be_bytes());
+    Ok(())
+}
+
+/// Over all of a segment: 0 if the checksum in it is right, the right one if the field holds 0.
+fn segment_checksum(bytes: &[u8], source: IpAddr, destination: IpAddr) -> Result<u16, WireError> {
+    let mut sum = pseudo_header(source, destination, ip::TCP, bytes.len() as u32)
+        .ok_or(WireError::Unwritable { what: "pseudo header", expected: "two addresses of one family" })?;
+    sum.add(bytes);
+    Ok(sum.finish())
+}
