@@ -6,12 +6,16 @@
 //! packet and says, exactly, how much energy the interface has drawn by then.
 
 pub mod builtin;
+mod battery;
 mod error;
 mod meter;
 mod profile;
+mod together;
 mod toml_text;
 
+pub use battery::Battery;
 pub use builtin::profiles;
 pub use error::{Problem, ProfileError};
-pub use meter::{Direction, Meter, State};
+pub use meter::{Breakdown, Direction, Meter, State};
 pub use profile::{Idle, InterfaceKind, Origin, Origins, Profile, Pulse, Stage, UnknownName};
+pub use together::Together;
