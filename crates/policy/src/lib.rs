@@ -1,1 +1,51 @@
-//! Placeholder.
+//! What a device does with its paths.
+//!
+//! A [`Policy`] is shown a [`DeviceState`] and answers with [`Action`]s, all of them things that a
+//! device can do by itself: mark a path as backup, open or close one; and, for the paper's ideal
+//! model alone, give the sender exact shares. [`PolicyConfig`] names the policies and builds them.
+//!
+//! | Policy | Does |
+//! |---|---|
+//! | `none` | nothing: plain MPTCP |
+//! | `wifi-only`, `lte-only` | closes every other path |
+//! | `wifi-first` | cellular paths are backup while another path is up |
+//! | `emtcp` | moves a share of the costly paths' data to the cheap ones (Chen et al. 2013) |
+//!
+//! A driver (the simulator, or an agent on a device) calls [`Policy::observe`] once at the start,
+//! then every [`Policy::interval`], and whenever a path comes up or goes away. Actions are
+//! idempotent: doing one twice does nothing more.
+
+mod config;
+mod emtcp;
+mod nearest;
+mod none;
+mod only;
+mod state;
+mod wifi_first;
+
+pub use config::{Actuator, PolicyConfig, PolicyError};
+pub use emtcp::{Detector, Emtcp, MpPrioParameters, Verdict, shares, table_one};
+pub use none::None;
+pub use only::Only;
+pub use radio::InterfaceKind;
+pub use state::{Action, AppState, Channel, DeviceState, PathState};
+pub use wifi_first::WifiFirst;
+
+use units::{Duration, Time};
+
+/// Decides what a device does with its paths.
+///
+/// Takes time as an argument and does no I/O, so that the same code steers a simulated device and
+/// a real one.
+pub trait Policy: core::fmt::Debug + Send {
+    /// Its name, as [`PolicyConfig`] reads it.
+    fn name(&self) -> &str;
+
+    /// Looks at the device at `now` and appends what is to be done to `actions`.
+    ///
+    /// Paths keep their index from call to call. Appends nothing where all is as it should be.
+    fn observe(&mut self, now: Time, state: &DeviceState, actions: &mut Vec<Action>);
+
+    /// How often it wants to be asked; `None`: at the start, and when a path comes or goes.
+    fn interval(&self) -> Option<Duration>;
+}

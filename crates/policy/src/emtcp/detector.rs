@@ -1,0 +1,150 @@
+//! The Sub-flow Interface State Detector (Chen et al. 2013, section III).
+//!
+//! It 'continuously observes the channel state' of the interfaces: *receiving (RX)* or *idle*. What a
+//! device has to observe are byte counters: an interface whose counter has grown within the quiet
+//! time receives, any other is idle.
+
+use crate::{Channel, DeviceState};
+use units::{Duration, Time};
+
+/// Tells for each interface whether it receives, and when it is about to.
+#[derive(Debug, Clone)]
+pub struct Detector {
+    quiet: Duration,
+    interfaces: Vec<Interface>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Interface {
+    /// The counter at the last look; `None` before the first.
+    bytes_down: Option<u64>,
+    /// When the counter was last seen to have grown.
+    received: Option<Time>,
+    channel: Channel,
+    /// `T_RX`, if it fell into the last look.
+    about_to_receive: bool,
+}
+
+impl Detector {
+    /// How long nothing has to arrive until an interface counts as idle: a device's counters are
+    /// read every 100 ms, and one look without a packet is chance.
+    pub const QUIET: Duration = Duration::from_millis(200);
+
+    /// For this many interfaces, all of them idle, with the quiet time [`QUIET`](Self::QUIET).
+    pub fn new(interfaces: usize) -> Self {
+        Self { quiet: Self::QUIET, interfaces: vec![Interface::default(); interfaces] }
+    }
+
+    /// With another quiet time.
+    #[must_use]
+    pub fn with_quiet(mut self, quiet: Duration) -> Self {
+        self.quiet = quiet;
+        self
+    }
+
+    /// Looks at the counters. The first look only notes where they stand.
+    pub fn observe(&mut self, now: Time, state: &DeviceState) {
+        self.interfaces.resize(state.paths.len(), Interface::default());
+        for (interface, path) in self.interfaces.iter_mut().zip(&state.paths) {
+            let grown = interface.bytes_down.is_some_and(|before| path.bytes_down > before);
+            interface.bytes_down = Some(path.bytes_down);
+            if grown || path.channel == Channel::Rx {
+                interface.received = Some(now);
+            }
+            let receives = interface.received.is_some_and(|at| now == at || now.since(at) < self.quiet);
+            interface.channel = if receives { Channel::Rx } else { Channel::Idle };
+            // What has just come shows that more was coming, what is queued that more will.
+            interface.about_to_receive = path.up && (interface.received == Some(now) || path.queued > 0);
+        }
+    }
+
+    /// The state of an interface at the last look; idle for one that is not there.
+    pub fn channel(&self, interface: usize) -> Channel {
+        self.interfaces.get(interface).map_or(Channel::Idle, |i| i.channel)
+    }
+
+    /// True where [`channel`](Self::channel) is idle.
+    pub fn is_idle(&self, interface: usize) -> bool {
+        self.channel(interface) == Channel::Idle
+    }
+
+    /// `T_RX` of Table I: data came over this interface since the look before, or is queued for it.
+    pub fn about_to_receive(&self, interface: usize) -> bool {
+        self.interfaces.get(interface).is_some_and(|i| i.about_to_receive)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{InterfaceKind, PathState};
+    use Channel::{Idle, Rx};
+
+    /// One look: milliseconds, counter, queued; then what is to be seen: channel, `T_RX`.
+    type Look = (u64, u64, u64, Channel, bool);
+
+    fn check(looks: &[Look]) {
+        let mut detector = Detector::new(1);
+        for &(millis, bytes_down, queued, channel, t_rx) in looks {
+            let path = PathState { bytes_down, queued, ..PathState::new(InterfaceKind::Lte) };
+            detector.observe(Time::from_millis(millis), &DeviceState { paths: vec![path], app: None });
+            assert_eq!(
+                (detector.channel(0), detector.about_to_receive(0)),
+                (channel, t_rx),
+                "at {millis} ms"
+            );
+        }
+    }
+
+    #[test]
+    fn an_interface_receives_while_its_counter_grows_and_is_idle_after_the_quiet_time() {
+        check(&[
+            (0, 0, 0, Idle, false),
+            (100, 1500, 0, Rx, true),
+            (200, 3000, 0, Rx, true),
+            (300, 3000, 0, Rx, false),
+            (399, 3000, 0, Rx, false),
+            (400, 3000, 0, Idle, false),
+            (500, 3001, 0, Rx, true),
+        ]);
+    }
+
+    #[test]
+    fn what_is_queued_is_about_to_come() {
+        check(&[(0, 0, 1, Idle, true), (100, 0, 0, Idle, false), (200, 0, 9000, Idle, true)]);
+    }
+
+    #[test]
+    fn the_first_look_does_not_take_an_old_count_for_new_data() {
+        check(&[
+            (0, 1_000_000, 0, Idle, false),
+            (100, 1_000_000, 0, Idle, false),
+            (200, 1_000_001, 0, Rx, true),
+        ]);
+    }
+
+    #[test]
+    fn a_counter_that_was_reset_is_not_growth() {
+        check(&[(0, 5000, 0, Idle, false), (100, 0, 0, Idle, false), (200, 100, 0, Rx, true)]);
+    }
+
+    #[test]
+    fn the_driver_may_know_better_than_the_counters() {
+        let mut detector = Detector::new(1).with_quiet(Duration::ZERO);
+        let mut path = PathState { channel: Rx, ..PathState::new(InterfaceKind::Wifi) };
+        detector.observe(Time::ZERO, &DeviceState { paths: vec![path.clone()], app: None });
+        assert_eq!(detector.channel(0), Rx);
+        path.channel = Idle;
+        detector.observe(Time::from_millis(1), &DeviceState { paths: vec![path], app: None });
+        assert_eq!(detector.channel(0), Idle);
+    }
+
+    #[test]
+    fn a_path_that_is_down_is_about_to_receive_nothing() {
+        let mut detector = Detector::new(1);
+        let path = PathState { up: false, queued: 1, ..PathState::new(InterfaceKind::Lte) };
+        detector.observe(Time::ZERO, &DeviceState { paths: vec![path], app: None });
+        assert!(!detector.about_to_receive(0));
+        assert_eq!(detector.channel(7), Idle);
+    }
+}
