@@ -61,7 +61,7 @@ pub(crate) fn parse(value: &[u8], offset: usize) -> Result<MptcpOption, WireErro
             add_address(nibble, &mut reader).map(Signal),
         ),
         REMOVE_ADDR => ("REMOVE_ADDR", "4 to 11", remove_address(&mut reader).map(Signal)),
-        MP_PRIO => ("MP_PRIO", "3 or 4", priority(nibble, &mut reader).map(Signal)),
+        MP_PRIO => ("MP_PRIO", "3 or 4", Some(Signal(priority(nibble, &mut reader)))),
         MP_FAIL => ("MP_FAIL", "12", fail(&mut reader).map(Signal)),
         MP_FASTCLOSE => ("MP_FASTCLOSE", "12", fast_close(&mut reader).map(Signal)),
         MP_TCPRST => ("MP_TCPRST", "4", reset(nibble, &mut reader).map(Signal)),
@@ -117,7 +117,7 @@ pub(crate) fn emit_signal(signal: &MptcpSignal, out: &mut Vec<u8>) -> Result<(),
             }
             if !matches!(
                 (sender_key, receiver_key, data),
-                (None, None, None) | (Some(_), None, None) | (Some(_), Some(_), _)
+                (None | Some(_), None, None) | (Some(_), Some(_), _)
             ) {
                 return Err(WireError::Unwritable {
                     what: "MP_CAPABLE",
@@ -270,8 +270,8 @@ fn remove_address(reader: &mut Reader<'_>) -> Option<MptcpSignal> {
     (count > 0).then_some(MptcpSignal::RemoveAddress { ids, count })
 }
 
-fn priority(nibble: u8, reader: &mut Reader<'_>) -> Option<MptcpSignal> {
-    Some(MptcpSignal::Priority { backup: nibble & NIBBLE_FLAG != 0, address_id: reader.u8() })
+fn priority(nibble: u8, reader: &mut Reader<'_>) -> MptcpSignal {
+    MptcpSignal::Priority { backup: nibble & NIBBLE_FLAG != 0, address_id: reader.u8() }
 }
 
 fn fail(reader: &mut Reader<'_>) -> Option<MptcpSignal> {

@@ -51,13 +51,20 @@ pub struct Options<'a> {
     offset: usize,
 }
 
+/// An option as it lies there: its value, behind kind and length, and where it begins.
+struct Raw<'a> {
+    kind: u8,
+    value: &'a [u8],
+    offset: usize,
+}
+
 impl<'a> Options<'a> {
     pub(crate) fn new(bytes: &'a [u8], offset: usize) -> Self {
         Self { bytes, offset }
     }
 
-    /// The next option's kind, value and offset.
-    fn advance(&mut self) -> Option<Result<(u8, &'a [u8], usize), WireError>> {
+    /// The next option, as yet without meaning.
+    fn advance(&mut self) -> Option<Result<Raw<'a>, WireError>> {
         loop {
             let (&kind, rest) = self.bytes.split_first()?;
             let offset = self.offset;
@@ -83,7 +90,7 @@ impl<'a> Options<'a> {
                     };
                     self.bytes = rest;
                     self.offset += len;
-                    return Some(Ok((kind, &option[2..], offset)));
+                    return Some(Ok(Raw { kind, value: &option[2..], offset }));
                 }
             }
         }
@@ -94,7 +101,7 @@ impl Iterator for Options<'_> {
     type Item = Result<TcpOption, WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let option = self.advance()?.and_then(|(kind, value, offset)| parse(kind, value, offset));
+        let option = self.advance()?.and_then(parse);
         if option.is_err() {
             self.bytes = &[];
         }
@@ -151,7 +158,7 @@ fn pad(len: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + len.next_multiple_of(4) - len, NOP);
 }
 
-fn parse(kind: u8, value: &[u8], offset: usize) -> Result<TcpOption, WireError> {
+fn parse(Raw { kind, value, offset }: Raw<'_>) -> Result<TcpOption, WireError> {
     let len = value.len() + 2;
     let mut reader = Reader(value);
     let (what, expected, option) = match kind {
