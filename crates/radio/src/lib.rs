@@ -5,8 +5,8 @@
 //! in, each with its source; [`Profile::from_toml`] reads a user's own. A [`Meter`] is told of every
 //! packet and says, exactly, how much energy the interface has drawn by then.
 
-pub mod builtin;
 mod battery;
+pub mod builtin;
 mod error;
 mod meter;
 mod profile;

@@ -202,9 +202,33 @@ impl Profile {
         builtin::profiles().into_iter().find(|profile| profile.name == name)
     }
 
-    /// Reads a profile from TOML; see [`Profile::to_toml`] for the keys.
+    /// Reads a profile from TOML.
     ///
     /// `name` is what errors call the text, and the profile's name where the text does not give one.
+    ///
+    /// ```
+    /// # use tandem_radio::Profile;
+    /// let text = r#"
+    /// kind = "lte"                  # wifi, lte, 3g, 5g, bluetooth, other
+    /// source = "my own bench"       # optional, as are note and origin
+    /// origin = "read"               # or a table: { rate = "fit", tail = "read" }
+    /// up_per_mbps = "438.39mW"
+    /// down_per_mbps = "51.97mW"
+    /// active = "1288.04mW"
+    /// inactivity = "100ms"          # or "endless"
+    /// promotion = { power = "1210.7mW", duration = "260.1ms" }                   # optional
+    /// idle = { power = "0mW", pulse = { power = "594mW", width = "43ms", period = "1.28s" } }
+    ///
+    /// [[tail]]                      # none, or one for each stage
+    /// name = "long DRX"
+    /// power = "1060mW"
+    /// duration = "11s"
+    /// pulse = { power = "1680mW", width = "2ms", period = "40ms" }               # optional
+    /// "#;
+    /// let profile = Profile::from_toml("mine.lte", text)?;
+    /// assert_eq!(profile.name, "mine.lte");
+    /// # Ok::<(), tandem_radio::ProfileError>(())
+    /// ```
     pub fn from_toml(name: &str, text: &str) -> Result<Self, ProfileError> {
         toml_text::read(name, text)
     }
@@ -212,6 +236,32 @@ impl Profile {
     /// The profile as a TOML document that [`Profile::from_toml`] reads back to the same.
     pub fn to_toml(&self) -> String {
         toml_text::write(self)
+    }
+
+    /// What cannot be about a profile that was put together by hand, as a sentence; `None` if it can be.
+    ///
+    /// Those built in and those read from TOML are sound.
+    pub fn problem(&self) -> Option<String> {
+        let idle = ("idle", self.idle.power, self.idle.pulse);
+        let stages = self.promotion.iter().chain(&self.tail);
+        let states = stages.map(|stage| (stage.name.as_str(), stage.power, stage.pulse)).chain([idle]);
+        let mut powers = vec![
+            ("up_per_mbps", self.up_per_mbps),
+            ("down_per_mbps", self.down_per_mbps),
+            ("active", self.active),
+        ];
+        for (name, power, pulse) in states {
+            powers.push((name, power));
+            if let Some(pulse) = pulse {
+                powers.push((name, pulse.power));
+                if pulse.period.is_zero() || pulse.width > pulse.period {
+                    return Some(format!("{name}: a pulse must fit into its period"));
+                }
+            }
+        }
+        let unsound = |power: &Power| !power.as_watts().is_finite() || power.as_watts() < 0.0;
+        let (name, power) = powers.into_iter().find(|(_, power)| unsound(power))?;
+        Some(format!("{name}: {power} is not a power that can be drawn"))
     }
 
     /// What the interface draws, while active, at these rates.
