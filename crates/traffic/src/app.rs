@@ -378,7 +378,7 @@ mod tests {
             let backlog = if wait { app.poll(last) } else { 0 };
             prop_assert_eq!(app.accepted(), written);
             prop_assert_eq!(app.offered(), app.accepted() + app.dropped() + backlog);
-            prop_assert!(app.offered() == 0 || packet > 0 && app.offered() % packet == 0);
+            prop_assert!(app.offered() == 0 || app.offered().is_multiple_of(packet));
         }
     }
 }

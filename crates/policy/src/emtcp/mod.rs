@@ -25,7 +25,7 @@ pub use mp_prio::MpPrioParameters;
 
 use crate::{Action, Actuator, DeviceState, PathState, Policy};
 use costs::Costs;
-use mp_prio::Gate;
+use mp_prio::{Gate, Order};
 use radio::InterfaceKind;
 use units::{Duration, Time};
 
@@ -60,8 +60,7 @@ impl Emtcp {
                 gates: vec![Gate::default(); kinds.len()],
             },
         };
-        // `max` first: it turns what is not a number into 0.
-        let share = share.max(0.0).min(1.0);
+        let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
         Self {
             share,
             detector: Detector::new(kinds.len()),
@@ -127,7 +126,8 @@ impl Policy for Emtcp {
                 // Backup means nothing while no regular path is up.
                 let relieved = up.iter().zip(self.costs.costly()).any(|(up, costly)| *up && !costly);
                 let held = relieved && share > 0.0;
-                mp_prio::act(parameters, gates, now, state, self.costs.costly(), &wanted, held, actions);
+                let order = Order { costly: self.costs.costly(), targets: &wanted, held };
+                mp_prio::act(parameters, gates, now, state, &order, actions);
             }
         }
     }

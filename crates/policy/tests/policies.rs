@@ -1,0 +1,187 @@
+//! Every policy through one harness: steps of what the device sees, and what the policy does then.
+
+use tandem_policy::InterfaceKind::{Bluetooth, Lte, ThreeG, Wifi};
+use tandem_policy::{Action, Actuator, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig};
+use units::Time;
+
+/// A device whose paths do as they are told.
+struct Device {
+    policy: Box<dyn Policy>,
+    now: Time,
+    state: DeviceState,
+}
+
+impl Device {
+    fn new(policy: &str, kinds: &[InterfaceKind]) -> Self {
+        let config: PolicyConfig = policy.parse().expect("the tables name policies that exist");
+        let paths = kinds.iter().map(|&kind| PathState::new(kind)).collect();
+        Self { policy: config.build(kinds), now: Time::ZERO, state: DeviceState { paths, app: None } }
+    }
+
+    /// Looks once, does as told, and goes on by an interval.
+    fn look(&mut self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.policy.observe(self.now, &self.state, &mut actions);
+        for action in &actions {
+            if let Action::SetBackup { path, backup } = *action {
+                self.state.paths[path].backup = backup;
+            }
+        }
+        self.now += self.policy.interval().unwrap_or(units::Duration::from_secs(1));
+        actions
+    }
+
+    /// Looks until nothing more is done.
+    fn settle(&mut self) -> Vec<Action> {
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            all = self.look();
+        }
+        all
+    }
+}
+
+fn close(path: usize) -> Action {
+    Action::Close { path }
+}
+fn backup(path: usize, backup: bool) -> Action {
+    Action::SetBackup { path, backup }
+}
+fn share(path_shares: &[f64]) -> Action {
+    Action::Share { path_shares: path_shares.to_vec() }
+}
+
+#[test]
+fn every_policy_begins_with_what_it_is_for() {
+    let cases: [(&str, &[InterfaceKind], Vec<Action>); 14] = [
+        ("none", &[Wifi, Lte], vec![]),
+        ("wifi-only", &[Wifi, Lte], vec![close(1)]),
+        ("wifi-only", &[ThreeG, Wifi, Lte], vec![close(0), close(2)]),
+        ("lte-only", &[Wifi, Lte], vec![close(0)]),
+        ("lte-only", &[Wifi, ThreeG], vec![]),
+        ("wifi-only", &[Bluetooth, Lte], vec![]),
+        ("wifi-first", &[Wifi, Lte], vec![backup(1, true)]),
+        ("wifi-first", &[ThreeG, Bluetooth, Lte], vec![backup(0, true), backup(2, true)]),
+        ("wifi-first", &[ThreeG, Lte], vec![]),
+        ("emtcp", &[Wifi, Lte], vec![share(&[0.62, 0.38])]),
+        ("emtcp:0", &[Wifi, Lte], vec![share(&[0.5, 0.5])]),
+        ("emtcp:1", &[Lte, Wifi], vec![share(&[0.0, 1.0])]),
+        ("emtcp:mp-prio", &[Wifi, Lte], vec![]),
+        ("emtcp:mp-prio:1", &[Wifi, Lte], vec![backup(1, true)]),
+    ];
+    for (policy, kinds, wanted) in cases {
+        assert_eq!(Device::new(policy, kinds).look(), wanted, "{policy} on {kinds:?}");
+    }
+}
+
+#[test]
+fn no_policy_repeats_itself_while_nothing_changes() {
+    for (name, _) in PolicyConfig::NAMES {
+        let mut device = Device::new(name, &[Wifi, Lte]);
+        device.look();
+        if device.policy.interval().is_some() {
+            assert_eq!(device.settle(), [], "{name}");
+        }
+    }
+}
+
+#[test]
+fn no_policy_minds_a_device_without_paths_or_with_more_than_it_was_built_for() {
+    for name in ["none", "wifi-only", "lte-only", "wifi-first", "emtcp", "emtcp:mp-prio"] {
+        let mut device = Device::new(name, &[]);
+        assert_eq!(device.look(), [], "{name}");
+        device.state.paths = vec![PathState::new(Wifi), PathState::new(Lte)];
+        device.look();
+        device.state.paths.clear();
+        assert_eq!(device.look(), [], "{name}");
+    }
+}
+
+#[test]
+fn wifi_first_takes_lte_back_while_wifi_is_away() {
+    let mut device = Device::new("wifi-first", &[Wifi, Lte]);
+    device.look();
+    device.state.paths[0].up = false;
+    assert_eq!(device.look(), [backup(1, false)]);
+    assert_eq!(device.look(), []);
+    device.state.paths[0].up = true;
+    assert_eq!(device.look(), [backup(1, true)]);
+}
+
+#[test]
+fn ideal_shares_follow_the_paths_that_are_up() {
+    let mut device = Device::new("emtcp", &[Wifi, Lte]);
+    device.look();
+    device.state.paths[0].up = false;
+    assert_eq!(device.look(), [share(&[0.0, 1.0])]);
+    device.state.paths[1].up = false;
+    assert_eq!(device.look(), []);
+    device.state.paths = vec![PathState::new(Wifi), PathState::new(Lte)];
+    assert_eq!(device.look(), [share(&[0.62, 0.38])]);
+}
+
+#[test]
+fn offloading_pauses_while_wifi_has_no_window_and_returns_with_it() {
+    let mut device = Device::new("emtcp", &[Wifi, Lte]);
+    device.look();
+    // LTE has data queued, Wi-Fi is idle and its window shut: Table I sends via LTE.
+    device.state.paths[0].cwnd = Some(0);
+    device.state.paths[1].cwnd = Some(14_000);
+    device.state.paths[1].queued = 5_000;
+    assert_eq!(device.look(), [share(&[0.5, 0.5])]);
+    // LTE's window shut too: congestion control has the word, the order stands.
+    device.state.paths[1].cwnd = Some(0);
+    assert_eq!(device.look(), []);
+    // Wi-Fi receives: nothing is ordered.
+    device.state.paths[0].cwnd = Some(14_000);
+    device.state.paths[0].bytes_down += 1_400;
+    assert_eq!(device.look(), []);
+    // Its quiet time is over, and it is idle again.
+    device.look();
+    assert_eq!(device.look(), [share(&[0.62, 0.38])]);
+}
+
+#[test]
+fn what_energy_shows_outweighs_the_kind_when_it_lasts() {
+    let mut device = Device::new("emtcp", &[Wifi, Lte]);
+    device.look();
+    device.state.paths[0].energy_per_mbit = Some(0.9);
+    device.state.paths[1].energy_per_mbit = Some(0.3);
+    let mut at = None;
+    for _ in 0..100 {
+        let now = device.now;
+        if let [Action::Share { path_shares }] = &device.look()[..] {
+            assert_eq!(path_shares[..], [0.38, 0.62]);
+            at = Some(now);
+        }
+    }
+    assert_eq!(at, Some(Time::from_millis(5_100)));
+}
+
+#[test]
+fn mp_prio_opens_lte_at_once_when_wifi_goes() {
+    let mut device = Device::new("emtcp:mp-prio:1", &[Wifi, Lte]);
+    assert_eq!(device.look(), [backup(1, true)]);
+    device.state.paths[0].up = false;
+    assert_eq!(device.look(), [backup(1, false)]);
+    device.state.paths[0].up = true;
+    assert_eq!(device.look(), [backup(1, true)]);
+}
+
+#[test]
+fn mp_prio_leaves_a_backup_of_the_user_s_alone_where_there_is_nothing_to_move() {
+    let mut device = Device::new("emtcp:mp-prio:0", &[Wifi, Lte]);
+    device.state.paths[1].backup = true;
+    assert_eq!(device.settle(), []);
+}
+
+#[test]
+fn a_share_out_of_range_is_taken_for_the_nearest_in_range() {
+    for (wrong, near) in [(1.4, 1.0), (-2.0, 0.0), (f64::NAN, 0.0), (f64::INFINITY, 1.0)] {
+        let config = PolicyConfig::Emtcp { share: wrong, actuator: Actuator::Ideal };
+        let mut actions = Vec::new();
+        let paths = vec![PathState::new(Wifi), PathState::new(Lte)];
+        config.build(&[Wifi, Lte]).observe(Time::ZERO, &DeviceState { paths, app: None }, &mut actions);
+        assert_eq!(actions, [share(&[0.5 + near / 2.0, 0.5 - near / 2.0])]);
+    }
+}
