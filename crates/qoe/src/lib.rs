@@ -1,1 +1,17 @@
-//! Placeholder.
+//! Scores of what a viewer saw, from what was recorded.
+//!
+//! | Score | From | Source |
+//! |---|---|---|
+//! | [`psnr`], [`PsnrSeries`], [`Level`] | throughput | Lee, Muntean, Smeaton 2009; Chen et al. 2013, Eq. (2) and Table III |
+//! | [`Mok`] | initial load time and stalls | Mok, Chan, Chang 2011 |
+//! | [`Linear`] | bitrates, stalls, changes of bitrate | Yin et al. 2015, Mao et al. 2017 (Pensieve) |
+//!
+//! All are pure functions of their arguments.
+
+mod linear;
+mod mok;
+mod psnr;
+
+pub use linear::Linear;
+pub use mok::{Levels, Mok, Viewing};
+pub use psnr::{Level, PSNR_CLAMP_DB, PsnrSeries, psnr};

@@ -1,0 +1,50 @@
+//! Linear QoE of adaptive streaming (Yin et al. 2015).
+
+use units::{Bitrate, Duration};
+
+/// The model: sum of R in Mbit/s - μ * stall seconds - λ * sum of |change of R|.
+///
+/// Yin, Jindal, Sekar, Sinopoli: A Control-Theoretic Approach for Dynamic Adaptive Video Streaming
+/// over HTTP, SIGCOMM 2015; with the weights of Mao, Netravali, Alizadeh: Neural Adaptive Video
+/// Streaming with Pensieve, SIGCOMM 2017 (`QoE_lin`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Linear {
+    /// μ: what a second of stall costs, in Mbit/s.
+    pub stall: f64,
+    /// λ: what a change of bitrate costs, for each Mbit/s of it.
+    pub change: f64,
+}
+
+impl Default for Linear {
+    /// Pensieve's weights: 4.3 and 1.
+    fn default() -> Self {
+        Self { stall: 4.3, change: 1.0 }
+    }
+}
+
+impl Linear {
+    /// The score of a session: one bitrate for each chunk that was played, in order, and the length
+    /// of all stalls. A sum, not a mean: divide by the number of chunks to compare sessions of
+    /// different lengths.
+    pub fn score(&self, chunks: &[Bitrate], stalled: Duration) -> f64 {
+        let quality: f64 = chunks.iter().map(|rate| rate.as_mbps()).sum();
+        let changes: f64 = chunks.windows(2).map(|pair| (pair[1].as_mbps() - pair[0].as_mbps()).abs()).sum();
+        quality - self.stall * stalled.as_secs_f64() - self.change * changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_worked_out_by_hand() {
+        let chunks = [0.3, 0.75, 1.85, 1.2].map(Bitrate::from_mbps);
+        // 4.1 of quality, 0.45 + 1.1 + 0.65 = 2.2 of changes, 4.3 * 0.5 = 2.15 of stalls.
+        let score = |model: Linear, ms| model.score(&chunks, Duration::from_millis(ms));
+        assert!((score(Linear::default(), 500) - (4.1 - 2.2 - 2.15)).abs() < 1e-9);
+        assert!((score(Linear { stall: 3.0, change: 0.0 }, 1000) - 1.1).abs() < 1e-9);
+        assert_eq!(Linear::default().score(&[], Duration::ZERO), 0.0);
+        assert_eq!(Linear::default().score(&[Bitrate::from_mbps(4.3)], Duration::from_secs(1)), 0.0);
+    }
+}
