@@ -153,8 +153,8 @@ impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let b = self.0;
         match b {
-            _ if b >= 1_048_576 && b % 1_048_576 == 0 => write!(f, "{}MiB", b / 1_048_576),
-            _ if b >= 1_024 && b % 1_024 == 0 => write!(f, "{}KiB", b / 1_024),
+            _ if b >= 1_048_576 && b.is_multiple_of(1_048_576) => write!(f, "{}MiB", b / 1_048_576),
+            _ if b >= 1_024 && b.is_multiple_of(1_024) => write!(f, "{}KiB", b / 1_024),
             _ if b >= 1_000_000 => write!(f, "{}MB", b as f64 / 1e6),
             _ if b >= 10_000 => write!(f, "{}kB", b as f64 / 1e3),
             _ => write!(f, "{b}B"),
