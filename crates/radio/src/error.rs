@@ -17,13 +17,13 @@ pub struct ProfileError {
     /// The same place in bytes, for a display that underlines it.
     pub span: Range<usize>,
     /// What was wrong.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 impl ProfileError {
     /// What to do about it, as one sentence, where something more can be said.
     pub fn hint(&self) -> Option<String> {
-        match &self.problem {
+        match &*self.problem {
             Problem::Syntax { .. } | Problem::Value { .. } => None,
             Problem::UnknownKey { nearest: Some(nearest), .. } => Some(format!("did you mean `{nearest}`?")),
             Problem::UnknownKey { nearest: None, known, .. } => {

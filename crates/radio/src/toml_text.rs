@@ -45,7 +45,7 @@ pub(crate) fn read(name: &str, text: &str) -> Result<Profile, ProfileError> {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
             span: start..span.end.clamp(start, text.len()),
-            problem,
+            problem: Box::new(problem),
         }
     })
 }
@@ -217,7 +217,7 @@ fn read_pulse(table: &Table<'_, '_>) -> Result<Option<Pulse>, Wrong> {
 
 /// A table whose keys are known, with its place in the document.
 struct Table<'a, 't> {
-    table: &'a DeTable<'t>,
+    entries: &'a DeTable<'t>,
     prefix: String,
     /// Where to point when a key is missing.
     end: Range<usize>,
@@ -230,7 +230,7 @@ impl<'a, 't> Table<'a, 't> {
         end: Range<usize>,
         known: &'static [&'static str],
     ) -> Result<Self, Wrong> {
-        let this = Self { table, prefix, end };
+        let this = Self { entries: table, prefix, end };
         let unknown = table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
         // The first in the text, not the first in the alphabet.
         match unknown.min_by_key(|key| key.span().start) {
@@ -251,7 +251,7 @@ impl<'a, 't> Table<'a, 't> {
     }
 
     fn get(&self, key: &str) -> Option<&'a Value<'t>> {
-        self.table.get(key)
+        self.entries.get(key)
     }
 
     fn need(&self, key: &str, example: &'static str) -> Result<&'a Value<'t>, Wrong> {
