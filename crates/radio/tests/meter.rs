@@ -16,7 +16,7 @@ fn us(micros: u64) -> Time {
 }
 
 fn meter(name: &str) -> Meter {
-    Meter::new(Profile::named(name).unwrap()).with_timeline()
+    Meter::new(Profile::named(name).expect("it is built in")).with_timeline()
 }
 
 fn assert_joules(meter: &Meter, expected: f64) {
