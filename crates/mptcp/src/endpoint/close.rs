@@ -1,0 +1,134 @@
+//! Ending: DATA_FIN at data level (RFC 8684, section 3.3.3), FIN on each subflow, resets.
+
+use super::{Endpoint, Event, Failure, Mode};
+use crate::subflow::{Chunk, State};
+use units::Time;
+use wire::{MptcpSignal, Payload};
+
+impl<P: Payload> Endpoint<P> {
+    /// No more will be written. What was written is still delivered.
+    pub fn close(&mut self) {
+        if !self.closing {
+            self.closing = true;
+            self.work = true;
+        }
+    }
+
+    /// Ends everything at once, with a reset on every subflow.
+    pub fn abort(&mut self) {
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].is_open() {
+                self.reset_subflow(i, Failure::Aborted, None);
+            }
+        }
+        self.fail(Failure::Aborted);
+        self.work = true;
+    }
+
+    /// Both directions are done at data level: subflows may only close now.
+    pub(super) fn closing_done(&self) -> bool {
+        let sent = self.data_fin.is_some_and(|fin| self.data_una > fin);
+        self.mode == Mode::Mptcp && sent && self.peer_closed
+    }
+
+    /// Takes the next step of closing that has become possible.
+    pub(super) fn advance_close(&mut self, now: Time) {
+        let all_dealt = self.data_next == self.buffer.end && self.reinjections.is_empty();
+        if self.closing && all_dealt && self.connected {
+            match self.mode {
+                Mode::Mptcp if self.data_fin.is_none() => {
+                    self.data_fin = Some(self.buffer.end);
+                    self.request_data_fin(now);
+                }
+                Mode::Mptcp | Mode::Offered => {}
+                Mode::Tcp => (0..self.subflows.len()).for_each(|i| self.queue_fin(i)),
+            }
+        }
+        if self.closing_done() {
+            (0..self.subflows.len()).for_each(|i| self.queue_fin(i));
+        }
+        for i in 0..self.subflows.len() {
+            let subflow = &self.subflows[i];
+            if subflow.state == State::Established && subflow.fin_acked() && subflow.receiver.fin_reached() {
+                // Whoever had the other's FIN acknowledged last may still have to answer for it.
+                self.enter_time_wait(now, i, true);
+                let path = self.subflows[i].path;
+                self.events.push_back(Event::SubflowDown(path, None));
+            }
+        }
+        let over = match self.mode {
+            Mode::Mptcp => self.closing_done(),
+            _ => self.peer_closed && self.closing && self.first_is_finished(),
+        };
+        if over && !self.ended && self.subflows.iter().all(|s| !s.is_open()) {
+            self.ended = true;
+            self.events.push_back(Event::Closed);
+        }
+    }
+
+    fn first_is_finished(&self) -> bool {
+        self.subflows.iter().all(|s| !s.is_open())
+    }
+
+    pub(super) fn request_data_fin(&mut self, now: Time) {
+        self.send_data_fin = true;
+        let longest = self.subflows.iter().filter(|s| s.is_open()).map(|s| s.sender.rtt.rto()).max();
+        let wait = longest.unwrap_or(self.config.initial_rto) * (1 << self.fin_tries.min(6));
+        self.fin_timer = Some(now + wait.min(self.config.max_rto));
+        self.fin_tries += 1;
+        self.work = true;
+    }
+
+    fn queue_fin(&mut self, i: usize) {
+        let subflow = &mut self.subflows[i];
+        if subflow.state == State::Established && !subflow.fin_queued {
+            subflow.fin_queued = true;
+            subflow.sender.deal(Chunk { data: self.buffer.end, payload: P::empty(), fin: true });
+            self.work = true;
+        }
+    }
+
+    /// The peer closed its half of a subflow.
+    pub(super) fn on_subflow_fin(&mut self, i: usize) {
+        match self.mode {
+            Mode::Mptcp => {
+                // A subflow that ends before the connection: answer in kind; what it has not
+                // delivered goes on over it until its own FIN, and new data elsewhere.
+                self.queue_fin(i);
+            }
+            _ => self.note_peer_closed(),
+        }
+    }
+
+    /// A subflow is gone without a word from us.
+    pub(super) fn subflow_lost(&mut self, i: usize, failure: Failure) {
+        if !self.subflows[i].is_open() {
+            return;
+        }
+        let path = self.subflows[i].path;
+        self.subflows[i].state = State::Closed;
+        self.subflows[i].sender.timer = None;
+        self.subflows[i].receiver.ack_at = None;
+        self.subflows[i].receiver.ack_now = false;
+        self.subflows[i].stale = false;
+        self.subflows[i].send_syn = false;
+        self.subflows[i].send_handshake_ack = false;
+        self.subflows[i].signals.clear();
+        self.reinject(i, false);
+        self.events.push_back(Event::SubflowDown(path, Some(failure)));
+        // Without MPTCP, or before it is agreed, the subflow is the connection.
+        if self.mode != Mode::Mptcp || !self.connected {
+            self.fail(failure);
+        }
+        self.work = true;
+    }
+
+    /// A subflow is ended by a reset from us (RFC 8684, section 3.6).
+    pub(super) fn reset_subflow(&mut self, i: usize, failure: Failure, reason: Option<u8>) {
+        let subflow = &self.subflows[i];
+        let seq = subflow.iss.wrapping_add(subflow.sender.next as u32);
+        let signal = reason.map(|reason| MptcpSignal::Reset { transient: false, reason });
+        self.subflow_lost(i, failure);
+        self.subflows[i].reset = Some((seq, signal));
+    }
+}

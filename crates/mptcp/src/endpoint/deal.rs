@@ -1,0 +1,212 @@
+//! Dealing data to subflows, and taking acknowledgements at data level.
+
+use super::{Endpoint, Mode, Reinjection};
+use crate::PathId;
+use crate::scheduler::{Candidate, Scheduler};
+use crate::subflow::Chunk;
+use units::Time;
+use wire::Payload;
+
+/// The most subflows that are looked at: a device has a handful of radios.
+const MOST_CANDIDATES: usize = 16;
+
+impl<P: Payload> Endpoint<P> {
+    /// Deals one piece of data to a subflow; `None` if there is nothing to deal or nobody to take it.
+    pub(super) fn deal(&mut self, now: Time) -> Option<usize> {
+        if !self.reinjections.is_empty()
+            && let Some(i) = self.deal_again()
+        {
+            return Some(i);
+        }
+        let available = self.buffer.end - self.data_next;
+        if available == 0 {
+            return None;
+        }
+        let (candidates, count) = self.candidates(None);
+        let candidates = &candidates[..count];
+        let largest = candidates.iter().map(|c| self.subflows[c.path.index()].payload_max).min()?;
+        let len = available.min(largest);
+        let window = self.window_end.saturating_sub(self.data_next);
+        let len = if window < len {
+            // Sender's side of silly window avoidance (RFC 9293, section 3.8.6.2.1): wait for a full
+            // segment's window while something is on its way that will bring news of it.
+            if window == 0 || self.data_una < self.data_next {
+                self.arm_probe(now);
+                return None;
+            }
+            window
+        } else {
+            len
+        };
+        let Some(pick) = self.scheduler.pick(candidates, len) else {
+            for candidate in candidates {
+                self.subflows[candidate.path.index()].sender.note_limited();
+            }
+            return None;
+        };
+        let path = candidates[pick].path;
+        let payload = self.buffer.slice(self.data_next, len)?;
+        let dealt = payload.len() as u64;
+        let chunk = Chunk { data: self.data_next, payload, fin: false };
+        self.data_next += dealt;
+        self.scheduler.dealt(path, dealt);
+        self.subflows[path.index()].sender.deal(chunk);
+        Some(path.index())
+    }
+
+    /// Deals data again that another subflow failed to deliver.
+    fn deal_again(&mut self) -> Option<usize> {
+        while let Some(front) = self.reinjections.front() {
+            let len = front.chunk.payload.len() as u64;
+            if front.chunk.data + len <= self.data_una {
+                self.reinjections.pop_front();
+                continue;
+            }
+            let (candidates, count) = self.candidates(front.tried);
+            if count == 0 {
+                // Only the subflow that has it already is left, and goes on trying.
+                if front.tried.is_some() && self.candidates(None).1 > 0 {
+                    self.reinjections.pop_front();
+                    continue;
+                }
+                return None;
+            }
+            let candidates = &candidates[..count];
+            let room = candidates.iter().filter(|c| c.room >= len || c.queued == 0);
+            let path = room.min_by_key(|c| c.srtt)?.path;
+            let mut piece = self.reinjections.pop_front()?;
+            let most = self.subflows[path.index()].payload_max as usize;
+            if piece.chunk.payload.len() > most {
+                let rest = piece.chunk.payload.slice(most, len as usize);
+                let chunk = Chunk { data: piece.chunk.data + most as u64, payload: rest, fin: false };
+                self.reinjections.push_front(Reinjection { chunk, tried: piece.tried });
+                piece.chunk.payload = piece.chunk.payload.slice(0, most);
+            }
+            self.subflows[path.index()].sender.deal(piece.chunk);
+            return Some(path.index());
+        }
+        None
+    }
+
+    /// The subflows that may carry data, the best kind that there is: fresh before stale, and regular
+    /// before backup (RFC 8684, section 3.3.8).
+    fn candidates(&self, except: Option<PathId>) -> ([Candidate; MOST_CANDIDATES], usize) {
+        let nobody = Candidate {
+            path: PathId(0),
+            srtt: units::Duration::ZERO,
+            cwnd: 0,
+            slow_start: false,
+            queued: 0,
+            room: 0,
+        };
+        let mut found = [nobody; MOST_CANDIDATES];
+        let mut count = 0;
+        let mut best = u8::MAX;
+        for subflow in &self.subflows {
+            if !subflow.carries_data() || Some(subflow.path) == except {
+                continue;
+            }
+            let rank = u8::from(subflow.stale) * 2 + u8::from(subflow.is_backup());
+            if rank > best {
+                continue;
+            }
+            if rank < best {
+                best = rank;
+                count = 0;
+            }
+            if count == MOST_CANDIDATES {
+                break;
+            }
+            let sender = &subflow.sender;
+            let window = sender.window();
+            found[count] = Candidate {
+                path: subflow.path,
+                srtt: sender.rtt.srtt(),
+                cwnd: window.cwnd,
+                slow_start: window.in_slow_start(),
+                queued: sender.flight() + sender.queued(),
+                room: sender.room(),
+            };
+            count += 1;
+        }
+        (found, count)
+    }
+
+    /// Gives what subflow `i` has not delivered to the others. `alive` if it goes on trying itself.
+    pub(super) fn reinject(&mut self, i: usize, alive: bool) {
+        if self.mode == Mode::Tcp {
+            return;
+        }
+        let path = self.subflows[i].path;
+        let mut pieces: Vec<Reinjection<P>> = Vec::new();
+        let una = self.data_una;
+        let subflow = &mut self.subflows[i];
+        let queue = subflow.sender.take_queue();
+        for chunk in subflow.sender.undelivered() {
+            if chunk.data + chunk.payload.len() as u64 > una {
+                pieces.push(Reinjection { chunk: chunk.clone(), tried: alive.then_some(path) });
+            }
+        }
+        let unsent = queue.into_iter().filter(|chunk| !chunk.fin);
+        pieces.extend(unsent.map(|chunk| Reinjection { chunk, tried: None }));
+        self.reinjections.extend(pieces);
+        // The oldest data first: it is what the receiver waits for.
+        self.reinjections.make_contiguous().sort_by_key(|r| r.chunk.data);
+        self.work = true;
+    }
+
+    /// A DATA_ACK (RFC 8684, section 3.3.2).
+    pub(super) fn on_data_ack(&mut self, now: Time, ack: u64) {
+        let most = self.data_next + u64::from(self.data_fin.is_some());
+        if ack <= self.data_una || ack > most {
+            return;
+        }
+        self.data_acknowledged(ack);
+        if self.data_fin.is_some_and(|fin| ack > fin) {
+            self.fin_timer = None;
+            self.advance_close(now);
+        }
+    }
+
+    pub(super) fn data_acknowledged(&mut self, ack: u64) {
+        if ack > self.data_una {
+            self.data_una = ack;
+            self.buffer.release(ack.min(self.buffer.end));
+            self.probe_tries = 0;
+            self.work = true;
+        }
+    }
+
+    /// The peer takes data before `end`. The edge seen over any subflow counts, and never goes back
+    /// (RFC 8684, section 3.3.1).
+    pub(super) fn widen_window(&mut self, end: u64) {
+        if end > self.window_end {
+            self.window_end = end;
+            self.probe_timer = None;
+            self.probe_tries = 0;
+            self.work = true;
+        }
+    }
+
+    /// The right edge that the next acknowledgement may offer.
+    pub(super) fn window_to_offer(&self) -> u64 {
+        (self.reorder.next + self.config.recv_buffer.saturating_sub(self.reorder.unread()))
+            .max(self.advertised)
+    }
+
+    /// The application has read: tell the peer once it is worth a segment (RFC 9293, section 3.8.6.2.2).
+    pub(super) fn offer_window(&mut self) {
+        let gain = self.window_to_offer() - self.advertised;
+        let worth = (self.config.recv_buffer / 2).min(2 * u64::from(self.config.mss));
+        let nearly_shut =
+            self.advertised - self.reorder.next.min(self.advertised) < self.config.recv_buffer / 2;
+        if nearly_shut && gain >= worth.max(1) {
+            for subflow in &mut self.subflows {
+                if subflow.carries_data() || subflow.fin_queued && subflow.is_open() {
+                    subflow.receiver.ack_now = true;
+                    self.work = true;
+                }
+            }
+        }
+    }
+}

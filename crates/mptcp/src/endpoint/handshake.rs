@@ -1,0 +1,318 @@
+//! Opening: the first subflow with MP_CAPABLE (RFC 8684, section 3.1), others with MP_JOIN (3.2).
+
+use super::{Endpoint, Event, Failure, Mode, Role};
+use crate::subflow::{State, Subflow};
+use crate::{PathId, crypto};
+use units::Time;
+use wire::{Flags, MptcpSignal, Payload, Segment};
+
+/// MP_TCPRST reason: MPTCP-specific error (RFC 8684, section 3.6).
+pub(super) const REASON_MPTCP: u8 = 1;
+/// The server's port.
+const SERVER_PORT: u16 = 443;
+const CLIENT_PORTS: u16 = 49_152;
+/// SYNs before giving up (Linux `tcp_syn_retries`: 6 beyond the first).
+pub(super) const SYN_TRIES: u32 = 7;
+
+impl<P: Payload> Endpoint<P> {
+    /// Opens a subflow over `path`: the connection itself if it is the first, else a join.
+    ///
+    /// Returns false where that cannot be: on the server's side, over a path that is in use, or
+    /// beyond the first before the peer has confirmed that it speaks MPTCP (try again after
+    /// [`Event::Connected`]).
+    pub fn open(&mut self, now: Time, path: PathId, backup: bool) -> bool {
+        let i = self.slot(path);
+        if self.role == Role::Server || self.ended || self.closing_done() || self.subflows[i].is_open() {
+            return false;
+        }
+        let joined = self.first.is_some();
+        if joined && !(self.mode == Mode::Mptcp && self.confirmed) {
+            return false;
+        }
+        let tries = self.subflows[i].local_port;
+        let mut subflow = Subflow::closed(path, &self.config);
+        // A new port for each try: the old four-tuple may still be in TIME-WAIT at the peer.
+        subflow.local_port = if tries == 0 {
+            CLIENT_PORTS + u16::from(path.0) * 64
+        } else {
+            tries.wrapping_add(1).max(CLIENT_PORTS)
+        };
+        subflow.remote_port = SERVER_PORT;
+        subflow.joined = joined;
+        subflow.backup_here = backup;
+        subflow.local_id = if joined { path.0 + 1 } else { 0 };
+        subflow.local_nonce = self.rng.bits() as u32;
+        self.begin(&mut subflow, State::SynSent);
+        subflow.syn_sent_at = now;
+        self.subflows[i] = subflow;
+        self.first.get_or_insert(path);
+        self.work = true;
+        true
+    }
+
+    fn begin(&mut self, subflow: &mut Subflow<P>, state: State) {
+        subflow.iss = self.rng.bits() as u32;
+        subflow.state = state;
+        subflow.send_syn = true;
+        subflow.sender.next = 1;
+        subflow.receiver.next = 1;
+    }
+
+    /// A SYN for a path without a subflow, on the server's side.
+    pub(super) fn accept(&mut self, now: Time, i: usize, segment: &Segment<P>) {
+        if self.role == Role::Client || !segment.flags.has(Flags::SYN) || segment.flags.has(Flags::ACK) {
+            self.refuse(i, segment, None);
+            return;
+        }
+        let path = PathId(i as u8);
+        let mut subflow = Subflow::closed(path, &self.config);
+        subflow.local_port = segment.destination;
+        subflow.remote_port = segment.source;
+        subflow.irs = segment.seq;
+        if self.first.is_some() {
+            let Some(MptcpSignal::JoinSyn { backup, address_id, token, nonce }) = segment.signal else {
+                self.refuse(i, segment, None);
+                return;
+            };
+            let known = self.mode == Mode::Mptcp && token == crypto::token(self.local_key);
+            if !known || self.ended || self.closing_done() {
+                self.refuse(i, segment, Some(REASON_MPTCP));
+                return;
+            }
+            subflow.joined = true;
+            subflow.backup_there = backup;
+            subflow.remote_id = address_id;
+            subflow.remote_nonce = nonce;
+            subflow.local_nonce = self.rng.bits() as u32;
+        } else {
+            let offered = matches!(
+                segment.signal,
+                Some(MptcpSignal::Capable { version: 1, hmac_sha256: true, extension: false, .. })
+            );
+            if !offered {
+                self.mode = Mode::Tcp;
+            }
+            self.first = Some(path);
+        }
+        self.settle(&mut subflow, segment);
+        self.begin(&mut subflow, State::SynReceived);
+        subflow.syn_sent_at = now;
+        self.subflows[i] = subflow;
+        self.work = true;
+    }
+
+    /// Takes over what a SYN or SYN/ACK offers.
+    fn settle(&self, subflow: &mut Subflow<P>, segment: &Segment<P>) {
+        subflow.timestamps = self.config.timestamps && segment.timestamps.is_some();
+        subflow.sack = self.config.sack && segment.sack_permitted;
+        match segment.window_scale {
+            Some(scale) => subflow.peer_scale = scale.min(14),
+            // RFC 7323, section 2.2: both or neither.
+            None => subflow.own_scale = 0,
+        }
+        if let Some(clock) = segment.timestamps {
+            subflow.receiver.peer_clock = clock.value;
+        }
+        // RFC 9293, section 3.7.1: 536 where nothing was said.
+        let mss = segment.mss.unwrap_or(536).min(self.config.mss).max(64);
+        let mut options = if subflow.timestamps { 12 } else { 0 };
+        if self.mode != Mode::Tcp {
+            options += super::output::DSS_LEN;
+        }
+        subflow.payload_max = u64::from(mss) - options;
+        let sack = subflow.sack;
+        subflow.sender.negotiated(u64::from(mss), sack);
+    }
+
+    /// A segment for a subflow in SYN-SENT (RFC 9293, section 3.10.7.3).
+    pub(super) fn in_syn_sent(&mut self, now: Time, i: usize, segment: &Segment<P>) {
+        let ours = segment.ack == self.subflows[i].iss.wrapping_add(1);
+        if segment.flags.has(Flags::RST) {
+            if segment.flags.has(Flags::ACK) && ours {
+                self.subflow_lost(i, Failure::Reset);
+            }
+            return;
+        }
+        if !segment.flags.has(Flags::SYN_ACK) || !ours {
+            return;
+        }
+        let joined = self.subflows[i].joined;
+        let mut fallback = false;
+        match segment.signal {
+            Some(MptcpSignal::Capable { version: 1, sender_key: Some(key), hmac_sha256: true, .. })
+                if !joined && self.mode == Mode::Offered =>
+            {
+                self.learn_key(key);
+            }
+            Some(MptcpSignal::JoinSynAck { backup, address_id, hmac, nonce }) if joined => {
+                let subflow = &mut self.subflows[i];
+                let expected = crypto::join_hmac(
+                    self.remote_key.unwrap_or(0),
+                    self.local_key,
+                    nonce,
+                    subflow.local_nonce,
+                );
+                if expected[..8] != hmac.to_be_bytes() {
+                    self.reset_subflow(i, Failure::Authentication, Some(REASON_MPTCP));
+                    return;
+                }
+                subflow.remote_nonce = nonce;
+                subflow.backup_there = backup;
+                subflow.remote_id = address_id;
+            }
+            // A join without MP_JOIN in the answer: a middlebox or another host (section 3.2).
+            _ if joined => {
+                self.reset_subflow(i, Failure::Authentication, Some(REASON_MPTCP));
+                return;
+            }
+            // Section 3.7: no MP_CAPABLE in the answer, so this is TCP.
+            _ => fallback = true,
+        }
+        if fallback {
+            self.mode = Mode::Tcp;
+        }
+        let mut subflow =
+            core::mem::replace(&mut self.subflows[i], Subflow::closed(PathId(i as u8), &self.config));
+        subflow.irs = segment.seq;
+        self.settle(&mut subflow, segment);
+        if subflow.syn_tries <= 1 {
+            subflow.sender.rtt.sample(now.since(subflow.syn_sent_at));
+        }
+        subflow.sender.una = 1;
+        subflow.sender.timer = None;
+        subflow.sender.timeouts = 0;
+        subflow.send_handshake_ack = true;
+        subflow.send_syn = false;
+        subflow.state = if joined { State::Confirming } else { State::Established };
+        if joined {
+            subflow.sender.timer = Some(now + subflow.sender.rtt.rto());
+        }
+        self.subflows[i] = subflow;
+        // The window of a SYN/ACK is not scaled (RFC 7323, section 2.2).
+        self.widen_window(1 + u64::from(segment.window));
+        if !joined {
+            self.established(i);
+        }
+        self.work = true;
+    }
+
+    /// A segment with ACK for a subflow in SYN-RECEIVED; true if it is established now.
+    pub(super) fn in_syn_received(&mut self, now: Time, i: usize, segment: &Segment<P>) -> bool {
+        let subflow = &mut self.subflows[i];
+        if segment.flags.has(Flags::SYN) {
+            // A repeated SYN: the answer was lost.
+            subflow.send_syn = true;
+            return false;
+        }
+        if !segment.flags.has(Flags::ACK) || segment.ack != subflow.iss.wrapping_add(1) {
+            return false;
+        }
+        if subflow.joined {
+            let own = crypto::join_hmac(
+                self.remote_key.unwrap_or(0),
+                self.local_key,
+                subflow.remote_nonce,
+                subflow.local_nonce,
+            );
+            match segment.signal {
+                Some(MptcpSignal::JoinAck { hmac }) if hmac == own[..20] => {}
+                Some(MptcpSignal::JoinAck { .. }) => {
+                    self.reset_subflow(i, Failure::Authentication, Some(REASON_MPTCP));
+                    return false;
+                }
+                // The third ACK was lost and something else overtook it: it is sent again.
+                _ => return false,
+            }
+            // The fourth ACK, without which the peer may send no data (section 3.2).
+            self.subflows[i].receiver.ack_now = true;
+        } else if self.mode == Mode::Offered {
+            match segment.signal {
+                Some(MptcpSignal::Capable { sender_key: Some(key), receiver_key: Some(own), .. })
+                    if own == self.local_key =>
+                {
+                    self.learn_key(key);
+                    self.confirmed = true;
+                    // Tells the peer that its keys have arrived, so that it may join.
+                    self.subflows[i].receiver.ack_now = true;
+                }
+                // MPTCP, but the segment that brings the keys was lost: it will be sent again.
+                _ if segment.dss.is_some() => return false,
+                // Section 3.7: the third ACK came without its option.
+                _ => self.fall_back(),
+            }
+        }
+        let subflow = &mut self.subflows[i];
+        if subflow.syn_tries <= 1 {
+            subflow.sender.rtt.sample(now.since(subflow.syn_sent_at));
+        }
+        subflow.sender.una = 1;
+        subflow.sender.timer = None;
+        subflow.sender.timeouts = 0;
+        subflow.send_syn = false;
+        subflow.state = State::Established;
+        self.established(i);
+        true
+    }
+
+    fn learn_key(&mut self, key: u64) {
+        self.remote_key = Some(key);
+        self.remote_idsn = crypto::initial_dsn(key);
+        self.mode = Mode::Mptcp;
+    }
+
+    /// Becomes plain TCP (RFC 8684, section 3.7). Only a connection whose data has all gone over its
+    /// first subflow can: data and subflow offsets are then the same.
+    pub(super) fn fall_back(&mut self) {
+        self.mode = Mode::Tcp;
+        for subflow in &mut self.subflows {
+            if subflow.is_open() {
+                subflow.payload_max = subflow.payload_max.max(64);
+            }
+        }
+    }
+
+    pub(super) fn established(&mut self, i: usize) {
+        let path = self.subflows[i].path;
+        self.events.push_back(Event::SubflowUp(path));
+        if !self.connected && (self.mode == Mode::Tcp || self.role == Role::Server) {
+            self.connect();
+        }
+        self.work = true;
+    }
+
+    pub(super) fn connect(&mut self) {
+        if !self.connected {
+            self.connected = true;
+            self.events.push_back(Event::Connected(self.mode));
+        }
+    }
+
+    /// The peer has shown that it speaks MPTCP: joins are possible from now on.
+    pub(super) fn confirm(&mut self) {
+        if !self.confirmed {
+            self.confirmed = true;
+            self.connect();
+        }
+    }
+
+    /// Answers a segment that belongs to nothing with a reset (RFC 9293, section 3.5.2).
+    pub(super) fn refuse(&mut self, i: usize, segment: &Segment<P>, reason: Option<u8>) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        let subflow = &mut self.subflows[i];
+        if subflow.state == State::Closed {
+            subflow.local_port = segment.destination;
+            subflow.remote_port = segment.source;
+        }
+        let len = segment.payload.len() as u32
+            + u32::from(segment.flags.has(Flags::SYN))
+            + u32::from(segment.flags.has(Flags::FIN));
+        subflow.irs = segment.seq.wrapping_add(len).wrapping_sub(1);
+        subflow.receiver.next = 1;
+        let signal = reason.map(|reason| MptcpSignal::Reset { transient: false, reason });
+        let seq = if segment.flags.has(Flags::ACK) { segment.ack } else { 0 };
+        subflow.reset = Some((seq, signal));
+        self.work = true;
+    }
+}

@@ -1,0 +1,312 @@
+//! One end of one connection: data level above, subflows below.
+//!
+//! `handshake` opens subflows, `input` takes segments in, `output` makes them, `deal` decides which
+//! subflow carries what, `paths` moves paths in and out, `close` ends things, `timers` keeps time.
+
+mod close;
+mod deal;
+mod handshake;
+mod input;
+mod output;
+mod paths;
+mod reorder;
+mod send_buffer;
+mod timers;
+
+use crate::scheduler::AnyScheduler;
+use crate::subflow::{Chunk, State, Subflow};
+use crate::{Config, PathId, crypto};
+use core::net::IpAddr;
+use reorder::Reorder;
+use send_buffer::SendBuffer;
+use std::collections::VecDeque;
+use units::{Duration, Rng, Seed, Time};
+use wire::Payload;
+
+/// Which end this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Client,
+    Server,
+}
+
+/// What the connection speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// MP_CAPABLE was offered and not yet answered.
+    Offered,
+    /// Multipath TCP.
+    Mptcp,
+    /// TCP: never offered, or fallen back (RFC 8684, section 3.7).
+    Tcp,
+}
+
+/// Why a subflow or the connection ended before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The peer reset it.
+    Reset,
+    /// Nothing came back.
+    TimedOut,
+    /// The peer's MP_JOIN did not prove that it knows the keys.
+    Authentication,
+    /// The interface went away, or the peer said that its address did.
+    Removed,
+    /// Aborted on this side.
+    Aborted,
+    /// The peer broke the protocol.
+    Protocol,
+}
+
+/// What happened that the owner may want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The connection is up and speaks this.
+    Connected(Mode),
+    /// A subflow is up.
+    SubflowUp(PathId),
+    /// A subflow has ended; `None` if it was closed in order.
+    SubflowDown(PathId, Option<Failure>),
+    /// The peer asks for this subflow to be used as a backup, or not (RFC 8684, section 3.3.8).
+    Priority(PathId, bool),
+    /// The peer has another address (RFC 8684, section 3.4.1).
+    AddressAdded(u8, IpAddr, Option<u16>),
+    /// The peer's address went away (RFC 8684, section 3.4.2).
+    AddressRemoved(u8),
+    /// The peer will send nothing more, and everything before was delivered in order.
+    PeerClosed,
+    /// Both ends have closed and everything was acknowledged.
+    Closed,
+    /// The connection is lost.
+    Failed(Failure),
+}
+
+/// A subflow as its owner may see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubflowInfo {
+    /// Established.
+    pub up: bool,
+    /// Used only if nothing else is there.
+    pub backup: bool,
+    /// Got no answer to its last transmissions.
+    pub stale: bool,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Duration>,
+    /// Congestion window, in bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold, in bytes; `u64::MAX` until the first loss.
+    pub ssthresh: u64,
+    /// Bytes sent and not acknowledged.
+    pub in_flight: u64,
+    /// Bytes believed to be in the network (RFC 6675, section 4).
+    pub pipe: u64,
+    /// Bytes dealt to it and not yet sent.
+    pub queued: u64,
+    /// Segments sent again, ever.
+    pub retransmissions: u64,
+}
+
+/// Data to be sent again elsewhere, and the path that still tries to deliver it.
+#[derive(Debug, Clone)]
+struct Reinjection<P> {
+    chunk: Chunk<P>,
+    tried: Option<PathId>,
+}
+
+/// One end of one connection. See the [crate] documentation for the order of calls.
+#[derive(Debug, Clone)]
+pub struct Endpoint<P> {
+    config: Config,
+    role: Role,
+    mode: Mode,
+    rng: Rng,
+    subflows: Vec<Subflow<P>>,
+    first: Option<PathId>,
+    local_key: u64,
+    remote_key: Option<u64>,
+    local_idsn: u64,
+    remote_idsn: u64,
+    /// The peer has shown that it speaks MPTCP on this connection.
+    confirmed: bool,
+    connected: bool,
+
+    buffer: SendBuffer<P>,
+    /// First data offset not acknowledged.
+    data_una: u64,
+    /// First data offset not dealt to a subflow.
+    data_next: u64,
+    /// The peer takes data before this offset.
+    window_end: u64,
+    reinjections: VecDeque<Reinjection<P>>,
+    scheduler: AnyScheduler,
+    closing: bool,
+    /// Data offset of our DATA_FIN, once it was sent.
+    data_fin: Option<u64>,
+    send_data_fin: bool,
+    fin_timer: Option<Time>,
+    fin_tries: u32,
+    probe_timer: Option<Time>,
+    probe_tries: u32,
+    send_probe: bool,
+
+    reorder: Reorder<P>,
+    /// Data offset of the peer's DATA_FIN.
+    peer_fin: Option<u64>,
+    peer_closed: bool,
+    /// We told the peer that we take data before this offset.
+    advertised: u64,
+
+    ended: bool,
+    events: VecDeque<Event>,
+    /// Something may have to be transmitted.
+    work: bool,
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// The end that opens the connection. Nothing happens before [`open`](Self::open).
+    ///
+    /// `seed` gives keys, initial sequence numbers and nonces.
+    pub fn client(config: Config, seed: Seed) -> Self {
+        Self::new(Role::Client, config, seed)
+    }
+
+    /// The end that waits for a SYN on any path.
+    pub fn server(config: Config, seed: Seed) -> Self {
+        Self::new(Role::Server, config, seed)
+    }
+
+    fn new(role: Role, config: Config, seed: Seed) -> Self {
+        let mut rng = seed.rng("endpoint");
+        let local_key = rng.bits();
+        let mode = if config.mptcp { Mode::Offered } else { Mode::Tcp };
+        Self {
+            role,
+            mode,
+            subflows: Vec::new(),
+            first: None,
+            local_key,
+            remote_key: None,
+            local_idsn: crypto::initial_dsn(local_key),
+            remote_idsn: 0,
+            confirmed: false,
+            connected: false,
+            buffer: SendBuffer::new(),
+            data_una: 1,
+            data_next: 1,
+            window_end: 1,
+            reinjections: VecDeque::new(),
+            scheduler: AnyScheduler::new(config.scheduler),
+            closing: false,
+            data_fin: None,
+            send_data_fin: false,
+            fin_timer: None,
+            fin_tries: 0,
+            probe_timer: None,
+            probe_tries: 0,
+            send_probe: false,
+            reorder: Reorder::new(),
+            peer_fin: None,
+            peer_closed: false,
+            advertised: 1 + config.recv_buffer,
+            ended: false,
+            events: VecDeque::new(),
+            work: false,
+            rng,
+            config,
+        }
+    }
+
+    /// Writes to the stream; returns how many bytes of `data` were taken, from its start.
+    /// None are once the stream was closed.
+    pub fn write(&mut self, data: &P) -> usize {
+        if self.closing || self.ended {
+            return 0;
+        }
+        let taken = (data.len() as u64).min(self.write_space()) as usize;
+        if taken > 0 {
+            self.buffer.push(if taken == data.len() { data.clone() } else { data.slice(0, taken) });
+            self.work = true;
+        }
+        taken
+    }
+
+    /// How many bytes [`write`](Self::write) would take.
+    pub fn write_space(&self) -> u64 {
+        self.config.send_buffer.saturating_sub(self.buffer.end - self.data_una)
+    }
+
+    /// Bytes written, in all.
+    pub fn written(&self) -> u64 {
+        self.buffer.end - 1
+    }
+
+    /// Bytes that the peer has acknowledged at data level.
+    pub fn acknowledged(&self) -> u64 {
+        self.data_una.min(self.buffer.end) - 1
+    }
+
+    /// Takes the next piece of the stream in order, of at most `most` bytes.
+    pub fn read(&mut self, most: usize) -> Option<P> {
+        let piece = self.reorder.read(most)?;
+        self.offer_window();
+        Some(piece)
+    }
+
+    /// Bytes that wait beyond a gap in the data stream.
+    pub fn out_of_order(&self) -> u64 {
+        self.reorder.out_of_order()
+    }
+
+    /// Bytes ready to be read.
+    pub fn unread(&self) -> u64 {
+        self.reorder.unread()
+    }
+
+    /// What happened since the last call, one by one.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// What the connection speaks.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// True once nothing more can happen.
+    pub fn is_closed(&self) -> bool {
+        self.ended
+    }
+
+    /// The subflow over `path`, if there ever was one.
+    pub fn subflow(&self, path: PathId) -> Option<SubflowInfo> {
+        let subflow = self.subflows.get(path.index())?;
+        let sender = &subflow.sender;
+        Some(SubflowInfo {
+            up: subflow.state == State::Established,
+            backup: subflow.is_backup(),
+            stale: subflow.stale,
+            srtt: sender.rtt.measured(),
+            cwnd: sender.window().cwnd,
+            ssthresh: sender.window().ssthresh,
+            in_flight: sender.flight(),
+            pipe: sender.pipe(),
+            queued: sender.queued(),
+            retransmissions: sender.retransmissions,
+        })
+    }
+
+    fn slot(&mut self, path: PathId) -> usize {
+        while self.subflows.len() <= path.index() {
+            let path = PathId(self.subflows.len() as u8);
+            self.subflows.push(Subflow::closed(path, &self.config));
+        }
+        path.index()
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        if !self.ended {
+            self.ended = true;
+            self.events.push_back(Event::Failed(failure));
+        }
+    }
+}

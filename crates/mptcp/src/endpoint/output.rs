@@ -1,0 +1,311 @@
+//! Segments out.
+
+use super::{Endpoint, Mode, Role};
+use crate::subflow::{Chunk, State, TIME_WAIT};
+use crate::{PathId, crypto};
+use units::Time;
+use wire::{Dss, Flags, Mapping, MptcpSignal, Payload, Segment, TimestampOption};
+
+/// Option bytes of a DSS with a 32-bit DATA_ACK and a 64-bit mapping, padded.
+pub(super) const DSS_LEN: u64 = 24;
+/// TCP has room for so many option bytes.
+const OPTION_SPACE: usize = 40;
+
+/// The timestamp clock: milliseconds (RFC 7323, section 5.4).
+pub(super) fn clock(now: Time) -> u32 {
+    (now.as_millis() as u32).wrapping_add(1)
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// The next segment to send and the path it goes over; `None` when there is none for now.
+    ///
+    /// Call again after every other call, until it gives `None`.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(PathId, Segment<P>)> {
+        if !self.work {
+            return None;
+        }
+        let answer = self.next_segment(now);
+        if answer.is_none() {
+            self.work = false;
+        }
+        answer
+    }
+
+    fn next_segment(&mut self, now: Time) -> Option<(PathId, Segment<P>)> {
+        for i in 0..self.subflows.len() {
+            if let Some(segment) = self.control(now, i) {
+                return Some((self.subflows[i].path, segment));
+            }
+            if self.subflows[i].state == State::Established
+                && let Some((offset, chunk)) = self.subflows[i].sender.retransmit(now)
+            {
+                return Some((self.subflows[i].path, self.data(now, i, offset, chunk)));
+            }
+        }
+        for i in 0..self.subflows.len() {
+            if let Some(answer) = self.send_dealt(now, i) {
+                return Some(answer);
+            }
+        }
+        while let Some(i) = self.deal(now) {
+            if let Some(answer) = self.send_dealt(now, i) {
+                return Some(answer);
+            }
+        }
+        self.advance_close(now);
+        for i in 0..self.subflows.len() {
+            // Closing may have queued a FIN.
+            if let Some(answer) = self.send_dealt(now, i) {
+                return Some(answer);
+            }
+            if self.subflows[i].state == State::Established
+                && let Some((offset, chunk)) = self.subflows[i].sender.rescue(now)
+            {
+                return Some((self.subflows[i].path, self.data(now, i, offset, chunk)));
+            }
+        }
+        if let Some(answer) = self.data_level_alone(now) {
+            return Some(answer);
+        }
+        // Acknowledgements last: by now every segment with data has carried what it could.
+        (0..self.subflows.len()).find_map(|i| {
+            let subflow = &self.subflows[i];
+            let due = subflow.receiver.ack_now && !matches!(subflow.state, State::Closed | State::SynSent);
+            due.then(|| (self.subflows[i].path, self.acknowledge(now, i)))
+        })
+    }
+
+    fn send_dealt(&mut self, now: Time, i: usize) -> Option<(PathId, Segment<P>)> {
+        if self.subflows[i].state != State::Established {
+            return None;
+        }
+        let acked = if self.mode == Mode::Mptcp { self.data_una } else { 0 };
+        let (offset, chunk) = self.subflows[i].sender.send_new(now, acked)?;
+        if chunk.fin {
+            self.subflows[i].fin_at = Some(offset);
+        }
+        Some((self.subflows[i].path, self.data(now, i, offset, chunk)))
+    }
+
+    /// Resets, SYNs, handshake ACKs and signals.
+    fn control(&mut self, now: Time, i: usize) -> Option<Segment<P>> {
+        let subflow = &mut self.subflows[i];
+        if let Some((seq, signal)) = subflow.reset.take() {
+            let mut segment = self.blank(i, Flags::RST.with(Flags::ACK), 0);
+            segment.seq = seq;
+            segment.signal = signal;
+            return Some(segment);
+        }
+        if subflow.send_syn {
+            subflow.send_syn = false;
+            return Some(self.syn(now, i));
+        }
+        if subflow.send_handshake_ack && subflow.is_open() {
+            subflow.send_handshake_ack = false;
+            let signal = self.handshake_signal(i);
+            if signal.is_some() {
+                let mut segment = self.acknowledge(now, i);
+                // RFC 8684: the third ACK carries MP_CAPABLE or MP_JOIN and no DSS.
+                segment.dss = None;
+                segment.signal = signal;
+                segment.sack = wire::SackBlocks::default();
+                return Some(segment);
+            }
+            self.subflows[i].receiver.ack_now = true;
+            return None;
+        }
+        if subflow.state == State::Established
+            && let Some(signal) = subflow.signals.pop_front()
+        {
+            let mut segment = self.acknowledge(now, i);
+            segment.signal = Some(signal);
+            segment.sack = wire::SackBlocks::default();
+            if segment.options_len() > OPTION_SPACE {
+                segment.timestamps = None;
+            }
+            return Some(segment);
+        }
+        None
+    }
+
+    fn handshake_signal(&self, i: usize) -> Option<MptcpSignal> {
+        let subflow = &self.subflows[i];
+        if self.role == Role::Server || self.mode != Mode::Mptcp {
+            return None;
+        }
+        if subflow.joined {
+            let peer = self.remote_key?;
+            let full = crypto::join_hmac(self.local_key, peer, subflow.local_nonce, subflow.remote_nonce);
+            let mut hmac = [0; 20];
+            hmac.copy_from_slice(&full[..20]);
+            return Some(MptcpSignal::JoinAck { hmac });
+        }
+        (!self.confirmed).then(|| self.capable(Some(self.local_key), self.remote_key, None))
+    }
+
+    fn capable(&self, own: Option<u64>, peer: Option<u64>, data: Option<(u16, Option<u16>)>) -> MptcpSignal {
+        MptcpSignal::Capable {
+            version: 1,
+            checksum: false,
+            deny_join: false,
+            hmac_sha256: true,
+            extension: false,
+            sender_key: own,
+            receiver_key: peer,
+            data,
+        }
+    }
+
+    fn syn(&mut self, now: Time, i: usize) -> Segment<P> {
+        let answer = self.subflows[i].state == State::SynReceived;
+        let mut segment = self.blank(i, if answer { Flags::SYN_ACK } else { Flags::SYN }, 0);
+        if !answer {
+            segment.ack = 0;
+        }
+        let local_token = self.remote_key.map(crypto::token);
+        let subflow = &mut self.subflows[i];
+        subflow.syn_tries += 1;
+        subflow.sender.timer = Some(now + subflow.sender.rtt.rto());
+        segment.mss = Some(self.config.mss);
+        segment.sack_permitted = subflow.sack;
+        // An answer scales only if it was asked to.
+        segment.window_scale =
+            (!answer || subflow.own_scale > 0 || subflow.peer_scale > 0).then_some(subflow.own_scale);
+        if subflow.timestamps {
+            segment.timestamps =
+                Some(TimestampOption { value: clock(now), echo: subflow.receiver.peer_clock });
+        }
+        // The window of a SYN is never scaled (RFC 7323, section 2.2).
+        segment.window = self.config.recv_buffer.min(65_535) as u16;
+        segment.signal = if subflow.joined {
+            let (backup, address_id, nonce) = (subflow.backup_here, subflow.local_id, subflow.local_nonce);
+            if answer {
+                let peer = self.remote_key.unwrap_or(0);
+                let full = crypto::join_hmac(self.local_key, peer, nonce, subflow.remote_nonce);
+                let hmac = u64::from_be_bytes(full[..8].try_into().expect("an HMAC has 32 bytes"));
+                Some(MptcpSignal::JoinSynAck { backup, address_id, hmac, nonce })
+            } else {
+                Some(MptcpSignal::JoinSyn { backup, address_id, token: local_token.unwrap_or(0), nonce })
+            }
+        } else if self.mode == Mode::Tcp {
+            None
+        } else {
+            Some(self.capable(answer.then_some(self.local_key), None, None))
+        };
+        segment
+    }
+
+    /// A segment with everything but options and payload, at `offset` of the subflow.
+    fn blank(&self, i: usize, flags: Flags, offset: u64) -> Segment<P> {
+        let subflow = &self.subflows[i];
+        let seq = subflow.iss.wrapping_add(offset as u32);
+        let ack = subflow.irs.wrapping_add(subflow.receiver.next as u32);
+        Segment::new(subflow.local_port, subflow.remote_port, seq, ack, flags, 0)
+    }
+
+    /// Fills in what every segment after the handshake has: the acknowledgements of both levels, the
+    /// window, the clock.
+    fn complete(&mut self, now: Time, i: usize, segment: &mut Segment<P>) {
+        self.advertised = self.window_to_offer();
+        let window = self.advertised - self.reorder.next.min(self.advertised);
+        let subflow = &mut self.subflows[i];
+        segment.window = (window >> subflow.own_scale).min(65_535) as u16;
+        // What does not fit the field was not said.
+        let said = self.reorder.next + (u64::from(segment.window) << subflow.own_scale);
+        self.advertised = self.advertised.min(said.max(self.reorder.next));
+        if subflow.timestamps {
+            segment.timestamps =
+                Some(TimestampOption { value: clock(now), echo: subflow.receiver.peer_clock });
+        }
+        subflow.receiver.acked();
+        if self.mode == Mode::Mptcp {
+            let data_ack = u64::from(self.remote_idsn.wrapping_add(self.reorder.next) as u32);
+            segment.dss = Some(Dss { data_ack: Some(data_ack), ack_is_short: true, ..Dss::default() });
+        }
+    }
+
+    /// A segment that carries a chunk.
+    fn data(&mut self, now: Time, i: usize, offset: u64, chunk: Chunk<P>) -> Segment<P> {
+        let flags = if chunk.fin { Flags::FIN.with(Flags::ACK) } else { Flags::ACK.with(Flags::PSH) };
+        let mut segment = self.blank(i, flags, offset);
+        self.complete(now, i, &mut segment);
+        if !chunk.fin && self.mode == Mode::Mptcp {
+            let len = chunk.payload.len() as u16;
+            let dsn = self.local_idsn.wrapping_add(chunk.data);
+            if self.role == Role::Client && !self.confirmed && offset == 1 && !self.subflows[i].joined {
+                segment.dss = None;
+                segment.signal = Some(self.capable(Some(self.local_key), self.remote_key, Some((len, None))));
+            } else if let Some(dss) = &mut segment.dss {
+                dss.mapping = Some(Mapping { dsn, ssn: offset as u32, len, checksum: None });
+            }
+        }
+        segment.payload = chunk.payload;
+        self.add_sack(i, &mut segment);
+        segment
+    }
+
+    /// A segment without data.
+    fn acknowledge(&mut self, now: Time, i: usize) -> Segment<P> {
+        let offset = self.subflows[i].sender.next;
+        let mut segment = self.blank(i, Flags::ACK, offset);
+        self.complete(now, i, &mut segment);
+        if !self.confirmed && self.role == Role::Client && self.mode == Mode::Mptcp {
+            // Until the peer has shown that it has our keys, every bare ACK brings them.
+            if !self.subflows[i].joined {
+                segment.dss = None;
+                segment.signal = self.handshake_signal(i);
+                return segment;
+            }
+        }
+        self.add_sack(i, &mut segment);
+        segment
+    }
+
+    /// As many SACK blocks as the options leave room for.
+    fn add_sack(&mut self, i: usize, segment: &mut Segment<P>) {
+        let subflow = &self.subflows[i];
+        if !subflow.sack || !subflow.receiver.has_gap() {
+            return;
+        }
+        let free = OPTION_SPACE.saturating_sub(segment.options_len());
+        let blocks = free.saturating_sub(4) / 8;
+        if blocks > 0 {
+            segment.sack = subflow.receiver.sack_blocks(subflow.irs, blocks.min(4));
+        }
+    }
+
+    /// A DATA_FIN or a window probe, neither of which needs data of a subflow.
+    fn data_level_alone(&mut self, now: Time) -> Option<(PathId, Segment<P>)> {
+        if !self.send_data_fin && !self.send_probe {
+            return None;
+        }
+        let usable = |i: &usize| self.subflows[*i].state == State::Established;
+        let best = (0..self.subflows.len()).filter(usable).min_by_key(|&i| {
+            (self.subflows[i].stale, self.subflows[i].is_backup(), self.subflows[i].sender.rtt.srtt())
+        })?;
+        let mut segment = self.acknowledge(now, best);
+        if self.send_data_fin {
+            self.send_data_fin = false;
+            if let (Some(fin), Some(dss)) = (self.data_fin, &mut segment.dss) {
+                let dsn = self.local_idsn.wrapping_add(fin);
+                dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum: None });
+                dss.data_fin = true;
+                segment.sack = wire::SackBlocks::default();
+            }
+        } else {
+            self.send_probe = false;
+            // An old sequence number, which the peer must answer (RFC 9293, section 3.8.4).
+            segment.seq = segment.seq.wrapping_sub(1);
+        }
+        Some((self.subflows[best].path, segment))
+    }
+
+    /// The subflow's last FIN went both ways.
+    pub(super) fn enter_time_wait(&mut self, now: Time, i: usize, first_to_close: bool) {
+        let subflow = &mut self.subflows[i];
+        subflow.state =
+            if first_to_close { State::TimeWait { until: now + TIME_WAIT } } else { State::Closed };
+        subflow.sender.timer = None;
+        subflow.receiver.ack_at = None;
+    }
+}

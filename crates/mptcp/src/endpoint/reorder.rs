@@ -1,0 +1,171 @@
+//! The connection's receive buffer: data in order for the application, and data beyond a gap.
+
+use std::collections::VecDeque;
+use wire::Payload;
+
+/// Reassembles the data stream; positions are data offsets (1 is the first byte).
+#[derive(Debug, Clone)]
+pub(crate) struct Reorder<P> {
+    /// Next offset expected in order: the DATA_ACK.
+    pub(crate) next: u64,
+    ready: VecDeque<P>,
+    ready_bytes: u64,
+    /// Pieces beyond a gap, by offset, disjoint.
+    waiting: VecDeque<(u64, P)>,
+    waiting_bytes: u64,
+}
+
+impl<P: Payload> Reorder<P> {
+    pub(crate) fn new() -> Self {
+        Self { next: 1, ready: VecDeque::new(), ready_bytes: 0, waiting: VecDeque::new(), waiting_bytes: 0 }
+    }
+
+    /// Bytes in order that the application has not read.
+    pub(crate) fn unread(&self) -> u64 {
+        self.ready_bytes
+    }
+    /// Bytes beyond a gap.
+    pub(crate) fn out_of_order(&self) -> u64 {
+        self.waiting_bytes
+    }
+
+    /// The next piece in order, of at most `most` bytes.
+    pub(crate) fn read(&mut self, most: usize) -> Option<P> {
+        let front = self.ready.front_mut()?;
+        let len = front.len();
+        let piece = if len <= most {
+            self.ready.pop_front()?
+        } else {
+            let piece = front.slice(0, most);
+            *front = front.slice(most, len);
+            piece
+        };
+        self.ready_bytes -= piece.len() as u64;
+        Some(piece)
+    }
+
+    /// Takes in `piece` at `offset`, whatever part of it is new.
+    pub(crate) fn insert(&mut self, mut offset: u64, mut piece: P) {
+        let len = piece.len() as u64;
+        if offset + len <= self.next {
+            return;
+        }
+        if offset < self.next {
+            piece = piece.slice((self.next - offset) as usize, len as usize);
+            offset = self.next;
+        }
+        if offset == self.next && self.waiting.is_empty() {
+            self.push_ready(piece);
+            return;
+        }
+        self.insert_waiting(offset, piece);
+        while self.waiting.front().is_some_and(|&(at, _)| at == self.next) {
+            if let Some((_, piece)) = self.waiting.pop_front() {
+                self.waiting_bytes -= piece.len() as u64;
+                self.push_ready(piece);
+            }
+        }
+    }
+
+    /// Consumes the DATA_FIN, which takes one sequence number.
+    pub(crate) fn consume_fin(&mut self) {
+        self.next += 1;
+    }
+
+    fn push_ready(&mut self, piece: P) {
+        self.next += piece.len() as u64;
+        self.ready_bytes += piece.len() as u64;
+        match self.ready.back_mut().and_then(|back| Some((back.join(&piece)?, back))) {
+            Some((joined, back)) => *back = joined,
+            None => self.ready.push_back(piece),
+        }
+    }
+
+    fn insert_waiting(&mut self, mut offset: u64, mut piece: P) {
+        let end_of = |(at, p): &(u64, P)| at + p.len() as u64;
+        let mut i = self.waiting.partition_point(|&(at, _)| at <= offset);
+        if i > 0 {
+            let end = end_of(&self.waiting[i - 1]);
+            if end >= offset + piece.len() as u64 {
+                return;
+            }
+            if end > offset {
+                piece = piece.slice((end - offset) as usize, piece.len());
+                offset = end;
+            }
+        }
+        loop {
+            let len = piece.len() as u64;
+            let Some(successor) = self.waiting.get(i).filter(|next| next.0 < offset + len) else {
+                self.place(i, offset, piece);
+                return;
+            };
+            let (start, end) = (successor.0, end_of(successor));
+            if start > offset {
+                let placed = self.place(i, offset, piece.slice(0, (start - offset) as usize));
+                i = placed;
+            }
+            if end >= offset + len {
+                return;
+            }
+            piece = piece.slice((end - offset) as usize, piece.len());
+            offset = end;
+            i += 1;
+        }
+    }
+
+    /// Puts a disjoint piece before index `i`, joined to its neighbour if that costs no copy.
+    /// Returns the index of what followed.
+    fn place(&mut self, i: usize, offset: u64, piece: P) -> usize {
+        self.waiting_bytes += piece.len() as u64;
+        if i > 0 {
+            let (at, before) = &mut self.waiting[i - 1];
+            if *at + before.len() as u64 == offset
+                && let Some(joined) = before.join(&piece)
+            {
+                *before = joined;
+                return i;
+            }
+        }
+        self.waiting.insert(i, (offset, piece));
+        i + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use proptest::prelude::*;
+    use wire::Span;
+
+    proptest! {
+        #[test]
+        fn every_byte_once_and_in_order(pieces in prop::collection::vec((0_u64..200, 1_u32..40), 1..120)) {
+            let mut spans = Reorder::<Span>::new();
+            let mut bytes = Reorder::<Bytes>::new();
+            let source: Vec<u8> = (0..240).collect();
+            let mut seen = [false; 240];
+            let (mut read, mut stream) = (0, Vec::new());
+            for (offset, len) in pieces {
+                spans.insert(1 + offset, Span { offset, len });
+                let end = offset as usize + len as usize;
+                bytes.insert(1 + offset, Bytes::copy_from_slice(&source[offset as usize..end]));
+                seen[offset as usize..end].fill(true);
+                while let Some(span) = spans.read(17) {
+                    prop_assert_eq!(span.offset, read);
+                    read += u64::from(span.len);
+                }
+                while let Some(piece) = bytes.read(17) {
+                    stream.extend_from_slice(&piece);
+                }
+                let prefix = seen.iter().take_while(|&&s| s).count();
+                prop_assert_eq!(read, prefix as u64);
+                prop_assert_eq!(&stream[..], &source[..prefix]);
+                let beyond = seen[prefix..].iter().filter(|&&s| s).count() as u64;
+                prop_assert_eq!(spans.out_of_order(), beyond);
+                prop_assert_eq!(bytes.out_of_order(), beyond);
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What happens by itself.
+
+use super::handshake::SYN_TRIES;
+use super::{Endpoint, Failure, Mode};
+use crate::subflow::State;
+use units::Time;
+use wire::Payload;
+
+impl<P: Payload> Endpoint<P> {
+    /// When [`handle_timeout`](Self::handle_timeout) must be called, if nothing happens before.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let subflows = self.subflows.iter().filter_map(crate::subflow::Subflow::next_timeout);
+        subflows.chain(self.fin_timer).chain(self.probe_timer).min()
+    }
+
+    /// Time has passed. Harmless if nothing is due.
+    pub fn handle_timeout(&mut self, now: Time) {
+        for i in 0..self.subflows.len() {
+            let subflow = &mut self.subflows[i];
+            if let State::TimeWait { until } = subflow.state {
+                if until <= now {
+                    subflow.state = State::Closed;
+                }
+                continue;
+            }
+            if subflow.receiver.ack_at.is_some_and(|at| at <= now) {
+                subflow.receiver.ack_at = None;
+                subflow.receiver.ack_now = true;
+                self.work = true;
+            }
+            if self.subflows[i].sender.timer.is_some_and(|at| at <= now) {
+                self.retransmission_timeout(now, i);
+                self.work = true;
+            }
+        }
+        if self.fin_timer.is_some_and(|at| at <= now) {
+            if self.subflows.iter().any(|s| s.state == State::Established) {
+                self.request_data_fin(now);
+            } else {
+                self.fin_timer = Some(now + self.config.initial_rto);
+            }
+        }
+        if self.probe_timer.is_some_and(|at| at <= now) {
+            self.probe_timer = None;
+            self.send_probe = true;
+            self.work = true;
+            self.arm_probe(now);
+        }
+    }
+
+    fn retransmission_timeout(&mut self, now: Time, i: usize) {
+        let (retries, stale_after) = (self.config.max_retries, self.config.stale_after);
+        let subflow = &mut self.subflows[i];
+        subflow.sender.timer = None;
+        match subflow.state {
+            State::SynSent | State::SynReceived => {
+                if subflow.syn_tries >= SYN_TRIES {
+                    self.subflow_lost(i, Failure::TimedOut);
+                    return;
+                }
+                subflow.sender.rtt.back_off();
+                subflow.send_syn = true;
+            }
+            State::Confirming => {
+                subflow.sender.timeouts += 1;
+                if subflow.sender.timeouts > SYN_TRIES {
+                    self.subflow_lost(i, Failure::TimedOut);
+                    return;
+                }
+                subflow.sender.rtt.back_off();
+                subflow.sender.timer = Some(now + subflow.sender.rtt.rto());
+                subflow.send_handshake_ack = true;
+            }
+            State::Established => {
+                if !subflow.sender.has_unsent_or_unacked() {
+                    return;
+                }
+                if subflow.sender.timeouts >= retries {
+                    self.reset_subflow(i, Failure::TimedOut, None);
+                    return;
+                }
+                subflow.sender.on_timeout(now);
+                let others = self.mode == Mode::Mptcp;
+                let subflow = &mut self.subflows[i];
+                if others && subflow.sender.timeouts >= stale_after && !subflow.stale {
+                    subflow.stale = true;
+                    self.reinject(i, true);
+                }
+            }
+            State::Closed | State::TimeWait { .. } => {}
+        }
+    }
+
+    /// The peer's window is shut: ask from time to time whether it still is (RFC 9293, section 3.8.6.1).
+    pub(super) fn arm_probe(&mut self, now: Time) {
+        if self.probe_timer.is_some() || self.window_end > self.data_next {
+            return;
+        }
+        let rto =
+            self.subflows.iter().filter(|s| s.state == State::Established).map(|s| s.sender.rtt.rto()).min();
+        let wait = rto.unwrap_or(self.config.initial_rto) * (1 << self.probe_tries.min(10));
+        self.probe_tries += 1;
+        self.probe_timer = Some(now + wait.min(self.config.max_rto));
+    }
+}

@@ -1,0 +1,198 @@
+//! Which subflow carries the next data: one scheduler a file, behind [`Scheduler`].
+//!
+//! A scheduler is asked once for every piece of data, and sees every subflow that may carry it:
+//! established, not stale, and not a backup while another is there (RFC 8684, section 3.3.8).
+
+mod linux;
+mod min_rtt;
+mod round_robin;
+mod share;
+
+use crate::PathId;
+use crate::congestion::UnknownName;
+use core::fmt;
+use core::str::FromStr;
+use linux::Linux;
+use min_rtt::MinRtt;
+use round_robin::RoundRobin;
+use share::Share;
+use units::Duration;
+
+/// The schedulers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SchedulerKind {
+    /// The subflow with the lowest round-trip time that has room.
+    #[default]
+    MinRtt,
+    /// Each subflow that has room, in turn.
+    RoundRobin,
+    /// What Linux does: the subflow that would be the first to be done with what it has.
+    Linux,
+    /// An exact share of the data to each subflow.
+    Share,
+}
+
+impl SchedulerKind {
+    /// Every scheduler, in the order in which help texts list them.
+    pub const ALL: [Self; 4] = [Self::MinRtt, Self::RoundRobin, Self::Linux, Self::Share];
+
+    /// The name in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MinRtt => "min-rtt",
+            Self::RoundRobin => "round-robin",
+            Self::Linux => "linux",
+            Self::Share => "share",
+        }
+    }
+}
+
+impl fmt::Display for SchedulerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for SchedulerKind {
+    type Err = UnknownName;
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or(UnknownName)
+    }
+}
+
+/// A subflow as a scheduler sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate {
+    /// The path it runs over.
+    pub path: PathId,
+    /// Smoothed round-trip time.
+    pub srtt: Duration,
+    /// Congestion window, in bytes.
+    pub cwnd: u64,
+    /// True while below the slow-start threshold.
+    pub slow_start: bool,
+    /// Bytes sent and not acknowledged, and bytes dealt to it that wait for the window.
+    pub queued: u64,
+    /// Bytes that it could send at once.
+    pub room: u64,
+}
+
+/// Picks a subflow for the next `len` bytes.
+pub trait Scheduler {
+    /// An index into `candidates`, or `None` to wait. A pick without room is dealt ahead: the data
+    /// waits in that subflow's own queue.
+    fn pick(&mut self, candidates: &[Candidate], len: u64) -> Option<usize>;
+    /// `len` bytes were dealt to the subflow over `path`.
+    fn dealt(&mut self, path: PathId, len: u64) {
+        let _ = (path, len);
+    }
+}
+
+/// Whichever scheduler a connection runs.
+#[derive(Debug, Clone)]
+pub(crate) enum AnyScheduler {
+    MinRtt(MinRtt),
+    RoundRobin(RoundRobin),
+    Linux(Linux),
+    Share(Share),
+}
+
+impl AnyScheduler {
+    pub(crate) fn new(kind: SchedulerKind) -> Self {
+        match kind {
+            SchedulerKind::MinRtt => Self::MinRtt(MinRtt),
+            SchedulerKind::RoundRobin => Self::RoundRobin(RoundRobin::default()),
+            SchedulerKind::Linux => Self::Linux(Linux),
+            SchedulerKind::Share => Self::Share(Share::default()),
+        }
+    }
+
+    /// Sets the shares of a share scheduler, by path; any other scheduler gives way to one.
+    pub(crate) fn set_shares(&mut self, shares: &[f64]) {
+        if !matches!(self, Self::Share(_)) {
+            *self = Self::Share(Share::default());
+        }
+        if let Self::Share(share) = self {
+            share.set(shares);
+        }
+    }
+}
+
+impl Scheduler for AnyScheduler {
+    fn pick(&mut self, candidates: &[Candidate], len: u64) -> Option<usize> {
+        match self {
+            Self::MinRtt(s) => s.pick(candidates, len),
+            Self::RoundRobin(s) => s.pick(candidates, len),
+            Self::Linux(s) => s.pick(candidates, len),
+            Self::Share(s) => s.pick(candidates, len),
+        }
+    }
+    fn dealt(&mut self, path: PathId, len: u64) {
+        match self {
+            Self::MinRtt(s) => s.dealt(path, len),
+            Self::RoundRobin(s) => s.dealt(path, len),
+            Self::Linux(s) => s.dealt(path, len),
+            Self::Share(s) => s.dealt(path, len),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(path: u8, rtt_ms: u64, cwnd: u64, queued: u64) -> Candidate {
+        Candidate {
+            path: PathId(path),
+            srtt: Duration::from_millis(rtt_ms),
+            cwnd,
+            slow_start: false,
+            queued,
+            room: cwnd.saturating_sub(queued),
+        }
+    }
+
+    /// Deals ten pieces of 1000 bytes and counts what each path got.
+    fn deal(scheduler: &mut AnyScheduler, mut candidates: Vec<Candidate>) -> Vec<u64> {
+        for _ in 0..10 {
+            let Some(i) = scheduler.pick(&candidates, 1000) else { break };
+            scheduler.dealt(candidates[i].path, 1000);
+            candidates[i].queued += 1000;
+            candidates[i].room = candidates[i].room.saturating_sub(1000);
+        }
+        candidates.iter().map(|c| c.queued).collect()
+    }
+
+    #[test]
+    fn every_scheduler_through_the_same_table() {
+        let wifi_lte = || vec![candidate(0, 10, 4000, 0), candidate(1, 100, 40_000, 0)];
+        let table = [
+            (SchedulerKind::MinRtt, wifi_lte(), vec![4000, 6000]),
+            (SchedulerKind::RoundRobin, wifi_lte(), vec![4000, 6000]),
+            // Both clear 400 kB/s: an equal queue is an equal wait.
+            (SchedulerKind::Linux, wifi_lte(), vec![5000, 5000]),
+            (SchedulerKind::Share, wifi_lte(), vec![5000, 5000]),
+            (SchedulerKind::MinRtt, vec![], vec![]),
+            (SchedulerKind::RoundRobin, vec![candidate(3, 1, 2000, 0)], vec![2000]),
+        ];
+        for (kind, candidates, expected) in table {
+            assert_eq!(deal(&mut AnyScheduler::new(kind), candidates), expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn shares_hold_even_where_a_path_has_no_room() {
+        let mut scheduler = AnyScheduler::new(SchedulerKind::Share);
+        scheduler.set_shares(&[0.7, 0.3]);
+        let got = deal(&mut scheduler, vec![candidate(0, 10, 1000, 0), candidate(1, 100, 40_000, 0)]);
+        assert_eq!(got, [7000, 3000]);
+    }
+
+    #[test]
+    fn names_read_back() {
+        for kind in SchedulerKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+        }
+        assert!("fastest".parse::<SchedulerKind>().is_err());
+    }
+}

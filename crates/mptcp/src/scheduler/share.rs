@@ -1,0 +1,62 @@
+//! An exact share of the data to each path: the ideal actuator of the eMTCP paper.
+
+use super::{Candidate, Scheduler};
+use crate::PathId;
+
+/// Gives each piece to the path that is furthest behind its share, whether it has room or not.
+///
+/// Data so dealt waits in that path's own queue ("the data queued for LTE"); the send buffer bounds
+/// how far that goes, so that in the long run the slowest path relative to its share sets the pace.
+/// A path that is away has its share divided over the others in proportion.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Share {
+    /// Weight by path; equal while nothing is set.
+    shares: Vec<f64>,
+    /// Bytes dealt by path since the shares were set.
+    dealt: Vec<u64>,
+}
+
+impl Share {
+    pub(crate) fn set(&mut self, shares: &[f64]) {
+        if self.shares != shares {
+            self.shares = shares.to_vec();
+            self.dealt.clear();
+        }
+    }
+
+    fn weight(&self, path: PathId) -> f64 {
+        if self.shares.is_empty() { 1.0 } else { self.shares.get(path.index()).copied().unwrap_or(0.0) }
+    }
+
+    fn dealt_to(&self, path: PathId) -> u64 {
+        self.dealt.get(path.index()).copied().unwrap_or(0)
+    }
+}
+
+impl Scheduler for Share {
+    fn pick(&mut self, candidates: &[Candidate], len: u64) -> Option<usize> {
+        let weights: f64 = candidates.iter().map(|c| self.weight(c.path)).sum();
+        if weights <= 0.0 {
+            // Every path with a share is away: what is left carries the data rather than nobody.
+            return candidates.iter().enumerate().max_by_key(|(_, c)| c.room).map(|(i, _)| i);
+        }
+        let total: u64 = candidates.iter().map(|c| self.dealt_to(c.path)).sum::<u64>() + len;
+        let behind =
+            |c: &Candidate| self.weight(c.path) / weights * total as f64 - self.dealt_to(c.path) as f64;
+        let eligible = candidates.iter().enumerate().filter(|(_, c)| self.weight(c.path) > 0.0);
+        // The first of equals, so that the order is that of the paths.
+        eligible
+            .fold(None, |best: Option<(usize, f64)>, (i, c)| match best {
+                Some((_, most)) if most >= behind(c) => best,
+                _ => Some((i, behind(c))),
+            })
+            .map(|(i, _)| i)
+    }
+
+    fn dealt(&mut self, path: PathId, len: u64) {
+        if self.dealt.len() <= path.index() {
+            self.dealt.resize(path.index() + 1, 0);
+        }
+        self.dealt[path.index()] += len;
+    }
+}

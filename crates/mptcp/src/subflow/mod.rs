@@ -1,0 +1,164 @@
+//! One subflow: a TCP connection over one path.
+
+mod receiver;
+mod rtt;
+mod sender;
+
+pub(crate) use receiver::{Arrival, Receiver};
+pub(crate) use sender::{Chunk, Sender};
+
+use crate::{Config, PathId};
+use std::collections::VecDeque;
+use units::{Duration, Time};
+use wire::{MptcpSignal, Payload};
+
+/// How long a closed subflow still answers a repeated FIN (Linux: 60 s; RFC 9293: twice the longest
+/// life of a segment).
+pub(crate) const TIME_WAIT: Duration = Duration::from_secs(60);
+
+/// Where a subflow stands (RFC 9293, section 3.3.2; the closing states follow from which FINs were
+/// sent, acknowledged and received).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Closed,
+    SynSent,
+    SynReceived,
+    /// The third ACK of a join is out, the fourth is awaited (RFC 8684, section 3.2).
+    Confirming,
+    Established,
+    TimeWait {
+        until: Time,
+    },
+}
+
+/// A data sequence mapping kept for bytes still to come, in offsets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mapped {
+    pub(crate) subflow: u64,
+    pub(crate) data: u64,
+    pub(crate) len: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Subflow<P> {
+    pub(crate) path: PathId,
+    pub(crate) state: State,
+    /// Joined to a connection that was there (RFC 8684, section 3.2).
+    pub(crate) joined: bool,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+    /// Initial sequence numbers, ours and the peer's.
+    pub(crate) iss: u32,
+    pub(crate) irs: u32,
+    pub(crate) sender: Sender<P>,
+    pub(crate) receiver: Receiver,
+    /// Payload of a full segment, options taken off.
+    pub(crate) payload_max: u64,
+    pub(crate) peer_scale: u8,
+    pub(crate) own_scale: u8,
+    pub(crate) timestamps: bool,
+    pub(crate) sack: bool,
+    /// We asked for it to be a backup; the peer did.
+    pub(crate) backup_here: bool,
+    pub(crate) backup_there: bool,
+    pub(crate) local_id: u8,
+    pub(crate) remote_id: u8,
+    pub(crate) local_nonce: u32,
+    pub(crate) remote_nonce: u32,
+    /// A SYN, or the answer to one, must go out.
+    pub(crate) send_syn: bool,
+    pub(crate) syn_sent_at: Time,
+    pub(crate) syn_tries: u32,
+    /// The handshake's last ACK must go out (again).
+    pub(crate) send_handshake_ack: bool,
+    pub(crate) reset: Option<(u32, Option<MptcpSignal>)>,
+    pub(crate) signals: VecDeque<MptcpSignal>,
+    pub(crate) fin_queued: bool,
+    /// Offset of our FIN once sent.
+    pub(crate) fin_at: Option<u64>,
+    pub(crate) mappings: Vec<Mapped>,
+    pub(crate) unmapped: Vec<(u64, P)>,
+    pub(crate) stale: bool,
+}
+
+impl<P: Payload> Subflow<P> {
+    pub(crate) fn closed(path: PathId, config: &Config) -> Self {
+        let mss = u64::from(config.mss);
+        Self {
+            path,
+            state: State::Closed,
+            joined: false,
+            local_port: 0,
+            remote_port: 0,
+            iss: 0,
+            irs: 0,
+            sender: Sender::new(config, mss),
+            receiver: Receiver::default(),
+            payload_max: mss,
+            peer_scale: 0,
+            own_scale: window_scale(config.recv_buffer),
+            timestamps: config.timestamps,
+            sack: config.sack,
+            backup_here: false,
+            backup_there: false,
+            local_id: 0,
+            remote_id: 0,
+            local_nonce: 0,
+            remote_nonce: 0,
+            send_syn: false,
+            syn_sent_at: Time::ZERO,
+            syn_tries: 0,
+            send_handshake_ack: false,
+            reset: None,
+            signals: VecDeque::new(),
+            fin_queued: false,
+            fin_at: None,
+            mappings: Vec::new(),
+            unmapped: Vec::new(),
+            stale: false,
+        }
+    }
+
+    /// Data may be sent over it.
+    pub(crate) fn carries_data(&self) -> bool {
+        self.state == State::Established && !self.fin_queued
+    }
+    pub(crate) fn is_backup(&self) -> bool {
+        self.backup_here || self.backup_there
+    }
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.state, State::Closed | State::TimeWait { .. })
+    }
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.fin_at.is_some_and(|fin| self.sender.una > fin)
+    }
+
+    /// When something must happen by itself.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        if let State::TimeWait { until } = self.state {
+            return Some(until);
+        }
+        match (self.sender.timer, self.receiver.ack_at) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// The smallest scale with which 16 bits can say the buffer (RFC 7323, section 2.3: at most 14).
+fn window_scale(buffer: u64) -> u8 {
+    (0..14).find(|&shift| buffer >> shift <= 65_535).unwrap_or(14)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::window_scale;
+
+    #[test]
+    fn the_scale_reaches_the_buffer() {
+        assert_eq!(window_scale(65_535), 0);
+        assert_eq!(window_scale(65_536), 1);
+        assert_eq!(window_scale(2_550_000), 6);
+        assert_eq!(window_scale(u64::MAX), 14);
+    }
+}

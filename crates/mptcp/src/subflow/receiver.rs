@@ -1,0 +1,178 @@
+//! The receiving half of a subflow: what has come, and what to acknowledge when.
+
+use units::{Duration, Time};
+use wire::SackBlocks;
+
+/// How a segment stood to what had come before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Nothing new in it.
+    Duplicate,
+    /// The next bytes; `filled` if a gap closed or still lies beyond.
+    InOrder { filled: bool },
+    /// Beyond a gap.
+    OutOfOrder,
+}
+
+/// Receive state in subflow offsets (see [`crate::seq`]).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Receiver {
+    /// Next offset expected in order.
+    pub(crate) next: u64,
+    /// What has come beyond a gap, the most recently touched first (RFC 2018, section 4).
+    ranges: Vec<(u64, u64)>,
+    /// Where the peer's FIN stands, once seen.
+    pub(crate) fin_at: Option<u64>,
+    /// An acknowledgement must go out now.
+    pub(crate) ack_now: bool,
+    /// When a delayed acknowledgement is due.
+    pub(crate) ack_at: Option<Time>,
+    /// Bytes that arrived in order since the last acknowledgement went out.
+    unacked: u64,
+    segments_unacked: u32,
+    /// The peer's clock, to be echoed (RFC 7323, section 4.3).
+    pub(crate) peer_clock: u32,
+    /// Acknowledgement number last sent, as offset.
+    pub(crate) last_ack_sent: u64,
+}
+
+impl Receiver {
+    /// Records the arrival of `[from, to)`.
+    pub(crate) fn record(&mut self, from: u64, to: u64) -> Arrival {
+        if to <= self.next {
+            return Arrival::Duplicate;
+        }
+        if from > self.next {
+            return if self.merge(from, to) { Arrival::OutOfOrder } else { Arrival::Duplicate };
+        }
+        self.next = to;
+        let filled = !self.ranges.is_empty();
+        if filled {
+            // A range may now be reachable; taking one may make another so.
+            while let Some(i) = self.ranges.iter().position(|&(left, _)| left <= self.next) {
+                let (_, right) = self.ranges.remove(i);
+                self.next = self.next.max(right);
+            }
+        }
+        Arrival::InOrder { filled }
+    }
+
+    /// Merges `[from, to)` with the ranges beyond the gap and moves the result to the front.
+    /// False if all of it was there.
+    fn merge(&mut self, from: u64, to: u64) -> bool {
+        let (mut left, mut right) = (from, to);
+        if let Some(i) = self.ranges.iter().position(|&(l, r)| l <= from && to <= r) {
+            let known = self.ranges.remove(i);
+            self.ranges.insert(0, known);
+            return false;
+        }
+        self.ranges.retain(|&(l, r)| {
+            let touches = l <= right && left <= r;
+            if touches {
+                left = left.min(l);
+                right = right.max(r);
+            }
+            !touches
+        });
+        self.ranges.insert(0, (left, right));
+        true
+    }
+
+    /// The peer's FIN, if everything before it has come.
+    pub(crate) fn fin_reached(&self) -> bool {
+        self.fin_at.is_some_and(|fin| self.next > fin)
+    }
+
+    /// Decides when to acknowledge data that just came (RFC 5681, section 4.2): at once where it is
+    /// out of order, closes a gap, repeats, or is the second full-sized segment; else within `delay`.
+    pub(crate) fn schedule_ack(&mut self, now: Time, arrival: Arrival, len: u64, mss: u64, delay: Duration) {
+        self.unacked += len;
+        self.segments_unacked += 1;
+        let at_once = !matches!(arrival, Arrival::InOrder { filled: false })
+            || self.segments_unacked >= 2
+            || self.unacked >= 2 * mss
+            || delay.is_zero();
+        if at_once {
+            self.ack_now = true;
+        } else if self.ack_at.is_none() {
+            self.ack_at = Some(now + delay);
+        }
+    }
+
+    /// An acknowledgement goes out, whatever carries it.
+    pub(crate) fn acked(&mut self) {
+        self.ack_now = false;
+        self.ack_at = None;
+        self.unacked = 0;
+        self.segments_unacked = 0;
+        self.last_ack_sent = self.next;
+    }
+
+    /// The first `most` SACK blocks, newest first, in wire numbers counted from `start`.
+    pub(crate) fn sack_blocks(&self, start: u32, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        for &(left, right) in self.ranges.iter().take(most) {
+            blocks.push(start.wrapping_add(left as u32), start.wrapping_add(right as u32));
+        }
+        blocks
+    }
+
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn receiver() -> Receiver {
+        Receiver { next: 1, ..Receiver::default() }
+    }
+
+    #[test]
+    fn blocks_are_newest_first_and_merge() {
+        let mut r = receiver();
+        assert_eq!(r.record(11, 21), Arrival::OutOfOrder);
+        assert_eq!(r.record(31, 41), Arrival::OutOfOrder);
+        assert_eq!(r.sack_blocks(100, 4).as_slice(), [(131, 141), (111, 121)]);
+        assert_eq!(r.record(21, 31), Arrival::OutOfOrder);
+        assert_eq!(r.sack_blocks(100, 4).as_slice(), [(111, 141)]);
+        assert_eq!(r.record(15, 18), Arrival::Duplicate);
+        assert_eq!(r.record(1, 11), Arrival::InOrder { filled: true });
+        assert_eq!(r.next, 41);
+        assert!(!r.has_gap());
+        assert_eq!(r.record(1, 11), Arrival::Duplicate);
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged_at_once() {
+        let mut r = receiver();
+        let (now, delay) = (Time::from_secs(1), Duration::from_millis(40));
+        let arrival = r.record(1, 1001);
+        r.schedule_ack(now, arrival, 1000, 1000, delay);
+        assert_eq!((r.ack_now, r.ack_at), (false, Some(now + delay)));
+        let arrival = r.record(1001, 2001);
+        r.schedule_ack(now, arrival, 1000, 1000, delay);
+        assert!(r.ack_now);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_in_any_order_add_up(pieces in prop::collection::vec((0_u64..60, 1_u64..12), 1..60)) {
+            let mut r = receiver();
+            let mut seen = [false; 80];
+            for (from, len) in pieces {
+                let known = (from..from + len).all(|i| seen[i as usize] );
+                let arrival = r.record(1 + from, 1 + from + len);
+                prop_assert_eq!(arrival == Arrival::Duplicate, known);
+                (from..from + len).for_each(|i| seen[i as usize] = true);
+                let prefix = seen.iter().take_while(|&&s| s).count() as u64;
+                prop_assert_eq!(r.next, 1 + prefix);
+                let beyond: u64 = r.ranges.iter().map(|(l, r)| r - l).sum();
+                prop_assert_eq!(prefix + beyond, seen.iter().filter(|&&s| s).count() as u64);
+            }
+        }
+    }
+}

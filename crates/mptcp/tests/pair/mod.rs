@@ -1,0 +1,238 @@
+//! Two endpoints and an unkind network between them, in virtual time.
+#![allow(dead_code, missing_docs, unreachable_pub)]
+
+use std::collections::BTreeMap;
+use tandem_mptcp::{Config, Endpoint, Event, PathId};
+use units::{Duration, Probability, Rng, Seed, Time};
+use wire::{Payload, Segment, Span};
+
+/// What one path does to packets, in both directions.
+#[derive(Debug, Clone)]
+pub struct PathModel {
+    pub delay: Duration,
+    pub jitter: Duration,
+    pub loss: Probability,
+    pub duplicate: Probability,
+    /// Nothing passes from the first time to the second.
+    pub outages: Vec<(Time, Time)>,
+}
+
+impl PathModel {
+    pub fn clean(delay_ms: u64) -> Self {
+        Self {
+            delay: Duration::from_millis(delay_ms),
+            jitter: Duration::ZERO,
+            loss: Probability::NEVER,
+            duplicate: Probability::NEVER,
+            outages: Vec::new(),
+        }
+    }
+    pub fn lossy(delay_ms: u64, loss: f64) -> Self {
+        Self { loss: Probability::new(loss).unwrap(), ..Self::clean(delay_ms) }
+    }
+}
+
+pub const CLIENT: usize = 0;
+pub const SERVER: usize = 1;
+
+/// A packet seen on its way: when, who sent it, over which path.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub at: Time,
+    pub from: usize,
+    pub path: PathId,
+    pub segment: Segment<Span>,
+    pub lost: bool,
+}
+
+pub type Meddler = Box<dyn FnMut(usize, PathId, &mut Segment<Span>) -> bool>;
+
+pub struct Pair {
+    pub now: Time,
+    pub ends: [Endpoint<Span>; 2],
+    pub paths: Vec<PathModel>,
+    pub events: [Vec<(Time, Event)>; 2],
+    /// What each end has still to write, and has read.
+    pub to_write: [u64; 2],
+    pub written: [u64; 2],
+    pub read: [u64; 2],
+    /// Bytes that each end's application reads per call; `None` reads all at once.
+    pub appetite: [Option<(Duration, usize)>; 2],
+    next_meal: [Time; 2],
+    pub close_when_done: [bool; 2],
+    pub trace: Vec<Seen>,
+    /// Looks at and may change each segment; false drops it.
+    pub meddler: Option<Meddler>,
+    rng: Rng,
+    in_flight: BTreeMap<(Time, u64), (usize, PathId, Segment<Span>)>,
+    serial: u64,
+    keep_trace: bool,
+    opened: Vec<bool>,
+    pub auto_join: bool,
+}
+
+impl Pair {
+    pub fn new(seed: u64, config: Config, paths: Vec<PathModel>) -> Self {
+        Self::with(seed, config.clone(), config, paths)
+    }
+
+    pub fn with(seed: u64, client: Config, server: Config, paths: Vec<PathModel>) -> Self {
+        let seed = Seed::new(seed);
+        let opened = vec![false; paths.len()];
+        Self {
+            now: Time::ZERO,
+            ends: [
+                Endpoint::client(client, seed.derive("client")),
+                Endpoint::server(server, seed.derive("server")),
+            ],
+            paths,
+            events: [Vec::new(), Vec::new()],
+            to_write: [0; 2],
+            written: [0; 2],
+            read: [0; 2],
+            appetite: [None; 2],
+            next_meal: [Time::ZERO; 2],
+            close_when_done: [false; 2],
+            trace: Vec::new(),
+            meddler: None,
+            rng: seed.rng("network"),
+            in_flight: BTreeMap::new(),
+            serial: 0,
+            keep_trace: false,
+            opened,
+            auto_join: true,
+        }
+    }
+
+    pub fn keep_trace(mut self) -> Self {
+        self.keep_trace = true;
+        self
+    }
+
+    pub fn connect(&mut self) {
+        self.opened[0] = true;
+        assert!(self.ends[CLIENT].open(self.now, PathId(0), false));
+        self.settle();
+    }
+
+    fn applications(&mut self) {
+        for end in [CLIENT, SERVER] {
+            let hungry = match self.appetite[end] {
+                None => usize::MAX,
+                Some((every, most)) if self.now >= self.next_meal[end] => {
+                    self.next_meal[end] = self.now + every;
+                    most
+                }
+                Some(_) => 0,
+            };
+            let mut left = hungry;
+            while left > 0 {
+                let Some(span) = self.ends[end].read(left) else { break };
+                assert_eq!(span.offset, self.read[end], "every byte once and in order");
+                self.read[end] += span.len() as u64;
+                left = left.saturating_sub(span.len());
+            }
+            while self.to_write[end] > 0 {
+                let len = self.to_write[end].min(50_000) as u32;
+                let taken = self.ends[end].write(&Span { offset: self.written[end], len }) as u64;
+                if taken == 0 {
+                    break;
+                }
+                self.written[end] += taken;
+                self.to_write[end] -= taken;
+            }
+            if self.to_write[end] == 0 && self.close_when_done[end] {
+                self.ends[end].close();
+            }
+        }
+    }
+
+    /// Lets both ends do all that they can do now.
+    pub fn settle(&mut self) {
+        loop {
+            self.applications();
+            let mut quiet = true;
+            for end in [CLIENT, SERVER] {
+                while let Some(event) = self.ends[end].poll_event() {
+                    self.events[end].push((self.now, event));
+                    quiet = false;
+                }
+                if end == CLIENT && self.auto_join {
+                    for path in 1..self.paths.len() {
+                        if !self.opened[path] && self.ends[end].open(self.now, PathId(path as u8), false) {
+                            self.opened[path] = true;
+                        }
+                    }
+                }
+                while let Some((path, segment)) = self.ends[end].poll_transmit(self.now) {
+                    quiet = false;
+                    self.carry(end, path, segment);
+                }
+            }
+            if quiet {
+                return;
+            }
+        }
+    }
+
+    fn carry(&mut self, from: usize, path: PathId, mut segment: Segment<Span>) {
+        assert!(segment.options_len() <= 40, "options fit: {segment:?}");
+        let model = self.paths[path.index()].clone();
+        let out = model.outages.iter().any(|&(a, b)| a <= self.now && self.now < b);
+        let mut lost = out || self.rng.chance(model.loss);
+        if let Some(meddler) = &mut self.meddler {
+            lost |= !meddler(from, path, &mut segment);
+        }
+        if self.keep_trace {
+            self.trace.push(Seen { at: self.now, from, path, segment: segment.clone(), lost });
+        }
+        if lost {
+            return;
+        }
+        let copies = if self.rng.chance(model.duplicate) { 2 } else { 1 };
+        for _ in 0..copies {
+            let extra = Duration::from_secs_f64(self.rng.unit() * model.jitter.as_secs_f64());
+            self.serial += 1;
+            let at = self.now + model.delay + extra;
+            self.in_flight.insert((at, self.serial), (1 - from, path, segment.clone()));
+        }
+    }
+
+    fn next_time(&self) -> Option<Time> {
+        let packet = self.in_flight.keys().next().map(|&(at, _)| at);
+        let timers = self.ends.iter().filter_map(Endpoint::poll_timeout);
+        let meals = [CLIENT, SERVER].into_iter().filter_map(|end| {
+            (self.appetite[end].is_some() && self.ends[end].unread() > 0).then_some(self.next_meal[end])
+        });
+        packet.into_iter().chain(timers).chain(meals).min()
+    }
+
+    /// Runs until `end` or until nothing more would happen.
+    pub fn run_until(&mut self, end: Time) {
+        self.settle();
+        while let Some(at) = self.next_time().filter(|&at| at <= end) {
+            assert!(at >= self.now, "a timer in the past: {at} before {}", self.now);
+            self.now = at;
+            while let Some((&key, _)) = self.in_flight.iter().next().filter(|((t, _), _)| *t <= at) {
+                let (to, path, segment) = self.in_flight.remove(&key).unwrap();
+                self.ends[to].handle_segment(self.now, path, segment);
+                self.settle();
+            }
+            for endpoint in &mut self.ends {
+                endpoint.handle_timeout(at);
+            }
+            self.settle();
+        }
+        self.now = self.now.max(end);
+    }
+
+    pub fn saw(&self, end: usize, event: &Event) -> bool {
+        self.events[end].iter().any(|(_, seen)| seen == event)
+    }
+
+    /// Payload bytes that `from` put on `path` between two times.
+    pub fn carried(&self, from: usize, path: u8, start: Time, end: Time) -> u64 {
+        let counts = |s: &&Seen| s.from == from && s.path == PathId(path) && start <= s.at && s.at < end;
+        self.trace.iter().filter(counts).map(|s| s.segment.payload.len() as u64).sum()
+    }
+}
