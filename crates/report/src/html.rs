@@ -1,5 +1,7 @@
 //! Escaping, inline markup and anchors.
 
+use core::fmt::Write as _;
+
 /// Text made safe inside an element or a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -107,7 +109,7 @@ fn span<'a>(rest: &'a str, sign: &str, tag: &str, out: &mut String) -> Option<&'
     if body.is_empty() || body.starts_with(char::is_whitespace) || body.ends_with(char::is_whitespace) {
         return None;
     }
-    out.push_str(&format!("<{tag}>{}</{tag}>", inline(body)));
+    let _ = write!(out, "<{tag}>{}</{tag}>", inline(body));
     Some(tail)
 }
 
@@ -117,7 +119,7 @@ fn link<'a>(after: &'a str, out: &mut String) -> Option<&'a str> {
     if label.contains(['[', ']']) || !(target.starts_with('#') || target.starts_with("https://")) {
         return None;
     }
-    out.push_str(&format!("<a href=\"{}\">{}</a>", escape(target), inline(label)));
+    let _ = write!(out, "<a href=\"{}\">{}</a>", escape(target), inline(label));
     Some(tail)
 }
 

@@ -1,6 +1,5 @@
 //! Numbers as people and as programs read them.
 
-use core::fmt::Write as _;
 use serde::Serialize;
 
 /// What stands for a number that there is not.
@@ -59,12 +58,11 @@ pub(crate) fn minus(text: &str) -> String {
     }
 }
 
-/// The shortest text that is within half of `step` of the value: coordinates and embedded data.
+/// With at most so many decimals and no zeros at the end: coordinates and embedded data. What is not
+/// finite becomes 0.
 pub(crate) fn short(out: &mut String, value: f64, decimals: usize) {
-    let text = fixed(value, decimals);
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    let text = text.strip_prefix("0.").map_or_else(|| text.to_owned(), |rest| format!(".{rest}"));
-    let _ = write!(out, "{text}");
+    let text = fixed(if value.is_finite() { value } else { 0.0 }, decimals);
+    out.push_str(if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text });
 }
 
 /// How many columns of a terminal a text takes: nothing for combining marks, two for East Asian wide
@@ -113,7 +111,7 @@ mod tests {
         };
         assert_eq!(write(12.50, 2), "12.5");
         assert_eq!(write(100.0, 0), "100");
-        assert_eq!(write(0.25, 2), ".25");
+        assert_eq!(write(-0.25, 2), "-0.25");
         assert_eq!(write(-0.0001, 2), "0");
     }
 

@@ -3,6 +3,8 @@
 mod axis;
 mod bars;
 mod data;
+mod draw;
+mod figure;
 mod lane;
 mod plot;
 mod svg;

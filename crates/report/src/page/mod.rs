@@ -1,5 +1,7 @@
 //! A page and its parts.
 
+mod html;
+
 use crate::chart::Chart;
 use crate::table::Table;
 
@@ -74,7 +76,7 @@ impl Page {
     }
     /// The whole file. The same page gives the same bytes.
     pub fn to_html(&self) -> String {
-        format!("<!doctype html>\n<title>{}</title>", crate::html::escape(&self.title))
+        html::page(self)
     }
 }
 

@@ -25,10 +25,13 @@ impl Table {
         if grouped {
             fields.push("group".to_owned());
         }
-        for (column, (interval, badges)) in self.columns.iter().zip(&shapes) {
+        for (index, (column, (interval, badges))) in self.columns.iter().zip(&shapes).enumerate() {
             let name = |what: &str| {
                 let head = format!("{}{what}", column.header);
-                if column.unit.is_empty() { head } else { format!("{head} ({})", column.unit) }
+                match self.unit(index) {
+                    "" => head,
+                    unit => format!("{head} ({unit})"),
+                }
             };
             fields.push(name(""));
             if *interval {

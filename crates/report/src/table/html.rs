@@ -60,10 +60,10 @@ impl Table {
                 let _ = write!(out, "<{tag}{scope}{}>{}", class(column.align, tone), value(&cell.value));
                 match cell.tone {
                     Tone::Good => {
-                        out.push_str(" <span class=\"sign\" role=\"img\" aria-label=\"good\">✓</span>")
+                        out.push_str(" <span class=\"sign\" role=\"img\" aria-label=\"good\">✓</span>");
                     }
                     Tone::Bad => {
-                        out.push_str(" <span class=\"sign\" role=\"img\" aria-label=\"bad\">✗</span>")
+                        out.push_str(" <span class=\"sign\" role=\"img\" aria-label=\"bad\">✗</span>");
                     }
                     Tone::Plain | Tone::Quiet => {}
                 }

@@ -13,7 +13,8 @@ impl Table {
             .columns
             .iter()
             .zip(&keys)
-            .map(|(column, key)| json!({"key": key, "header": column.header, "unit": column.unit}))
+            .enumerate()
+            .map(|(i, (column, key))| json!({"key": key, "header": column.header, "unit": self.unit(i)}))
             .collect();
         let mut group = Json::Null;
         let mut rows = Vec::new();

@@ -150,7 +150,18 @@ impl Table {
         self
     }
 
-    /// The columns' names in JSON and CSV, each different.
+    /// A column's unit where data are written: that of a difference goes without saying on a page.
+    pub(crate) fn unit(&self, index: usize) -> &str {
+        let percent =
+            |row: &Row| matches!(row.cells.get(index), Some(Cell { value: Value::Percent { .. }, .. }));
+        match self.columns.get(index) {
+            Some(column) if !column.unit.is_empty() => &column.unit,
+            Some(_) if self.rows.iter().any(|row| !row.heading && percent(row)) => "%",
+            _ => "",
+        }
+    }
+
+    /// The columns' names in JSON, each different.
     pub(crate) fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         for column in &self.columns {

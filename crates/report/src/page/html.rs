@@ -1,0 +1,113 @@
+//! A page as HTML.
+
+use super::{Block, Page};
+use crate::html::{escape, inline, slug};
+use core::fmt::Write as _;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// Hatchings that the charts refer to: what tells two fills apart where colour does not.
+const HATCHES: &str = "<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\"><defs>\
+<pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
+<path d=\"M0 0V5\" style=\"stroke:var(--quiet);stroke-width:2.4\"/></pattern>\
+<pattern id=\"hatch-tail\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
+<path d=\"M0 0V4\" style=\"stroke:var(--tail);stroke-width:4.6\"/></pattern>\
+<pattern id=\"hatch-promotion\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(-45)\">\
+<path d=\"M0 0V4\" style=\"stroke:var(--promotion);stroke-width:6\"/></pattern>\
+</defs></svg>\n";
+
+pub(super) fn page(page: &Page) -> String {
+    let anchors = anchors(page);
+    let mut out = String::with_capacity(1 << 16);
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{HATCHES}<div class=\"page\">\n\
+         <header>\n<h1>{title}</h1>\n",
+        title = escape(&page.title)
+    );
+    for paragraph in &page.lead {
+        let _ = writeln!(out, "<p class=\"lead\">{}</p>", inline(paragraph));
+    }
+    out.push_str("</header>\n");
+    if page.sections.len() > 1 {
+        out.push_str("<nav aria-label=\"Contents\"><ol>\n");
+        for (section, anchor) in page.sections.iter().zip(&anchors) {
+            let _ = writeln!(out, "<li><a href=\"#{anchor}\">{}</a></li>", escape(&section.heading));
+        }
+        out.push_str("</ol></nav>\n");
+    }
+    out.push_str("<main>\n");
+    let mut charts = 0;
+    for (section, anchor) in page.sections.iter().zip(&anchors) {
+        let _ = writeln!(out, "<section>\n<h2 id=\"{anchor}\">{}</h2>", escape(&section.heading));
+        for block in &section.blocks {
+            write_block(&mut out, block, &mut charts);
+        }
+        out.push_str("</section>\n");
+    }
+    if !page.footer.is_empty() {
+        let _ = writeln!(out, "<footer>{}</footer>", inline(&page.footer));
+    }
+    let _ = write!(out, "</main>\n</div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    out
+}
+
+/// The sections' anchors, each different.
+fn anchors(page: &Page) -> Vec<String> {
+    let mut anchors: Vec<String> = Vec::new();
+    for section in &page.sections {
+        let wished = slug(if section.anchor.is_empty() { &section.heading } else { &section.anchor });
+        let mut anchor = wished.clone();
+        let mut count = 2;
+        while anchors.contains(&anchor) {
+            anchor = format!("{wished}-{count}");
+            count += 1;
+        }
+        anchors.push(anchor);
+    }
+    anchors
+}
+
+fn write_block(out: &mut String, block: &Block, charts: &mut usize) {
+    let _ = match block {
+        Block::Prose(text) => writeln!(out, "<p>{}</p>", inline(text)),
+        Block::Heading(text) => writeln!(out, "<h3>{}</h3>", escape(text)),
+        Block::List(points) => {
+            out.push_str("<ul>\n");
+            for point in points {
+                let _ = writeln!(out, "<li>{}</li>", inline(point));
+            }
+            writeln!(out, "</ul>")
+        }
+        Block::Facts(facts) => {
+            out.push_str("<dl>\n");
+            for (name, value) in facts {
+                let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), inline(value));
+            }
+            writeln!(out, "</dl>")
+        }
+        Block::Table(table) => writeln!(out, "{}", table.to_html()),
+        Block::Charts(list) => {
+            let many = if list.len() > 1 { " many" } else { "" };
+            let _ = writeln!(out, "<div class=\"charts{many}\">");
+            for chart in list {
+                *charts += 1;
+                out.push_str(&chart.to_html(&format!("c{charts}")));
+            }
+            writeln!(out, "</div>")
+        }
+        Block::Details { summary, text } => {
+            writeln!(
+                out,
+                "<details><summary>{}</summary><pre>{}</pre></details>",
+                escape(summary),
+                escape(text)
+            )
+        }
+    };
+}

@@ -1,0 +1,225 @@
+//! The page in a real browser: nothing fails, zooming changes the view, a phone sees no overflow.
+//!
+//! Needs Chromium: `CHROMIUM` names it, else `chromium` on the path; without it the tests say that they
+//! were skipped.
+
+// A test that starts a browser acts; the crate itself does not.
+#![allow(clippy::disallowed_methods)]
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use tandem_report::{
+    Axis, Bars, Cell, Column, Estimate, Lane, Line, Lines, Mark, Page, Panel, Row, Section, Table, Timeline,
+};
+use units::Time;
+
+fn chromium() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("CHROMIUM") {
+        return Some(named.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join("chromium")).find(|file| file.is_file())
+}
+
+/// The document after its scripts ran; `None` without a browser.
+fn render(html: &str) -> Option<String> {
+    let Some(browser) = chromium() else {
+        eprintln!("skipped: no chromium on the path and none named by CHROMIUM");
+        return None;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    std::fs::write(&file, html).unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--window-size=1280,2000", "--virtual-time-budget=4000", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("file://{}", file.display()))
+        .stderr(Stdio::null())
+        .output()
+        .unwrap();
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What the test's script wrote into `<pre id="result">`.
+fn result(dom: &str) -> serde_json::Value {
+    let text = dom.split("<pre id=\"result\">").nth(1).unwrap_or_else(|| {
+        panic!("the script did not come to its end: {}", &dom[dom.len().saturating_sub(3000)..])
+    });
+    serde_json::from_str(&text.split("</pre>").next().unwrap().replace("&amp;", "&")).unwrap()
+}
+
+fn page() -> Page {
+    let wave: Vec<f64> = (0..3000).map(|i| f64::from(i * 37 % 200) / 100.0).collect();
+    let states = [(0, "Idle"), (20, "Promotion"), (21, "Active"), (80, "Tail"), (91, "Idle")];
+    let changes: Vec<_> = states.iter().map(|(s, state)| (Time::from_secs(*s), *state)).collect();
+    let mut wide = Table::new("A table wider than a phone");
+    let mut row = Row::default();
+    for i in 0..12 {
+        wide = wide.column(Column::number(format!("column {i}")).unit("Mbit/s"));
+        row = row.cell(Cell::estimate(Estimate::new(1.5, 0.25), 3));
+    }
+    Page::new("A page for the browser").section(
+        Section::new("All")
+            .table(wide.row(row))
+            .chart(
+                Bars::new("bars", Axis::new("rate").unit("Mbit/s"))
+                    .groups(["a", "b", "c", "d"])
+                    .series("ours", [1.0, 2.0, 3.0, 4.0].map(Estimate::exact)),
+            )
+            .chart(
+                Lines::new("lines", Axis::new("share").unit("%"), Axis::new("efficiency"))
+                    .line(
+                        Line::estimates(
+                            "ours",
+                            (0..26).map(|i| (f64::from(i) * 4.0, Estimate::new(f64::from(i), 0.5))),
+                        )
+                        .dots(),
+                    )
+                    .mark(Mark::vertical(24.0, "here")),
+            )
+            .chart(
+                Timeline::new("time")
+                    .panel(
+                        Panel::new(Axis::new("rate").unit("Mbit/s"))
+                            .line(Line::sampled("wifi", 0.0, 0.05, wave)),
+                    )
+                    .panel(
+                        Panel::new(Axis::new("srtt"))
+                            .line(Line::sampled("lte", 0.0, 1.0, vec![4.0; 150]).step()),
+                    )
+                    .lane(Lane::from_changes("lte", &changes, Time::from_secs(150))),
+            )
+            .details("scenario", "a very long line ".repeat(40)),
+    )
+}
+
+const DRIVE: &str = r"
+const result = { errors: window.errors };
+const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+const view = (figure) => figure.dataset.view ? figure.dataset.view.split(' ').map(Number) : null;
+const drawing = (svg) => [...svg.querySelectorAll('[data-l],[data-s]')].map((p) => p.getAttribute('d')).join();
+const report = () => {
+  const pre = document.createElement('pre');
+  pre.id = 'result';
+  pre.textContent = JSON.stringify(result);
+  document.body.append(pre);
+};
+(async () => {
+  const figure = document.querySelector('figure.timeline'), svg = figure.querySelector('svg.wide');
+  svg.scrollIntoView();
+  const box = svg.getBoundingClientRect();
+  const event = (Kind, type, part, more = {}) => svg.dispatchEvent(new Kind(type, {
+    bubbles: true, cancelable: true, button: 0, pointerId: 1, pointerType: 'mouse',
+    clientX: box.left + part * box.width, clientY: box.top + 60, ...more }));
+  const before = drawing(svg);
+  result.unfocused = event(WheelEvent, 'wheel', 0.5, { deltaY: -200 });
+  result.still = view(figure);
+  svg.focus();
+  result.passed = event(WheelEvent, 'wheel', 0.5, { deltaY: -200 });
+  result.wheel = view(figure);
+  await frames();
+  const zoomed = drawing(svg);
+  result.redrawn = zoomed !== before;
+  result.ticks = [...svg.querySelectorAll('.grid.x text')].map((t) => t.textContent);
+  event(MouseEvent, 'dblclick', 0.5);
+  result.reset = view(figure);
+  await frames();
+  const numbers = (d) => d.match(/[A-Za-z]|-?[0-9.]+/g).map((t) => isNaN(t) ? t : Number(t));
+  const again = numbers(drawing(svg)), first = numbers(before);
+  // A tie may be rounded to either tenth of a pixel.
+  result.restored = again.length === first.length && again.every((v, i) => v === first[i] || Math.abs(v - first[i]) < 0.11);
+  event(PointerEvent, 'pointerdown', 0.3);
+  event(PointerEvent, 'pointermove', 0.5);
+  result.values = [...svg.querySelectorAll('[data-v]')].map((t) => t.textContent);
+  event(PointerEvent, 'pointerup', 0.5);
+  result.drag = view(figure);
+  event(KeyboardEvent, 'keydown', 0, { key: 'Escape' });
+  event(PointerEvent, 'pointerdown', 0.4, { pointerType: 'touch', pointerId: 1 });
+  event(PointerEvent, 'pointerdown', 0.5, { pointerType: 'touch', pointerId: 2 });
+  event(PointerEvent, 'pointermove', 0.7, { pointerType: 'touch', pointerId: 2 });
+  event(PointerEvent, 'pointerup', 0.7, { pointerType: 'touch', pointerId: 2 });
+  result.pinch = view(figure);
+  const lines = document.querySelector('figure.lines'), plot = lines.querySelector('svg.wide');
+  const lineBefore = drawing(plot);
+  plot.focus();
+  plot.dispatchEvent(new KeyboardEvent('keydown', { key: '+', bubbles: true }));
+  result.lines = view(lines);
+  await frames();
+  result.linesRedrawn = drawing(plot) !== lineBefore;
+  result.nan = document.querySelector('main').innerHTML.split('NaN').length - 1;
+})().catch((error) => window.errors.push(String(error.stack))).then(report);
+";
+
+/// Gathers what goes wrong. A browser that only dumps the document paints no frames, so they are timers.
+const WATCH: &str = "<script>window.errors = [];
+window.requestAnimationFrame = (act) => setTimeout(act, 1);
+window.addEventListener('error', (e) => window.errors.push(String(e.message)));
+window.addEventListener('unhandledrejection', (e) => window.errors.push(String(e.reason)));
+for (const kind of ['error', 'warn']) console[kind] = (...words) => window.errors.push(words.join(' '));
+</script>";
+
+#[test]
+fn wheel_drag_pinch_and_keys_zoom_and_a_double_click_resets() {
+    let html = page().to_html().replacen("<head>", &format!("<head>{WATCH}"), 1).replacen(
+        "</body>",
+        &format!("<script>{DRIVE}</script></body>"),
+        1,
+    );
+    let Some(dom) = render(&html) else { return };
+    let result = result(&dom);
+    let range = |key: &str| -> (f64, f64) {
+        let ends = result[key].as_array().unwrap_or_else(|| panic!("{key}: {result}"));
+        (ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap())
+    };
+    assert_eq!(result["errors"].as_array().unwrap().len(), 0, "{result}");
+    // A page that is being scrolled is not stopped by a chart.
+    assert_eq!(result["unfocused"], true);
+    assert!(result["still"].is_null());
+    assert_eq!(result["passed"], false);
+    let (lo, hi) = range("wheel");
+    assert!(lo > 0.0 && hi < 150.0 && hi - lo > 50.0, "{lo} {hi}");
+    assert_eq!(result["redrawn"], true);
+    assert_eq!(range("reset"), (0.0, 150.0));
+    assert_eq!(result["restored"], true, "script and page draw the same: {result}");
+    let values: Vec<&str> =
+        result["values"].as_array().unwrap().iter().map(|v| v.as_str().unwrap()).collect();
+    assert_eq!(values.len(), 3);
+    assert!(values[0].parse::<f64>().is_ok() && values[1] == "4.0" && values[2] == "Tail", "{values:?}");
+    let (lo, hi) = range("drag");
+    assert!(lo > 20.0 && hi < 110.0 && hi - lo > 20.0, "{lo} {hi}");
+    let (lo, hi) = range("pinch");
+    assert!(hi - lo < 75.0, "{lo} {hi}");
+    let (lo, hi) = range("lines");
+    assert!(lo > 0.0 && hi < 100.0);
+    assert_eq!(result["linesRedrawn"], true);
+    assert_eq!(result["nan"], 0);
+}
+
+#[test]
+fn a_phone_sees_no_overflow_and_the_narrow_drawings() {
+    let inner = page().to_html().replace('&', "&amp;").replace('"', "&quot;");
+    let html = format!(
+        "<!doctype html><body style=\"margin:0\"><iframe style=\"border:0;width:390px;height:4000px\" srcdoc=\"{inner}\"></iframe>
+        <script>addEventListener('load', () => {{
+          const page = document.querySelector('iframe').contentDocument;
+          const shown = (all) => [...page.querySelectorAll(all)].filter((e) => e.getClientRects().length).length;
+          const fonts = [...page.querySelectorAll('svg.narrow')].map((svg) => 12 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width);
+          const scroll = page.querySelector('.scroll');
+          const pre = document.createElement('pre');
+          pre.id = 'result';
+          pre.textContent = JSON.stringify({{ width: page.documentElement.scrollWidth, wide: shown('svg.wide'), narrow: shown('svg.narrow'),
+            font: Math.min(...fonts), scrolls: scroll.scrollWidth > scroll.clientWidth }});
+          document.body.append(pre);
+        }});</script>"
+    );
+    let Some(dom) = render(&html) else { return };
+    let dom =
+        dom.rsplit_once("<pre id=\"result\">").map(|(_, tail)| format!("<pre id=\"result\">{tail}")).unwrap();
+    let result = result(&dom);
+    assert!(result["width"].as_f64().unwrap() <= 390.0, "{result}");
+    assert_eq!((&result["wide"], &result["narrow"]), (&0.into(), &3.into()));
+    assert!(result["font"].as_f64().unwrap() >= 11.0, "{result}");
+    assert_eq!(result["scrolls"], true);
+}

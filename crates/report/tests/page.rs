@@ -1,0 +1,180 @@
+//! What a page promises whatever it holds.
+
+use tandem_report::{
+    Axis, Bars, Block, Chart, Estimate, Lane, Line, Lines, Mark, Page, Panel, Section, Shade, Span, Timeline,
+    literal,
+};
+use units::Time;
+
+const EVIL: &str = "</script></style></title><script>alert('1')</script><img src=x onerror=\"alert(2)\">";
+
+fn timeline(name: &str) -> Timeline {
+    Timeline::new(name)
+        .panel(
+            Panel::new(Axis::new(name).unit(name))
+                .line(Line::sampled(name, 0.0, 0.5, vec![1.0, f64::NAN, 3.0, 2.0]))
+                .line(Line::new("lte", vec![0.0, 1.0, 1.5], vec![0.5, 0.25, 1.0]).step().reference())
+                .mark(Mark::vertical(0.7, name))
+                .mark(Mark::point(1.5, 2.0, name))
+                .mark(Mark::horizontal(2.0, name)),
+        )
+        .lane(Lane::from_changes(
+            name,
+            &[(Time::ZERO, "Idle"), (Time::from_secs(1), name)],
+            Time::from_secs(2),
+        ))
+        .caption(literal(name))
+}
+
+fn page(name: &str) -> Page {
+    Page::new(name)
+        .lead(literal(name))
+        .section(
+            Section::new(name)
+                .prose(literal(name))
+                .heading(name)
+                .list([literal(name)])
+                .facts([(name.to_owned(), literal(name))])
+                .chart(
+                    Bars::new(name, Axis::new(name).unit(name))
+                        .groups([name])
+                        .series(name, [Estimate::new(1.0, 0.1)])
+                        .caption(literal(name)),
+                )
+                .chart(
+                    Lines::new(name, Axis::new(name), Axis::new(name)).line(
+                        Line::estimates(name, [(0.0, Estimate::new(1.0, 0.1)), (1.0, Estimate::exact(2.0))])
+                            .dots(),
+                    ),
+                )
+                .chart(timeline(name))
+                .details(name, name),
+        )
+        .section(Section::new(name).anchor(name))
+        .footer(literal(name))
+}
+
+#[test]
+fn the_same_page_gives_the_same_bytes() {
+    assert_eq!(page("a").to_html(), page("a").to_html());
+}
+
+#[test]
+fn no_text_becomes_markup() {
+    let (good, evil) = (page("x").to_html(), page(EVIL).to_html());
+    for tag in ["<script", "</script", "<style", "<img", "<title"] {
+        assert_eq!(good.matches(tag).count(), evil.matches(tag).count(), "{tag}");
+    }
+    assert!(!evil.contains("onerror=\""));
+}
+
+#[test]
+fn the_file_loads_nothing() {
+    let html = page("x").to_html();
+    for outside in ["src=", "@import", "url(http", "//cdn", "<link rel=\"stylesheet\"", "<iframe", "fetch("] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    // The one address is the name of the SVG language, which is not fetched.
+    assert_eq!(html.matches("http").count(), html.matches("http://www.w3.org/2000/svg").count());
+}
+
+#[test]
+fn ids_are_unique_and_links_lead_somewhere() {
+    let html = page("Fig. 4").to_html();
+    let mut ids: Vec<&str> =
+        html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    for target in html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert!(ids.contains(&target), "{target}");
+    }
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+    assert!(ids.contains(&"fig-4") && ids.contains(&"fig-4-2"));
+}
+
+#[test]
+fn embedded_numbers_are_json_and_round_trip() {
+    let html = page("wifi").to_html();
+    let mut found = 0;
+    for part in html.split("<script type=\"application/json\">").skip(1) {
+        let text = part.split("</script>").next().unwrap();
+        let data: serde_json::Value = serde_json::from_str(text).expect("embedded data is JSON");
+        found += 1;
+        if let Some(line) = data["t"][1]["s"].as_array() {
+            assert_eq!(line.len() % 3, 0);
+            assert_eq!(data["t"][0]["l"][0]["y"].to_string(), "[1,null,3,2]");
+            assert_eq!(data["t"][0]["l"][1]["p"], 1);
+        }
+    }
+    assert_eq!(found, 2);
+}
+
+#[test]
+fn strange_numbers_leave_no_nan_in_a_drawing() {
+    let strange = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 0.0, 5e-324];
+    let mut section = Section::new("strange");
+    for value in strange {
+        section = section
+            .chart(
+                Bars::new("b", Axis::new("v").from(value))
+                    .groups(["a", "b"])
+                    .series("s", [Estimate::new(value, value), Estimate::exact(1.0)]),
+            )
+            .chart(
+                Lines::new("l", Axis::new("x").to(value), Axis::new("y").from(value).to(value))
+                    .line(
+                        Line::new("s", vec![0.0, value, 2.0], vec![value, 1.0, value])
+                            .band(vec![value; 3])
+                            .dots(),
+                    )
+                    .mark(Mark::point(value, value, "p"))
+                    .mark(Mark::vertical(value, "v")),
+            )
+            .chart(Timeline::new("t").panel(Panel::new(Axis::new("y"))).lane(Lane::new(
+                "lane",
+                vec![Span { from: 0.0, to: value, label: "Active".to_owned(), shade: Shade::Active }],
+            )));
+    }
+    let empty: Vec<Chart> = vec![
+        Bars::default().into(),
+        Lines::default().into(),
+        Timeline::default().into(),
+        Timeline::new("t").lane(Lane::default()).into(),
+    ];
+    let html = Page::new("p").section(section.block(Block::Charts(empty))).to_html();
+    let script = html.rfind("<script>").unwrap();
+    assert!(!html[..script].contains("NaN") && !html[..script].contains("inf"), "a drawing has a NaN");
+    for part in html.split("<script type=\"application/json\">").skip(1) {
+        let text = part.split("</script>").next().unwrap();
+        serde_json::from_str::<serde_json::Value>(text).expect("embedded data is JSON");
+    }
+}
+
+#[test]
+fn a_long_line_is_drawn_with_few_points_and_keeps_its_peak() {
+    let mut y: Vec<f64> = (0..200_000).map(|i| f64::from(i % 7)).collect();
+    y[123_456] = 1000.0;
+    let chart = Timeline::new("t").panel(Panel::new(Axis::new("y")).line(Line::sampled("a", 0.0, 0.001, y)));
+    let html = Page::new("p").section(Section::new("s").chart(chart)).to_html();
+    assert!(html.len() < 600_000, "{}", html.len());
+    let data = html.split("<script type=\"application/json\">").nth(1).unwrap();
+    assert!(data.contains(",1000,"));
+}
+
+#[test]
+fn the_power_states_by_name() {
+    for (name, shade) in [
+        ("Idle", Shade::Idle),
+        ("PSM", Shade::Idle),
+        ("Promotion", Shade::Promotion),
+        ("Active", Shade::Active),
+        ("Tail(0)", Shade::Tail),
+        ("short DRX", Shade::Tail),
+        ("CELL_FACH", Shade::Tail),
+        ("CELL_DCH", Shade::Active),
+        ("broken", Shade::Other),
+    ] {
+        assert_eq!(Shade::of(name), shade, "{name}");
+    }
+}
