@@ -1,7 +1,33 @@
-//! Links (being written).
+//! Links, sans-IO: what goes in at one end, and when, decides what comes out at the other, and when.
+//!
+//! - A [`Link`] is one direction of a link of its own: a [`Rate`] (fixed, stepped, or a [`Trace`]),
+//!   a drop-tail queue, a [`Delay`], a [`Loss`] and scheduled outages.
+//! - A [`Cell`] is a medium that several stations share: a Wi-Fi cell, where all contend for each
+//!   frame, or an LTE cell, where a scheduler shares every millisecond by proportional fairness.
+//!   Stations that are only there to take their part are a [`Load`].
+//! - A [`Trace`] is read from a file's text, or made by a [`ChannelModel`].
+//!
+//! Both machines hold items by value and follow one contract: `push(now, …)` puts a packet in,
+//! `next()` says when to `poll(now)`, and `poll` is called until it returns `None`. Time never goes
+//! back from call to call. At any moment a machine has at most one pending event.
+//!
+//! All randomness comes from a [`Seed`](units::Seed), of which each source takes its own stream.
+
+mod air;
+mod cell;
 mod channel;
 mod config;
+mod link;
+mod loss;
+mod server;
+mod stats;
 mod trace;
+
+pub use cell::Cell;
 pub use channel::ChannelModel;
-pub use config::{CellConfig, CellKind, Delay, Fading, LinkConfig, Load, Loss, QueueLimit, Rate, StationConfig};
-pub use trace::Trace;
+pub use config::{
+    CellConfig, CellKind, Delay, Fading, LinkConfig, Load, Loss, QueueLimit, Rate, StationConfig,
+};
+pub use link::Link;
+pub use stats::{LinkStats, LoadStats};
+pub use trace::{OPPORTUNITY_BYTES, RatePiece, Trace, TraceError, TraceFormat, UnknownFormat};

@@ -1,0 +1,115 @@
+//! What becomes of a packet once it has been sent: it is lost, or under way for a while.
+
+use crate::config::Delay;
+use crate::loss::{LossModel, Outages};
+use crate::stats::LinkStats;
+use std::collections::VecDeque;
+use units::{Duration, Rng, Seed, Time};
+
+/// How an [`Air`] is made: the part that a link and a cell's station have in common.
+pub(crate) struct AirConfig<'a> {
+    pub(crate) delay: Delay,
+    pub(crate) reorder: bool,
+    pub(crate) loss: crate::Loss,
+    pub(crate) outages: &'a [(Time, Time)],
+}
+
+/// The packets under way.
+#[derive(Debug, Clone)]
+pub(crate) struct Air<T> {
+    delay: Delay,
+    reorder: bool,
+    rng: Rng,
+    loss: LossModel,
+    outages: Outages,
+    /// The latest arrival so far: nothing arrives before it unless it may overtake.
+    latest: Time,
+    /// In order of arrival.
+    under_way: VecDeque<Flight<T>>,
+}
+
+#[derive(Debug, Clone)]
+struct Flight<T> {
+    arrival: Time,
+    size: u32,
+    item: T,
+}
+
+impl<T> Air<T> {
+    pub(crate) fn new(config: &AirConfig<'_>, seed: Seed) -> Self {
+        Self {
+            delay: config.delay,
+            reorder: config.reorder,
+            rng: seed.rng("delay"),
+            loss: LossModel::new(config.loss, seed),
+            outages: Outages::new(config.outages),
+            latest: Time::ZERO,
+            under_way: VecDeque::new(),
+        }
+    }
+
+    /// Takes a packet that is sent over `[begin, end)`.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        (begin, end): (Time, Time),
+        latency: Duration,
+        (size, item): (u32, T),
+        stats: &mut LinkStats,
+    ) {
+        // Both are asked of every packet, so that an outage leaves the draws of later packets alone.
+        let lost = self.loss.loses();
+        if self.outages.hit(begin, end) || lost {
+            stats.lost += 1;
+            return;
+        }
+        let arrival = end + latency + self.delay();
+        if arrival >= self.latest {
+            self.latest = arrival;
+            self.under_way.push_back(Flight { arrival, size, item });
+        } else if self.reorder {
+            let place = self.under_way.partition_point(|flight| flight.arrival <= arrival);
+            self.under_way.insert(place, Flight { arrival, size, item });
+        } else {
+            self.under_way.push_back(Flight { arrival: self.latest, size, item });
+        }
+    }
+
+    /// When the next packet arrives; [`Time::MAX`] where none does.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        self.under_way.front().map_or(Time::MAX, |flight| flight.arrival)
+    }
+
+    /// The next packet that has arrived by `now`.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Time, stats: &mut LinkStats) -> Option<T> {
+        if self.under_way.front()?.arrival > now {
+            return None;
+        }
+        let flight = self.under_way.pop_front()?;
+        stats.delivered += 1;
+        stats.bytes_delivered += u64::from(flight.size);
+        Some(flight.item)
+    }
+
+    /// How many packets are to arrive yet.
+    pub(crate) fn len(&self) -> usize {
+        self.under_way.len()
+    }
+
+    #[inline]
+    fn delay(&mut self) -> Duration {
+        match self.delay {
+            Delay::Fixed(delay) => delay,
+            Delay::Uniform { min, max } => {
+                min + Duration::from_nanos(self.rng.below(max.saturating_sub(min).as_nanos()))
+            }
+            Delay::Normal { mean, sd } => {
+                let nanos = mean.as_nanos() as f64 + self.rng.normal() * sd.as_nanos() as f64;
+                // A cast of what is negative gives zero.
+                Duration::from_nanos(nanos as u64)
+            }
+        }
+    }
+}

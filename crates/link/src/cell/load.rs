@@ -1,0 +1,135 @@
+//! Stations that are only there to take their part.
+
+use super::MOST_LOADS;
+use crate::config::Load;
+use crate::stats::LoadStats;
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::{Bitrate, Bytes, Duration, Rng, Seed, Time};
+
+#[derive(Debug, Clone)]
+pub(super) struct Loads {
+    kinds: Vec<Kind>,
+    stations: Vec<LoadStation>,
+    /// When the next packet of each station comes.
+    due: BinaryHeap<Reverse<(Time, usize)>>,
+    rng: Rng,
+    stats: LoadStats,
+}
+
+#[derive(Debug, Clone)]
+struct Kind {
+    interval: Duration,
+    jitter: u64,
+    packet: u32,
+    queue: u32,
+    stop: Time,
+    rate: Bitrate,
+}
+
+#[derive(Debug, Clone)]
+struct LoadStation {
+    kind: usize,
+    queued: u32,
+    /// When its next packet comes but for jitter.
+    nominal: Time,
+}
+
+impl Loads {
+    pub(super) fn new(loads: &[Load], cell_rate: Bitrate, seed: Seed) -> Self {
+        let mut all = Self {
+            kinds: Vec::with_capacity(loads.len()),
+            stations: Vec::new(),
+            due: BinaryHeap::new(),
+            rng: seed.rng("load"),
+            stats: LoadStats::default(),
+        };
+        for load in loads {
+            let packet = u32::try_from(load.packet.get()).unwrap_or(u32::MAX);
+            if packet == 0 || load.rate == Bitrate::ZERO {
+                continue;
+            }
+            // A packet a microsecond is more than any medium here carries; more often would only
+            // take time to simulate.
+            let interval = load.rate.time_for(Bytes::new(u64::from(packet))).max(Duration::from_micros(1));
+            let kind = all.kinds.len();
+            all.kinds.push(Kind {
+                interval,
+                jitter: load.jitter.as_nanos(),
+                packet,
+                queue: load.queue,
+                stop: load.stop.unwrap_or(Time::MAX),
+                rate: load.link_rate.unwrap_or(cell_rate),
+            });
+            for _ in 0..load.count.min(MOST_LOADS.saturating_sub(all.stations.len() as u32)) {
+                let phase = Duration::from_nanos(all.rng.below(interval.as_nanos()));
+                let station = all.stations.len();
+                all.stations.push(LoadStation { kind, queued: 0, nominal: load.start + phase });
+                let due = all.due_time(station);
+                if due < Time::MAX {
+                    all.due.push(Reverse((due, station)));
+                }
+            }
+        }
+        all
+    }
+
+    /// How many stations.
+    pub(super) fn len(&self) -> usize {
+        self.stations.len()
+    }
+
+    /// When the next packet comes; [`Time::MAX`] where none does.
+    pub(super) fn next(&self) -> Time {
+        self.due.peek().map_or(Time::MAX, |&Reverse((at, _))| at)
+    }
+
+    /// Lets the next packet come, and names its station where that had nothing before.
+    pub(super) fn come(&mut self) -> Option<usize> {
+        let Reverse((_, station)) = *self.due.peek()?;
+        let kind = self.stations[station].kind;
+        self.stations[station].nominal += self.kinds[kind].interval;
+        let due = self.due_time(station);
+        if due < Time::MAX {
+            if let Some(mut top) = self.due.peek_mut() {
+                top.0.0 = due;
+            }
+        } else {
+            self.due.pop();
+        }
+        self.stats.offered += 1;
+        let LoadStation { kind, queued, .. } = &mut self.stations[station];
+        if *queued >= self.kinds[*kind].queue {
+            self.stats.dropped_full += 1;
+            return None;
+        }
+        *queued += 1;
+        (*queued == 1).then_some(station)
+    }
+
+    /// The rate and the packet size of a station.
+    pub(super) fn rate_and_size(&self, station: usize) -> (Bitrate, u32) {
+        let kind = &self.kinds[self.stations[station].kind];
+        (kind.rate, kind.packet)
+    }
+
+    /// Sends a packet of a station; false where it was the last.
+    pub(super) fn send(&mut self, station: usize) -> bool {
+        let LoadStation { kind, queued, .. } = &mut self.stations[station];
+        *queued = queued.saturating_sub(1);
+        self.stats.sent += 1;
+        self.stats.bytes_sent += u64::from(self.kinds[*kind].packet);
+        *queued > 0
+    }
+
+    pub(super) fn stats(&self) -> LoadStats {
+        self.stats
+    }
+
+    /// The nominal time plus a jitter; [`Time::MAX`] where the station has stopped by then.
+    fn due_time(&mut self, station: usize) -> Time {
+        let LoadStation { kind, nominal, .. } = self.stations[station];
+        let Kind { jitter, stop, .. } = self.kinds[kind];
+        if nominal >= stop { Time::MAX } else { nominal + Duration::from_nanos(self.rng.below(jitter)) }
+    }
+}

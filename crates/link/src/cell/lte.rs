@@ -1,0 +1,236 @@
+//! Milliseconds shared by proportional fairness.
+
+use super::load::Loads;
+use super::ready::Ready;
+use super::station::Station;
+use crate::config::{CellConfig, Fading, StationConfig};
+use crate::server::work;
+use units::{Bitrate, Seed, Time};
+
+/// One TTI, in nanoseconds.
+const TTI: u64 = 1_000_000;
+
+#[derive(Debug, Clone)]
+pub(super) struct Lte<T> {
+    pub(super) stations: Vec<Station<T>>,
+    pub(super) loads: Loads,
+    users: Vec<User>,
+    /// Attached stations first, loads behind them.
+    ready: Ready,
+    /// The next TTI that has not been given away.
+    next_tti: u64,
+    fairness: Fairness,
+    fading: Option<BlockFading>,
+}
+
+#[derive(Debug, Clone)]
+struct User {
+    /// Without fading.
+    rate: Bitrate,
+    /// With the fading of `block`.
+    faded: u64,
+    block: u64,
+    /// What is left of the packet that has been sent in part, as a rate times nanoseconds; zero
+    /// where none has.
+    partial: u64,
+    /// Throughput so far, on the growing scale of [`Fairness`].
+    mean: f64,
+}
+
+impl<T> Lte<T> {
+    pub(super) fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
+        let loads = Loads::new(&config.others, config.rate, seed);
+        let stations: Vec<Station<T>> =
+            (0..).zip(stations).map(|(i, s)| Station::new(s, config.rate, i, seed)).collect();
+        let rates = stations.iter().map(|s| s.rate).chain((0..loads.len()).map(|i| loads.rate_and_size(i).0));
+        let users = rates
+            .map(|rate| User { rate, faded: rate.as_bps(), block: u64::MAX, partial: 0, mean: 0.0 })
+            .collect();
+        Self {
+            ready: Ready::new(stations.len(), loads.len()),
+            stations,
+            loads,
+            users,
+            next_tti: 0,
+            fairness: Fairness::new(config.pf_window.as_nanos() as f64 / TTI as f64),
+            fading: config.fading.map(|fading| BlockFading::new(fading, seed.derive("cell"))),
+        }
+    }
+
+    pub(super) fn push(&mut self, now: Time, station: usize, size: u32, item: T) -> bool {
+        if station >= self.stations.len() {
+            return false;
+        }
+        // Not the TTI that begins right now: this packet may still be in it.
+        self.run(|begin| begin < now);
+        let taken = self.stations[station].push(now, size, item);
+        if taken {
+            self.next_tti = self.next_tti.max(now.as_nanos().div_ceil(TTI));
+            self.ready.insert(station);
+        }
+        taken
+    }
+
+    /// Gives away all TTIs that have begun by `now`.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.run(|begin| begin <= now);
+    }
+
+    /// When an attached user may get a TTI; [`Time::MAX`] where none wants it.
+    pub(super) fn next_decision(&self) -> Time {
+        if self.ready.any_attached() { start(self.next_tti) } else { Time::MAX }
+    }
+
+    /// Lets happen, in order, what is due.
+    fn run(&mut self, due: impl Fn(Time) -> bool) {
+        loop {
+            let idle = self.ready.members().is_empty();
+            let decision = if idle { Time::MAX } else { start(self.next_tti) };
+            let comes = self.loads.next();
+            let next = decision.min(comes);
+            if next == Time::MAX || !due(next) {
+                return;
+            }
+            if comes > decision {
+                self.give_away(self.next_tti);
+                self.next_tti += 1;
+            } else if let Some(load) = self.loads.come() {
+                // Later only where nobody was ready.
+                self.next_tti = self.next_tti.max(comes.as_nanos().div_ceil(TTI));
+                self.ready.insert(self.stations.len() + load);
+            }
+        }
+    }
+
+    /// Gives a TTI to the users that are ready, the best first.
+    fn give_away(&mut self, tti: u64) {
+        self.fairness.advance(tti, &mut self.users);
+        let mut left = TTI;
+        while left > 0 {
+            let Some(user) = self.best(tti) else { return };
+            let before = left;
+            left = self.serve(user, tti, left);
+            let sent = self.users[user].faded as f64 * (before - left) as f64;
+            self.users[user].mean += sent * self.fairness.scale;
+        }
+    }
+
+    /// Who of those ready has the largest ratio of rate to mean throughput; of several, the one that
+    /// comes first. None where nobody has a rate.
+    fn best(&mut self, tti: u64) -> Option<usize> {
+        let mut best = None;
+        let mut largest = 0.0;
+        let alone = self.ready.members().len() == 1;
+        for &index in self.ready.members() {
+            let user = &mut self.users[index];
+            if let Some(fading) = &self.fading {
+                fading.apply(user, index, tti);
+            }
+            if alone {
+                return (user.faded > 0).then_some(index);
+            }
+            let metric = user.faded as f64 / user.mean.max(1e-200);
+            if metric > largest || (metric == largest && best.is_some_and(|other| index < other)) {
+                (best, largest) = (Some(index), metric);
+            }
+        }
+        best
+    }
+
+    /// Lets a user send for at most `left` nanoseconds; says how much of them is left.
+    fn serve(&mut self, index: usize, tti: u64, mut left: u64) -> u64 {
+        let (begin, end) = (start(tti), start(tti + 1));
+        let attached = self.stations.len();
+        let rate = self.users[index].faded;
+        loop {
+            let size = match self.stations.get(index) {
+                Some(station) => station.head(),
+                None => Some(self.loads.rate_and_size(index - attached).1),
+            };
+            let Some(size) = size else { break };
+            let user = &mut self.users[index];
+            let need = if user.partial > 0 { user.partial } else { work(size) };
+            let time = need.div_ceil(rate);
+            if time > left {
+                user.partial = need - rate * left;
+                return 0;
+            }
+            user.partial = 0;
+            left -= time;
+            let more = if let Some(station) = self.stations.get_mut(index) {
+                station.send(begin, end);
+                station.head().is_some()
+            } else {
+                self.loads.send(index - attached)
+            };
+            if !more {
+                break;
+            }
+        }
+        self.ready.remove(index);
+        left
+    }
+}
+
+fn start(tti: u64) -> Time {
+    Time::from_nanos(tti.saturating_mul(TTI))
+}
+
+/// The exponential averages of all users.
+///
+/// Each TTI every mean is to shrink by `1 - 1/window`. As only ratios between them matter, what is
+/// sent later counts for more instead; so that a user who sends nothing costs nothing.
+#[derive(Debug, Clone)]
+struct Fairness {
+    growth: f64,
+    scale: f64,
+    tti: u64,
+}
+
+impl Fairness {
+    /// Over a window of so many TTIs.
+    fn new(window: f64) -> Self {
+        Self { growth: 1.0 / (1.0 - 1.0 / window.max(2.0)), scale: 1.0, tti: 0 }
+    }
+
+    fn advance(&mut self, tti: u64, users: &mut [User]) {
+        let passed = tti.saturating_sub(self.tti);
+        self.tti = tti;
+        self.scale *= if passed == 1 { self.growth } else { libm::pow(self.growth, passed as f64) };
+        // Far from what a double holds, with room for what is added.
+        if self.scale > 1e100 {
+            let shrink = if self.scale.is_finite() { 1.0 / self.scale } else { 0.0 };
+            for user in users {
+                user.mean *= shrink;
+            }
+            self.scale = 1.0;
+        }
+    }
+}
+
+/// [`Fading`] at work. The gain of a user in a block is a function of the two and the seed, not of
+/// who was asked before; so two policies under one seed see one channel.
+#[derive(Debug, Clone)]
+struct BlockFading {
+    ttis: u64,
+    snr: f64,
+    seed: Seed,
+}
+
+impl BlockFading {
+    fn new(fading: Fading, seed: Seed) -> Self {
+        let db = if fading.snr_db.is_finite() { fading.snr_db.clamp(-30.0, 60.0) } else { 0.0 };
+        Self { ttis: (fading.coherence.as_nanos() / TTI).max(1), snr: libm::pow(10.0, db / 10.0), seed }
+    }
+
+    fn apply(&self, user: &mut User, index: usize, tti: u64) {
+        let block = tti / self.ttis;
+        if user.block != block {
+            user.block = block;
+            let mixed = self.seed.get() ^ (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (block << 20);
+            let gain = Seed::new(mixed).rng("fading").exponential(1.0);
+            let factor = libm::log1p(self.snr * gain) / libm::log1p(self.snr);
+            user.faded = (user.rate.as_bps() as f64 * factor) as u64;
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A station that carries packets.
+
+use crate::air::{Air, AirConfig};
+use crate::config::{QueueLimit, StationConfig};
+use crate::stats::LinkStats;
+use std::collections::VecDeque;
+use units::{Bitrate, Bytes, Duration, Seed, Time};
+
+#[derive(Debug, Clone)]
+pub(super) struct Station<T> {
+    limit: QueueLimit,
+    /// What the medium carries when this station sends.
+    pub(super) rate: Bitrate,
+    queue: VecDeque<(u32, T)>,
+    queue_bytes: u64,
+    /// What is on the medium: until when, packets and bytes.
+    on_air: (Time, usize, u64),
+    air: Air<T>,
+    stats: LinkStats,
+}
+
+impl<T> Station<T> {
+    /// Station `index` of a cell of this rate.
+    pub(super) fn new(config: &StationConfig, cell_rate: Bitrate, index: usize, seed: Seed) -> Self {
+        let air = AirConfig {
+            delay: config.delay,
+            reorder: config.reorder,
+            loss: config.loss,
+            outages: &config.outages,
+        };
+        Self {
+            limit: config.queue,
+            rate: config.link_rate.unwrap_or(cell_rate),
+            queue: VecDeque::new(),
+            queue_bytes: 0,
+            on_air: (Time::ZERO, 0, 0),
+            air: Air::new(&air, seed.derive(&format!("station {index}"))),
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// False where there is no room.
+    pub(super) fn push(&mut self, now: Time, size: u32, item: T) -> bool {
+        self.stats.pushed += 1;
+        let bytes = self.queued_bytes(now);
+        let full = match self.limit {
+            QueueLimit::Packets(most) => self.queued_packets(now) >= most as usize,
+            QueueLimit::Bytes(most) => bytes + u64::from(size) > most.get(),
+            QueueLimit::Time(longest) => bytes > 0 && self.rate.time_for(Bytes::new(bytes)) > longest,
+            QueueLimit::Unlimited => false,
+        };
+        if full {
+            self.stats.dropped_full += 1;
+            return false;
+        }
+        self.queue_bytes += u64::from(size);
+        self.queue.push_back((size, item));
+        true
+    }
+
+    /// The size of the packet that is next to be sent.
+    pub(super) fn head(&self) -> Option<u32> {
+        self.queue.front().map(|&(size, _)| size)
+    }
+
+    /// Sends the head over `[begin, end)`.
+    pub(super) fn send(&mut self, begin: Time, end: Time) {
+        let Some((size, item)) = self.queue.pop_front() else { return };
+        self.queue_bytes -= u64::from(size);
+        if self.on_air.0 < end {
+            self.on_air = (end, 0, 0);
+        }
+        self.on_air.1 += 1;
+        self.on_air.2 += u64::from(size);
+        self.air.send((begin, end), Duration::ZERO, (size, item), &mut self.stats);
+    }
+
+    pub(super) fn next_arrival(&self) -> Time {
+        self.air.next()
+    }
+
+    pub(super) fn arrive(&mut self, now: Time) -> Option<T> {
+        self.air.arrive(now, &mut self.stats)
+    }
+
+    pub(super) fn queued_bytes(&self, now: Time) -> u64 {
+        self.queue_bytes + if now < self.on_air.0 { self.on_air.2 } else { 0 }
+    }
+
+    pub(super) fn queued_packets(&self, now: Time) -> usize {
+        self.queue.len() + if now < self.on_air.0 { self.on_air.1 } else { 0 }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.queue.len() + self.air.len()
+    }
+
+    pub(super) fn stats(&self) -> LinkStats {
+        self.stats
+    }
+}

@@ -1,0 +1,283 @@
+//! Both cells, driven as a simulator drives them.
+
+use super::Cell;
+use crate::{CellConfig, CellKind, Delay, Fading, Load, LoadStats, Loss, QueueLimit, StationConfig};
+use units::{Bitrate, Bytes, Duration, Probability, Seed, Time};
+
+const fn ms(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+const fn mbps(mbps: u64) -> Bitrate {
+    Bitrate::from_bps(mbps * 1_000_000)
+}
+
+fn cell(config: &CellConfig, stations: &[StationConfig]) -> Cell<u32> {
+    Cell::new(config, stations, Seed::new(1))
+}
+
+fn wifi(rate: u64) -> CellConfig {
+    CellConfig { rate: mbps(rate), ..CellConfig::default() }
+}
+
+fn lte(rate: u64) -> CellConfig {
+    CellConfig { kind: CellKind::Lte, rate: mbps(rate), ..CellConfig::default() }
+}
+
+/// Everything that arrives: when, from whom, what.
+fn drain(cell: &mut Cell<u32>) -> Vec<(Time, usize, u32)> {
+    let mut all = Vec::new();
+    while let Some(at) = cell.next() {
+        while let Some((station, item)) = cell.poll(at) {
+            all.push((at, station, item));
+        }
+    }
+    all
+}
+
+/// Megabits that each station gets through in `secs` seconds, where each always has packets of 1000
+/// bytes waiting.
+fn backlogged(cell: &mut Cell<u32>, stations: usize, secs: u64) -> Vec<f64> {
+    let end = Time::from_secs(secs);
+    for station in 0..stations {
+        for _ in 0..50 {
+            cell.push(ms(0), station, 1000, 0);
+        }
+    }
+    while let Some(at) = cell.next().filter(|&at| at <= end) {
+        while let Some((station, _)) = cell.poll(at) {
+            cell.push(at, station, 1000, 0);
+        }
+    }
+    (0..stations).map(|s| cell.stats(s).bytes_delivered as f64 * 8e-6 / secs as f64).collect()
+}
+
+#[test]
+fn alone_in_a_wifi_cell_a_station_sends_as_on_a_link() {
+    let delay = Delay::Fixed(Duration::from_millis(5));
+    let mut cell = cell(&wifi(2), &[StationConfig { delay, ..StationConfig::default() }]);
+    assert_eq!(cell.next(), None);
+    let mut arrived = Vec::new();
+    for (at, item) in [(0, 1), (1, 2), (20, 3)] {
+        while let Some(due) = cell.next().filter(|&due| due <= ms(at)) {
+            arrived.extend(cell.poll(due).map(|(_, item)| (due, item)));
+        }
+        assert!(cell.push(ms(at), 0, 1500, item));
+    }
+    arrived.extend(drain(&mut cell).into_iter().map(|(at, _, item)| (at, item)));
+    assert_eq!(arrived, [(ms(11), 1), (ms(17), 2), (ms(31), 3)]);
+}
+
+#[test]
+fn a_frame_costs_its_overhead() {
+    let overhead = Duration::from_millis(1);
+    let mut cell = cell(&CellConfig { overhead, ..wifi(2) }, &[StationConfig::default()]);
+    cell.push(ms(0), 0, 1500, 1);
+    cell.push(ms(0), 0, 0, 2);
+    assert_eq!(drain(&mut cell), [(ms(7), 0, 1), (ms(8), 0, 2)]);
+}
+
+#[test]
+fn backlogged_wifi_stations_share_equally_and_use_the_whole_rate() {
+    let mut cell = cell(&wifi(20), &vec![StationConfig::default(); 4]);
+    let shares = backlogged(&mut cell, 4, 20);
+    let total: f64 = shares.iter().sum();
+    assert!(total <= 20.0 && total > 19.9, "{total}");
+    assert!(shares.iter().all(|s| (s - 5.0).abs() < 0.15), "{shares:?}");
+}
+
+#[test]
+fn loads_leave_a_wifi_station_its_share() {
+    // Nine others that want more than there is: ten equal stations at 2 Mbps.
+    let load = Load { count: 9, packet: Bytes::new(1000), ..Load::default() };
+    let mut cell = cell(&CellConfig { others: vec![load], ..wifi(2) }, &[StationConfig::default()]);
+    let shares = backlogged(&mut cell, 1, 100);
+    assert!((shares[0] - 0.2).abs() < 0.01, "{shares:?}");
+    let loads = cell.load_stats();
+    assert!(loads.dropped_full > 0);
+    assert!((loads.bytes_sent as f64 * 8e-8 - 1.8).abs() < 0.02, "{loads:?}");
+}
+
+#[test]
+fn light_loads_get_what_they_offer_and_the_station_the_rest() {
+    for config in [wifi(10), lte(10)] {
+        let load = Load { count: 3, jitter: Duration::from_millis(5), ..Load::default() };
+        let mut cell = cell(&CellConfig { others: vec![load], ..config }, &[StationConfig::default()]);
+        let shares = backlogged(&mut cell, 1, 50);
+        assert!((shares[0] - 7.0).abs() < 0.05, "{shares:?}");
+        let LoadStats { offered, sent, dropped_full, .. } = cell.load_stats();
+        assert!(dropped_full == 0 && offered - sent < 10);
+        // 1 Mbps in packets of 1040 bytes, three times.
+        assert!((offered as f64 / 50.0 - 3.0 * 120.19).abs() < 1.0, "{offered}");
+    }
+}
+
+#[test]
+fn loads_start_and_stop() {
+    for config in [wifi(10), lte(10)] {
+        let load = Load {
+            start: Time::from_secs(10),
+            stop: Some(Time::from_secs(12)),
+            packet: Bytes::new(1000),
+            ..Load::default()
+        };
+        let mut cell = cell(&CellConfig { others: vec![load], ..config }, &[StationConfig::default()]);
+        let offered = |cell: &mut Cell<u32>, secs| {
+            cell.poll(Time::from_secs(secs));
+            cell.load_stats().offered
+        };
+        assert_eq!(offered(&mut cell, 9), 0);
+        assert!((124..=126).contains(&offered(&mut cell, 11)));
+        assert_eq!(offered(&mut cell, 100), 250);
+        assert_eq!(cell.next(), None);
+    }
+}
+
+#[test]
+fn a_slow_wifi_station_slows_the_others() {
+    let slow = StationConfig { link_rate: Some(mbps(1)), ..StationConfig::default() };
+    let mut cell = cell(&wifi(11), &[StationConfig::default(), slow]);
+    // Equal frames: 8000 bits each in 8000/11 + 8000 us.
+    let shares = backlogged(&mut cell, 2, 50);
+    assert!(shares.iter().all(|s| (s - 11.0 / 12.0).abs() < 0.03), "{shares:?}");
+}
+
+#[test]
+fn the_queue_of_a_station_counts_what_is_on_the_medium() {
+    for (config, limit) in [(wifi(2), 3), (lte(2), 3)] {
+        let station = StationConfig { queue: QueueLimit::Packets(limit), ..StationConfig::default() };
+        let mut cell = cell(&config, &[station]);
+        assert_eq!((0..5).filter(|&i| cell.push(ms(0), 0, 1500, i)).count(), 3);
+        assert_eq!(cell.poll(ms(0)), None);
+        assert_eq!((cell.queued_packets(ms(1), 0), cell.queued_bytes(ms(1), 0)), (3, 4500));
+        assert!(!cell.push(ms(1), 0, 1500, 9));
+        assert_eq!(cell.stats(0).dropped_full, 3);
+        assert_eq!(drain(&mut cell).len(), 3);
+        assert_eq!(cell.queued_packets(ms(18), 0), 0);
+    }
+}
+
+#[test]
+fn a_station_that_is_not_there_takes_nothing() {
+    for config in [wifi(2), lte(2)] {
+        let mut cell = cell(&config, &[]);
+        assert!(!cell.push(ms(0), 0, 100, 1));
+        assert_eq!((cell.poll(ms(10)), cell.next(), cell.queued_bytes(ms(10), 3)), (None, None, 0));
+    }
+}
+
+#[test]
+fn an_lte_packet_leaves_at_the_end_of_its_last_tti() {
+    // 1000 bytes a TTI.
+    let delay = Delay::Fixed(Duration::from_millis(10));
+    let mut cell = cell(&lte(8), &[StationConfig { delay, ..StationConfig::default() }]);
+    cell.push(Time::from_nanos(100), 0, 2500, 1);
+    for item in 2..5 {
+        cell.push(Time::from_nanos(100), 0, 200, item);
+    }
+    // TTIs 1 to 3 carry 2500 bytes and 500 more, TTI 4 the last 100.
+    let at = |millis, item| (ms(millis), 0, item);
+    assert_eq!(drain(&mut cell), [at(14, 1), at(14, 2), at(14, 3), at(15, 4)]);
+    // At the beginning of a TTI that nobody has had yet.
+    cell.push(ms(100), 0, 1000, 5);
+    assert_eq!(cell.next(), Some(ms(100)));
+    assert_eq!(drain(&mut cell), [(ms(111), 0, 5)]);
+}
+
+#[test]
+fn what_one_lte_user_leaves_of_a_tti_goes_to_the_next() {
+    let mut cell = cell(&lte(8), &vec![StationConfig::default(); 3]);
+    for station in 0..3 {
+        cell.push(ms(0), station, 300, 7);
+    }
+    assert_eq!(drain(&mut cell), [(ms(1), 0, 7), (ms(1), 1, 7), (ms(1), 2, 7)]);
+}
+
+#[test]
+fn equal_lte_users_have_equal_shares_of_the_whole_rate() {
+    let mut cell = cell(&lte(20), &vec![StationConfig::default(); 4]);
+    let shares = backlogged(&mut cell, 4, 20);
+    let total: f64 = shares.iter().sum();
+    assert!(total <= 20.0 && total > 19.9, "{total}");
+    assert!(shares.iter().all(|s| (s - 5.0).abs() < 0.02), "{shares:?}");
+}
+
+#[test]
+fn unequal_lte_users_have_equal_shares_of_the_time() {
+    let rates = [40, 20, 5];
+    let station = |rate| StationConfig { link_rate: Some(mbps(rate)), ..StationConfig::default() };
+    for fading in [None, Some(Fading::default())] {
+        let mut cell = cell(&CellConfig { fading, ..lte(40) }, &rates.map(station));
+        let shares = backlogged(&mut cell, 3, 60);
+        let times: Vec<f64> = shares.iter().zip(rates).map(|(s, r)| s / r as f64).collect();
+        let mean = times.iter().sum::<f64>() / 3.0;
+        assert!(times.iter().all(|t| (t / mean - 1.0).abs() < 0.05), "{fading:?} {times:?}");
+        // Without fading all the time is used. With it, taking turns would give the mean of the
+        // factor, exp(0.1) E1(0.1) / ln 11 = 0.84; picking peaks gives more.
+        let low = if fading.is_some() { 0.95 } else { 0.99 };
+        assert!(mean * 3.0 > low, "{fading:?} {times:?}");
+    }
+}
+
+#[test]
+fn proportional_fairness_lets_a_user_who_was_away_catch_up_only_for_a_window() {
+    let mut cell =
+        cell(&lte(8), &vec![StationConfig { queue: QueueLimit::Unlimited, ..Default::default() }; 2]);
+    for _ in 0..10_000 {
+        cell.push(ms(0), 0, 1000, 0);
+    }
+    while let Some(at) = cell.next().filter(|&at| at < Time::from_secs(5)) {
+        cell.poll(at);
+    }
+    for _ in 0..5_000 {
+        cell.push(Time::from_secs(5), 1, 1000, 1);
+    }
+    let late: Vec<_> = drain(&mut cell).into_iter().filter(|&(at, ..)| at < Time::from_secs(7)).collect();
+    let newcomer = late.iter().filter(|&&(_, station, _)| station == 1).count();
+    // Half of two seconds, and about ln 2 of a window of 100 ms more, half of it.
+    assert!((1000..1100).contains(&newcomer), "{newcomer}");
+}
+
+#[test]
+fn losses_of_a_station_take_their_time() {
+    for config in [wifi(8), lte(8)] {
+        let loss = Loss::Uniform(Probability::new(0.1).unwrap());
+        let stations = [StationConfig { loss, ..StationConfig::default() }];
+        let mut cell = cell(&config, &stations);
+        for i in 0..100 {
+            cell.push(ms(0), 0, 1000, i);
+        }
+        let arrived = drain(&mut cell);
+        let stats = cell.stats(0);
+        assert_eq!(stats.delivered + stats.lost, 100);
+        assert!((1..30).contains(&stats.lost), "{stats:?}");
+        // Each takes a millisecond, arrived or not.
+        assert!(arrived.iter().all(|&(at, _, i)| at == ms(u64::from(i) + 1)), "{arrived:?}");
+    }
+}
+
+#[test]
+fn an_outage_of_a_station_loses_what_it_sends_then() {
+    for config in [wifi(8), lte(8)] {
+        let outages = vec![(ms(3), ms(6))];
+        let mut cell = cell(&config, &[StationConfig { outages, ..StationConfig::default() }]);
+        for i in 0..10 {
+            cell.push(ms(0), 0, 1000, i);
+        }
+        let items: Vec<u32> = drain(&mut cell).into_iter().map(|(.., item)| item).collect();
+        assert_eq!(items, [0, 1, 2, 6, 7, 8, 9]);
+    }
+}
+
+#[test]
+fn a_cell_without_a_rate_keeps_what_it_has() {
+    for config in [wifi(0), lte(0)] {
+        let load = Load { count: 5, ..Load::default() };
+        let mut cell = cell(&CellConfig { others: vec![load], ..config }, &[StationConfig::default()]);
+        for i in 0..200 {
+            cell.push(ms(u64::from(i)), 0, 1500, i);
+            assert_eq!(cell.poll(ms(u64::from(i))), None);
+        }
+        assert_eq!(cell.in_flight(0), 100);
+    }
+}

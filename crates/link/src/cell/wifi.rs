@@ -1,0 +1,99 @@
+//! One medium for all frames.
+
+use super::load::Loads;
+use super::ready::Ready;
+use super::station::Station;
+use crate::config::{CellConfig, StationConfig};
+use units::{Bytes, Duration, Rng, Seed, Time};
+
+#[derive(Debug, Clone)]
+pub(super) struct Wifi<T> {
+    pub(super) stations: Vec<Station<T>>,
+    pub(super) loads: Loads,
+    overhead: Duration,
+    /// Attached stations first, loads behind them.
+    ready: Ready,
+    /// When the medium is free; where somebody is ready, also when it changes hands.
+    free_at: Time,
+    rng: Rng,
+}
+
+impl<T> Wifi<T> {
+    pub(super) fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
+        let loads = Loads::new(&config.others, config.rate, seed);
+        Self {
+            ready: Ready::new(stations.len(), loads.len()),
+            stations: (0..).zip(stations).map(|(i, s)| Station::new(s, config.rate, i, seed)).collect(),
+            loads,
+            overhead: config.overhead,
+            free_at: Time::ZERO,
+            rng: seed.rng("cell"),
+        }
+    }
+
+    pub(super) fn push(&mut self, now: Time, station: usize, size: u32, item: T) -> bool {
+        if station >= self.stations.len() {
+            return false;
+        }
+        // Not the decision that is due right now: this packet takes part in it.
+        self.run(|decision| decision < now);
+        let taken = self.stations[station].push(now, size, item);
+        if taken {
+            self.free_at = self.free_at.max(now);
+            self.ready.insert(station);
+        }
+        taken
+    }
+
+    /// Takes all decisions up to `now`.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.run(|decision| decision <= now);
+    }
+
+    /// When an attached station may get the medium; [`Time::MAX`] where none wants it.
+    pub(super) fn next_decision(&self) -> Time {
+        if self.ready.any_attached() { self.free_at } else { Time::MAX }
+    }
+
+    /// Lets happen, in order, what is due.
+    fn run(&mut self, due: impl Fn(Time) -> bool) {
+        loop {
+            let idle = self.ready.members().is_empty();
+            let decision = if idle { Time::MAX } else { self.free_at };
+            let comes = self.loads.next();
+            let next = decision.min(comes);
+            if next == Time::MAX || !due(next) {
+                return;
+            }
+            if comes > decision {
+                self.decide(decision);
+            } else if let Some(load) = self.loads.come() {
+                // Later only where the medium was idle.
+                self.free_at = self.free_at.max(comes);
+                self.ready.insert(self.stations.len() + load);
+            }
+        }
+    }
+
+    fn decide(&mut self, now: Time) {
+        let members = self.ready.members();
+        let place = if members.len() > 1 { self.rng.below(members.len() as u64) as usize } else { 0 };
+        let Some(&sender) = members.get(place) else { return };
+        let attached = self.stations.len();
+        let (rate, size) = match self.stations.get(sender) {
+            Some(station) => (station.rate, station.head().unwrap_or(0)),
+            None => self.loads.rate_and_size(sender - attached),
+        };
+        let end = now + self.overhead + rate.time_for(Bytes::new(u64::from(size)));
+        let more = if let Some(station) = self.stations.get_mut(sender) {
+            station.send(now, end);
+            station.head().is_some()
+        } else {
+            self.loads.send(sender - attached)
+        };
+        if !more {
+            self.ready.remove(sender);
+        }
+        self.free_at = end;
+    }
+}

@@ -1,0 +1,290 @@
+//! One direction of a link.
+
+use crate::air::{Air, AirConfig};
+use crate::config::{LinkConfig, QueueLimit};
+use crate::server::Server;
+use crate::stats::LinkStats;
+use std::collections::VecDeque;
+use units::{Seed, Time};
+
+/// One direction of a link: a queue, a rate, a delay and losses.
+///
+/// Items are held by value. When a packet is pushed, its departure and its arrival are computed at
+/// once, because nothing that comes later can change them; so a packet is one event, its arrival,
+/// and the link has at most one pending event whatever is in flight.
+///
+/// Contract: time never goes back from call to call. After [`push`](Self::push) and
+/// [`poll`](Self::poll), ask [`next`](Self::next) when to poll again, and then poll until `None`.
+#[derive(Debug, Clone)]
+pub struct Link<T> {
+    limit: QueueLimit,
+    server: Server,
+    /// When the last packet that was taken has left.
+    busy_until: Time,
+    /// When each packet that has not left yet will leave, and its size.
+    waiting: VecDeque<(Time, u32)>,
+    waiting_bytes: u64,
+    air: Air<T>,
+    stats: LinkStats,
+}
+
+impl<T> Link<T> {
+    /// A link that is idle at time zero. Draws its randomness from streams `loss` and `delay` of
+    /// `seed`.
+    pub fn new(config: &LinkConfig, seed: Seed) -> Self {
+        let air = AirConfig {
+            delay: config.delay,
+            reorder: config.reorder,
+            loss: config.loss,
+            outages: &config.outages,
+        };
+        Self {
+            limit: config.queue,
+            server: Server::new(&config.rate),
+            busy_until: Time::ZERO,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            air: Air::new(&air, seed),
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Takes a packet of `size` bytes on the wire (below 2 GB). False where the queue is full: the
+    /// packet is dropped at once.
+    #[inline]
+    pub fn push(&mut self, now: Time, size: u32, item: T) -> bool {
+        self.stats.pushed += 1;
+        self.forget_departed(now);
+        let full = match self.limit {
+            QueueLimit::Packets(most) => self.waiting.len() >= most as usize,
+            QueueLimit::Bytes(most) => self.waiting_bytes + u64::from(size) > most.get(),
+            QueueLimit::Time(longest) => self.busy_until.since(now) > longest,
+            QueueLimit::Unlimited => false,
+        };
+        if full {
+            self.stats.dropped_full += 1;
+            return false;
+        }
+        let service = self.server.serve(now.max(self.busy_until), size);
+        self.busy_until = service.end;
+        self.waiting.push_back((service.end, size));
+        self.waiting_bytes += u64::from(size);
+        self.air.send((service.begin, service.end), service.latency, (size, item), &mut self.stats);
+        true
+    }
+
+    /// The next packet that arrives at or before `now`.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<T> {
+        self.air.arrive(now, &mut self.stats)
+    }
+
+    /// When the next packet arrives.
+    #[inline]
+    pub fn next(&self) -> Option<Time> {
+        Some(self.air.next()).filter(|&at| at < Time::MAX)
+    }
+
+    /// Bytes whose packets have not left yet, the packet that is being sent among them.
+    pub fn queued_bytes(&mut self, now: Time) -> u64 {
+        self.forget_departed(now);
+        self.waiting_bytes
+    }
+
+    /// Packets that have not left yet, the one that is being sent among them.
+    pub fn queued_packets(&mut self, now: Time) -> usize {
+        self.forget_departed(now);
+        self.waiting.len()
+    }
+
+    /// Packets that will arrive yet, queued or under way.
+    pub fn in_flight(&self) -> usize {
+        self.air.len()
+    }
+
+    /// What the link has done so far.
+    pub fn stats(&self) -> LinkStats {
+        self.stats
+    }
+
+    #[inline]
+    fn forget_departed(&mut self, now: Time) {
+        while let Some(&(departure, size)) = self.waiting.front() {
+            if departure > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(size);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Delay, Loss, Rate, RatePiece, Trace};
+    use std::sync::Arc;
+    use units::{Bitrate, Bytes, Duration, Probability};
+
+    const fn ms(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    fn mbps(mbps: u64) -> Rate {
+        Rate::Fixed(Bitrate::from_bps(mbps * 1_000_000))
+    }
+
+    fn link(config: &LinkConfig) -> Link<u32> {
+        Link::new(config, Seed::new(1))
+    }
+
+    /// Everything that arrives, with its time.
+    fn drain(link: &mut Link<u32>) -> Vec<(Time, u32)> {
+        let mut all = Vec::new();
+        while let Some(at) = link.next() {
+            assert_eq!(link.poll(at - Duration::from_nanos(1)), None);
+            while let Some(item) = link.poll(at) {
+                all.push((at, item));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn packets_arrive_after_queue_service_and_delay() {
+        // 1500 bytes take 6 ms at 2 Mbps.
+        let delay = Delay::Fixed(Duration::from_millis(5));
+        let mut link = link(&LinkConfig { rate: mbps(2), delay, ..LinkConfig::default() });
+        assert!(link.push(ms(0), 1500, 1) && link.push(ms(1), 1500, 2) && link.push(ms(20), 750, 3));
+        assert_eq!(drain(&mut link), [(ms(11), 1), (ms(17), 2), (ms(28), 3)]);
+        assert_eq!(link.next(), None);
+        let expected = LinkStats { pushed: 3, delivered: 3, bytes_delivered: 3750, ..LinkStats::default() };
+        assert_eq!(link.stats(), expected);
+    }
+
+    #[test]
+    fn the_queue_empties_as_packets_leave_and_not_as_they_arrive() {
+        let delay = Delay::Fixed(Duration::from_secs(1));
+        let mut link = link(&LinkConfig { rate: mbps(2), delay, ..LinkConfig::default() });
+        link.push(ms(0), 1500, 1);
+        link.push(ms(0), 750, 2);
+        assert_eq!((link.queued_packets(ms(5)), link.queued_bytes(ms(5))), (2, 2250));
+        assert_eq!((link.queued_packets(ms(6)), link.queued_bytes(ms(6))), (1, 750));
+        assert_eq!((link.queued_packets(ms(9)), link.in_flight()), (0, 2));
+    }
+
+    #[test]
+    fn a_full_queue_drops_at_the_tail() {
+        let taken = |queue| {
+            let mut link = link(&LinkConfig { rate: mbps(2), queue, ..LinkConfig::default() });
+            (0..10).map(|i| u32::from(link.push(ms(0), 1500, i))).sum::<u32>()
+        };
+        assert_eq!(taken(QueueLimit::Packets(3)), 3);
+        assert_eq!(taken(QueueLimit::Packets(0)), 0);
+        assert_eq!(taken(QueueLimit::Bytes(Bytes::new(4500))), 3);
+        assert_eq!(taken(QueueLimit::Bytes(Bytes::new(4499))), 2);
+        // 6 ms each: those that wait 0, 6 and 12 ms.
+        assert_eq!(taken(QueueLimit::Time(Duration::from_millis(12))), 3);
+        assert_eq!(taken(QueueLimit::Time(Duration::from_millis(11))), 2);
+        assert_eq!(taken(QueueLimit::Unlimited), 10);
+    }
+
+    #[test]
+    fn a_place_is_free_again_the_moment_a_packet_has_left() {
+        let queue = QueueLimit::Packets(1);
+        let mut link = link(&LinkConfig { rate: mbps(2), queue, ..LinkConfig::default() });
+        assert!(link.push(ms(0), 1500, 1));
+        assert!(!link.push(Time::from_nanos(5_999_999), 1500, 2));
+        assert!(link.push(ms(6), 1500, 3));
+        assert_eq!(link.stats().dropped_full, 1);
+    }
+
+    #[test]
+    fn a_lost_packet_takes_its_time_and_its_place() {
+        let loss = Loss::Uniform(Probability::ALWAYS);
+        let mut link = link(&LinkConfig { rate: mbps(2), loss, ..LinkConfig::default() });
+        assert!(link.push(ms(0), 1500, 1));
+        assert_eq!((link.next(), link.queued_packets(ms(5)), link.stats().lost), (None, 1, 1));
+    }
+
+    #[test]
+    fn what_is_sent_in_an_outage_is_lost() {
+        let outages = vec![(ms(10), ms(20))];
+        let mut link = link(&LinkConfig { rate: mbps(2), outages, ..LinkConfig::default() });
+        // Sent over 0-6, 6-12, 12-18, 18-24, 24-30.
+        for i in 0..5 {
+            link.push(ms(0), 1500, i);
+        }
+        assert_eq!(drain(&mut link), [(ms(6), 0), (ms(30), 4)]);
+        assert_eq!(link.stats().lost, 3);
+    }
+
+    #[test]
+    fn packets_overtake_only_where_they_may() {
+        let delay = Delay::Uniform { min: Duration::ZERO, max: Duration::from_millis(50) };
+        for reorder in [false, true] {
+            let mut link = link(&LinkConfig { rate: mbps(100), delay, reorder, ..LinkConfig::default() });
+            let mut arrived = Vec::new();
+            for i in 0..1000 {
+                let now = ms(u64::from(i));
+                while let Some(item) = link.poll(now) {
+                    arrived.push(item);
+                }
+                link.push(now, 1500, i);
+            }
+            arrived.extend(drain(&mut link).into_iter().map(|(_, item)| item));
+            assert_eq!(arrived.len(), 1000);
+            assert_eq!(arrived.is_sorted(), !reorder);
+        }
+    }
+
+    #[test]
+    fn delays_have_their_means() {
+        let mean = |delay| {
+            let mut link =
+                link(&LinkConfig { rate: mbps(1_000_000), delay, reorder: true, ..LinkConfig::default() });
+            let mut sum = 0.0;
+            for i in 0..20_000 {
+                let now = Time::from_secs(i);
+                link.push(now, 0, 0);
+                sum += link.next().unwrap().since(now).as_secs_f64() * 1e3;
+                link.poll(Time::from_secs(i + 1));
+            }
+            sum / 20_000.0
+        };
+        let d = Duration::from_millis;
+        assert!((mean(Delay::Uniform { min: d(10), max: d(30) }) - 20.0).abs() < 0.2);
+        assert!((mean(Delay::Uniform { min: d(10), max: d(5) }) - 10.0).abs() < 1e-9);
+        assert!((mean(Delay::Normal { mean: d(50), sd: d(5) }) - 50.0).abs() < 0.2);
+        // Half of the draws become zero: sd / sqrt(2 pi).
+        assert!((mean(Delay::Normal { mean: d(0), sd: d(10) }) - 3.99).abs() < 0.2);
+    }
+
+    #[test]
+    fn the_latency_of_a_trace_is_added_to_the_delay() {
+        let piece = |latency| RatePiece {
+            duration: Duration::from_millis(10),
+            rate: Bitrate::from_bps(12_000_000),
+            latency: Duration::from_millis(latency),
+        };
+        let trace = Trace::from_rates(&[piece(20), piece(0)]).unwrap();
+        let rate = Rate::Trace(Arc::new(trace));
+        let delay = Delay::Fixed(Duration::from_millis(1));
+        let mut link = link(&LinkConfig { rate, delay, ..LinkConfig::default() });
+        link.push(ms(0), 1500, 1);
+        link.push(ms(15), 1500, 2);
+        link.push(ms(35), 1500, 3);
+        // The second does not overtake the first.
+        assert_eq!(drain(&mut link), [(ms(22), 1), (ms(22), 2), (ms(37), 3)]);
+    }
+
+    #[test]
+    fn a_link_without_a_rate_keeps_what_it_has() {
+        let mut link = link(&LinkConfig { rate: mbps(0), ..LinkConfig::default() });
+        for i in 0..200 {
+            link.push(ms(u64::from(i)), 1500, i);
+        }
+        assert_eq!((link.next(), link.poll(Time::from_secs(1_000_000))), (None, None));
+        assert_eq!((link.in_flight(), link.stats().dropped_full), (100, 100));
+    }
+}

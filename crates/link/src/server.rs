@@ -1,0 +1,326 @@
+//! When a packet's last byte has been sent.
+//!
+//! A server takes packets one after the other, each no earlier than the one before it has left, and
+//! says at once when the packet will leave: the rates of the future are known, so that no event is
+//! needed between a packet's coming and its arrival.
+
+use crate::config::Rate;
+use crate::trace::{OPPORTUNITY_BYTES, RateTable, TraceKind};
+use std::sync::Arc;
+use units::{Bitrate, Bytes, Duration, Time};
+
+/// One packet's time on the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Service {
+    pub(crate) begin: Time,
+    /// [`Time::MAX`] where it never ends.
+    pub(crate) end: Time,
+    /// Beside the link's own delay.
+    pub(crate) latency: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Server {
+    Fixed(Fixed),
+    Rates(RateCursor),
+    Opportunities(OpportunityCursor),
+}
+
+impl Server {
+    pub(crate) fn new(rate: &Rate) -> Self {
+        match rate {
+            Rate::Fixed(rate) => Self::Fixed(Fixed::new(*rate)),
+            Rate::Steps(steps) => Self::Rates(RateCursor::new(Arc::new(RateTable::steps(steps)))),
+            Rate::Trace(trace) => match &trace.kind {
+                TraceKind::Rates(table) => Self::Rates(RateCursor::new(Arc::clone(table))),
+                TraceKind::Opportunities(millis) => {
+                    Self::Opportunities(OpportunityCursor::new(Arc::clone(millis)))
+                }
+            },
+        }
+    }
+
+    /// Sends a packet of `size` bytes that can begin at `start`, which is never before the end of
+    /// the packet before it.
+    #[inline]
+    pub(crate) fn serve(&mut self, start: Time, size: u32) -> Service {
+        match self {
+            Self::Fixed(fixed) => {
+                Service { begin: start, end: start + fixed.time(size), latency: Duration::ZERO }
+            }
+            Self::Rates(cursor) => cursor.serve(start, size),
+            Self::Opportunities(cursor) => cursor.serve(start, size),
+        }
+    }
+}
+
+/// A fixed rate. Most packets of a link have one of two sizes, data and acknowledgement, and each
+/// link carries mostly one of them; so the last answer is kept and the division saved.
+#[derive(Debug, Clone)]
+pub(crate) struct Fixed {
+    rate: Bitrate,
+    size: u32,
+    time: Duration,
+}
+
+impl Fixed {
+    pub(crate) fn new(rate: Bitrate) -> Self {
+        Self { rate, size: 0, time: rate.time_for(Bytes::ZERO) }
+    }
+
+    #[inline]
+    pub(crate) fn time(&mut self, size: u32) -> Duration {
+        if size != self.size {
+            self.size = size;
+            self.time = self.rate.time_for(Bytes::new(u64::from(size)));
+        }
+        self.time
+    }
+}
+
+/// What `size` bytes cost, in rate (bps) times nanoseconds.
+pub(crate) fn work(size: u32) -> u64 {
+    u64::from(size).saturating_mul(8_000_000_000)
+}
+
+/// A place in a table of rates.
+#[derive(Debug, Clone)]
+pub(crate) struct RateCursor {
+    table: Arc<RateTable>,
+    index: usize,
+    /// When the round began, in nanoseconds.
+    base: u64,
+}
+
+impl RateCursor {
+    fn new(table: Arc<RateTable>) -> Self {
+        Self { table, index: 0, base: 0 }
+    }
+
+    fn serve(&mut self, start: Time, size: u32) -> Service {
+        self.seek(start.as_nanos());
+        let mut now = start.as_nanos();
+        let mut work = work(size);
+        loop {
+            let piece = self.table.pieces[self.index];
+            let end = self.base.saturating_add(piece.end);
+            if piece.bps > 0 {
+                let need = work.div_ceil(piece.bps);
+                if need <= end - now {
+                    return Service {
+                        begin: start,
+                        end: Time::from_nanos(now + need),
+                        latency: Duration::from_nanos(piece.latency),
+                    };
+                }
+                // Less than `work`, since it did not suffice.
+                work -= piece.bps * (end - now);
+            }
+            if end == u64::MAX {
+                return Service { begin: start, end: Time::MAX, latency: Duration::ZERO };
+            }
+            now = end;
+            self.index += 1;
+            if self.index == self.table.pieces.len() {
+                self.index = 0;
+                self.base = end;
+                let round = self.table.work;
+                if u128::from(work) > round {
+                    let rounds = ((u128::from(work) - 1) / round) as u64;
+                    work -= (u128::from(rounds) * round) as u64;
+                    self.base = self.base.saturating_add(rounds.saturating_mul(self.table.period));
+                    now = self.base;
+                }
+            }
+        }
+    }
+
+    /// Moves to the piece that is in force at `now`, which is never before the current piece.
+    fn seek(&mut self, now: u64) {
+        let table = &*self.table;
+        let mut since = now.saturating_sub(self.base);
+        if since < table.pieces[self.index].end {
+            return;
+        }
+        if since >= table.period {
+            let rounds = since / table.period;
+            self.base += rounds * table.period;
+            since -= rounds * table.period;
+            self.index = 0;
+        }
+        self.index += table.pieces[self.index..].partition_point(|piece| piece.end <= since);
+        // Only the end of time is at the end of a table that does not loop.
+        self.index = self.index.min(table.pieces.len() - 1);
+    }
+}
+
+/// A place in a mahimahi trace.
+#[derive(Debug, Clone)]
+pub(crate) struct OpportunityCursor {
+    millis: Arc<[u32]>,
+    /// The next opportunity.
+    index: usize,
+    /// When the round of `index` began, in milliseconds.
+    base: u64,
+    /// When the current opportunity is, in nanoseconds.
+    at: u64,
+    /// What is left of the current opportunity, in bytes.
+    left: u32,
+}
+
+impl OpportunityCursor {
+    fn new(millis: Arc<[u32]>) -> Self {
+        Self { millis, index: 0, base: 0, at: 0, left: 0 }
+    }
+
+    fn serve(&mut self, start: Time, size: u32) -> Service {
+        if self.left == 0 || self.at < start.as_nanos() {
+            self.seek(start.as_nanos());
+            self.take();
+        }
+        let begin = Time::from_nanos(self.at);
+        let mut need = size;
+        while need > self.left {
+            need -= self.left;
+            self.take();
+        }
+        self.left -= need;
+        Service { begin, end: Time::from_nanos(self.at), latency: Duration::ZERO }
+    }
+
+    fn take(&mut self) {
+        self.at = (self.base + u64::from(self.millis[self.index])).saturating_mul(1_000_000);
+        self.left = OPPORTUNITY_BYTES;
+        self.index += 1;
+        if self.index == self.millis.len() {
+            self.index = 0;
+            self.base += self.period();
+        }
+    }
+
+    /// Passes over the opportunities before `now`.
+    fn seek(&mut self, now: u64) {
+        let now = now.div_ceil(1_000_000);
+        if self.base + u64::from(self.millis[self.index]) >= now {
+            return;
+        }
+        let rounds = (now - self.base - 1) / self.period();
+        if rounds > 0 {
+            self.base += rounds * self.period();
+            self.index = 0;
+        }
+        let since = now - self.base;
+        self.index += self.millis[self.index..].partition_point(|&millis| u64::from(millis) < since);
+    }
+
+    fn period(&self) -> u64 {
+        u64::from(self.millis[self.millis.len() - 1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RatePiece, Trace};
+
+    const fn ms(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    fn piece(millis: u64, mbps: u64) -> RatePiece {
+        RatePiece {
+            duration: Duration::from_millis(millis),
+            rate: Bitrate::from_bps(mbps * 1_000_000),
+            latency: Duration::from_millis(mbps),
+        }
+    }
+
+    fn rates(pieces: &[RatePiece]) -> Server {
+        Server::new(&Rate::Trace(Arc::new(Trace::from_rates(pieces).unwrap())))
+    }
+
+    fn opportunities(millis: &[u32]) -> Server {
+        Server::new(&Rate::Trace(Arc::new(Trace::from_opportunities(millis.to_vec()).unwrap())))
+    }
+
+    #[test]
+    fn a_packet_crosses_from_one_rate_to_the_next() {
+        // 10 ms at 1 Mbps carry 1250 bytes; 250 more take 1 ms at 2 Mbps.
+        let mut server = rates(&[piece(10, 1), piece(10, 2)]);
+        let first = server.serve(ms(0), 1500);
+        assert_eq!((first.end, first.latency), (ms(11), Duration::from_millis(2)));
+        // 9 ms are left at 2 Mbps, 2250 bytes; the 750 more take 6 ms of the next round.
+        let second = server.serve(ms(11), 3000);
+        assert_eq!((second.end, second.latency), (ms(26), Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn a_zero_rate_stalls_and_a_packet_may_last_for_many_rounds() {
+        let mut server = rates(&[piece(1, 8), piece(9, 0)]);
+        // 1000 bytes a round: the 4500th byte is half way through the fifth.
+        assert_eq!(server.serve(ms(0), 4500).end, Time::from_nanos(40_500_000));
+        assert_eq!(server.serve(ms(41), 1000).end, ms(51));
+        assert_eq!(server.serve(ms(1000), 1_000_000).end, ms(1000 + 999 * 10 + 1));
+    }
+
+    #[test]
+    fn a_service_may_end_exactly_where_a_piece_does() {
+        let mut server = rates(&[piece(10, 1), piece(10, 0)]);
+        assert_eq!(server.serve(ms(0), 1250).end, ms(10));
+        assert_eq!(server.serve(ms(10), 125).end, ms(21));
+        assert_eq!(server.serve(ms(100_000_000), 125).end, ms(100_000_001));
+    }
+
+    #[test]
+    fn steps_hold_until_the_next_and_the_last_for_ever() {
+        let mbps = |n: u64| Bitrate::from_bps(n * 1_000_000);
+        let mut server = Server::new(&Rate::Steps(vec![(ms(0), mbps(1)), (ms(10), mbps(2))]));
+        assert_eq!(server.serve(ms(0), 1500).end, ms(11));
+        assert_eq!(server.serve(ms(1_000_000), 1500).end, ms(1_000_006));
+        // Out of order, two at one time, none at zero: read as well as can be.
+        let steps = vec![(ms(10), mbps(2)), (ms(5), mbps(9)), (ms(5), mbps(1))];
+        let mut server = Server::new(&Rate::Steps(steps));
+        assert_eq!(server.serve(ms(6), 500).end, ms(10));
+        assert_eq!(Server::new(&Rate::Steps(vec![])).serve(ms(0), 1).end, Time::MAX);
+        let mut ends = Server::new(&Rate::Steps(vec![(ms(0), mbps(1)), (ms(10), Bitrate::ZERO)]));
+        assert_eq!(ends.serve(ms(0), 1500).end, Time::MAX);
+        assert_eq!(ends.serve(Time::MAX, 1500).end, Time::MAX);
+    }
+
+    #[test]
+    fn packets_share_an_opportunity_and_large_ones_go_on_in_the_next() {
+        let mut server = opportunities(&[1, 3, 3, 7]);
+        // 700 + 700 fit the first; 100 are left for the head of the third packet.
+        assert_eq!(server.serve(ms(0), 700).end, ms(1));
+        assert_eq!(server.serve(ms(1), 700).end, ms(1));
+        let third = server.serve(ms(1), 1500);
+        assert_eq!((third.begin, third.end), (ms(1), ms(3)));
+        // 100 are left of the opportunity at 3, then 1500 at 3 and 400 at 7.
+        assert_eq!(server.serve(ms(3), 2000).end, ms(7));
+        // The rest of 7, then the second round: 8, 10, 10, 14.
+        assert_eq!(server.serve(ms(7), 1100).end, ms(7));
+        assert_eq!(server.serve(ms(7), 1500).end, ms(8));
+    }
+
+    #[test]
+    fn what_nobody_uses_of_a_trace_is_lost() {
+        let mut server = opportunities(&[1, 3, 3, 7]);
+        assert_eq!(server.serve(ms(0), 100).end, ms(1));
+        // The rest of 1 is over at 2.
+        let later = server.serve(ms(2), 1500);
+        assert_eq!((later.begin, later.end), (ms(3), ms(3)));
+        // Rounds begin at 0, 7, 14, ...; 700 is the last opportunity of one of them.
+        assert_eq!(server.serve(ms(699), 1500).end, ms(700));
+        assert_eq!(server.serve(ms(700), 1500).end, ms(701));
+        // A nanosecond after an opportunity is too late for it.
+        assert_eq!(server.serve(Time::from_nanos(701_000_001), 1).end, ms(703));
+        assert_eq!(server.serve(ms(7_000_001), 1).end, ms(7_000_001));
+    }
+
+    #[test]
+    fn an_opportunity_at_zero_and_one_at_the_period_are_two() {
+        let mut server = opportunities(&[0, 5]);
+        let ends: Vec<Time> = (0..5).map(|_| server.serve(ms(0), 1500).end).collect();
+        assert_eq!(ends, [ms(0), ms(5), ms(5), ms(10), ms(10)]);
+    }
+}

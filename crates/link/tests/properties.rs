@@ -1,0 +1,351 @@
+//! What holds for every link and every cell, whatever its configuration.
+
+use proptest::prelude::*;
+use std::sync::Arc;
+use tandem_link::{
+    Cell, CellConfig, CellKind, Delay, Fading, Link, LinkConfig, Load, Loss, QueueLimit, Rate, RatePiece,
+    StationConfig, Trace,
+};
+use units::{Bitrate, Bytes, Duration, Probability, Seed, Time};
+
+fn millis() -> impl Strategy<Value = Duration> {
+    (0_u64..80_000_000).prop_map(Duration::from_nanos)
+}
+
+fn probability() -> impl Strategy<Value = Probability> {
+    (0.0..=1.0).prop_map(|p| Probability::new(p).expect("between 0 and 1"))
+}
+
+fn bitrate() -> impl Strategy<Value = Bitrate> {
+    prop_oneof![1 => Just(Bitrate::ZERO), 9 => (10_000_u64..200_000_000).prop_map(Bitrate::from_bps)]
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    let pieces = prop::collection::vec((1_u64..50_000_000, bitrate(), millis()), 1..8);
+    let rates = pieces.prop_filter_map("a trace that stalls", |pieces| {
+        let piece =
+            |&(nanos, rate, latency)| RatePiece { duration: Duration::from_nanos(nanos), rate, latency };
+        Trace::from_rates(&pieces.iter().map(piece).collect::<Vec<_>>())
+    });
+    let opportunities = prop::collection::vec(0_u32..200, 1..40).prop_filter_map("no period", |mut times| {
+        times.sort_unstable();
+        Trace::from_opportunities(times)
+    });
+    prop_oneof![
+        bitrate().prop_map(Rate::Fixed),
+        prop::collection::vec((0_u64..2000, bitrate()), 0..6).prop_map(|steps| Rate::Steps(
+            steps.into_iter().map(|(at, r)| (Time::from_millis(at), r)).collect()
+        )),
+        rates.prop_map(|trace| Rate::Trace(Arc::new(trace))),
+        opportunities.prop_map(|trace| Rate::Trace(Arc::new(trace))),
+    ]
+}
+
+fn queue() -> impl Strategy<Value = QueueLimit> {
+    prop_oneof![
+        (0_u32..30).prop_map(QueueLimit::Packets),
+        (0_u64..40_000).prop_map(|bytes| QueueLimit::Bytes(Bytes::new(bytes))),
+        millis().prop_map(QueueLimit::Time),
+        Just(QueueLimit::Unlimited),
+    ]
+}
+
+fn delay() -> impl Strategy<Value = Delay> {
+    prop_oneof![
+        millis().prop_map(Delay::Fixed),
+        (millis(), millis()).prop_map(|(min, max)| Delay::Uniform { min, max }),
+        (millis(), millis()).prop_map(|(mean, sd)| Delay::Normal { mean, sd }),
+    ]
+}
+
+fn loss() -> impl Strategy<Value = Loss> {
+    prop_oneof![
+        Just(Loss::None),
+        probability().prop_map(Loss::Uniform),
+        (probability(), probability(), probability(), probability())
+            .prop_map(|(p, r, loss_good, loss_bad)| Loss::GilbertElliott { p, r, loss_good, loss_bad }),
+    ]
+}
+
+fn outages() -> impl Strategy<Value = Vec<(Time, Time)>> {
+    let time = || (0_u64..3000).prop_map(Time::from_millis);
+    prop::collection::vec((time(), time()), 0..3)
+}
+
+prop_compose! {
+    fn link_config()(
+        rate in rate(), queue in queue(), delay in delay(), reorder in any::<bool>(), loss in loss(),
+        outages in outages(),
+    ) -> LinkConfig {
+        LinkConfig { rate, queue, delay, reorder, loss, outages }
+    }
+}
+
+prop_compose! {
+    fn station()(
+        queue in queue(), delay in delay(), reorder in any::<bool>(), loss in loss(), outages in outages(),
+        link_rate in prop::option::of(bitrate()),
+    ) -> StationConfig {
+        StationConfig { queue, delay, reorder, loss, outages, link_rate }
+    }
+}
+
+prop_compose! {
+    fn cell_config()(
+        kind in prop_oneof![Just(CellKind::Wifi), Just(CellKind::Lte)],
+        rate in bitrate(),
+        count in 0_u32..5,
+        load in (10_000_u64..5_000_000).prop_map(Bitrate::from_bps),
+        (jitter, overhead) in (millis(), (0_u64..500_000).prop_map(Duration::from_nanos)),
+        fading in any::<bool>(),
+    ) -> CellConfig {
+        let others = vec![Load { count, rate: load, jitter, ..Load::default() }];
+        let fading = fading.then(Fading::default);
+        CellConfig { kind, rate, others, overhead, fading, ..CellConfig::default() }
+    }
+}
+
+/// Gaps in nanoseconds, stations and sizes.
+fn traffic() -> impl Strategy<Value = Vec<(u64, usize, u32)>> {
+    let gap = prop_oneof![Just(0), 0_u64..20_000_000];
+    prop::collection::vec((gap, 0_usize..3, 0_u32..4000), 1..150)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_packet_of_a_link_is_delivered_dropped_lost_or_there(
+        config in link_config(), traffic in traffic(), seed in any::<u64>(),
+    ) {
+        let mut link = Link::new(&config, Seed::new(seed));
+        let mut now = Time::ZERO;
+        let (mut taken, mut sent, mut arrived) = (0, Vec::new(), Vec::new());
+        for (i, &(gap, _, size)) in traffic.iter().enumerate() {
+            now += Duration::from_nanos(gap);
+            while let Some(item) = link.poll(now) {
+                arrived.push(item);
+            }
+            let queued = (link.queued_packets(now), link.queued_bytes(now));
+            if link.push(now, size, i) {
+                taken += 1;
+                sent.push((now, size));
+                match config.queue {
+                    QueueLimit::Packets(most) => prop_assert!(queued.0 < most as usize),
+                    QueueLimit::Bytes(most) => prop_assert!(queued.1 + u64::from(size) <= most.get()),
+                    QueueLimit::Time(_) | QueueLimit::Unlimited => {}
+                }
+            }
+            let stats = link.stats();
+            let accounted = stats.delivered + stats.dropped_full + stats.lost + link.in_flight() as u64;
+            prop_assert_eq!(stats.pushed, accounted);
+            prop_assert_eq!(stats.pushed - stats.dropped_full, taken);
+        }
+        let mut last = Time::ZERO;
+        while let Some(at) = link.next() {
+            prop_assert!(at >= last && at > now || arrived.is_empty());
+            last = at;
+            let before = arrived.len();
+            while let Some(item) = link.poll(at) {
+                arrived.push(item);
+            }
+            prop_assert!(arrived.len() > before);
+        }
+        prop_assert_eq!(arrived.len() as u64, link.stats().delivered);
+        if !config.reorder {
+            prop_assert!(arrived.is_sorted());
+        }
+    }
+
+    #[test]
+    fn a_link_never_sends_faster_than_its_rate(
+        bps in 10_000_u64..200_000_000, traffic in traffic(), queue in queue(),
+    ) {
+        let rate = Bitrate::from_bps(bps);
+        let config = LinkConfig { rate: Rate::Fixed(rate), queue, ..LinkConfig::default() };
+        let mut link = Link::new(&config, Seed::new(1));
+        let mut now = Time::ZERO;
+        for &(gap, _, size) in &traffic {
+            now += Duration::from_nanos(gap);
+            link.push(now, size, size);
+        }
+        let mut departures = Vec::new();
+        while let Some(at) = link.next() {
+            while let Some(size) = link.poll(at) {
+                departures.push((at, u64::from(size)));
+            }
+        }
+        // Between one departure and a later one, all of the later packets' bits have been sent.
+        for (i, &(from, _)) in departures.iter().enumerate() {
+            let mut bytes = 0;
+            for &(to, size) in &departures[i + 1..] {
+                bytes += size;
+                prop_assert!(rate.time_for(Bytes::new(bytes)) <= to.since(from));
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_on_a_trace_never_sends_more_than_the_trace_carries_and_all_of_it_when_busy(
+        pieces in prop::collection::vec((1_u64..50_000_000, 0_u64..50_000_000), 1..8),
+        traffic in traffic(),
+    ) {
+        let piece = |&(nanos, bps)| RatePiece {
+            duration: Duration::from_nanos(nanos),
+            rate: Bitrate::from_bps(bps),
+            latency: Duration::ZERO,
+        };
+        let trace = Trace::from_rates(&pieces.iter().map(piece).collect::<Vec<_>>());
+        prop_assume!(trace.is_some());
+        let period: u64 = pieces.iter().map(|p| p.0).sum();
+        // What the trace has carried by a time, in bits times 10^9; walked piece by piece.
+        let carried = |until: Time| {
+            let part = |within: u64| {
+                let (mut left, mut sum) = (within, 0);
+                for &(nanos, bps) in &pieces {
+                    sum += u128::from(bps) * u128::from(left.min(nanos));
+                    left = left.saturating_sub(nanos);
+                }
+                sum
+            };
+            u128::from(until.as_nanos() / period) * part(period) + part(until.as_nanos() % period)
+        };
+        let rate = Rate::Trace(Arc::new(trace.expect("assumed")));
+        let mut link = Link::new(&LinkConfig { rate, queue: QueueLimit::Unlimited, ..LinkConfig::default() }, Seed::new(1));
+        let (mut now, mut free) = (Time::ZERO, Time::ZERO);
+        let fastest = u128::from(pieces.iter().map(|p| p.1).max().unwrap_or(0));
+        for &(gap, _, size) in &traffic {
+            now += Duration::from_nanos(gap);
+            while link.poll(now).is_some() {}
+            let size = size.max(1);
+            link.push(now, size, ());
+            let from = now.max(free);
+            // This packet leaves last.
+            let mut copy = link.clone();
+            while let Some(at) = copy.next() {
+                free = at;
+                while copy.poll(at).is_some() {}
+            }
+            let (bits, could) = (u128::from(size) * 8_000_000_000, carried(free) - carried(from));
+            // Rounded up to a nanosecond of whatever rate was last in force.
+            prop_assert!(bits <= could && could < bits + fastest, "{} {} {}", bits, could, fastest);
+        }
+    }
+
+    #[test]
+    fn every_packet_of_a_cell_is_delivered_dropped_lost_or_there(
+        config in cell_config(), stations in prop::collection::vec(station(), 3), traffic in traffic(),
+        seed in any::<u64>(),
+    ) {
+        let mut cell = Cell::new(&config, &stations, Seed::new(seed));
+        let end = Time::from_secs(3);
+        let mut arrived: Vec<Vec<usize>> = vec![Vec::new(); 3];
+        let mut pushes = traffic.iter().scan(Time::ZERO, |now, &(gap, station, size)| {
+            *now += Duration::from_nanos(gap);
+            Some((*now, station, size))
+        }).enumerate().peekable();
+        loop {
+            let push = pushes.peek().map_or(Time::MAX, |&(_, (at, ..))| at);
+            let poll = cell.next().unwrap_or(Time::MAX);
+            if push.min(poll) > end {
+                break;
+            }
+            if push <= poll {
+                if let Some((i, (now, station, size))) = pushes.next() {
+                    let before = (cell.queued_packets(now, station), cell.queued_bytes(now, station));
+                    if cell.push(now, station, size, i) {
+                        match stations[station].queue {
+                            QueueLimit::Packets(most) => prop_assert!(before.0 < most as usize),
+                            QueueLimit::Bytes(most) => prop_assert!(before.1 + u64::from(size) <= most.get()),
+                            QueueLimit::Time(_) | QueueLimit::Unlimited => {}
+                        }
+                    }
+                }
+            } else {
+                while let Some((station, item)) = cell.poll(poll) {
+                    prop_assert_eq!(traffic[item].1, station);
+                    arrived[station].push(item);
+                }
+                prop_assert!(cell.next().is_none_or(|next| next > poll));
+            }
+            for station in 0..3 {
+                let stats = cell.stats(station);
+                let accounted = stats.delivered + stats.dropped_full + stats.lost;
+                prop_assert_eq!(stats.pushed, accounted + cell.in_flight(station) as u64);
+            }
+        }
+        for (station, items) in arrived.iter().enumerate() {
+            prop_assert_eq!(items.len() as u64, cell.stats(station).delivered);
+            if !stations[station].reorder {
+                prop_assert!(items.is_sorted());
+            }
+        }
+        let loads = cell.load_stats();
+        prop_assert!(loads.offered >= loads.sent + loads.dropped_full);
+    }
+
+    #[test]
+    fn polling_a_cell_more_often_changes_nothing(
+        config in cell_config(), stations in prop::collection::vec(station(), 3), traffic in traffic(),
+    ) {
+        let run = |often: bool| {
+            let mut cell = Cell::new(&config, &stations, Seed::new(1));
+            let (mut now, mut all) = (Time::ZERO, Vec::new());
+            for (i, &(gap, station, size)) in traffic.iter().enumerate() {
+                let push = now + Duration::from_nanos(gap);
+                while now < push {
+                    let next = cell.next().unwrap_or(Time::MAX).min(push);
+                    // Between events: idle polls, which must not count.
+                    now = if often { next.min(now + Duration::from_micros(777)) } else { next };
+                    if now == push {
+                        break;
+                    }
+                    while let Some(got) = cell.poll(now) {
+                        all.push((now, got));
+                    }
+                }
+                cell.push(now, station, size, i);
+            }
+            all
+        };
+        prop_assert_eq!(run(true), run(false));
+    }
+
+    #[test]
+    fn no_text_makes_a_loader_panic(text in "[0-9a-z.,\\[\\]{}\": \n-]{0,60}", name in "[a-z]{1,3}(\\.(csv|json))?") {
+        for format in [None].into_iter().chain(tandem_link::TraceFormat::ALL.map(Some)) {
+            if let Err(error) = Trace::parse(&name, &text, format) {
+                prop_assert!(error.to_string().starts_with(&name));
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_that_come_at_random_wait_as_long_as_in_m_d_1() {
+    // Pollaczek and Khinchine: with deterministic service S and load rho the mean wait before
+    // service is rho S / (2 (1 - rho)).
+    for rho in [0.3, 0.6, 0.8] {
+        let rate = Rate::Fixed(Bitrate::from_bps(12_000_000));
+        let config = LinkConfig { rate, queue: QueueLimit::Unlimited, ..LinkConfig::default() };
+        let mut link: Link<Time> = Link::new(&config, Seed::new(1));
+        let mut arrivals = Seed::new(4).rng("arrivals");
+        let (mut now, mut wait, n) = (0.0, 0.0, 400_000);
+        let mut hand_over = |link: &mut Link<Time>, until: Time| {
+            while let Some(at) = link.next().filter(|&at| at <= until) {
+                if let Some(pushed) = link.poll(at) {
+                    wait += at.since(pushed).as_secs_f64() * 1e3 - 1.0;
+                }
+            }
+        };
+        for _ in 0..n {
+            now += arrivals.exponential(1e-3 / rho);
+            let at = Time::ZERO + Duration::from_secs_f64(now);
+            hand_over(&mut link, at);
+            link.push(at, 1500, at);
+        }
+        hand_over(&mut link, Time::MAX);
+        let (mean, expected) = (wait / f64::from(n), rho / (2.0 * (1.0 - rho)));
+        assert!((mean / expected - 1.0).abs() < 0.03, "{rho}: {mean} instead of {expected}");
+    }
+}
