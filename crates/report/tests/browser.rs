@@ -27,9 +27,9 @@ fn render(html: &str) -> Option<String> {
         eprintln!("skipped: no chromium on the path and none named by CHROMIUM");
         return None;
     };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder for the page");
     let file = folder.path().join("page.html");
-    std::fs::write(&file, html).unwrap();
+    std::fs::write(&file, html).expect("the folder is new");
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
@@ -38,7 +38,7 @@ fn render(html: &str) -> Option<String> {
         .arg(format!("file://{}", file.display()))
         .stderr(Stdio::null())
         .output()
-        .unwrap();
+        .expect("the browser starts");
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -47,7 +47,14 @@ fn result(dom: &str) -> serde_json::Value {
     let text = dom.split("<pre id=\"result\">").nth(1).unwrap_or_else(|| {
         panic!("the script did not come to its end: {}", &dom[dom.len().saturating_sub(3000)..])
     });
-    serde_json::from_str(&text.split("</pre>").next().unwrap().replace("&amp;", "&")).unwrap()
+    let text = text
+        .split("</pre>")
+        .next()
+        .unwrap_or_default()
+        .replace("&amp;", "&")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">");
+    serde_json::from_str(&text).expect("the script wrote JSON")
 }
 
 fn page() -> Page {

@@ -50,8 +50,9 @@ impl Drawing<'_> {
         };
         // A single line is the panel's own: its value stands beside the title.
         if lines.len() < 2 {
-            let at = if storey.ticks.is_none() && size == Size::Wide {
-                (width - 2.0, y + ROW + LANE - 5.0)
+            // In the gutter, where there is one, as the values of other storeys.
+            let at = if width - right > 40.0 {
+                (width - 2.0, y + ROW + if storey.ticks.is_some() { 16.0 } else { LANE - 5.0 })
             } else {
                 (right, y + 12.0)
             };
