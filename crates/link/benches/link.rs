@@ -33,7 +33,9 @@ fn links(c: &mut Criterion) {
     let p = |p| Probability::new(p).expect("between 0 and 1");
     let common = LinkConfig { rate: fixed, delay, ..LinkConfig::default() };
     let opportunities = Trace::from_opportunities((1..=10_000_u32).map(|i| i / 8 + 1).collect());
-    let generated = ChannelModel::default().generate(Duration::from_secs(600), Seed::new(1));
+    // Fast enough to keep up with what is pushed.
+    let model = ChannelModel { bandwidth_hz: 100e6, share: 1.0, snr_db: 30.0, ..ChannelModel::default() };
+    let generated = model.generate(Duration::from_secs(600), Seed::new(1));
     let trace = |trace: Trace| LinkConfig { rate: Rate::Trace(Arc::new(trace)), ..common.clone() };
     let cases = [
         ("fixed", common.clone()),

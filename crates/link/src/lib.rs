@@ -11,6 +11,22 @@
 //! `next()` says when to `poll(now)`, and `poll` is called until it returns `None`. Time never goes
 //! back from call to call. At any moment a machine has at most one pending event.
 //!
+//! ```
+//! use tandem_link::{Delay, Link, LinkConfig, Rate};
+//! use units::{Duration, Seed, Time};
+//!
+//! let config = LinkConfig {
+//!     rate: Rate::Fixed("2Mbps".parse()?),
+//!     delay: Delay::Fixed(Duration::from_millis(5)),
+//!     ..LinkConfig::default()
+//! };
+//! let mut link = Link::new(&config, Seed::new(1));
+//! link.push(Time::ZERO, 1500, "a packet");
+//! assert_eq!(link.next(), Some(Time::from_millis(11)));
+//! assert_eq!(link.poll(Time::from_millis(11)), Some("a packet"));
+//! # Ok::<(), units::UnitError>(())
+//! ```
+//!
 //! All randomness comes from a [`Seed`](units::Seed), of which each source takes its own stream.
 
 mod air;

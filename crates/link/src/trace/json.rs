@@ -11,13 +11,13 @@ const HINT: &str =
     "a list of segments such as {\"duration_ms\": 1000, \"bandwidth_kbps\": 4500, \"latency_ms\": 20}";
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a segment in braces")]
 struct Segment {
-    #[serde(deserialize_with = "positive")]
+    #[serde(deserialize_with = "duration")]
     duration_ms: f64,
-    #[serde(deserialize_with = "not_negative")]
+    #[serde(deserialize_with = "bandwidth")]
     bandwidth_kbps: f64,
-    #[serde(default, deserialize_with = "not_negative")]
+    #[serde(default, deserialize_with = "latency")]
     latency_ms: f64,
 }
 
@@ -40,40 +40,40 @@ pub(super) fn segments(name: &str, text: &str) -> Result<Trace, TraceError> {
     Trace::from_rates(&pieces).ok_or_else(|| stalls(name))
 }
 
-/// 0 < ms <= three years.
-fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    // At most three years, at least the nanosecond that time is counted in.
+    number(from, 1e-6, 1e11, "a duration_ms above 0")
+}
+
+fn bandwidth<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    number(from, 0.0, 1e9, "a bandwidth_kbps from 0 to 1e9")
+}
+
+fn latency<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    number(from, 0.0, 1e9, "a latency_ms from 0 to 1e9")
+}
+
+fn number<'de, D: Deserializer<'de>>(
+    from: D,
+    least: f64,
+    most: f64,
+    expected: &str,
+) -> Result<f64, D::Error> {
     let value = f64::deserialize(from)?;
-    if value > 0.0 && value <= 1e11 {
+    if (least..=most).contains(&value) {
         Ok(value)
     } else {
-        Err(D::Error::custom(format!("invalid value: `{value}`, expected a time above 0")))
+        Err(D::Error::custom(format!("invalid value: `{value}`, expected {expected}")))
     }
 }
 
-/// 0 <= kbps or ms, up to what is taken for a mistake.
-fn not_negative<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    let value = f64::deserialize(from)?;
-    if (0.0..=1e9).contains(&value) {
-        Ok(value)
-    } else {
-        Err(D::Error::custom(format!("invalid value: `{value}`, expected 0 to 1e9")))
-    }
-}
-
-/// The reader's message is "what is wrong, expected what would be right at line 1 column 2".
 fn wrong(name: &str, text: &str, error: &serde_json::Error) -> TraceError {
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-    let (found, expected) = match message.rsplit_once(", expected ") {
-        Some((found, expected)) => (found.to_owned(), expected.to_owned()),
-        None => match message.strip_prefix("expected ") {
-            Some(expected) => {
-                let there = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default().trim();
-                (quoted(there), expected.to_owned())
-            }
-            None => (message.to_owned(), "a JSON list of segments".to_owned()),
-        },
-    };
+    let (found, expected) = in_our_words(message).unwrap_or_else(|| {
+        let there = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default().trim();
+        (quoted(there), message.strip_prefix("expected ").unwrap_or("a JSON list of segments").to_owned())
+    });
     TraceError {
         file: name.to_owned(),
         line: Some(error.line().max(1)),
@@ -82,6 +82,32 @@ fn wrong(name: &str, text: &str, error: &serde_json::Error) -> TraceError {
         found,
         hint: HINT,
     }
+}
+
+/// What is found and what would be right, from the reader's "what is wrong, expected what would be
+/// right"; `None` where the text at the place says more.
+fn in_our_words(message: &str) -> Option<(String, String)> {
+    if let Some(field) = message.strip_prefix("missing field ") {
+        return Some((format!("a segment without {field}"), format!("{field} in every segment")));
+    }
+    if message.starts_with("EOF") {
+        return Some(("the end of the file".to_owned(), "the rest of the list".to_owned()));
+    }
+    if message == "trailing characters" {
+        return Some(("more text".to_owned(), "nothing after the list".to_owned()));
+    }
+    if message.starts_with("duplicate field") {
+        return Some((message.to_owned(), "each field once".to_owned()));
+    }
+    let (found, expected) = message.rsplit_once(", expected ")?;
+    let found =
+        found.strip_prefix("invalid type: ").or(found.strip_prefix("invalid value: ")).unwrap_or(found);
+    let expected = match expected {
+        "f64" => "a number",
+        "a sequence" => "a list of segments in brackets",
+        other => other,
+    };
+    Some((found.to_owned(), expected.to_owned()))
 }
 
 #[cfg(test)]
@@ -115,7 +141,16 @@ mod tests {
         let typo = second(r#"{"duration_ms": 1, "bandwith_kbps": 1}"#);
         assert_eq!(typo.line, Some(2));
         assert!(typo.found.contains("bandwith_kbps") && typo.expected.contains("bandwidth_kbps"));
-        assert_eq!(error(&format!("[{good},\n{good}")).line, Some(2));
+        assert_eq!(
+            typo.to_string(),
+            "a.json:2:34: expected one of `duration_ms`, `bandwidth_kbps`, `latency_ms`, \
+             found unknown field `bandwith_kbps`"
+        );
+        let missing = second(r#"{"duration_ms": 500}"#);
+        assert_eq!(missing.expected, "`bandwidth_kbps` in every segment");
+        assert_eq!(error(&format!("[{good},\n{good}")).found, "the end of the file");
+        assert_eq!(error(&format!("[{good}]\n{good}")).line, Some(2));
+        assert_eq!(second("7").expected, "a segment in braces");
         assert_eq!(error("{}").line, Some(1));
         assert_eq!(error("[]").line, None);
         assert_eq!(error("").line, None);

@@ -24,7 +24,10 @@ pub(super) fn detect(name: &str, text: &str) -> Result<TraceFormat, TraceError> 
         return Ok(TraceFormat::SecondBytes);
     }
     let Some((number, line)) = entries(text).next() else {
-        return Err(empty(name, "see the list of trace formats"));
+        return Err(empty(
+            name,
+            "a trace is in one of the formats mahimahi, second-bytes, seconds-mbps and json",
+        ));
     };
     if line.starts_with(['[', '{']) {
         return Ok(TraceFormat::JsonSegments);
