@@ -1,1 +1,38 @@
-//! Placeholder.
+//! Virtual time: an [`Experiment`] in, an [`Outcome`] out.
+//!
+//! [`run`] pushes the sans-IO machines of the other crates (endpoints, links, cells, radios,
+//! applications, a policy) through simulated time. One seed gives one outcome, byte for byte: events
+//! at equal times happen in the order in which they were scheduled, and every random source has a
+//! stream of its own.
+//!
+//! `agenda` says what happens next; `world` does it; `network` carries packets; `host` holds the
+//! connections; `steer` shows the device to its policy and does what that asks; `recorder` writes
+//! down series; `capture` writes down packets.
+
+mod agenda;
+mod capture;
+mod experiment;
+mod host;
+mod network;
+mod outcome;
+mod recorder;
+mod steer;
+mod world;
+
+pub use agenda::Agenda;
+pub use experiment::{CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
+pub use outcome::{
+    ConnectionOutcome, DeviceOutcome, EnergyOutcome, Outcome, PathOutcome, Series, SeriesColumn, Timeline,
+};
+
+/// Simulates one experiment from beginning to end.
+pub fn run(experiment: &Experiment) -> Outcome {
+    run_with(experiment, &mut |_| {})
+}
+
+/// Simulates one experiment; `progress` is told the share that is done, from 0 to 1, now and then.
+pub fn run_with(experiment: &Experiment, progress: &mut dyn FnMut(f64)) -> Outcome {
+    let mut world = world::World::new(experiment);
+    world.run(progress);
+    world.into_outcome()
+}

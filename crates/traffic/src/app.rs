@@ -133,6 +133,15 @@ impl App {
         }
     }
 
+    /// It has more to write than the last buffer had room for: ask again when there is some.
+    pub fn waiting(&self) -> bool {
+        match &self.source {
+            Source::Bulk => self.started && !self.stopped,
+            Source::File { left } => self.started && !self.stopped && *left > 0,
+            Source::Timed(timed) => timed.backlog > 0,
+        }
+    }
+
     /// How many bytes it writes at `now` into `room` bytes of buffer: `poll` and `wrote` in one.
     ///
     /// With [`OnFull::Drop`] a packet is written whole or not at all.

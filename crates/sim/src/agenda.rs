@@ -1,0 +1,171 @@
+//! What happens next.
+
+use units::Time;
+
+const NOT_SCHEDULED: u32 = u32::MAX;
+
+/// A queue with one place for each source of events.
+///
+/// A source (a link, a timer, an application) has at most one pending event, so that the queue is as
+/// long as there are sources, not as there are packets: a handful of entries, all in one or two cache
+/// lines. Moving a source's event costs one sift in a 4-ary heap; nothing is allocated after the
+/// start, and no dead entry is ever popped.
+///
+/// Of events at equal times the one that was scheduled first comes first.
+#[derive(Debug, Clone)]
+pub struct Agenda {
+    heap: Vec<Entry>,
+    /// Where each source stands in the heap.
+    place: Vec<u32>,
+    serial: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    at: Time,
+    serial: u64,
+    source: u32,
+}
+
+impl Entry {
+    fn before(&self, other: &Self) -> bool {
+        (self.at, self.serial) < (other.at, other.serial)
+    }
+}
+
+impl Agenda {
+    /// An empty agenda for sources 0 to `sources` - 1.
+    pub fn new(sources: usize) -> Self {
+        Self { heap: Vec::with_capacity(sources), place: vec![NOT_SCHEDULED; sources], serial: 0 }
+    }
+
+    /// The next event: when, and whose.
+    pub fn next(&self) -> Option<(Time, usize)> {
+        self.heap.first().map(|entry| (entry.at, entry.source as usize))
+    }
+
+    /// Sets when `source` has its next event, or that it has none. A source whose time stays the same
+    /// keeps its turn among equals.
+    pub fn set(&mut self, source: usize, at: Option<Time>) {
+        let place = self.place[source];
+        match (place, at) {
+            (NOT_SCHEDULED, None) => {}
+            (NOT_SCHEDULED, Some(at)) => {
+                let last = self.heap.len();
+                let entry = self.entry(at, source);
+                self.heap.push(entry);
+                self.place[source] = last as u32;
+                self.up(last);
+            }
+            (place, None) => self.remove(place as usize),
+            (place, Some(at)) => {
+                let place = place as usize;
+                if self.heap[place].at == at {
+                    return;
+                }
+                let earlier = at < self.heap[place].at;
+                self.heap[place] = self.entry(at, source);
+                if earlier {
+                    self.up(place);
+                } else {
+                    self.down(place);
+                }
+            }
+        }
+    }
+
+    /// Takes the next event off, to be handled now.
+    pub fn pop(&mut self) -> Option<(Time, usize)> {
+        let next = self.next()?;
+        self.remove(0);
+        Some(next)
+    }
+
+    fn entry(&mut self, at: Time, source: usize) -> Entry {
+        self.serial += 1;
+        Entry { at, serial: self.serial, source: source as u32 }
+    }
+
+    fn remove(&mut self, place: usize) {
+        let gone = self.heap.swap_remove(place);
+        self.place[gone.source as usize] = NOT_SCHEDULED;
+        if place < self.heap.len() {
+            self.place[self.heap[place].source as usize] = place as u32;
+            self.down(place);
+            self.up(place);
+        }
+    }
+
+    fn up(&mut self, mut at: usize) {
+        while at > 0 {
+            let parent = (at - 1) / 4;
+            if !self.heap[at].before(&self.heap[parent]) {
+                return;
+            }
+            self.swap(at, parent);
+            at = parent;
+        }
+    }
+
+    fn down(&mut self, mut at: usize) {
+        loop {
+            let first = 4 * at + 1;
+            let last = (first + 4).min(self.heap.len());
+            let Some(least) =
+                (first..last).reduce(|a, b| if self.heap[b].before(&self.heap[a]) { b } else { a })
+            else {
+                return;
+            };
+            if !self.heap[least].before(&self.heap[at]) {
+                return;
+            }
+            self.swap(at, least);
+            at = least;
+        }
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.heap.swap(a, b);
+        self.place[self.heap[a].source as usize] = a as u32;
+        self.place[self.heap[b].source as usize] = b as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equal_times_are_first_in_first_out() {
+        let mut agenda = Agenda::new(4);
+        let at = Time::from_secs(1);
+        for source in [2, 0, 3, 1] {
+            agenda.set(source, Some(at));
+        }
+        agenda.set(0, Some(at));
+        let order: Vec<usize> = core::iter::from_fn(|| agenda.pop()).map(|(_, s)| s).collect();
+        assert_eq!(order, [2, 0, 3, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn pops_what_a_sorted_list_would(sets in prop::collection::vec((0_usize..9, prop::option::of(0_u64..20)), 1..200)) {
+            let mut agenda = Agenda::new(9);
+            let mut list: Vec<(u64, usize, usize)> = Vec::new();
+            for (turn, &(source, at)) in sets.iter().enumerate() {
+                agenda.set(source, at.map(Time::from_nanos));
+                let before = list.iter().position(|&(_, _, s)| s == source).map(|i| list.remove(i));
+                if let Some(at) = at {
+                    let kept = before.filter(|&(t, _, _)| t == at);
+                    list.push(kept.unwrap_or((at, turn, source)));
+                }
+                if turn % 5 == 4 {
+                    list.sort_unstable();
+                    let expected = (!list.is_empty()).then(|| list.remove(0));
+                    prop_assert_eq!(agenda.pop(), expected.map(|(t, _, s)| (Time::from_nanos(t), s)));
+                }
+            }
+        }
+    }
+}

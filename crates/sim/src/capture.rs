@@ -1,0 +1,46 @@
+//! Every packet as the device's interfaces see it, in a pcapng file.
+
+use crate::Experiment;
+use core::net::{IpAddr, Ipv4Addr};
+use units::Time;
+use wire::pcapng::{Direction, Interface, Writer};
+use wire::{Segment, Span, capture};
+
+/// Headers and the first bytes of the payload: what an analysis needs.
+const SNAPLEN: u32 = 160;
+/// From the address blocks for documentation (RFC 5737).
+const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+#[derive(Debug)]
+pub(crate) struct Capture {
+    writer: Writer,
+    interfaces: Vec<Interface>,
+}
+
+impl Capture {
+    pub(crate) fn new(experiment: &Experiment) -> Self {
+        let mut writer = Writer::new("tandem");
+        let interfaces = experiment
+            .paths
+            .iter()
+            .map(|path| writer.interface(&path.name, &path.profile.name, SNAPLEN))
+            .collect();
+        Self { writer, interfaces }
+    }
+
+    pub(crate) fn packet(&mut self, now: Time, path: usize, down: bool, segment: &Segment<Span>) {
+        let device = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 10 + path as u8));
+        let server = IpAddr::V4(SERVER);
+        let (source, destination, direction) =
+            if down { (server, device, Direction::Inbound) } else { (device, server, Direction::Outbound) };
+        // The endpoint keeps its options within 40 bytes; were one not to fit, the packet is left out.
+        if let Ok(bytes) = capture::packet(source, destination, segment, SNAPLEN as usize) {
+            let len = capture::packet_len(destination, segment);
+            self.writer.packet(self.interfaces[path], now, direction, len, &bytes);
+        }
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.writer.into_bytes()
+    }
+}

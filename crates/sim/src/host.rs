@@ -1,0 +1,106 @@
+//! The two hosts: a connection's ends, and the application that writes into it.
+
+use crate::{Experiment, Protocol};
+use mptcp::Endpoint;
+use traffic::{App, Direction, TrafficConfig};
+use units::{Seed, Time};
+use wire::Span;
+
+/// One application and its connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) config: TrafficConfig,
+    /// The device's end.
+    pub(crate) client: Endpoint<Span>,
+    /// The server's end.
+    pub(crate) server: Endpoint<Span>,
+    pub(crate) app: App,
+    written: u64,
+    /// Bytes that reached the other application.
+    pub(crate) delivered: u64,
+    pub(crate) first_byte: Option<Time>,
+    pub(crate) last_byte: Option<Time>,
+    pub(crate) largest_gap: u64,
+    /// The client has tried to open the connection.
+    pub(crate) begun: bool,
+    /// When a path that was lost is tried again.
+    pub(crate) rejoin: Vec<Option<Time>>,
+    pub(crate) failed: bool,
+    closed: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(experiment: &Experiment, config: &TrafficConfig, seed: Seed) -> Self {
+        let transport = mptcp::Config {
+            mptcp: experiment.transport.protocol == Protocol::Mptcp,
+            ..experiment.transport.config.clone()
+        };
+        Self {
+            config: config.clone(),
+            client: Endpoint::client(transport.clone(), seed.derive("client")),
+            server: Endpoint::server(transport, seed.derive("server")),
+            app: App::new(config, seed.derive("app")),
+            written: 0,
+            delivered: 0,
+            first_byte: None,
+            last_byte: None,
+            largest_gap: 0,
+            begun: false,
+            rejoin: vec![None; experiment.paths.len()],
+            failed: false,
+            closed: false,
+        }
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.config.direction == Direction::Down
+    }
+
+    /// The end that sends data.
+    pub(crate) fn sender(&mut self) -> &mut Endpoint<Span> {
+        if self.is_down() { &mut self.server } else { &mut self.client }
+    }
+
+    fn receiver(&mut self) -> &mut Endpoint<Span> {
+        if self.is_down() { &mut self.client } else { &mut self.server }
+    }
+
+    /// Lets the application write as much as it wants and the buffer takes.
+    pub(crate) fn write(&mut self, now: Time) {
+        let room = self.sender().write_space();
+        let mut left = self.app.write(now, room);
+        while left > 0 {
+            // A span counts in 32 bits.
+            let span = Span { offset: self.written, len: left.min(1 << 30) as u32 };
+            let taken = self.sender().write(&span) as u64;
+            if taken == 0 {
+                break;
+            }
+            self.written += taken;
+            left -= taken;
+        }
+        if !self.closed && self.app.done(now) {
+            self.closed = true;
+            self.sender().close();
+        }
+    }
+
+    /// An acknowledgement may have made room.
+    pub(crate) fn write_if_waiting(&mut self, now: Time) {
+        if !self.closed && self.app.waiting() && self.sender().write_space() > 0 {
+            self.write(now);
+        }
+    }
+
+    /// The other application reads whatever has come in order.
+    pub(crate) fn read(&mut self, now: Time) {
+        let gap = self.receiver().out_of_order();
+        self.largest_gap = self.largest_gap.max(gap);
+        while let Some(span) = self.receiver().read(usize::MAX) {
+            assert_eq!(span.offset, self.delivered, "the endpoint delivers every byte once and in order");
+            self.delivered += u64::from(span.len);
+            self.first_byte.get_or_insert(now);
+            self.last_byte = Some(now);
+        }
+    }
+}

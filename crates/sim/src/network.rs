@@ -1,0 +1,148 @@
+//! What lies between the device and the server: media, and the paths across them.
+
+use crate::{Experiment, Hop};
+use link::{Cell, Link, LinkStats, StationConfig};
+use radio::Meter;
+use units::{Seed, Time};
+use wire::{Segment, Span};
+
+/// The IPv4 header, which every link carries too.
+pub(crate) const IP_HEADER: u32 = 20;
+
+/// A packet under way.
+#[derive(Debug, Clone)]
+pub(crate) struct Packet {
+    pub(crate) connection: u16,
+    pub(crate) path: u8,
+    /// To the device, or from it.
+    pub(crate) down: bool,
+    pub(crate) segment: Segment<Span>,
+}
+
+/// A link of its own, or a cell that several share.
+#[derive(Debug)]
+pub(crate) enum Medium {
+    Link(Box<Link<Packet>>),
+    Cell(Box<Cell<Packet>>),
+}
+
+impl Medium {
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Packet> {
+        match self {
+            Self::Link(link) => link.poll(now),
+            Self::Cell(cell) => cell.poll(now).map(|(_, packet)| packet),
+        }
+    }
+    pub(crate) fn next(&self) -> Option<Time> {
+        match self {
+            Self::Link(link) => link.next(),
+            Self::Cell(cell) => cell.next(),
+        }
+    }
+}
+
+/// Where a direction of a path enters a medium.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Port {
+    pub(crate) medium: usize,
+    station: usize,
+}
+
+/// A path as the simulation goes on.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) down: Port,
+    pub(crate) up: Port,
+    /// The interface is there.
+    pub(crate) present: bool,
+    /// The policy wants it to be used.
+    pub(crate) wanted: bool,
+    /// The policy, or the scenario, wants it as a backup.
+    pub(crate) backup: bool,
+    /// Its own meter first, then others that measure the same traffic.
+    pub(crate) meters: Vec<Meter>,
+    /// Payload that reached the device, and that it sent.
+    pub(crate) payload_down: u64,
+    pub(crate) payload_up: u64,
+    /// Bytes with all headers.
+    pub(crate) wire_down: u64,
+    pub(crate) wire_up: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) media: Vec<Medium>,
+    pub(crate) paths: Vec<Path>,
+}
+
+impl Network {
+    pub(crate) fn new(experiment: &Experiment) -> Self {
+        let mut stations: Vec<Vec<StationConfig>> = vec![Vec::new(); experiment.cells.len()];
+        let mut links = Vec::new();
+        let cells = experiment.cells.len();
+        let mut attach = |hop: &Hop, seed: Seed| match hop {
+            Hop::Cell { cell, station } => {
+                stations[*cell].push(station.clone());
+                Port { medium: *cell, station: stations[*cell].len() - 1 }
+            }
+            Hop::Link(config) => {
+                links.push(Medium::Link(Box::new(Link::new(config, seed))));
+                Port { medium: cells + links.len() - 1, station: 0 }
+            }
+        };
+        let mut paths = Vec::new();
+        for spec in &experiment.paths {
+            let seed = experiment.seed.derive(&spec.name);
+            let down = attach(&spec.down, seed.derive("down"));
+            let up = attach(&spec.up, seed.derive("up"));
+            let own = Meter::new(spec.profile.clone()).with_timeline();
+            let others = spec.also_measure.iter().map(|profile| Meter::new(profile.clone()));
+            paths.push(Path {
+                down,
+                up,
+                present: spec.join_at == Time::ZERO,
+                wanted: true,
+                backup: spec.backup,
+                meters: core::iter::once(own).chain(others).collect(),
+                payload_down: 0,
+                payload_up: 0,
+                wire_down: 0,
+                wire_up: 0,
+            });
+        }
+        let mut media: Vec<Medium> = Vec::new();
+        for (spec, stations) in experiment.cells.iter().zip(&stations) {
+            let seed = experiment.seed.derive("cell").derive(&spec.name);
+            media.push(Medium::Cell(Box::new(Cell::new(&spec.config, stations, seed))));
+        }
+        media.extend(links);
+        Self { media, paths }
+    }
+
+    /// Puts a packet on its way; returns the medium that took it.
+    pub(crate) fn send(&mut self, now: Time, packet: Packet) -> usize {
+        let size = packet.segment.wire_len() as u32 + IP_HEADER;
+        let path = &mut self.paths[usize::from(packet.path)];
+        let port = if packet.down { path.down } else { path.up };
+        match &mut self.media[port.medium] {
+            Medium::Link(link) => link.push(now, size, packet),
+            Medium::Cell(cell) => cell.push(now, port.station, size, packet),
+        };
+        port.medium
+    }
+
+    /// Bytes that wait before a direction of a path.
+    pub(crate) fn queued(&mut self, now: Time, port: Port) -> u64 {
+        match &mut self.media[port.medium] {
+            Medium::Link(link) => link.queued_bytes(now),
+            Medium::Cell(cell) => cell.queued_bytes(now, port.station),
+        }
+    }
+
+    pub(crate) fn stats(&self, port: Port) -> LinkStats {
+        match &self.media[port.medium] {
+            Medium::Link(link) => link.stats(),
+            Medium::Cell(cell) => cell.stats(port.station),
+        }
+    }
+}

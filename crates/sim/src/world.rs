@@ -1,0 +1,364 @@
+//! The simulation: whatever is next on the agenda happens, and its consequences are put on it.
+
+use crate::agenda::Agenda;
+use crate::capture::Capture;
+use crate::host::Connection;
+use crate::network::{Network, Packet};
+use crate::outcome::Outcome;
+use crate::recorder::Recorder;
+use crate::steer::Steering;
+use crate::{Experiment, Protocol};
+use mptcp::{Event, PathId};
+use radio::Direction;
+use units::{Duration, Time};
+
+/// A path that broke is tried again after so long.
+const REJOIN_AFTER: Duration = Duration::from_secs(1);
+/// Events between two reports of progress.
+const PROGRESS_EVERY: u64 = 1 << 17;
+
+/// What an event on the agenda is about. Sources are numbered: media first, then three for each
+/// connection, then one for each path, then the policy and the recorder.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Medium(usize),
+    Client(usize),
+    Server(usize),
+    App(usize),
+    Path(usize),
+    Policy,
+    Recorder,
+}
+
+#[derive(Debug)]
+pub(crate) struct World<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) now: Time,
+    agenda: Agenda,
+    pub(crate) network: Network,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) steering: Steering,
+    pub(crate) recorder: Recorder,
+    pub(crate) capture: Option<Capture>,
+    pub(crate) segments: u64,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(experiment: &'a Experiment) -> Self {
+        let network = Network::new(experiment);
+        let connections: Vec<Connection> = experiment
+            .traffic
+            .iter()
+            .enumerate()
+            .map(|(i, config)| {
+                Connection::new(
+                    experiment,
+                    config,
+                    experiment.seed.derive("connection").derive(&i.to_string()),
+                )
+            })
+            .collect();
+        let sources = network.media.len() + 3 * connections.len() + network.paths.len() + 2;
+        Self {
+            experiment,
+            now: Time::ZERO,
+            agenda: Agenda::new(sources),
+            steering: Steering::new(experiment),
+            recorder: Recorder::new(experiment),
+            capture: experiment.capture.then(|| Capture::new(experiment)),
+            network,
+            connections,
+            segments: 0,
+        }
+    }
+
+    fn source(&self, number: usize) -> Source {
+        let media = self.network.media.len();
+        let Some(n) = number.checked_sub(media) else { return Source::Medium(number) };
+        let connections = self.connections.len();
+        if n < 3 * connections {
+            return match n % 3 {
+                0 => Source::Client(n / 3),
+                1 => Source::Server(n / 3),
+                _ => Source::App(n / 3),
+            };
+        }
+        let n = n - 3 * connections;
+        match n.checked_sub(self.network.paths.len()) {
+            None => Source::Path(n),
+            Some(0) => Source::Policy,
+            Some(_) => Source::Recorder,
+        }
+    }
+
+    fn number(&self, source: Source) -> usize {
+        let media = self.network.media.len();
+        let after = media + 3 * self.connections.len();
+        match source {
+            Source::Medium(i) => i,
+            Source::Client(i) => media + 3 * i,
+            Source::Server(i) => media + 3 * i + 1,
+            Source::App(i) => media + 3 * i + 2,
+            Source::Path(i) => after + i,
+            Source::Policy => after + self.network.paths.len(),
+            Source::Recorder => after + self.network.paths.len() + 1,
+        }
+    }
+
+    fn schedule(&mut self, source: Source, at: Option<Time>) {
+        let number = self.number(source);
+        self.agenda.set(number, at);
+    }
+
+    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(f64)) {
+        let end = Time::ZERO + self.experiment.duration;
+        self.begin();
+        let mut events: u64 = 0;
+        while let Some((at, _)) = self.agenda.next().filter(|&(at, _)| at <= end) {
+            self.now = at;
+            let Some((_, number)) = self.agenda.pop() else { break };
+            match self.source(number) {
+                Source::Medium(i) => self.on_medium(i),
+                Source::Client(i) => {
+                    self.connections[i].client.handle_timeout(at);
+                    self.settle(i);
+                }
+                Source::Server(i) => {
+                    self.connections[i].server.handle_timeout(at);
+                    self.settle(i);
+                }
+                Source::App(i) => self.on_app(i),
+                Source::Path(i) => self.on_path(i),
+                Source::Policy => self.on_policy(),
+                Source::Recorder => self.on_recorder(),
+            }
+            events += 1;
+            if events.is_multiple_of(PROGRESS_EVERY) {
+                progress(at.as_secs_f64() / end.as_secs_f64());
+            }
+        }
+        self.now = end;
+        for path in &mut self.network.paths {
+            for meter in &mut path.meters {
+                meter.advance(end);
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        for i in 0..self.network.media.len() {
+            let next = self.network.media[i].next();
+            self.schedule(Source::Medium(i), next);
+        }
+        for i in 0..self.connections.len() {
+            self.schedule(Source::App(i), Some(self.connections[i].config.start));
+        }
+        for (i, spec) in self.experiment.paths.iter().enumerate() {
+            let next = if spec.join_at > Time::ZERO { Some(spec.join_at) } else { spec.leave_at };
+            self.schedule(Source::Path(i), next);
+        }
+        self.schedule(Source::Policy, Some(Time::ZERO));
+        if !self.experiment.sample.is_zero() {
+            self.schedule(Source::Recorder, Some(Time::ZERO + self.experiment.sample));
+        }
+    }
+
+    fn on_medium(&mut self, i: usize) {
+        let now = self.now;
+        while let Some(packet) = self.network.media[i].poll(now) {
+            self.deliver(packet);
+        }
+        let next = self.network.media[i].next();
+        self.agenda.set(i, next);
+    }
+
+    /// A packet reached the far end of its path.
+    fn deliver(&mut self, packet: Packet) {
+        let (i, path_index) = (usize::from(packet.connection), usize::from(packet.path));
+        let path = &mut self.network.paths[path_index];
+        if !path.present {
+            // The interface is gone, and what was under way to it or from it is lost.
+            return;
+        }
+        self.segments += 1;
+        let connection = &mut self.connections[i];
+        if packet.down {
+            let bytes = packet.segment.wire_len() as u32 + crate::network::IP_HEADER;
+            path.wire_down += u64::from(bytes);
+            path.payload_down += u64::from(packet.segment.payload.len);
+            for meter in &mut path.meters {
+                meter.on_packet(self.now, Direction::Down, bytes);
+            }
+            if let Some(capture) = &mut self.capture {
+                capture.packet(self.now, path_index, true, &packet.segment);
+            }
+            connection.client.handle_segment(self.now, PathId(packet.path), packet.segment);
+        } else {
+            connection.server.handle_segment(self.now, PathId(packet.path), packet.segment);
+        }
+        connection.read(self.now);
+        connection.write_if_waiting(self.now);
+        self.settle(i);
+    }
+
+    fn on_app(&mut self, i: usize) {
+        let now = self.now;
+        if !self.connections[i].begun {
+            self.open_paths(i);
+        }
+        let connection = &mut self.connections[i];
+        connection.write(now);
+        let next = self.connections[i].app.next();
+        self.schedule(Source::App(i), next);
+        self.settle(i);
+    }
+
+    /// Lets both ends of a connection send what they have to, and arms their timers.
+    pub(crate) fn settle(&mut self, i: usize) {
+        let now = self.now;
+        self.events(i);
+        loop {
+            let mut quiet = true;
+            while let Some((path, segment)) = self.connections[i].client.poll_transmit(now) {
+                quiet = false;
+                self.send(i, path, false, segment);
+            }
+            while let Some((path, segment)) = self.connections[i].server.poll_transmit(now) {
+                quiet = false;
+                self.send(i, path, true, segment);
+            }
+            if quiet || !self.events(i) {
+                break;
+            }
+        }
+        let connection = &self.connections[i];
+        let rejoin = connection.rejoin.iter().flatten().min().copied();
+        let client = match (connection.client.poll_timeout(), rejoin) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let server = connection.server.poll_timeout();
+        self.schedule(Source::Client(i), client);
+        self.schedule(Source::Server(i), server);
+    }
+
+    fn send(&mut self, i: usize, path: PathId, down: bool, segment: wire::Segment<wire::Span>) {
+        let state = &mut self.network.paths[path.index()];
+        if !down {
+            if !state.present {
+                return;
+            }
+            let bytes = segment.wire_len() as u32 + crate::network::IP_HEADER;
+            state.wire_up += u64::from(bytes);
+            state.payload_up += u64::from(segment.payload.len);
+            for meter in &mut state.meters {
+                meter.on_packet(self.now, Direction::Up, bytes);
+            }
+            if let Some(capture) = &mut self.capture {
+                capture.packet(self.now, path.index(), false, &segment);
+            }
+        }
+        let packet = Packet { connection: i as u16, path: path.0, down, segment };
+        let medium = self.network.send(self.now, packet);
+        let next = self.network.media[medium].next();
+        self.agenda.set(medium, next);
+    }
+
+    /// Hears what the ends have to tell. True if something was told.
+    fn events(&mut self, i: usize) -> bool {
+        let now = self.now;
+        let due = self.connections[i].rejoin.iter().flatten().any(|&at| at <= now);
+        let mut told = due;
+        if due {
+            self.connections[i]
+                .rejoin
+                .iter_mut()
+                .filter(|at| at.is_some_and(|at| at <= now))
+                .for_each(|at| *at = None);
+            self.open_paths(i);
+        }
+        while let Some(event) = self.connections[i].client.poll_event() {
+            told = true;
+            match event {
+                Event::Connected(_) => self.open_paths(i),
+                Event::SubflowDown(path, Some(_)) => {
+                    let p = &self.network.paths[path.index()];
+                    if p.present && p.wanted {
+                        self.connections[i].rejoin[path.index()] = Some(now + REJOIN_AFTER);
+                    }
+                }
+                Event::Failed(_) => self.connections[i].failed = true,
+                Event::PeerClosed => self.connections[i].client.close(),
+                _ => {}
+            }
+        }
+        while let Some(event) = self.connections[i].server.poll_event() {
+            told = true;
+            match event {
+                Event::PeerClosed => self.connections[i].server.close(),
+                Event::Failed(_) => self.connections[i].failed = true,
+                _ => {}
+            }
+        }
+        told
+    }
+
+    /// Opens what may be open and is not: the connection over the first path there is, then others.
+    pub(crate) fn open_paths(&mut self, i: usize) {
+        let now = self.now;
+        if self.connections[i].config.start > now {
+            return;
+        }
+        for path in 0..self.network.paths.len() {
+            let state = &self.network.paths[path];
+            if let Protocol::Tcp { path: only } = self.experiment.transport.protocol
+                && only != path
+            {
+                continue;
+            }
+            if state.present && state.wanted {
+                let backup = state.backup;
+                let id = PathId(path as u8);
+                self.connections[i].begun |= self.connections[i].client.open(now, id, backup);
+            }
+        }
+    }
+
+    /// An interface comes up or goes away.
+    fn on_path(&mut self, path: usize) {
+        let spec = &self.experiment.paths[path];
+        let leaves = spec.leave_at.is_some_and(|at| at <= self.now);
+        self.network.paths[path].present = !leaves;
+        for i in 0..self.connections.len() {
+            if leaves {
+                self.connections[i].client.remove(PathId(path as u8), false);
+                self.connections[i].rejoin[path] = None;
+            } else {
+                self.open_paths(i);
+            }
+            self.settle(i);
+        }
+        let next = if leaves { None } else { spec.leave_at };
+        self.schedule(Source::Path(path), next);
+        self.on_policy();
+    }
+
+    fn on_policy(&mut self) {
+        let interval = self.observe();
+        for i in 0..self.connections.len() {
+            self.settle(i);
+        }
+        let next = interval.map(|interval| self.now + interval);
+        self.schedule(Source::Policy, next);
+    }
+
+    fn on_recorder(&mut self) {
+        self.record();
+        let next = self.now + self.experiment.sample;
+        self.schedule(Source::Recorder, Some(next));
+    }
+
+    pub(crate) fn into_outcome(self) -> Outcome {
+        crate::outcome::outcome(self)
+    }
+}

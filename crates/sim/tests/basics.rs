@@ -1,0 +1,116 @@
+//! Whole runs, looked at from outside.
+
+mod support;
+
+use support::{one_path, path, wifi_lte};
+use tandem_sim::{Outcome, run};
+use traffic::Kind;
+use units::{Bitrate, Bytes, Duration, Probability, Seed, Time};
+
+fn goodput(outcome: &Outcome) -> f64 {
+    outcome.connections.iter().map(|c| c.goodput_mbps).sum()
+}
+
+#[test]
+fn one_tcp_fills_its_link() {
+    let outcome = run(&one_path(10.0, 20, Kind::Bulk, 20));
+    // 1448 of 1500 bytes are payload.
+    let most = 10.0 * 1448.0 / 1500.0;
+    assert!(goodput(&outcome) > 0.95 * most && goodput(&outcome) <= most, "{outcome:#?}");
+}
+
+#[test]
+fn two_paths_carry_more_than_either() {
+    let outcome = run(&wifi_lte(Kind::Bulk, 20));
+    assert!(goodput(&outcome) > 85.0, "{}", goodput(&outcome));
+    assert!(outcome.paths[0].rate_down_mbps > 1.5, "{:#?}", outcome.paths);
+    assert_eq!(outcome.connections[0].protocol, "mptcp");
+}
+
+#[test]
+fn a_file_ends_and_says_when() {
+    let mut experiment = one_path(8.0, 10, Kind::File { size: Bytes::new(1_000_000) }, 30);
+    experiment.traffic[0].start = Time::from_secs(2);
+    let outcome = run(&experiment);
+    let took = outcome.connections[0].completed_s.expect("it was delivered");
+    // 1 MB at 8 Mbit/s is a second, and slow start takes its part.
+    assert!((1.0..1.6).contains(&took), "{took}");
+    assert_eq!(outcome.connections[0].delivered_bytes, 1_000_000);
+}
+
+#[test]
+fn a_constant_rate_arrives_as_offered_and_costs_what_its_profile_says() {
+    let kind = Kind::Cbr { rate: Bitrate::from_mbps(1.0), packet: Bytes::new(1000) };
+    let outcome = run(&one_path(10.0, 10, kind, 100));
+    assert!((goodput(&outcome) - 1.0).abs() < 0.01, "{}", goodput(&outcome));
+    // Wi-Fi: 132.86 mW while active, 137.01 mW per Mbit/s down, 283.17 up (Huang et al. 2012). IP,
+    // TCP and timestamps add 52 bytes to each 1000, and an acknowledgement goes up for every second one.
+    let (down, up) = (1052.0 / 1000.0, 0.5 * 52.0 / 1000.0);
+    let expected = 0.13286 + 0.13701 * down + 0.28317 * up;
+    let got = outcome.device.energy_rate_w;
+    assert!((got - expected).abs() < 0.002 * expected, "{got} against {expected}");
+}
+
+#[test]
+fn an_interface_that_leaves_hands_over_and_takes_back() {
+    let kind = Kind::Cbr { rate: Bitrate::from_mbps(1.0), packet: Bytes::new(1000) };
+    let mut experiment = wifi_lte(kind, 60);
+    experiment.paths[0].leave_at = Some(Time::from_secs(20));
+    let outcome = run(&experiment);
+    assert!((goodput(&outcome) - 1.0).abs() < 0.02, "{}", goodput(&outcome));
+    let lte = outcome.series.column("lte.rate_down_mbps").expect("it is recorded");
+    let after = lte.values[300..].iter().sum::<f64>() / lte.values[300..].len() as f64;
+    assert!((after - 1.1).abs() < 0.1, "{after}");
+}
+
+#[test]
+fn a_late_interface_joins() {
+    let mut experiment = wifi_lte(Kind::Bulk, 20);
+    experiment.paths[1].join_at = Time::from_secs(10);
+    let outcome = run(&experiment);
+    let lte = outcome.series.column("lte.rate_down_mbps").expect("it is recorded");
+    assert!(lte.values[..99].iter().all(|&v| v == 0.0));
+    assert!(lte.values[150..].iter().sum::<f64>() > 0.0);
+}
+
+#[test]
+fn a_silent_outage_loses_nothing() {
+    let kind = Kind::File { size: Bytes::new(20_000_000) };
+    let mut experiment = wifi_lte(kind, 60);
+    experiment.paths = vec![path("wifi", "huang2012.wifi", 8.0, 5), path("lte", "huang2012.lte", 8.0, 30)];
+    for hop in [&mut experiment.paths[0].down] {
+        if let tandem_sim::Hop::Link(link) = hop {
+            link.outages.push((Time::from_secs(3), Time::from_secs(13)));
+        }
+    }
+    let outcome = run(&experiment);
+    assert_eq!(outcome.connections[0].delivered_bytes, 20_000_000, "{outcome:#?}");
+    assert!(outcome.connections[0].completed_s.is_some());
+}
+
+#[test]
+fn loss_holds_tcp_where_the_square_root_formula_says() {
+    // Mathis et al. 1997: rate = MSS/RTT * sqrt(3/2) / sqrt(p) with an ACK for each segment,
+    // sqrt(3/4) with one for two.
+    let mut experiment = one_path(1000.0, 50, Kind::Bulk, 400);
+    if let tandem_sim::Hop::Link(link) = &mut experiment.paths[0].down {
+        link.loss = link::Loss::Uniform(Probability::new(0.005).expect("it is one"));
+    }
+    experiment.transport.config.delayed_ack = Duration::ZERO;
+    let got = goodput(&run(&experiment));
+    let formula = 1448.0 * 8e-6 / 0.1 * (1.5_f64 / 0.005).sqrt();
+    assert!((got / formula - 1.0).abs() < 0.15, "{got} against {formula}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_outcome_and_another_one_another() {
+    let mut experiment = wifi_lte(Kind::Bulk, 5);
+    if let tandem_sim::Hop::Link(link) = &mut experiment.paths[1].down {
+        link.loss = link::Loss::Uniform(Probability::new(0.01).expect("it is one"));
+    }
+    experiment.capture = true;
+    let first = run(&experiment);
+    assert_eq!(first, run(&experiment));
+    experiment.seed = Seed::new(2);
+    assert_ne!(first.connections, run(&experiment).connections);
+}
