@@ -1,0 +1,220 @@
+//! Turns what was read into an experiment, and reports what takes two keys to see.
+
+mod cell;
+mod device;
+mod direction;
+mod path;
+mod radio;
+mod traffic;
+mod transport;
+
+use crate::diagnostic::{Place, Problems, Source};
+use crate::node::{Fields, Node};
+use crate::shape::{list, nearest};
+use crate::{Diagnostic, Files};
+use core::ops::Range;
+use link::{ChannelModel, Trace};
+use sim::Experiment;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{Duration, Seed, Time};
+
+/// The most rows that a series may have.
+const MOST_ROWS: u64 = 1_000_000;
+
+/// What the file says.
+pub(crate) struct Built {
+    pub(crate) title: String,
+    pub(crate) description: Option<String>,
+    pub(crate) experiment: Experiment,
+    pub(crate) generated: Vec<Generated>,
+}
+
+/// A direction whose trace is drawn from a channel model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Generated {
+    pub(crate) path: usize,
+    /// True for the direction from the server to the device.
+    pub(crate) down: bool,
+    /// Names the random source.
+    pub(crate) name: String,
+    pub(crate) model: ChannelModel,
+    /// Fixed whatever the run's seed.
+    pub(crate) seed: Option<Seed>,
+}
+
+impl Generated {
+    pub(crate) fn draw(&self, seed: Seed, duration: Duration) -> Arc<Trace> {
+        Arc::new(self.model.generate(duration, self.seed.unwrap_or(seed).derive(&self.name)))
+    }
+}
+
+/// Reads the whole file's keys into an experiment. What it returns means something only if no
+/// problem was found.
+pub(crate) fn build(root: &Fields, problems: &mut Problems<'_>, files: &dyn Files) -> Built {
+    let mut builder = Builder { problems, files, traces: BTreeMap::new(), profiles: BTreeMap::new() };
+    builder.scenario(root)
+}
+
+/// What the parts share: where problems go, and what has been read from other files.
+struct Builder<'a, 'f> {
+    problems: &'a mut Problems<'f>,
+    files: &'a dyn Files,
+    traces: BTreeMap<(String, Option<String>), Option<Arc<Trace>>>,
+    profiles: BTreeMap<String, Option<Arc<::radio::Profile>>>,
+}
+
+impl Builder<'_, '_> {
+    fn scenario(&mut self, root: &Fields) -> Built {
+        let duration = root.time("duration").unwrap_or(Duration::from_secs(1));
+        let sample = root.time("sample").unwrap_or(duration);
+        let seed = Seed::new(root.integer("seed").unwrap_or(1).max(0) as u64);
+        if root.time("duration").is_some() && root.given("sample") && sample > duration {
+            self.problems
+                .add(root.span("sample"), format!("`sample` is {sample}, longer than the run of {duration}"))
+                .expected("a time no longer than `duration`")
+                .hint("without `sample`, a row is taken every 100 ms");
+        } else if sample.as_nanos() > 0 && duration.as_nanos() / sample.as_nanos() > MOST_ROWS {
+            let rows = duration.as_nanos() / sample.as_nanos();
+            let at = if root.given("sample") { "sample" } else { "duration" };
+            self.problems
+                .add(root.span(at), format!("{duration} at a sample every {sample} is {rows} rows"))
+                .expected(format!("at most {MOST_ROWS} rows"))
+                .hint("a longer `sample`");
+        }
+        let cells = self.cells(root.list("cell"));
+        let (paths, generated) = self.paths(root.list("path"), &cells, duration, seed);
+        let whole = self.problems.found.is_empty();
+        let device = self.device(root.fields("device"), whole.then_some(&paths));
+        let transport = self.transport(root.fields("transport"), root.list("path"), &paths, &cells);
+        let traffic = self.traffic(root.list("traffic"), root.time("duration"));
+        Built {
+            title: root.text("title").unwrap_or_default().to_owned(),
+            description: root.text("description").map(str::to_owned),
+            experiment: Experiment {
+                seed,
+                duration,
+                sample,
+                device,
+                cells,
+                paths,
+                transport,
+                traffic,
+                capture: root.flag("capture").unwrap_or(false),
+            },
+            generated,
+        }
+    }
+
+    /// A span of time between two keys that must be in order, if both are there.
+    fn in_order(&mut self, fields: &Fields, start: &str, stop: &str) {
+        let (Some(from), Some(to)) = (fields.time(start), fields.time(stop)) else { return };
+        if to <= from {
+            self.problems
+                .add(fields.span(stop), format!("`{stop}` is {to}, not after `{start}` of {from}"))
+                .expected(format!("a time after {from}"))
+                .hint(format!("without `{stop}` there is no such end"));
+        }
+    }
+
+    /// Reports each later one of two that are called the same.
+    fn unique_names(&mut self, nodes: &[Node], what: &str) {
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for fields in nodes.iter().filter_map(Node::fields) {
+            let Some(name) = fields.text("name") else { continue };
+            let line = self.problems.source.locate(fields.span("name").start).0;
+            if let Some(first) = seen.get(name) {
+                self.problems
+                    .add(fields.span("name"), format!("two {what} are called `{name}`"))
+                    .expected("a name of its own")
+                    .hint(format!("the first is on line {first}"));
+            } else {
+                seen.insert(name, line);
+            }
+        }
+    }
+
+    /// Reports a name that is none of `names`.
+    fn unknown_name(&mut self, span: Range<usize>, what: &str, name: &str, names: &[&str]) {
+        let problem = self.problems.add(span, format!("there is no {what} `{}`", crate::read::clip(name)));
+        problem.expected(if names.is_empty() {
+            format!("a {what} of this file, and it has none")
+        } else {
+            format!("one of {}", list(names))
+        });
+        if let Some(near) = nearest(name, names.iter().copied()) {
+            problem.hint(format!("did you mean `{near}`?"));
+        } else if names.is_empty() {
+            problem.hint(format!("add a `[[{what}]]` with `name = \"{}\"`", crate::read::clip(name)));
+        } else {
+            problem.hint(format!("name one of them, or add a `[[{what}]]`"));
+        }
+    }
+
+    /// Reports keys that mean nothing beside what `why` says.
+    fn not_with(&mut self, fields: &Fields, keys: &[&str], why: &str, hint: &str) {
+        for key in keys.iter().filter(|key| fields.given(key)) {
+            self.problems
+                .add(fields.key_span(key), format!("`{key}` means nothing {why}"))
+                .expected(format!("no `{key}` here"))
+                .hint(hint);
+        }
+    }
+
+    /// Reads a file that the scenario names at `span`; what is wrong with that is reported.
+    fn read_file(&mut self, path: &str, span: &Range<usize>) -> Option<String> {
+        match self.files.read(path) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                let shown = self.shown(path);
+                self.problems
+                    .add(span.clone(), format!("cannot read `{path}`: {error}"))
+                    .expected("a file, relative to the folder of the scenario")
+                    .hint(format!("looked for `{shown}`"));
+                None
+            }
+        }
+    }
+
+    /// A named file as the user can find it: beside the scenario.
+    fn shown(&self, path: &str) -> String {
+        let name = self.problems.source.name;
+        match name.rfind(['/', '\\']) {
+            Some(end) if !path.starts_with('/') => format!("{}{path}", &name[..=end]),
+            _ => path.to_owned(),
+        }
+    }
+
+    /// Reports a problem inside a file that the scenario names at `span`.
+    fn inside(&mut self, text: &str, error: Inside, span: &Range<usize>) {
+        let shown = self.shown(&error.path);
+        let asked_at: Place = self.problems.source.place(span.start);
+        let source = Source::new(&shown, text);
+        let line = error.line.unwrap_or(1);
+        let mut at = source.line_span(line);
+        if let Some(column) = error.column {
+            let offset = source.line(line).char_indices().nth(column.saturating_sub(1));
+            at.start = (at.start + offset.map_or(0, |(i, _)| i)).min(at.end);
+        }
+        let mut diagnostic: Diagnostic = source.diagnostic(at, error.message);
+        diagnostic.expected = error.expected;
+        diagnostic.hint = error.hint;
+        diagnostic.asked_at = Some(asked_at);
+        self.problems.found.push(diagnostic);
+    }
+}
+
+/// What is wrong inside another file.
+struct Inside {
+    path: String,
+    line: Option<usize>,
+    column: Option<usize>,
+    message: String,
+    expected: Option<String>,
+    hint: Option<String>,
+}
+
+/// A time since the beginning.
+fn point(span: Duration) -> Time {
+    Time::from_nanos(span.as_nanos())
+}

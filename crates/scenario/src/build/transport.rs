@@ -1,0 +1,150 @@
+//! What carries the bytes.
+
+use super::Builder;
+use crate::node::{Fields, Node};
+use link::{Delay, Rate};
+use mptcp::Config;
+use sim::{CellSpec, Hop, PathSpec, Protocol, Transport};
+use units::Duration;
+
+/// What Eq. (1) gives at least: with no delay at all it would give nothing.
+const LEAST_BUFFER: u64 = 64 << 10;
+
+impl Builder<'_, '_> {
+    pub(super) fn transport(
+        &mut self,
+        fields: Option<&Fields>,
+        path_nodes: &[Node],
+        paths: &[PathSpec],
+        cells: &[CellSpec],
+    ) -> Transport {
+        let default = Config::default();
+        let Some(fields) = fields else {
+            return Transport { protocol: Protocol::Mptcp, config: default };
+        };
+        let protocol = self.protocol(fields, path_nodes);
+        let used: Vec<&PathSpec> = match protocol {
+            Protocol::Mptcp => paths.iter().collect(),
+            Protocol::Tcp { path } => paths.get(path).into_iter().collect(),
+        };
+        let buffer = |key: &str, otherwise: u64| match fields.size(key) {
+            Some(size) => size.get(),
+            None if fields.text(key) == Some("eq1") => equation_1(&used, cells),
+            None => otherwise,
+        };
+        let whole = |key: &str| fields.integer(key).unwrap_or(1) as u32;
+        let time = |key: &str| fields.time(key).unwrap_or(Duration::from_millis(1));
+        let config = Config {
+            mptcp: protocol == Protocol::Mptcp,
+            mss: fields.integer("mss").unwrap_or(1460) as u16,
+            send_buffer: buffer("send_buffer", default.send_buffer),
+            recv_buffer: buffer("recv_buffer", default.recv_buffer),
+            scheduler: fields.text("scheduler").and_then(|n| n.parse().ok()).unwrap_or_default(),
+            congestion: fields.text("congestion").and_then(|n| n.parse().ok()).unwrap_or_default(),
+            initial_window: whole("initial_window"),
+            sack: fields.flag("sack").unwrap_or(true),
+            timestamps: fields.flag("timestamps").unwrap_or(true),
+            delayed_ack: fields.time("delayed_ack").unwrap_or_default(),
+            initial_rto: time("initial_rto"),
+            min_rto: time("min_rto"),
+            max_rto: time("max_rto"),
+            max_retries: whole("max_retries"),
+            stale_after: whole("stale_after"),
+        };
+        if config.delayed_ack > Duration::from_millis(500) {
+            self.problems
+                .add(fields.span("delayed_ack"), format!("`delayed_ack` is {}", config.delayed_ack))
+                .expected("at most `500ms` (RFC 9293, section 3.8.6.3)")
+                .hint("Linux waits `40ms`");
+        }
+        if let (Some(min), Some(max)) = (fields.time("min_rto"), fields.time("max_rto"))
+            && min > max
+        {
+            let key = if fields.given("min_rto") { "min_rto" } else { "max_rto" };
+            self.problems
+                .add(fields.span(key), format!("`min_rto` is {min}, above `max_rto` of {max}"))
+                .expected("`min_rto` no longer than `max_rto`")
+                .hint("RFC 6298 has `1s` and at least `60s`");
+        }
+        for key in ["send_buffer", "recv_buffer"] {
+            if let Some(size) = fields.size(key).filter(|s| s.get() < u64::from(config.mss)) {
+                self.problems
+                    .add(fields.span(key), format!("`{key}` of {size} holds no segment"))
+                    .expected(format!("at least `mss`, {}B", config.mss))
+                    .hint("`eq1` makes it as large as the paths need");
+            }
+        }
+        Transport { protocol, config }
+    }
+
+    fn protocol(&mut self, fields: &Fields, path_nodes: &[Node]) -> Protocol {
+        let names: Vec<Option<&str>> =
+            path_nodes.iter().map(|n| n.fields().and_then(|f| f.text("name"))).collect();
+        let known: Vec<&str> = names.iter().flatten().copied().collect();
+        if fields.text("protocol") != Some("tcp") {
+            if fields.text("protocol").is_some() {
+                let hint = "it is for `protocol = \"tcp\"`; Multipath TCP takes all paths";
+                self.not_with(fields, &["path"], "for `mptcp`", hint);
+            }
+            return Protocol::Mptcp;
+        }
+        let path = match fields.text("path") {
+            Some(name) => {
+                let found = names.iter().position(|n| *n == Some(name));
+                if found.is_none() {
+                    self.unknown_name(fields.span("path"), "path", name, &known);
+                }
+                found
+            }
+            None if !fields.given("path") && names.len() > 1 => {
+                self.problems
+                    .add(fields.span("protocol"), "`tcp` takes one path, and there are several")
+                    .expected(format!("`path`, one of {}", crate::shape::list(&known)))
+                    .hint(format!("add `path = \"{}\"`", known.first().unwrap_or(&"wifi")));
+                None
+            }
+            None => None,
+        };
+        Protocol::Tcp { path: path.unwrap_or_default() }
+    }
+}
+
+/// Eq. (1) over these paths, for the direction that carries more: a rate in steps counts with its
+/// highest, a trace with its mean, a cell with what it carries in all; the round trip is that of an
+/// empty path.
+fn equation_1(paths: &[&PathSpec], cells: &[CellSpec]) -> u64 {
+    let sum =
+        |hop: fn(&PathSpec) -> &Hop| -> Vec<u64> { paths.iter().map(|p| rate(hop(p), cells)).collect() };
+    let (down, up) = (sum(|p| &p.down), sum(|p| &p.up));
+    let total = |rates: &[u64]| rates.iter().map(|&r| u128::from(r)).sum::<u128>();
+    let rates = if total(&down) >= total(&up) { down } else { up };
+    let rtt = paths.iter().map(|p| delay(&p.down) + delay(&p.up)).max().unwrap_or_default();
+    mptcp::receive_buffer(&rates, rtt).max(LEAST_BUFFER)
+}
+
+fn rate(hop: &Hop, cells: &[CellSpec]) -> u64 {
+    let rate = match hop {
+        Hop::Link(link) => match &link.rate {
+            Rate::Fixed(rate) => *rate,
+            Rate::Steps(steps) => steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default(),
+            Rate::Trace(trace) => trace.mean_rate(),
+        },
+        Hop::Cell { cell, station } => {
+            let whole = cells.get(*cell).map(|c| c.config.rate).unwrap_or_default();
+            station.link_rate.map_or(whole, |own| own.min(whole))
+        }
+    };
+    rate.as_bps()
+}
+
+fn delay(hop: &Hop) -> Duration {
+    let delay = match hop {
+        Hop::Link(link) => link.delay,
+        Hop::Cell { station, .. } => station.delay,
+    };
+    match delay {
+        Delay::Fixed(time) => time,
+        Delay::Uniform { min, max } => (min + max) / 2,
+        Delay::Normal { mean, .. } => mean,
+    }
+}

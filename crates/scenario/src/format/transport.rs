@@ -1,0 +1,148 @@
+//! What carries the bytes.
+
+use super::{SIZE, SPAN, TIME, choice};
+use crate::shape::{
+    Choice, Key,
+    Need::{Absent, Default},
+    Shape::{self, Flag, Integer, Name, Or},
+    Table,
+};
+
+pub(super) static TRANSPORT: Table = Table {
+    name: "the transport",
+    doc: "What carries the bytes, at both ends.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "protocol",
+            shape: Shape::Choice(&PROTOCOLS),
+            need: Default("\"mptcp\""),
+            doc: "One path or all of them.",
+            example: "\"mptcp\"",
+        },
+        Key {
+            name: "path",
+            shape: Name,
+            need: Absent("the only path, if there is one"),
+            doc: "With `tcp`: the path that it takes.",
+            example: "\"wifi\"",
+        },
+        Key {
+            name: "scheduler",
+            shape: Shape::Choice(&SCHEDULERS),
+            need: Default("\"min-rtt\""),
+            doc: "Which path carries the next data.",
+            example: "\"linux\"",
+        },
+        Key {
+            name: "congestion",
+            shape: Shape::Choice(&CONGESTION),
+            need: Default("\"lia\""),
+            doc: "How fast each path sends.",
+            example: "\"cubic\"",
+        },
+        Key {
+            name: "send_buffer",
+            shape: Or(&Shape::Choice(&BUFFERS), &SIZE),
+            need: Default("\"4MiB\""),
+            doc: "How much an application may write ahead of what has been acknowledged.",
+            example: "\"eq1\"",
+        },
+        Key {
+            name: "recv_buffer",
+            shape: Or(&Shape::Choice(&BUFFERS), &SIZE),
+            need: Default("\"4MiB\""),
+            doc: "The receive window of the whole connection.",
+            example: "\"eq1\"",
+        },
+        Key {
+            name: "mss",
+            shape: Integer { min: 88, max: 9000 },
+            need: Default("1460"),
+            doc: "The largest segment, in bytes, options included.",
+            example: "1460",
+        },
+        Key {
+            name: "initial_window",
+            shape: Integer { min: 1, max: 1000 },
+            need: Default("10"),
+            doc: "Initial congestion window, in segments (RFC 6928: 10).",
+            example: "10",
+        },
+        Key {
+            name: "sack",
+            shape: Flag,
+            need: Default("true"),
+            doc: "Selective acknowledgements (RFC 2018).",
+            example: "true",
+        },
+        Key {
+            name: "timestamps",
+            shape: Flag,
+            need: Default("true"),
+            doc: "Timestamps (RFC 7323).",
+            example: "true",
+        },
+        Key {
+            name: "delayed_ack",
+            shape: TIME,
+            need: Default("\"40ms\""),
+            doc: "How long an acknowledgement may wait for company, at most 500 ms; zero for none.",
+            example: "\"40ms\"",
+        },
+        Key {
+            name: "initial_rto",
+            shape: SPAN,
+            need: Default("\"1s\""),
+            doc: "Retransmission timeout before the first sample.",
+            example: "\"1s\"",
+        },
+        Key {
+            name: "min_rto",
+            shape: SPAN,
+            need: Default("\"200ms\""),
+            doc: "Lower bound of the retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).",
+            example: "\"200ms\"",
+        },
+        Key {
+            name: "max_rto",
+            shape: SPAN,
+            need: Default("\"60s\""),
+            doc: "Upper bound of the retransmission timeout.",
+            example: "\"60s\"",
+        },
+        Key {
+            name: "max_retries",
+            shape: Integer { min: 1, max: 1000 },
+            need: Default("15"),
+            doc: "A path that times out so often in a row is given up.",
+            example: "15",
+        },
+        Key {
+            name: "stale_after",
+            shape: Integer { min: 1, max: 1000 },
+            need: Default("1"),
+            doc: "After so many timeouts in a row a path's data goes over another (Linux: 4).",
+            example: "1",
+        },
+    ],
+};
+
+static PROTOCOLS: [Choice; 2] =
+    [choice("mptcp", "Multipath TCP (RFC 8684) over all paths"), choice("tcp", "plain TCP over one path")];
+
+pub(super) static SCHEDULERS: [Choice; 4] = [
+    choice("min-rtt", "the lowest round-trip time that has room"),
+    choice("round-robin", "each path that has room, in turn"),
+    choice("linux", "the path that would first be done with what it has"),
+    choice("share", "an exact share to each path, as a policy sets it"),
+];
+
+pub(super) static CONGESTION: [Choice; 3] = [
+    choice("reno", "NewReno on each path (RFC 5681)"),
+    choice("cubic", "CUBIC on each path (RFC 9438)"),
+    choice("lia", "linked increases: no more than TCP on the best path (RFC 6356)"),
+];
+
+static BUFFERS: [Choice; 1] =
+    [choice("eq1", "twice the sum of the paths' rates times the longest round trip (RFC 6182, section 5.3)")];

@@ -1,0 +1,165 @@
+//! What a right scenario means.
+
+use link::{CellKind, Delay, Loss, QueueLimit, Rate};
+use sim::{Hop, Protocol};
+use tandem_scenario::Scenario;
+use units::{Bitrate, Bytes, Duration, Energy, Probability, Time};
+
+const LEAST: &str = "duration = \"10s\"\n[[path]]\nname = \"wifi\"\nradio = \"huang2012.wifi\"\n\
+                     down = { rate = \"2Mbps\" }\n[[traffic]]\nkind = \"bulk\"\n";
+
+fn files(path: &str) -> Result<String, String> {
+    match path {
+        "lte.csv" => Ok("1,1250000\n2,1250000\n".to_owned()),
+        "mine.toml" => {
+            Ok("kind = \"lte\"\nup_per_mbps = \"400mW\"\ndown_per_mbps = \"50mW\"\nactive = \"1W\"\n\
+                           inactivity = \"100ms\"\n"
+                .to_owned())
+        }
+        _ => Err("no such file".to_owned()),
+    }
+}
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse("a/least.toml", text, &files)
+        .unwrap_or_else(|found| panic!("{}", found.iter().map(ToString::to_string).collect::<String>()))
+}
+
+fn link(hop: &Hop) -> &link::LinkConfig {
+    match hop {
+        Hop::Link(link) => link,
+        Hop::Cell { .. } => panic!("a link"),
+    }
+}
+
+#[test]
+fn what_is_not_written_has_its_default() {
+    let scenario = parse(LEAST);
+    assert_eq!(scenario.title, "least", "the file's name");
+    let e = &scenario.experiment;
+    assert_eq!((e.seed.get(), e.sample, e.capture), (1, Duration::from_millis(100), false));
+    assert_eq!(e.device.battery, Energy::from_joules(54_000.0));
+    assert_eq!(e.device.policy, policy::PolicyConfig::None);
+    assert_eq!(e.transport.protocol, Protocol::Mptcp);
+    assert_eq!(e.transport.config, mptcp::Config::default());
+    let path = &e.paths[0];
+    assert_eq!(path.down, path.up, "`up` is like `down`");
+    assert_eq!((path.join_at, path.leave_at, path.backup), (Time::ZERO, None, false));
+    let down = link(&path.down);
+    assert_eq!(
+        *down,
+        link::LinkConfig { rate: Rate::Fixed(Bitrate::from_mbps(2.0)), ..link::LinkConfig::default() }
+    );
+    assert_eq!(e.traffic, [traffic::TrafficConfig::new(traffic::Kind::Bulk)]);
+}
+
+#[test]
+fn a_policy_with_its_name_alone_has_the_defaults_of_the_policy() {
+    for policy in ["\"emtcp\"", "{ name = \"emtcp\" }"] {
+        let scenario = parse(&LEAST.replace("[[path]]", &format!("[device]\npolicy = {policy}\n[[path]]")));
+        assert_eq!(scenario.experiment.device.policy, policy::PolicyConfig::emtcp());
+    }
+}
+
+#[test]
+fn every_way_to_describe_a_direction_is_read() {
+    let down = |text: &str| {
+        let scenario = parse(&LEAST.replace("{ rate = \"2Mbps\" }", text));
+        link(&scenario.experiment.paths[0].down).clone()
+    };
+    let at = Time::from_secs;
+    let steps = down("{ rate = { steps = [[\"0s\", \"5Mbps\"], [\"9s\", \"0bps\"]] } }");
+    assert_eq!(steps.rate, Rate::Steps(vec![(at(0), Bitrate::from_mbps(5.0)), (at(9), Bitrate::ZERO)]));
+    let traced = down("{ trace = \"lte.csv\", queue = \"90ms\" }");
+    let Rate::Trace(trace) = &traced.rate else { panic!("a trace") };
+    assert_eq!(trace.mean_rate(), Bitrate::from_mbps(10.0));
+    assert_eq!(traced.queue, QueueLimit::Time(Duration::from_millis(90)));
+    assert!(matches!(down("{ model = \"wifi-indoor\" }").rate, Rate::Trace(_)));
+    let rest = down(
+        "{ rate = \"1Mbps\", queue = \"1MB\", delay = { uniform = [\"20ms\", \"50ms\"] }, reorder = true, \
+         loss = { gilbert = { p = 0.01, r = 0.3 } }, outages = [[\"8s\", \"9s\"], [\"1s\", \"3s\"], [\"2s\", \"4s\"]] }",
+    );
+    assert_eq!(rest.queue, QueueLimit::Bytes(Bytes::new(1_000_000)));
+    assert_eq!(rest.delay, Delay::Uniform { min: Duration::from_millis(20), max: Duration::from_millis(50) });
+    let p = |p| Probability::new(p).unwrap();
+    assert_eq!(rest.loss, Loss::gilbert(p(0.01), p(0.3)));
+    assert_eq!(rest.outages, [(at(1), at(4)), (at(8), at(9))], "in order and apart");
+    assert!(rest.reorder);
+    let more = down(
+        "{ rate = \"1Mbps\", queue = \"unlimited\", loss = 0.5, delay = { normal = { mean = \"9ms\", sd = \"1ms\" } } }",
+    );
+    assert_eq!(more.queue, QueueLimit::Unlimited);
+    assert_eq!(more.loss, Loss::Uniform(p(0.5)));
+    assert_eq!(more.delay, Delay::Normal { mean: Duration::from_millis(9), sd: Duration::from_millis(1) });
+}
+
+#[test]
+fn a_path_on_a_cell_takes_part_in_both_directions() {
+    let text = LEAST
+        .replace("{ rate = \"2Mbps\" }", "{ cell = \"home\", delay = \"5ms\", link_rate = \"6Mbps\" }")
+        .replace(
+            "[[path]]",
+            "[[cell]]\nname = \"home\"\nkind = \"wifi\"\nrate = \"20Mbps\"\noverhead = \"150us\"\n\
+             others = [{ count = 3, rate = \"1Mbps\" }]\n[[path]]",
+        );
+    let e = parse(&text).experiment;
+    assert_eq!(e.cells[0].config.kind, CellKind::Wifi);
+    assert_eq!(e.cells[0].config.others[0].count, 3);
+    assert_eq!(e.cells[0].config.overhead, Duration::from_micros(150));
+    for hop in [&e.paths[0].down, &e.paths[0].up] {
+        let Hop::Cell { cell: 0, station } = hop else { panic!("a cell") };
+        assert_eq!(station.delay, Delay::Fixed(Duration::from_millis(5)));
+        assert_eq!(station.link_rate, Some(Bitrate::from_mbps(6.0)));
+    }
+}
+
+#[test]
+fn a_profile_may_be_a_file_or_written_in_place() {
+    let radio = |text: &str| {
+        let scenario = parse(&LEAST.replace("\"huang2012.wifi\"", text));
+        scenario.experiment.paths[0].profile.clone()
+    };
+    let file = radio("{ file = \"mine.toml\" }");
+    assert_eq!(file.kind, radio::InterfaceKind::Lte);
+    let inline = radio(
+        "{ kind = \"lte\", up_per_mbps = \"400mW\", down_per_mbps = \"50mW\", active = \"1W\", inactivity = \"100ms\" }",
+    );
+    assert_eq!(inline.active, file.active);
+    assert_eq!(inline.name, "wifi", "an inline profile has the path's name");
+}
+
+#[test]
+fn equation_1_sizes_the_buffer_of_the_paper() {
+    // 2 Mbit/s at 10 ms and 100 Mbit/s at 100 ms: 2 * 102 Mbit/s * 100 ms = 2.55 MB.
+    let text = "duration = \"1s\"\n[[path]]\nname = \"wifi\"\nradio = \"huang2012.wifi\"\ndown = { rate = \"2Mbps\", delay = \"5ms\" }\n\
+                [[path]]\nname = \"lte\"\nradio = \"huang2012.lte\"\ndown = { rate = \"100Mbps\", delay = \"50ms\" }\n\
+                [transport]\nrecv_buffer = \"eq1\"\nsend_buffer = \"1MB\"\n[[traffic]]\nkind = \"bulk\"\n";
+    let config = parse(text).experiment.transport.config;
+    assert_eq!((config.recv_buffer, config.send_buffer), (2_550_000, 1_000_000));
+    // Plain TCP over Wi-Fi alone: 2 * 2 Mbit/s * 10 ms is less than the least.
+    let tcp = text.replace("[transport]", "[transport]\nprotocol = \"tcp\"\npath = \"wifi\"");
+    let transport = parse(&tcp).experiment.transport;
+    assert_eq!(transport.protocol, Protocol::Tcp { path: 0 });
+    assert_eq!((transport.config.mptcp, transport.config.recv_buffer), (false, 65_536));
+}
+
+#[test]
+fn every_kind_of_traffic_is_read() {
+    use traffic::{Direction, Kind, OnFull};
+    let one = |text: &str| parse(&LEAST.replace("kind = \"bulk\"", text)).experiment.traffic[0].clone();
+    let cbr = one(
+        "kind = \"cbr\"\nrate = \"2Mbps\"\npacket = \"1040B\"\non_full = \"drop\"\nstart = \"1s\"\nstop = \"9s\"",
+    );
+    assert_eq!(cbr.kind, Kind::Cbr { rate: Bitrate::from_mbps(2.0), packet: Bytes::new(1040) });
+    assert_eq!(
+        (cbr.on_full, cbr.start, cbr.stop),
+        (OnFull::Drop, Time::from_secs(1), Some(Time::from_secs(9)))
+    );
+    let on_off = one("kind = \"on-off\"\nrate = \"1Mbps\"\non = \"2s\"\noff = \"5s\"\nexponential = true");
+    assert!(
+        matches!(on_off.kind, Kind::OnOff { exponential: true, off, .. } if off == Duration::from_secs(5))
+    );
+    let file = one("kind = \"file\"\nsize = \"5MB\"\ndirection = \"up\"");
+    assert_eq!(file.kind, Kind::File { size: Bytes::new(5_000_000) });
+    assert_eq!(file.direction, Direction::Up);
+}
