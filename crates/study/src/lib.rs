@@ -1,1 +1,8 @@
-//! Placeholder.
+//! Experiments on experiments: one scenario looked at closely, several policies side by side, a
+//! published paper beside its printed figures.
+//!
+//! Everything here takes descriptions and gives tables, charts and pages; the program reads and
+//! writes the files.
+
+pub mod parallel;
+pub mod stats;
