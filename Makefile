@@ -1,0 +1,43 @@
+# What a newcomer types. `make` alone lists it.
+
+SHELL := /bin/sh
+# A toolchain that rustup has just installed is found before the next login.
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+
+# In continuous integration the lock file is what is built, or nothing is.
+locked := $(if $(CI),--locked)
+
+.PHONY: help run test bench lint format clean
+
+help: ## list these targets
+	@echo "Tandem: which radio should carry which byte, and what does that cost?"
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+run: ## build, then reproduce the eMTCP paper: the table here, the report in tandem-out/emtcp
+	@sh scripts/prerequisites.sh build
+	cargo build --release $(locked) -p tandem-cli
+	@cargo run --quiet --release $(locked) -p tandem-cli --bin tandem -- reproduce emtcp
+
+test: ## build and run all tests
+	@sh scripts/prerequisites.sh build
+	cargo test --workspace $(locked)
+
+bench: ## measure: benches, then segments per second and memory per connection
+	@sh scripts/prerequisites.sh build
+	cargo bench --workspace $(locked) --bench '*'
+	@cargo run --quiet --release $(locked) -p tandem-sim --example peers
+
+lint: ## formatting, clippy and documentation, with warnings as errors
+	@sh scripts/prerequisites.sh lint
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets $(locked) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps $(locked)
+
+format: ## format the code
+	@sh scripts/prerequisites.sh lint
+	cargo fmt --all
+
+clean: ## remove what was built and the results in tandem-out
+	rm -rf tandem-out
+	cargo clean

@@ -1,0 +1,102 @@
+#!/bin/sh
+# Says what is missing to build Tandem, and installs what can be installed without asking.
+#
+#   scripts/prerequisites.sh build    a C compiler to link with, and Rust
+#   scripts/prerequisites.sh lint     these, rustfmt and clippy
+#
+# Quiet when nothing is missing. Else it names everything that is, each with the way to get it, and
+# exits with 4, the program's own code for a system that lacks something.
+set -eu
+cd "$(dirname "$0")/.."
+
+need="${1:-build}"
+rust_version=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+rustup_install="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
+
+all_here=yes
+missing() {
+    all_here=no
+    echo "missing: $1" >&2
+    shift
+    for line in "$@"; do echo "  hint: $line" >&2; done
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# A compiler without the C library's start files is there and cannot link, so link something.
+links() {
+    has cc || return 1
+    folder=$(mktemp -d)
+    status=0
+    echo 'int main(void) { return 0; }' | cc -x c -o "$folder/a" - >/dev/null 2>&1 || status=1
+    rm -rf "$folder"
+    return $status
+}
+
+apt_install() {
+    export DEBIAN_FRONTEND=noninteractive
+    echo "installing Debian's $* with apt-get" >&2
+    # A fresh machine has no lists of packages yet. Where they cannot be had now, older ones may do.
+    apt-get update -qq </dev/null >&2 || true
+    apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
+}
+
+linker() {
+    links && return
+    what="a C compiler that links (cc), which Rust links with"
+    if ! has apt-get; then
+        missing "$what" "install gcc or clang, and the C library's headers"
+        return
+    fi
+    if [ "$(id -u)" = 0 ]; then
+        apt_install gcc libc6-dev || true
+        links && return
+    fi
+    missing "$what" "as root: apt-get update && apt-get install gcc libc6-dev"
+}
+
+# Is version $1 at least version $2?
+at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]; }
+
+rust() {
+    if ! has cargo && ! has rustc && ! has rustup; then
+        fetch="$rustup_install"
+        has curl || fetch="as root: apt-get install curl ca-certificates; then: $fetch"
+        missing "Rust $rust_version or newer" "$fetch" \
+            "Debian 13 has rustup too: apt-get install rustup; then: rustup default stable"
+        return
+    fi
+    for tool in rustc cargo; do
+        found=$($tool --version 2>/dev/null | sed -n "s/^$tool \([0-9.]*\).*/\1/p") || found=
+        if [ -z "$found" ]; then
+            hint="$rustup_install"
+            has rustup && hint="rustup default stable"
+            missing "Rust $rust_version or newer: $tool is not here or does not run" "$hint"
+            return
+        fi
+        if ! at_least "$found" "$rust_version"; then
+            hint="rustup installs a newer one beside it: $rustup_install"
+            has rustup && hint="rustup update stable && rustup default stable"
+            missing "Rust $rust_version or newer: $tool here is $found" "$hint"
+            return
+        fi
+    done
+}
+
+checkers() {
+    for pair in fmt:rustfmt clippy:clippy; do
+        command=${pair%%:*}
+        component=${pair#*:}
+        cargo "$command" --version >/dev/null 2>&1 && continue
+        has rustup && rustup component add "$component" >&2 && continue
+        package=$component
+        [ "$component" = clippy ] && package=rust-clippy
+        missing "cargo $command" "with rustup: rustup component add $component" \
+            "with Debian's own Rust: apt-get install $package"
+    done
+}
+
+linker
+rust
+if [ "$need" = lint ] && [ $all_here = yes ]; then checkers; fi
+[ $all_here = yes ] || exit 4
