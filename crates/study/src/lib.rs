@@ -4,5 +4,10 @@
 //! Everything here takes descriptions and gives tables, charts and pages; the program reads and
 //! writes the files.
 
+pub mod compare;
+mod describe;
+mod figure;
 pub mod parallel;
+pub mod profiles;
+pub mod run;
 pub mod stats;

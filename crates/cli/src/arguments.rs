@@ -1,0 +1,212 @@
+//! The command line.
+
+use clap::builder::PossibleValuesParser;
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use policy::{PolicyConfig, PolicyError};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Which radio should carry which byte, and what does that cost?
+///
+/// Tandem simulates devices with more than one radio: Multipath TCP over Wi-Fi, LTE and others, what
+/// each radio draws, and policies that choose between them. The same scenario and seed give the same
+/// result, byte for byte.
+#[derive(Debug, Parser)]
+#[command(name = "tandem", version, styles = STYLES, max_term_width = 100, after_help = "\
+Examples:
+  tandem run scenarios/wifi-lte.toml
+  tandem compare scenarios/wifi-lte.toml --policies none,wifi-first,emtcp
+  tandem reproduce emtcp
+  tandem profiles huang2012.lte
+
+Exit codes: 0 done, 2 bad command line, 3 bad input file, 4 the system lacks something, 1 the rest.
+`tandem help COMMAND` says more about a command.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// When to use colours (NO_COLOR is heeded)
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub(crate) color: Colour,
+    /// No progress and no remarks: only results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Run),
+    Compare(Compare),
+    Reproduce(Reproduce),
+    Profiles(Profiles),
+    /// Print the JSON Schema of scenario files
+    #[command(after_help = "\
+Example, for an editor with a TOML language server:
+  tandem schema > scenario.schema.json")]
+    Schema,
+    Completions(Completions),
+}
+
+/// Simulate a scenario.
+///
+/// Prints what the device drew, what each path carried and what each connection got, and writes a
+/// directory with result.json, series.csv and report.html. The directory appears complete or not at
+/// all.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem run scenarios/wifi-lte.toml
+  tandem run scenarios/wifi-lte.toml --policy emtcp:mp-prio:0.4 --seed 7
+  tandem run scenarios/handover.toml --pcap --out /tmp/handover
+  tandem run scenarios/wifi-lte.toml --format json | jq .device.energy_j")]
+pub(crate) struct Run {
+    /// The scenario, a TOML file (docs/scenario.md)
+    #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+    /// Another seed than the scenario's
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Another policy than the scenario's, such as wifi-first or emtcp:mp-prio:0.4
+    #[arg(long, value_name = "P", value_parser = policy)]
+    pub(crate) policy: Option<PolicyConfig>,
+    /// Where to write the results [default: tandem-out/<scenario>]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Also write every packet, as the device sees it, to capture.pcapng
+    #[arg(long)]
+    pub(crate) pcap: bool,
+    /// How to print the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// Simulate a scenario under several policies, side by side.
+///
+/// Every policy runs with the same seeds, on all cores. Printed are means with their 95 % intervals,
+/// and how far each policy is from the first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem compare scenarios/wifi-lte.toml --policies none,wifi-first,emtcp
+  tandem compare scenarios/wifi-lte.toml --policies emtcp:0.1,emtcp:0.24,emtcp:0.4 --seeds 30
+  tandem compare scenarios/wifi-lte.toml --policies none,emtcp --format csv > figures.csv
+
+Policies: none, wifi-only, lte-only, wifi-first, emtcp[:ideal|:mp-prio][:SHARE]")]
+pub(crate) struct Compare {
+    /// The scenario, a TOML file (docs/scenario.md)
+    #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+    /// The policies, with commas between; the others are compared with the first
+    #[arg(long, value_name = "A,B,…", required = true, value_delimiter = ',', value_parser = policy)]
+    pub(crate) policies: Vec<PolicyConfig>,
+    /// How many seeds, from the scenario's on
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) seeds: u32,
+    /// How many runs at once [default: one a core]
+    #[arg(long, value_name = "J")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Where to write the results [default: tandem-out/<scenario>-compare]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// How to print the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// Reproduce a published paper beside its printed figures.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tandem reproduce emtcp")]
+pub(crate) struct Reproduce {
+    /// Which paper
+    pub(crate) paper: Paper,
+    /// How many seeds for each case
+    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) seeds: u32,
+    /// How many runs at once [default: one a core]
+    #[arg(long, value_name = "J")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Where to write the results [default: tandem-out/<paper>]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// How to print the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Paper {
+    /// Chen, Yuan, Muntean: energy-aware Multipath TCP, 2013
+    Emtcp,
+}
+
+/// List the radio power profiles, or show one as TOML.
+///
+/// A profile that is shown can be changed and used: `radio = { file = "mine.toml" }` in a scenario.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem profiles
+  tandem profiles huang2012.lte > mine.toml
+  tandem profiles --format json")]
+pub(crate) struct Profiles {
+    /// The profile to show
+    #[arg(value_parser = PossibleValuesParser::new(profile_names()), hide_possible_values = true)]
+    pub(crate) name: Option<String>,
+    /// How to print the list
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// Print a completion script for a shell.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem completions bash > ~/.local/share/bash-completion/completions/tandem
+  tandem completions zsh > ~/.zfunc/_tandem
+  tandem completions fish > ~/.config/fish/completions/tandem.fish")]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Aligned text, for people
+    Table,
+    /// What result.json holds
+    Json,
+    /// Comma-separated, a row for each figure
+    Csv,
+}
+
+fn policy(text: &str) -> Result<PolicyConfig, String> {
+    text.parse().map_err(|error: PolicyError| format!("{error}\n  hint: {}", error.hint()))
+}
+
+fn profile_names() -> Vec<clap::builder::Str> {
+    radio::profiles().into_iter().map(|profile| profile.name.into()).collect()
+}

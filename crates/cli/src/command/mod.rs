@@ -1,0 +1,8 @@
+//! One file for each command.
+
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod profiles;
+pub(crate) mod reproduce;
+pub(crate) mod run;
+pub(crate) mod schema;

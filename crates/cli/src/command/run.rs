@@ -1,0 +1,44 @@
+//! `tandem run`.
+
+use crate::arguments::Run;
+use crate::failure::Failure;
+use crate::folder::Folder;
+use crate::output::{self, Talk};
+use crate::{input, progress};
+use policy::PolicyError;
+use std::path::Path;
+use study::run::{Settings, simulate};
+use units::Seed;
+
+pub(crate) fn run(arguments: &Run, talk: &Talk) -> Result<(), Failure> {
+    let scenario = input::scenario(&arguments.scenario)?;
+    let default = Path::new("tandem-out").join(input::stem(&arguments.scenario));
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
+    let settings =
+        Settings { seed: arguments.seed.map(Seed::new), policy: arguments.policy, capture: arguments.pcap };
+
+    let bar = progress::bar(*talk, 1000, "simulating");
+    let run = simulate(&scenario, settings, &mut |share| bar.set_position((share * 1000.0) as u64));
+    bar.finish_and_clear();
+    let run = run.map_err(|error| does_not_fit("--policy", &error))?;
+
+    let json = run.to_json();
+    let (result, series, page) = (output::pretty(&json), run.series_csv(), run.page().to_html());
+    let mut files = vec![
+        ("result.json", result.as_bytes()),
+        ("series.csv", series.as_bytes()),
+        ("report.html", page.as_bytes()),
+    ];
+    if let Some(capture) = &run.outcome.capture {
+        files.push(("capture.pcapng", capture));
+    }
+    folder.write(&files)?;
+    let printed = output::print(*talk, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
+    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+    printed
+}
+
+/// A policy of the command line that the scenario's device cannot follow.
+pub(crate) fn does_not_fit(option: &str, error: &PolicyError) -> Failure {
+    Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() }
+}

@@ -1,0 +1,8 @@
+//! `tandem schema`.
+
+use crate::failure::Failure;
+use crate::output;
+
+pub(crate) fn run() -> Result<(), Failure> {
+    output::data(&output::pretty(&scenario::schema()))
+}

@@ -1,0 +1,71 @@
+//! What ends the program early, and with which exit code.
+
+use scenario::Diagnostic;
+use std::io;
+use std::path::Path;
+
+/// Why a command did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line asks for what cannot be.
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What would be right.
+        hint: String,
+    },
+    /// A file that was read is wrong: everything that is wrong with it.
+    Input(Vec<Diagnostic>),
+    /// A file that was to be read is not there, or cannot be read.
+    Unreadable {
+        /// What is wrong.
+        message: String,
+        /// What would be right.
+        hint: String,
+    },
+    /// Anything else.
+    Other {
+        /// What is wrong.
+        message: String,
+        /// What would be right; may be empty.
+        hint: String,
+    },
+    /// Whoever read our output has seen enough.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// The program's exit code.
+    pub(crate) const fn code(&self) -> u8 {
+        match self {
+            Self::Usage { .. } => 2,
+            Self::Input(_) | Self::Unreadable { .. } => 3,
+            Self::Other { .. } => 1,
+            Self::ClosedPipe => 0,
+        }
+    }
+
+    /// A file or folder that could not be written.
+    pub(crate) fn write(path: &Path, error: &io::Error) -> Self {
+        Self::Other {
+            message: format!("cannot write {}: {}", path.display(), reason(error)),
+            hint: "`--out DIR` writes elsewhere".to_owned(),
+        }
+    }
+}
+
+/// An error of the system in words, without its number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of its path is not a directory".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+        _ => {
+            let text = error.to_string();
+            text.split(" (os error").next().unwrap_or_default().to_lowercase()
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! stdout is data, stderr is talk.
+
+use crate::arguments::{Colour, Format};
+use crate::failure::Failure;
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use report::{Table, TextStyle};
+use scenario::Diagnostic;
+use std::io::{self, IsTerminal, Write};
+
+/// How the program talks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Talk {
+    colour: Colour,
+    quiet: bool,
+}
+
+impl Talk {
+    pub(crate) const fn new(colour: Colour, quiet: bool) -> Self {
+        Self { colour, quiet }
+    }
+
+    /// Whether there is to be no progress and no remark.
+    pub(crate) const fn quiet(self) -> bool {
+        self.quiet
+    }
+
+    /// Says something that is no result.
+    pub(crate) fn remark(self, text: &str) {
+        if !self.quiet {
+            // Nobody who closed stderr wants to be told that.
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+
+    /// Says why the program did not do what was asked.
+    pub(crate) fn failure(self, failure: &Failure) {
+        let coloured = self.coloured(io::stderr().is_terminal());
+        let text = match failure {
+            Failure::Usage { message, hint }
+            | Failure::Unreadable { message, hint }
+            | Failure::Other { message, hint } => plain(message, hint, coloured),
+            Failure::Input(found) => diagnostics(found, coloured),
+            Failure::ClosedPipe => return,
+        };
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
+    /// How tables are written to stdout.
+    pub(crate) fn text_style(self) -> TextStyle {
+        TextStyle { colour: self.coloured(io::stdout().is_terminal()), width: 100 }
+    }
+
+    fn coloured(self, terminal: bool) -> bool {
+        match self.colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+}
+
+/// Prints a result: tables for people, `json` for programs, `csv` for spreadsheets.
+pub(crate) fn print(
+    talk: Talk,
+    format: Format,
+    tables: &[Table],
+    json: &serde_json::Value,
+    csv: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let text = match format {
+        Format::Table => {
+            let style = talk.text_style();
+            tables.iter().map(|table| table.to_text(style)).collect::<Vec<_>>().join("\n")
+        }
+        Format::Json => pretty(json),
+        Format::Csv => csv(),
+    };
+    data(&text)
+}
+
+/// JSON as it is printed and written to files: indented, with a line feed at the end.
+pub(crate) fn pretty(json: &serde_json::Value) -> String {
+    format!("{json:#}\n")
+}
+
+/// Writes to stdout.
+pub(crate) fn data(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::ClosedPipe),
+        Err(error) => Err(Failure::Other {
+            message: format!("cannot write to the standard output: {}", crate::failure::reason(&error)),
+            hint: String::new(),
+        }),
+    }
+}
+
+fn renderer(coloured: bool) -> Renderer {
+    if coloured { Renderer::styled() } else { Renderer::plain() }
+}
+
+fn plain(message: &str, hint: &str, coloured: bool) -> String {
+    let (red, cyan, bold, off) =
+        if coloured { ("\u{1b}[1;91m", "\u{1b}[1;96m", "\u{1b}[1m", "\u{1b}[0m") } else { ("", "", "", "") };
+    let mut text = format!("{red}error{off}{bold}: {message}{off}\n");
+    if !hint.is_empty() {
+        text.push_str(&format!("{cyan} hint{off}: {hint}\n"));
+    }
+    text
+}
+
+/// Every problem of an input file: the place, the line with a mark, what was expected, a hint.
+fn diagnostics(found: &[Diagnostic], coloured: bool) -> String {
+    let mut out = String::new();
+    for d in found {
+        out.push_str(&renderer(coloured).render(&[group(d)]));
+        out.push_str("\n\n");
+    }
+    let total = match found {
+        [one] => format!("{}: 1 problem", one.file),
+        _ => format!("{} problems; nothing was simulated", found.len()),
+    };
+    if found.len() > 1 {
+        out.push_str(&total);
+        out.push('\n');
+    } else {
+        out.pop();
+    }
+    out
+}
+
+fn group(d: &Diagnostic) -> Group<'_> {
+    let mut group = Group::with_title(Level::ERROR.primary_title(&*d.message));
+    if d.line_text.is_empty() {
+        group = group.element(Origin::path(&*d.file).line(d.line).char_column(d.column));
+    } else {
+        let start: usize = d.line_text.chars().take(d.column.saturating_sub(1)).map(char::len_utf8).sum();
+        let end = (start + d.span.len()).clamp(start, d.line_text.len());
+        let end = (end..=d.line_text.len()).find(|&at| d.line_text.is_char_boundary(at)).unwrap_or(start);
+        let mark = AnnotationKind::Primary.span(start..end);
+        group =
+            group.element(Snippet::source(&*d.line_text).line_start(d.line).path(&*d.file).annotation(mark));
+    }
+    if let Some(place) = &d.asked_at {
+        let text = format!("asked for at {}:{}:{}", place.file, place.line, place.column);
+        group = group.element(Level::NOTE.message(text));
+    }
+    if let Some(expected) = &d.expected {
+        group = group.element(Level::NOTE.with_name("expected").message(&**expected));
+    }
+    if let Some(hint) = &d.hint {
+        group = group.element(Level::HELP.with_name("hint").message(&**hint));
+    }
+    group
+}

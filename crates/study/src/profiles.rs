@@ -1,0 +1,111 @@
+//! The radio profiles as a list.
+
+use radio::{Direction, Origin, Profile, Pulse, Stage};
+use report::{Cell, Column, Row, Table};
+use serde_json::{Value, json};
+use units::Duration;
+
+/// The profiles under their sources, with what they draw and how their digits are known.
+pub fn table(profiles: &[Profile]) -> Table {
+    let mut table = Table::default()
+        .column(Column::text("profile"))
+        .column(Column::text("radio"))
+        .column(Column::number("active").unit("mW"))
+        .column(Column::number("down").unit("mW per Mbit/s"))
+        .column(Column::number("up").unit("mW per Mbit/s"))
+        .column(Column::number("promotion").unit("ms"))
+        .column(Column::number("tail").unit("s"))
+        .column(Column::text("digits"));
+    let mut source = "";
+    for profile in profiles {
+        if profile.source != source {
+            source = &profile.source;
+            table = table.row(Row::heading(source));
+        }
+        let promotion = profile.promotion.as_ref().map_or(f64::NAN, |s| s.duration.as_secs_f64() * 1e3);
+        let tail = profile.tail_time();
+        table = table.row(Row::new([
+            Cell::text(&*profile.name),
+            Cell::text(profile.kind.as_str()),
+            Cell::number(profile.active.as_milliwatts(), 1),
+            Cell::number(profile.marginal(Direction::Down).as_milliwatts(), 2),
+            Cell::number(profile.marginal(Direction::Up).as_milliwatts(), 2),
+            Cell::number(promotion, 0),
+            Cell::number(if endless(tail) { f64::NAN } else { tail.as_secs_f64() }, 2),
+            Cell::text(digits(profile)),
+        ]));
+    }
+    table.note(
+        "Digits: *read* in the source that is named; *known* from the literature; *fit* to measurements; \
+         *assumed* for want of a figure. The tail counts from the last packet. `tandem profiles NAME` shows all \
+         of a profile, with its note.",
+    )
+}
+
+/// The profiles as JSON: powers in milliwatts, times in milliseconds.
+pub fn json(profiles: &[Profile]) -> Value {
+    let pulse = |pulse: &Option<Pulse>| {
+        pulse.as_ref().map(|p| {
+            json!({"power_mw": p.power.as_milliwatts(), "width_ms": ms(p.width), "period_ms": ms(p.period)})
+        })
+    };
+    let stage = |stage: &Stage| {
+        json!({
+            "name": stage.name,
+            "power_mw": stage.power.as_milliwatts(),
+            "duration_ms": ms(stage.duration),
+            "pulse": pulse(&stage.pulse),
+        })
+    };
+    let list: Vec<Value> = profiles
+        .iter()
+        .map(|p| {
+            let o = &p.origins;
+            json!({
+                "name": p.name,
+                "radio": p.kind.as_str(),
+                "source": p.source,
+                "note": p.note,
+                "active_mw": p.active.as_milliwatts(),
+                "down_mw_per_mbps": p.down_per_mbps.as_milliwatts(),
+                "up_mw_per_mbps": p.up_per_mbps.as_milliwatts(),
+                "promotion": p.promotion.as_ref().map(stage),
+                "inactivity_ms": if endless(p.inactivity) { None } else { Some(ms(p.inactivity)) },
+                "tail": p.tail.iter().map(stage).collect::<Vec<_>>(),
+                "idle": {"power_mw": p.idle.power.as_milliwatts(), "pulse": pulse(&p.idle.pulse)},
+                "origin": {
+                    "rate": o.rate.as_str(),
+                    "active": o.active.as_str(),
+                    "promotion": o.promotion.as_str(),
+                    "inactivity": o.inactivity.as_str(),
+                    "tail": o.tail.as_str(),
+                    "idle": o.idle.as_str(),
+                },
+            })
+        })
+        .collect();
+    json!(list)
+}
+
+/// The origins of a profile's digits, the best known first, each once.
+fn digits(profile: &Profile) -> String {
+    let o = &profile.origins;
+    let mut all = vec![o.rate, o.active, o.inactivity, o.idle];
+    if profile.promotion.is_some() {
+        all.push(o.promotion);
+    }
+    if !profile.tail.is_empty() {
+        all.push(o.tail);
+    }
+    let used: Vec<&str> =
+        Origin::ALL.into_iter().filter(|origin| all.contains(origin)).map(Origin::as_str).collect();
+    used.join(", ")
+}
+
+fn endless(span: Duration) -> bool {
+    span == Duration::MAX
+}
+
+fn ms(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
+}

@@ -1,0 +1,68 @@
+//! `result.json` of a run.
+
+use super::Run;
+use crate::describe;
+use serde_json::{Map, Value, json};
+use sim::Timeline;
+use units::Time;
+
+/// The result as JSON, in a fixed order.
+pub(super) fn result(run: &Run) -> Value {
+    let mut object = Map::new();
+    object.insert("kind".to_owned(), json!("run"));
+    object.insert("tandem".to_owned(), json!(env!("CARGO_PKG_VERSION")));
+    object.insert("title".to_owned(), json!(run.title));
+    object.insert("policy".to_owned(), json!(run.experiment.device.policy.to_string()));
+    if let Ok(Value::Object(outcome)) = serde_json::to_value(&run.outcome) {
+        object.extend(outcome);
+    }
+    let end = Time::ZERO + run.experiment.duration;
+    let states: Vec<Value> = run.outcome.timelines.iter().map(|timeline| states(timeline, end)).collect();
+    object.insert("power_states".to_owned(), json!(states));
+    object.insert("profiles".to_owned(), profiles(run));
+    Value::Object(object)
+}
+
+/// How long the interface was in each state, and how often it went there.
+fn states(timeline: &Timeline, end: Time) -> Value {
+    let mut sums: Vec<(&str, f64, u64)> = Vec::new();
+    let ends = timeline.states.iter().skip(1).map(|(at, _)| *at).chain([end]);
+    for ((from, state), to) in timeline.states.iter().zip(ends) {
+        let seconds = to.since(*from).as_secs_f64();
+        match sums.iter_mut().find(|(name, ..)| name == state) {
+            Some((_, sum, times)) => {
+                *sum += seconds;
+                *times += 1;
+            }
+            None => sums.push((state, seconds, 1)),
+        }
+    }
+    let list: Vec<Value> = sums
+        .iter()
+        .map(|(state, seconds, times)| json!({"state": state, "seconds": seconds, "entered": times}))
+        .collect();
+    json!({"path": timeline.path, "states": list})
+}
+
+/// Where the power figures come from.
+fn profiles(run: &Run) -> Value {
+    let list: Vec<Value> = describe::profiles(&run.experiment)
+        .iter()
+        .map(|profile| {
+            let o = &profile.origins;
+            json!({
+                "name": profile.name,
+                "source": profile.source,
+                "origin": {
+                    "rate": o.rate.as_str(),
+                    "active": o.active.as_str(),
+                    "promotion": o.promotion.as_str(),
+                    "inactivity": o.inactivity.as_str(),
+                    "tail": o.tail.as_str(),
+                    "idle": o.idle.as_str(),
+                },
+            })
+        })
+        .collect();
+    json!(list)
+}

@@ -1,0 +1,106 @@
+//! One scenario, looked at closely.
+
+mod json;
+pub(crate) mod page;
+mod series;
+mod tables;
+pub(crate) mod timeline;
+
+use policy::{PolicyConfig, PolicyError};
+use report::{Page, Table};
+use scenario::Scenario;
+use serde_json::Value;
+use sim::{Experiment, Outcome};
+use units::Seed;
+
+/// What a run changes of its scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Settings {
+    /// Another seed.
+    pub seed: Option<Seed>,
+    /// Another policy.
+    pub policy: Option<PolicyConfig>,
+    /// Write down every packet.
+    pub capture: bool,
+}
+
+/// A scenario that was run, and what came of it.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The scenario's title.
+    pub title: String,
+    /// More about it.
+    pub description: Option<String>,
+    /// The scenario's text.
+    pub source: String,
+    /// What was simulated, the settings applied.
+    pub experiment: Experiment,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// Simulates a scenario; `progress` is told the share that is done, from 0 to 1, now and then.
+///
+/// # Errors
+/// Where the policy asked for does not fit the scenario's paths.
+pub fn simulate(
+    scenario: &Scenario,
+    settings: Settings,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Run, PolicyError> {
+    let mut experiment = prepare(scenario, settings.seed, settings.policy)?;
+    experiment.capture = settings.capture;
+    let outcome = sim::run_with(&experiment, progress);
+    Ok(Run {
+        title: scenario.title.clone(),
+        description: scenario.description.clone(),
+        source: scenario.source.clone(),
+        experiment,
+        outcome,
+    })
+}
+
+/// The scenario's experiment with another seed and policy.
+pub(crate) fn prepare(
+    scenario: &Scenario,
+    seed: Option<Seed>,
+    policy: Option<PolicyConfig>,
+) -> Result<Experiment, PolicyError> {
+    let mut experiment = match seed {
+        Some(seed) => scenario.with_seed(seed),
+        None => scenario.experiment.clone(),
+    };
+    if let Some(policy) = policy {
+        let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
+        policy.check(&kinds)?;
+        experiment.device.policy = policy;
+    }
+    Ok(experiment)
+}
+
+impl Run {
+    /// Device, paths, energy and connections.
+    pub fn tables(&self) -> Vec<Table> {
+        tables::tables(&self.experiment, &self.outcome)
+    }
+
+    /// Everything that was measured as one long table: a row for each quantity, with its owner.
+    pub fn long_table(&self) -> Table {
+        tables::long(&self.outcome)
+    }
+
+    /// What `result.json` holds; docs/output.md describes it.
+    pub fn to_json(&self) -> Value {
+        json::result(self)
+    }
+
+    /// What `series.csv` holds: a row for each sample, the first column its time in seconds.
+    pub fn series_csv(&self) -> String {
+        series::csv(&self.outcome.series)
+    }
+
+    /// The report.
+    pub fn page(&self) -> Page {
+        page::page(self)
+    }
+}

@@ -1,0 +1,189 @@
+//! The tables of a run.
+
+use crate::describe;
+use crate::figure::{decimals, megabytes, time_unit};
+use report::{Cell, Column, Row, Table, Tone};
+use sim::{EnergyOutcome, Experiment, Outcome};
+
+pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
+    vec![device(outcome), paths(outcome), energy(experiment, outcome), connections(outcome)]
+}
+
+fn device(outcome: &Outcome) -> Table {
+    let device = &outcome.device;
+    let lifespan = device.lifespan_s.unwrap_or(f64::NAN);
+    let (unit, seconds) = time_unit([lifespan]);
+    let lifespan = lifespan / seconds;
+    let efficiency = device.efficiency_mbit_per_j.unwrap_or(f64::NAN);
+    let number = |value: f64| Cell::number(value, decimals([value]));
+    Table::new("Device")
+        .column(Column::text("device"))
+        .column(Column::text("policy"))
+        .column(Column::number("energy").unit("J"))
+        .column(Column::number("mean power").unit("W"))
+        .column(Column::number("battery lasts").unit(unit))
+        .column(Column::number("battery left").unit("%"))
+        .column(Column::number("efficiency").unit("Mbit/J"))
+        .row(Row::new([
+            Cell::text(&*device.name),
+            Cell::text(&*device.policy),
+            number(device.energy_j),
+            number(device.energy_rate_w),
+            number(lifespan),
+            Cell::number(100.0 * device.battery_left, 1),
+            number(efficiency),
+        ]))
+}
+
+fn paths(outcome: &Outcome) -> Table {
+    let rates = decimals(outcome.paths.iter().flat_map(|p| [p.rate_down_mbps, p.rate_up_mbps]));
+    let sizes = decimals(
+        outcome.paths.iter().flat_map(|p| [p.payload_down_bytes, p.payload_up_bytes]).map(megabytes),
+    );
+    let mut table = Table::new("Paths")
+        .column(Column::text("path"))
+        .column(Column::number("down").unit("Mbit/s").key("down_mbps"))
+        .column(Column::number("up").unit("Mbit/s").key("up_mbps"))
+        .column(Column::number("down").unit("MB").key("down_mb"))
+        .column(Column::number("up").unit("MB").key("up_mb"))
+        .column(Column::number("dropped").unit("packets"))
+        .column(Column::number("lost").unit("packets"))
+        .column(Column::number("sent again").unit("segments"));
+    for path in &outcome.paths {
+        table = table.row(Row::new([
+            Cell::text(&*path.name),
+            Cell::number(path.rate_down_mbps, rates),
+            Cell::number(path.rate_up_mbps, rates),
+            Cell::number(megabytes(path.payload_down_bytes), sizes),
+            Cell::number(megabytes(path.payload_up_bytes), sizes),
+            count(path.dropped_packets),
+            count(path.lost_packets),
+            count(path.retransmissions),
+        ]));
+    }
+    table
+}
+
+/// The energy by path and by part.
+pub(super) fn energy(experiment: &Experiment, outcome: &Outcome) -> Table {
+    let all = || outcome.paths.iter().flat_map(|path| std::iter::once(&path.energy).chain(&path.also));
+    let digits = decimals(all().map(|e| e.total_j).chain([outcome.device.energy_j]));
+    let mut table = Table::new("Energy, J").column(Column::text("path")).column(Column::text("radio"));
+    for part in ["total", "idle", "promotion", "active", "data", "tail"] {
+        table = table.column(Column::number(part));
+    }
+    let profiles = describe::profiles(experiment);
+    let row = |first: Cell, energy: &EnergyOutcome| {
+        let parts = parts(energy).map(|joules| Cell::number(joules, digits));
+        let row = Row::new([first, Cell::text(&*energy.radio)]).cell(Cell::number(energy.total_j, digits));
+        let row = parts.into_iter().fold(row, Row::cell);
+        match profiles.iter().find(|profile| profile.name == energy.radio) {
+            Some(profile) if describe::has_fit(profile) => row.badge(describe::fitted()),
+            _ => row,
+        }
+    };
+    for path in &outcome.paths {
+        table = table.row(row(Cell::text(&*path.name), &path.energy));
+    }
+    if outcome.device.joint_energy_j > 0.0 {
+        let joules = Cell::number(outcome.device.joint_energy_j, digits);
+        table = table.row(Row::new([Cell::text("both at once"), Cell::empty(), joules]));
+    }
+    let others: Vec<_> = outcome.paths.iter().filter(|path| !path.also.is_empty()).collect();
+    if !others.is_empty() {
+        table = table.row(Row::heading("The same traffic under other profiles"));
+        for path in others {
+            for energy in &path.also {
+                table = table.row(row(Cell::text(&*path.name).tone(Tone::Quiet), energy));
+            }
+        }
+    }
+    table
+}
+
+/// Idle, promotion, active, data, tail.
+pub(super) fn parts(energy: &EnergyOutcome) -> [f64; 5] {
+    [energy.idle_j, energy.promotion_j, energy.active_j, energy.data_j, energy.tail_j]
+}
+
+fn connections(outcome: &Outcome) -> Table {
+    let all = &outcome.connections;
+    let rates = decimals(all.iter().map(|c| c.goodput_mbps));
+    let sizes = decimals(all.iter().map(|c| megabytes(c.delivered_bytes)));
+    let times = decimals(all.iter().filter_map(|c| c.completed_s));
+    let gaps = decimals(all.iter().map(|c| c.peak_out_of_order_bytes as f64 * 1e-3)).min(1);
+    let dropped = all.iter().any(|c| c.dropped_bytes > 0);
+    let mut table = Table::new("Connections")
+        .column(Column::number("#"))
+        .column(Column::text("traffic"))
+        .column(Column::text("over"))
+        .column(Column::number("delivered").unit("MB"))
+        .column(Column::number("goodput").unit("Mbit/s"))
+        .column(Column::number("completed").unit("s"))
+        .column(Column::number("peak out of order").unit("kB"));
+    if dropped {
+        table = table.column(Column::number("dropped at source").unit("MB"));
+    }
+    for (i, connection) in all.iter().enumerate() {
+        let completed = match connection.completed_s {
+            Some(seconds) => Cell::number(seconds, times),
+            None if connection.failed => Cell::text("failed").tone(Tone::Bad),
+            None => Cell::number(f64::NAN, 0),
+        };
+        let mut row = Row::new([
+            count(i as u64 + 1),
+            Cell::text(format!("{} {}", connection.kind, connection.direction)),
+            Cell::text(connection.protocol),
+            Cell::number(megabytes(connection.delivered_bytes), sizes),
+            Cell::number(connection.goodput_mbps, rates),
+            completed,
+            Cell::number(connection.peak_out_of_order_bytes as f64 * 1e-3, gaps),
+        ]);
+        if dropped {
+            row = row.cell(Cell::number(megabytes(connection.dropped_bytes), sizes));
+        }
+        table = table.row(row);
+    }
+    table
+}
+
+fn count(number: u64) -> Cell {
+    Cell::number(number as f64, 0)
+}
+
+/// Every number of the outcome with its owner: `device`, `path.NAME`, `connection.N`.
+pub(super) fn long(outcome: &Outcome) -> Table {
+    let mut table = Table::default()
+        .column(Column::text("owner"))
+        .column(Column::text("quantity"))
+        .column(Column::number("value"));
+    let mut add = |owner: &str, value: serde_json::Value, skip: &[&str]| {
+        let serde_json::Value::Object(object) = value else { return };
+        for (name, value) in object.iter().filter(|(name, _)| !skip.contains(&name.as_str())) {
+            let cell = match value {
+                serde_json::Value::Number(number) => Cell::number(number.as_f64().unwrap_or(f64::NAN), 6),
+                serde_json::Value::String(text) => Cell::text(&**text),
+                serde_json::Value::Bool(flag) => Cell::text(if *flag { "true" } else { "false" }),
+                _ => Cell::empty(),
+            };
+            table.rows.push(Row::new([Cell::text(owner), Cell::text(&**name), cell]));
+        }
+    };
+    add("device", json(&outcome.device), &[]);
+    for path in &outcome.paths {
+        let owner = format!("path.{}", path.name);
+        add(&owner, json(path), &["name", "energy", "also"]);
+        add(&owner, json(&path.energy), &["radio"]);
+        for energy in &path.also {
+            add(&format!("{owner}.{}", energy.radio), json(energy), &["radio"]);
+        }
+    }
+    for (i, connection) in outcome.connections.iter().enumerate() {
+        add(&format!("connection.{}", i + 1), json(connection), &[]);
+    }
+    table
+}
+
+fn json(value: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
