@@ -61,7 +61,11 @@ mod tests {
     }
 
     fn hex(digest: [u8; 32]) -> String {
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        digest
+            .iter()
+            .flat_map(|byte| [byte >> 4, byte & 15])
+            .filter_map(|n| char::from_digit(n.into(), 16))
+            .collect()
     }
 
     #[test]

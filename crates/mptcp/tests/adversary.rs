@@ -8,7 +8,7 @@ use tandem_mptcp::{Config, CongestionKind, Event, SchedulerKind};
 use units::{Duration, Probability, Rng, Seed, Time};
 
 fn any_path(rng: &mut Rng) -> PathModel {
-    let p = |x: f64| Probability::new(x).unwrap();
+    let p = |x: f64| Probability::new(x).expect("from 0 to 1");
     let mut outages = Vec::new();
     for _ in 0..rng.below(3) {
         let from = rng.below(20_000);

@@ -100,11 +100,11 @@ fn main() -> ExitCode {
         "{:<48} {:>10} {:>8} {:>8} {:>8} {:>10}",
         "work", "segments", "wall s", "M seg/s", "peak MB", "kB/conn"
     );
-    for row in 0..works.len() {
+    for (row, work) in works.iter().enumerate() {
         let own = std::env::current_exe().expect("this program was started from a file");
         let status = Command::new(own).arg(row.to_string()).status();
         if !status.is_ok_and(|status| status.success()) {
-            eprintln!("the row `{}` failed", works[row].name);
+            eprintln!("the row `{}` failed", work.name);
             return ExitCode::FAILURE;
         }
     }

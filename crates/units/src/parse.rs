@@ -69,10 +69,8 @@ impl Scale {
             })
             .map_or(trimmed.len(), |(i, _)| i);
         let (number, unit) = trimmed.split_at(split);
-        let value: f64 = number
-            .replace('_', "")
-            .parse()
-            .map_err(|_| UnitError::NotANumber { text: text.to_owned() })?;
+        let value: f64 =
+            number.replace('_', "").parse().map_err(|_| UnitError::NotANumber { text: text.to_owned() })?;
         let unit = unit.trim();
         if value < 0.0 || !value.is_finite() {
             return Err(UnitError::OutOfRange { text: text.to_owned(), quantity: self.quantity });

@@ -89,9 +89,24 @@ mod tests {
     #[test]
     fn a_name_gives_its_own_stream_and_the_same_one_each_time() {
         let seed = Seed::new(1);
-        let first: Vec<u64> = (0..4).map({ let mut r = seed.rng("loss"); move |_| r.bits() }).collect();
-        let again: Vec<u64> = (0..4).map({ let mut r = seed.rng("loss"); move |_| r.bits() }).collect();
-        let other: Vec<u64> = (0..4).map({ let mut r = seed.rng("delay"); move |_| r.bits() }).collect();
+        let first: Vec<u64> = (0..4)
+            .map({
+                let mut r = seed.rng("loss");
+                move |_| r.bits()
+            })
+            .collect();
+        let again: Vec<u64> = (0..4)
+            .map({
+                let mut r = seed.rng("loss");
+                move |_| r.bits()
+            })
+            .collect();
+        let other: Vec<u64> = (0..4)
+            .map({
+                let mut r = seed.rng("delay");
+                move |_| r.bits()
+            })
+            .collect();
         assert_eq!(first, again);
         assert_ne!(first, other);
         assert_ne!(Seed::new(2).rng("loss").bits(), first[0]);
@@ -114,7 +129,14 @@ mod tests {
         assert!((mean(&mut || rng.unit()) - 0.5).abs() < 0.005);
         assert!((mean(&mut || rng.exponential(3.0)) - 3.0).abs() < 0.05);
         assert!(mean(&mut || rng.normal()).abs() < 0.01);
-        assert!((mean(&mut || { let x = rng.normal(); x * x }) - 1.0).abs() < 0.02);
+        assert!(
+            (mean(&mut || {
+                let x = rng.normal();
+                x * x
+            }) - 1.0)
+                .abs()
+                < 0.02
+        );
         assert!((mean(&mut || rng.below(10) as f64) - 4.5).abs() < 0.05);
     }
 }

@@ -8,14 +8,7 @@ use core::str::FromStr;
 const SCALE: Scale = Scale {
     quantity: "time",
     units: "a time such as `5ms`; units: ns, us, ms, s, min, h",
-    factors: &[
-        ("ns", 1.0),
-        ("us", 1e3),
-        ("ms", 1e6),
-        ("s", 1e9),
-        ("min", 60e9),
-        ("h", 3600e9),
-    ],
+    factors: &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
 };
 
 /// A point in time: nanoseconds since the run began.

@@ -13,6 +13,7 @@ const MOST_PENDING: usize = 256;
 
 impl<P: Payload> Endpoint<P> {
     /// A segment came in over `path`.
+    #[expect(clippy::needless_pass_by_value, reason = "a segment that arrived is done with")]
     pub fn handle_segment(&mut self, now: Time, path: PathId, segment: Segment<P>) {
         let i = self.slot(path);
         let subflow = &self.subflows[i];
@@ -34,7 +35,7 @@ impl<P: Payload> Endpoint<P> {
                 if segment.flags.has(Flags::RST) {
                     self.on_reset(i, &segment);
                 } else if self.in_syn_received(now, i, &segment) {
-                    self.in_established(now, i, segment);
+                    self.in_established(now, i, &segment);
                 }
             }
             State::Confirming => {
@@ -47,7 +48,7 @@ impl<P: Payload> Endpoint<P> {
                     self.subflows[i].state = State::Established;
                     self.subflows[i].sender.timer = None;
                     self.established(i);
-                    self.in_established(now, i, segment);
+                    self.in_established(now, i, &segment);
                 }
             }
             State::Established | State::TimeWait { .. } => {
@@ -57,7 +58,7 @@ impl<P: Payload> Endpoint<P> {
                     subflow.send_handshake_ack = segment.flags.has(Flags::ACK);
                     subflow.receiver.ack_now = true;
                 } else {
-                    self.in_established(now, i, segment);
+                    self.in_established(now, i, &segment);
                 }
             }
             State::Closed => {}
@@ -83,9 +84,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn in_established(&mut self, now: Time, i: usize, segment: Segment<P>) {
+    fn in_established(&mut self, now: Time, i: usize, segment: &Segment<P>) {
         if segment.flags.has(Flags::RST) {
-            self.on_reset(i, &segment);
+            self.on_reset(i, segment);
             return;
         }
         let subflow = &mut self.subflows[i];
@@ -108,11 +109,11 @@ impl<P: Payload> Endpoint<P> {
         let mut data_level_ok = true;
         if self.mode == Mode::Mptcp {
             match segment.dss {
-                Some(dss) => self.on_dss(now, i, offset, &segment, &dss),
-                None => data_level_ok = self.without_dss(i, offset, &segment),
+                Some(dss) => self.on_dss(now, i, offset, segment, &dss),
+                None => data_level_ok = self.without_dss(i, offset, segment),
             }
         }
-        if !data_level_ok || !self.on_ack(now, i, &segment) {
+        if !data_level_ok || !self.on_ack(now, i, segment) {
             return;
         }
         let subflow = &self.subflows[i];
@@ -253,7 +254,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Places what a segment carries, and its FIN.
-    fn on_payload(&mut self, now: Time, i: usize, offset: u64, segment: Segment<P>) {
+    fn on_payload(&mut self, now: Time, i: usize, offset: u64, segment: &Segment<P>) {
         let len = segment.payload.len() as u64;
         let fin = segment.flags.has(Flags::FIN);
         if len == 0 && !fin {
@@ -266,7 +267,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let mut arrival = Arrival::Duplicate;
         if len > 0 {
-            if !self.place(i, offset, &segment) {
+            if !self.place(i, offset, segment) {
                 // Beyond the window: nothing was taken, so nothing is acknowledged.
                 self.subflows[i].receiver.ack_now = true;
                 return;

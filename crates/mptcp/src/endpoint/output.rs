@@ -140,10 +140,10 @@ impl<P: Payload> Endpoint<P> {
             hmac.copy_from_slice(&full[..20]);
             return Some(MptcpSignal::JoinAck { hmac });
         }
-        (!self.confirmed).then(|| self.capable(Some(self.local_key), self.remote_key, None))
+        (!self.confirmed).then(|| Self::capable(Some(self.local_key), self.remote_key, None))
     }
 
-    fn capable(&self, own: Option<u64>, peer: Option<u64>, data: Option<(u16, Option<u16>)>) -> MptcpSignal {
+    fn capable(own: Option<u64>, peer: Option<u64>, data: Option<(u16, Option<u16>)>) -> MptcpSignal {
         MptcpSignal::Capable {
             version: 1,
             checksum: false,
@@ -190,7 +190,7 @@ impl<P: Payload> Endpoint<P> {
         } else if self.mode == Mode::Tcp {
             None
         } else {
-            Some(self.capable(answer.then_some(self.local_key), None, None))
+            Some(Self::capable(answer.then_some(self.local_key), None, None))
         };
         segment
     }
@@ -234,7 +234,8 @@ impl<P: Payload> Endpoint<P> {
             let dsn = self.local_idsn.wrapping_add(chunk.data);
             if self.role == Role::Client && !self.confirmed && offset == 1 && !self.subflows[i].joined {
                 segment.dss = None;
-                segment.signal = Some(self.capable(Some(self.local_key), self.remote_key, Some((len, None))));
+                segment.signal =
+                    Some(Self::capable(Some(self.local_key), self.remote_key, Some((len, None))));
             } else if let Some(dss) = &mut segment.dss {
                 dss.mapping = Some(Mapping { dsn, ssn: offset as u32, len, checksum: None });
             }

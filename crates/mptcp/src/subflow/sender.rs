@@ -37,7 +37,7 @@ struct Sent<P> {
     offset: u64,
     len: u32,
     flags: u8,
-    sent_at: Time,
+    at: Time,
     chunk: Chunk<P>,
 }
 
@@ -221,7 +221,7 @@ impl<P: Payload> Sender<P> {
         let chunk = self.queue.pop_front()?;
         self.queued -= chunk.payload.len() as u64;
         let offset = self.next;
-        self.sent.push_back(Sent { offset, len: len as u32, flags: 0, sent_at: now, chunk: chunk.clone() });
+        self.sent.push_back(Sent { offset, len: len as u32, flags: 0, at: now, chunk: chunk.clone() });
         self.next += len;
         self.last_sent = now;
         self.timer.get_or_insert(now + self.rtt.rto());
@@ -247,7 +247,7 @@ impl<P: Payload> Sender<P> {
             return None;
         }
         self.force = false;
-        self.send_again(now, i)
+        Some(self.send_again(now, i))
     }
 
     /// Where nothing else can be sent in recovery: a hole that is not yet judged lost, or once a
@@ -266,13 +266,13 @@ impl<P: Payload> Sender<P> {
         // Taken for lost, so that one copy of it counts as in the network.
         self.sent[i].flags |= LOST;
         self.lost += u64::from(self.sent[i].len);
-        self.send_again(now, i)
+        Some(self.send_again(now, i))
     }
 
-    fn send_again(&mut self, now: Time, i: usize) -> Option<(u64, Chunk<P>)> {
+    fn send_again(&mut self, now: Time, i: usize) -> (u64, Chunk<P>) {
         let sent = &mut self.sent[i];
         sent.flags |= IN_RETRANSMISSION | REPEATED;
-        sent.sent_at = now;
+        sent.at = now;
         self.retransmitting += u64::from(sent.len);
         self.retransmissions += 1;
         self.last_sent = now;
@@ -281,7 +281,7 @@ impl<P: Payload> Sender<P> {
         if i == 0 || self.timer.is_none() {
             self.timer = Some(now + self.rtt.rto());
         }
-        Some(answer)
+        answer
     }
 
     /// An acknowledgement up to `ack` with these blocks (already turned into offsets). `pure` is one
@@ -366,7 +366,7 @@ impl<P: Payload> Sender<P> {
             }
             if whole {
                 if !front.is(REPEATED) && !front.is(SACKED) {
-                    sample = Some(now.since(front.sent_at));
+                    sample = Some(now.since(front.at));
                 }
                 if front.chunk.fin {
                     acked -= 1;

@@ -28,7 +28,7 @@ impl PathModel {
         }
     }
     pub fn lossy(delay_ms: u64, loss: f64) -> Self {
-        Self { loss: Probability::new(loss).unwrap(), ..Self::clean(delay_ms) }
+        Self { loss: Probability::new(loss).expect("a loss from 0 to 1"), ..Self::clean(delay_ms) }
     }
 }
 
@@ -214,7 +214,7 @@ impl Pair {
             assert!(at >= self.now, "a timer in the past: {at} before {}", self.now);
             self.now = at;
             while let Some((&key, _)) = self.in_flight.iter().next().filter(|((t, _), _)| *t <= at) {
-                let (to, path, segment) = self.in_flight.remove(&key).unwrap();
+                let (to, path, segment) = self.in_flight.remove(&key).expect("the key is its own");
                 self.ends[to].handle_segment(self.now, path, segment);
                 self.settle();
             }
