@@ -15,6 +15,10 @@ pub struct Config {
     pub mss: u16,
     /// How much the application may write ahead of what the peer has acknowledged, in bytes.
     pub send_buffer: u64,
+    /// How much one subflow may hold of data dealt to it ahead of its window, in bytes, as each socket
+    /// of Linux or ns-3 has a send buffer of its own (ns-3: 131,072). Binds where the scheduler deals
+    /// ahead by shares: a path whose own buffer is full takes no more of its share.
+    pub subflow_buffer: u64,
     /// The receive window of the whole connection, in bytes: in-order data that the application has
     /// not read and data that waits for a gap to fill share it.
     pub recv_buffer: u64,
@@ -51,6 +55,7 @@ impl Default for Config {
             mptcp: true,
             mss: 1460,
             send_buffer: 4 << 20,
+            subflow_buffer: u64::MAX,
             recv_buffer: 4 << 20,
             scheduler: SchedulerKind::MinRtt,
             congestion: CongestionKind::Lia,

@@ -68,7 +68,12 @@ impl Connection {
     /// Lets the application write as much as it wants and the buffer takes.
     pub(crate) fn write(&mut self, now: Time) {
         let room = self.sender().write_space();
+        let dropped = self.app.dropped();
         let mut left = self.app.write(now, room);
+        let dropped = self.app.dropped() - dropped;
+        if dropped > 0 {
+            self.sender().dropped(dropped);
+        }
         while left > 0 {
             // A span counts in 32 bits.
             let span = Span { offset: self.written, len: left.min(1 << 30) as u32 };

@@ -54,6 +54,16 @@ impl<P: Payload> Endpoint<P> {
         Some(path.index())
     }
 
+    /// The path whose turn it is by shares, where subflows have buffers of their own.
+    pub(super) fn turn(&self) -> Option<PathId> {
+        if self.config.subflow_buffer == u64::MAX {
+            return None;
+        }
+        let (candidates, count) = self.candidates(None);
+        let turn = self.scheduler.turn(&candidates[..count], u64::from(self.config.mss))?;
+        Some(candidates[turn].path)
+    }
+
     /// Deals data again that another subflow failed to deliver.
     fn deal_again(&mut self) -> Option<usize> {
         while let Some(front) = self.reinjections.front() {

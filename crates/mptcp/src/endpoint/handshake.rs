@@ -121,7 +121,8 @@ impl<P: Payload> Endpoint<P> {
         }
         subflow.payload_max = u64::from(mss) - options;
         let sack = subflow.sack;
-        subflow.sender.negotiated(u64::from(mss), sack);
+        // RFC 5681, section 2: the sender's maximum segment size is without headers and options.
+        subflow.sender.negotiated(subflow.payload_max, sack);
     }
 
     /// A segment for a subflow in SYN-SENT (RFC 9293, section 3.10.7.3).

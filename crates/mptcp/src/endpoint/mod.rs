@@ -13,7 +13,7 @@ mod reorder;
 mod send_buffer;
 mod timers;
 
-use crate::scheduler::AnyScheduler;
+use crate::scheduler::{AnyScheduler, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};
 use crate::{Config, PathId, crypto};
 use core::net::IpAddr;
@@ -232,7 +232,24 @@ impl<P: Payload> Endpoint<P> {
 
     /// How many bytes [`write`](Self::write) would take.
     pub fn write_space(&self) -> u64 {
-        self.config.send_buffer.saturating_sub(self.buffer.end - self.data_una)
+        let space = self.config.send_buffer.saturating_sub(self.buffer.end - self.data_una);
+        match self.turn() {
+            Some(path) => {
+                let sender = &self.subflows[path.index()].sender;
+                let held = sender.flight() + sender.queued() + (self.buffer.end - self.data_next);
+                space.min(self.config.subflow_buffer.saturating_sub(held))
+            }
+            None => space,
+        }
+    }
+
+    /// The application had `len` more bytes, found no room, and dropped them. Where data is dealt by
+    /// shares they count as offered to the path whose turn it was, so that a full path does not hold
+    /// up the others.
+    pub fn dropped(&mut self, len: u64) {
+        if let Some(path) = self.turn() {
+            self.scheduler.dealt(path, len);
+        }
     }
 
     /// Bytes written, in all.

@@ -107,6 +107,14 @@ impl AnyScheduler {
         }
     }
 
+    /// Who gets the next data whatever the room; `None` unless the scheduler deals by shares alone.
+    pub(crate) fn turn(&self, candidates: &[Candidate], len: u64) -> Option<usize> {
+        match self {
+            Self::Share(share) => share.turn(candidates, len),
+            _ => None,
+        }
+    }
+
     /// Sets the shares of a share scheduler, by path; any other scheduler gives way to one.
     pub(crate) fn set_shares(&mut self, shares: &[f64]) {
         if !matches!(self, Self::Share(_)) {

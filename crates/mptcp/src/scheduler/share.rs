@@ -31,10 +31,9 @@ impl Share {
     fn dealt_to(&self, path: PathId) -> u64 {
         self.dealt.get(path.index()).copied().unwrap_or(0)
     }
-}
 
-impl Scheduler for Share {
-    fn pick(&mut self, candidates: &[Candidate], len: u64) -> Option<usize> {
+    /// Whose turn it is: the path that is furthest behind its share.
+    pub(crate) fn turn(&self, candidates: &[Candidate], len: u64) -> Option<usize> {
         let weights: f64 = candidates.iter().map(|c| self.weight(c.path)).sum();
         if weights <= 0.0 {
             // Every path with a share is away: what is left carries the data rather than nobody.
@@ -51,6 +50,12 @@ impl Scheduler for Share {
                 _ => Some((i, behind(c))),
             })
             .map(|(i, _)| i)
+    }
+}
+
+impl Scheduler for Share {
+    fn pick(&mut self, candidates: &[Candidate], len: u64) -> Option<usize> {
+        self.turn(candidates, len)
     }
 
     fn dealt(&mut self, path: PathId, len: u64) {

@@ -49,6 +49,13 @@ pub(super) static TRANSPORT: Table = Table {
             example: "\"eq1\"",
         },
         Key {
+            name: "subflow_buffer",
+            shape: SIZE,
+            need: Absent("only `send_buffer` counts"),
+            doc: "How much one path may hold of the data dealt to it by shares.",
+            example: "\"128KiB\"",
+        },
+        Key {
             name: "recv_buffer",
             shape: Or(&Shape::Choice(&BUFFERS), &SIZE),
             need: Default("\"4MiB\""),

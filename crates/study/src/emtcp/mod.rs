@@ -1,0 +1,15 @@
+//! The eMTCP paper, reproduced.
+//!
+//! `paper` holds its printed figures, `model` its test bed, `calibration` what had to be fitted and
+//! how, `measure` what is read off a run, `reproduce` the runs, `tables`, `page` and `json` how they
+//! are shown. docs/emtcp.md tells the whole story.
+
+pub mod calibration;
+pub mod measure;
+pub mod model;
+pub mod paper;
+mod reproduce;
+
+pub use reproduce::{
+    ActuatorResult, CaseResult, Options, Reproduction, Sensitivity, SweepPoint, reproduce,
+};
