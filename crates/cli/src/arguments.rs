@@ -135,10 +135,15 @@ pub(crate) struct Compare {
 }
 
 /// Reproduce a published paper beside its printed figures.
+///
+/// Prints each figure of the paper beside ours, with its interval and whether it was calibrated or
+/// predicted, and writes a directory with result.json, runs.csv and report.html.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  tandem reproduce emtcp")]
+Examples:
+  tandem reproduce emtcp
+  tandem reproduce emtcp --format json | jq .best_share
+  tandem reproduce emtcp --calibrate          redo the fit on cases 1 and 2")]
 pub(crate) struct Reproduce {
     /// Which paper
     pub(crate) paper: Paper,
@@ -151,6 +156,12 @@ pub(crate) struct Reproduce {
     /// Where to write the results [default: tandem-out/<paper>]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+    /// The fitted parameters [default: calibration/<paper>.toml if it is there, else those built in]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) calibration: Option<PathBuf>,
+    /// Fit the parameters again first, and write them to the file they are read from
+    #[arg(long)]
+    pub(crate) calibrate: bool,
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
@@ -197,9 +208,9 @@ pub(crate) struct Completions {
 pub(crate) enum Format {
     /// Aligned text, for people
     Table,
-    /// What result.json holds
+    /// One JSON document, for programs
     Json,
-    /// Comma-separated, a row for each figure
+    /// Comma-separated values, for spreadsheets
     Csv,
 }
 

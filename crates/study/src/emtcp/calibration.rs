@@ -12,7 +12,7 @@ use thiserror::Error;
 use units::{Bitrate, Power, Probability};
 
 /// The fit that the program carries with it.
-pub const SHIPPED: &str = include_str!("calibration.toml");
+pub const SHIPPED: &str = include_str!("../../../../calibration/emtcp.toml");
 
 /// The fitted parameters. Everything else in the model is a figure of the paper or of a standard.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,7 +192,11 @@ pub fn fit(seeds: u64, jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) ->
         let middle = (low + high) / 2.0;
         calibration.lte_loss = Probability::new(middle).expect("between 0.002 and 0.03");
         let throughput = mean_of(&runs(Case::TcpLte, &calibration), |m| m.throughput_mbps);
-        if throughput > Case::TcpLte.printed().throughput_mbps { low = middle } else { high = middle }
+        if throughput > Case::TcpLte.printed().throughput_mbps {
+            low = middle
+        } else {
+            high = middle
+        }
         done();
     }
     // Rounded to what the file says, so that the file and the fit are the same.
@@ -243,7 +247,11 @@ fn fit_cell(
             measure(&experiment(Case::TcpWifi, &trial, variant, seed), Case::TcpWifi)
         });
         let throughput = mean_of(&runs, |m| m.throughput_mbps);
-        if throughput > Case::TcpWifi.printed().throughput_mbps { low = middle } else { high = middle }
+        if throughput > Case::TcpWifi.printed().throughput_mbps {
+            low = middle
+        } else {
+            high = middle
+        }
         done();
     }
     Bitrate::from_bps((((low + high) * 5e4).round() * 10.0) as u64)

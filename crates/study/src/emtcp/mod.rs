@@ -5,11 +5,12 @@
 //! are shown. docs/emtcp.md tells the whole story.
 
 pub mod calibration;
+mod json;
 pub mod measure;
 pub mod model;
+mod page;
 pub mod paper;
 mod reproduce;
+mod tables;
 
-pub use reproduce::{
-    ActuatorResult, CaseResult, Options, Reproduction, Sensitivity, SweepPoint, reproduce,
-};
+pub use reproduce::{ActuatorResult, CaseResult, Options, Reproduction, Sensitivity, SweepPoint, reproduce};

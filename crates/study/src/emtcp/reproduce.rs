@@ -10,7 +10,7 @@ use mptcp::{CongestionKind, SchedulerKind};
 use policy::{Actuator, PolicyConfig};
 use qoe::Level;
 use report::Estimate;
-use sim::Outcome;
+use sim::{Experiment, Outcome};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use units::Power;
@@ -139,7 +139,7 @@ pub struct Reproduction {
     /// Other choices.
     pub sensitivity: Vec<Sensitivity>,
     /// The first seed of each case, for its series.
-    pub shown: Vec<(Case, Outcome)>,
+    pub shown: Vec<(Experiment, Outcome)>,
 }
 
 /// Shares 0, 0.04, … 1 (Fig. 4).
@@ -214,7 +214,7 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
         // The first run of each case is shown second by second.
         if i < Case::ALL.len() && seed == 1 {
             let outcome = sim::run(&experiment);
-            (read(&outcome, *case), Some((*case, outcome)))
+            (read(&outcome, *case), Some((experiment, outcome)))
         } else {
             (measure(&experiment, *case), None)
         }
@@ -231,7 +231,7 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
     let sweep: Vec<SweepPoint> =
         sweep.into_iter().map(|(share, i)| SweepPoint { share, result: results[i].clone() }).collect();
     let cases: Vec<CaseResult> = cases.into_iter().map(|i| results[i].clone()).collect();
-    let mut sensitivity = base_shares(&cases, &sweep, calibration);
+    let mut sensitivity = base_shares(&cases, &sweep);
     sensitivity.extend(chosen_rows(&cases));
     let pair = |result: &CaseResult| (result.throughput_mbps.mean, result.energy_rate_w.mean);
     sensitivity.extend(variants.into_iter().map(|(group, choice, three, four)| Sensitivity {
@@ -285,24 +285,25 @@ fn chosen_rows(cases: &[CaseResult]) -> Vec<Sensitivity> {
     vec![
         row("Wi-Fi timing", mac_name(Mac::Ofdm)),
         row("Congestion control", CongestionKind::Reno.name()),
-        Sensitivity { emtcp: (f64::NAN, f64::NAN), ..row("Scheduler of plain MPTCP", "two streams of 1 Mbit/s") },
+        Sensitivity {
+            emtcp: (f64::NAN, f64::NAN),
+            ..row("Scheduler of plain MPTCP", "two streams of 1 Mbit/s")
+        },
     ]
 }
 
 /// Energy is linear in what was received: other divisions of the same power need no other runs.
-fn base_shares(cases: &[CaseResult], sweep: &[SweepPoint], calibration: &Calibration) -> Vec<Sensitivity> {
-    let wire = |runs: &[Measured], figure: fn(&Measured) -> f64| {
-        mean(&runs.iter().map(figure).collect::<Vec<_>>())
-    };
+fn base_shares(cases: &[CaseResult], sweep: &[SweepPoint]) -> Vec<Sensitivity> {
+    let wire =
+        |runs: &[Measured], figure: fn(&Measured) -> f64| mean(&runs.iter().map(figure).collect::<Vec<_>>());
     let wifi_at = wire(&cases[0].runs, |m| m.wifi_wire_mbps);
     let lte_at = wire(&cases[1].runs, |m| m.lte_wire_mbps);
     let chosen = super::calibration::BASE_SHARE;
     [0.0, 0.25, chosen, 0.75, 1.0]
         .into_iter()
         .map(|share| {
-            let power = |case: Case, at: f64| {
-                split_power(Power::from_watts(case.printed().energy_rate_w), share, at)
-            };
+            let power =
+                |case: Case, at: f64| split_power(Power::from_watts(case.printed().energy_rate_w), share, at);
             let (wifi, lte) = (power(Case::TcpWifi, wifi_at), power(Case::TcpLte, lte_at));
             let rate = |result: &CaseResult| {
                 if share == chosen {
@@ -314,7 +315,6 @@ fn base_shares(cases: &[CaseResult], sweep: &[SweepPoint], calibration: &Calibra
             };
             let efficiency = |point: &SweepPoint| point.result.throughput_mbps.mean / rate(&point.result);
             let best = sweep.iter().max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)));
-            let _ = calibration;
             Sensitivity {
                 group: "Base share of power",
                 choice: format!("{:.0} %", share * 100.0),
@@ -335,7 +335,8 @@ impl Reproduction {
 
     /// The share at which the sweep's energy efficiency is highest.
     pub fn best_share(&self) -> f64 {
-        let efficiency = |point: &SweepPoint| point.result.throughput_mbps.mean / point.result.energy_rate_w.mean;
+        let efficiency =
+            |point: &SweepPoint| point.result.throughput_mbps.mean / point.result.energy_rate_w.mean;
         let best = self.sweep.iter().max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)));
         best.map_or(f64::NAN, |point| point.share)
     }

@@ -1,0 +1,117 @@
+//! The reproduction as one JSON object; docs/output.md describes it.
+
+use super::paper::Case;
+use super::reproduce::{CaseResult, Reproduction};
+use report::Estimate;
+use serde_json::{Map, Value, json};
+
+fn estimate(estimate: Estimate) -> Value {
+    json!({ "mean": number(estimate.mean), "ci95": number(estimate.ci95) })
+}
+
+/// A number that is not finite is null.
+fn number(value: f64) -> Value {
+    serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+fn role(case: Case) -> &'static str {
+    if case.is_calibrated() { "calibrated" } else { "predicted" }
+}
+
+fn case(result: &CaseResult) -> Value {
+    let printed = result.case.printed();
+    let paper = json!({
+        "throughput_mbps": printed.throughput_mbps,
+        "energy_rate_w": printed.energy_rate_w,
+        "psnr_db": printed.psnr_db,
+        "psnr_sd_db": printed.psnr_sd_db,
+        "lifespan_s": printed.lifespan_s,
+        "quality": qoe::Level::of(printed.psnr_db).name(),
+    });
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("id", result.case.id().into());
+    put("role", role(result.case).into());
+    put("throughput_mbps", estimate(result.throughput_mbps));
+    put("energy_rate_w", estimate(result.energy_rate_w));
+    put("psnr_db", estimate(result.psnr_db));
+    put("psnr_sd_db", estimate(result.psnr_sd_db));
+    put("lifespan_s", estimate(result.lifespan_s));
+    put("wifi_mbps", estimate(result.wifi_mbps));
+    put("lte_mbps", estimate(result.lte_mbps));
+    put("quality", result.quality.name().into());
+    put("paper", paper);
+    put("measured_profiles_energy_rate_w", estimate(result.measured_rate_w));
+    Value::Object(object)
+}
+
+impl Reproduction {
+    /// Everything, as one object.
+    pub fn to_json(&self) -> Value {
+        let calibration = &self.calibration;
+        let sweep: Vec<Value> = self
+            .sweep
+            .iter()
+            .map(|point| {
+                let (throughput, energy) =
+                    (point.result.throughput_mbps.mean, point.result.energy_rate_w.mean);
+                json!({
+                    "share": point.share,
+                    "throughput_mbps": number(throughput),
+                    "energy_rate_w": number(energy),
+                    "efficiency_mbit_per_j": number(throughput / energy),
+                })
+            })
+            .collect();
+        let actuators: Vec<Value> = self
+            .actuators
+            .iter()
+            .map(|row| {
+                json!({
+                    "server": row.server,
+                    "policy": row.policy,
+                    "throughput_mbps": estimate(row.result.throughput_mbps),
+                    "energy_rate_w": estimate(row.result.energy_rate_w),
+                    "wifi_mbps": estimate(row.result.wifi_mbps),
+                    "lte_mbps": estimate(row.result.lte_mbps),
+                    "changes": number(row.result.policy_changes),
+                })
+            })
+            .collect();
+        let sensitivity: Vec<Value> = self
+            .sensitivity
+            .iter()
+            .map(|row| {
+                json!({
+                    "group": row.group,
+                    "choice": row.choice,
+                    "chosen": row.chosen,
+                    "mptcp": { "throughput_mbps": number(row.mptcp.0), "energy_rate_w": number(row.mptcp.1) },
+                    "emtcp": { "throughput_mbps": number(row.emtcp.0), "energy_rate_w": number(row.emtcp.1) },
+                    "best_share": row.best_share,
+                })
+            })
+            .collect();
+        json!({
+            "paper": "emtcp",
+            "seeds": self.seeds,
+            "cases": self.cases.iter().map(case).collect::<Vec<_>>(),
+            "sweep": sweep,
+            "best_share": self.best_share(),
+            "sweep_seeds": self.sweep_seeds,
+            "calibration": {
+                "other_sink_rate_mbps": calibration.other_sink_rate.as_mbps(),
+                "lte_loss": calibration.lte_loss.get(),
+                "psnr_interval_s": calibration.psnr_interval_s,
+                "psnr_clamp_db": calibration.psnr_clamp_db,
+                "wifi_base_w": calibration.wifi.0.as_watts(),
+                "wifi_w_per_mbps": calibration.wifi.1.as_watts(),
+                "lte_base_w": calibration.lte.0.as_watts(),
+                "lte_w_per_mbps": calibration.lte.1.as_watts(),
+                "base_share_assumed": super::calibration::BASE_SHARE,
+            },
+            "actuators": actuators,
+            "sensitivity": sensitivity,
+        })
+    }
+}
