@@ -239,7 +239,7 @@ fn trimmed(value: f64) -> String {
 }
 
 /// `20Mbps` as a page writes it: `20 Mbps`.
-fn spaced(text: &str) -> String {
+pub(crate) fn spaced(text: &str) -> String {
     match text.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) if at > 0 => format!("{} {}", &text[..at], &text[at..]),
         _ => text.to_owned(),

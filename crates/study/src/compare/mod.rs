@@ -159,6 +159,15 @@ impl Comparison {
         })
     }
 
+    /// Whether every seed gave the same run: nothing in the scenario was random.
+    fn repeats(&self) -> bool {
+        let same = |policy: &Compared| {
+            let unseeded = |outcome: &Outcome| (outcome.device.clone(), outcome.connections.clone());
+            policy.outcomes.windows(2).all(|pair| unseeded(&pair[0]) == unseeded(&pair[1]))
+        };
+        self.seeds.len() > 1 && self.policies.iter().all(same)
+    }
+
     /// What the runs of a policy say of a figure; runs that say nothing are left out.
     fn values(&self, figure: &Figure, policy: usize) -> Vec<f64> {
         self.policies[policy].outcomes.iter().filter_map(|outcome| figure.value(outcome)).collect()
@@ -184,5 +193,94 @@ impl Comparison {
         }
         let percent: Vec<f64> = pairs.iter().map(|(first, other)| 100.0 * (other - first) / mean).collect();
         crate::stats::estimate(&percent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOSSY: &str = r#"
+        duration = "3s"
+        [[path]]
+        name = "wifi"
+        radio = "huang2012.wifi"
+        down = { rate = "5Mbps", delay = "10ms", loss = 0.02 }
+        [[path]]
+        name = "lte"
+        radio = "huang2012.lte"
+        down = { rate = "5Mbps", delay = "30ms" }
+        [[traffic]]
+        kind = "bulk"
+    "#;
+
+    fn scenario() -> Scenario {
+        let no_files = |_: &str| Err("no such file".to_owned());
+        Scenario::parse("lossy.toml", LOSSY, &no_files).unwrap()
+    }
+
+    fn comparison(policies: &[PolicyConfig], seeds: u32) -> Comparison {
+        let options = Options { policies: policies.to_vec(), seeds, jobs: NonZeroUsize::MIN };
+        compare(&scenario(), &options, &|_| {}).unwrap()
+    }
+
+    #[test]
+    fn looking_at_a_run_does_not_change_it() {
+        let mut experiment = scenario().experiment;
+        let watched = sim::run(&experiment);
+        experiment.sample = Duration::ZERO;
+        let unwatched = sim::run(&experiment);
+        assert!(watched.series.rows() > 0 && unwatched.series.rows() == 0);
+        assert_eq!(serde_json::to_value(watched).unwrap(), serde_json::to_value(unwatched).unwrap());
+    }
+
+    #[test]
+    fn a_policy_is_no_different_from_itself() {
+        let both = comparison(&[PolicyConfig::None, PolicyConfig::None], 4);
+        for figure in &both.figures {
+            let difference = both.difference(figure, 1);
+            assert!(difference.mean == 0.0 || difference.mean.is_nan(), "{figure:?}: {difference:?}");
+        }
+    }
+
+    #[test]
+    fn the_difference_is_that_of_the_means_and_its_interval_that_of_the_pairs() {
+        let both = comparison(&[PolicyConfig::None, PolicyConfig::WifiOnly], 4);
+        let figure = both.figures.iter().find(|f| f.key == "goodput_mbps").unwrap();
+        let (first, other) = (both.estimate(figure, 0).mean, both.estimate(figure, 1).mean);
+        let difference = both.difference(figure, 1);
+        assert!((difference.mean - 100.0 * (other - first) / first).abs() < 1e-9);
+        let percent: Vec<f64> = both
+            .values(figure, 0)
+            .iter()
+            .zip(both.values(figure, 1))
+            .map(|(a, b)| 100.0 * (b - a) / first)
+            .collect();
+        assert_eq!(difference.ci95, crate::stats::estimate(&percent).ci95);
+    }
+
+    #[test]
+    fn a_policy_that_does_not_fit_is_refused_before_anything_runs() {
+        let text = LOSSY.replace("huang2012.lte", "huang2012.3g");
+        let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
+        let options = Options {
+            policies: vec![PolicyConfig::None, PolicyConfig::LteOnly],
+            seeds: 1,
+            jobs: NonZeroUsize::MIN,
+        };
+        assert!(compare(&scenario, &options, &|_| panic!("nothing was to run")).is_err());
+    }
+
+    #[test]
+    fn without_randomness_no_interval_is_shown() {
+        let text = LOSSY.replace(", loss = 0.02", "");
+        let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
+        let policies = vec![PolicyConfig::None, PolicyConfig::WifiFirst];
+        let options = Options { policies, seeds: 3, jobs: NonZeroUsize::MIN };
+        let same = compare(&scenario, &options, &|_| {}).unwrap();
+        assert!(same.repeats());
+        let shown = same.tables()[0].to_text(report::TextStyle::PLAIN);
+        assert!(!shown.contains(" ± "), "{shown}");
+        assert!(!comparison(&[PolicyConfig::None], 3).repeats());
     }
 }

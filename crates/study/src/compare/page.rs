@@ -8,7 +8,7 @@ use crate::run::{page, timeline};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
 pub(super) fn page(comparison: &Comparison) -> Page {
-    let mut out = Page::new(format!("{}: policies compared", comparison.title));
+    let mut out = Page::new(page::unbroken(&format!("{}: policies compared", comparison.title)));
     if let Some(description) = &comparison.description {
         out = out.lead(literal(&page::one_line(description)));
     }
@@ -34,9 +34,10 @@ pub(super) fn page(comparison: &Comparison) -> Page {
     }
     for policy in &comparison.policies {
         if let Some(outcome) = policy.outcomes.first()
-            && let Some(chart) = timeline::timeline(&policy.name, &policy.experiment, outcome)
+            && let Some(chart) =
+                timeline::timeline(&format!("Policy {}", policy.name), &policy.experiment, outcome)
         {
-            time = time.heading(&*policy.name).chart(chart);
+            time = time.chart(chart);
         }
     }
     out = out.section(time);
@@ -76,6 +77,15 @@ fn summary(comparison: &Comparison) -> String {
     };
     let (Some(thrifty), Some(fast)) = (best(efficiency), best(goodput)) else { return String::new() };
     let name = |i: usize| &comparison.policies[i].name;
+    if thrifty == fast {
+        return format!(
+            "Of {} policies, `{}` is the fastest, at {:.2} Mbit/s, and carries the most for each joule, **{:.2} Mbit**.",
+            comparison.policies.len(),
+            name(fast),
+            mean(goodput, fast),
+            mean(efficiency, fast),
+        );
+    }
     format!(
         "Of {} policies, `{}` carries the most for each joule, **{:.2} Mbit**, at {:.2} Mbit/s; `{}` is the \
          fastest, at {:.2} Mbit/s and {:.2} Mbit for each joule.",
@@ -100,19 +110,19 @@ fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
     let mut title = figure.name.clone();
     title[..1].make_ascii_uppercase();
     Some(
-        Bars::new(title, Axis::new(&*figure.name).unit(unit))
+        Bars::new(title, Axis::new(&*figure.name).unit(unit).from(0.0))
             .decimals(decimals(all.iter().map(|e| e.mean)))
             .groups(comparison.policies.iter().map(|p| &*p.name))
-            .series(&*figure.name, all),
+            .series(if comparison.seeds.len() > 1 { "mean of the seeds" } else { "one seed" }, all),
     )
 }
 
 /// What each path carried, or drew.
 fn by_path(comparison: &Comparison, energy: bool) -> Bars {
     let (title, axis) = if energy {
-        ("What each radio drew", Axis::new("energy").unit("J"))
+        ("What each radio drew", Axis::new("energy").unit("J").from(0.0))
     } else {
-        ("What each path carried", Axis::new("payload, both ways").unit("MB"))
+        ("What each path carried", Axis::new("payload, both ways").unit("MB").from(0.0))
     };
     let mut bars = Bars::new(title, axis).groups(comparison.policies.iter().map(|p| &*p.name));
     let mut largest: f64 = 0.0;

@@ -21,7 +21,7 @@ pub(super) fn means(comparison: &Comparison) -> Table {
             "s" => time_unit(estimates.iter().map(|e| e.mean)),
             unit => (unit, 1.0),
         };
-        let scaled = |e: &Estimate| Estimate::new(e.mean / scale, e.ci95 / scale);
+        let scaled = |e: &Estimate| shown(comparison, Estimate::new(e.mean / scale, e.ci95 / scale));
         let digits = decimals(estimates.iter().map(|e| e.mean / scale));
         let mut row = Row::new([Cell::text(&*figure.name), Cell::text(unit).tone(Tone::Quiet)]);
         for (i, estimate) in estimates.iter().enumerate() {
@@ -34,7 +34,9 @@ pub(super) fn means(comparison: &Comparison) -> Table {
         }
         table = table.row(row);
     }
-    if count > 1 {
+    if comparison.repeats() {
+        table = table.note("Nothing in this scenario is random: every seed gives the same run.");
+    } else if count > 1 {
         table = table.note("Mean ± half the width of the 95 % interval (Student’s t).");
     }
     missing.into_iter().fold(table, Table::note)
@@ -55,20 +57,25 @@ pub(super) fn differences(comparison: &Comparison) -> Option<Table> {
         let mut row = Row::new([Cell::text(&*figure.name)]);
         for i in 1..=others.len() {
             let difference = comparison.difference(figure, i);
-            let cell = Cell::estimate(difference, 1);
-            let within = difference.mean.abs() <= difference.ci95;
+            let cell = Cell::estimate(shown(comparison, difference), 1);
+            let within = !comparison.repeats() && difference.mean.abs() <= difference.ci95;
             any_quiet |= within;
             row = row.cell(if within { cell.tone(Tone::Quiet) } else { cell });
         }
         table = table.row(row);
     }
-    if comparison.seeds.len() > 1 {
+    if comparison.seeds.len() > 1 && !comparison.repeats() {
         table = table.note("Seed by seed, in percent of the first policy’s mean, with the 95 % interval.");
     }
     if any_quiet {
         table = table.note("Where the interval holds 0, the seeds show no difference.");
     }
     Some(table)
+}
+
+/// An interval of no width says less than none.
+fn shown(comparison: &Comparison, estimate: Estimate) -> Estimate {
+    if comparison.repeats() { Estimate::exact(estimate.mean) } else { estimate }
 }
 
 /// A row for each policy and figure.

@@ -6,7 +6,7 @@ use report::{Axis, Bars, Estimate, Page, Section, literal};
 
 pub(super) fn page(run: &Run) -> Page {
     let outcome = &run.outcome;
-    let mut page = Page::new(&*run.title);
+    let mut page = Page::new(unbroken(&run.title));
     if let Some(description) = &run.description {
         page = page.lead(literal(&one_line(description)));
     }
@@ -37,6 +37,11 @@ pub(super) fn page(run: &Run) -> Page {
 /// The last line of a page.
 pub(crate) fn footer() -> String {
     format!("Made by `tandem` {}. The same scenario and seed give the same page.", env!("CARGO_PKG_VERSION"))
+}
+
+/// A title that does not break within `Wi-Fi`: large letters on a phone soon come to the end of a line.
+pub(crate) fn unbroken(title: &str) -> String {
+    title.replace("Wi-Fi", "Wi\u{2011}Fi")
 }
 
 /// The lines of a description as one paragraph.

@@ -85,6 +85,7 @@ pub(super) fn energy(experiment: &Experiment, outcome: &Outcome) -> Table {
     for path in &outcome.paths {
         table = table.row(row(Cell::text(&*path.name), &path.energy));
     }
+    // Where a device draws nothing extra, a row of zeros would only ask what it means.
     if outcome.device.joint_energy_j > 0.0 {
         let joules = Cell::number(outcome.device.joint_energy_j, digits);
         table = table.row(Row::new([Cell::text("both at once"), Cell::empty(), joules]));

@@ -56,7 +56,7 @@ pub(crate) fn timeline(title: &str, experiment: &Experiment, outcome: &Outcome) 
         let name = format!("{} radio", states.path);
         chart = chart.lane(Lane::from_changes(name, &states.states, Time::ZERO + experiment.duration));
     }
-    let interval = experiment.sample;
+    let interval = crate::describe::spaced(&experiment.sample.to_string());
     Some(chart.caption(format!(
         "Means over {interval}; windows and round-trip times are the sender’s at that moment. Rates are those on \
          the wire, goodput is what the applications read."

@@ -1,0 +1,12 @@
+//! What a user of the program sees.
+
+mod bad_input;
+mod capture;
+mod compare;
+mod folder;
+mod help;
+mod pipes;
+mod profiles;
+mod results;
+mod shipped;
+mod support;

@@ -1,0 +1,134 @@
+//! What `tandem run` prints and writes.
+
+use crate::support::{Place, TINY};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn the_tables_of_a_run() {
+    let place = Place::new();
+    let said = place.run(&["run", "tiny.toml"]);
+    assert_eq!(said.err, "\nreport: tandem-out/tiny/report.html\n");
+    insta::assert_snapshot!(said.out);
+    assert_eq!(place.list("tandem-out/tiny"), ["report.html", "result.json", "series.csv"]);
+}
+
+#[test]
+fn the_result_as_json() {
+    let place = Place::new();
+    let printed = place.done(&["run", "tiny.toml", "--format", "json"]);
+    assert_eq!(printed, place.read("tandem-out/tiny/result.json"), "both say the same");
+    let json: Value = serde_json::from_str(&printed).unwrap();
+    insta::assert_snapshot!(shape(&json, ""));
+}
+
+/// The members of JSON and what they are, in their order; of a list only its first element.
+fn shape(value: &Value, name: &str) -> String {
+    match value {
+        Value::Object(object) => {
+            object.iter().map(|(key, value)| shape(value, &format!("{name}.{key}"))).collect()
+        }
+        Value::Array(list) => match list.first() {
+            Some(first) => shape(first, &format!("{name}[]")),
+            None => format!("{name}[]: empty\n"),
+        },
+        Value::String(_) => format!("{name}: text\n"),
+        Value::Number(_) => format!("{name}: number\n"),
+        Value::Bool(_) => format!("{name}: true or false\n"),
+        Value::Null => format!("{name}: null\n"),
+    }
+}
+
+#[test]
+fn the_result_as_csv_has_a_row_for_each_figure() {
+    let place = Place::new();
+    let printed = place.done(&["run", "tiny.toml", "--format", "csv"]);
+    let mut lines = printed.lines();
+    assert_eq!(lines.next(), Some("owner,quantity,value"));
+    assert!(lines.clone().all(|line| line.split(',').count() == 3), "{printed}");
+    let json: Value = serde_json::from_str(&place.read("tandem-out/tiny/result.json")).unwrap();
+    let energy = format!("device,energy_j,{}", json["device"]["energy_j"]);
+    assert!(lines.any(|line| line == energy), "{energy}");
+}
+
+#[test]
+fn the_series_has_a_row_for_each_sample() {
+    let place = Place::new();
+    place.done(&["run", "tiny.toml"]);
+    let series = place.read("tandem-out/tiny/series.csv");
+    let rows: Vec<Vec<&str>> = series.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0][0], "time_s");
+    assert!(rows[0].contains(&"lte.srtt_ms") && rows[0].contains(&"connection2.goodput_mbps"));
+    let times: Vec<&str> = rows[1..].iter().map(|row| row[0]).collect();
+    assert_eq!(times, ["0.5", "1", "1.5", "2", "2.5", "3", "3.5", "4"]);
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+}
+
+#[test]
+fn the_report_stands_alone_and_says_where_its_figures_come_from() {
+    let place = Place::new();
+    place.done(&["run", "tiny.toml"]);
+    let page = place.read("tandem-out/tiny/report.html");
+    for text in
+        ["A tiny scenario", "emtcp:mp-prio", "MobiSys 2012", "fitted", "assumed", "Where the energy went"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+    for word in ["src=\"http", "href=\"http", "@import", "url(http"] {
+        assert!(!page.contains(word), "the page loads something: {word}");
+    }
+    assert!(!page.contains(&place.path().display().to_string()), "a path of this machine");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_files_and_another_seed_others() {
+    let (one, two) = (Place::new(), Place::new());
+    let arguments = ["run", "tiny.toml", "--pcap", "--seed", "7"];
+    assert_eq!(one.run(&arguments), two.run(&arguments));
+    let files = one.list("tandem-out/tiny");
+    assert_eq!(files, ["capture.pcapng", "report.html", "result.json", "series.csv"]);
+    let read = |place: &Place, name: &str| fs::read(place.path().join("tandem-out/tiny").join(name)).unwrap();
+    for name in &files {
+        assert!(read(&one, name) == read(&two, name), "{name}");
+    }
+    two.done(&["run", "tiny.toml", "--pcap", "--seed", "8"]);
+    for name in &files {
+        assert!(read(&one, name) != read(&two, name), "{name}");
+    }
+}
+
+#[test]
+fn seed_and_policy_of_the_command_line_take_the_place_of_the_scenarios() {
+    let place = Place::new();
+    let result = |arguments: &[&str]| -> Value {
+        let all = [&["run", "tiny.toml", "--format", "json"], arguments].concat();
+        serde_json::from_str(&place.done(&all)).unwrap()
+    };
+    let own = result(&[]);
+    assert_eq!((&own["seed"], &own["policy"]), (&5.into(), &"emtcp:mp-prio".into()));
+    assert_eq!(result(&["--seed", "5", "--policy", "emtcp:mp-prio"]), own);
+    let other = result(&["--seed", "6", "--policy", "wifi-only"]);
+    assert_eq!((&other["seed"], &other["policy"]), (&6.into(), &"wifi-only".into()));
+    assert_eq!(other["paths"][1]["payload_down_bytes"], 0);
+}
+
+#[test]
+fn quiet_says_nothing_but_the_result() {
+    let place = Place::new();
+    let said = place.run(&["run", "-q", "tiny.toml"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.starts_with("Device\n"));
+}
+
+#[test]
+fn a_run_without_samples_has_a_report_without_timelines() {
+    let place = Place::new();
+    place.write("blind.toml", &TINY.replace("sample = \"500ms\"", "sample = \"0s\""));
+    let said = place.run(&["run", "blind.toml"]);
+    if said.code == 0 {
+        assert_eq!(place.read("tandem-out/blind/series.csv"), "time_s\n");
+        assert!(place.read("tandem-out/blind/report.html").contains("No series was taken"));
+    } else {
+        assert_eq!(said.code, 3, "{}", said.err);
+    }
+}

@@ -1,0 +1,94 @@
+//! A folder of its own for each test, and the program run in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The scenario that most tests run: two paths, one over a trace, losses.
+pub(crate) const TINY: &str = include_str!("../data/tiny.toml");
+
+/// An empty folder with the tiny scenario and its trace in it.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+/// What the program said.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().expect("a folder for the test") };
+        place.write("tiny.toml", TINY);
+        place.write("lte.csv", include_str!("../data/lte.csv"));
+        place
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().expect("a file has a folder")).expect("the folder is ours");
+        fs::write(path, text).expect("the folder is ours");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Everything in a folder, hidden or not, in order; empty where there is no such folder.
+    pub(crate) fn list(&self, folder: &str) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.path().join(folder))
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = tandem();
+        command.args(arguments).current_dir(self.path());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        said(&mut self.command(arguments))
+    }
+
+    /// Like `run`, where it has to go well; what it printed.
+    pub(crate) fn done(&self, arguments: &[&str]) -> String {
+        let said = self.run(arguments);
+        assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
+        said.out
+    }
+}
+
+/// The program, with no terminal anywhere.
+pub(crate) fn tandem() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
+    command
+}
+
+pub(crate) fn said(command: &mut Command) -> Said {
+    let output = command.output().expect("the program starts");
+    Said {
+        code: output.status.code().expect("no signal ended it"),
+        out: String::from_utf8(output.stdout).expect("it prints text"),
+        err: String::from_utf8(output.stderr).expect("it prints text"),
+    }
+}
+
+/// The folder of the repository.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
