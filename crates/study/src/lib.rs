@@ -6,6 +6,7 @@
 
 pub mod compare;
 mod describe;
+pub mod emtcp;
 mod figure;
 pub mod parallel;
 pub mod profiles;
