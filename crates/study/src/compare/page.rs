@@ -113,7 +113,7 @@ fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
         Bars::new(title, Axis::new(&*figure.name).unit(unit).from(0.0))
             .decimals(decimals(all.iter().map(|e| e.mean)))
             .groups(comparison.policies.iter().map(|p| &*p.name))
-            .series(if comparison.seeds.len() > 1 { "mean of the seeds" } else { "one seed" }, all),
+            .series(if comparison.seeds.len() > 1 { "mean" } else { "one seed" }, all),
     )
 }
 
