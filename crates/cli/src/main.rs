@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         }
     };
     let talk = output::Talk::new(arguments.global.color, arguments.global.quiet);
-    match run(arguments.command, &talk) {
+    match run(arguments.command, talk) {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {
             talk.failure(&failure);
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command, talk: &output::Talk) -> Result<(), Failure> {
+fn run(command: Command, talk: output::Talk) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => command::run::run(&arguments, talk),
         Command::Compare(arguments) => command::compare::run(&arguments, talk),

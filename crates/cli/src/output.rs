@@ -103,31 +103,18 @@ fn renderer(coloured: bool) -> Renderer {
 fn plain(message: &str, hint: &str, coloured: bool) -> String {
     let (red, cyan, bold, off) =
         if coloured { ("\u{1b}[1;91m", "\u{1b}[1;96m", "\u{1b}[1m", "\u{1b}[0m") } else { ("", "", "", "") };
-    let mut text = format!("{red}error{off}{bold}: {message}{off}\n");
-    if !hint.is_empty() {
-        text.push_str(&format!("{cyan} hint{off}: {hint}\n"));
-    }
-    text
+    let hint = if hint.is_empty() { String::new() } else { format!("{cyan} hint{off}: {hint}\n") };
+    format!("{red}error{off}{bold}: {message}{off}\n{hint}")
 }
 
 /// Every problem of an input file: the place, the line with a mark, what was expected, a hint.
 fn diagnostics(found: &[Diagnostic], coloured: bool) -> String {
-    let mut out = String::new();
-    for d in found {
-        out.push_str(&renderer(coloured).render(&[group(d)]));
-        out.push_str("\n\n");
-    }
-    let total = match found {
-        [one] => format!("{}: 1 problem", one.file),
-        _ => format!("{} problems; nothing was simulated", found.len()),
-    };
+    let renderer = renderer(coloured);
+    let mut told: Vec<String> = found.iter().map(|d| renderer.render(&[group(d)]) + "\n").collect();
     if found.len() > 1 {
-        out.push_str(&total);
-        out.push('\n');
-    } else {
-        out.pop();
+        told.push(format!("{} problems; nothing was simulated\n", found.len()));
     }
-    out
+    told.join("\n")
 }
 
 fn group(d: &Diagnostic) -> Group<'_> {

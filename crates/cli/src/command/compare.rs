@@ -10,7 +10,7 @@ use std::path::Path;
 use study::compare::{Options, compare};
 use study::parallel;
 
-pub(crate) fn run(arguments: &Compare, talk: &Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Compare, talk: Talk) -> Result<(), Failure> {
     for (i, policy) in arguments.policies.iter().enumerate() {
         if arguments.policies[..i].contains(policy) {
             return Err(Failure::Usage {
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Compare, talk: &Talk) -> Result<(), Failure> {
     };
 
     let runs = options.policies.len() as u64 * u64::from(options.seeds);
-    let bar = progress::bar(*talk, runs, "comparing");
+    let bar = progress::bar(talk, runs, "comparing");
     let comparison = compare(&scenario, &options, &|done| bar.set_position(done as u64));
     bar.finish_and_clear();
     let comparison = comparison.map_err(|error| does_not_fit("--policies", &error))?;
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Compare, talk: &Talk) -> Result<(), Failure> {
         ("report.html", page.as_bytes()),
     ])?;
     let csv = || comparison.long_table().to_csv();
-    let printed = output::print(*talk, arguments.format, &comparison.tables(), &json, csv);
+    let printed = output::print(talk, arguments.format, &comparison.tables(), &json, csv);
     talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
     printed
 }

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::{self, Talk};
 use radio::Profile;
 
-pub(crate) fn run(arguments: &Profiles, talk: &Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Profiles, talk: Talk) -> Result<(), Failure> {
     let mut profiles = radio::profiles();
     if let Some(name) = &arguments.name {
         profiles.retain(|profile| profile.name == *name);
@@ -15,5 +15,5 @@ pub(crate) fn run(arguments: &Profiles, talk: &Talk) -> Result<(), Failure> {
     }
     let table = study::profiles::table(&profiles);
     let json = study::profiles::json(&profiles);
-    output::print(*talk, arguments.format, std::slice::from_ref(&table), &json, || table.to_csv())
+    output::print(talk, arguments.format, std::slice::from_ref(&table), &json, || table.to_csv())
 }

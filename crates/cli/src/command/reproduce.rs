@@ -15,19 +15,19 @@ use study::parallel;
 /// Where the fit of the eMTCP paper is kept, beside where the program is run.
 const EMTCP_CALIBRATION: &str = "calibration/emtcp.toml";
 
-pub(crate) fn run(arguments: &Reproduce, talk: &Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     match arguments.paper {
         Paper::Emtcp => emtcp(arguments, talk),
     }
 }
 
-fn emtcp(arguments: &Reproduce, talk: &Talk) -> Result<(), Failure> {
+fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     let jobs = parallel::jobs(arguments.jobs);
     let seeds = u64::from(arguments.seeds);
     let default = Path::new("tandem-out").join("emtcp");
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
     let calibration = if arguments.calibrate {
-        let bar = progress::bar(*talk, STEPS as u64, "calibrating");
+        let bar = progress::bar(talk, STEPS as u64, "calibrating");
         let fitted = fit(seeds, jobs, &|done| bar.set_position(done as u64));
         bar.finish_and_clear();
         let path = arguments.calibration.as_deref().unwrap_or(Path::new(EMTCP_CALIBRATION));
@@ -38,7 +38,7 @@ fn emtcp(arguments: &Reproduce, talk: &Talk) -> Result<(), Failure> {
         calibration(arguments.calibration.as_deref())?
     };
 
-    let bar = progress::bar(*talk, 1, "reproducing");
+    let bar = progress::bar(talk, 1, "reproducing");
     let options = Options { seeds, jobs, calibration };
     let result = reproduce(&options, &|done, total| {
         bar.set_length(total as u64);
@@ -54,7 +54,7 @@ fn emtcp(arguments: &Reproduce, talk: &Talk) -> Result<(), Failure> {
         ("report.html", page.as_bytes()),
     ])?;
     let csv = || result.figures().to_csv();
-    let printed = output::print(*talk, arguments.format, &result.tables(), &json, csv);
+    let printed = output::print(talk, arguments.format, &result.tables(), &json, csv);
     talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
     printed
 }

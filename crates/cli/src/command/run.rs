@@ -10,14 +10,14 @@ use std::path::Path;
 use study::run::{Settings, simulate};
 use units::Seed;
 
-pub(crate) fn run(arguments: &Run, talk: &Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Run, talk: Talk) -> Result<(), Failure> {
     let scenario = input::scenario(&arguments.scenario)?;
     let default = Path::new("tandem-out").join(input::stem(&arguments.scenario));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
     let settings =
         Settings { seed: arguments.seed.map(Seed::new), policy: arguments.policy, capture: arguments.pcap };
 
-    let bar = progress::bar(*talk, 1000, "simulating");
+    let bar = progress::bar(talk, 1000, "simulating");
     let run = simulate(&scenario, settings, &mut |share| bar.set_position((share * 1000.0) as u64));
     bar.finish_and_clear();
     let run = run.map_err(|error| does_not_fit("--policy", &error))?;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Run, talk: &Talk) -> Result<(), Failure> {
         files.push(("capture.pcapng", capture));
     }
     folder.write(&files)?;
-    let printed = output::print(*talk, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
+    let printed = output::print(talk, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
     talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
     printed
 }

@@ -11,9 +11,9 @@ fn tshark_reads_the_capture_as_mptcp() {
     let read = |filter: &str, fields: &[&str]| -> Option<String> {
         let mut command = Command::new("tshark");
         command.arg("-r").arg(&file).args(["-Y", filter, "-T", "fields"]);
-        fields.iter().for_each(|field| {
+        for field in fields {
             command.args(["-e", field]);
-        });
+        }
         let output = command.output().ok()?;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Some(String::from_utf8_lossy(&output.stdout).into_owned())
