@@ -38,7 +38,7 @@ impl Builder<'_, '_> {
             mptcp: protocol == Protocol::Mptcp,
             mss: fields.integer("mss").unwrap_or(1460) as u16,
             send_buffer: buffer("send_buffer", default.send_buffer),
-            subflow_buffer: fields.size("subflow_buffer").map_or(u64::MAX, |size| size.get()),
+            subflow_buffer: fields.size("subflow_buffer").map_or(u64::MAX, units::Bytes::get),
             recv_buffer: buffer("recv_buffer", default.recv_buffer),
             scheduler: fields.text("scheduler").and_then(|n| n.parse().ok()).unwrap_or_default(),
             congestion: fields.text("congestion").and_then(|n| n.parse().ok()).unwrap_or_default(),

@@ -187,20 +187,14 @@ pub fn fit(seeds: u64, jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) ->
     };
 
     calibration.other_sink_rate = fit_cell(&calibration, &Variant::default(), &all, jobs, &mut done);
-    let (mut low, mut high) = (0.002, 0.03);
-    for _ in 0..HALVINGS {
-        let middle = (low + high) / 2.0;
-        calibration.lte_loss = Probability::new(middle).expect("between 0.002 and 0.03");
-        let throughput = mean_of(&runs(Case::TcpLte, &calibration), |m| m.throughput_mbps);
-        if throughput > Case::TcpLte.printed().throughput_mbps {
-            low = middle
-        } else {
-            high = middle
-        }
+    let target = Case::TcpLte.printed().throughput_mbps;
+    let loss = bisect((0.002, 0.03), target, |loss| {
         done();
-    }
+        calibration.lte_loss = Probability::new(loss).expect("between 0.002 and 0.03");
+        mean_of(&runs(Case::TcpLte, &calibration), |m| m.throughput_mbps)
+    });
     // Rounded to what the file says, so that the file and the fit are the same.
-    let loss = ((low + high) / 2.0 * 1e5).round() / 1e5;
+    let loss = (loss * 1e5).round() / 1e5;
     calibration.lte_loss = Probability::new(loss).expect("between 0.002 and 0.03");
 
     // One energy an interface determines one number, and base and slope are two: see BASE_SHARE.
@@ -229,8 +223,8 @@ pub fn fit(seeds: u64, jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) ->
     calibration
 }
 
-/// What the other sinks take of a cell with this timing so that case 1 has its throughput. Throughput
-/// falls as they take more: bisection, with the same seeds at every step.
+/// What the other sinks take of a cell with this timing so that case 1 has its throughput; the same
+/// seeds at every step.
 fn fit_cell(
     calibration: &Calibration,
     variant: &Variant,
@@ -239,22 +233,28 @@ fn fit_cell(
     done: &mut dyn FnMut(),
 ) -> Bitrate {
     let mut trial = calibration.clone();
-    let (mut low, mut high) = (0.0, 0.2);
-    for _ in 0..HALVINGS {
-        let middle = (low + high) / 2.0;
-        trial.other_sink_rate = Bitrate::from_mbps(middle);
+    let rate = bisect((0.0, 0.2), Case::TcpWifi.printed().throughput_mbps, |mbps| {
+        done();
+        trial.other_sink_rate = Bitrate::from_mbps(mbps);
         let runs = parallel::map(jobs, seeds, &|_| {}, |&seed| {
             measure(&experiment(Case::TcpWifi, &trial, variant, seed), Case::TcpWifi)
         });
-        let throughput = mean_of(&runs, |m| m.throughput_mbps);
-        if throughput > Case::TcpWifi.printed().throughput_mbps {
-            low = middle
+        mean_of(&runs, |m| m.throughput_mbps)
+    });
+    Bitrate::from_bps(((rate * 1e5).round() * 10.0) as u64)
+}
+
+/// Where `throughput`, which falls, comes down to `target`.
+fn bisect((mut low, mut high): (f64, f64), target: f64, mut throughput: impl FnMut(f64) -> f64) -> f64 {
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if throughput(middle) > target {
+            low = middle;
         } else {
-            high = middle
+            high = middle;
         }
-        done();
     }
-    Bitrate::from_bps((((low + high) * 5e4).round() * 10.0) as u64)
+    f64::midpoint(low, high)
 }
 
 /// The same calibration with the Wi-Fi cell fitted again for another timing.

@@ -79,7 +79,6 @@ impl Variant {
 
 /// One run of a case.
 pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed: u64) -> Experiment {
-    let own = Policy::of(case, variant);
     let transport = mptcp::Config {
         // Each packet carries the paper's 1040 bytes, in every case.
         mss: (PACKET_BYTES + if case.is_multipath() { MPTCP_OPTIONS } else { TCP_OPTIONS }) as u16,
@@ -99,7 +98,7 @@ pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed
         device: Device {
             name: "UE-B6".into(),
             battery: Energy::from_joules(BATTERY_J),
-            policy: own.0,
+            policy: variant.policy.unwrap_or(policy(case)),
             joint_power: Power::ZERO,
         },
         cells: vec![wifi_cell(case, calibration, variant.mac), lte_cell(case)],
@@ -124,17 +123,11 @@ pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed
     }
 }
 
-struct Policy(PolicyConfig);
-
-impl Policy {
-    fn of(case: Case, variant: &Variant) -> Self {
-        let own = match case {
-            Case::Emtcp => {
-                PolicyConfig::Emtcp { share: PolicyConfig::DEFAULT_SHARE, actuator: Actuator::Ideal }
-            }
-            _ => PolicyConfig::None,
-        };
-        Self(variant.policy.clone().unwrap_or(own))
+/// The case's own policy.
+const fn policy(case: Case) -> PolicyConfig {
+    match case {
+        Case::Emtcp => PolicyConfig::Emtcp { share: PolicyConfig::DEFAULT_SHARE, actuator: Actuator::Ideal },
+        _ => PolicyConfig::None,
     }
 }
 

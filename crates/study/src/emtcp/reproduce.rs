@@ -177,7 +177,7 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
         (linux, SchedulerKind::Linux, PolicyConfig::None),
         (linux, SchedulerKind::Linux, emtcp(Actuator::MpPrio)),
     ] {
-        let variant = Variant { scheduler, policy: Some(policy.clone()), ..Variant::default() };
+        let variant = Variant { scheduler, policy: Some(policy), ..Variant::default() };
         actuators.push((server, policy, add(Case::Emtcp, calibration, variant, options.seeds)));
     }
 

@@ -180,13 +180,14 @@ impl Reproduction {
 
     /// What eMTCP changes against MPTCP, as the paper says it.
     pub fn against_mptcp(&self) -> Table {
+        type Figure = fn(&CaseResult) -> f64;
         let (mptcp, emtcp) = (self.case(Case::Mptcp), self.case(Case::Emtcp));
         let printed = (Case::Mptcp.printed(), Case::Emtcp.printed());
         let mut table = Table::new("eMTCP against MPTCP")
             .column(Column::text("figure"))
             .column(Column::number("Tandem").key("tandem"))
             .column(Column::number("paper"));
-        let rows: [(&str, fn(&CaseResult) -> f64, f64, f64); 5] = [
+        let rows: [(&str, Figure, f64, f64); 5] = [
             ("energy rate", |r| r.energy_rate_w.mean, printed.1.energy_rate_w, printed.0.energy_rate_w),
             (
                 "energy efficiency",
