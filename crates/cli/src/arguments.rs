@@ -1,4 +1,5 @@
-//! The command line.
+//! The command line. Doc comments here are the help texts, in which `<paper>` is a placeholder.
+#![allow(rustdoc::invalid_html_tags, reason = "doc comments here are help texts")]
 
 use clap::builder::PossibleValuesParser;
 use clap::builder::styling::{AnsiColor, Styles};
