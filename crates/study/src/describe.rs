@@ -50,6 +50,13 @@ pub(crate) fn facts(experiment: &Experiment) -> Vec<(String, String)> {
     facts
 }
 
+/// What has to be said where a policy has nothing to decide.
+pub(crate) fn idle_policy(experiment: &Experiment) -> Option<&'static str> {
+    let asked = experiment.device.policy != policy::PolicyConfig::None;
+    let single = matches!(experiment.transport.protocol, Protocol::Tcp { .. }) || experiment.paths.len() < 2;
+    (asked && single).then_some("All data goes over one path: a policy has nothing to decide.")
+}
+
 /// Which profiles an experiment measures with: those of its paths first, each once.
 pub(crate) fn profiles(experiment: &Experiment) -> Vec<&Profile> {
     let own = experiment.paths.iter().map(|path| &*path.profile);

@@ -283,4 +283,17 @@ mod tests {
         assert!(!shown.contains(" ± "), "{shown}");
         assert!(!comparison(&[PolicyConfig::None], 3).repeats());
     }
+
+    #[test]
+    fn where_one_path_carries_everything_the_table_says_that_policies_decide_nothing() {
+        let told = |text: &str| {
+            let scenario = Scenario::parse("s.toml", text, &|_: &str| Err(String::new())).unwrap();
+            let policies = vec![PolicyConfig::None, PolicyConfig::WifiFirst];
+            let options = Options { policies, seeds: 1, jobs: NonZeroUsize::MIN };
+            let compared = compare(&scenario, &options, &|_| {}).unwrap();
+            compared.tables()[0].notes.iter().any(|note| note.contains("nothing to decide"))
+        };
+        assert!(told(&format!("{LOSSY}\n[transport]\nprotocol = \"tcp\"\npath = \"lte\"\n")));
+        assert!(!told(LOSSY));
+    }
 }

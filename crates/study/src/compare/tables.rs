@@ -2,6 +2,7 @@
 
 use super::Comparison;
 use super::figures::Figure;
+use crate::describe;
 use crate::figure::{decimals, time_unit};
 use report::{Cell, Column, Estimate, Row, Table, Tone};
 
@@ -39,6 +40,8 @@ pub(super) fn means(comparison: &Comparison) -> Table {
     } else if count > 1 {
         table = table.note("Mean ± half the width of the 95 % interval (Student’s t).");
     }
+    let idle = comparison.policies.iter().find_map(|policy| describe::idle_policy(&policy.experiment));
+    table = idle.into_iter().fold(table, Table::note);
     missing.into_iter().fold(table, Table::note)
 }
 

@@ -6,17 +6,17 @@ use report::{Cell, Column, Row, Table, Tone};
 use sim::{EnergyOutcome, Experiment, Outcome};
 
 pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
-    vec![device(outcome), paths(outcome), energy(experiment, outcome), connections(outcome)]
+    vec![device(experiment, outcome), paths(outcome), energy(experiment, outcome), connections(outcome)]
 }
 
-fn device(outcome: &Outcome) -> Table {
+fn device(experiment: &Experiment, outcome: &Outcome) -> Table {
     let device = &outcome.device;
     let lifespan = device.lifespan_s.unwrap_or(f64::NAN);
     let (unit, seconds) = time_unit([lifespan]);
     let lifespan = lifespan / seconds;
     let efficiency = device.efficiency_mbit_per_j.unwrap_or(f64::NAN);
     let number = |value: f64| Cell::number(value, decimals([value]));
-    Table::new("Device")
+    let table = Table::new("Device")
         .column(Column::text("device"))
         .column(Column::text("policy"))
         .column(Column::number("energy").unit("J"))
@@ -32,7 +32,8 @@ fn device(outcome: &Outcome) -> Table {
             number(lifespan),
             Cell::number(100.0 * device.battery_left, 1),
             number(efficiency),
-        ]))
+        ]));
+    describe::idle_policy(experiment).into_iter().fold(table, Table::note)
 }
 
 fn paths(outcome: &Outcome) -> Table {
