@@ -15,10 +15,10 @@ pub(crate) struct Cubic {
     w_max: f64,
     /// Time from the epoch's start to the plateau, in seconds.
     k: f64,
-    /// Window at the epoch's start, in segments.
-    cwnd_epoch: f64,
     /// What Reno would have, in segments (section 4.3).
     w_est: f64,
+    /// Window when the threshold was last set, in segments.
+    cwnd_prior: f64,
     /// When the present congestion avoidance began.
     epoch: Option<Time>,
     /// Increase not yet a whole byte.
@@ -29,6 +29,7 @@ impl Cubic {
     fn reduce(&mut self, view: &View, window: &mut Window) {
         let mss = view.mss as f64;
         let cwnd = window.cwnd as f64 / mss;
+        self.cwnd_prior = cwnd;
         // Fast convergence, section 4.7.
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         let flight = view.in_flight.min(window.cwnd) as f64;
@@ -48,7 +49,6 @@ impl CongestionControl for Cubic {
         let cwnd = window.cwnd as f64 / mss;
         let segments = acked as f64 / mss;
         let epoch = *self.epoch.get_or_insert_with(|| {
-            self.cwnd_epoch = cwnd;
             self.w_est = cwnd;
             if self.w_max < cwnd {
                 self.w_max = cwnd;
@@ -62,8 +62,8 @@ impl CongestionControl for Cubic {
             let d = t - self.k;
             C * d * d * d + self.w_max
         };
-        // Section 4.3: alpha is 3(1-b)/(1+b) until the estimate reaches w_max, then 1.
-        let alpha = if self.w_est >= self.w_max { 1.0 } else { 3.0 * (1.0 - BETA) / (1.0 + BETA) };
+        // Section 4.3: alpha is 3(1-b)/(1+b) until the estimate reaches the window before the loss, then 1.
+        let alpha = if self.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - BETA) / (1.0 + BETA) };
         self.w_est += alpha * segments / cwnd;
         let increase = if cube(t) < self.w_est {
             (self.w_est - cwnd).max(0.0)
@@ -85,5 +85,7 @@ impl CongestionControl for Cubic {
     fn on_timeout(&mut self, view: &View, window: &mut Window) {
         self.reduce(view, window);
         window.cwnd = view.mss;
+        // Section 4.8: the next congestion avoidance starts on its own plateau, K = 0.
+        self.w_max = 0.0;
     }
 }

@@ -86,3 +86,20 @@ fn names_read_back() {
         assert_eq!(kind.name().parse(), Ok(kind));
     }
 }
+
+#[test]
+fn cubic_after_a_timeout_starts_on_a_new_plateau() {
+    // RFC 9438, section 4.8: K = 0 and W_max the window where congestion avoidance begins, so that a
+    // second after it the curve is C segments above, and Reno's estimate leads.
+    let mut algorithm = Algorithm::new(CongestionKind::Cubic);
+    let mut window = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS };
+    algorithm.on_timeout(&view(0, 100 * MSS), &mut window);
+    assert_eq!((window.cwnd, window.ssthresh), (MSS, 70 * MSS));
+    window.cwnd = window.ssthresh;
+    for n in 1..=20 {
+        round(&mut algorithm, &mut window, 100 * n, &Coupling::default());
+    }
+    let at = window.cwnd as f64 / MSS as f64;
+    // 0.4 * 2³ = 3.2 by the curve; Reno's half segment a round trip gives 10.
+    assert!((at - 80.0).abs() < 2.0, "{at}");
+}

@@ -1,7 +1,7 @@
 //! Ending: DATA_FIN at data level (RFC 8684, section 3.3.3), FIN on each subflow, resets.
 
 use super::{Endpoint, Event, Failure, Mode};
-use crate::subflow::{Chunk, State};
+use crate::subflow::{Chunk, Reset, State};
 use units::Time;
 use wire::{MptcpSignal, Payload};
 
@@ -50,8 +50,10 @@ impl<P: Payload> Endpoint<P> {
         for i in 0..self.subflows.len() {
             let subflow = &self.subflows[i];
             if subflow.state == State::Established && subflow.fin_acked() && subflow.receiver.fin_reached() {
-                // Whoever had the other's FIN acknowledged last may still have to answer for it.
-                self.enter_time_wait(now, i, true);
+                // RFC 9293, section 3.6: who closed first has to answer for a while, the other has had
+                // its FIN acknowledged and owes nothing.
+                let wait = !subflow.closed_first_there;
+                self.enter_time_wait(now, i, wait);
                 let path = self.subflows[i].path;
                 self.events.push_back(Event::SubflowDown(path, None));
             }
@@ -61,9 +63,19 @@ impl<P: Payload> Endpoint<P> {
             _ => self.peer_closed && self.closing && self.first_is_finished(),
         };
         if over && !self.ended && self.subflows.iter().all(|s| !s.is_open()) {
-            self.ended = true;
+            self.end();
             self.events.push_back(Event::Closed);
         }
+    }
+
+    /// Nothing more can happen.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+        self.fin_timer = None;
+        self.probe_timer = None;
+        self.send_data_fin = false;
+        self.send_probe = false;
+        self.reinjections.clear();
     }
 
     fn first_is_finished(&self) -> bool {
@@ -114,6 +126,8 @@ impl<P: Payload> Endpoint<P> {
         self.subflows[i].send_syn = false;
         self.subflows[i].send_handshake_ack = false;
         self.subflows[i].signals.clear();
+        self.subflows[i].mappings.clear();
+        self.subflows[i].unmapped.clear();
         self.reinject(i, false);
         self.events.push_back(Event::SubflowDown(path, Some(failure)));
         // Without MPTCP, or before it is agreed, the subflow is the connection.
@@ -126,9 +140,14 @@ impl<P: Payload> Endpoint<P> {
     /// A subflow is ended by a reset from us (RFC 8684, section 3.6).
     pub(super) fn reset_subflow(&mut self, i: usize, failure: Failure, reason: Option<u8>) {
         let subflow = &self.subflows[i];
-        let seq = subflow.iss.wrapping_add(subflow.sender.next as u32);
-        let signal = reason.map(|reason| MptcpSignal::Reset { transient: false, reason });
+        let reset = Reset {
+            source: subflow.local_port,
+            destination: subflow.remote_port,
+            seq: subflow.iss.wrapping_add(subflow.sender.next as u32),
+            ack: subflow.irs.wrapping_add(subflow.receiver.next as u32),
+            signal: reason.map(|reason| MptcpSignal::Reset { transient: false, reason }),
+        };
         self.subflow_lost(i, failure);
-        self.subflows[i].reset = Some((seq, signal));
+        self.subflows[i].reset = Some(reset);
     }
 }

@@ -3,7 +3,7 @@
 use super::{Endpoint, Mode, Reinjection};
 use crate::PathId;
 use crate::scheduler::{Candidate, Scheduler};
-use crate::subflow::Chunk;
+use crate::subflow::{Chunk, State};
 use units::Time;
 use wire::Payload;
 
@@ -13,11 +13,6 @@ const MOST_CANDIDATES: usize = 16;
 impl<P: Payload> Endpoint<P> {
     /// Deals one piece of data to a subflow; `None` if there is nothing to deal or nobody to take it.
     pub(super) fn deal(&mut self, now: Time) -> Option<usize> {
-        if !self.reinjections.is_empty()
-            && let Some(i) = self.deal_again()
-        {
-            return Some(i);
-        }
         let available = self.buffer.end - self.data_next;
         if available == 0 {
             return None;
@@ -65,7 +60,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Deals data again that another subflow failed to deliver.
-    fn deal_again(&mut self) -> Option<usize> {
+    pub(super) fn deal_again(&mut self) -> Option<usize> {
         while let Some(front) = self.reinjections.front() {
             let len = front.chunk.payload.len() as u64;
             if front.chunk.data + len <= self.data_una {
@@ -75,15 +70,21 @@ impl<P: Payload> Endpoint<P> {
             let (candidates, count) = self.candidates(front.tried);
             if count == 0 {
                 // Only the subflow that has it already is left, and goes on trying.
-                if front.tried.is_some() && self.candidates(None).1 > 0 {
+                if let Some(path) = front.tried
+                    && self.candidates(None).1 > 0
+                {
+                    self.subflows[path.index()].sender.take_back();
                     self.reinjections.pop_front();
                     continue;
                 }
                 return None;
             }
-            let candidates = &candidates[..count];
-            let room = candidates.iter().filter(|c| c.room >= len || c.queued == 0);
-            let path = room.min_by_key(|c| c.srtt)?.path;
+            // One piece for each that goes out: those that are late in the stream may yet go elsewhere.
+            let fits = |c: &&Candidate| {
+                let subflow = &self.subflows[c.path.index()];
+                subflow.sender.fits(len.min(subflow.payload_max))
+            };
+            let path = candidates[..count].iter().filter(fits).min_by_key(|c| c.srtt)?.path;
             let mut piece = self.reinjections.pop_front()?;
             let most = self.subflows[path.index()].payload_max as usize;
             if piece.chunk.payload.len() > most {
@@ -92,7 +93,7 @@ impl<P: Payload> Endpoint<P> {
                 self.reinjections.push_front(Reinjection { chunk, tried: piece.tried });
                 piece.chunk.payload = piece.chunk.payload.slice(0, most);
             }
-            self.subflows[path.index()].sender.deal(piece.chunk);
+            self.subflows[path.index()].sender.deal_in_order(piece.chunk);
             return Some(path.index());
         }
         None
@@ -142,33 +143,44 @@ impl<P: Payload> Endpoint<P> {
         (found, count)
     }
 
-    /// Gives what subflow `i` has not delivered to the others. `alive` if it goes on trying itself.
+    /// Gives what subflow `i` has not delivered to the others. `alive` if it goes on trying itself;
+    /// then each piece is given once, and only where there is somebody to take it.
     pub(super) fn reinject(&mut self, i: usize, alive: bool) {
-        if self.mode == Mode::Tcp {
+        let path = self.subflows[i].path;
+        if self.mode == Mode::Tcp || self.ended || alive && self.candidates(Some(path)).1 == 0 {
             return;
         }
-        let path = self.subflows[i].path;
-        let mut pieces: Vec<Reinjection<P>> = Vec::new();
-        let una = self.data_una;
-        let subflow = &mut self.subflows[i];
-        let queue = subflow.sender.take_queue();
-        for chunk in subflow.sender.undelivered() {
-            if chunk.data + chunk.payload.len() as u64 > una {
-                pieces.push(Reinjection { chunk: chunk.clone(), tried: alive.then_some(path) });
+        if !alive {
+            for waiting in self.reinjections.iter_mut().filter(|r| r.tried == Some(path)) {
+                waiting.tried = None;
             }
         }
-        let unsent = queue.into_iter().filter(|chunk| !chunk.fin);
-        pieces.extend(unsent.map(|chunk| Reinjection { chunk, tried: None }));
-        self.reinjections.extend(pieces);
+        let tried = alive.then_some(path);
+        let (in_flight, unsent) = self.subflows[i].sender.give_away(self.data_una);
+        self.reinjections.extend(in_flight.into_iter().map(|chunk| Reinjection { chunk, tried }));
+        self.reinjections.extend(unsent.into_iter().map(|chunk| Reinjection { chunk, tried: None }));
         // The oldest data first: it is what the receiver waits for.
         self.reinjections.make_contiguous().sort_by_key(|r| r.chunk.data);
         self.work = true;
     }
 
+    /// Somebody can take data: what stale subflows hold is given to it.
+    pub(super) fn relieve(&mut self) {
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].state == State::Established && self.subflows[i].stale {
+                self.reinject(i, true);
+            }
+        }
+    }
+
+    /// First data offset that was not sent, or dealt to be: a DATA_FIN counts.
+    pub(super) fn data_sent(&self) -> u64 {
+        self.data_next + u64::from(self.data_fin.is_some())
+    }
+
     /// A DATA_ACK (RFC 8684, section 3.3.2).
     pub(super) fn on_data_ack(&mut self, now: Time, ack: u64) {
-        let most = self.data_next + u64::from(self.data_fin.is_some());
-        if ack <= self.data_una || ack > most {
+        if ack <= self.data_una || ack > self.data_sent() {
             return;
         }
         self.data_acknowledged(ack);
@@ -198,10 +210,17 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The right edge that the next acknowledgement may offer.
+    /// The right edge that the next acknowledgement may offer. It moves by a segment or half the buffer
+    /// at least, or the sender would send tinier and tinier ones to a slow reader (RFC 9293, section
+    /// 3.8.6.2.2).
     pub(super) fn window_to_offer(&self) -> u64 {
-        (self.reorder.next + self.config.recv_buffer.saturating_sub(self.reorder.unread()))
-            .max(self.advertised)
+        let unread = self.reorder.unread();
+        let edge = self.reorder.next + self.config.recv_buffer.saturating_sub(unread);
+        let worth = (self.config.recv_buffer / 2).min(u64::from(self.config.mss));
+        if unread > 0 && edge < self.advertised.saturating_add(worth) {
+            return self.advertised;
+        }
+        edge.max(self.advertised)
     }
 
     /// The application has read: tell the peer once it is worth a segment (RFC 9293, section 3.8.6.2.2).

@@ -1,16 +1,20 @@
 //! Opening: the first subflow with MP_CAPABLE (RFC 8684, section 3.1), others with MP_JOIN (3.2).
 
 use super::{Endpoint, Event, Failure, Mode, Role};
-use crate::subflow::{State, Subflow};
+use crate::subflow::{Reset, State, Subflow};
 use crate::{PathId, crypto};
 use units::Time;
 use wire::{Flags, MptcpSignal, Payload, Segment};
 
 /// MP_TCPRST reason: MPTCP-specific error (RFC 8684, section 3.6).
 pub(super) const REASON_MPTCP: u8 = 1;
+/// Below this there is no room for options (Linux `tcp_min_snd_mss`: 48).
+pub(super) const LEAST_MSS: u16 = 64;
 /// The server's port.
 const SERVER_PORT: u16 = 443;
 const CLIENT_PORTS: u16 = 49_152;
+/// Ports of past subflows that are remembered for each path.
+const EARLIER_PORTS: usize = 8;
 /// SYNs before giving up (Linux `tcp_syn_retries`: 6 beyond the first).
 pub(super) const SYN_TRIES: u32 = 7;
 
@@ -29,7 +33,7 @@ impl<P: Payload> Endpoint<P> {
         if joined && !(self.mode == Mode::Mptcp && self.confirmed) {
             return false;
         }
-        let tries = self.subflows[i].local_port;
+        let (tries, tried_id) = (self.subflows[i].local_port, self.subflows[i].local_id);
         let mut subflow = Subflow::closed(path, &self.config);
         // A new port for each try: the old four-tuple may still be in TIME-WAIT at the peer.
         subflow.local_port = if tries == 0 {
@@ -40,7 +44,10 @@ impl<P: Payload> Endpoint<P> {
         subflow.remote_port = SERVER_PORT;
         subflow.joined = joined;
         subflow.backup_here = backup;
-        subflow.local_id = if joined { path.0 + 1 } else { 0 };
+        if joined {
+            // A new identifier too: a REMOVE_ADDR for the old one may still be on its way.
+            subflow.local_id = if tries == 0 { path.0.saturating_add(1) } else { self.unused_id(tried_id) };
+        }
         subflow.local_nonce = self.rng.bits() as u32;
         self.begin(&mut subflow, State::SynSent);
         subflow.syn_sent_at = now;
@@ -48,6 +55,13 @@ impl<P: Payload> Endpoint<P> {
         self.first.get_or_insert(path);
         self.work = true;
         true
+    }
+
+    /// An address identifier that no open subflow uses, other than the last one of this path.
+    fn unused_id(&self, last: u8) -> u8 {
+        let used = |id: &u8| *id == last || self.subflows.iter().any(|s| s.is_open() && s.local_id == *id);
+        // Above those that paths get first.
+        (128..=255).chain(1..128).find(|id| !used(id)).unwrap_or(last)
     }
 
     fn begin(&mut self, subflow: &mut Subflow<P>, state: State) {
@@ -69,6 +83,10 @@ impl<P: Payload> Endpoint<P> {
         subflow.local_port = segment.destination;
         subflow.remote_port = segment.source;
         subflow.irs = segment.seq;
+        if self.first.is_none() && self.ended {
+            self.refuse(i, segment, None);
+            return;
+        }
         if self.first.is_some() {
             let Some(MptcpSignal::JoinSyn { backup, address_id, token, nonce }) = segment.signal else {
                 self.refuse(i, segment, None);
@@ -97,6 +115,14 @@ impl<P: Payload> Endpoint<P> {
         self.settle(&mut subflow, segment);
         self.begin(&mut subflow, State::SynReceived);
         subflow.syn_sent_at = now;
+        let before = &mut self.subflows[i];
+        subflow.earlier = core::mem::take(&mut before.earlier);
+        if before.remote_port != 0 && before.remote_port != subflow.remote_port {
+            if subflow.earlier.len() == EARLIER_PORTS {
+                subflow.earlier.remove(0);
+            }
+            subflow.earlier.push(before.remote_port);
+        }
         self.subflows[i] = subflow;
         self.work = true;
     }
@@ -114,7 +140,7 @@ impl<P: Payload> Endpoint<P> {
             subflow.receiver.peer_clock = clock.value;
         }
         // RFC 9293, section 3.7.1: 536 where nothing was said.
-        let mss = segment.mss.unwrap_or(536).min(self.config.mss).max(64);
+        let mss = segment.mss.unwrap_or(536).min(self.config.mss).max(LEAST_MSS);
         let mut options = if subflow.timestamps { 12 } else { 0 };
         if self.mode != Mode::Tcp {
             options += super::output::DSS_LEN;
@@ -176,23 +202,18 @@ impl<P: Payload> Endpoint<P> {
             core::mem::replace(&mut self.subflows[i], Subflow::closed(PathId(i as u8), &self.config));
         subflow.irs = segment.seq;
         self.settle(&mut subflow, segment);
-        if subflow.syn_tries <= 1 {
-            subflow.sender.rtt.sample(now.since(subflow.syn_sent_at));
-        }
-        subflow.sender.una = 1;
-        subflow.sender.timer = None;
-        subflow.sender.timeouts = 0;
+        settle_syn(now, &mut subflow);
         subflow.send_handshake_ack = true;
-        subflow.send_syn = false;
         subflow.state = if joined { State::Confirming } else { State::Established };
-        if joined {
+        if self.mode == Mode::Mptcp {
+            // Until the peer shows that it has our HMAC or keys, they are sent again.
             subflow.sender.timer = Some(now + subflow.sender.rtt.rto());
         }
         self.subflows[i] = subflow;
         // The window of a SYN/ACK is not scaled (RFC 7323, section 2.2).
         self.widen_window(1 + u64::from(segment.window));
         if !joined {
-            self.established(i);
+            self.established(now, i);
         }
         self.work = true;
     }
@@ -236,22 +257,18 @@ impl<P: Payload> Endpoint<P> {
                     // Tells the peer that its keys have arrived, so that it may join.
                     self.subflows[i].receiver.ack_now = true;
                 }
+                // Keys, but not ours.
+                Some(MptcpSignal::Capable { .. }) => self.fall_back(now),
                 // MPTCP, but the segment that brings the keys was lost: it will be sent again.
-                _ if segment.dss.is_some() => return false,
+                _ if segment.dss.is_some() || segment.signal.is_some() => return false,
                 // Section 3.7: the third ACK came without its option.
-                _ => self.fall_back(),
+                _ => self.fall_back(now),
             }
         }
         let subflow = &mut self.subflows[i];
-        if subflow.syn_tries <= 1 {
-            subflow.sender.rtt.sample(now.since(subflow.syn_sent_at));
-        }
-        subflow.sender.una = 1;
-        subflow.sender.timer = None;
-        subflow.sender.timeouts = 0;
-        subflow.send_syn = false;
+        settle_syn(now, subflow);
         subflow.state = State::Established;
-        self.established(i);
+        self.established(now, i);
         true
     }
 
@@ -263,18 +280,30 @@ impl<P: Payload> Endpoint<P> {
 
     /// Becomes plain TCP (RFC 8684, section 3.7). Only a connection whose data has all gone over its
     /// first subflow can: data and subflow offsets are then the same.
-    pub(super) fn fall_back(&mut self) {
+    pub(super) fn fall_back(&mut self, now: Time) {
         self.mode = Mode::Tcp;
-        for subflow in &mut self.subflows {
-            if subflow.is_open() {
-                subflow.payload_max = subflow.payload_max.max(64);
+        let established = self.subflows.iter().any(|s| s.state == State::Established);
+        if established {
+            self.confirm_first();
+            self.connect();
+        }
+        for i in 0..self.subflows.len() {
+            self.subflows[i].mappings.clear();
+            for (at, piece) in core::mem::take(&mut self.subflows[i].unmapped) {
+                self.insert(at, piece);
             }
         }
+        self.advance_close(now);
     }
 
-    pub(super) fn established(&mut self, i: usize) {
+    pub(super) fn established(&mut self, now: Time, i: usize) {
         let path = self.subflows[i].path;
         self.events.push_back(Event::SubflowUp(path));
+        self.relieve();
+        if self.data_fin.is_some_and(|fin| self.data_una <= fin) && self.fin_timer.is_none() {
+            // There was nobody to carry it.
+            self.request_data_fin(now);
+        }
         if !self.connected && (self.mode == Mode::Tcp || self.role == Role::Server) {
             self.connect();
         }
@@ -292,7 +321,18 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn confirm(&mut self) {
         if !self.confirmed {
             self.confirmed = true;
+            self.confirm_first();
             self.connect();
+        }
+    }
+
+    /// The first subflow's handshake needs no more repeating.
+    fn confirm_first(&mut self) {
+        for subflow in self.subflows.iter_mut().filter(|s| s.state == State::Established && !s.joined) {
+            subflow.sender.timeouts = 0;
+            if !subflow.sender.has_unsent_or_unacked() {
+                subflow.sender.timer = None;
+            }
         }
     }
 
@@ -301,19 +341,29 @@ impl<P: Payload> Endpoint<P> {
         if segment.flags.has(Flags::RST) {
             return;
         }
-        let subflow = &mut self.subflows[i];
-        if subflow.state == State::Closed {
-            subflow.local_port = segment.destination;
-            subflow.remote_port = segment.source;
-        }
         let len = segment.payload.len() as u32
             + u32::from(segment.flags.has(Flags::SYN))
             + u32::from(segment.flags.has(Flags::FIN));
-        subflow.irs = segment.seq.wrapping_add(len).wrapping_sub(1);
-        subflow.receiver.next = 1;
-        let signal = reason.map(|reason| MptcpSignal::Reset { transient: false, reason });
-        let seq = if segment.flags.has(Flags::ACK) { segment.ack } else { 0 };
-        subflow.reset = Some((seq, signal));
+        self.subflows[i].reset = Some(Reset {
+            source: segment.destination,
+            destination: segment.source,
+            seq: if segment.flags.has(Flags::ACK) { segment.ack } else { 0 },
+            ack: segment.seq.wrapping_add(len),
+            signal: reason.map(|reason| MptcpSignal::Reset { transient: false, reason }),
+        });
         self.work = true;
     }
+}
+
+/// Our SYN, or our answer to one, was acknowledged.
+fn settle_syn<P: Payload>(now: Time, subflow: &mut Subflow<P>) {
+    if subflow.syn_tries <= 1 {
+        subflow.sender.rtt.sample(now.since(subflow.syn_sent_at));
+    } else if subflow.syn_tries > 2 {
+        subflow.sender.start_with_one_segment();
+    }
+    subflow.sender.una = 1;
+    subflow.sender.timer = None;
+    subflow.sender.timeouts = 0;
+    subflow.send_syn = false;
 }

@@ -10,6 +10,8 @@ use wire::{Dss, Flags, MptcpSignal, Payload, SackBlocks, Segment};
 
 /// Mappings and pieces kept for one another before the peer counts as broken.
 const MOST_PENDING: usize = 256;
+/// How far from what is expected a data offset may lie and still be looked at. Windows are far below.
+const FAR: u64 = 1 << 40;
 
 impl<P: Payload> Endpoint<P> {
     /// A segment came in over `path`.
@@ -20,6 +22,10 @@ impl<P: Payload> Endpoint<P> {
         let reopened = matches!(subflow.state, State::TimeWait { .. })
             && segment.flags.has(Flags::SYN)
             && segment.source != subflow.remote_port;
+        // A SYN of a subflow that is no more, held up or sent twice by the network.
+        if segment.flags.has(Flags::SYN) && subflow.earlier.contains(&segment.source) {
+            return;
+        }
         if subflow.state == State::Closed || reopened {
             self.accept(now, i, &segment);
             return;
@@ -33,7 +39,7 @@ impl<P: Payload> Endpoint<P> {
             State::SynSent => self.in_syn_sent(now, i, &segment),
             State::SynReceived => {
                 if segment.flags.has(Flags::RST) {
-                    self.on_reset(i, &segment);
+                    self.on_reset(now, i, &segment);
                 } else if self.in_syn_received(now, i, &segment) {
                     self.in_established(now, i, &segment);
                 }
@@ -42,12 +48,14 @@ impl<P: Payload> Endpoint<P> {
                 if segment.flags.has(Flags::SYN) {
                     self.subflows[i].send_handshake_ack = true;
                 } else if segment.flags.has(Flags::RST) {
-                    self.on_reset(i, &segment);
-                } else if segment.flags.has(Flags::ACK) {
+                    self.on_reset(now, i, &segment);
+                } else if segment.flags.has(Flags::ACK) && segment.ack == self.subflows[i].iss.wrapping_add(1)
+                {
                     // The fourth ACK, or data that says the same (RFC 8684, section 3.2).
                     self.subflows[i].state = State::Established;
                     self.subflows[i].sender.timer = None;
-                    self.established(i);
+                    self.subflows[i].sender.timeouts = 0;
+                    self.established(now, i);
                     self.in_established(now, i, &segment);
                 }
             }
@@ -73,25 +81,39 @@ impl<P: Payload> Endpoint<P> {
             // The device opened the path again: what was there before is dead.
             self.subflow_lost(i, Failure::Removed);
             self.accept(now, i, segment);
+        } else if segment.flags.has(Flags::ACK) {
+            // The other end of a subflow that is no more: it had better know.
+            self.refuse(i, segment, None);
         }
     }
 
-    fn on_reset(&mut self, i: usize, segment: &Segment<P>) {
-        let subflow = &self.subflows[i];
-        // RFC 5961, section 3.2: only an exact match resets.
-        if segment.seq == subflow.irs.wrapping_add(subflow.receiver.next as u32) {
+    fn on_reset(&mut self, now: Time, i: usize, segment: &Segment<P>) {
+        let subflow = &mut self.subflows[i];
+        // RFC 9293, section 3.10.7.4: only an exact match resets. One ahead of what has come is asked
+        // for again, where it is exact: what was sent before it may be lost.
+        let ahead = segment.seq.wrapping_sub(subflow.irs.wrapping_add(subflow.receiver.next as u32));
+        if ahead == 0 {
             self.subflow_lost(i, Failure::Reset);
+        } else if u64::from(ahead) < self.config.recv_buffer.max(65_536) {
+            subflow.challenge(now);
         }
     }
 
     fn in_established(&mut self, now: Time, i: usize, segment: &Segment<P>) {
         if segment.flags.has(Flags::RST) {
-            self.on_reset(i, segment);
+            self.on_reset(now, i, segment);
             return;
         }
+        let furthest = self.config.recv_buffer + 65_536;
         let subflow = &mut self.subflows[i];
-        let Some(offset) = extend(segment.seq.wrapping_sub(subflow.irs), subflow.receiver.next) else {
-            subflow.receiver.ack_now = true;
+        let offset = extend(segment.seq.wrapping_sub(subflow.irs), subflow.receiver.next)
+            .filter(|&offset| offset <= subflow.receiver.next + furthest);
+        // An acknowledgement from before the subflow's start is old, not wrong.
+        let ack = extend(segment.ack.wrapping_sub(subflow.iss), subflow.sender.una).unwrap_or(0);
+        let Some(offset) = offset.filter(|_| ack <= subflow.sender.next) else {
+            // Out of the window, or an acknowledgement of what was never sent (RFC 9293, section
+            // 3.10.7.4).
+            subflow.challenge(now);
             return;
         };
         if !segment.flags.has(Flags::ACK) {
@@ -99,6 +121,7 @@ impl<P: Payload> Endpoint<P> {
         }
         if let Some(clock) = segment.timestamps
             && offset <= subflow.receiver.last_ack_sent.max(1)
+            && clock.value.wrapping_sub(subflow.receiver.peer_clock) as i32 >= 0
         {
             // RFC 7323, section 4.3.
             subflow.receiver.peer_clock = clock.value;
@@ -106,49 +129,52 @@ impl<P: Payload> Endpoint<P> {
         if let Some(signal) = segment.signal {
             self.on_signal(i, &signal);
         }
-        let mut data_level_ok = true;
+        let mut mapped = None;
         if self.mode == Mode::Mptcp {
             match segment.dss {
-                Some(dss) => self.on_dss(now, i, offset, segment, &dss),
-                None => data_level_ok = self.without_dss(i, offset, segment),
+                Some(dss) => mapped = self.on_dss(now, i, offset, segment, &dss),
+                None => mapped = self.without_dss(now, i, segment),
             }
         }
-        if !data_level_ok || !self.on_ack(now, i, segment) {
+        if self.subflows[i].state == State::Closed {
+            // What it said ended it.
             return;
         }
+        self.on_ack(now, i, ack, segment);
         let subflow = &self.subflows[i];
         if offset < subflow.receiver.next && segment.payload.is_empty() && !segment.flags.has(Flags::FIN) {
             // A probe: an old sequence number and nothing in it (RFC 9293, section 3.8.4 and 3.10.7.4).
             self.subflows[i].receiver.ack_now = true;
         }
-        self.on_payload(now, i, offset, segment);
+        self.on_payload(now, i, offset, segment, mapped);
         self.after_input(now, i);
     }
 
-    /// The subflow-level acknowledgement. False if it acknowledges what was never sent.
-    fn on_ack(&mut self, now: Time, i: usize, segment: &Segment<P>) -> bool {
+    /// The subflow-level acknowledgement, up to the offset `ack`.
+    fn on_ack(&mut self, now: Time, i: usize, ack: u64, segment: &Segment<P>) {
         let coupling =
             if self.subflows[i].sender.is_coupled() { self.coupling() } else { Coupling::default() };
         let subflow = &mut self.subflows[i];
-        let Some(ack) = extend(segment.ack.wrapping_sub(subflow.iss), subflow.sender.una) else {
-            return true;
-        };
-        if ack > subflow.sender.next {
-            subflow.receiver.ack_now = true;
-            return false;
-        }
         let window = u64::from(segment.window) << subflow.peer_scale;
         let (blocks, count) = extend_blocks(&segment.sack, subflow.iss, subflow.sender.una);
-        let clock =
-            segment.timestamps.filter(|_| subflow.timestamps && ack > subflow.sender.una).map(|clock| {
+        let clock = segment
+            .timestamps
+            .filter(|c| subflow.timestamps && c.echo != 0 && ack > subflow.sender.una)
+            .map(|clock| {
                 let now_ms = super::output::clock(now);
                 Duration::from_millis(u64::from(now_ms.wrapping_sub(clock.echo)).min(60_000))
             });
-        // RFC 8684, section 3.3.2 end: an ACK with an MPTCP signal is no sign of congestion.
-        let plain = segment.payload.is_empty() && segment.signal.is_none() && !segment.flags.has(Flags::FIN);
+        // RFC 5681, section 2: a duplicate brings no data and no other window. RFC 8684, section 3.3.2:
+        // nor an MPTCP signal.
+        let same_window = subflow.peer_window.replace(segment.window) == Some(segment.window);
+        let plain = segment.payload.is_empty()
+            && segment.signal.is_none()
+            && !segment.flags.has(Flags::FIN)
+            && same_window;
         let acked = subflow.sender.on_ack(now, ack, &blocks[..count], plain, clock, &coupling);
-        if acked.advanced {
+        if acked.advanced && subflow.stale {
             subflow.stale = false;
+            self.relieve();
         }
         let base = match self.mode {
             Mode::Mptcp => match (&segment.dss, &segment.signal) {
@@ -162,10 +188,10 @@ impl<P: Payload> Endpoint<P> {
         if self.mode != Mode::Mptcp && acked.advanced {
             self.data_acknowledged(ack.min(self.buffer.end));
         }
-        if let Some(base) = base {
+        // A DATA_ACK of what was never sent is none (RFC 8684, section 3.8).
+        if let Some(base) = base.filter(|&base| base <= self.data_sent() || self.mode != Mode::Mptcp) {
             self.widen_window(base + window);
         }
-        true
     }
 
     fn data_ack_of(&self, dss: &Dss) -> Option<u64> {
@@ -177,58 +203,85 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn on_dss(&mut self, now: Time, i: usize, offset: u64, segment: &Segment<P>, dss: &Dss) {
+    /// Takes a DSS in. Gives the mapping if it is for just this segment, as it mostly is; another is
+    /// kept.
+    fn on_dss(
+        &mut self,
+        now: Time,
+        i: usize,
+        offset: u64,
+        segment: &Segment<P>,
+        dss: &Dss,
+    ) -> Option<Mapped> {
         self.confirm();
         self.subflows[i].send_handshake_ack = false;
         if let Some(ack) = self.data_ack_of(dss) {
             self.on_data_ack(now, ack);
         }
-        let Some(map) = dss.mapping else { return };
+        let map = dss.mapping?;
         let data = if dss.dsn_is_short {
             extend((map.dsn as u32).wrapping_sub(self.remote_idsn as u32), self.reorder.next)
         } else {
             Some(map.dsn.wrapping_sub(self.remote_idsn))
         };
-        let Some(data) = data else { return };
+        // Section 3.8: what lies far outside the window is dropped, and not acknowledged.
+        let data = data.filter(|&data| data < self.reorder.next.saturating_add(FAR))?;
         let mut len = u64::from(map.len);
         if dss.data_fin && len > 0 {
             len -= 1;
-            self.peer_fin.get_or_insert(data + len);
+            let fin = data + len;
+            if self.reorder.next <= fin && fin <= self.advertised {
+                self.peer_fin.get_or_insert(fin);
+            }
             self.subflows[i].receiver.ack_now = true;
         }
         if len == 0 {
-            return;
+            return None;
         }
         let subflow = &mut self.subflows[i];
-        let Some(at) = extend(map.ssn, subflow.receiver.next) else { return };
-        // The common mapping covers just its own segment and is used up with it.
-        if at != offset || len != segment.payload.len() as u64 {
-            subflow.mappings.retain(|m| m.subflow + m.len > subflow.receiver.next);
-            if !subflow.mappings.iter().any(|m| m.subflow == at && m.len >= len) {
-                subflow.mappings.push(Mapped { subflow: at, data, len });
-            }
-            if subflow.mappings.len() > MOST_PENDING {
-                self.reset_subflow(i, Failure::Protocol, Some(super::handshake::REASON_MPTCP));
-            }
+        let at = extend(map.ssn, subflow.receiver.next)?;
+        let mapped = Mapped { subflow: at, data, len };
+        if at == offset && len == segment.payload.len() as u64 {
+            return Some(mapped);
+        }
+        self.remember(i, mapped);
+        None
+    }
+
+    /// Keeps a mapping for what it covers.
+    fn remember(&mut self, i: usize, mapped: Mapped) {
+        let subflow = &mut self.subflows[i];
+        let next = subflow.receiver.next;
+        subflow.mappings.retain(|m| m.end() > next);
+        let known = subflow.mappings.iter().any(|m| m.subflow == mapped.subflow && m.len >= mapped.len);
+        if known || mapped.end() <= next {
+            return;
+        }
+        if subflow.mappings.len() < MOST_PENDING {
+            subflow.mappings.push(mapped);
+        } else {
+            self.reset_subflow(i, Failure::Protocol, Some(super::handshake::REASON_MPTCP));
         }
     }
 
-    /// Data, or an acknowledgement of data, came without a DSS on an MPTCP connection. False if the
-    /// segment is to be dropped.
-    fn without_dss(&mut self, i: usize, offset: u64, segment: &Segment<P>) -> bool {
-        if let Some(MptcpSignal::Capable { data, .. }) = segment.signal {
+    /// A segment came without a DSS on an MPTCP connection. Gives its mapping if it has one all the
+    /// same.
+    fn without_dss(&mut self, now: Time, i: usize, segment: &Segment<P>) -> Option<Mapped> {
+        match (self.role, segment.signal) {
             // The first data of a client (RFC 8684, section 3.1): DSN and SSN are both 1.
-            if let Some((len, _)) = data {
-                self.subflows[i].mappings.push(Mapped { subflow: 1, data: 1, len: u64::from(len) });
+            (Role::Server, Some(MptcpSignal::Capable { data: Some((len, _)), .. })) => {
+                let mapped = Mapped { subflow: 1, data: 1, len: u64::from(len) };
+                if mapped.len == segment.payload.len() as u64 {
+                    return Some(mapped);
+                }
+                self.remember(i, mapped);
             }
-            return true;
+            // Section 3.7: a server that speaks MPTCP sends a DSS with everything from the start, so
+            // this one does not, or a middlebox does not let it.
+            (Role::Client, None) if !self.confirmed && !self.subflows[i].joined => self.fall_back(now),
+            _ => {}
         }
-        let only = self.subflows.iter().filter(|s| s.is_open()).count() == 1;
-        if !self.confirmed && only && !segment.payload.is_empty() && offset == 1 {
-            // Section 3.7: the peer, or a middlebox, does not go on with MPTCP.
-            self.fall_back();
-        }
-        true
+        None
     }
 
     fn on_signal(&mut self, i: usize, signal: &MptcpSignal) {
@@ -249,25 +302,26 @@ impl<P: Payload> Endpoint<P> {
                     self.on_remove_address(id);
                 }
             }
+            // The third ACK once more: the answer to it was lost.
+            MptcpSignal::JoinAck { .. } | MptcpSignal::Capable { data: None, .. }
+                if self.role == Role::Server =>
+            {
+                self.subflows[i].receiver.ack_now = true;
+            }
             _ => {}
         }
     }
 
     /// Places what a segment carries, and its FIN.
-    fn on_payload(&mut self, now: Time, i: usize, offset: u64, segment: &Segment<P>) {
+    fn on_payload(&mut self, now: Time, i: usize, offset: u64, segment: &Segment<P>, mapped: Option<Mapped>) {
         let len = segment.payload.len() as u64;
         let fin = segment.flags.has(Flags::FIN);
         if len == 0 && !fin {
             return;
         }
-        let subflow = &mut self.subflows[i];
-        if offset > subflow.receiver.next + self.config.recv_buffer + 65_536 {
-            subflow.receiver.ack_now = true;
-            return;
-        }
         let mut arrival = Arrival::Duplicate;
         if len > 0 {
-            if !self.place(i, offset, segment) {
+            if !self.place(i, offset, segment.payload.clone(), mapped) {
                 // Beyond the window: nothing was taken, so nothing is acknowledged.
                 self.subflows[i].receiver.ack_now = true;
                 return;
@@ -287,31 +341,28 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Puts a segment's payload where its mappings say. False if it lies beyond the receive window.
-    fn place(&mut self, i: usize, offset: u64, segment: &Segment<P>) -> bool {
-        let len = segment.payload.len() as u64;
+    /// Puts payload where `mapped`, or a mapping that was kept, says. False if it lies beyond the
+    /// receive window.
+    fn place(&mut self, i: usize, offset: u64, payload: P, mapped: Option<Mapped>) -> bool {
         if self.mode != Mode::Mptcp {
-            return self.insert(offset, segment.payload.clone());
+            return self.insert(offset, payload);
         }
-        if let Some(Dss { mapping: Some(map), dsn_is_short: false, data_fin, .. }) = segment.dss {
-            let mapped = u64::from(map.len) - u64::from(data_fin && map.len > 0);
-            if mapped == len && extend(map.ssn, offset) == Some(offset) {
-                return self.insert(map.dsn.wrapping_sub(self.remote_idsn), segment.payload.clone());
-            }
+        if let Some(map) = mapped {
+            return self.insert(map.data, payload);
         }
-        let (mut at, mut rest) = (offset, segment.payload.clone());
+        let (mut at, mut rest) = (offset, payload);
         while !rest.is_empty() {
-            let covering =
-                self.subflows[i].mappings.iter().find(|m| m.subflow <= at && at < m.subflow + m.len);
-            let Some(&map) = covering else {
-                let subflow = &mut self.subflows[i];
+            let subflow = &mut self.subflows[i];
+            let Some(&map) = subflow.mappings.iter().find(|m| m.subflow <= at && at < m.end()) else {
                 if subflow.unmapped.len() >= MOST_PENDING {
                     return false;
                 }
-                subflow.unmapped.push((at, rest));
+                if !subflow.unmapped.iter().any(|(from, piece)| *from == at && piece.len() >= rest.len()) {
+                    subflow.unmapped.push((at, rest));
+                }
                 return true;
             };
-            let cut = (map.subflow + map.len - at).min(rest.len() as u64) as usize;
+            let cut = (map.end() - at).min(rest.len() as u64) as usize;
             if !self.insert(map.data + (at - map.subflow), rest.slice(0, cut)) {
                 return false;
             }
@@ -322,7 +373,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Into the connection's buffer, unless it lies beyond the window that was advertised.
-    fn insert(&mut self, data: u64, piece: P) -> bool {
+    pub(super) fn insert(&mut self, data: u64, piece: P) -> bool {
         let end = data.saturating_add(piece.len() as u64);
         let beyond_fin = self.peer_fin.is_some_and(|fin| end > fin);
         if data == 0 || end > self.advertised || beyond_fin {
@@ -337,9 +388,11 @@ impl<P: Payload> Endpoint<P> {
         if !self.subflows[i].unmapped.is_empty() && !self.subflows[i].mappings.is_empty() {
             let pending = core::mem::take(&mut self.subflows[i].unmapped);
             for (at, piece) in pending {
-                let mut carrier = Segment::new(0, 0, 0, 0, Flags::ACK, 0);
-                carrier.payload = piece;
-                self.place(i, at, &carrier);
+                if !self.place(i, at, piece, None) {
+                    // It was acknowledged, and now turns out to belong nowhere.
+                    self.reset_subflow(i, Failure::Protocol, Some(super::handshake::REASON_MPTCP));
+                    return;
+                }
             }
         }
         if self.peer_fin == Some(self.reorder.next) && self.mode == Mode::Mptcp {
@@ -347,7 +400,9 @@ impl<P: Payload> Endpoint<P> {
             self.subflows[i].receiver.ack_now = true;
             self.note_peer_closed();
         }
-        if self.subflows[i].receiver.fin_reached() {
+        let subflow = &mut self.subflows[i];
+        if subflow.receiver.fin_reached() {
+            subflow.closed_first_there |= subflow.fin_at.is_none();
             self.on_subflow_fin(i);
         }
         self.advance_close(now);

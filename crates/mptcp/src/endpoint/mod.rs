@@ -113,6 +113,9 @@ struct Reinjection<P> {
     tried: Option<PathId>,
 }
 
+/// More than a window can say (RFC 7323, section 2.3), for all that a connection lives.
+const MOST_BUFFER: u64 = 1 << 40;
+
 /// One end of one connection. See the [crate] documentation for the order of calls.
 #[derive(Debug, Clone)]
 pub struct Endpoint<P> {
@@ -175,7 +178,11 @@ impl<P: Payload> Endpoint<P> {
         Self::new(Role::Server, config, seed)
     }
 
-    fn new(role: Role, config: Config, seed: Seed) -> Self {
+    fn new(role: Role, mut config: Config, seed: Seed) -> Self {
+        // Beyond these nothing would be left to add.
+        config.recv_buffer = config.recv_buffer.min(MOST_BUFFER);
+        config.mss = config.mss.max(handshake::LEAST_MSS);
+        config.initial_window = config.initial_window.max(1);
         let mut rng = seed.rng("endpoint");
         let local_key = rng.bits();
         let mode = if config.mptcp { Mode::Offered } else { Mode::Tcp };
@@ -207,7 +214,8 @@ impl<P: Payload> Endpoint<P> {
             reorder: Reorder::new(),
             peer_fin: None,
             peer_closed: false,
-            advertised: 1 + config.recv_buffer,
+            // What a SYN says, which is not scaled (RFC 7323, section 2.2).
+            advertised: 1 + config.recv_buffer.min(65_535),
             ended: false,
             events: VecDeque::new(),
             work: false,
@@ -232,7 +240,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// How many bytes [`write`](Self::write) would take.
     pub fn write_space(&self) -> u64 {
-        let space = self.config.send_buffer.saturating_sub(self.buffer.end - self.data_una);
+        // The acknowledgement of a DATA_FIN is one beyond the data.
+        let waiting = self.buffer.end.saturating_sub(self.data_una);
+        let space = self.config.send_buffer.saturating_sub(waiting);
         match self.turn() {
             Some(path) => {
                 let sender = &self.subflows[path.index()].sender;
@@ -312,6 +322,17 @@ impl<P: Payload> Endpoint<P> {
         })
     }
 
+    /// What must hold at any time, whatever the peer does: for tests.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
+        self.subflows.iter().try_for_each(Subflow::check)?;
+        self.reorder.check()?;
+        held(self.data_una <= self.data_sent(), "acknowledged more than was sent")?;
+        held(self.data_next <= self.buffer.end, "dealt more than was written")?;
+        held(self.data_next <= self.window_end.max(1), "dealt beyond the peer's window")?;
+        held(self.unread() + self.out_of_order() <= self.advertised, "more data than was asked for")
+    }
+
     fn slot(&mut self, path: PathId) -> usize {
         while self.subflows.len() <= path.index() {
             let path = PathId(self.subflows.len() as u8);
@@ -322,7 +343,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn fail(&mut self, failure: Failure) {
         if !self.ended {
-            self.ended = true;
+            self.end();
             self.events.push_back(Event::Failed(failure));
         }
     }

@@ -1,7 +1,7 @@
 //! Segments out.
 
 use super::{Endpoint, Mode, Role};
-use crate::subflow::{Chunk, State, TIME_WAIT};
+use crate::subflow::{Chunk, Reset, State, TIME_WAIT};
 use crate::{PathId, crypto};
 use units::Time;
 use wire::{Dss, Flags, Mapping, MptcpSignal, Payload, Segment, TimestampOption};
@@ -40,6 +40,12 @@ impl<P: Payload> Endpoint<P> {
                 && let Some((offset, chunk)) = self.subflows[i].sender.retransmit(now)
             {
                 return Some((self.subflows[i].path, self.data(now, i, offset, chunk)));
+            }
+        }
+        // What another subflow could not deliver is older than what waits here.
+        while let Some(i) = self.deal_again() {
+            if let Some(answer) = self.send_dealt(now, i) {
+                return Some(answer);
             }
         }
         for i in 0..self.subflows.len() {
@@ -90,9 +96,8 @@ impl<P: Payload> Endpoint<P> {
     /// Resets, SYNs, handshake ACKs and signals.
     fn control(&mut self, now: Time, i: usize) -> Option<Segment<P>> {
         let subflow = &mut self.subflows[i];
-        if let Some((seq, signal)) = subflow.reset.take() {
-            let mut segment = self.blank(i, Flags::RST.with(Flags::ACK), 0);
-            segment.seq = seq;
+        if let Some(Reset { source, destination, seq, ack, signal }) = subflow.reset.take() {
+            let mut segment = Segment::new(source, destination, seq, ack, Flags::RST.with(Flags::ACK), 0);
             segment.signal = signal;
             return Some(segment);
         }
@@ -109,12 +114,18 @@ impl<P: Payload> Endpoint<P> {
                 segment.dss = None;
                 segment.signal = signal;
                 segment.sack = wire::SackBlocks::default();
+                if core::mem::take(&mut self.subflows[i].ask_for_answer) {
+                    // An old sequence number does that (RFC 9293, section 3.8.4).
+                    segment.seq = segment.seq.wrapping_sub(1);
+                }
                 return Some(segment);
             }
             self.subflows[i].receiver.ack_now = true;
             return None;
         }
+        // Not before the peer has our keys: it could not tell what it is about.
         if subflow.state == State::Established
+            && self.confirmed
             && let Some(signal) = subflow.signals.pop_front()
         {
             let mut segment = self.acknowledge(now, i);
@@ -206,13 +217,17 @@ impl<P: Payload> Endpoint<P> {
     /// Fills in what every segment after the handshake has: the acknowledgements of both levels, the
     /// window, the clock.
     fn complete(&mut self, now: Time, i: usize, segment: &mut Segment<P>) {
-        self.advertised = self.window_to_offer();
-        let window = self.advertised - self.reorder.next.min(self.advertised);
+        let window = self.window_to_offer().saturating_sub(self.reorder.next);
+        let told = self.advertised.saturating_sub(self.reorder.next);
         let subflow = &mut self.subflows[i];
-        segment.window = (window >> subflow.own_scale).min(65_535) as u16;
-        // What does not fit the field was not said.
-        let said = self.reorder.next + (u64::from(segment.window) << subflow.own_scale);
-        self.advertised = self.advertised.min(said.max(self.reorder.next));
+        let mut field = window >> subflow.own_scale;
+        if field << subflow.own_scale < told {
+            // Rounding must not take back what was offered (RFC 9293, section 3.8.6; as Linux).
+            field += 1;
+        }
+        segment.window = field.min(65_535) as u16;
+        let edge = self.reorder.next + (u64::from(segment.window) << subflow.own_scale);
+        self.advertised = self.advertised.max(edge);
         if subflow.timestamps {
             segment.timestamps =
                 Some(TimestampOption { value: clock(now), echo: subflow.receiver.peer_clock });

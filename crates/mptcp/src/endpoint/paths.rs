@@ -50,6 +50,10 @@ impl<P: Payload> Endpoint<P> {
         } else {
             self.subflow_lost(i, Failure::Removed);
         }
+        if self.subflows.iter().any(|s| s.is_open() && s.local_id == id) {
+            // The address carries others still: a server has but one.
+            return;
+        }
         let mut ids = [0; 8];
         ids[0] = id;
         self.signal(MptcpSignal::RemoveAddress { ids, count: 1 }, Some(path));

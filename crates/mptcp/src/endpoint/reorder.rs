@@ -72,6 +72,20 @@ impl<P: Payload> Reorder<P> {
         self.next += 1;
     }
 
+    /// What must hold at any time.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
+        let bytes = |piece: &P| piece.len() as u64;
+        held(self.ready_bytes == self.ready.iter().map(bytes).sum(), "ready bytes miscounted")?;
+        held(self.waiting_bytes == self.waiting.iter().map(|(_, p)| bytes(p)).sum(), "waiting miscounted")?;
+        let mut at = self.next + 1;
+        for (offset, piece) in &self.waiting {
+            held(*offset >= at && !piece.is_empty(), "pieces overlap or touch what is in order")?;
+            at = offset + bytes(piece);
+        }
+        Ok(())
+    }
+
     fn push_ready(&mut self, piece: P) {
         self.next += piece.len() as u64;
         self.ready_bytes += piece.len() as u64;

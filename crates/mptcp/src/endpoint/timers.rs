@@ -1,7 +1,7 @@
 //! What happens by itself.
 
 use super::handshake::SYN_TRIES;
-use super::{Endpoint, Failure, Mode};
+use super::{Endpoint, Failure, Mode, Role};
 use crate::subflow::State;
 use units::Time;
 use wire::Payload;
@@ -17,6 +17,9 @@ impl<P: Payload> Endpoint<P> {
     pub fn handle_timeout(&mut self, now: Time) {
         for i in 0..self.subflows.len() {
             let subflow = &mut self.subflows[i];
+            if subflow.state == State::Closed {
+                continue;
+            }
             if let State::TimeWait { until } = subflow.state {
                 if until <= now {
                     subflow.state = State::Closed;
@@ -34,17 +37,19 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         if self.fin_timer.is_some_and(|at| at <= now) {
+            // Without a subflow it waits for one.
+            self.fin_timer = None;
             if self.subflows.iter().any(|s| s.state == State::Established) {
                 self.request_data_fin(now);
-            } else {
-                self.fin_timer = Some(now + self.config.initial_rto);
             }
         }
         if self.probe_timer.is_some_and(|at| at <= now) {
             self.probe_timer = None;
-            self.send_probe = true;
-            self.work = true;
-            self.arm_probe(now);
+            if self.subflows.iter().any(|s| s.state == State::Established) {
+                self.send_probe = true;
+                self.work = true;
+                self.arm_probe(now);
+            }
         }
     }
 
@@ -73,6 +78,7 @@ impl<P: Payload> Endpoint<P> {
             }
             State::Established => {
                 if !subflow.sender.has_unsent_or_unacked() {
+                    self.repeat_keys(now, i);
                     return;
                 }
                 if subflow.sender.timeouts >= retries {
@@ -82,13 +88,31 @@ impl<P: Payload> Endpoint<P> {
                 subflow.sender.on_timeout(now);
                 let others = self.mode == Mode::Mptcp;
                 let subflow = &mut self.subflows[i];
-                if others && subflow.sender.timeouts >= stale_after && !subflow.stale {
+                if others && subflow.sender.timeouts >= stale_after {
                     subflow.stale = true;
                     self.reinject(i, true);
                 }
             }
             State::Closed | State::TimeWait { .. } => {}
         }
+    }
+
+    /// The peer has not shown that our keys, in the third ACK, have arrived, and there is no data to
+    /// bring them: they are sent again, as a SYN would be.
+    fn repeat_keys(&mut self, now: Time, i: usize) {
+        let subflow = &mut self.subflows[i];
+        if self.role == Role::Server || self.mode != Mode::Mptcp || self.confirmed || subflow.joined {
+            return;
+        }
+        if subflow.sender.timeouts >= SYN_TRIES {
+            self.subflow_lost(i, Failure::TimedOut);
+            return;
+        }
+        subflow.sender.timeouts += 1;
+        let wait = subflow.sender.rtt.rto() * (1 << subflow.sender.timeouts);
+        subflow.sender.timer = Some(now + wait.min(self.config.max_rto));
+        subflow.send_handshake_ack = true;
+        subflow.ask_for_answer = true;
     }
 
     /// The peer's window is shut: ask from time to time whether it still is (RFC 9293, section 3.8.6.1).

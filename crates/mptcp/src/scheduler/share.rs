@@ -18,8 +18,9 @@ pub(crate) struct Share {
 
 impl Share {
     pub(crate) fn set(&mut self, shares: &[f64]) {
-        if self.shares != shares {
-            self.shares = shares.to_vec();
+        let usable = |&share: &f64| if share.is_finite() { share.max(0.0) } else { 0.0 };
+        if !self.shares.iter().copied().eq(shares.iter().map(usable)) {
+            self.shares = shares.iter().map(usable).collect();
             self.dealt.clear();
         }
     }

@@ -15,6 +15,7 @@ use wire::{MptcpSignal, Payload};
 /// How long a closed subflow still answers a repeated FIN (Linux: 60 s; RFC 9293: twice the longest
 /// life of a segment).
 pub(crate) const TIME_WAIT: Duration = Duration::from_secs(60);
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Where a subflow stands (RFC 9293, section 3.3.2; the closing states follow from which FINs were
 /// sent, acknowledged and received).
@@ -37,6 +38,13 @@ pub(crate) struct Mapped {
     pub(crate) subflow: u64,
     pub(crate) data: u64,
     pub(crate) len: u64,
+}
+
+impl Mapped {
+    /// Subflow offset after the last byte.
+    pub(crate) fn end(&self) -> u64 {
+        self.subflow + self.len
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -71,7 +79,15 @@ pub(crate) struct Subflow<P> {
     pub(crate) syn_tries: u32,
     /// The handshake's last ACK must go out (again).
     pub(crate) send_handshake_ack: bool,
-    pub(crate) reset: Option<(u32, Option<MptcpSignal>)>,
+    /// And must be answered, even by a peer that sees no MPTCP in it.
+    pub(crate) ask_for_answer: bool,
+    pub(crate) reset: Option<Reset>,
+    /// When something that does not fit was last answered (see [`Subflow::challenge`]).
+    challenged: Option<Time>,
+    /// Remote ports of the subflows that were here before.
+    pub(crate) earlier: Vec<u16>,
+    /// The window field of the last segment that came.
+    pub(crate) peer_window: Option<u16>,
     pub(crate) signals: VecDeque<MptcpSignal>,
     pub(crate) fin_queued: bool,
     /// Offset of our FIN once sent.
@@ -79,6 +95,18 @@ pub(crate) struct Subflow<P> {
     pub(crate) mappings: Vec<Mapped>,
     pub(crate) unmapped: Vec<(u64, P)>,
     pub(crate) stale: bool,
+    /// The peer's FIN came before ours went out: the peer is the one to wait (RFC 9293, section 3.6).
+    pub(crate) closed_first_there: bool,
+}
+
+/// A reset to be sent; it may answer a segment of no subflow that is here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reset {
+    pub(crate) source: u16,
+    pub(crate) destination: u16,
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
+    pub(crate) signal: Option<MptcpSignal>,
 }
 
 impl<P: Payload> Subflow<P> {
@@ -109,14 +137,38 @@ impl<P: Payload> Subflow<P> {
             syn_sent_at: Time::ZERO,
             syn_tries: 0,
             send_handshake_ack: false,
+            ask_for_answer: false,
             reset: None,
+            challenged: None,
+            earlier: Vec::new(),
+            peer_window: None,
             signals: VecDeque::new(),
             fin_queued: false,
             fin_at: None,
             mappings: Vec::new(),
             unmapped: Vec::new(),
             stale: false,
+            closed_first_there: false,
         }
+    }
+
+    /// A segment that does not fit is answered with where we stand, but not each one: two ends that
+    /// disagree would answer one another for ever (RFC 5961, section 7; Linux
+    /// `tcp_invalid_ratelimit`: 500 ms).
+    pub(crate) fn challenge(&mut self, now: Time) {
+        if self.challenged.is_none_or(|last| now.since(last) >= CHALLENGE_INTERVAL) {
+            self.challenged = Some(now);
+            self.receiver.ack_now = true;
+        }
+    }
+
+    /// What must hold at any time.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        self.sender.check()?;
+        if self.state == State::Established && self.sender.flight() > 0 && self.sender.timer.is_none() {
+            return Err("data in flight and no timer");
+        }
+        Ok(())
     }
 
     /// Data may be sent over it.
@@ -135,8 +187,10 @@ impl<P: Payload> Subflow<P> {
 
     /// When something must happen by itself.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        if let State::TimeWait { until } = self.state {
-            return Some(until);
+        match self.state {
+            State::TimeWait { until } => return Some(until),
+            State::Closed => return None,
+            _ => {}
         }
         match (self.sender.timer, self.receiver.ack_at) {
             (Some(a), Some(b)) => Some(a.min(b)),

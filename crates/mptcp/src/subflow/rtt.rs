@@ -47,6 +47,9 @@ impl Rtt {
                 self.smoothed = Some(Duration::from_nanos((7 * srtt.as_nanos() + rtt.as_nanos()) / 8));
             }
         }
+        // Section 5.7, as Linux: only a measurement ends the back-off, for an answer to a segment that
+        // was sent again says nothing about the time it took (Karn).
+        self.backoff = 0;
         let spread = (self.variation * 4).max(GRANULARITY);
         self.rto = (self.srtt() + spread).max(self.min_rto).min(self.max_rto);
     }
@@ -54,11 +57,6 @@ impl Rtt {
     /// The timer expired: wait twice as long (section 5.5).
     pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(20);
-    }
-
-    /// New data was acknowledged: the path answers again.
-    pub(crate) fn answered(&mut self) {
-        self.backoff = 0;
     }
 
     pub(crate) fn rto(&self) -> Duration {
@@ -105,7 +103,8 @@ mod tests {
             rtt.back_off();
         }
         assert_eq!(rtt.rto(), Duration::from_secs(60));
-        rtt.answered();
-        assert_eq!(rtt.rto(), ms(300));
+        rtt.sample(ms(100));
+        // RTTVAR = 3/4 * 50.
+        assert_eq!(rtt.rto(), ms(250));
     }
 }

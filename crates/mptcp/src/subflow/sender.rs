@@ -21,6 +21,8 @@ const LOST: u8 = 2;
 const IN_RETRANSMISSION: u8 = 4;
 /// Was ever sent again: no round-trip sample from it (Karn).
 const REPEATED: u8 = 8;
+/// Another subflow has it too, and answers for it.
+const GIVEN: u8 = 16;
 
 /// Data on its way, or waiting to be sent, with its place in the connection's data stream.
 #[derive(Debug, Clone)]
@@ -30,6 +32,13 @@ pub(crate) struct Chunk<P> {
     pub(crate) payload: P,
     /// A FIN of the subflow takes the place of data.
     pub(crate) fin: bool,
+}
+
+impl<P: Payload> Chunk<P> {
+    /// Data offset after the last byte.
+    pub(crate) fn end(&self) -> u64 {
+        self.data + self.payload.len() as u64
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -63,6 +72,8 @@ enum Recovery {
 pub(crate) struct Acked {
     /// Bytes newly acknowledged in order, the FIN not counted.
     pub(crate) bytes: u64,
+    /// Segments that they filled, wholly or in part.
+    segments: u32,
     /// The acknowledgement moved forward.
     pub(crate) advanced: bool,
 }
@@ -191,6 +202,27 @@ impl<P: Payload> Sender<P> {
         self.queue.push_back(chunk);
     }
 
+    /// Deals data that does not follow on what was dealt before: before all that comes later in the
+    /// stream, for the receiver waits for it first.
+    pub(crate) fn deal_in_order(&mut self, chunk: Chunk<P>) {
+        self.queued += chunk.payload.len() as u64;
+        let before = self.queue.partition_point(|waiting| waiting.data <= chunk.data && !waiting.fin);
+        self.queue.insert(before, chunk);
+    }
+
+    /// The window has room for `len` more bytes now. A lone segment goes whatever the window, or a
+    /// window below it would stop the subflow.
+    pub(crate) fn fits(&self, len: u64) -> bool {
+        let pipe = self.pipe();
+        pipe == 0 || pipe + len <= self.window.cwnd
+    }
+
+    /// RFC 5681, section 3.1, with RFC 6298's allowance for a SYN that was late and not lost (as
+    /// Linux): the network has shown what it is like before the first window.
+    pub(crate) fn start_with_one_segment(&mut self) {
+        self.window.cwnd = self.mss;
+    }
+
     /// What could not be sent for want of window: growth of the window is earned from here on.
     pub(crate) fn note_limited(&mut self) {
         self.limited_until = self.next;
@@ -213,8 +245,7 @@ impl<P: Payload> Sender<P> {
             // RFC 5681, section 4.1: the acknowledgement clock has stopped.
             self.window.cwnd = self.window.cwnd.min(self.initial_window);
         }
-        // A lone segment goes whatever the window, or a window below it would stop the subflow.
-        if self.pipe() + len > self.window.cwnd && self.pipe() > 0 && !front.fin {
+        if !front.fin && !self.fits(len) {
             self.note_limited();
             return None;
         }
@@ -224,7 +255,9 @@ impl<P: Payload> Sender<P> {
         self.sent.push_back(Sent { offset, len: len as u32, flags: 0, at: now, chunk: chunk.clone() });
         self.next += len;
         self.last_sent = now;
-        self.timer.get_or_insert(now + self.rtt.rto());
+        if self.sent.len() == 1 || self.timer.is_none() {
+            self.timer = Some(now + self.rtt.rto());
+        }
         Some((offset, chunk))
     }
 
@@ -307,8 +340,8 @@ impl<P: Payload> Sender<P> {
             self.mark_sacked(blocks);
             self.judge_by_sack();
         } else if outcome.advanced {
-            self.partial_without_sack(ack);
-        } else if pure && ack == self.una && !self.sent.is_empty() {
+            self.partial_without_sack(ack, outcome.segments);
+        } else if pure && ack == self.una && self.counts_duplicates() {
             self.dup_acks += 1;
             if self.dup_acks == DUP_THRESH && self.recovery.is_none() {
                 self.mark_lost_at(0);
@@ -338,6 +371,11 @@ impl<P: Payload> Sender<P> {
         outcome
     }
 
+    /// After a timeout duplicates come of what was sent twice, and say nothing (RFC 6582, section 4).
+    fn counts_duplicates(&self) -> bool {
+        !self.sent.is_empty() && !matches!(self.recovery, Some(Recovery::Timeout { .. }))
+    }
+
     /// Slow start grows while half the window is used, congestion avoidance while it holds data back.
     fn growth_is_earned(&self, flight: u64) -> bool {
         if self.window.in_slow_start() && 2 * flight >= self.window.cwnd {
@@ -348,11 +386,13 @@ impl<P: Payload> Sender<P> {
 
     fn advance(&mut self, now: Time, ack: u64, clock_sample: Option<Duration>) -> Acked {
         let mut acked = ack - self.una;
+        let mut segments = 0;
         let mut sample = None;
         while let Some(front) = self.sent.front_mut() {
             if front.offset >= ack {
                 break;
             }
+            segments += 1;
             let whole = front.end() <= ack;
             let len = if whole { u64::from(front.len) } else { ack - front.offset };
             if front.is(SACKED) {
@@ -391,11 +431,10 @@ impl<P: Payload> Sender<P> {
         if let Some(rtt) = sample.or(clock_sample) {
             self.rtt.sample(rtt);
         }
-        self.rtt.answered();
         self.timeouts = 0;
         // RFC 6298, sections 5.2 and 5.3.
         self.timer = (!self.sent.is_empty()).then(|| now + self.rtt.rto());
-        Acked { bytes: acked, advanced: true }
+        Acked { bytes: acked, segments, advanced: true }
     }
 
     fn mark_sacked(&mut self, blocks: &[(u64, u64)]) {
@@ -431,7 +470,7 @@ impl<P: Payload> Sender<P> {
             if sent.is(IN_RETRANSMISSION) {
                 self.retransmitting -= len;
             }
-            sent.flags = (sent.flags & REPEATED) | SACKED;
+            sent.flags = (sent.flags & (REPEATED | GIVEN)) | SACKED;
             self.sacked += len;
             self.highest_sacked = self.highest_sacked.max(sent.end());
         }
@@ -480,11 +519,12 @@ impl<P: Payload> Sender<P> {
     }
 
     /// NewReno, RFC 6582, section 3.2, step 3: a partial acknowledgement means that the next segment
-    /// is lost too; what duplicates counted is deflated by what was acknowledged.
-    fn partial_without_sack(&mut self, ack: u64) {
+    /// is lost too. Of the `segments` acknowledged all but the retransmitted one had been counted as
+    /// duplicates when they arrived.
+    fn partial_without_sack(&mut self, ack: u64, segments: u32) {
         match self.recovery {
             Some(Recovery::Fast { point }) if ack < point => {
-                self.dup_acks = self.dup_acks.saturating_sub(1);
+                self.dup_acks = self.dup_acks.saturating_sub(segments.saturating_sub(1));
                 self.mark_lost_at(0);
             }
             _ => self.dup_acks = 0,
@@ -503,11 +543,18 @@ impl<P: Payload> Sender<P> {
         self.rtt.back_off();
         self.recovery = Some(Recovery::Timeout { point: self.next });
         self.dup_acks = 0;
+        // Had the first hole arrived, it would have been acknowledged: the receiver has thrown away
+        // what it said to have (RFC 2018, section 8).
+        let reneged = self.sent.front().is_some_and(|first| first.is(SACKED));
+        if reneged {
+            self.sacked = 0;
+            self.previous_sack = SackBlocks::default();
+        }
         self.lost = 0;
         self.retransmitting = 0;
         for sent in &mut self.sent {
-            if !sent.is(SACKED) {
-                sent.flags = (sent.flags & REPEATED) | LOST;
+            if reneged || !sent.is(SACKED) {
+                sent.flags = (sent.flags & (REPEATED | GIVEN)) | LOST;
                 self.lost += u64::from(sent.len);
             }
         }
@@ -521,15 +568,52 @@ impl<P: Payload> Sender<P> {
         self.sent.partition_point(|s| s.offset < offset)
     }
 
-    /// Everything that this subflow has not delivered, to be given to others.
-    pub(crate) fn undelivered(&self) -> impl Iterator<Item = &Chunk<P>> {
-        let in_flight = self.sent.iter().filter(|s| !s.is(SACKED)).map(|s| &s.chunk);
-        in_flight.chain(self.queue.iter()).filter(|chunk| !chunk.fin)
+    /// Gives what was not delivered, of the data from `from` on, to others: what is in flight, of which
+    /// a copy stays here, and is given once; and what waits to be sent, which leaves.
+    pub(crate) fn give_away(&mut self, from: u64) -> (Vec<Chunk<P>>, Vec<Chunk<P>>) {
+        let mut given = Vec::new();
+        for sent in &mut self.sent {
+            if !sent.chunk.fin && !sent.is(SACKED | GIVEN) && sent.chunk.end() > from {
+                sent.flags |= GIVEN;
+                given.push(sent.chunk.clone());
+            }
+        }
+        // The FIN is this subflow's own, and the last.
+        let data = self.queue.len() - usize::from(self.queue.back().is_some_and(|last| last.fin));
+        let unsent = self.queue.drain(..data).filter(|chunk| chunk.end() > from).collect();
+        self.queued = 0;
+        (given, unsent)
     }
 
-    /// Forgets what was dealt and not sent: somebody else will send it.
-    pub(crate) fn take_queue(&mut self) -> VecDeque<Chunk<P>> {
-        self.queued = 0;
-        core::mem::take(&mut self.queue)
+    /// Nobody else has what was given away after all.
+    pub(crate) fn take_back(&mut self) {
+        for sent in &mut self.sent {
+            sent.flags &= !GIVEN;
+        }
+    }
+
+    /// What must hold at any time: the counters are those of the queue.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
+        let sum = |flag| self.sent.iter().filter(|s| s.is(flag)).map(|s| u64::from(s.len)).sum::<u64>();
+        held(self.sacked == sum(SACKED), "sacked bytes miscounted")?;
+        held(self.lost == sum(LOST), "lost bytes miscounted")?;
+        held(self.retransmitting == sum(IN_RETRANSMISSION), "retransmitted bytes miscounted")?;
+        held(self.queued == self.queue.iter().map(|c| c.payload.len() as u64).sum(), "queue miscounted")?;
+        let mut at = self.una;
+        for sent in &self.sent {
+            held(sent.offset == at && sent.len > 0, "a hole in what is in flight")?;
+            let len = if sent.chunk.fin { 1 } else { sent.chunk.payload.len() as u64 };
+            held(len == u64::from(sent.len), "a segment is not as long as its payload")?;
+            held(!(sent.is(SACKED) && sent.is(LOST)), "delivered and lost")?;
+            held(!sent.is(IN_RETRANSMISSION) || sent.is(LOST), "sent again and not lost")?;
+            at = sent.end();
+        }
+        // The SYN is not kept here.
+        held(at == self.next || self.sent.is_empty() && self.next == 1, "flight does not end at next")?;
+        held(self.sacked + self.lost <= self.flight(), "more gone than there was")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use tandem_mptcp::{Config, Endpoint, Event, PathId};
 use units::{Duration, Probability, Rng, Seed, Time};
-use wire::{Payload, Segment, Span};
+use wire::{Flags, Payload, Segment, Span};
 
 /// What one path does to packets, in both directions.
 #[derive(Debug, Clone)]
@@ -69,6 +69,21 @@ pub struct Pair {
     keep_trace: bool,
     opened: Vec<bool>,
     pub auto_join: bool,
+    watch: [Watch; 2],
+    calls: u64,
+}
+
+/// What an end has said and sent so far, against which all else is held.
+#[derive(Debug, Default)]
+struct Watch {
+    /// The end of the stream that it takes, as told in all its windows.
+    edge: u64,
+    data_ack: Option<u32>,
+    acknowledged: u64,
+    /// Window scale offered, by path and the ports of both ends (the lower first).
+    scales: BTreeMap<(PathId, u16, u16), u8>,
+    /// Sequence number after the last byte sent, likewise.
+    sent: BTreeMap<(PathId, u16, u16), u32>,
 }
 
 impl Pair {
@@ -101,6 +116,8 @@ impl Pair {
             keep_trace: false,
             opened,
             auto_join: true,
+            watch: [Watch::default(), Watch::default()],
+            calls: 0,
         }
     }
 
@@ -169,14 +186,70 @@ impl Pair {
                     self.carry(end, path, segment);
                 }
             }
+            self.calls += 1;
+            for end in [CLIENT, SERVER] {
+                let acknowledged = self.ends[end].acknowledged();
+                assert!(acknowledged >= self.watch[end].acknowledged, "an acknowledgement was taken back");
+                self.watch[end].acknowledged = acknowledged;
+                // It walks all that is in flight.
+                let seldom = if self.ends[end].unread() + self.ends[1 - end].written() > 2_000_000 {
+                    1024
+                } else {
+                    16
+                };
+                if self.calls.is_multiple_of(seldom) {
+                    assert_eq!(self.ends[end].check(), Ok(()));
+                }
+            }
             if quiet {
                 return;
             }
         }
     }
 
-    fn carry(&mut self, from: usize, path: PathId, mut segment: Segment<Span>) {
+    /// Holds a segment against what both ends have said.
+    fn watch(&mut self, from: usize, path: PathId, segment: &Segment<Span>) {
         assert!(segment.options_len() <= 40, "options fit: {segment:?}");
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        let ports = (segment.source.min(segment.destination), segment.source.max(segment.destination));
+        let key = (path, ports.0, ports.1);
+        let in_order = self.read[from] + self.ends[from].unread();
+        if segment.flags.has(Flags::SYN) {
+            if let Some(scale) = segment.window_scale {
+                self.watch[from].scales.insert(key, scale);
+            }
+            // It has no DATA_ACK that its window could start from.
+            self.watch[from].edge = self.watch[from].edge.max(u64::from(segment.window));
+            return;
+        }
+        let both = self.watch.iter().all(|w| w.scales.contains_key(&key));
+        let shift = if both { self.watch[from].scales[&key] } else { 0 };
+        let edge = in_order + (u64::from(segment.window) << shift);
+        // A DATA_FIN takes a byte of the window.
+        assert!(edge + 1 >= self.watch[from].edge, "the window was taken back: {segment:?}");
+        self.watch[from].edge = self.watch[from].edge.max(edge);
+        if let Some(ack) = segment.dss.and_then(|dss| dss.data_ack) {
+            let before = self.watch[from].data_ack.replace(ack as u32).unwrap_or(ack as u32);
+            assert!((ack as u32).wrapping_sub(before) as i32 >= 0, "DATA_ACK went back");
+        }
+        let len = segment.payload.len() as u64;
+        if len > 0 {
+            let end = segment.payload.offset + len;
+            assert!(end <= self.watch[1 - from].edge, "beyond the window: {segment:?}");
+            let end = segment.seq.wrapping_add(len as u32);
+            let before = self.watch[from].sent.get(&key).copied();
+            if before.is_none_or(|before| end.wrapping_sub(before) as i32 > 0) {
+                self.watch[from].sent.insert(key, end);
+                let info = self.ends[from].subflow(path).expect("it sent a segment");
+                assert!(info.pipe <= info.cwnd.max(len), "more in the network than the window: {info:?}");
+            }
+        }
+    }
+
+    fn carry(&mut self, from: usize, path: PathId, mut segment: Segment<Span>) {
+        self.watch(from, path, &segment);
         let model = self.paths[path.index()].clone();
         let out = model.outages.iter().any(|&(a, b)| a <= self.now && self.now < b);
         let mut lost = out || self.rng.chance(model.loss);

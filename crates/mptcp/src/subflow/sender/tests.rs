@@ -1,0 +1,144 @@
+use super::*;
+use wire::Span;
+
+const MSS: u64 = 1000;
+const T0: Time = Time::from_secs(10);
+
+fn after(ms: u64) -> Time {
+    T0 + Duration::from_millis(ms)
+}
+
+/// `segments` of them in flight, from offset 1 on.
+fn sender(sack: bool, segments: u64) -> Sender<Span> {
+    let config = Config {
+        initial_window: 100,
+        congestion: crate::CongestionKind::Reno,
+        min_rto: Duration::from_millis(1),
+        ..Config::default()
+    };
+    let mut s = Sender::new(&config, MSS);
+    s.negotiated(MSS, sack);
+    (s.una, s.next) = (1, 1);
+    s.rtt.sample(Duration::from_millis(100));
+    for n in 0..segments {
+        let payload = Span { offset: n * MSS, len: MSS as u32 };
+        s.deal(Chunk { data: 1 + n * MSS, payload, fin: false });
+        assert!(s.send_new(T0, 0).is_some());
+    }
+    s
+}
+
+/// An acknowledgement of the first `segments`.
+fn ack(s: &mut Sender<Span>, now: Time, segments: u64, blocks: &[(u64, u64)]) {
+    let at = |n: u64| 1 + n * MSS;
+    let blocks: Vec<_> = blocks.iter().map(|&(l, r)| (at(l), at(r))).collect();
+    s.on_ack(now, at(segments), &blocks, true, None, &Coupling::default());
+    assert_eq!(s.check(), Ok(()));
+}
+
+#[test]
+fn a_partial_acknowledgement_deflates_by_what_had_been_counted() {
+    // Twenty in flight, the first and the seventh lost: eighteen duplicates, of which five are for
+    // segments before the second hole.
+    let mut s = sender(false, 20);
+    for _ in 0..18 {
+        ack(&mut s, after(100), 0, &[]);
+    }
+    assert!(s.retransmit(after(100)).is_some_and(|(offset, _)| offset == 1));
+    // Two are in the network: the first again, and (as the sender believes) the last hole.
+    assert_eq!(s.pipe(), 2 * MSS);
+    ack(&mut s, after(200), 6, &[]);
+    // Fourteen in flight, thirteen counted as arrived, one lost.
+    assert_eq!(s.pipe(), 0);
+    assert!(s.retransmit(after(200)).is_some_and(|(offset, _)| offset == 1 + 6 * MSS));
+    assert_eq!(s.pipe(), MSS);
+    ack(&mut s, after(300), 20, &[]);
+    assert_eq!((s.pipe(), s.flight()), (0, 0));
+}
+
+#[test]
+fn after_a_timeout_duplicates_are_not_counted() {
+    let mut s = sender(false, 10);
+    s.on_timeout(after(400));
+    assert!(s.retransmit(after(400)).is_some());
+    for _ in 0..5 {
+        ack(&mut s, after(450), 0, &[]);
+    }
+    assert_eq!(s.pipe(), MSS);
+    assert!(s.retransmit(after(450)).is_none(), "the window is one segment");
+}
+
+#[test]
+fn a_receiver_that_reneges_gets_everything_again() {
+    let mut s = sender(true, 4);
+    // It claims the first segment, which would have moved the acknowledgement.
+    ack(&mut s, after(100), 0, &[(0, 4)]);
+    assert_eq!(s.pipe(), 0);
+    s.on_timeout(after(400));
+    assert_eq!(s.check(), Ok(()));
+    assert!(s.retransmit(after(400)).is_some_and(|(offset, _)| offset == 1));
+    ack(&mut s, after(500), 1, &[]);
+    assert!(s.retransmit(after(500)).is_some_and(|(offset, _)| offset == 1 + MSS));
+}
+
+#[test]
+fn what_was_selectively_acknowledged_is_not_sent_again_after_a_timeout() {
+    let mut s = sender(true, 4);
+    ack(&mut s, after(100), 0, &[(2, 3)]);
+    s.on_timeout(after(400));
+    let mut again = Vec::new();
+    for n in 0..4 {
+        if let Some((offset, _)) = s.retransmit(after(400 + n)) {
+            again.push(offset / MSS);
+        }
+        ack(&mut s, after(500 + n), u64::min(n + 1, 2), &[(2, 3)]);
+    }
+    assert_eq!(again, [0, 1, 3]);
+}
+
+#[test]
+fn the_backed_off_timeout_stays_until_there_is_a_measurement() {
+    let mut s = sender(true, 1);
+    assert_eq!(s.rtt.rto(), Duration::from_millis(300));
+    s.on_timeout(after(300));
+    s.retransmit(after(300));
+    // Its answer may be to either copy (Karn).
+    ack(&mut s, after(350), 1, &[]);
+    assert_eq!(s.rtt.rto(), Duration::from_millis(600));
+    let payload = Span { offset: MSS, len: MSS as u32 };
+    s.deal(Chunk { data: 1 + MSS, payload, fin: false });
+    s.send_new(after(400), 0);
+    ack(&mut s, after(500), 2, &[]);
+    assert_eq!(s.rtt.rto(), Duration::from_millis(250));
+}
+
+#[test]
+fn what_is_given_away_is_given_once_and_the_fin_stays() {
+    let mut s = sender(true, 3);
+    s.deal(Chunk { data: 1 + 3 * MSS, payload: Span { offset: 3 * MSS, len: 5 }, fin: false });
+    s.deal(Chunk { data: 6 + 3 * MSS, payload: Span::default(), fin: true });
+    ack(&mut s, after(100), 0, &[(1, 2)]);
+    let data = |chunks: Vec<Chunk<Span>>| chunks.iter().map(|c| c.data).collect::<Vec<_>>();
+    let (in_flight, unsent) = s.give_away(1);
+    assert_eq!((data(in_flight), data(unsent)), (vec![1, 1 + 2 * MSS], vec![1 + 3 * MSS]));
+    let (in_flight, unsent) = s.give_away(1);
+    assert!(in_flight.is_empty() && unsent.is_empty());
+    s.take_back();
+    assert_eq!(s.give_away(1 + MSS).0.len(), 1);
+    assert!(s.send_new(after(100), 0).is_some_and(|(_, chunk)| chunk.fin));
+    assert_eq!(s.check(), Ok(()));
+}
+
+#[test]
+fn what_comes_earlier_in_the_stream_goes_out_earlier() {
+    let mut s = sender(true, 0);
+    let chunk = |data| Chunk { data, payload: Span { offset: data - 1, len: 10 }, fin: false };
+    for data in [101, 121, 141] {
+        s.deal(chunk(data));
+    }
+    for data in [131, 1, 111] {
+        s.deal_in_order(chunk(data));
+    }
+    let order: Vec<_> = core::iter::from_fn(|| s.send_new(T0, 0)).map(|(_, chunk)| chunk.data).collect();
+    assert_eq!(order, [1, 101, 111, 121, 131, 141]);
+}
