@@ -187,7 +187,7 @@ impl PolicyError {
                 "only `emtcp` takes parameters: emtcp[:ideal|:mp-prio][:SHARE]".to_owned()
             }
             Self::NoSuchInterface { interface, .. } => {
-                format!("give one path a {interface} radio, or take another policy")
+                format!("give one path a radio for {interface}, or take another policy")
             }
         }
     }

@@ -70,7 +70,8 @@ pub struct ConnectionOutcome {
     pub dropped_bytes: u64,
     /// What the other application read, in bytes.
     pub delivered_bytes: u64,
-    /// Delivered over the time from start to stop, in Mbit/s.
+    /// Delivered over the time from start to the last byte if it is complete, else to the stop or the
+    /// end of the run, in Mbit/s.
     pub goodput_mbps: f64,
     /// From start to the last byte, in seconds, if everything written was delivered and closed.
     pub completed_s: Option<f64>,
@@ -228,12 +229,15 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
         .iter_mut()
         .map(|connection| {
             let config = &connection.config;
-            let span = config.stop.unwrap_or(end).min(end).since(config.start).as_secs_f64();
             let kind = config.kind.name();
             let direction = if connection.is_down() { "down" } else { "up" };
             let complete =
                 connection.client.is_closed() && connection.server.is_closed() && !connection.failed;
             let start = connection.config.start;
+            let completed_s =
+                connection.last_byte.filter(|_| complete).map(|last| last.since(start).as_secs_f64());
+            let whole = config.stop.unwrap_or(end).min(end).since(start).as_secs_f64();
+            let span = completed_s.unwrap_or(whole);
             ConnectionOutcome {
                 kind,
                 direction,
@@ -242,10 +246,7 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
                 dropped_bytes: connection.app.dropped(),
                 delivered_bytes: connection.delivered,
                 goodput_mbps: if span > 0.0 { connection.delivered as f64 * 8e-6 / span } else { 0.0 },
-                completed_s: connection
-                    .last_byte
-                    .filter(|_| complete)
-                    .map(|last| last.since(start).as_secs_f64()),
+                completed_s,
                 peak_out_of_order_bytes: connection.largest_gap,
                 failed: connection.failed,
             }

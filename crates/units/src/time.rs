@@ -47,7 +47,8 @@ impl Time {
     }
     /// Seconds since the beginning.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        // Divided, not multiplied by 1e-9, which is not exact: 30 s are 30.0.
+        self.0 as f64 / 1e9
     }
     /// How long after `earlier` this is; zero if it is before.
     pub const fn since(self, earlier: Self) -> Duration {
@@ -91,7 +92,8 @@ impl Duration {
     }
     /// Seconds.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        // Divided, not multiplied by 1e-9, which is not exact: 30 s are 30.0.
+        self.0 as f64 / 1e9
     }
     /// True for no time at all.
     pub const fn is_zero(self) -> bool {

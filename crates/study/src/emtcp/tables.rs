@@ -114,12 +114,12 @@ impl Reproduction {
     pub fn checks(&self) -> Table {
         let mut table = Table::new("Do the predictions hold?")
             .column(Column::text("prediction"))
-            .column(Column::text("wanted"))
+            .column(Column::text("holds"))
             .column(Column::text("found"))
-            .column(Column::text("holds"));
+            .column(Column::text("wanted"));
         let mut check = |what: String, wanted: String, found: String, holds: bool| {
             let answer = Cell::text(if holds { "yes" } else { "no" }).good_if(holds);
-            let row = Row::new([Cell::text(what), Cell::text(wanted), Cell::text(found), answer]);
+            let row = Row::new([Cell::text(what), answer, Cell::text(found), Cell::text(wanted)]);
             table = core::mem::replace(&mut table, Table::new("")).row(row);
         };
         for result in self.cases.iter().filter(|result| result.case.is_multipath()) {
