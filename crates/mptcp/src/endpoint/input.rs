@@ -230,7 +230,8 @@ impl<P: Payload> Endpoint<P> {
         if dss.data_fin && len > 0 {
             len -= 1;
             let fin = data + len;
-            if self.reorder.next <= fin && fin <= self.advertised {
+            // Where data lies beyond, it is no end.
+            if self.reorder.end() <= fin && fin <= self.advertised {
                 self.peer_fin.get_or_insert(fin);
             }
             self.subflows[i].receiver.ack_now = true;

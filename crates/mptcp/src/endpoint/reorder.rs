@@ -29,6 +29,11 @@ impl<P: Payload> Reorder<P> {
         self.waiting_bytes
     }
 
+    /// Offset after the last byte that has come.
+    pub(crate) fn end(&self) -> u64 {
+        self.waiting.back().map_or(self.next, |(at, piece)| at + piece.len() as u64)
+    }
+
     /// The next piece in order, of at most `most` bytes.
     pub(crate) fn read(&mut self, most: usize) -> Option<P> {
         let front = self.ready.front_mut()?;

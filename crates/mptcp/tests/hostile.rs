@@ -1,0 +1,285 @@
+//! Segments that nobody should send: whatever comes, an end does not panic, does not go on for ever,
+//! and keeps its books.
+
+use tandem_mptcp::{Config, CongestionKind, Endpoint, PathId, SchedulerKind};
+use units::{Duration, Rng, Seed, Time};
+use wire::{Dss, Flags, Mapping, MptcpSignal, SackBlocks, Segment, Span, TimestampOption};
+
+/// More segments than all windows together hold.
+const MOST_AT_ONCE: usize = 20_000;
+
+/// Numbers at the edges, or near `near`, or any.
+fn number(rng: &mut Rng, near: u64) -> u64 {
+    match rng.below(8) {
+        0 => [0, 1, 2, u64::MAX, u64::MAX - 1, 1 << 31, (1 << 32) - 1, 1 << 63][rng.below(8) as usize],
+        1 => rng.bits(),
+        2 => near.wrapping_add(1 << 31).wrapping_add(rng.below(4)),
+        3 => near.wrapping_sub(rng.below(100_000)),
+        _ => near.wrapping_add(rng.below(3000)).wrapping_sub(1500),
+    }
+}
+
+fn signal(rng: &mut Rng, like: Option<MptcpSignal>) -> MptcpSignal {
+    let n = |rng: &mut Rng| number(rng, 5);
+    match rng.below(11) {
+        0 => MptcpSignal::Capable {
+            version: 1,
+            checksum: rng.below(2) == 0,
+            deny_join: rng.below(2) == 0,
+            hmac_sha256: rng.below(4) > 0,
+            extension: rng.below(4) == 0,
+            sender_key: (rng.below(2) == 0).then(|| n(rng)),
+            receiver_key: (rng.below(2) == 0).then(|| n(rng)),
+            data: (rng.below(2) == 0).then(|| (n(rng) as u16, None)),
+        },
+        1 => MptcpSignal::JoinSyn { backup: true, address_id: 3, token: n(rng) as u32, nonce: 4 },
+        2 => MptcpSignal::JoinSynAck { backup: false, address_id: n(rng) as u8, hmac: n(rng), nonce: 4 },
+        3 => MptcpSignal::JoinAck { hmac: [n(rng) as u8; 20] },
+        4 => MptcpSignal::AddAddress {
+            address_id: n(rng) as u8,
+            address: core::net::IpAddr::from([1, 2, 3, 4]),
+            port: None,
+            hmac: (rng.below(2) == 0).then(|| n(rng)),
+        },
+        5 => MptcpSignal::RemoveAddress { ids: [n(rng) as u8; 8], count: n(rng) as u8 },
+        6 => MptcpSignal::Priority { backup: rng.below(2) == 0, address_id: None },
+        7 => MptcpSignal::Fail { dsn: n(rng) },
+        8 => MptcpSignal::FastClose { key: n(rng) },
+        9 => MptcpSignal::Reset { transient: true, reason: n(rng) as u8 },
+        _ => like.unwrap_or(MptcpSignal::Fail { dsn: 1 }),
+    }
+}
+
+/// Real traffic with something else in one or more of its fields.
+fn mutate(rng: &mut Rng, segment: &mut Segment<Span>) {
+    for _ in 0..1 + rng.below(3) {
+        match rng.below(16) {
+            0 => segment.seq = number(rng, segment.seq.into()) as u32,
+            1 => segment.ack = number(rng, segment.ack.into()) as u32,
+            2 => segment.flags = Flags::from_bits(rng.bits() as u8),
+            3 => segment.flags = segment.flags.with(Flags::FIN),
+            4 => segment.window = number(rng, 3) as u16,
+            5 => segment.mss = Some(number(rng, 100) as u16),
+            6 => segment.window_scale = Some(number(rng, 14) as u8),
+            7 => {
+                let (value, echo) = (number(rng, 1000) as u32, number(rng, 1000) as u32);
+                segment.timestamps = Some(TimestampOption { value, echo });
+            }
+            8 => {
+                let mut sack = SackBlocks::default();
+                for _ in 0..rng.below(5) {
+                    let left = number(rng, segment.ack.into());
+                    sack.push(left as u32, number(rng, left) as u32);
+                }
+                segment.sack = sack;
+            }
+            9 => segment.signal = Some(signal(rng, segment.signal)),
+            10 => segment.signal = None,
+            11 => segment.dss = None,
+            12 | 13 => {
+                let mut dss = segment.dss.unwrap_or_default();
+                let ack = dss.data_ack.unwrap_or(1);
+                let map = dss.mapping.unwrap_or(Mapping { dsn: ack, ssn: 1, len: 1, checksum: None });
+                match rng.below(8) {
+                    0 => dss.data_ack = Some(number(rng, ack)),
+                    1 => dss.ack_is_short = !dss.ack_is_short,
+                    2 => dss.dsn_is_short = !dss.dsn_is_short,
+                    3 => dss.data_fin = !dss.data_fin,
+                    4 => dss.mapping = Some(Mapping { dsn: number(rng, map.dsn), ..map }),
+                    5 => dss.mapping = Some(Mapping { ssn: number(rng, map.ssn.into()) as u32, ..map }),
+                    6 => dss.mapping = Some(Mapping { len: number(rng, map.len.into()) as u16, ..map }),
+                    _ => dss.mapping = None,
+                }
+                segment.dss = Some(dss);
+            }
+            14 => segment.payload.len = number(rng, segment.payload.len.into()) as u32 & 0x1_ffff,
+            _ => segment.source = number(rng, segment.source.into()) as u16,
+        }
+    }
+}
+
+/// Nothing of real traffic in it but the ports.
+fn invent(rng: &mut Rng, ports: (u16, u16)) -> Segment<Span> {
+    let flags = Flags::from_bits(rng.bits() as u8);
+    let mut segment = Segment::new(
+        ports.0,
+        ports.1,
+        number(rng, 0) as u32,
+        number(rng, 0) as u32,
+        flags,
+        number(rng, 0) as u16,
+    );
+    segment.dss = (rng.below(2) == 0).then(|| Dss {
+        data_ack: (rng.below(2) == 0).then(|| number(rng, 0)),
+        ack_is_short: rng.below(2) == 0,
+        mapping: Some(Mapping {
+            dsn: number(rng, 0),
+            ssn: number(rng, 0) as u32,
+            len: number(rng, 0) as u16,
+            checksum: None,
+        }),
+        dsn_is_short: rng.below(2) == 0,
+        data_fin: rng.below(2) == 0,
+    });
+    mutate(rng, &mut segment);
+    segment
+}
+
+struct Net {
+    now: Time,
+    ends: [Endpoint<Span>; 2],
+    /// On its way, by the end that it goes to.
+    wire: [Vec<(PathId, Segment<Span>)>; 2],
+    /// What was seen lately, to be made wrong of.
+    past: Vec<(PathId, Segment<Span>)>,
+    written: [u64; 2],
+    handled: u64,
+}
+
+impl Net {
+    fn drain(&mut self, rng: &mut Rng) {
+        for end in 0..2 {
+            let mut count = 0;
+            while let Some((path, segment)) = self.ends[end].poll_transmit(self.now) {
+                count += 1;
+                assert!(count < MOST_AT_ONCE, "it sends for ever: {segment:?}");
+                assert!(segment.options_len() <= 40, "{segment:?}");
+                if self.past.len() < 64 {
+                    self.past.push((path, segment.clone()));
+                } else {
+                    self.past[rng.below(64) as usize] = (path, segment.clone());
+                }
+                self.wire[1 - end].push((path, segment));
+            }
+            while self.ends[end].poll_event().is_some() {}
+            assert_eq!(self.ends[end].check(), Ok(()));
+        }
+    }
+
+    fn give(&mut self, end: usize, path: PathId, segment: Segment<Span>) {
+        self.handled += 1;
+        self.ends[end].handle_segment(self.now, path, segment);
+    }
+
+    fn write(&mut self, end: usize, len: u32) {
+        let span = Span { offset: self.written[end], len };
+        self.written[end] += self.ends[end].write(&span) as u64;
+    }
+
+    /// Goes on to the next timer; each may be due but so often before time moves.
+    fn wait(&mut self, rng: &mut Rng) {
+        let mut calls = 0;
+        loop {
+            let next = self.ends.iter().filter_map(Endpoint::poll_timeout).min();
+            let Some(next) = next else { break };
+            if calls == 0 {
+                self.now = self.now.max(next);
+            } else if next > self.now {
+                break;
+            }
+            calls += 1;
+            assert!(calls < 100, "a timer that stays due");
+            for end in &mut self.ends {
+                end.handle_timeout(self.now);
+            }
+            self.drain(rng);
+        }
+    }
+}
+
+fn any_config(rng: &mut Rng) -> Config {
+    let any = |rng: &mut Rng, from: &[u64]| from[rng.below(from.len() as u64) as usize];
+    Config {
+        mptcp: rng.below(5) > 0,
+        mss: any(rng, &[0, 64, 536, 1460, 65_535]) as u16,
+        send_buffer: any(rng, &[0, 1, 5000, 100_000]),
+        recv_buffer: any(rng, &[1, 1000, 100_000, u64::MAX]),
+        scheduler: SchedulerKind::ALL[rng.below(4) as usize],
+        congestion: CongestionKind::ALL[rng.below(3) as usize],
+        initial_window: any(rng, &[0, 1, 10]) as u32,
+        sack: rng.below(3) > 0,
+        timestamps: rng.below(3) > 0,
+        delayed_ack: Duration::from_millis(any(rng, &[0, 40])),
+        max_retries: 3,
+        ..Config::default()
+    }
+}
+
+/// One connection among enemies, of so many steps.
+fn ordeal(seed: u64, steps: u64) -> u64 {
+    let mut rng = Seed::new(seed).rng("hostile");
+    let (client, server) = (any_config(&mut rng), any_config(&mut rng));
+    let mut net = Net {
+        now: Time::from_secs(1),
+        ends: [Endpoint::client(client, Seed::new(seed)), Endpoint::server(server, Seed::new(!seed))],
+        wire: [Vec::new(), Vec::new()],
+        past: Vec::new(),
+        written: [0; 2],
+        handled: 0,
+    };
+    net.ends[0].open(net.now, PathId(0), false);
+    net.drain(&mut rng);
+    // How much of what comes is wrong: from a rare mistake to nothing else.
+    let wrong = [2, 10, 50, 95][rng.below(4) as usize];
+    for _ in 0..steps {
+        let end = rng.below(2) as usize;
+        match rng.below(100) {
+            0..=59 => {
+                if !net.wire[end].is_empty() {
+                    // Mostly in order.
+                    let at = if rng.below(10) == 0 { rng.below(net.wire[end].len() as u64) } else { 0 };
+                    let (path, mut segment) = net.wire[end].remove(at as usize);
+                    if rng.below(100) < wrong {
+                        mutate(&mut rng, &mut segment);
+                    }
+                    net.give(end, path, segment);
+                }
+            }
+            60..=69 if rng.below(100) < wrong && !net.past.is_empty() => {
+                let (path, mut segment) = net.past[rng.below(net.past.len() as u64) as usize].clone();
+                mutate(&mut rng, &mut segment);
+                net.give(end, path, segment);
+            }
+            70..=74 if rng.below(100) < wrong => {
+                let path = PathId(rng.below(3) as u8);
+                let ports = net.past.last().map_or((1, 2), |(_, s)| (s.source, s.destination));
+                let segment = invent(&mut rng, ports);
+                net.give(end, path, segment);
+            }
+            75..=79 => net.write(end, 1 + rng.below(20_000) as u32),
+            80..=84 => {
+                while net.ends[end].read(1 + rng.below(3000) as usize).is_some() && rng.below(3) > 0 {}
+            }
+            85..=88 => {
+                net.ends[0].open(net.now, PathId(rng.below(3) as u8), rng.below(2) == 0);
+            }
+            89 => net.ends[end].remove(PathId(rng.below(3) as u8), rng.below(2) == 0),
+            90 => net.ends[end].set_priority(PathId(rng.below(3) as u8), rng.below(2) == 0),
+            91 => net.ends[end].set_shares(&[rng.unit(), -1.0, f64::NAN][..rng.below(4) as usize]),
+            92 => {
+                net.wire[end].clear();
+            }
+            93 if rng.below(20) == 0 => net.ends[end].close(),
+            94 if rng.below(100) == 0 => net.ends[end].abort(),
+            95..=97 => net.wait(&mut rng),
+            _ => net.now += Duration::from_millis(rng.below(300)),
+        }
+        if net.wire[end].len() > 500 {
+            net.wire[end].truncate(250);
+        }
+        net.ends[end].write_space();
+        net.drain(&mut rng);
+    }
+    net.handled
+}
+
+#[test]
+fn no_segment_breaks_an_end() {
+    let seeds: u64 = std::env::var("TANDEM_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(6000);
+    let handled: u64 = (0..seeds).map(|seed| ordeal(seed, 200)).sum();
+    assert!(handled > seeds * 50, "{handled}");
+    // And long ones, in which more can pile up.
+    for seed in 0..seeds / 200 {
+        ordeal(1_000_000 + seed, 5000);
+    }
+}
