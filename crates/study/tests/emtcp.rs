@@ -42,3 +42,16 @@ fn the_object_has_the_promised_keys_in_order_and_does_not_depend_on_the_jobs() {
     assert_eq!(json["sweep"].as_array().unwrap().len(), 26);
     assert!(one.figures().to_text(TextStyle::PLAIN).contains("predicted"));
 }
+
+/// The scenario that ships is case 4, to the byte: what a user changes starts from what was published.
+#[test]
+fn the_scenario_of_the_test_bed_is_case_4() {
+    use tandem_study::emtcp::model::{Variant, experiment};
+    let text = include_str!("../../../scenarios/emtcp-paper.toml");
+    let nothing = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
+    let scenario = scenario::Scenario::parse("emtcp-paper.toml", text, &nothing).expect("it is valid");
+    let theirs = sim::run(&scenario.experiment);
+    let ours = sim::run(&experiment(Case::Emtcp, &Calibration::shipped(), &Variant::default(), 1));
+    assert_eq!(theirs.connections, ours.connections);
+    assert_eq!(theirs.device, ours.device);
+}
