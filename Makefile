@@ -4,8 +4,9 @@ SHELL := /bin/sh
 # A toolchain that rustup has just installed is found before the next login.
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
-# In continuous integration the lock file is what is built, or nothing is.
+# In continuous integration the lock file is what is built, or nothing is, and every failure is told.
 locked := $(if $(CI),--locked)
+all := $(if $(CI),--no-fail-fast)
 
 .PHONY: help run test bench lint format clean
 
@@ -21,7 +22,7 @@ run: ## build, then reproduce the eMTCP paper: the table here, the report in tan
 
 test: ## build and run all tests
 	@sh scripts/prerequisites.sh build
-	cargo test --workspace $(locked)
+	cargo test --workspace $(locked) $(all)
 
 bench: ## measure: benches, then segments per second and memory per connection
 	@sh scripts/prerequisites.sh build
