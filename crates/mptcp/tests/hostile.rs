@@ -52,7 +52,7 @@ fn signal(rng: &mut Rng, like: Option<MptcpSignal>) -> MptcpSignal {
 
 /// Real traffic with something else in one or more of its fields.
 fn mutate(rng: &mut Rng, segment: &mut Segment<Span>) {
-    for _ in 0..1 + rng.below(3) {
+    for _ in 0..=rng.below(3) {
         match rng.below(16) {
             0 => segment.seq = number(rng, segment.seq.into()) as u32,
             1 => segment.ack = number(rng, segment.ack.into()) as u32,
