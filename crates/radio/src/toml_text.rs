@@ -331,30 +331,13 @@ fn wrong_type(key: String, value: &Value<'_>, expected: &'static str) -> Wrong {
 
 /// The known key that is most like `key`, unless none is like it at all.
 fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
-    let distance = |word: &str| edits(key, word);
     known
         .iter()
         .copied()
-        .map(|word| (distance(word), word))
+        .map(|word| (strsim::levenshtein(key, word), word))
         .filter(|(edits, word)| *edits <= word.len().max(key.chars().count()) / 2)
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, word)| word)
-}
-
-/// How many letters to insert, delete or replace to make one word the other (Levenshtein).
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 fn floor_char_boundary(text: &str, at: usize) -> usize {

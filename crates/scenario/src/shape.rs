@@ -257,43 +257,20 @@ pub(crate) fn list(names: &[&str]) -> String {
 
 /// The name among `names` that `word` was likely meant to be, if one is near.
 pub(crate) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    if word.len() > 64 {
+        // No name is so long, and the distance takes time with the square of the length.
+        return None;
+    }
     let word = word.to_lowercase();
     let allowed = (word.chars().count() / 3).max(1);
     names
         .into_iter()
-        .map(|name| (distance(&word, &name.to_lowercase()), name))
+        .map(|name| (strsim::osa_distance(&word, &name.to_lowercase()), name))
         .filter(|&(d, name)| {
             d <= allowed || (word.len() >= 3 && (name.starts_with(&word) || name.ends_with(&word)))
         })
         .min_by_key(|&(d, _)| d)
         .map(|(_, name)| name)
-}
-
-/// Edit distance with neighbouring letters swapped as one edit (optimal string alignment). Words
-/// beyond 64 letters are far from everything.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(65).collect(), b.chars().take(65).collect());
-    if a.len() > 64 || b.len() > 64 {
-        return usize::MAX;
-    }
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let change = usize::from(a[i - 1] != b[j - 1]);
-            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
