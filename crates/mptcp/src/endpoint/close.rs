@@ -33,6 +33,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// Takes the next step of closing that has become possible.
     pub(super) fn advance_close(&mut self, now: Time) {
+        if !self.closing && !self.fins {
+            return;
+        }
         let all_dealt = self.data_next == self.buffer.end && self.reinjections.is_empty();
         if self.closing && all_dealt && self.connected {
             match self.mode {
@@ -95,6 +98,7 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         if subflow.state == State::Established && !subflow.fin_queued {
             subflow.fin_queued = true;
+            self.fins = true;
             subflow.sender.deal(Chunk { data: self.buffer.end, payload: P::empty(), fin: true });
             self.work = true;
         }

@@ -3,12 +3,20 @@
 use super::{Endpoint, Mode, Reinjection};
 use crate::PathId;
 use crate::scheduler::{Candidate, Scheduler};
-use crate::subflow::{Chunk, State};
+use crate::subflow::{Chunk, State, Subflow};
 use units::Time;
 use wire::Payload;
 
-/// The most subflows that are looked at: a device has a handful of radios.
-const MOST_CANDIDATES: usize = 16;
+/// The most subflows among which a turn is sought: a device has a handful of radios.
+const MOST_LISTED: usize = 16;
+const NOBODY: Candidate = Candidate {
+    path: PathId(0),
+    srtt: units::Duration::ZERO,
+    cwnd: 0,
+    slow_start: false,
+    queued: 0,
+    room: 0,
+};
 
 impl<P: Payload> Endpoint<P> {
     /// Deals one piece of data to a subflow; `None` if there is nothing to deal or nobody to take it.
@@ -17,9 +25,24 @@ impl<P: Payload> Endpoint<P> {
         if available == 0 {
             return None;
         }
-        let (candidates, count) = self.candidates(None);
-        let candidates = &candidates[..count];
-        let largest = candidates.iter().map(|c| self.subflows[c.path.index()].payload_max).min()?;
+        let mut list = core::mem::take(&mut self.list);
+        list.clear();
+        list.extend(self.candidates(None).map(as_candidate));
+        let picked = self.pick(now, available, &list);
+        self.list = list;
+        let (path, len) = picked?;
+        let payload = self.buffer.slice(self.data_next, len)?;
+        let dealt = payload.len() as u64;
+        let chunk = Chunk { data: self.data_next, payload, fin: false };
+        self.data_next += dealt;
+        self.scheduler.dealt(path, dealt);
+        self.subflows[path.index()].sender.deal(chunk);
+        Some(path.index())
+    }
+
+    /// Who of `list` carries how much of the `available` bytes.
+    fn pick(&mut self, now: Time, available: u64, list: &[Candidate]) -> Option<(PathId, u64)> {
+        let largest = list.iter().map(|c| self.subflows[c.path.index()].payload_max).min()?;
         let len = available.min(largest);
         let window = self.window_end.saturating_sub(self.data_next);
         let len = if window < len {
@@ -33,20 +56,13 @@ impl<P: Payload> Endpoint<P> {
         } else {
             len
         };
-        let Some(pick) = self.scheduler.pick(candidates, len) else {
-            for candidate in candidates {
+        let Some(pick) = self.scheduler.pick(list, len) else {
+            for candidate in list {
                 self.subflows[candidate.path.index()].sender.note_limited();
             }
             return None;
         };
-        let path = candidates[pick].path;
-        let payload = self.buffer.slice(self.data_next, len)?;
-        let dealt = payload.len() as u64;
-        let chunk = Chunk { data: self.data_next, payload, fin: false };
-        self.data_next += dealt;
-        self.scheduler.dealt(path, dealt);
-        self.subflows[path.index()].sender.deal(chunk);
-        Some(path.index())
+        Some((list[pick].path, len))
     }
 
     /// The path whose turn it is by shares, where subflows have buffers of their own.
@@ -54,9 +70,15 @@ impl<P: Payload> Endpoint<P> {
         if self.config.subflow_buffer == u64::MAX {
             return None;
         }
-        let (candidates, count) = self.candidates(None);
-        let turn = self.scheduler.turn(&candidates[..count], u64::from(self.config.mss))?;
-        Some(candidates[turn].path)
+        // The application asks for each write: on the stack, so that nothing is allocated.
+        let mut list = [NOBODY; MOST_LISTED];
+        let mut count = 0;
+        for (place, subflow) in list.iter_mut().zip(self.candidates(None)) {
+            *place = as_candidate(subflow);
+            count += 1;
+        }
+        let turn = self.scheduler.turn(&list[..count], u64::from(self.config.mss))?;
+        Some(list[turn].path)
     }
 
     /// Deals data again that another subflow failed to deliver.
@@ -67,11 +89,10 @@ impl<P: Payload> Endpoint<P> {
                 self.reinjections.pop_front();
                 continue;
             }
-            let (candidates, count) = self.candidates(front.tried);
-            if count == 0 {
+            if !self.anyone(front.tried) {
                 // Only the subflow that has it already is left, and goes on trying.
                 if let Some(path) = front.tried
-                    && self.candidates(None).1 > 0
+                    && self.anyone(None)
                 {
                     self.subflows[path.index()].sender.take_back();
                     self.reinjections.pop_front();
@@ -80,11 +101,8 @@ impl<P: Payload> Endpoint<P> {
                 return None;
             }
             // One piece for each that goes out: those that are late in the stream may yet go elsewhere.
-            let fits = |c: &&Candidate| {
-                let subflow = &self.subflows[c.path.index()];
-                subflow.sender.fits(len.min(subflow.payload_max))
-            };
-            let path = candidates[..count].iter().filter(fits).min_by_key(|c| c.srtt)?.path;
+            let fits = |s: &&Subflow<P>| s.sender.fits(len.min(s.payload_max));
+            let path = self.candidates(front.tried).filter(fits).min_by_key(|s| s.sender.rtt.srtt())?.path;
             let mut piece = self.reinjections.pop_front()?;
             let most = self.subflows[path.index()].payload_max as usize;
             if piece.chunk.payload.len() > most {
@@ -101,53 +119,23 @@ impl<P: Payload> Endpoint<P> {
 
     /// The subflows that may carry data, the best kind that there is: fresh before stale, and regular
     /// before backup (RFC 8684, section 3.3.8).
-    fn candidates(&self, except: Option<PathId>) -> ([Candidate; MOST_CANDIDATES], usize) {
-        let nobody = Candidate {
-            path: PathId(0),
-            srtt: units::Duration::ZERO,
-            cwnd: 0,
-            slow_start: false,
-            queued: 0,
-            room: 0,
-        };
-        let mut found = [nobody; MOST_CANDIDATES];
-        let mut count = 0;
-        let mut best = u8::MAX;
-        for subflow in &self.subflows {
-            if !subflow.carries_data() || Some(subflow.path) == except {
-                continue;
-            }
-            let rank = u8::from(subflow.stale) * 2 + u8::from(subflow.is_backup());
-            if rank > best {
-                continue;
-            }
-            if rank < best {
-                best = rank;
-                count = 0;
-            }
-            if count == MOST_CANDIDATES {
-                break;
-            }
-            let sender = &subflow.sender;
-            let window = sender.window();
-            found[count] = Candidate {
-                path: subflow.path,
-                srtt: sender.rtt.srtt(),
-                cwnd: window.cwnd,
-                slow_start: window.in_slow_start(),
-                queued: sender.flight() + sender.queued(),
-                room: sender.room(),
-            };
-            count += 1;
-        }
-        (found, count)
+    fn candidates(&self, except: Option<PathId>) -> impl Iterator<Item = &Subflow<P>> {
+        let rank = |s: &Subflow<P>| u8::from(s.stale) * 2 + u8::from(s.is_backup());
+        let able = move |s: &&Subflow<P>| s.carries_data() && Some(s.path) != except;
+        let best = self.subflows.iter().filter(able).map(rank).min();
+        self.subflows.iter().filter(able).filter(move |s| Some(rank(s)) == best)
+    }
+
+    /// Is there a subflow other than `except` that may carry data?
+    fn anyone(&self, except: Option<PathId>) -> bool {
+        self.candidates(except).next().is_some()
     }
 
     /// Gives what subflow `i` has not delivered to the others. `alive` if it goes on trying itself;
     /// then each piece is given once, and only where there is somebody to take it.
     pub(super) fn reinject(&mut self, i: usize, alive: bool) {
         let path = self.subflows[i].path;
-        if self.mode == Mode::Tcp || self.ended || alive && self.candidates(Some(path)).1 == 0 {
+        if self.mode == Mode::Tcp || self.ended || alive && !self.anyone(Some(path)) {
             return;
         }
         if !alive {
@@ -237,5 +225,19 @@ impl<P: Payload> Endpoint<P> {
                 }
             }
         }
+    }
+}
+
+/// A subflow as schedulers see it.
+fn as_candidate<P: Payload>(subflow: &Subflow<P>) -> Candidate {
+    let sender = &subflow.sender;
+    let window = sender.window();
+    Candidate {
+        path: subflow.path,
+        srtt: sender.rtt.srtt(),
+        cwnd: window.cwnd,
+        slow_start: window.in_slow_start(),
+        queued: sender.flight() + sender.queued(),
+        room: sender.room(),
     }
 }

@@ -152,8 +152,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// The subflow-level acknowledgement, up to the offset `ack`.
     fn on_ack(&mut self, now: Time, i: usize, ack: u64, segment: &Segment<P>) {
-        let coupling =
-            if self.subflows[i].sender.is_coupled() { self.coupling() } else { Coupling::default() };
+        let coupled = self.subflows[i].sender.asks_for_coupling(ack);
+        let coupling = if coupled { self.coupling() } else { Coupling::default() };
         let subflow = &mut self.subflows[i];
         let window = u64::from(segment.window) << subflow.peer_scale;
         let (blocks, count) = extend_blocks(&segment.sack, subflow.iss, subflow.sender.una);

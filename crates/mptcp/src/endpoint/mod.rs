@@ -13,7 +13,7 @@ mod reorder;
 mod send_buffer;
 mod timers;
 
-use crate::scheduler::{AnyScheduler, Scheduler};
+use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};
 use crate::{Config, PathId, crypto};
 use core::net::IpAddr;
@@ -142,7 +142,11 @@ pub struct Endpoint<P> {
     window_end: u64,
     reinjections: VecDeque<Reinjection<P>>,
     scheduler: AnyScheduler,
+    /// Room to list for the scheduler whom it may pick.
+    list: Vec<Candidate>,
     closing: bool,
+    /// A subflow has a FIN to send, or sent it.
+    fins: bool,
     /// Data offset of our DATA_FIN, once it was sent.
     data_fin: Option<u64>,
     send_data_fin: bool,
@@ -203,7 +207,9 @@ impl<P: Payload> Endpoint<P> {
             window_end: 1,
             reinjections: VecDeque::new(),
             scheduler: AnyScheduler::new(config.scheduler),
+            list: Vec::new(),
             closing: false,
+            fins: false,
             data_fin: None,
             send_data_fin: false,
             fin_timer: None,

@@ -1,7 +1,7 @@
 //! Segments out.
 
 use super::{Endpoint, Mode, Role};
-use crate::subflow::{Chunk, Reset, State, TIME_WAIT};
+use crate::subflow::{Chunk, Reset, State, Subflow, TIME_WAIT};
 use crate::{PathId, crypto};
 use units::Time;
 use wire::{Dss, Flags, Mapping, MptcpSignal, Payload, Segment, TimestampOption};
@@ -16,6 +16,15 @@ pub(super) fn clock(now: Time) -> u32 {
     (now.as_millis() as u32).wrapping_add(1)
 }
 
+/// What is to be sent. A segment is large, so it is made where it leaves, once all is decided.
+enum Next<P> {
+    /// A chunk at an offset of the subflow.
+    Data(u64, Chunk<P>),
+    Control,
+    DataLevel,
+    Acknowledgement,
+}
+
 impl<P: Payload> Endpoint<P> {
     /// The next segment to send and the path it goes over; `None` when there is none for now.
     ///
@@ -24,119 +33,128 @@ impl<P: Payload> Endpoint<P> {
         if !self.work {
             return None;
         }
-        let answer = self.next_segment(now);
-        if answer.is_none() {
-            self.work = false;
-        }
-        answer
+        let (i, next) = self.next(now)?;
+        let path = self.subflows[i].path;
+        let segment = match next {
+            Next::Data(offset, chunk) => self.data(now, i, offset, chunk),
+            Next::Control => self.control(now, i),
+            Next::DataLevel => self.data_level_alone(now, i),
+            Next::Acknowledgement => self.acknowledge(now, i),
+        };
+        Some((path, segment))
     }
 
-    fn next_segment(&mut self, now: Time) -> Option<(PathId, Segment<P>)> {
+    /// What to send next, over which subflow.
+    fn next(&mut self, now: Time) -> Option<(usize, Next<P>)> {
         for i in 0..self.subflows.len() {
-            if let Some(segment) = self.control(now, i) {
-                return Some((self.subflows[i].path, segment));
+            if self.control_waits(i) {
+                return Some((i, Next::Control));
             }
             if self.subflows[i].state == State::Established
                 && let Some((offset, chunk)) = self.subflows[i].sender.retransmit(now)
             {
-                return Some((self.subflows[i].path, self.data(now, i, offset, chunk)));
+                return Some((i, Next::Data(offset, chunk)));
             }
         }
         // What another subflow could not deliver is older than what waits here.
         while let Some(i) = self.deal_again() {
-            if let Some(answer) = self.send_dealt(now, i) {
-                return Some(answer);
+            if let Some(next) = self.next_dealt(now, i) {
+                return Some((i, next));
             }
         }
         for i in 0..self.subflows.len() {
-            if let Some(answer) = self.send_dealt(now, i) {
-                return Some(answer);
+            if let Some(next) = self.next_dealt(now, i) {
+                return Some((i, next));
             }
         }
         while let Some(i) = self.deal(now) {
-            if let Some(answer) = self.send_dealt(now, i) {
-                return Some(answer);
+            if let Some(next) = self.next_dealt(now, i) {
+                return Some((i, next));
             }
         }
         self.advance_close(now);
         for i in 0..self.subflows.len() {
             // Closing may have queued a FIN.
-            if let Some(answer) = self.send_dealt(now, i) {
-                return Some(answer);
+            if let Some(next) = self.next_dealt(now, i) {
+                return Some((i, next));
             }
             if self.subflows[i].state == State::Established
                 && let Some((offset, chunk)) = self.subflows[i].sender.rescue(now)
             {
-                return Some((self.subflows[i].path, self.data(now, i, offset, chunk)));
+                return Some((i, Next::Data(offset, chunk)));
             }
         }
-        if let Some(answer) = self.data_level_alone(now) {
-            return Some(answer);
+        if let Some(i) = self.data_level_waits() {
+            return Some((i, Next::DataLevel));
         }
         // Acknowledgements last: by now every segment with data has carried what it could.
-        (0..self.subflows.len()).find_map(|i| {
-            let subflow = &self.subflows[i];
-            let due = subflow.receiver.ack_now && !matches!(subflow.state, State::Closed | State::SynSent);
-            due.then(|| (self.subflows[i].path, self.acknowledge(now, i)))
-        })
+        let due = |s: &Subflow<P>| s.receiver.ack_now && !matches!(s.state, State::Closed | State::SynSent);
+        let Some(i) = self.subflows.iter().position(due) else {
+            self.work = false;
+            return None;
+        };
+        Some((i, Next::Acknowledgement))
     }
 
-    fn send_dealt(&mut self, now: Time, i: usize) -> Option<(PathId, Segment<P>)> {
-        if self.subflows[i].state != State::Established {
+    fn next_dealt(&mut self, now: Time, i: usize) -> Option<Next<P>> {
+        let acked = if self.mode == Mode::Mptcp { self.data_una } else { 0 };
+        let subflow = &mut self.subflows[i];
+        if subflow.state != State::Established {
             return None;
         }
-        let acked = if self.mode == Mode::Mptcp { self.data_una } else { 0 };
-        let (offset, chunk) = self.subflows[i].sender.send_new(now, acked)?;
+        let (offset, chunk) = subflow.sender.send_new(now, acked)?;
         if chunk.fin {
-            self.subflows[i].fin_at = Some(offset);
+            subflow.fin_at = Some(offset);
         }
-        Some((self.subflows[i].path, self.data(now, i, offset, chunk)))
+        Some(Next::Data(offset, chunk))
     }
 
-    /// Resets, SYNs, handshake ACKs and signals.
-    fn control(&mut self, now: Time, i: usize) -> Option<Segment<P>> {
+    /// Is there something for [`Self::control`] to send?
+    fn control_waits(&mut self, i: usize) -> bool {
+        let subflow = &mut self.subflows[i];
+        if subflow.send_handshake_ack && subflow.is_open() && subflow.reset.is_none() && !subflow.send_syn {
+            if self.handshake_signal(i).is_some() {
+                return true;
+            }
+            // The handshake is over: an acknowledgement like any other.
+            self.subflows[i].send_handshake_ack = false;
+            self.subflows[i].receiver.ack_now = true;
+            return false;
+        }
+        // Signals not before the peer has our keys: it could not tell what they are about.
+        let tells = subflow.state == State::Established && self.confirmed && !subflow.signals.is_empty();
+        subflow.reset.is_some() || subflow.send_syn || tells
+    }
+
+    /// A reset, a SYN, a handshake ACK or a signal, of which [`Self::control_waits`] says that one waits.
+    fn control(&mut self, now: Time, i: usize) -> Segment<P> {
         let subflow = &mut self.subflows[i];
         if let Some(Reset { source, destination, seq, ack, signal }) = subflow.reset.take() {
             let mut segment = Segment::new(source, destination, seq, ack, Flags::RST.with(Flags::ACK), 0);
             segment.signal = signal;
-            return Some(segment);
+            return segment;
         }
         if subflow.send_syn {
             subflow.send_syn = false;
-            return Some(self.syn(now, i));
+            return self.syn(now, i);
         }
-        if subflow.send_handshake_ack && subflow.is_open() {
-            subflow.send_handshake_ack = false;
-            let signal = self.handshake_signal(i);
-            if signal.is_some() {
-                let mut segment = self.acknowledge(now, i);
-                // RFC 8684: the third ACK carries MP_CAPABLE or MP_JOIN and no DSS.
-                segment.dss = None;
-                segment.signal = signal;
-                segment.sack = wire::SackBlocks::default();
-                if core::mem::take(&mut self.subflows[i].ask_for_answer) {
-                    // An old sequence number does that (RFC 9293, section 3.8.4).
-                    segment.seq = segment.seq.wrapping_sub(1);
-                }
-                return Some(segment);
+        let mut segment = self.acknowledge(now, i);
+        segment.sack = wire::SackBlocks::default();
+        if core::mem::take(&mut self.subflows[i].send_handshake_ack) {
+            // RFC 8684: the third ACK carries MP_CAPABLE or MP_JOIN and no DSS.
+            segment.dss = None;
+            segment.signal = self.handshake_signal(i);
+            if core::mem::take(&mut self.subflows[i].ask_for_answer) {
+                // An old sequence number does that (RFC 9293, section 3.8.4).
+                segment.seq = segment.seq.wrapping_sub(1);
             }
-            self.subflows[i].receiver.ack_now = true;
-            return None;
+            return segment;
         }
-        // Not before the peer has our keys: it could not tell what it is about.
-        if subflow.state == State::Established
-            && self.confirmed
-            && let Some(signal) = subflow.signals.pop_front()
-        {
-            let mut segment = self.acknowledge(now, i);
-            segment.signal = Some(signal);
-            segment.sack = wire::SackBlocks::default();
-            if segment.options_len() > OPTION_SPACE {
-                segment.timestamps = None;
-            }
-            return Some(segment);
+        segment.signal = self.subflows[i].signals.pop_front();
+        if segment.options_len() > OPTION_SPACE {
+            segment.timestamps = None;
         }
-        None
+        segment
     }
 
     fn handshake_signal(&self, i: usize) -> Option<MptcpSignal> {
@@ -207,6 +225,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A segment with everything but options and payload, at `offset` of the subflow.
+    #[inline]
     fn blank(&self, i: usize, flags: Flags, offset: u64) -> Segment<P> {
         let subflow = &self.subflows[i];
         let seq = subflow.iss.wrapping_add(offset as u32);
@@ -216,6 +235,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Fills in what every segment after the handshake has: the acknowledgements of both levels, the
     /// window, the clock.
+    #[inline]
     fn complete(&mut self, now: Time, i: usize, segment: &mut Segment<P>) {
         let window = self.window_to_offer().saturating_sub(self.reorder.next);
         let told = self.advertised.saturating_sub(self.reorder.next);
@@ -240,6 +260,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A segment that carries a chunk.
+    #[inline]
     fn data(&mut self, now: Time, i: usize, offset: u64, chunk: Chunk<P>) -> Segment<P> {
         let flags = if chunk.fin { Flags::FIN.with(Flags::ACK) } else { Flags::ACK.with(Flags::PSH) };
         let mut segment = self.blank(i, flags, offset);
@@ -261,6 +282,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A segment without data.
+    #[inline]
     fn acknowledge(&mut self, now: Time, i: usize) -> Segment<P> {
         let offset = self.subflows[i].sender.next;
         let mut segment = self.blank(i, Flags::ACK, offset);
@@ -290,16 +312,20 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// A DATA_FIN or a window probe, neither of which needs data of a subflow.
-    fn data_level_alone(&mut self, now: Time) -> Option<(PathId, Segment<P>)> {
+    /// The subflow for a DATA_FIN or a window probe that waits.
+    fn data_level_waits(&self) -> Option<usize> {
         if !self.send_data_fin && !self.send_probe {
             return None;
         }
         let usable = |i: &usize| self.subflows[*i].state == State::Established;
-        let best = (0..self.subflows.len()).filter(usable).min_by_key(|&i| {
+        (0..self.subflows.len()).filter(usable).min_by_key(|&i| {
             (self.subflows[i].stale, self.subflows[i].is_backup(), self.subflows[i].sender.rtt.srtt())
-        })?;
-        let mut segment = self.acknowledge(now, best);
+        })
+    }
+
+    /// A DATA_FIN or a window probe, neither of which needs data of a subflow.
+    fn data_level_alone(&mut self, now: Time, i: usize) -> Segment<P> {
+        let mut segment = self.acknowledge(now, i);
         if self.send_data_fin {
             self.send_data_fin = false;
             if let (Some(fin), Some(dss)) = (self.data_fin, &mut segment.dss) {
@@ -313,7 +339,7 @@ impl<P: Payload> Endpoint<P> {
             // An old sequence number, which the peer must answer (RFC 9293, section 3.8.4).
             segment.seq = segment.seq.wrapping_sub(1);
         }
-        Some((self.subflows[best].path, segment))
+        segment
     }
 
     /// The subflow's last FIN went both ways.

@@ -165,8 +165,10 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn window(&self) -> Window {
         self.window
     }
-    pub(crate) fn is_coupled(&self) -> bool {
-        self.algorithm.is_coupled()
+    /// An acknowledgement up to `ack` makes the algorithm look at the other subflows.
+    pub(crate) fn asks_for_coupling(&self, ack: u64) -> bool {
+        let acked = ack.saturating_sub(self.una);
+        self.algorithm.is_coupled() && acked > 0 && self.window.cwnd + acked > self.window.ssthresh
     }
     /// The window that coupled increases count: `ssthresh` during recovery (RFC 6356, section 3).
     pub(crate) fn coupled_window(&self) -> u64 {
