@@ -21,8 +21,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Sets the exact share of the data that each path is to carry, by path index. The shares need
-    /// not add up to 1. A connection with another scheduler changes to `share`.
+    /// Sets the share of the data that each path is to carry, by path index. The shares need not add
+    /// up to 1. The `share` scheduler holds them exactly; for any other, a share below an equal part
+    /// is an upper bound, and what the path may not take goes to the others.
     pub fn set_shares(&mut self, shares: &[f64]) {
         self.scheduler.set_shares(shares);
         self.work = true;

@@ -88,9 +88,15 @@ pub trait Scheduler {
     }
 }
 
-/// Whichever scheduler a connection runs.
+/// Whichever scheduler a connection runs, and the bounds that a policy sets to it.
 #[derive(Debug, Clone)]
-pub(crate) enum AnyScheduler {
+pub(crate) struct AnyScheduler {
+    base: Base,
+    bounds: Option<Share>,
+}
+
+#[derive(Debug, Clone)]
+enum Base {
     MinRtt(MinRtt),
     RoundRobin(RoundRobin),
     Linux(Linux),
@@ -99,48 +105,56 @@ pub(crate) enum AnyScheduler {
 
 impl AnyScheduler {
     pub(crate) fn new(kind: SchedulerKind) -> Self {
-        match kind {
-            SchedulerKind::MinRtt => Self::MinRtt(MinRtt),
-            SchedulerKind::RoundRobin => Self::RoundRobin(RoundRobin::default()),
-            SchedulerKind::Linux => Self::Linux(Linux),
-            SchedulerKind::Share => Self::Share(Share::default()),
-        }
+        let base = match kind {
+            SchedulerKind::MinRtt => Base::MinRtt(MinRtt),
+            SchedulerKind::RoundRobin => Base::RoundRobin(RoundRobin::default()),
+            SchedulerKind::Linux => Base::Linux(Linux),
+            SchedulerKind::Share => Base::Share(Share::default()),
+        };
+        Self { base, bounds: None }
     }
 
     /// Who gets the next data whatever the room; `None` unless the scheduler deals by shares alone.
     pub(crate) fn turn(&self, candidates: &[Candidate], len: u64) -> Option<usize> {
-        match self {
-            Self::Share(share) => share.turn(candidates, len),
+        match &self.base {
+            Base::Share(share) => share.turn(candidates, len),
             _ => None,
         }
     }
 
-    /// Sets the shares of a share scheduler, by path; any other scheduler gives way to one.
+    /// Sets shares, by path. The share scheduler deals by them exactly. For any other, a share below
+    /// an equal part is an upper bound: a policy that moves load off a path never puts load on it.
     pub(crate) fn set_shares(&mut self, shares: &[f64]) {
-        if !matches!(self, Self::Share(_)) {
-            *self = Self::Share(Share::default());
-        }
-        if let Self::Share(share) = self {
-            share.set(shares);
+        match &mut self.base {
+            Base::Share(share) => share.set(shares),
+            _ => self.bounds.get_or_insert_default().set(shares),
         }
     }
 }
 
 impl Scheduler for AnyScheduler {
     fn pick(&mut self, candidates: &[Candidate], len: u64) -> Option<usize> {
-        match self {
-            Self::MinRtt(s) => s.pick(candidates, len),
-            Self::RoundRobin(s) => s.pick(candidates, len),
-            Self::Linux(s) => s.pick(candidates, len),
-            Self::Share(s) => s.pick(candidates, len),
+        let pick = match &mut self.base {
+            Base::MinRtt(s) => s.pick(candidates, len),
+            Base::RoundRobin(s) => s.pick(candidates, len),
+            Base::Linux(s) => s.pick(candidates, len),
+            Base::Share(s) => s.pick(candidates, len),
+        }?;
+        match &self.bounds {
+            Some(bounds) if bounds.exceeded(candidates, pick, len) => bounds.turn(candidates, len),
+            _ => Some(pick),
         }
     }
+
     fn dealt(&mut self, path: PathId, len: u64) {
-        match self {
-            Self::MinRtt(s) => s.dealt(path, len),
-            Self::RoundRobin(s) => s.dealt(path, len),
-            Self::Linux(s) => s.dealt(path, len),
-            Self::Share(s) => s.dealt(path, len),
+        match &mut self.base {
+            Base::MinRtt(s) => s.dealt(path, len),
+            Base::RoundRobin(s) => s.dealt(path, len),
+            Base::Linux(s) => s.dealt(path, len),
+            Base::Share(s) => s.dealt(path, len),
+        }
+        if let Some(bounds) = &mut self.bounds {
+            bounds.dealt(path, len);
         }
     }
 }
@@ -194,6 +208,19 @@ mod tests {
         scheduler.set_shares(&[0.7, 0.3]);
         let got = deal(&mut scheduler, vec![candidate(0, 10, 1000, 0), candidate(1, 100, 40_000, 0)]);
         assert_eq!(got, [7000, 3000]);
+    }
+
+    #[test]
+    fn for_another_scheduler_a_small_share_is_an_upper_bound_and_never_a_duty() {
+        let roomy = |queued| vec![candidate(0, 10, 40_000, 0), candidate(1, 100, 40_000, queued)];
+        // The lowest round-trip time has room for all: nothing is put on the costly path.
+        let mut scheduler = AnyScheduler::new(SchedulerKind::MinRtt);
+        scheduler.set_shares(&[0.7, 0.3]);
+        assert_eq!(deal(&mut scheduler, roomy(0)), [10_000, 0]);
+        // In turn it would get half, and gets its bound.
+        let mut scheduler = AnyScheduler::new(SchedulerKind::RoundRobin);
+        scheduler.set_shares(&[0.7, 0.3]);
+        assert_eq!(deal(&mut scheduler, roomy(0)), [7000, 3000]);
     }
 
     #[test]

@@ -33,6 +33,15 @@ impl Share {
         self.dealt.get(path.index()).copied().unwrap_or(0)
     }
 
+    /// True if `len` more bytes would take the candidate beyond a share that is below an equal part.
+    pub(crate) fn exceeded(&self, candidates: &[Candidate], pick: usize, len: u64) -> bool {
+        let weights: f64 = candidates.iter().map(|c| self.weight(c.path)).sum();
+        let share = self.weight(candidates[pick].path) / weights;
+        let total: u64 = candidates.iter().map(|c| self.dealt_to(c.path)).sum::<u64>() + len;
+        let bounded = share < 1.0 / candidates.len() as f64 - 1e-9;
+        bounded && (self.dealt_to(candidates[pick].path) + len) as f64 > share * total as f64
+    }
+
     /// Whose turn it is: the path that is furthest behind its share.
     pub(crate) fn turn(&self, candidates: &[Candidate], len: u64) -> Option<usize> {
         let weights: f64 = candidates.iter().map(|c| self.weight(c.path)).sum();
