@@ -18,7 +18,6 @@ pub(crate) struct Connection {
     written: u64,
     /// Bytes that reached the other application.
     pub(crate) delivered: u64,
-    pub(crate) first_byte: Option<Time>,
     pub(crate) last_byte: Option<Time>,
     pub(crate) largest_gap: u64,
     /// The client has tried to open the connection.
@@ -42,7 +41,6 @@ impl Connection {
             app: App::new(config, seed.derive("app")),
             written: 0,
             delivered: 0,
-            first_byte: None,
             last_byte: None,
             largest_gap: 0,
             begun: false,
@@ -104,7 +102,6 @@ impl Connection {
         while let Some(span) = self.receiver().read(usize::MAX) {
             assert_eq!(span.offset, self.delivered, "the endpoint delivers every byte once and in order");
             self.delivered += u64::from(span.len);
-            self.first_byte.get_or_insert(now);
             self.last_byte = Some(now);
         }
     }

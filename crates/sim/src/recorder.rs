@@ -23,7 +23,6 @@ const DEVICE: [(&str, &str); 2] = [("power_w", "W"), ("energy_j", "J")];
 #[derive(Debug)]
 pub(crate) struct Recorder {
     columns: Vec<SeriesColumn>,
-    rows: usize,
     seconds: f64,
     /// At the last row: bytes down and up and energy of each path, bytes of each connection.
     paths: Vec<(u64, u64, f64)>,
@@ -46,7 +45,6 @@ impl Recorder {
         }
         Self {
             columns,
-            rows: 0,
             seconds: experiment.sample.as_secs_f64(),
             paths: vec![(0, 0, 0.0); experiment.paths.len()],
             connections: vec![0; experiment.traffic.len()],
@@ -105,7 +103,6 @@ impl World<'_> {
         }
         row.extend([(total - self.recorder.energy) / seconds, total]);
         self.recorder.energy = total;
-        self.recorder.rows += 1;
         for (column, value) in self.recorder.columns.iter_mut().zip(row) {
             column.values.push(value);
         }

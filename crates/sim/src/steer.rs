@@ -6,20 +6,16 @@ use mptcp::PathId;
 use policy::{Action, Channel, DeviceState, PathState, Policy};
 use units::{Bytes, Duration, Time};
 
-/// An interface that received nothing for so long is idle (the Sub-flow Interface State Detector of
-/// the eMTCP paper sees two states, RX and idle).
-const QUIET: Duration = Duration::from_millis(200);
-
 #[derive(Debug)]
 pub(crate) struct Steering {
     policy: Box<dyn Policy>,
     state: DeviceState,
     actions: Vec<Action>,
     last: Time,
-    /// Bytes down and up at the last look, and when the first last grew.
-    seen: Vec<(u64, u64, Time)>,
-    /// Shares for connections that open later.
-    pub(crate) shares: Option<Vec<f64>>,
+    /// Bytes down and up at the last look.
+    seen: Vec<(u64, u64)>,
+    /// The shares that were set last.
+    shares: Option<Vec<f64>>,
     /// How often the policy changed something.
     pub(crate) changes: u64,
 }
@@ -32,7 +28,7 @@ impl Steering {
             state: DeviceState { paths: kinds.iter().map(|&kind| PathState::new(kind)).collect(), app: None },
             actions: Vec::new(),
             last: Time::ZERO,
-            seen: vec![(0, 0, Time::ZERO); experiment.paths.len()],
+            seen: vec![(0, 0); experiment.paths.len()],
             shares: None,
             changes: 0,
         }
@@ -63,17 +59,16 @@ impl World<'_> {
         self.steering.last = now;
         for (i, path) in self.network.paths.iter_mut().enumerate() {
             let state = &mut self.steering.state.paths[i];
-            let (down, up, quiet_since) = self.steering.seen[i];
+            let (down, up) = self.steering.seen[i];
             state.up = path.present && path.wanted;
             state.backup = path.backup;
             state.bytes_down = path.wire_down;
             state.bytes_up = path.wire_up;
             state.rate_down = Bytes::new(path.wire_down - down).per(span);
             state.rate_up = Bytes::new(path.wire_up - up).per(span);
-            let since = if path.wire_down > down { now } else { quiet_since };
-            let receiving = path.wire_down > 0 && now.since(since) < QUIET;
-            state.channel = if receiving { Channel::Rx } else { Channel::Idle };
-            self.steering.seen[i] = (path.wire_down, path.wire_up, since);
+            // How long a quiet interface still counts as receiving is for the policy to say.
+            state.channel = if path.wire_down > down { Channel::Rx } else { Channel::Idle };
+            self.steering.seen[i] = (path.wire_down, path.wire_up);
             let meter = &mut path.meters[0];
             meter.advance(now);
             state.awake = meter.state() != radio::State::Idle;

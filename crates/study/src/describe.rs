@@ -3,6 +3,7 @@
 use link::{CellKind, Delay, Loss, QueueLimit, Rate};
 use radio::{Origin, Profile};
 use report::{Badge, Cell, Column, Row, Table, Tone, literal};
+use serde_json::{Value, json};
 use sim::{Experiment, Hop, Protocol};
 use std::fmt::Write as _;
 use traffic::{Direction, Kind, TrafficConfig};
@@ -113,6 +114,19 @@ pub(crate) fn sources(profiles: &[&Profile]) -> Table {
         table = table.note(note);
     }
     table
+}
+
+/// How the digits of a profile are known, group by group.
+pub(crate) fn origins(profile: &Profile) -> Value {
+    let o = &profile.origins;
+    json!({
+        "rate": o.rate.as_str(),
+        "active": o.active.as_str(),
+        "promotion": o.promotion.as_str(),
+        "inactivity": o.inactivity.as_str(),
+        "tail": o.tail.as_str(),
+        "idle": o.idle.as_str(),
+    })
 }
 
 /// Whether any group of the profile's digits is a fit.

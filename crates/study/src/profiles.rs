@@ -1,5 +1,6 @@
 //! The radio profiles as a list.
 
+use crate::describe;
 use radio::{Direction, Origin, Profile, Pulse, Stage};
 use report::{Cell, Column, Row, Table};
 use serde_json::{Value, json};
@@ -60,7 +61,6 @@ pub fn json(profiles: &[Profile]) -> Value {
     let list: Vec<Value> = profiles
         .iter()
         .map(|p| {
-            let o = &p.origins;
             json!({
                 "name": p.name,
                 "radio": p.kind.as_str(),
@@ -73,14 +73,7 @@ pub fn json(profiles: &[Profile]) -> Value {
                 "inactivity_ms": if endless(p.inactivity) { None } else { Some(ms(p.inactivity)) },
                 "tail": p.tail.iter().map(stage).collect::<Vec<_>>(),
                 "idle": {"power_mw": p.idle.power.as_milliwatts(), "pulse": pulse(&p.idle.pulse)},
-                "origin": {
-                    "rate": o.rate.as_str(),
-                    "active": o.active.as_str(),
-                    "promotion": o.promotion.as_str(),
-                    "inactivity": o.inactivity.as_str(),
-                    "tail": o.tail.as_str(),
-                    "idle": o.idle.as_str(),
-                },
+                "origin": describe::origins(p),
             })
         })
         .collect();

@@ -63,7 +63,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let over = match self.mode {
             Mode::Mptcp => self.closing_done(),
-            _ => self.peer_closed && self.closing && self.first_is_finished(),
+            _ => self.peer_closed && self.closing,
         };
         if over && !self.ended && self.subflows.iter().all(|s| !s.is_open()) {
             self.end();
@@ -79,10 +79,6 @@ impl<P: Payload> Endpoint<P> {
         self.send_data_fin = false;
         self.send_probe = false;
         self.reinjections.clear();
-    }
-
-    fn first_is_finished(&self) -> bool {
-        self.subflows.iter().all(|s| !s.is_open())
     }
 
     pub(super) fn request_data_fin(&mut self, now: Time) {

@@ -49,18 +49,10 @@ fn profiles(run: &Run) -> Value {
     let list: Vec<Value> = describe::profiles(&run.experiment)
         .iter()
         .map(|profile| {
-            let o = &profile.origins;
             json!({
                 "name": profile.name,
                 "source": profile.source,
-                "origin": {
-                    "rate": o.rate.as_str(),
-                    "active": o.active.as_str(),
-                    "promotion": o.promotion.as_str(),
-                    "inactivity": o.inactivity.as_str(),
-                    "tail": o.tail.as_str(),
-                    "idle": o.idle.as_str(),
-                },
+                "origin": describe::origins(profile),
             })
         })
         .collect();
