@@ -114,10 +114,12 @@ impl Reproduction {
         let points = self.sweep.iter().map(|point| (point.share * 100.0, point.result.efficiency()));
         let best = self.best_share();
         let at_best = self.sweep.iter().find(|point| point.share == best);
+        let peak = at_best.map_or(0.0, |point| point.result.efficiency().mean);
         let mut chart = Lines::new(
             "Fig. 4: energy efficiency against offload share",
             Axis::new("share of LTE’s data moved to Wi-Fi").unit("%").from(0.0).to(100.0),
-            Axis::new("energy efficiency").unit("Mbit/J"),
+            // Room above the peak for what the marks say.
+            Axis::new("energy efficiency").unit("Mbit/J").to(peak * 1.03),
         )
         .line(Line::estimates("Tandem, predicted", points).dots())
         .mark(Mark::vertical(BEST_SHARE * 100.0, "paper’s best, 24 %"));
