@@ -4,8 +4,37 @@ use crate::congestion::CongestionKind;
 use crate::scheduler::SchedulerKind;
 use units::Duration;
 
+/// What an endpoint does with explicit congestion notification (RFC 3168).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EcnMode {
+    /// Neither asks for it nor agrees to it.
+    #[default]
+    Off,
+    /// Agrees where the peer asks (Linux `tcp_ecn`: 2, its default).
+    Accept,
+    /// Asks in its own SYN too (Linux `tcp_ecn`: 1).
+    Request,
+}
+
+/// Probes of a connection on which nothing happens (RFC 9293, section 3.8.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Quiet time before the first probe (Linux `tcp_keepalive_time`: 2 h).
+    pub idle: Duration,
+    /// Time between probes (Linux `tcp_keepalive_intvl`: 75 s).
+    pub interval: Duration,
+    /// A subflow that leaves so many unanswered is given up (Linux `tcp_keepalive_probes`: 9).
+    pub probes: u32,
+}
+
+impl Default for Keepalive {
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
+    }
+}
+
 /// The settings of an endpoint. The default is what RFCs recommend; where Linux differs in a way
-/// that matters, the field says so.
+/// that matters, the field says so, and [`linux`](Self::linux) has what it does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// Offer Multipath TCP (RFC 8684). Without it the endpoint is plain TCP over one path.
@@ -47,6 +76,40 @@ pub struct Config {
     /// another, and it gets nothing new until it answers (Linux `net.mptcp.stale_loss_cnt`: 4; here
     /// 1, since a simulated user has no patience either).
     pub stale_after: u32,
+    /// Judge losses by time, and probe for lost tails: RACK-TLP (RFC 8985). Needs SACK.
+    pub rack: bool,
+    /// Tell the peer what came twice (RFC 2883). Needs SACK.
+    pub dsack: bool,
+    /// Reduce the window over a round trip, in step with what is delivered: PRR (RFC 6937), and not
+    /// at once.
+    pub prr: bool,
+    /// Find out whether a timeout was spurious (RFC 5682), and take the reduction back where it was.
+    pub frto: bool,
+    /// Take a reduction back where the answer shows that all retransmissions were needless, by
+    /// timestamps (RFC 3522, RFC 4015) or by duplicate SACK (RFC 3708).
+    pub undo: bool,
+    /// Leave slow start when round trips grow: `HyStart++` (RFC 9406). Linux has the older `HyStart`,
+    /// for CUBIC only.
+    pub hystart: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: EcnMode,
+    /// Space segments at a multiple of the window over the round trip, as Linux does under `fq`.
+    /// Congestion control that sets a rate of its own is paced in any case.
+    pub pacing: bool,
+    /// Grow the receive buffer with what the application reads in a round trip, from so many bytes up
+    /// to `recv_buffer` (Linux `tcp_rmem`: 131,072). `None` starts with all of it.
+    pub autotune: Option<u64>,
+    /// Probe connections on which nothing happens.
+    pub keepalive: Option<Keepalive>,
+    /// Drop segments with timestamps older than what came last: PAWS (RFC 7323, section 5).
+    pub paws: bool,
+    /// Refuse acknowledgements far behind and challenge a SYN inside the window (RFC 5961).
+    pub challenge_acks: bool,
+    /// Acknowledge every segment of the start at once, so that the peer's window opens (Linux: up to
+    /// 16 of them).
+    pub quickack: bool,
+    /// Send new data on the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
 }
 
 impl Default for Config {
@@ -68,6 +131,47 @@ impl Default for Config {
             max_rto: Duration::from_secs(60),
             max_retries: 15,
             stale_after: 1,
+            rack: false,
+            dsack: false,
+            prr: false,
+            frto: false,
+            undo: false,
+            hystart: false,
+            ecn: EcnMode::Off,
+            pacing: false,
+            autotune: None,
+            keepalive: None,
+            paws: false,
+            challenge_acks: false,
+            quickack: false,
+            limited_transmit: false,
+        }
+    }
+}
+
+impl Config {
+    /// What Linux 6 does unless told otherwise. It has the older `HyStart` where this has `HyStart++`,
+    /// and does not pace unless the queueing discipline is `fq`.
+    pub fn linux() -> Self {
+        Self {
+            send_buffer: 4 << 20,
+            recv_buffer: 6_291_456,
+            scheduler: SchedulerKind::Linux,
+            congestion: CongestionKind::Cubic,
+            stale_after: 4,
+            rack: true,
+            dsack: true,
+            prr: true,
+            frto: true,
+            undo: true,
+            hystart: true,
+            ecn: EcnMode::Accept,
+            autotune: Some(131_072),
+            paws: true,
+            challenge_acks: true,
+            quickack: true,
+            limited_transmit: true,
+            ..Self::default()
         }
     }
 }

@@ -25,7 +25,7 @@ mod endpoint;
 mod seq;
 mod subflow;
 
-pub use config::{Config, receive_buffer};
+pub use config::{Config, EcnMode, Keepalive, receive_buffer};
 pub use congestion::CongestionKind;
 pub use endpoint::{Endpoint, Event, Failure, Mode, SubflowInfo};
 pub use scheduler::SchedulerKind;

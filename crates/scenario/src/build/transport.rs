@@ -51,6 +51,7 @@ impl Builder<'_, '_> {
             max_rto: time("max_rto"),
             max_retries: whole("max_retries"),
             stale_after: whole("stale_after"),
+            ..default
         };
         if config.delayed_ack > Duration::from_millis(500) {
             self.problems
