@@ -75,6 +75,32 @@ pub struct View {
     pub srtt: Duration,
     /// Bytes in flight before the event.
     pub in_flight: u64,
+    /// The round trip that this acknowledgement measured, if it did.
+    pub rtt: Option<Duration>,
+    /// The lowest round trip measured on this subflow so far; [`Duration::MAX`] before the first.
+    pub min_rtt: Duration,
+}
+
+/// How fast data arrives, as one acknowledgement tells (draft-cheng-iccrg-delivery-rate-estimation-02,
+/// section 3.3).
+#[derive(Debug, Clone, Copy)]
+pub struct RateSample {
+    /// Bytes delivered in all, this acknowledgement included.
+    pub delivered: u64,
+    /// Bytes delivered in all when the segment was sent that this acknowledgement is of.
+    pub prior_delivered: u64,
+    /// Bytes that this acknowledgement delivered, in order or not.
+    pub newly_delivered: u64,
+    /// Bytes that this acknowledgement shows to be lost.
+    pub newly_lost: u64,
+    /// What delivering `delivered - prior_delivered` took; zero where it cannot be said.
+    pub interval: Duration,
+    /// The sender had nothing more to send for some of that time: the rate is a lower bound.
+    pub app_limited: bool,
+    /// The round trip that this acknowledgement measured, if it did.
+    pub rtt: Option<Duration>,
+    /// Bytes in flight after it.
+    pub in_flight: u64,
 }
 
 /// What a coupled algorithm knows of all subflows of the connection together (RFC 6356, section 3).
@@ -94,6 +120,26 @@ pub trait CongestionControl {
     fn on_loss(&mut self, view: &View, window: &mut Window);
     /// The retransmission timer expired.
     fn on_timeout(&mut self, view: &View, window: &mut Window);
+    /// Every acknowledgement, in recovery too, for algorithms that keep a model of the path.
+    fn on_sample(&mut self, sample: &RateSample, view: &View, window: &mut Window) {
+        let _ = (sample, view, window);
+    }
+    /// It wants [`on_sample`](Self::on_sample); rates are not sampled for others.
+    fn wants_samples(&self) -> bool {
+        false
+    }
+    /// Bytes per second at which segments are to be spaced; `None` leaves that to the sender's own
+    /// switch.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+    /// The peer has seen a congestion mark (RFC 3168, section 6.1.2: as if a segment was lost).
+    fn on_ecn(&mut self, view: &View, window: &mut Window) {
+        self.on_loss(view, window);
+    }
+    /// The last reduction turns out to have been for nothing (RFC 5682, RFC 4015). The sender takes the
+    /// window back by itself.
+    fn on_undo(&mut self) {}
 }
 
 /// Congestion window and slow-start threshold, in bytes.
@@ -150,27 +196,41 @@ impl Algorithm {
     }
 }
 
+/// The same call on whichever it is.
+macro_rules! each {
+    ($self:expr, $a:ident => $call:expr) => {
+        match $self {
+            Self::Reno($a) => $call,
+            Self::Cubic($a) => $call,
+            Self::Lia($a) => $call,
+        }
+    };
+}
+
 impl CongestionControl for Algorithm {
     fn on_ack(&mut self, acked: u64, view: &View, coupling: &Coupling, window: &mut Window) {
-        match self {
-            Self::Reno(a) => a.on_ack(acked, view, coupling, window),
-            Self::Cubic(a) => a.on_ack(acked, view, coupling, window),
-            Self::Lia(a) => a.on_ack(acked, view, coupling, window),
-        }
+        each!(self, a => a.on_ack(acked, view, coupling, window));
     }
     fn on_loss(&mut self, view: &View, window: &mut Window) {
-        match self {
-            Self::Reno(a) => a.on_loss(view, window),
-            Self::Cubic(a) => a.on_loss(view, window),
-            Self::Lia(a) => a.on_loss(view, window),
-        }
+        each!(self, a => a.on_loss(view, window));
     }
     fn on_timeout(&mut self, view: &View, window: &mut Window) {
-        match self {
-            Self::Reno(a) => a.on_timeout(view, window),
-            Self::Cubic(a) => a.on_timeout(view, window),
-            Self::Lia(a) => a.on_timeout(view, window),
-        }
+        each!(self, a => a.on_timeout(view, window));
+    }
+    fn on_sample(&mut self, sample: &RateSample, view: &View, window: &mut Window) {
+        each!(self, a => a.on_sample(sample, view, window));
+    }
+    fn wants_samples(&self) -> bool {
+        each!(self, a => a.wants_samples())
+    }
+    fn pacing_rate(&self) -> Option<u64> {
+        each!(self, a => a.pacing_rate())
+    }
+    fn on_ecn(&mut self, view: &View, window: &mut Window) {
+        each!(self, a => a.on_ecn(view, window));
+    }
+    fn on_undo(&mut self) {
+        each!(self, a => a.on_undo());
     }
 }
 

@@ -3,7 +3,8 @@ use super::*;
 const MSS: u64 = 1000;
 
 fn view(now_ms: u64, in_flight: u64) -> View {
-    View { now: Time::from_millis(now_ms), mss: MSS, srtt: Duration::from_millis(100), in_flight }
+    let rtt = Duration::from_millis(100);
+    View { now: Time::from_millis(now_ms), mss: MSS, srtt: rtt, in_flight, rtt: Some(rtt), min_rtt: rtt }
 }
 
 /// One round trip: a window's worth of acknowledgements, two segments each.

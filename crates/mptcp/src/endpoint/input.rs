@@ -2,7 +2,6 @@
 
 use super::{Endpoint, Event, Failure, Mode, Role};
 use crate::PathId;
-use crate::congestion::Coupling;
 use crate::seq::extend;
 use crate::subflow::{Arrival, Mapped, State};
 use units::{Duration, Time};
@@ -152,8 +151,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// The subflow-level acknowledgement, up to the offset `ack`.
     fn on_ack(&mut self, now: Time, i: usize, ack: u64, segment: &Segment<P>) {
-        let coupled = self.subflows[i].sender.asks_for_coupling(ack);
-        let coupling = if coupled { self.coupling() } else { Coupling::default() };
+        let coupling = self.coupling(i, ack);
         let subflow = &mut self.subflows[i];
         let window = u64::from(segment.window) << subflow.peer_scale;
         let (blocks, count) = extend_blocks(&segment.sack, subflow.iss, subflow.sender.una);
@@ -414,20 +412,6 @@ impl<P: Payload> Endpoint<P> {
             self.peer_closed = true;
             self.events.push_back(Event::PeerClosed);
         }
-    }
-
-    /// What a coupled algorithm needs of all subflows (RFC 6356, section 3.1).
-    fn coupling(&self) -> Coupling {
-        let (mut total, mut best, mut sum) = (0, 0.0_f64, 0.0);
-        for subflow in self.subflows.iter().filter(|s| s.state == State::Established) {
-            let window = subflow.sender.coupled_window();
-            let rtt = subflow.sender.rtt.srtt().as_secs_f64().max(1e-6);
-            total += window;
-            best = best.max(window as f64 / (rtt * rtt));
-            sum += window as f64 / rtt;
-        }
-        let alpha = if sum > 0.0 { total as f64 * best / (sum * sum) } else { 1.0 };
-        Coupling { total_cwnd: total, alpha }
     }
 }
 

@@ -1,9 +1,11 @@
 //! One end of one connection: data level above, subflows below.
 //!
 //! `handshake` opens subflows, `input` takes segments in, `output` makes them, `deal` decides which
-//! subflow carries what, `paths` moves paths in and out, `close` ends things, `timers` keeps time.
+//! subflow carries what, `coupling` tells congestion controls of one another, `paths` moves paths in
+//! and out, `close` ends things, `timers` keeps time.
 
 mod close;
+mod coupling;
 mod deal;
 mod handshake;
 mod input;

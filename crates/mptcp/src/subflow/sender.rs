@@ -349,7 +349,7 @@ impl<P: Payload> Sender<P> {
                 self.mark_lost_at(0);
             }
         }
-        let view = View { now, mss: self.mss, srtt: self.rtt.srtt(), in_flight: flight };
+        let view = self.view(now, flight);
         match self.recovery {
             Some(Recovery::Fast { point }) if self.una >= point => {
                 // RFC 6675, section 5: at the end of recovery the window is ssthresh.
@@ -371,6 +371,11 @@ impl<P: Payload> Sender<P> {
             self.window.cwnd = self.window.ssthresh;
         }
         outcome
+    }
+
+    fn view(&self, now: Time, in_flight: u64) -> View {
+        let srtt = self.rtt.srtt();
+        View { now, mss: self.mss, srtt, in_flight, rtt: None, min_rtt: Duration::MAX }
     }
 
     /// After a timeout duplicates come of what was sent twice, and say nothing (RFC 6582, section 4).
@@ -536,7 +541,7 @@ impl<P: Payload> Sender<P> {
     /// The retransmission timer expired: everything in flight counts as lost (RFC 6298, section 5.4
     /// to 5.6; RFC 5681, Eq. 4 and section 3.1).
     pub(crate) fn on_timeout(&mut self, now: Time) {
-        let view = View { now, mss: self.mss, srtt: self.rtt.srtt(), in_flight: self.flight() };
+        let view = self.view(now, self.flight());
         if !matches!(self.recovery, Some(Recovery::Timeout { .. })) {
             self.algorithm.on_timeout(&view, &mut self.window);
         }
