@@ -11,7 +11,7 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 pub(crate) struct Rtt {
     smoothed: Option<Duration>,
     variation: Duration,
-    latest: Duration,
+    lowest: Duration,
     rto: Duration,
     /// Doublings since the last answer (section 5.5).
     backoff: u32,
@@ -24,7 +24,7 @@ impl Rtt {
         Self {
             smoothed: None,
             variation: Duration::ZERO,
-            latest: Duration::ZERO,
+            lowest: Duration::MAX,
             rto: config.initial_rto,
             backoff: 0,
             min_rto: config.min_rto,
@@ -34,7 +34,7 @@ impl Rtt {
 
     /// A new measurement, of a segment that was sent once (Karn's algorithm, section 3).
     pub(crate) fn sample(&mut self, rtt: Duration) {
-        self.latest = rtt;
+        self.lowest = self.lowest.min(rtt);
         match self.smoothed {
             None => {
                 self.smoothed = Some(rtt);
@@ -66,6 +66,11 @@ impl Rtt {
     /// Smoothed round-trip time; the first timeout's guess before there is one.
     pub(crate) fn srtt(&self) -> Duration {
         self.smoothed.unwrap_or(self.rto)
+    }
+
+    /// The lowest measurement; [`Duration::MAX`] before the first.
+    pub(crate) fn min(&self) -> Duration {
+        self.lowest
     }
 
     pub(crate) fn measured(&self) -> Option<Duration> {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::congestion::Coupling;
 use wire::Span;
 
 const MSS: u64 = 1000;

@@ -1,0 +1,29 @@
+//! What must hold at any time.
+
+use super::Sender;
+use super::scoreboard::{IN_RETRANSMISSION, LOST, SACKED};
+use wire::Payload;
+
+impl<P: Payload> Sender<P> {
+    /// What must hold at any time: the counters are those of the queue.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
+        let sum = |flag| self.sent.iter().filter(|s| s.is(flag)).map(|s| u64::from(s.len)).sum::<u64>();
+        held(self.sacked == sum(SACKED), "sacked bytes miscounted")?;
+        held(self.lost == sum(LOST), "lost bytes miscounted")?;
+        held(self.retransmitting == sum(IN_RETRANSMISSION), "retransmitted bytes miscounted")?;
+        held(self.queued == self.queue.iter().map(|c| c.payload.len() as u64).sum(), "queue miscounted")?;
+        let mut at = self.una;
+        for sent in &self.sent {
+            held(sent.offset == at && sent.len > 0, "a hole in what is in flight")?;
+            let len = if sent.chunk.fin { 1 } else { sent.chunk.payload.len() as u64 };
+            held(len == u64::from(sent.len), "a segment is not as long as its payload")?;
+            held(!(sent.is(SACKED) && sent.is(LOST)), "delivered and lost")?;
+            held(!sent.is(IN_RETRANSMISSION) || sent.is(LOST), "sent again and not lost")?;
+            at = sent.end();
+        }
+        // The SYN is not kept here.
+        held(at == self.next || self.sent.is_empty() && self.next == 1, "flight does not end at next")?;
+        held(self.sacked + self.lost <= self.flight(), "more gone than there was")
+    }
+}

@@ -1,0 +1,265 @@
+//! The sending half of a subflow: the queue of what is in flight, the scoreboard over it, loss
+//! detection and recovery.
+//!
+//! With selective acknowledgements this is RFC 6675; without, NewReno (RFC 6582), for which each
+//! duplicate acknowledgement stands for one segment that has left the network. The retransmission
+//! timer is RFC 6298's. Counters keep `pipe` current, so that no event walks the whole queue.
+//!
+//! `ack` takes acknowledgements in, `scoreboard` knows each segment in flight, `recovery` sends again,
+//! `check` holds the books together.
+
+mod ack;
+mod check;
+mod recovery;
+mod scoreboard;
+#[cfg(test)]
+mod tests;
+
+use super::rtt::Rtt;
+use crate::Config;
+use crate::congestion::{Algorithm, Window};
+use recovery::Recovery;
+use scoreboard::{GIVEN, SACKED, Sent};
+use std::collections::VecDeque;
+use units::{Duration, Time};
+use wire::{Payload, SackBlocks};
+
+/// Data on its way, or waiting to be sent, with its place in the connection's data stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Chunk<P> {
+    /// Data offset of the first byte.
+    pub(crate) data: u64,
+    pub(crate) payload: P,
+    /// A FIN of the subflow takes the place of data.
+    pub(crate) fin: bool,
+}
+
+impl<P: Payload> Chunk<P> {
+    /// Data offset after the last byte.
+    pub(crate) fn end(&self) -> u64 {
+        self.data + self.payload.len() as u64
+    }
+}
+
+/// What an acknowledgement did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Acked {
+    /// Bytes newly acknowledged in order, the FIN not counted.
+    pub(crate) bytes: u64,
+    /// Segments that they filled, wholly or in part.
+    segments: u32,
+    /// The acknowledgement moved forward.
+    pub(crate) advanced: bool,
+    /// The round trip that it measured.
+    rtt: Option<Duration>,
+}
+
+/// Send state of one subflow in subflow offsets (see [`crate::seq`]).
+#[derive(Debug, Clone)]
+pub(crate) struct Sender<P> {
+    /// First offset not acknowledged.
+    pub(crate) una: u64,
+    /// Next offset to be sent.
+    pub(crate) next: u64,
+    /// Dealt to this subflow, not yet sent.
+    queue: VecDeque<Chunk<P>>,
+    queued: u64,
+    sent: VecDeque<Sent<P>>,
+    sacked: u64,
+    lost: u64,
+    retransmitting: u64,
+    highest_sacked: u64,
+    /// Everything below was looked at for loss.
+    judged: u64,
+    /// Nothing below waits for retransmission.
+    retransmit_from: u64,
+    dup_acks: u32,
+    recovery: Option<Recovery>,
+    /// The first retransmission of a recovery goes out whatever the pipe (RFC 6675, section 5, 4.3).
+    force: bool,
+    rescued: bool,
+    previous_sack: SackBlocks,
+    window: Window,
+    algorithm: Algorithm,
+    mss: u64,
+    /// The window held data back up to this offset: growth is earned (RFC 9438, section 5.8 and
+    /// RFC 7661: a window that is not used says nothing about the path).
+    limited_until: u64,
+    sack: bool,
+    pub(crate) rtt: Rtt,
+    pub(crate) timer: Option<Time>,
+    /// Timeouts in a row.
+    pub(crate) timeouts: u32,
+    last_sent: Time,
+    initial_window: u64,
+    /// Segments sent again, ever.
+    pub(crate) retransmissions: u64,
+}
+
+impl<P: Payload> Sender<P> {
+    pub(crate) fn new(config: &Config, mss: u64) -> Self {
+        let initial_window = u64::from(config.initial_window) * mss;
+        Self {
+            una: 0,
+            next: 0,
+            queue: VecDeque::new(),
+            queued: 0,
+            sent: VecDeque::new(),
+            sacked: 0,
+            lost: 0,
+            retransmitting: 0,
+            highest_sacked: 0,
+            judged: 0,
+            retransmit_from: 0,
+            dup_acks: 0,
+            recovery: None,
+            force: false,
+            rescued: false,
+            previous_sack: SackBlocks::default(),
+            window: Window { cwnd: initial_window, ssthresh: u64::MAX },
+            algorithm: Algorithm::new(config.congestion),
+            mss,
+            limited_until: 0,
+            sack: config.sack,
+            rtt: Rtt::new(config),
+            timer: None,
+            timeouts: 0,
+            last_sent: Time::ZERO,
+            initial_window,
+            retransmissions: 0,
+        }
+    }
+
+    /// The handshake settled these.
+    pub(crate) fn negotiated(&mut self, mss: u64, sack: bool) {
+        self.window.cwnd = self.window.cwnd / self.mss * mss;
+        self.initial_window = self.initial_window / self.mss * mss;
+        self.mss = mss;
+        self.sack = sack;
+    }
+
+    pub(crate) fn window(&self) -> Window {
+        self.window
+    }
+    /// An acknowledgement up to `ack` makes the algorithm look at the other subflows.
+    pub(crate) fn asks_for_coupling(&self, ack: u64) -> bool {
+        let acked = ack.saturating_sub(self.una);
+        self.algorithm.is_coupled() && acked > 0 && self.window.cwnd + acked > self.window.ssthresh
+    }
+    /// The window that coupled increases count: `ssthresh` during recovery (RFC 6356, section 3).
+    pub(crate) fn coupled_window(&self) -> u64 {
+        if self.recovery.is_some() { self.window.ssthresh } else { self.window.cwnd }
+    }
+    /// Bytes sent and not acknowledged.
+    pub(crate) fn flight(&self) -> u64 {
+        self.next - self.una
+    }
+    /// Bytes believed to be in the network (RFC 6675, section 4).
+    pub(crate) fn pipe(&self) -> u64 {
+        let gone = self.sacked + self.lost;
+        (self.flight() + self.retransmitting).saturating_sub(gone).saturating_sub(self.left_the_network())
+    }
+    /// Without SACK, what duplicate acknowledgements say has arrived (RFC 5681, section 3.2).
+    fn left_the_network(&self) -> u64 {
+        if self.sack { 0 } else { u64::from(self.dup_acks) * self.mss }
+    }
+    /// Bytes dealt and not sent.
+    pub(crate) fn queued(&self) -> u64 {
+        self.queued
+    }
+    /// Bytes of window that neither the network nor the queue holds.
+    pub(crate) fn room(&self) -> u64 {
+        self.window.cwnd.saturating_sub(self.pipe() + self.queued)
+    }
+    pub(crate) fn has_unsent_or_unacked(&self) -> bool {
+        !self.queue.is_empty() || !self.sent.is_empty()
+    }
+
+    pub(crate) fn deal(&mut self, chunk: Chunk<P>) {
+        self.queued += chunk.payload.len() as u64;
+        self.queue.push_back(chunk);
+    }
+
+    /// Deals data that does not follow on what was dealt before: before all that comes later in the
+    /// stream, for the receiver waits for it first.
+    pub(crate) fn deal_in_order(&mut self, chunk: Chunk<P>) {
+        self.queued += chunk.payload.len() as u64;
+        let before = self.queue.partition_point(|waiting| waiting.data <= chunk.data && !waiting.fin);
+        self.queue.insert(before, chunk);
+    }
+
+    /// The window has room for `len` more bytes now. A lone segment goes whatever the window, or a
+    /// window below it would stop the subflow.
+    pub(crate) fn fits(&self, len: u64) -> bool {
+        let pipe = self.pipe();
+        pipe == 0 || pipe + len <= self.window.cwnd
+    }
+
+    /// RFC 5681, section 3.1, with RFC 6298's allowance for a SYN that was late and not lost (as
+    /// Linux): the network has shown what it is like before the first window.
+    pub(crate) fn start_with_one_segment(&mut self) {
+        self.window.cwnd = self.mss;
+    }
+
+    /// What could not be sent for want of window: growth of the window is earned from here on.
+    pub(crate) fn note_limited(&mut self) {
+        self.limited_until = self.next;
+    }
+
+    /// The next chunk to send for the first time, if the window has room for it.
+    pub(crate) fn send_new(&mut self, now: Time, acked_data: u64) -> Option<(u64, Chunk<P>)> {
+        // What another subflow has delivered meanwhile need not be sent here at all.
+        while let Some(front) = self.queue.front() {
+            let len = front.payload.len() as u64;
+            if front.fin || front.data + len > acked_data {
+                break;
+            }
+            self.queued -= len;
+            self.queue.pop_front();
+        }
+        let front = self.queue.front()?;
+        let len = if front.fin { 1 } else { front.payload.len() as u64 };
+        if self.flight() == 0 && now.since(self.last_sent) > self.rtt.rto() {
+            // RFC 5681, section 4.1: the acknowledgement clock has stopped.
+            self.window.cwnd = self.window.cwnd.min(self.initial_window);
+        }
+        if !front.fin && !self.fits(len) {
+            self.note_limited();
+            return None;
+        }
+        let chunk = self.queue.pop_front()?;
+        self.queued -= chunk.payload.len() as u64;
+        let offset = self.next;
+        self.sent.push_back(Sent { offset, len: len as u32, flags: 0, at: now, chunk: chunk.clone() });
+        self.next += len;
+        self.last_sent = now;
+        if self.sent.len() == 1 || self.timer.is_none() {
+            self.timer = Some(now + self.rtt.rto());
+        }
+        Some((offset, chunk))
+    }
+
+    /// Gives what was not delivered, of the data from `from` on, to others: what is in flight, of which
+    /// a copy stays here, and is given once; and what waits to be sent, which leaves.
+    pub(crate) fn give_away(&mut self, from: u64) -> (Vec<Chunk<P>>, Vec<Chunk<P>>) {
+        let mut given = Vec::new();
+        for sent in &mut self.sent {
+            if !sent.chunk.fin && !sent.is(SACKED | GIVEN) && sent.chunk.end() > from {
+                sent.flags |= GIVEN;
+                given.push(sent.chunk.clone());
+            }
+        }
+        // The FIN is this subflow's own, and the last.
+        let data = self.queue.len() - usize::from(self.queue.back().is_some_and(|last| last.fin));
+        let unsent = self.queue.drain(..data).filter(|chunk| chunk.end() > from).collect();
+        self.queued = 0;
+        (given, unsent)
+    }
+
+    /// Nobody else has what was given away after all.
+    pub(crate) fn take_back(&mut self) {
+        for sent in &mut self.sent {
+            sent.flags &= !GIVEN;
+        }
+    }
+}
