@@ -162,7 +162,7 @@ impl Net {
     }
 
     fn write(&mut self, end: usize, len: u32) {
-        let span = Span { offset: self.written[end], len };
+        let span = Span::new(self.written[end], len);
         self.written[end] += self.ends[end].write(&span) as u64;
     }
 

@@ -224,7 +224,7 @@ fn an_end_that_is_over_has_no_timers_and_no_room() {
     assert!(pair.ends[SERVER].poll_timeout().is_some());
     pair.ends[SERVER].abort();
     assert_eq!(pair.ends[SERVER].poll_timeout(), None);
-    assert_eq!(pair.ends[SERVER].write(&wire::Span { offset: 0, len: 5 }), 0);
+    assert_eq!(pair.ends[SERVER].write(&wire::Span::new(0, 5)), 0);
 
     let mut pair = Pair::new(1, Config::default(), two_paths());
     pair.to_write = [1000, 1000];

@@ -74,7 +74,7 @@ impl Connection {
         }
         while left > 0 {
             // A span counts in 32 bits.
-            let span = Span { offset: self.written, len: left.min(1 << 30) as u32 };
+            let span = Span::new(self.written, left.min(1 << 30) as u32);
             let taken = self.sender().write(&span) as u64;
             if taken == 0 {
                 break;

@@ -1,10 +1,9 @@
 //! Packets for a capture of what never was bytes: headers in full, payload made up.
 
-use crate::{Payload, Segment, Span, WireError, ip, tcp};
-use core::net::IpAddr;
+pub use crate::filler::filler;
 
-/// Bytes of one line of filler.
-const LINE: usize = 16;
+use crate::{Segment, Span, WireError, ip, tcp};
+use core::net::IpAddr;
 
 /// The IP packet that `segment` would be on a wire, cut to its first `snaplen` bytes. Checksums are
 /// those of the whole packet; its payload is [`filler`].
@@ -31,32 +30,6 @@ pub fn packet_len(destination: IpAddr, segment: &Segment<Span>) -> usize {
     ip::header_len(destination) + segment.wire_len()
 }
 
-/// Appends the bytes that stand for a piece of a stream. They depend on the offset alone: lines of
-/// 16 bytes, each its own offset in 15 hexadecimal digits and a line feed, so that a stream followed
-/// in a capture shows where each of its bytes belongs.
-pub fn filler(span: Span, out: &mut Vec<u8>) {
-    let (mut at, mut left) = (span.offset, span.len());
-    out.reserve(left);
-    while left > 0 {
-        let within = (at % LINE as u64) as usize;
-        let line = line(at - within as u64);
-        let take = left.min(LINE - within);
-        out.extend(&line[within..within + take]);
-        at = at.wrapping_add(take as u64);
-        left -= take;
-    }
-}
-
-fn line(offset: u64) -> [u8; LINE] {
-    let mut line = [b'\n'; LINE];
-    let mut rest = offset;
-    for digit in line[..LINE - 1].iter_mut().rev() {
-        *digit = b"0123456789abcdef"[(rest & 0xf) as usize];
-        rest >>= 4;
-    }
-    line
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,31 +38,14 @@ mod tests {
 
     fn filled(offset: u64, len: u32) -> Vec<u8> {
         let mut out = Vec::new();
-        filler(Span { offset, len }, &mut out);
+        filler(Span::new(offset, len), &mut out);
         out
-    }
-
-    #[test]
-    fn filler_says_where_it_belongs() {
-        assert_eq!(filled(0, 20), b"000000000000000\n0000");
-        assert_eq!(filled(0x12_340e, 4), b"0\n00");
-        assert_eq!(filled(0x12_3400, 16), b"000000000123400\n");
-    }
-
-    #[test]
-    fn filler_of_a_piece_is_a_piece_of_the_filler() {
-        let whole = filled(0, 300);
-        for from in 0..=64 {
-            for to in from..=100 {
-                assert_eq!(filled(from as u64, (to - from) as u32), &whole[from..to]);
-            }
-        }
     }
 
     #[test]
     fn a_packet_is_cut_at_snaplen_and_still_carries_the_whole_ones_checksum() {
         let mut segment = Segment::new(1, 2, 3, 4, Flags::ACK, 5);
-        segment.payload = Span { offset: 77, len: 1000 };
+        segment.payload = Span::new(77, 1000);
         for (source, destination) in [
             (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv4Addr::BROADCAST)),
             (IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv6Addr::UNSPECIFIED)),

@@ -32,6 +32,13 @@ impl Sum {
             self.odd = true;
         }
     }
+    /// Adds `len` bytes of which the sum by themselves is known.
+    pub fn add_part(&mut self, sum: u16, len: usize) {
+        // A byte in the other half of its word counts 256 times as much, or as little (RFC 1071,
+        // section 2, B).
+        self.total += u64::from(if self.odd { sum.swap_bytes() } else { sum });
+        self.odd ^= len % 2 == 1;
+    }
     /// The checksum: the complement of the folded sum. Over bytes that include their own checksum
     /// it is 0.
     pub fn finish(self) -> u16 {
@@ -75,12 +82,17 @@ pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, len: u32
 /// 64 bits of the data sequence number, the relative subflow sequence number, the data-level length
 /// and zeros, and then the mapped data. `len` counts a DATA_FIN, `data` does not hold it.
 pub fn dss_checksum(dsn: u64, ssn: u32, len: u16, data: &[u8]) -> u16 {
-    let mut sum = Sum::new();
-    sum.add(&dsn.to_be_bytes());
-    sum.add(&ssn.to_be_bytes());
-    sum.add(&len.to_be_bytes());
+    let mut sum = dss_pseudo_header(dsn, ssn, len);
     sum.add(data);
     sum.finish()
+}
+
+/// The sum with which [`dss_checksum`] begins, for data that comes in parts.
+pub fn dss_pseudo_header(dsn: u64, ssn: u32, len: u16) -> Sum {
+    let word = |n: u64, shift: u32| n >> shift & 0xffff;
+    let dsn = word(dsn, 48) + word(dsn, 32) + word(dsn, 16) + word(dsn, 0);
+    let ssn = word(ssn.into(), 16) + word(ssn.into(), 0);
+    Sum { total: dsn + ssn + u64::from(len), odd: false }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@
 pub mod capture;
 pub mod checksum;
 mod error;
+mod filler;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
@@ -33,7 +34,7 @@ mod reader;
 mod segment;
 pub mod tcp;
 
-pub use checksum::dss_checksum;
+pub use checksum::{dss_checksum, dss_pseudo_header};
 pub use error::WireError;
 pub use payload::{Payload, Span};
 pub use segment::{Dss, Flags, MapOption, Mapping, MptcpSignal, SackBlocks, Segment, TimestampOption};

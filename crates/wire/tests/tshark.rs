@@ -82,7 +82,7 @@ fn syn_options(segment: &mut Segment<Span>) {
 /// A mapping of filler from `offset` of the client's stream.
 fn mapping(offset: u64, ssn: u32, len: u16) -> Mapping {
     let mut data = Vec::new();
-    capture::filler(Span { offset, len: u32::from(len) }, &mut data);
+    capture::filler(Span::new(offset, u32::from(len)), &mut data);
     let dsn = CLIENT_IDSN + 1 + offset;
     Mapping { dsn, ssn, len, checksum: Some(dss_checksum(dsn, ssn, len, &data)) }
 }
@@ -118,7 +118,7 @@ fn connection() -> Vec<u8> {
     tap.send(true, &wifi, 101, 501, data_flags, |s| {
         let checksum = mapping(0, 1, 1000).checksum;
         s.signal = Some(capable(Some(1), Some(2), Some((1000, checksum))));
-        s.payload = Span { offset: 0, len: 1000 };
+        s.payload = Span::new(0, 1000);
     });
     tap.send(false, &wifi, 501, 1101, ack_flag, |s| s.dss = data_ack(CLIENT_IDSN + 1001));
     tap.send(false, &wifi, 501, 1101, ack_flag, |s| {
@@ -150,7 +150,7 @@ fn connection() -> Vec<u8> {
             mapping: Some(map),
             ..Dss::default()
         });
-        s.payload = Span { offset: 1000, len: 1200 };
+        s.payload = Span::new(1000, 1200);
     });
     tap.send(false, &lte, 7001, 10201, ack_flag, |s| {
         s.dss = data_ack(CLIENT_IDSN + 2201);

@@ -347,7 +347,7 @@ fn meanings_without_bytes_are_refused() {
         "window scale cannot be written: expected a shift of 0 to 14"
     );
     assert_eq!(
-        refused(&|segment| segment.payload = Span { offset: 0, len: 1 }),
+        refused(&|segment| segment.payload = Span::new(0, 1)),
         "TCP payload cannot be written: expected as many bytes as the segment says it carries"
     );
 }
@@ -362,7 +362,7 @@ fn wire_len_counts_header_options_and_payload() {
         mapping: Some(Mapping { dsn: 0, ssn: 0, len: 0, checksum: None }),
         ..Dss::default()
     });
-    segment.payload = Span { offset: 0, len: 1400 };
+    segment.payload = Span::new(0, 1400);
     // Timestamps 12; DSS 26, padded to 28.
     assert_eq!((segment.options_len(), segment.wire_len()), (40, 1460));
 }

@@ -167,7 +167,7 @@ mod tests {
             let mut seen = [false; 240];
             let (mut read, mut stream) = (0, Vec::new());
             for (offset, len) in pieces {
-                spans.insert(1 + offset, Span { offset, len });
+                spans.insert(1 + offset, Span::new(offset, len));
                 let end = offset as usize + len as usize;
                 bytes.insert(1 + offset, Bytes::copy_from_slice(&source[offset as usize..end]));
                 seen[offset as usize..end].fill(true);

@@ -151,7 +151,7 @@ impl Pair {
             }
             while self.to_write[end] > 0 {
                 let len = self.to_write[end].min(50_000) as u32;
-                let taken = self.ends[end].write(&Span { offset: self.written[end], len }) as u64;
+                let taken = self.ends[end].write(&Span::new(self.written[end], len)) as u64;
                 if taken == 0 {
                     break;
                 }

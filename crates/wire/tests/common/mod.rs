@@ -108,7 +108,7 @@ pub(crate) fn any_segment() -> impl Strategy<Value = Segment<Span>> {
         segment.sack = sack;
         segment.dss = options.5;
         segment.signal = options.6;
-        segment.payload = Span { offset, len };
+        segment.payload = Span::new(offset, len);
         segment
     })
 }

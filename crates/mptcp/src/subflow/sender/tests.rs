@@ -22,7 +22,7 @@ fn sender(sack: bool, segments: u64) -> Sender<Span> {
     (s.una, s.next) = (1, 1);
     s.rtt.sample(Duration::from_millis(100));
     for n in 0..segments {
-        let payload = Span { offset: n * MSS, len: MSS as u32 };
+        let payload = Span::new(n * MSS, MSS as u32);
         s.deal(Chunk { data: 1 + n * MSS, payload, fin: false });
         assert!(s.send_new(T0, 0).is_some());
     }
@@ -106,7 +106,7 @@ fn the_backed_off_timeout_stays_until_there_is_a_measurement() {
     // Its answer may be to either copy (Karn).
     ack(&mut s, after(350), 1, &[]);
     assert_eq!(s.rtt.rto(), Duration::from_millis(600));
-    let payload = Span { offset: MSS, len: MSS as u32 };
+    let payload = Span::new(MSS, MSS as u32);
     s.deal(Chunk { data: 1 + MSS, payload, fin: false });
     s.send_new(after(400), 0);
     ack(&mut s, after(500), 2, &[]);
@@ -116,7 +116,7 @@ fn the_backed_off_timeout_stays_until_there_is_a_measurement() {
 #[test]
 fn what_is_given_away_is_given_once_and_the_fin_stays() {
     let mut s = sender(true, 3);
-    s.deal(Chunk { data: 1 + 3 * MSS, payload: Span { offset: 3 * MSS, len: 5 }, fin: false });
+    s.deal(Chunk { data: 1 + 3 * MSS, payload: Span::new(3 * MSS, 5), fin: false });
     s.deal(Chunk { data: 6 + 3 * MSS, payload: Span::default(), fin: true });
     ack(&mut s, after(100), 0, &[(1, 2)]);
     let data = |chunks: Vec<Chunk<Span>>| chunks.iter().map(|c| c.data).collect::<Vec<_>>();
@@ -133,7 +133,7 @@ fn what_is_given_away_is_given_once_and_the_fin_stays() {
 #[test]
 fn what_comes_earlier_in_the_stream_goes_out_earlier() {
     let mut s = sender(true, 0);
-    let chunk = |data| Chunk { data, payload: Span { offset: data - 1, len: 10 }, fin: false };
+    let chunk = |data| Chunk { data, payload: Span::new(data - 1, 10), fin: false };
     for data in [101, 121, 141] {
         s.deal(chunk(data));
     }
