@@ -36,7 +36,7 @@ mod tests {
     fn every_piece_has_the_mapping_of_the_whole_and_the_last_its_end() {
         let flags = Flags::ACK.with(Flags::PSH).with(Flags::FIN).with(Flags::CWR);
         let mut whole = Segment::new(1, 2, u32::MAX - 99, 5, flags, 9);
-        whole.payload = Span { offset: 500, len: 250 };
+        whole.payload = Span::new(500, 250);
         let mapping = Some(Mapping { dsn: 70, ssn: 1, len: 250, checksum: Some(7) });
         whole.dss = Some(Dss { mapping, ..Dss::default() });
         let mut pieces = Vec::new();
@@ -53,7 +53,7 @@ mod tests {
     fn what_fits_and_what_synchronises_stays_whole() {
         for (flags, len) in [(Flags::ACK, 100), (Flags::SYN, 900), (Flags::RST, 0)] {
             let mut whole = Segment::new(1, 2, 3, 4, flags, 5);
-            whole.payload = Span { offset: 0, len };
+            whole.payload = Span::new(0, len);
             let mut pieces = Vec::new();
             split(whole.clone(), 100, |piece| pieces.push(piece));
             assert_eq!(pieces, [whole]);

@@ -26,7 +26,7 @@ fn segment<P: Payload>(from_device: bool, seq: u32, flags: Flags, payload: P) ->
 }
 
 fn data(from_device: bool, seq: u32, len: u32) -> Passing<Span> {
-    segment(from_device, seq, Flags::ACK, Span { offset: u64::from(seq), len })
+    segment(from_device, seq, Flags::ACK, Span::new(u64::from(seq), len))
 }
 
 fn pass<P: Alter>(boxed: &mut Middlebox<P>, now: Time, passing: Passing<P>) -> Vec<Passing<P>> {
@@ -131,7 +131,7 @@ fn what_follows_is_merged_and_leaves_with_the_first_s_options() {
     assert_eq!((boxed.next(), boxed.held()), (Some(ms(5)), 1));
     assert!(boxed.poll(ms(4)).is_none());
     let merged = boxed.poll(ms(5)).unwrap();
-    assert_eq!(merged.segment.payload, Span { offset: 1, len: 200 });
+    assert_eq!(merged.segment.payload, Span::new(1, 200));
     assert_eq!((merged.segment.dss, merged.segment.ack), (first.segment.dss, 99));
     assert_eq!(boxed.stats().merged, 1);
 }
@@ -155,7 +155,7 @@ fn what_does_not_follow_or_fit_pushes_out_what_is_held() {
     let ack = segment(UP, 561, Flags::ACK, Span::empty());
     assert_eq!(seqs(pass(&mut boxed, ms(3), ack)), [(551, 10), (561, 0)]);
     pass(&mut boxed, ms(4), data(UP, 561, 10));
-    let fin = segment(UP, 571, Flags::ACK.with(Flags::FIN), Span { offset: 571, len: 10 });
+    let fin = segment(UP, 571, Flags::ACK.with(Flags::FIN), Span::new(571, 10));
     let left = pass(&mut boxed, ms(4), fin);
     assert!(left[0].segment.flags.has(Flags::FIN));
     assert_eq!(seqs(left), [(561, 20)]);
