@@ -84,13 +84,26 @@ impl<T> Air<T> {
     /// The next packet that has arrived by `now`.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Time, stats: &mut LinkStats) -> Option<T> {
-        if self.under_way.front()?.arrival > now {
-            return None;
-        }
+        self.front(now)?;
         let flight = self.under_way.pop_front()?;
         stats.delivered += 1;
         stats.bytes_delivered += u64::from(flight.size);
         Some(flight.item)
+    }
+
+    /// The same, left where it is.
+    #[inline]
+    pub(crate) fn front(&self, now: Time) -> Option<&T> {
+        self.under_way.front().filter(|flight| flight.arrival <= now).map(|flight| &flight.item)
+    }
+
+    /// Takes the first packet off unseen.
+    #[inline]
+    pub(crate) fn discard_front(&mut self, stats: &mut LinkStats) {
+        if let Some(flight) = self.under_way.pop_front() {
+            stats.delivered += 1;
+            stats.bytes_delivered += u64::from(flight.size);
+        }
     }
 
     /// How many packets are to arrive yet.

@@ -79,6 +79,18 @@ impl<T> Link<T> {
         self.air.arrive(now, &mut self.stats)
     }
 
+    /// The packet that [`poll`](Self::poll) would give, left where it is: to look at without moving it.
+    #[inline]
+    pub fn front(&self, now: Time) -> Option<&T> {
+        self.air.front(now)
+    }
+
+    /// Forgets the packet that [`front`](Self::front) showed: it has arrived.
+    #[inline]
+    pub fn discard_front(&mut self) {
+        self.air.discard_front(&mut self.stats);
+    }
+
     /// When the next packet arrives.
     #[inline]
     pub fn next(&self) -> Option<Time> {

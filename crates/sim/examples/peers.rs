@@ -87,12 +87,16 @@ fn measure(work: &Work) {
 }
 
 fn main() -> ExitCode {
-    let works = works();
+    let mut works = works();
     if let Some(row) = std::env::args().nth(1) {
-        let Some(work) = row.parse().ok().and_then(|row: usize| works.get(row)) else {
-            eprintln!("rows are 0 to {}", works.len() - 1);
+        let rows = works.len() - 1;
+        let Some(work) = row.parse().ok().and_then(|row: usize| works.get_mut(row)) else {
+            eprintln!("rows are 0 to {rows}");
             return ExitCode::from(2);
         };
+        if let Some(seconds) = std::env::args().nth(2).and_then(|seconds| seconds.parse().ok()) {
+            work.experiment.duration = Duration::from_secs(seconds);
+        }
         measure(work);
         return ExitCode::SUCCESS;
     }

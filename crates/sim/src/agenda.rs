@@ -74,6 +74,16 @@ impl Agenda {
         }
     }
 
+    /// As [`set`](Self::set), for a source that does not mind being woken too early: an event that is
+    /// there already and due no later stays.
+    #[inline]
+    pub fn set_no_later(&mut self, source: usize, at: Option<Time>) {
+        let place = self.place[source];
+        if place == NOT_SCHEDULED || at.is_some_and(|at| at < self.heap[place as usize].at) {
+            self.set(source, at);
+        }
+    }
+
     /// Takes the next event off, to be handled now.
     pub fn pop(&mut self) -> Option<(Time, usize)> {
         let next = self.next()?;

@@ -6,6 +6,14 @@ use traffic::{App, Direction, TrafficConfig};
 use units::{Seed, Time};
 use wire::Span;
 
+/// One of the two ends of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The device's.
+    Client,
+    Server,
+}
+
 /// One application and its connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -52,6 +60,19 @@ impl Connection {
 
     pub(crate) fn is_down(&self) -> bool {
         self.config.direction == Direction::Down
+    }
+
+    #[inline]
+    pub(crate) fn end(&mut self, end: End) -> &mut Endpoint<Span> {
+        match end {
+            End::Client => &mut self.client,
+            End::Server => &mut self.server,
+        }
+    }
+
+    /// The end that data arrives at.
+    pub(crate) fn receiving_end(&self) -> End {
+        if self.is_down() { End::Client } else { End::Server }
     }
 
     /// The end that sends data.

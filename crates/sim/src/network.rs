@@ -27,12 +27,6 @@ pub(crate) enum Medium {
 }
 
 impl Medium {
-    pub(crate) fn poll(&mut self, now: Time) -> Option<Packet> {
-        match self {
-            Self::Link(link) => link.poll(now),
-            Self::Cell(cell) => cell.poll(now).map(|(_, packet)| packet),
-        }
-    }
     pub(crate) fn next(&self) -> Option<Time> {
         match self {
             Self::Link(link) => link.next(),

@@ -2,8 +2,8 @@
 
 use crate::agenda::Agenda;
 use crate::capture::Capture;
-use crate::host::Connection;
-use crate::network::{Network, Packet};
+use crate::host::{Connection, End};
+use crate::network::{Medium, Network, Packet, Path};
 use crate::outcome::Outcome;
 use crate::recorder::Recorder;
 use crate::steer::Steering;
@@ -28,6 +28,48 @@ enum Source {
     Path(usize),
     Policy,
     Recorder,
+}
+
+/// What an arriving packet meets, apart from the medium that it lies in.
+struct Arrival<'a> {
+    now: Time,
+    paths: &'a mut [Path],
+    capture: &'a mut Option<Capture>,
+}
+
+impl Arrival<'_> {
+    /// A packet reached the far end of its path; says which end heard it.
+    #[inline]
+    fn deliver(self, connections: &mut [Connection], packet: &Packet) -> Option<(usize, End)> {
+        let (i, path_index) = (usize::from(packet.connection), usize::from(packet.path));
+        let path = &mut self.paths[path_index];
+        if !path.present {
+            // The interface is gone, and what was under way to it or from it is lost.
+            return None;
+        }
+        let connection = &mut connections[i];
+        let end = if packet.down {
+            let bytes = packet.segment.wire_len() as u32 + crate::network::IP_HEADER;
+            path.wire_down += u64::from(bytes);
+            path.payload_down += u64::from(packet.segment.payload.len);
+            for meter in &mut path.meters {
+                meter.on_packet(self.now, Direction::Down, bytes);
+            }
+            if let Some(capture) = self.capture {
+                capture.packet(self.now, path_index, true, &packet.segment);
+            }
+            End::Client
+        } else {
+            End::Server
+        };
+        connection.end(end).handle_segment(self.now, PathId(packet.path), &packet.segment);
+        if end == connection.receiving_end() {
+            connection.read(self.now);
+        } else {
+            connection.write_if_waiting(self.now);
+        }
+        Some((i, end))
+    }
 }
 
 #[derive(Debug)]
@@ -121,11 +163,11 @@ impl<'a> World<'a> {
                 Source::Medium(i) => self.on_medium(i),
                 Source::Client(i) => {
                     self.connections[i].client.handle_timeout(at);
-                    self.settle(i);
+                    self.settle_end(i, End::Client);
                 }
                 Source::Server(i) => {
                     self.connections[i].server.handle_timeout(at);
-                    self.settle(i);
+                    self.settle_end(i, End::Server);
                 }
                 Source::App(i) => self.on_app(i),
                 Source::Path(i) => self.on_path(i),
@@ -165,40 +207,29 @@ impl<'a> World<'a> {
 
     fn on_medium(&mut self, i: usize) {
         let now = self.now;
-        while let Some(packet) = self.network.media[i].poll(now) {
-            self.deliver(packet);
+        loop {
+            // A link's packet is looked at where it lies; a cell gives its packets out.
+            let settled = match &mut self.network.media[i] {
+                Medium::Link(link) => {
+                    let Some(packet) = link.front(now) else { break };
+                    let at = Arrival { now, paths: &mut self.network.paths, capture: &mut self.capture };
+                    let settled = at.deliver(&mut self.connections, packet);
+                    link.discard_front();
+                    settled
+                }
+                Medium::Cell(cell) => {
+                    let Some((_, packet)) = cell.poll(now) else { break };
+                    let at = Arrival { now, paths: &mut self.network.paths, capture: &mut self.capture };
+                    at.deliver(&mut self.connections, &packet)
+                }
+            };
+            if let Some((connection, end)) = settled {
+                self.segments += 1;
+                self.settle_end(connection, end);
+            }
         }
         let next = self.network.media[i].next();
         self.agenda.set(i, next);
-    }
-
-    /// A packet reached the far end of its path.
-    fn deliver(&mut self, packet: Packet) {
-        let (i, path_index) = (usize::from(packet.connection), usize::from(packet.path));
-        let path = &mut self.network.paths[path_index];
-        if !path.present {
-            // The interface is gone, and what was under way to it or from it is lost.
-            return;
-        }
-        self.segments += 1;
-        let connection = &mut self.connections[i];
-        if packet.down {
-            let bytes = packet.segment.wire_len() as u32 + crate::network::IP_HEADER;
-            path.wire_down += u64::from(bytes);
-            path.payload_down += u64::from(packet.segment.payload.len);
-            for meter in &mut path.meters {
-                meter.on_packet(self.now, Direction::Down, bytes);
-            }
-            if let Some(capture) = &mut self.capture {
-                capture.packet(self.now, path_index, true, &packet.segment);
-            }
-            connection.client.handle_segment(self.now, PathId(packet.path), packet.segment);
-        } else {
-            connection.server.handle_segment(self.now, PathId(packet.path), packet.segment);
-        }
-        connection.read(self.now);
-        connection.write_if_waiting(self.now);
-        self.settle(i);
     }
 
     fn on_app(&mut self, i: usize) {
@@ -215,31 +246,39 @@ impl<'a> World<'a> {
 
     /// Lets both ends of a connection send what they have to, and arms their timers.
     pub(crate) fn settle(&mut self, i: usize) {
+        self.settle_end(i, End::Client);
+        self.settle_end(i, End::Server);
+    }
+
+    /// Lets an end send what it has to, and arms its timer. Nothing that it does touches the other end
+    /// before a packet gets there.
+    fn settle_end(&mut self, i: usize, end: End) {
         let now = self.now;
-        self.events(i);
         loop {
-            let mut quiet = true;
-            while let Some((path, segment)) = self.connections[i].client.poll_transmit(now) {
-                quiet = false;
-                self.send(i, path, false, segment);
+            while let Some((path, segment)) = self.connections[i].end(end).poll_transmit(now) {
+                self.send(i, path, end == End::Server, segment);
             }
-            while let Some((path, segment)) = self.connections[i].server.poll_transmit(now) {
-                quiet = false;
-                self.send(i, path, true, segment);
-            }
-            if quiet || !self.events(i) {
+            let told = match end {
+                End::Client => self.client_events(i),
+                End::Server => self.server_events(i),
+            };
+            if !told {
                 break;
             }
         }
-        let connection = &self.connections[i];
-        let rejoin = connection.rejoin.iter().flatten().min().copied();
-        let client = match (connection.client.poll_timeout(), rejoin) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+        let connection = &mut self.connections[i];
+        let (source, at) = match end {
+            End::Client => {
+                let rejoin = connection.rejoin.iter().flatten().min().copied();
+                let timeout = connection.client.poll_timeout();
+                (Source::Client(i), timeout.into_iter().chain(rejoin).min())
+            }
+            End::Server => (Source::Server(i), connection.server.poll_timeout()),
         };
-        let server = connection.server.poll_timeout();
-        self.schedule(Source::Client(i), client);
-        self.schedule(Source::Server(i), server);
+        // Nearly every acknowledgement puts a timer off. It stays where it is until it rings, which is
+        // once a timeout, and is moved then.
+        let number = self.number(source);
+        self.agenda.set_no_later(number, at);
     }
 
     fn send(&mut self, i: usize, path: PathId, down: bool, segment: wire::Segment<wire::Span>) {
@@ -264,8 +303,8 @@ impl<'a> World<'a> {
         self.agenda.set(medium, next);
     }
 
-    /// Hears what the ends have to tell. True if something was told.
-    fn events(&mut self, i: usize) -> bool {
+    /// Hears what the device's end has to tell. True if something was told.
+    fn client_events(&mut self, i: usize) -> bool {
         let now = self.now;
         let due = self.connections[i].rejoin.iter().flatten().any(|&at| at <= now);
         let mut told = due;
@@ -292,6 +331,12 @@ impl<'a> World<'a> {
                 _ => {}
             }
         }
+        told
+    }
+
+    /// Hears what the server's end has to tell. True if something was told.
+    fn server_events(&mut self, i: usize) -> bool {
+        let mut told = false;
         while let Some(event) = self.connections[i].server.poll_event() {
             told = true;
             match event {

@@ -4,6 +4,7 @@ use super::{Endpoint, Event, Failure, Mode, Role};
 use crate::PathId;
 use crate::seq::extend;
 use crate::subflow::{Arrival, Mapped, State};
+use core::borrow::Borrow;
 use units::{Duration, Time};
 use wire::{Dss, Flags, MptcpSignal, Payload, SackBlocks, Segment};
 
@@ -13,9 +14,13 @@ const MOST_PENDING: usize = 256;
 const FAR: u64 = 1 << 40;
 
 impl<P: Payload> Endpoint<P> {
-    /// A segment came in over `path`.
-    #[expect(clippy::needless_pass_by_value, reason = "a segment that arrived is done with")]
-    pub fn handle_segment(&mut self, now: Time, path: PathId, segment: Segment<P>) {
+    /// A segment came in over `path`: given, or shown where it lies.
+    #[inline]
+    pub fn handle_segment(&mut self, now: Time, path: PathId, segment: impl Borrow<Segment<P>>) {
+        self.on_segment(now, path, segment.borrow());
+    }
+
+    fn on_segment(&mut self, now: Time, path: PathId, segment: &Segment<P>) {
         let i = self.slot(path);
         let subflow = &self.subflows[i];
         let reopened = matches!(subflow.state, State::TimeWait { .. })
@@ -26,28 +31,28 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         if subflow.state == State::Closed || reopened {
-            self.accept(now, i, &segment);
+            self.accept(now, i, segment);
             return;
         }
         if segment.destination != subflow.local_port || segment.source != subflow.remote_port {
-            self.other_ports(now, i, &segment);
+            self.other_ports(now, i, segment);
             return;
         }
         self.work = true;
         match subflow.state {
-            State::SynSent => self.in_syn_sent(now, i, &segment),
+            State::SynSent => self.in_syn_sent(now, i, segment),
             State::SynReceived => {
                 if segment.flags.has(Flags::RST) {
-                    self.on_reset(now, i, &segment);
-                } else if self.in_syn_received(now, i, &segment) {
-                    self.in_established(now, i, &segment);
+                    self.on_reset(now, i, segment);
+                } else if self.in_syn_received(now, i, segment) {
+                    self.in_established(now, i, segment);
                 }
             }
             State::Confirming => {
                 if segment.flags.has(Flags::SYN) {
                     self.subflows[i].send_handshake_ack = true;
                 } else if segment.flags.has(Flags::RST) {
-                    self.on_reset(now, i, &segment);
+                    self.on_reset(now, i, segment);
                 } else if segment.flags.has(Flags::ACK) && segment.ack == self.subflows[i].iss.wrapping_add(1)
                 {
                     // The fourth ACK, or data that says the same (RFC 8684, section 3.2).
@@ -55,7 +60,7 @@ impl<P: Payload> Endpoint<P> {
                     self.subflows[i].sender.timer = None;
                     self.subflows[i].sender.timeouts = 0;
                     self.established(now, i);
-                    self.in_established(now, i, &segment);
+                    self.in_established(now, i, segment);
                 }
             }
             State::Established | State::TimeWait { .. } => {
@@ -65,7 +70,7 @@ impl<P: Payload> Endpoint<P> {
                     subflow.send_handshake_ack = segment.flags.has(Flags::ACK);
                     subflow.receiver.ack_now = true;
                 } else {
-                    self.in_established(now, i, &segment);
+                    self.in_established(now, i, segment);
                 }
             }
             State::Closed => {}

@@ -1,0 +1,103 @@
+//! Which event queue the simulator should have: the 4-ary heap that it has, a timing wheel and a
+//! calendar queue, on the simulator's own pattern of use.
+//!
+//! All three have one place for each source of events, give events at equal times in the order in
+//! which they were scheduled, and allocate nothing after the start. The pattern: links with an event
+//! every few microseconds, and for each of them connections with two timers, which are put off far
+//! more often than they ring. `set_no_later` leaves a timer that is put off where it is.
+
+mod calendar;
+mod wheel;
+
+use calendar::Calendar;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use std::hint::black_box;
+use tandem_sim::Agenda;
+use units::{Duration, Rng, Seed, Time};
+use wheel::Wheel;
+
+/// What the simulator asks of a queue.
+pub(crate) trait Queue {
+    fn with_sources(sources: usize) -> Self;
+    fn set(&mut self, source: usize, at: Option<Time>);
+    /// When the source's event is, if it has one.
+    fn pop(&mut self) -> Option<(Time, usize)>;
+    fn set_no_later(&mut self, source: usize, at: Option<Time>);
+}
+
+impl Queue for Agenda {
+    fn with_sources(sources: usize) -> Self {
+        Self::new(sources)
+    }
+    fn set(&mut self, source: usize, at: Option<Time>) {
+        self.set(source, at);
+    }
+    fn pop(&mut self) -> Option<(Time, usize)> {
+        self.pop()
+    }
+    fn set_no_later(&mut self, source: usize, at: Option<Time>) {
+        self.set_no_later(source, at);
+    }
+}
+
+/// Links take the first numbers, timers the rest.
+const LINKS: usize = 4;
+const EVENTS: u64 = 200_000;
+
+fn drive<Q: Queue>(timers: usize, put_off_in_place: bool) -> u64 {
+    let mut rng: Rng = Seed::new(1).rng("queues");
+    let mut queue = Q::with_sources(LINKS + timers);
+    for link in 0..LINKS {
+        queue.set(link, Some(Time::from_nanos(rng.below(20_000))));
+    }
+    let rto = |rng: &mut Rng| Duration::from_nanos(200_000_000 + rng.below(100_000_000));
+    for timer in 0..timers {
+        let at = Time::ZERO + rto(&mut rng);
+        queue.set(LINKS + timer, Some(at));
+    }
+    let mut sum = 0;
+    for _ in 0..EVENTS {
+        let Some((now, source)) = queue.pop() else { break };
+        sum ^= now.as_nanos() ^ source as u64;
+        if source >= LINKS {
+            let at = now + rto(&mut rng);
+            queue.set(source, Some(at));
+            continue;
+        }
+        // A packet arrives: one connection's timer is put off, and the link has another packet.
+        let timer = LINKS + rng.below(timers as u64) as usize;
+        let at = now + rto(&mut rng);
+        if put_off_in_place {
+            queue.set_no_later(timer, Some(at));
+        } else {
+            queue.set(timer, Some(at));
+        }
+        let next = now + Duration::from_nanos(1_000 + rng.below(20_000));
+        queue.set(source, Some(next));
+    }
+    sum
+}
+
+fn queues(criterion: &mut Criterion) {
+    for timers in [10, 1_000, 20_000] {
+        assert_eq!(drive::<Agenda>(timers, false), drive::<Wheel>(timers, false));
+        assert_eq!(drive::<Agenda>(timers, false), drive::<Calendar>(timers, false));
+        for (name, in_place) in [("moved", false), ("left", true)] {
+            let mut group = criterion.benchmark_group(format!("queues/{timers}-timers-{name}"));
+            group.sample_size(10).throughput(Throughput::Elements(EVENTS));
+            group.bench_function(BenchmarkId::from_parameter("heap"), |bench| {
+                bench.iter(|| black_box(drive::<Agenda>(timers, in_place)));
+            });
+            group.bench_function(BenchmarkId::from_parameter("wheel"), |bench| {
+                bench.iter(|| black_box(drive::<Wheel>(timers, in_place)));
+            });
+            group.bench_function(BenchmarkId::from_parameter("calendar"), |bench| {
+                bench.iter(|| black_box(drive::<Calendar>(timers, in_place)));
+            });
+            group.finish();
+        }
+    }
+}
+
+criterion_group!(benches, queues);
+criterion_main!(benches);
