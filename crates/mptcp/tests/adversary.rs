@@ -31,7 +31,7 @@ fn any_config(rng: &mut Rng, mptcp: bool) -> Config {
         subflow_buffer: [u64::MAX, u64::MAX, 20_000][rng.below(3) as usize],
         recv_buffer: [6_000, 64_000, 1_000_000][rng.below(3) as usize],
         scheduler: SchedulerKind::ALL[rng.below(4) as usize],
-        congestion: CongestionKind::ALL[rng.below(3) as usize],
+        congestion: CongestionKind::ALL[rng.below(CongestionKind::ALL.len() as u64) as usize],
         sack: rng.below(3) > 0,
         timestamps: rng.below(3) > 0,
         delayed_ack: Duration::from_millis([0, 40, 200][rng.below(3) as usize]),

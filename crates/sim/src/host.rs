@@ -1,9 +1,10 @@
 //! The two hosts: a connection's ends, and the application that writes into it.
 
-use crate::{Experiment, Protocol};
-use mptcp::Endpoint;
+use crate::{Experiment, Hop, Protocol};
+use link::Rate;
+use mptcp::{CongestionKind, Endpoint};
 use traffic::{App, Direction, TrafficConfig};
-use units::{Seed, Time};
+use units::{Bitrate, Seed, Time};
 use wire::Span;
 
 /// One of the two ends of a connection.
@@ -42,7 +43,8 @@ impl Connection {
             mptcp: experiment.transport.protocol == Protocol::Mptcp,
             ..experiment.transport.config.clone()
         };
-        Self {
+        let by_cost = transport.congestion == CongestionKind::EcMtcp;
+        let mut connection = Self {
             config: config.clone(),
             client: Endpoint::client(transport.clone(), seed.derive("client")),
             server: Endpoint::server(transport, seed.derive("server")),
@@ -55,7 +57,12 @@ impl Connection {
             rejoin: vec![None; experiment.paths.len()],
             failed: false,
             closed: false,
+        };
+        if by_cost {
+            let costs = energy_costs(experiment, config.direction);
+            connection.sender().set_energy_costs(&costs);
         }
+        connection
     }
 
     pub(crate) fn is_down(&self) -> bool {
@@ -126,4 +133,25 @@ impl Connection {
             self.last_byte = Some(now);
         }
     }
+}
+
+/// What a byte costs the device on each path, in joules, at the path's own rate: the radio's power while
+/// active is shared by what the path can carry.
+fn energy_costs(experiment: &Experiment, direction: Direction) -> Vec<f64> {
+    let cost = |path: &crate::PathSpec| {
+        let (hop, radio) = match direction {
+            Direction::Down => (&path.down, radio::Direction::Down),
+            Direction::Up => (&path.up, radio::Direction::Up),
+        };
+        let rate = match hop {
+            Hop::Link(link) => match &link.rate {
+                Rate::Fixed(rate) => *rate,
+                Rate::Steps(steps) => steps.first().map_or(Bitrate::from_bps(0), |&(_, rate)| rate),
+                Rate::Trace(trace) => trace.mean_rate(),
+            },
+            Hop::Cell { cell, station } => station.link_rate.unwrap_or(experiment.cells[*cell].config.rate),
+        };
+        path.profile.energy_per_mbit_in(radio, rate) / 125_000.0
+    };
+    experiment.paths.iter().map(cost).collect()
 }

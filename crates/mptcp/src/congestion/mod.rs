@@ -1,18 +1,39 @@
 //! How fast a subflow sends: one algorithm a file, behind [`CongestionControl`].
 //!
 //! Windows are counted in bytes. An algorithm is an enum variant, not a boxed object: a subflow asks
-//! it for every acknowledgement, and the whole state of each fits in a cache line.
+//! it for every acknowledgement, and the state of most fits in a cache line.
+//!
+//! | Name | | Source |
+//! |---|---|---|
+//! | `reno` | alone | RFC 5681, RFC 6582 |
+//! | `cubic` | alone | RFC 9438 |
+//! | `bbr` | alone, paced | draft-cardwell-iccrg-bbr-congestion-control-00 |
+//! | `lia` | coupled | RFC 6356 |
+//! | `olia` | coupled | draft-khalili-mptcp-congestion-control-05 |
+//! | `balia` | coupled | draft-walid-mptcp-congestion-control-04 |
+//! | `wvegas` | coupled, by delay | draft-xu-mptcp-congestion-control-05 |
+//! | `ecmtcp` | coupled, by energy | after Le et al. 2012 |
 
+mod balia;
+mod bbr;
 mod cubic;
+mod ecmtcp;
 mod lia;
+mod olia;
 mod reno;
+mod wvegas;
 
+use balia::Balia;
+use bbr::Bbr;
 use core::fmt;
 use core::str::FromStr;
 use cubic::Cubic;
+use ecmtcp::EcMtcp;
 use lia::Lia;
+use olia::Olia;
 use reno::Reno;
 use units::{Duration, Time};
+use wvegas::WVegas;
 
 /// The algorithms there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,11 +45,22 @@ pub enum CongestionKind {
     /// Linked increases: RFC 6356.
     #[default]
     Lia,
+    /// Opportunistic linked increases: draft-khalili-mptcp-congestion-control-05.
+    Olia,
+    /// Balanced linked adaptation: draft-walid-mptcp-congestion-control-04.
+    Balia,
+    /// Weighted Vegas: draft-xu-mptcp-congestion-control-05.
+    WVegas,
+    /// Energy-aware linked increases, after Le et al. 2012.
+    EcMtcp,
+    /// BBR, version 1: draft-cardwell-iccrg-bbr-congestion-control-00.
+    Bbr,
 }
 
 impl CongestionKind {
     /// Every algorithm, in the order in which help texts list them.
-    pub const ALL: [Self; 3] = [Self::Reno, Self::Cubic, Self::Lia];
+    pub const ALL: [Self; 8] =
+        [Self::Reno, Self::Cubic, Self::Lia, Self::Olia, Self::Balia, Self::WVegas, Self::EcMtcp, Self::Bbr];
 
     /// The name in scenarios.
     pub const fn name(self) -> &'static str {
@@ -36,6 +68,11 @@ impl CongestionKind {
             Self::Reno => "reno",
             Self::Cubic => "cubic",
             Self::Lia => "lia",
+            Self::Olia => "olia",
+            Self::Balia => "balia",
+            Self::WVegas => "wvegas",
+            Self::EcMtcp => "ecmtcp",
+            Self::Bbr => "bbr",
         }
     }
 }
@@ -79,6 +116,10 @@ pub struct View {
     pub rtt: Option<Duration>,
     /// The lowest round trip measured on this subflow so far; [`Duration::MAX`] before the first.
     pub min_rtt: Duration,
+    /// Offset up to which the peer has acknowledged, so that differences are bytes delivered.
+    pub una: u64,
+    /// A loss is being repaired.
+    pub recovering: bool,
 }
 
 /// How fast data arrives, as one acknowledgement tells (draft-cheng-iccrg-delivery-rate-estimation-02,
@@ -103,19 +144,46 @@ pub struct RateSample {
     pub in_flight: u64,
 }
 
-/// What a coupled algorithm knows of all subflows of the connection together (RFC 6356, section 3).
+/// What a coupled algorithm knows of all subflows of the connection together. Of the fields only those
+/// are filled that the algorithm says it needs (see [`Needs`]).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Coupling {
     /// Sum of the congestion windows, in bytes.
     pub total_cwnd: u64,
-    /// Aggressiveness: `total * max(w/rtt²) / (sum w/rtt)²`.
+    /// Aggressiveness (RFC 6356, section 3.1): `total * max(w/rtt²) / (sum w/rtt)²`.
     pub alpha: f64,
+    /// Sum of `w/rtt`, in bytes per second.
+    pub total_rate: f64,
+    /// The greatest `w/rtt`, in bytes per second.
+    pub best_rate: f64,
+    /// OLIA: what this subflow gains of the others or gives them, in segments a round trip.
+    pub shift: f64,
+    /// ecMTCP: the lowest cost of a byte on any subflow over its cost here, from 0 to 1.
+    pub thrift: f64,
+}
+
+/// What an algorithm needs to know of the other subflows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    Nothing,
+    /// `total_cwnd` and `alpha`.
+    Alpha,
+    /// The same and `thrift`, with costs in `alpha`.
+    Costs,
+    /// `total_rate` and `best_rate`.
+    Rates,
+    /// `total_rate` and `shift`.
+    Shift,
 }
 
 /// One subflow's algorithm.
 pub trait CongestionControl {
     /// `acked` new bytes arrived while the window was the limit, outside recovery.
     fn on_ack(&mut self, acked: u64, view: &View, coupling: &Coupling, window: &mut Window);
+    /// An acknowledgement that earns no growth: the window was not what held data back.
+    fn on_unused(&mut self, view: &View) {
+        let _ = view;
+    }
     /// The first loss of a window, seen by duplicate acknowledgements: sets `ssthresh`.
     fn on_loss(&mut self, view: &View, window: &mut Window);
     /// The retransmission timer expired.
@@ -179,6 +247,12 @@ pub(crate) enum Algorithm {
     Reno(Reno),
     Cubic(Cubic),
     Lia(Lia),
+    Olia(Olia),
+    Balia(Balia),
+    WVegas(WVegas),
+    EcMtcp(EcMtcp),
+    /// Several times as large as the others.
+    Bbr(Box<Bbr>),
 }
 
 impl Algorithm {
@@ -187,12 +261,29 @@ impl Algorithm {
             CongestionKind::Reno => Self::Reno(Reno::default()),
             CongestionKind::Cubic => Self::Cubic(Cubic::default()),
             CongestionKind::Lia => Self::Lia(Lia::default()),
+            CongestionKind::Olia => Self::Olia(Olia::default()),
+            CongestionKind::Balia => Self::Balia(Balia::default()),
+            CongestionKind::WVegas => Self::WVegas(WVegas::default()),
+            CongestionKind::EcMtcp => Self::EcMtcp(EcMtcp::default()),
+            CongestionKind::Bbr => Self::Bbr(Box::default()),
         }
     }
 
-    /// True if it looks at the other subflows.
-    pub(crate) const fn is_coupled(&self) -> bool {
-        matches!(self, Self::Lia(_))
+    /// What it looks at of the other subflows.
+    pub(crate) const fn needs(&self) -> Needs {
+        match self {
+            Self::Reno(_) | Self::Cubic(_) | Self::Bbr(_) => Needs::Nothing,
+            Self::Lia(_) => Needs::Alpha,
+            Self::EcMtcp(_) => Needs::Costs,
+            Self::Balia(_) | Self::WVegas(_) => Needs::Rates,
+            Self::Olia(_) => Needs::Shift,
+        }
+    }
+
+    /// OLIA: the greater of the bytes between the last two losses and since the last, where the
+    /// acknowledgement stands at `una`.
+    pub(crate) fn between_losses(&self, una: u64) -> u64 {
+        if let Self::Olia(olia) = self { olia.between_losses(una) } else { una }
     }
 }
 
@@ -203,6 +294,11 @@ macro_rules! each {
             Self::Reno($a) => $call,
             Self::Cubic($a) => $call,
             Self::Lia($a) => $call,
+            Self::Olia($a) => $call,
+            Self::Balia($a) => $call,
+            Self::WVegas($a) => $call,
+            Self::EcMtcp($a) => $call,
+            Self::Bbr($a) => $call,
         }
     };
 }
@@ -210,6 +306,9 @@ macro_rules! each {
 impl CongestionControl for Algorithm {
     fn on_ack(&mut self, acked: u64, view: &View, coupling: &Coupling, window: &mut Window) {
         each!(self, a => a.on_ack(acked, view, coupling, window));
+    }
+    fn on_unused(&mut self, view: &View) {
+        each!(self, a => a.on_unused(view));
     }
     fn on_loss(&mut self, view: &View, window: &mut Window) {
         each!(self, a => a.on_loss(view, window));

@@ -1,26 +1,113 @@
 //! What coupled congestion controls see of one another.
 
 use super::Endpoint;
-use crate::congestion::Coupling;
-use crate::subflow::State;
+use crate::congestion::{Coupling, Needs};
+use crate::subflow::{State, Subflow};
 use wire::Payload;
 
 impl<P: Payload> Endpoint<P> {
-    /// What subflow `i` needs of all subflows for an acknowledgement up to `ack`, if it asks (RFC 6356,
-    /// section 3.1).
+    /// What a byte costs on each path, in joules, by the path's index; equal costs without, and for
+    /// paths beyond the end the last one's. A cost that is not a positive number counts as the lowest.
+    ///
+    /// Only [`CongestionKind::EcMtcp`](crate::CongestionKind::EcMtcp) looks at it.
+    pub fn set_energy_costs(&mut self, joules_per_byte: &[f64]) {
+        self.energy_costs.clear();
+        self.energy_costs.extend_from_slice(joules_per_byte);
+    }
+
+    /// What subflow `i` needs of all subflows for an acknowledgement up to `ack`, if it asks.
     pub(super) fn coupling(&self, i: usize, ack: u64) -> Coupling {
-        if !self.subflows[i].sender.asks_for_coupling(ack) {
+        let sender = &self.subflows[i].sender;
+        if !sender.asks_for_coupling(ack) {
             return Coupling::default();
         }
-        let (mut total, mut best, mut sum) = (0, 0.0_f64, 0.0);
-        for subflow in self.subflows.iter().filter(|s| s.state == State::Established) {
-            let window = subflow.sender.coupled_window();
+        match sender.needs() {
+            Needs::Nothing => Coupling::default(),
+            Needs::Alpha => self.linked(),
+            Needs::Costs => self.linked_by_cost(i),
+            Needs::Rates => self.rates(),
+            Needs::Shift => self.opportunistic(i),
+        }
+    }
+
+    /// Window and round trip, in bytes and seconds, of the subflows that count.
+    fn windows(&self) -> impl Iterator<Item = (&Subflow<P>, u64, f64)> {
+        self.subflows.iter().filter(|s| s.state == State::Established).map(|subflow| {
             let rtt = subflow.sender.rtt.srtt().as_secs_f64().max(1e-6);
+            (subflow, subflow.sender.coupled_window(), rtt)
+        })
+    }
+
+    /// RFC 6356, section 3.1.
+    fn linked(&self) -> Coupling {
+        let (mut total, mut best, mut sum) = (0, 0.0_f64, 0.0);
+        for (_, window, rtt) in self.windows() {
             total += window;
             best = best.max(window as f64 / (rtt * rtt));
             sum += window as f64 / rtt;
         }
         let alpha = if sum > 0.0 { total as f64 * best / (sum * sum) } else { 1.0 };
-        Coupling { total_cwnd: total, alpha }
+        Coupling { total_cwnd: total, alpha, ..Coupling::default() }
+    }
+
+    /// The same with a path's window held against what it costs (see `congestion/ecmtcp.rs`).
+    fn linked_by_cost(&self, i: usize) -> Coupling {
+        let lowest = self.windows().filter_map(|(s, ..)| self.cost(s.path.index())).fold(f64::MAX, f64::min);
+        let thrift = |path: usize| self.cost(path).map_or(1.0, |cost| lowest / cost);
+        let (mut total, mut best, mut sum) = (0, 0.0_f64, 0.0);
+        for (subflow, window, rtt) in self.windows() {
+            total += window;
+            best = best.max(window as f64 / (thrift(subflow.path.index()) * rtt * rtt));
+            sum += window as f64 / rtt;
+        }
+        let alpha = if sum > 0.0 { total as f64 * best / (sum * sum) } else { 1.0 };
+        let thrift = thrift(self.subflows[i].path.index());
+        Coupling { total_cwnd: total, alpha, thrift, ..Coupling::default() }
+    }
+
+    fn cost(&self, path: usize) -> Option<f64> {
+        let cost = *self.energy_costs.get(path).or(self.energy_costs.last())?;
+        (cost.is_finite() && cost > 0.0).then_some(cost)
+    }
+
+    fn rates(&self) -> Coupling {
+        let (mut total_rate, mut best_rate) = (0.0, 0.0_f64);
+        for (_, window, rtt) in self.windows() {
+            total_rate += window as f64 / rtt;
+            best_rate = best_rate.max(window as f64 / rtt);
+        }
+        Coupling { total_rate, best_rate, ..Coupling::default() }
+    }
+
+    /// Who gains and who gives (see `congestion/olia.rs`).
+    fn opportunistic(&self, i: usize) -> Coupling {
+        let (mut total_rate, mut largest, mut best) = (0.0, 0, 0.0_f64);
+        let quality = |s: &Subflow<P>, rtt: f64| s.sender.between_losses() as f64 / (rtt * rtt);
+        for (subflow, window, rtt) in self.windows() {
+            total_rate += window as f64 / rtt;
+            largest = largest.max(window);
+            best = best.max(quality(subflow, rtt));
+        }
+        let (mut count, mut in_m, mut in_b_only) = (0, 0, 0);
+        let mut shift = Coupling::default().shift;
+        let mut own = (false, false);
+        for (subflow, window, rtt) in self.windows() {
+            let m = window == largest;
+            let b = quality(subflow, rtt) >= best;
+            count += 1;
+            in_m += u32::from(m);
+            in_b_only += u32::from(b && !m);
+            if subflow.path == self.subflows[i].path {
+                own = (m, b);
+            }
+        }
+        if in_b_only > 0 {
+            shift = match own {
+                (true, _) => -1.0 / f64::from(count * in_m),
+                (false, true) => 1.0 / f64::from(count * in_b_only),
+                (false, false) => 0.0,
+            };
+        }
+        Coupling { total_rate, shift, ..Coupling::default() }
     }
 }

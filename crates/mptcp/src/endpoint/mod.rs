@@ -144,6 +144,8 @@ pub struct Endpoint<P> {
     window_end: u64,
     reinjections: VecDeque<Reinjection<P>>,
     scheduler: AnyScheduler,
+    /// What a byte costs on each path, in joules; none where all cost the same.
+    energy_costs: Vec<f64>,
     /// Room to list for the scheduler whom it may pick.
     list: Vec<Candidate>,
     closing: bool,
@@ -209,6 +211,7 @@ impl<P: Payload> Endpoint<P> {
             window_end: 1,
             reinjections: VecDeque::new(),
             scheduler: AnyScheduler::new(config.scheduler),
+            energy_costs: Vec::new(),
             list: Vec::new(),
             closing: false,
             fins: false,

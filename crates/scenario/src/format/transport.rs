@@ -145,10 +145,15 @@ pub(super) static SCHEDULERS: [Choice; 4] = [
     choice("share", "an exact share to each path, as a policy sets it"),
 ];
 
-pub(super) static CONGESTION: [Choice; 3] = [
+pub(super) static CONGESTION: [Choice; 8] = [
     choice("reno", "NewReno on each path (RFC 5681)"),
     choice("cubic", "CUBIC on each path (RFC 9438)"),
     choice("lia", "linked increases: no more than TCP on the best path (RFC 6356)"),
+    choice("olia", "opportunistic linked increases (Khalili et al. 2013)"),
+    choice("balia", "balanced linked adaptation (Peng et al. 2016)"),
+    choice("wvegas", "weighted Vegas: coupled, by queueing delay (Cao et al. 2012)"),
+    choice("ecmtcp", "linked increases weighted by what a byte costs in energy (after Le et al. 2012)"),
+    choice("bbr", "BBR, version 1, on each path: by bandwidth and round trip, paced"),
 ];
 
 static BUFFERS: [Choice; 1] =

@@ -49,8 +49,12 @@ impl<P: Payload> Sender<P> {
             _ => {}
         }
         let fast = matches!(self.recovery, Some(Recovery::Fast { .. }));
-        if outcome.advanced && !fast && self.growth_is_earned(flight) {
-            self.algorithm.on_ack(outcome.bytes, &view, coupling, &mut self.window);
+        if outcome.advanced && !fast {
+            if self.growth_is_earned(flight) {
+                self.algorithm.on_ack(outcome.bytes, &view, coupling, &mut self.window);
+            } else {
+                self.algorithm.on_unused(&view);
+            }
         }
         if self.recovery.is_none() && self.lost > 0 {
             self.recovery = Some(Recovery::Fast { point: self.next });
@@ -63,7 +67,16 @@ impl<P: Payload> Sender<P> {
     }
 
     pub(super) fn view(&self, now: Time, in_flight: u64, rtt: Option<Duration>) -> View {
-        View { now, mss: self.mss, srtt: self.rtt.srtt(), in_flight, rtt, min_rtt: self.rtt.min() }
+        View {
+            now,
+            mss: self.mss,
+            srtt: self.rtt.srtt(),
+            in_flight,
+            rtt,
+            min_rtt: self.rtt.min(),
+            una: self.una,
+            recovering: self.recovery.is_some(),
+        }
     }
 
     /// After a timeout duplicates come of what was sent twice, and say nothing (RFC 6582, section 4).

@@ -17,7 +17,7 @@ mod tests;
 
 use super::rtt::Rtt;
 use crate::Config;
-use crate::congestion::{Algorithm, Window};
+use crate::congestion::{Algorithm, Needs, Window};
 use recovery::Recovery;
 use scoreboard::{GIVEN, SACKED, Sent};
 use std::collections::VecDeque;
@@ -144,7 +144,17 @@ impl<P: Payload> Sender<P> {
     /// An acknowledgement up to `ack` makes the algorithm look at the other subflows.
     pub(crate) fn asks_for_coupling(&self, ack: u64) -> bool {
         let acked = ack.saturating_sub(self.una);
-        self.algorithm.is_coupled() && acked > 0 && self.window.cwnd + acked > self.window.ssthresh
+        self.algorithm.needs() != Needs::Nothing
+            && acked > 0
+            && self.window.cwnd + acked > self.window.ssthresh
+    }
+    /// What the algorithm looks at of the other subflows.
+    pub(crate) fn needs(&self) -> Needs {
+        self.algorithm.needs()
+    }
+    /// Bytes that came through from one loss to the next (see `congestion/olia.rs`).
+    pub(crate) fn between_losses(&self) -> u64 {
+        self.algorithm.between_losses(self.una)
     }
     /// The window that coupled increases count: `ssthresh` during recovery (RFC 6356, section 3).
     pub(crate) fn coupled_window(&self) -> u64 {

@@ -1,0 +1,112 @@
+//! Weighted Vegas: Cao, Xu, Fu, "Delay-based Congestion Control for Multipath TCP", ICNP 2012;
+//! draft-xu-mptcp-congestion-control-05.
+//!
+//! A connection keeps about ten segments waiting in queues, in all, and divides them over its paths as
+//! it divides its rate: paths come to equal queueing delays, which is where congestion is balanced.
+//!
+//! Once a round trip, with `RTT` the mean of what it measured, `baseRTT` the lowest ever, and windows in
+//! segments:
+//!
+//! ```text
+//! diff = (w/baseRTT - w/RTT) * baseRTT          what the path keeps waiting
+//! diff >= alpha:  alpha = max(10 * x_r / sum x_p, 2)    with x = w/RTT, the rates
+//! diff < alpha: w += 1;   diff > alpha: w -= 1
+//! ```
+//!
+//! Slow start ends where `diff` exceeds one segment. Where the queueing delay of a round is twice the
+//! lowest of earlier rounds, the queue is drained once, so that `baseRTT` can be seen again:
+//! `w *= baseRTT / (2 RTT)`. A loss halves the window.
+//!
+//! A round lasts one smoothed round trip. For the rates of the other paths, which the draft keeps from
+//! when each was last at its `alpha`, their present rates stand.
+
+use super::{CongestionControl, Coupling, View, Window};
+use units::{Duration, Time};
+
+/// Segments waiting in queues, over all paths.
+const TOTAL_ALPHA: f64 = 10.0;
+/// The least `alpha` of a path, and where it starts, in segments.
+const LEAST_ALPHA: f64 = 2.0;
+/// What may wait before slow start ends, in segments.
+const GAMMA: f64 = 1.0;
+
+/// Keeps a share of ten segments waiting on its path.
+#[derive(Debug, Clone)]
+pub(crate) struct WVegas {
+    alpha: f64,
+    round_ends: Time,
+    /// Sum and number of the round trips measured in this round.
+    sum: Duration,
+    count: u64,
+    /// The lowest queueing delay of a round since the queue was last drained.
+    queue_delay: Option<Duration>,
+}
+
+impl Default for WVegas {
+    fn default() -> Self {
+        Self { alpha: LEAST_ALPHA, round_ends: Time::ZERO, sum: Duration::ZERO, count: 0, queue_delay: None }
+    }
+}
+
+impl WVegas {
+    fn round(&mut self, base: Duration, view: &View, coupling: &Coupling, window: &mut Window) {
+        let rtt = (self.sum / self.count).max(base);
+        let waiting = rtt - base;
+        let mss = view.mss as f64;
+        let segments = window.cwnd as f64 / mss;
+        let share = base.as_secs_f64() / rtt.as_secs_f64().max(1e-9);
+        let diff = segments * (1.0 - share);
+        if window.in_slow_start() {
+            if diff > GAMMA {
+                let without_queue = (segments * share * mss) as u64 + view.mss;
+                window.cwnd = window.cwnd.min(without_queue).max(2 * view.mss);
+                window.ssthresh = window.cwnd;
+            }
+            return;
+        }
+        if diff >= self.alpha {
+            let rate = window.cwnd as f64 / rtt.as_secs_f64().max(1e-9);
+            let weight = rate / coupling.total_rate.max(rate);
+            self.alpha = (TOTAL_ALPHA * weight).max(LEAST_ALPHA);
+        }
+        if diff < self.alpha {
+            window.cwnd += view.mss;
+        } else if diff > self.alpha {
+            window.cwnd = window.cwnd.saturating_sub(view.mss);
+        }
+        let lowest = self.queue_delay.map_or(waiting, |lowest| lowest.min(waiting));
+        self.queue_delay = Some(lowest);
+        if waiting >= lowest * 2 && !lowest.is_zero() {
+            window.cwnd = (window.cwnd as f64 * 0.5 * share) as u64;
+            self.queue_delay = None;
+        }
+        window.cwnd = window.cwnd.max(2 * view.mss);
+        // So that it stays out of slow start.
+        window.ssthresh = window.ssthresh.min(window.cwnd);
+    }
+}
+
+impl CongestionControl for WVegas {
+    fn on_ack(&mut self, acked: u64, view: &View, coupling: &Coupling, window: &mut Window) {
+        if let Some(rtt) = view.rtt {
+            self.sum += rtt;
+            self.count += 1;
+        }
+        if view.now >= self.round_ends && self.count > 0 {
+            self.round(view.min_rtt, view, coupling, window);
+            self.round_ends = view.now + view.srtt;
+            (self.sum, self.count) = (Duration::ZERO, 0);
+        } else if window.in_slow_start() {
+            window.slow_start(acked);
+        }
+    }
+
+    fn on_loss(&mut self, view: &View, window: &mut Window) {
+        window.halve(view);
+    }
+
+    fn on_timeout(&mut self, view: &View, window: &mut Window) {
+        window.halve(view);
+        window.cwnd = view.mss;
+    }
+}
