@@ -1,6 +1,7 @@
 //! What becomes of a packet once it has been sent: it is lost, or under way for a while.
 
-use crate::config::Delay;
+use crate::config::{Delay, Impairments};
+use crate::faults::{Fate, Faults};
 use crate::loss::{LossModel, Outages};
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
@@ -12,6 +13,7 @@ pub(crate) struct AirConfig<'a> {
     pub(crate) reorder: bool,
     pub(crate) loss: crate::Loss,
     pub(crate) outages: &'a [(Time, Time)],
+    pub(crate) impairments: &'a Impairments,
 }
 
 /// The packets under way.
@@ -22,6 +24,7 @@ pub(crate) struct Air<T> {
     rng: Rng,
     loss: LossModel,
     outages: Outages,
+    faults: Option<Box<Faults>>,
     /// The latest arrival so far: nothing arrives before it unless it may overtake.
     latest: Time,
     /// In order of arrival.
@@ -35,7 +38,7 @@ struct Flight<T> {
     item: T,
 }
 
-impl<T> Air<T> {
+impl<T: Clone> Air<T> {
     pub(crate) fn new(config: &AirConfig<'_>, seed: Seed) -> Self {
         Self {
             delay: config.delay,
@@ -43,6 +46,7 @@ impl<T> Air<T> {
             rng: seed.rng("delay"),
             loss: LossModel::new(config.loss, seed),
             outages: Outages::new(config.outages),
+            faults: Faults::new(config.impairments, seed),
             latest: Time::ZERO,
             under_way: VecDeque::new(),
         }
@@ -59,8 +63,13 @@ impl<T> Air<T> {
     ) {
         // Both are asked of every packet, so that an outage leaves the draws of later packets alone.
         let lost = self.loss.loses();
+        let fate = self.faults.as_mut().map(|faults| faults.draw());
         if self.outages.hit(begin, end) || lost {
             stats.lost += 1;
+            return;
+        }
+        if let Some(fate) = fate {
+            self.send_to_fate(&fate, end + latency, (size, item), stats);
             return;
         }
         let arrival = end + latency + self.delay();
@@ -73,6 +82,36 @@ impl<T> Air<T> {
         } else {
             self.under_way.push_back(Flight { arrival: self.latest, size, item });
         }
+    }
+
+    #[cold]
+    fn send_to_fate(&mut self, fate: &Fate, sent: Time, (size, item): (u32, T), stats: &mut LinkStats) {
+        if fate.corrupted {
+            stats.corrupted += 1;
+            return;
+        }
+        let [late, late_too] = fate.late;
+        if fate.doubled {
+            stats.duplicated += 1;
+            self.fly(sent, late, size, item.clone());
+            self.fly(sent, late_too, size, item);
+        } else {
+            self.fly(sent, late, size, item);
+        }
+    }
+
+    /// Puts a packet among those under way; one that is late delays no other.
+    fn fly(&mut self, sent: Time, late: Option<Duration>, size: u32, item: T) {
+        let mut arrival = sent + self.delay();
+        if !self.reorder {
+            arrival = arrival.max(self.latest);
+        }
+        match late {
+            Some(by) => arrival += by,
+            None => self.latest = self.latest.max(arrival),
+        }
+        let place = self.under_way.partition_point(|flight| flight.arrival <= arrival);
+        self.under_way.insert(place, Flight { arrival, size, item });
     }
 
     /// When the next packet arrives; [`Time::MAX`] where none does.

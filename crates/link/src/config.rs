@@ -11,6 +11,8 @@ pub struct LinkConfig {
     pub rate: Rate,
     /// How much may wait before it.
     pub queue: QueueLimit,
+    /// Drop or mark by how long packets have waited, before `queue` is full.
+    pub codel: Option<Codel>,
     /// How long a packet is under way once its last byte has been sent.
     pub delay: Delay,
     /// Whether a packet may overtake one sent before it, where `delay` varies.
@@ -19,6 +21,8 @@ pub struct LinkConfig {
     pub loss: Loss,
     /// Spans `[from, to)` in which whatever is being sent is lost; it takes its time nevertheless.
     pub outages: Vec<(Time, Time)>,
+    /// What else happens on the way.
+    pub impairments: Impairments,
 }
 
 /// How fast a link sends.
@@ -49,6 +53,47 @@ pub enum QueueLimit {
     Time(Duration),
     /// Everything.
     Unlimited,
+}
+
+/// Controlled delay (CoDel, RFC 8289): once packets have waited longer than `target` for as long as
+/// `interval`, one is dropped, and then others at ever shorter intervals until they wait less. With a
+/// limit of [`QueueLimit::Time`] a packet is dropped at the tail where the first has waited so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Codel {
+    /// The wait that is no queue yet: 5 ms (RFC 8289, section 4.2), or the time of a packet on a slow
+    /// link.
+    pub target: Duration,
+    /// About the longest round trip: 100 ms.
+    pub interval: Duration,
+    /// Mark what can be marked (RFC 3168) instead of dropping it.
+    pub ecn: bool,
+}
+
+impl Default for Codel {
+    /// As RFC 8289 has it: 5 ms in 100 ms, without marks.
+    fn default() -> Self {
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
+    }
+}
+
+/// What else happens to a packet on its way, each by its own chance. None by default.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Impairments {
+    /// Arrives damaged: the receiver's checksum drops it, and it is counted apart from what is lost.
+    pub corrupt: Probability,
+    /// Arrives twice. The second is neither doubled nor damaged, but may be late on its own.
+    pub duplicate: Probability,
+    /// Arrives later, so that others overtake it.
+    pub late: Option<Late>,
+}
+
+/// Packets that others overtake.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Late {
+    /// Of each packet.
+    pub chance: Probability,
+    /// How much later than its turn it arrives.
+    pub by: Duration,
 }
 
 /// How long a packet is under way.
@@ -168,6 +213,8 @@ pub struct StationConfig {
     pub loss: Loss,
     /// Spans `[from, to)` in which whatever this station sends is lost.
     pub outages: Vec<(Time, Time)>,
+    /// What else happens on the way, after the medium.
+    pub impairments: Impairments,
     /// What the medium carries when this station sends; the cell's rate where `None`. A slow Wi-Fi
     /// station slows all others, since each has as many frames (Heusse et al. 2003); a slow LTE
     /// user has as much of the time, and less throughput.
@@ -180,10 +227,12 @@ impl Default for LinkConfig {
         Self {
             rate: Rate::default(),
             queue: QueueLimit::default(),
+            codel: None,
             delay: Delay::default(),
             reorder: false,
             loss: Loss::None,
             outages: Vec::new(),
+            impairments: Impairments::default(),
         }
     }
 }
@@ -287,6 +336,7 @@ impl Default for StationConfig {
             reorder: false,
             loss: Loss::None,
             outages: Vec::new(),
+            impairments: Impairments::default(),
             link_rate: None,
         }
     }

@@ -1,7 +1,7 @@
 //! Links, sans-IO: what goes in at one end, and when, decides what comes out at the other, and when.
 //!
 //! - A [`Link`] is one direction of a link of its own: a [`Rate`] (fixed, stepped, or a [`Trace`]),
-//!   a drop-tail queue, a [`Delay`], a [`Loss`] and scheduled outages.
+//!   a drop-tail or [`Codel`] queue, a [`Delay`], a [`Loss`], scheduled outages and [`Impairments`].
 //! - A [`Cell`] is a medium that several stations share: a Wi-Fi cell, where all contend for each
 //!   frame, or an LTE cell, where a scheduler shares every millisecond by proportional fairness.
 //!   Stations that are only there to take their part are a [`Load`].
@@ -32,7 +32,9 @@
 mod air;
 mod cell;
 mod channel;
+mod codel;
 mod config;
+mod faults;
 mod link;
 mod loss;
 mod server;
@@ -42,7 +44,8 @@ mod trace;
 pub use cell::Cell;
 pub use channel::ChannelModel;
 pub use config::{
-    CellConfig, CellKind, Delay, Fading, LinkConfig, Load, Loss, QueueLimit, Rate, StationConfig,
+    CellConfig, CellKind, Codel, Delay, Fading, Impairments, Late, LinkConfig, Load, Loss, QueueLimit, Rate,
+    StationConfig,
 };
 pub use link::Link;
 pub use stats::{LinkStats, LoadStats};

@@ -1,6 +1,7 @@
 //! One direction of a link.
 
 use crate::air::{Air, AirConfig};
+use crate::codel::{ManagedQueue, Taken, never};
 use crate::config::{LinkConfig, QueueLimit};
 use crate::server::Server;
 use crate::stats::LinkStats;
@@ -11,10 +12,12 @@ use units::{Seed, Time};
 ///
 /// Items are held by value. When a packet is pushed, its departure and its arrival are computed at
 /// once, because nothing that comes later can change them; so a packet is one event, its arrival,
-/// and the link has at most one pending event whatever is in flight.
+/// and the link has at most one pending event whatever is in flight. Only CoDel decides when a
+/// packet's turn comes; with it a packet is two events.
 ///
 /// Contract: time never goes back from call to call. After [`push`](Self::push) and
-/// [`poll`](Self::poll), ask [`next`](Self::next) when to poll again, and then poll until `None`.
+/// [`poll`](Self::poll), ask [`next`](Self::next) when to poll again, and then poll until `None`. With
+/// CoDel `next` may be a time at which a packet leaves and none arrives.
 #[derive(Debug, Clone)]
 pub struct Link<T> {
     limit: QueueLimit,
@@ -24,19 +27,27 @@ pub struct Link<T> {
     /// When each packet that has not left yet will leave, and its size.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
+    /// With CoDel, what waits to be sent; `waiting` then has only what is being sent.
+    managed: Option<Box<ManagedQueue<T>>>,
     air: Air<T>,
     stats: LinkStats,
 }
 
-impl<T> Link<T> {
-    /// A link that is idle at time zero. Draws its randomness from streams `loss` and `delay` of
-    /// `seed`.
+impl<T: Clone> Link<T> {
+    /// A link that is idle at time zero. Draws its randomness from streams `loss`, `delay`, `corrupt`,
+    /// `duplicate` and `late` of `seed`.
     pub fn new(config: &LinkConfig, seed: Seed) -> Self {
+        Self::marking(config, seed, never)
+    }
+
+    /// The same, of packets that can be marked: `mark` marks one and says true, or says that it cannot.
+    pub fn marking(config: &LinkConfig, seed: Seed, mark: fn(&mut T) -> bool) -> Self {
         let air = AirConfig {
             delay: config.delay,
             reorder: config.reorder,
             loss: config.loss,
             outages: &config.outages,
+            impairments: &config.impairments,
         };
         Self {
             limit: config.queue,
@@ -44,6 +55,7 @@ impl<T> Link<T> {
             busy_until: Time::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            managed: config.codel.map(|codel| Box::new(ManagedQueue::new(codel, mark))),
             air: Air::new(&air, seed),
             stats: LinkStats::default(),
         }
@@ -54,6 +66,9 @@ impl<T> Link<T> {
     #[inline]
     pub fn push(&mut self, now: Time, size: u32, item: T) -> bool {
         self.stats.pushed += 1;
+        if self.managed.is_some() {
+            return self.push_managed(now, size, item);
+        }
         self.forget_departed(now);
         let full = match self.limit {
             QueueLimit::Packets(most) => self.waiting.len() >= most as usize,
@@ -76,12 +91,18 @@ impl<T> Link<T> {
     /// The next packet that arrives at or before `now`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<T> {
+        if self.managed.is_some() {
+            self.serve(now);
+        }
         self.air.arrive(now, &mut self.stats)
     }
 
     /// The packet that [`poll`](Self::poll) would give, left where it is: to look at without moving it.
     #[inline]
-    pub fn front(&self, now: Time) -> Option<&T> {
+    pub fn front(&mut self, now: Time) -> Option<&T> {
+        if self.managed.is_some() {
+            self.serve(now);
+        }
         self.air.front(now)
     }
 
@@ -91,32 +112,84 @@ impl<T> Link<T> {
         self.air.discard_front(&mut self.stats);
     }
 
-    /// When the next packet arrives.
+    /// When the next packet arrives, or with CoDel leaves the queue.
     #[inline]
     pub fn next(&self) -> Option<Time> {
-        Some(self.air.next()).filter(|&at| at < Time::MAX)
+        let turn = if self.managed.is_some() { self.next_turn() } else { Time::MAX };
+        Some(self.air.next().min(turn)).filter(|&at| at < Time::MAX)
     }
 
     /// Bytes whose packets have not left yet, the packet that is being sent among them.
     pub fn queued_bytes(&mut self, now: Time) -> u64 {
-        self.forget_departed(now);
-        self.waiting_bytes
+        self.settle(now);
+        self.waiting_bytes + self.managed.as_ref().map_or(0, |queue| queue.bytes())
     }
 
     /// Packets that have not left yet, the one that is being sent among them.
     pub fn queued_packets(&mut self, now: Time) -> usize {
-        self.forget_departed(now);
-        self.waiting.len()
+        self.settle(now);
+        self.waiting.len() + self.managed.as_ref().map_or(0, |queue| queue.len())
     }
 
     /// Packets that will arrive yet, queued or under way.
     pub fn in_flight(&self) -> usize {
-        self.air.len()
+        self.air.len() + self.managed.as_ref().map_or(0, |queue| queue.len())
     }
 
     /// What the link has done so far.
     pub fn stats(&self) -> LinkStats {
         self.stats
+    }
+
+    /// Brings the queue up to `now`.
+    fn settle(&mut self, now: Time) {
+        if self.managed.is_some() {
+            self.serve(now);
+        }
+        self.forget_departed(now);
+    }
+
+    #[cold]
+    fn push_managed(&mut self, now: Time, size: u32, item: T) -> bool {
+        self.settle(now);
+        let sending = self.waiting.front().map(|&(_, size)| size);
+        let Some(queue) = &mut self.managed else { return false };
+        let taken = queue.push(now, (size, item), self.limit, sending);
+        if taken {
+            if queue.len() == 1 {
+                queue.set_turn(self.server.begins(now.max(self.busy_until)));
+            }
+            // An idle link sends at once.
+            self.serve(now);
+        } else {
+            self.stats.dropped_full += 1;
+        }
+        taken
+    }
+
+    /// When the first of a managed queue can leave it.
+    fn next_turn(&self) -> Time {
+        self.managed.as_ref().map_or(Time::MAX, |queue| queue.turn())
+    }
+
+    /// Sends whatever of a managed queue has had its turn by `now`.
+    fn serve(&mut self, now: Time) {
+        let Some(queue) = &mut self.managed else { return };
+        while queue.turn() <= now && queue.turn() < Time::MAX {
+            let mut taken = Taken::default();
+            let at = queue.turn();
+            if let Some((size, item)) = queue.take(at, &mut taken) {
+                let service = self.server.serve(at, size);
+                self.busy_until = service.end;
+                self.waiting.push_back((service.end, size));
+                self.waiting_bytes += u64::from(size);
+                let sent = (service.begin, service.end);
+                self.air.send(sent, service.latency, (size, item), &mut self.stats);
+            }
+            self.stats.dropped_early += taken.dropped;
+            self.stats.marked += u64::from(taken.marked);
+            queue.set_turn(self.server.begins(at.max(self.busy_until)));
+        }
     }
 
     #[inline]

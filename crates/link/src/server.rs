@@ -52,6 +52,14 @@ impl Server {
             Self::Opportunities(cursor) => cursor.serve(start, size),
         }
     }
+
+    /// When a packet that could begin at `start` would: on a mahimahi trace at the next opportunity.
+    pub(crate) fn begins(&self, start: Time) -> Time {
+        match self {
+            Self::Fixed(_) | Self::Rates(_) => start,
+            Self::Opportunities(cursor) => cursor.clone().serve(start, 1).begin,
+        }
+    }
 }
 
 /// A fixed rate. Most packets of a link have one of two sizes, data and acknowledgement, and each

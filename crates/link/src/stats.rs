@@ -2,8 +2,8 @@
 
 /// What a link, or a station of a cell, has done so far.
 ///
-/// Every packet pushed is delivered, dropped, lost or still there:
-/// `pushed == delivered + dropped_full + lost + in_flight`.
+/// Every packet pushed, and every double, is delivered, dropped, lost, damaged or still there:
+/// `pushed + duplicated == delivered + dropped_full + dropped_early + lost + corrupted + in_flight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkStats {
     /// Packets that were pushed.
@@ -12,8 +12,16 @@ pub struct LinkStats {
     pub delivered: u64,
     /// Packets that found the queue full.
     pub dropped_full: u64,
+    /// Packets that CoDel dropped because they waited.
+    pub dropped_early: u64,
+    /// Packets that CoDel marked instead.
+    pub marked: u64,
     /// Packets that were lost on the way; a [`Link`](crate::Link) counts them when they are pushed.
     pub lost: u64,
+    /// Packets that were damaged on the way; counted like those that were lost.
+    pub corrupted: u64,
+    /// Packets that became two on the way; likewise.
+    pub duplicated: u64,
     /// Bytes of the delivered packets.
     pub bytes_delivered: u64,
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use std::sync::Arc;
 use tandem_link::{
-    Cell, CellConfig, CellKind, Delay, Fading, Link, LinkConfig, Load, Loss, QueueLimit, Rate, RatePiece,
-    StationConfig, Trace,
+    Cell, CellConfig, CellKind, Codel, Delay, Fading, Impairments, Late, Link, LinkConfig, LinkStats, Load,
+    Loss, QueueLimit, Rate, RatePiece, StationConfig, Trace,
 };
 use units::{Bitrate, Bytes, Duration, Probability, Seed, Time};
 
@@ -72,21 +72,40 @@ fn outages() -> impl Strategy<Value = Vec<(Time, Time)>> {
     prop::collection::vec((time(), time()), 0..3)
 }
 
+fn impairments() -> impl Strategy<Value = Impairments> {
+    let some = (probability(), probability(), probability(), millis()).prop_map(
+        |(corrupt, duplicate, chance, by)| Impairments {
+            corrupt,
+            duplicate,
+            late: Some(Late { chance, by }),
+        },
+    );
+    prop_oneof![Just(Impairments::default()), some]
+}
+
+fn codel() -> impl Strategy<Value = Option<Codel>> {
+    let some = (millis(), millis(), any::<bool>()).prop_map(|(target, interval, ecn)| {
+        // Short enough that what is pushed here meets it.
+        Some(Codel { target: target / 20, interval: interval / 4, ecn })
+    });
+    prop_oneof![Just(None), some]
+}
+
 prop_compose! {
     fn link_config()(
-        rate in rate(), queue in queue(), delay in delay(), reorder in any::<bool>(), loss in loss(),
-        outages in outages(),
+        rate in rate(), queue in queue(), codel in codel(), delay in delay(), reorder in any::<bool>(),
+        loss in loss(), outages in outages(), impairments in impairments(),
     ) -> LinkConfig {
-        LinkConfig { rate, queue, delay, reorder, loss, outages }
+        LinkConfig { rate, queue, codel, delay, reorder, loss, outages, impairments }
     }
 }
 
 prop_compose! {
     fn station()(
         queue in queue(), delay in delay(), reorder in any::<bool>(), loss in loss(), outages in outages(),
-        link_rate in prop::option::of(bitrate()),
+        link_rate in prop::option::of(bitrate()), impairments in impairments(),
     ) -> StationConfig {
-        StationConfig { queue, delay, reorder, loss, outages, link_rate }
+        StationConfig { queue, delay, reorder, loss, outages, impairments, link_rate }
     }
 }
 
@@ -105,6 +124,10 @@ prop_compose! {
     }
 }
 
+fn gone(stats: &LinkStats) -> u64 {
+    stats.delivered + stats.dropped_full + stats.dropped_early + stats.lost + stats.corrupted
+}
+
 /// Gaps in nanoseconds, stations and sizes.
 fn traffic() -> impl Strategy<Value = Vec<(u64, usize, u32)>> {
     let gap = prop_oneof![Just(0), 0_u64..20_000_000];
@@ -118,7 +141,8 @@ proptest! {
     fn every_packet_of_a_link_is_delivered_dropped_lost_or_there(
         config in link_config(), traffic in traffic(), seed in any::<u64>(),
     ) {
-        let mut link = Link::new(&config, Seed::new(seed));
+        // Every other packet can be marked.
+        let mut link = Link::marking(&config, Seed::new(seed), |item: &mut usize| item.is_multiple_of(2));
         let mut now = Time::ZERO;
         let (mut taken, mut sent, mut arrived) = (0, Vec::new(), Vec::new());
         for (i, &(gap, _, size)) in traffic.iter().enumerate() {
@@ -137,11 +161,10 @@ proptest! {
                 }
             }
             let stats = link.stats();
-            let accounted = stats.delivered + stats.dropped_full + stats.lost + link.in_flight() as u64;
-            prop_assert_eq!(stats.pushed, accounted);
+            prop_assert_eq!(stats.pushed + stats.duplicated, gone(&stats) + link.in_flight() as u64);
             prop_assert_eq!(stats.pushed - stats.dropped_full, taken);
         }
-        let mut last = Time::ZERO;
+        let (mut last, mut idle) = (Time::ZERO, 0);
         while let Some(at) = link.next() {
             prop_assert!(at >= last && at > now || arrived.is_empty());
             last = at;
@@ -149,10 +172,15 @@ proptest! {
             while let Some(item) = link.poll(at) {
                 arrived.push(item);
             }
-            prop_assert!(arrived.len() > before);
+            if arrived.len() == before {
+                idle += 1;
+            }
         }
+        // It never asks for nothing: with CoDel a packet may leave the queue, once.
+        let most = if config.codel.is_some() { taken } else { 0 };
+        prop_assert!(idle <= most);
         prop_assert_eq!(arrived.len() as u64, link.stats().delivered);
-        if !config.reorder {
+        if !config.reorder && config.impairments.late.is_none() {
             prop_assert!(arrived.is_sorted());
         }
     }
@@ -270,13 +298,13 @@ proptest! {
             }
             for station in 0..3 {
                 let stats = cell.stats(station);
-                let accounted = stats.delivered + stats.dropped_full + stats.lost;
-                prop_assert_eq!(stats.pushed, accounted + cell.in_flight(station) as u64);
+                let there = cell.in_flight(station) as u64;
+                prop_assert_eq!(stats.pushed + stats.duplicated, gone(&stats) + there);
             }
         }
         for (station, items) in arrived.iter().enumerate() {
             prop_assert_eq!(items.len() as u64, cell.stats(station).delivered);
-            if !stations[station].reorder {
+            if !stations[station].reorder && stations[station].impairments.late.is_none() {
                 prop_assert!(items.is_sorted());
             }
         }

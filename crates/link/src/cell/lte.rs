@@ -37,7 +37,7 @@ struct User {
     mean: f64,
 }
 
-impl<T> Lte<T> {
+impl<T: Clone> Lte<T> {
     pub(super) fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
         let loads = Loads::new(&config.others, config.rate, seed);
         let stations: Vec<Station<T>> =

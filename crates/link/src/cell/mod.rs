@@ -44,7 +44,7 @@ enum Medium<T> {
     Lte(Lte<T>),
 }
 
-impl<T> Cell<T> {
+impl<T: Clone> Cell<T> {
     /// A cell that is idle at time zero. Draws its randomness from streams of `seed`: `cell`, `load`
     /// and, for each station, its own `loss` and `delay`.
     pub fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
@@ -135,6 +135,6 @@ impl<T> Cell<T> {
 mod tests;
 
 /// The station whose packet arrives first, and when; of several, the first.
-fn earliest<T>(stations: &[Station<T>]) -> Option<(usize, Time)> {
+fn earliest<T: Clone>(stations: &[Station<T>]) -> Option<(usize, Time)> {
     stations.iter().map(Station::next_arrival).enumerate().min_by_key(|&(_, at)| at)
 }

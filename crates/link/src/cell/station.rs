@@ -19,7 +19,7 @@ pub(super) struct Station<T> {
     stats: LinkStats,
 }
 
-impl<T> Station<T> {
+impl<T: Clone> Station<T> {
     /// Station `index` of a cell of this rate.
     pub(super) fn new(config: &StationConfig, cell_rate: Bitrate, index: usize, seed: Seed) -> Self {
         let air = AirConfig {
@@ -27,6 +27,7 @@ impl<T> Station<T> {
             reorder: config.reorder,
             loss: config.loss,
             outages: &config.outages,
+            impairments: &config.impairments,
         };
         Self {
             limit: config.queue,

@@ -18,7 +18,7 @@ pub(super) struct Wifi<T> {
     rng: Rng,
 }
 
-impl<T> Wifi<T> {
+impl<T: Clone> Wifi<T> {
     pub(super) fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
         let loads = Loads::new(&config.others, config.rate, seed);
         Self {

@@ -37,7 +37,8 @@ impl Builder<'_, '_> {
                 let names: Vec<&str> = cells.iter().map(|c| c.name.as_str()).collect();
                 self.unknown_name(fields.span("cell"), "cell", name, &names);
             }
-            let station = StationConfig { queue, delay, reorder, loss, outages, link_rate };
+            let station =
+                StationConfig { queue, delay, reorder, loss, outages, link_rate, ..StationConfig::default() };
             return (Hop::Cell { cell: cell.unwrap_or_default(), station }, None);
         }
         if !fields.given("cell") {
@@ -49,7 +50,8 @@ impl Builder<'_, '_> {
         } else {
             fields.get("rate").map(|node| self.rate(node)).unwrap_or_default()
         };
-        (Hop::Link(LinkConfig { rate, queue, delay, reorder, loss, outages }), model)
+        let link = LinkConfig { rate, queue, delay, reorder, loss, outages, ..LinkConfig::default() };
+        (Hop::Link(link), model)
     }
 
     fn rate(&mut self, node: &Node) -> Rate {
