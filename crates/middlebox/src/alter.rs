@@ -6,7 +6,7 @@ use wire::{Payload, Span};
 /// What [`Corrupt`](crate::Meddling::Corrupt) and [`Coalesce`](crate::Meddling::Coalesce) need beyond
 /// what every [`Payload`] can.
 pub trait Alter: Payload {
-    /// The same length with other bytes, chosen by `bits`; `None` where they cannot be told apart.
+    /// The same length with other bytes, chosen by `bits`; `None` where there are none.
     fn altered(&self, bits: u64) -> Option<Self>;
     /// This piece and `next` as one, by a copy if need be; `None` if they do not follow each other.
     fn merged(&self, next: &Self) -> Option<Self>;
@@ -29,9 +29,8 @@ impl Alter for Bytes {
 }
 
 impl Alter for Span {
-    /// A span has no bytes to change.
     fn altered(&self, _bits: u64) -> Option<Self> {
-        None
+        (self.len > 0).then(|| self.corrupted())
     }
     fn merged(&self, next: &Self) -> Option<Self> {
         self.join(next)

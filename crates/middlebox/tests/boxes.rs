@@ -162,7 +162,7 @@ fn what_does_not_follow_or_fit_pushes_out_what_is_held() {
 }
 
 #[test]
-fn bytes_are_merged_and_changed_as_spans_cannot_be() {
+fn bytes_are_merged_by_a_copy_and_changed_in_one_place() {
     let hold = Duration::from_millis(5);
     let mut merges = middlebox(Meddling::Coalesce { most: 6, hold });
     let piece = |seq, text: &'static [u8]| segment(UP, seq, Flags::ACK, Bytes::from_static(text));
@@ -178,6 +178,15 @@ fn bytes_are_merged_and_changed_as_spans_cannot_be() {
     }
     let empty = pass(&mut changes, ms(0), piece(1, b""));
     assert_eq!((empty[0].segment.payload.len(), changes.stats().changed), (0, 100));
+}
+
+#[test]
+fn a_changed_span_says_so_and_its_sum_is_another() {
+    let mut changes = middlebox(Meddling::Corrupt { chance: Probability::ALWAYS });
+    let before = data(DOWN, 1, 100);
+    let after = pass(&mut changes, ms(0), before.clone()).remove(0).segment;
+    assert!(after.payload.is_corrupted() && after.payload.len == 100);
+    assert_ne!(after.payload.ones_sum(), before.segment.payload.ones_sum());
 }
 
 fn nat(forgotten: Forgotten) -> Middlebox<Span> {
