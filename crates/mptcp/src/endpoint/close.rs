@@ -8,7 +8,7 @@ use wire::{MptcpSignal, Payload};
 impl<P: Payload> Endpoint<P> {
     /// No more will be written. What was written is still delivered.
     pub fn close(&mut self) {
-        if !self.closing {
+        if !self.closing && !self.ended {
             self.closing = true;
             self.work = true;
         }
@@ -33,7 +33,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Takes the next step of closing that has become possible.
     pub(super) fn advance_close(&mut self, now: Time) {
-        if !self.closing && !self.fins {
+        if self.ended || !self.closing && !self.fins {
             return;
         }
         let all_dealt = self.data_next == self.buffer.end && self.reinjections.is_empty();
