@@ -312,15 +312,22 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The subflow for a DATA_FIN or a window probe that waits.
+    /// The subflow for a DATA_FIN or a window probe that waits: the best one, and where that brought no
+    /// answer the next best. A path on which nothing else is sent may be dead and nobody knows.
     fn data_level_waits(&self) -> Option<usize> {
-        if !self.send_data_fin && !self.send_probe {
-            return None;
-        }
-        let usable = |i: &usize| self.subflows[*i].state == State::Established;
-        (0..self.subflows.len()).filter(usable).min_by_key(|&i| {
-            (self.subflows[i].stale, self.subflows[i].is_backup(), self.subflows[i].sender.rtt.srtt())
-        })
+        // A probe is unanswered only after some: while the window stays shut every answer is like none.
+        let tries = match (self.send_data_fin, self.send_probe) {
+            (true, _) => self.fin_tries.saturating_sub(1),
+            (false, true) => self.probe_tries.saturating_sub(4),
+            (false, false) => return None,
+        };
+        let usable = || (0..self.subflows.len()).filter(|&i| self.subflows[i].state == State::Established);
+        let rank = |i: usize| {
+            let subflow = &self.subflows[i];
+            (subflow.stale, subflow.is_backup(), subflow.sender.rtt.srtt(), i)
+        };
+        let turn = (tries as usize).checked_rem(usable().count())?;
+        usable().find(|&i| usable().filter(|&other| rank(other) < rank(i)).count() == turn)
     }
 
     /// A DATA_FIN or a window probe, neither of which needs data of a subflow.
