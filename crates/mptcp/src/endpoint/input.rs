@@ -67,7 +67,9 @@ impl<P: Payload> Endpoint<P> {
                 if segment.flags.has(Flags::SYN) {
                     // Our handshake ACK was lost, or this is an old duplicate: say where we are.
                     let subflow = &mut self.subflows[i];
-                    subflow.send_handshake_ack = segment.flags.has(Flags::ACK);
+                    // The peer of a join has had it: more than a plain acknowledgement it does not need,
+                    // and the handshake's has no DATA_ACK.
+                    subflow.send_handshake_ack = segment.flags.has(Flags::ACK) && !subflow.joined;
                     subflow.receiver.ack_now = true;
                 } else {
                     self.in_established(now, i, segment);
@@ -130,7 +132,11 @@ impl<P: Payload> Endpoint<P> {
             // RFC 7323, section 4.3.
             subflow.receiver.peer_clock = clock.value;
         }
-        if let Some(signal) = segment.signal {
+        // Not after a fallback, nor in TIME-WAIT, where nothing is left that it could be about.
+        if let Some(signal) = segment.signal
+            && self.mode == Mode::Mptcp
+            && !self.ended
+        {
             self.on_signal(i, &signal);
         }
         let mut mapped = None;
