@@ -8,7 +8,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 locked := $(if $(CI),--locked)
 all := $(if $(CI),--no-fail-fast)
 
-.PHONY: help run test bench lint format clean
+.PHONY: help run test soak bench lint format clean
 
 help: ## list these targets
 	@echo "Tandem: which radio should carry which byte, and what does that cost?"
@@ -23,6 +23,10 @@ run: ## build, then reproduce the eMTCP paper: the table here, the report in tan
 test: ## build and run all tests
 	@sh scripts/prerequisites.sh build
 	cargo test --workspace $(locked) $(all)
+
+soak: ## a million connections against the adversary, on all cores; TANDEM_SEEDS=... for another number
+	@sh scripts/prerequisites.sh build
+	cargo test $(locked) -p tandem-mptcp --test adversary soak -- --ignored --nocapture
 
 bench: ## measure: benches, then segments per second and memory per connection
 	@sh scripts/prerequisites.sh build

@@ -1,0 +1,166 @@
+//! A plan from a seed. Each number has its own stream, by name: a new one leaves the others as they
+//! were.
+
+use super::{Deed, EndPlan, PATHS, PathPlan, Plan, What, Whole};
+use crate::pair::lies;
+use tandem_mptcp::{CongestionKind, SchedulerKind};
+use units::Seed;
+
+/// Draws by name.
+struct Dice(Seed);
+
+impl Dice {
+    fn of(&self, name: &str, list: &[u64]) -> u64 {
+        list[self.below(name, list.len() as u64) as usize]
+    }
+    fn below(&self, name: &str, n: u64) -> u64 {
+        self.0.rng(name).below(n)
+    }
+    /// One in `n`.
+    fn one_in(&self, name: &str, n: u64) -> bool {
+        self.below(name, n) == 0
+    }
+}
+
+impl Plan {
+    pub fn from_seed(seed: u64) -> Self {
+        let root = Seed::new(seed);
+        let dice = Dice(root.derive("plan"));
+        // Buffers below a segment, and little to send through them.
+        let tiny = dice.one_in("tiny", 8);
+        let boxes = dice.one_in("middleboxes", 4);
+        let mut whole = Whole { seed, paths: dice.of("paths", &[1, 1, 2, 2, 3]), ..Whole::default() };
+        if dice.one_in("liar", 8) {
+            whole.liar = 1 + dice.below("who", 2);
+            whole.lies = 1 << dice.below("lie", lies::KINDS);
+            if dice.one_in("two lies", 3) {
+                whole.lies |= 1 << dice.below("other lie", lies::KINDS);
+            }
+            whole.lies_often = dice.of("lies often", &[5, 50, 300]);
+        }
+        let mptcp = !dice.one_in("tcp", 6);
+        let paths = std::array::from_fn::<_, PATHS, _>(|i| {
+            let dice = Dice(root.derive(&format!("path {i}")));
+            let mut path = any_path(&dice);
+            if boxes {
+                meddling(&dice, &mut path);
+            }
+            path
+        });
+        let ends = ["client", "server"].map(|name| {
+            let dice = Dice(root.derive(name));
+            let mut end = any_end(&dice, tiny);
+            end.tcp_only = u64::from(!mptcp && (name == "client" || dice.one_in("tcp", 2)));
+            end
+        });
+        let deeds = any_deeds(root, dice.one_in("turmoil", 4), whole.paths);
+        Self { whole, paths, ends, deeds }
+    }
+}
+
+fn any_path(dice: &Dice) -> PathPlan {
+    let mut path = PathPlan {
+        delay: 1 + dice.below("delay", 120),
+        jitter: dice.of("jitter", &[0, 0, 2, 40, 200]),
+        loss: dice.of("loss", &[0, 0, 10, 100, 500, 2000]),
+        duplicate: dice.of("duplicate", &[0, 0, 100, 2000]),
+        corrupt: dice.of("corrupt", &[0, 0, 0, 100]),
+        ..PathPlan::default()
+    };
+    if dice.one_in("dark", 3) {
+        path.dark = dice.below("dark from", 5000);
+        path.dark_for = 50 + dice.below("dark for", 4000);
+        path.dusk = path.dark + dice.below("dusk from", 15_000);
+        path.dusk_for = if dice.one_in("dusk", 2) { 50 + dice.below("dusk for", 4000) } else { 0 };
+    }
+    if dice.one_in("wall", 20) {
+        path.wall = 1 + dice.below("wall from", 5000);
+    }
+    path
+}
+
+fn meddling(dice: &Dice, path: &mut PathPlan) {
+    if dice.one_in("strip", 2) {
+        path.strip = 1 + dice.below("strip what", 3);
+        path.strip_way = dice.of("strip way", &[3, 3, 1, 2]);
+        path.strip_from = dice.of("strip from", &[0, 0, 1]) * (1 + dice.below("strip at", 3000));
+    }
+    if dice.one_in("split", 3) {
+        path.split = dice.of("split at", &[100, 536, 1000]);
+    }
+    if dice.one_in("merge", 4) {
+        path.merge = dice.of("merge to", &[1460, 4000, 20_000]);
+    }
+    if dice.one_in("rewrite", 3) {
+        path.rewrite = dice.of("rewrite by", &[1, 0x8000_0000, 0xffff_ff00, 77_777]);
+    }
+    if dice.one_in("forget", 5) {
+        path.forget = dice.of("forget after", &[300, 2000, 10_000]);
+    }
+}
+
+fn any_end(dice: &Dice, tiny: bool) -> EndPlan {
+    let mut end = EndPlan {
+        write: match dice.below("size", 40) {
+            0..=5 => dice.below("bytes", 10),
+            6..=20 => dice.below("bytes", 5000),
+            21..=36 => dice.below("bytes", 50_000),
+            37..=38 => dice.below("bytes", 300_000),
+            _ => dice.below("bytes", 1_500_000),
+        },
+        close: dice.of("close", &[0, 0, 0, 1, 1, 1_000_000]),
+        tcp_only: 0,
+        scheduler: dice.below("scheduler", SchedulerKind::ALL.len() as u64),
+        congestion: dice.below("congestion", CongestionKind::ALL.len() as u64),
+        mss: dice.of("mss", &[536, 1200, 1460]),
+        send_buffer: dice.of("send buffer", &[8000, 64_000, 1_000_000]),
+        recv_buffer: dice.of("receive buffer", &[6000, 64_000, 1_000_000]),
+        subflow_buffer: dice.of("subflow buffer", &[0, 0, 20_000]),
+        no_sack: u64::from(dice.one_in("sack", 3)),
+        no_timestamps: u64::from(dice.one_in("timestamps", 3)),
+        delayed_ack: dice.of("delayed ack", &[0, 40, 200]),
+        initial_window: dice.of("initial window", &[1, 3, 10, 10]),
+        stale_after: 1 + dice.below("stale", 3),
+        max_retries: dice.of("retries", &[100, 100, 100, 100, 15, 3]),
+        ..EndPlan::default()
+    };
+    if end.close == 1 {
+        end.close = dice.below("close at", 5000);
+    }
+    if dice.one_in("slow", 4) {
+        end.bite = dice.of("bite", &[500, 3000, 20_000]);
+        end.every = 10 + dice.below("every", 300);
+    }
+    if tiny {
+        end.recv_buffer = dice.of("tiny receive buffer", &[1, 500, 1500, 3000]);
+        end.send_buffer = dice.of("tiny send buffer", &[1, 300, 5000]);
+        end.write = end.write.min(1500);
+        if end.bite > 0 {
+            end.bite = 70;
+        }
+    }
+    end
+}
+
+fn any_deeds(root: Seed, turmoil: bool, paths: u64) -> Vec<Deed> {
+    let mut rng = root.rng("deeds");
+    let mut deeds = Vec::new();
+    let mut at = 0;
+    let count = if turmoil { rng.below(20) } else { rng.below(5) / 4 };
+    for _ in 0..count {
+        let wait = [1, 30, 300, 4000][rng.below(4) as usize];
+        at += rng.below(wait);
+        let what = match rng.below(40) {
+            0..=7 => What::Remove,
+            8..=17 => What::Open,
+            18..=27 => What::Priority,
+            28..=32 => What::Shares,
+            33..=35 => What::Announce,
+            36..=38 => What::Close,
+            _ => What::Abort,
+        };
+        let end = rng.below(2) as usize;
+        deeds.push(Deed { at, what, end, path: rng.below(paths) as u8, yes: rng.below(2) == 0 });
+    }
+    deeds
+}

@@ -1,0 +1,292 @@
+//! What an adversary does to one connection: plain numbers, drawn from a seed, written as one line
+//! of text and read back, so that a failure can be made smaller and kept.
+#![allow(dead_code, missing_docs, unreachable_pub)]
+
+mod draw;
+mod play;
+mod shrink;
+
+pub use play::{Outcome, play, set_up};
+pub use shrink::{caught, smallest, smallest_by};
+
+use crate::pair::lies;
+use std::fmt;
+use std::str::FromStr;
+use tandem_mptcp::{Config, CongestionKind, SchedulerKind};
+use units::Duration;
+
+/// The most paths that a plan may have.
+pub const PATHS: usize = 3;
+
+/// A struct of numbers, each with the value that means "nothing unusual": only what differs is
+/// written, and shrinking goes there.
+macro_rules! numbers {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $default:expr,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: u64,)*
+        }
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+        impl $name {
+            /// Name, usual value and place of each number.
+            pub fn numbers(&mut self) -> Vec<(&'static str, u64, &mut u64)> {
+                vec![$((stringify!($field), $default, &mut self.$field),)*]
+            }
+        }
+    };
+}
+
+numbers! {
+    /// The connection as a whole.
+    Whole {
+        /// Of the network's own chances, and of the ends' keys.
+        seed: 0,
+        paths: 1,
+        /// Which end lies: 1 the client, 2 the server.
+        liar: 0,
+        /// How: bits, see `pair::lies`.
+        lies: 0,
+        /// Of a thousand segments so many.
+        lies_often: 0,
+    }
+}
+
+numbers! {
+    /// What one path does to packets, in both directions. Times in milliseconds.
+    PathPlan {
+        delay: 10,
+        jitter: 0,
+        /// Of ten thousand packets so many.
+        loss: 0,
+        duplicate: 0,
+        /// Bits flipped on the way: seen by the TCP checksum, so as good as lost.
+        corrupt: 0,
+        /// Two outages: from when, and how long.
+        dark: 0,
+        dark_for: 0,
+        dusk: 0,
+        dusk_for: 0,
+        /// Nothing passes from then on; 0 is never.
+        wall: 0,
+        /// MPTCP options are taken off: 1 SYNs, 2 all but SYNs, 3 all.
+        strip: 0,
+        /// 1 of what the client sends, 2 of what the server sends, 3 both.
+        strip_way: 3,
+        strip_from: 0,
+        /// Payload is cut into pieces of so many bytes; both keep the options.
+        split: 0,
+        /// Segments are joined up to so many bytes; the options of the first are kept.
+        merge: 0,
+        /// Added to the client's sequence numbers.
+        rewrite: 0,
+        /// After so long a silence nothing but a SYN passes.
+        forget: 0,
+    }
+}
+
+numbers! {
+    /// One end and the application on it. Times in milliseconds.
+    EndPlan {
+        /// Bytes to write.
+        write: 0,
+        /// It closes: 0 when all is written, else at this time if that is later. 1,000,000 is never,
+        /// before all else has been done.
+        close: 0,
+        /// It reads so many bytes each `every` ms; 0 all at once.
+        bite: 0,
+        every: 100,
+        tcp_only: 0,
+        scheduler: 0,
+        congestion: 0,
+        mss: 1460,
+        send_buffer: 4 << 20,
+        recv_buffer: 4 << 20,
+        subflow_buffer: 0,
+        no_sack: 0,
+        no_timestamps: 0,
+        delayed_ack: 40,
+        initial_window: 10,
+        stale_after: 1,
+        max_retries: 100,
+        /// Seconds.
+        max_rto: 5,
+    }
+}
+
+/// What the owner of an end does at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deed {
+    /// Milliseconds.
+    pub at: u64,
+    pub what: What,
+    /// 0 the client, 1 the server.
+    pub end: usize,
+    pub path: u8,
+    pub yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Open,
+    Remove,
+    Priority,
+    Shares,
+    Announce,
+    Close,
+    Abort,
+}
+
+impl What {
+    pub const ALL: [Self; 7] =
+        [Self::Open, Self::Remove, Self::Priority, Self::Shares, Self::Announce, Self::Close, Self::Abort];
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Remove => "remove",
+            Self::Priority => "priority",
+            Self::Shares => "shares",
+            Self::Announce => "announce",
+            Self::Close => "close",
+            Self::Abort => "abort",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    pub whole: Whole,
+    pub paths: [PathPlan; PATHS],
+    pub ends: [EndPlan; 2],
+    pub deeds: Vec<Deed>,
+}
+
+impl Plan {
+    /// All numbers under their full names.
+    pub fn numbers(&mut self) -> Vec<(String, u64, &mut u64)> {
+        let mut all = Vec::new();
+        for (name, usual, place) in self.whole.numbers() {
+            all.push((name.to_owned(), usual, place));
+        }
+        for (i, path) in self.paths.iter_mut().enumerate() {
+            for (name, usual, place) in path.numbers() {
+                all.push((format!("path{i}.{name}"), usual, place));
+            }
+        }
+        for (owner, end) in ["client", "server"].into_iter().zip(&mut self.ends) {
+            for (name, usual, place) in end.numbers() {
+                all.push((format!("{owner}.{name}"), usual, place));
+            }
+        }
+        all
+    }
+
+    pub fn config(&self, end: usize) -> Config {
+        let plan = &self.ends[end];
+        let ms = Duration::from_millis;
+        Config {
+            mptcp: plan.tcp_only == 0,
+            mss: plan.mss as u16,
+            send_buffer: plan.send_buffer,
+            recv_buffer: plan.recv_buffer,
+            subflow_buffer: if plan.subflow_buffer == 0 { u64::MAX } else { plan.subflow_buffer },
+            scheduler: SchedulerKind::ALL[plan.scheduler as usize % SchedulerKind::ALL.len()],
+            congestion: CongestionKind::ALL[plan.congestion as usize % CongestionKind::ALL.len()],
+            sack: plan.no_sack == 0,
+            timestamps: plan.no_timestamps == 0,
+            delayed_ack: ms(plan.delayed_ack),
+            initial_window: plan.initial_window as u32,
+            stale_after: plan.stale_after as u32,
+            max_retries: plan.max_retries as u32,
+            max_rto: Duration::from_secs(plan.max_rto),
+            ..Config::default()
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        (self.whole.paths as usize).clamp(1, PATHS)
+    }
+
+    fn has(&self, what: What) -> bool {
+        self.deeds.iter().any(|deed| deed.what == what)
+    }
+
+    /// What the endpoint does not master yet: there nobody asks whether it comes to an end. What must
+    /// not happen must not happen there either.
+    pub fn known_gaps(&self) -> bool {
+        let gap = |p: &PathPlan| p.merge > 0 || p.strip & 2 != 0;
+        let lies = lies::MAPPING | lies::DATA_FIN | lies::ACK | lies::DATA_ACK | lies::FLAGS | lies::KEYS;
+        self.paths[..self.count()].iter().any(gap) || self.whole.liar > 0 && self.whole.lies & lies != 0
+    }
+
+    /// Nothing in it can take the connection away: it must end with every byte delivered.
+    pub fn must_succeed(&self) -> bool {
+        let paths = &self.paths[..self.count()];
+        // A middlebox that changes its ways midway, or knows only one direction, may cost a connection.
+        let steady = |p: &PathPlan| {
+            p.wall == 0
+                && p.forget == 0
+                && p.merge == 0
+                && (p.strip == 0 || p.strip_from == 0 && p.strip_way == 3 && p.strip != 2)
+        };
+        paths.iter().all(steady)
+            && (self.whole.liar == 0 || self.whole.lies & !lies::HARMLESS == 0)
+            && self.ends.iter().all(|e| e.max_retries >= 100)
+            && !self.has(What::Abort)
+            && !self.has(What::Remove)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut plan = self.clone();
+        let count = plan.count();
+        let mut words = Vec::new();
+        for (name, usual, value) in plan.numbers() {
+            let there = !(count..PATHS).any(|i| name.starts_with(&format!("path{i}.")));
+            if *value != usual && there {
+                words.push(format!("{name}={value}"));
+            }
+        }
+        for deed in &self.deeds {
+            let Deed { at, what, end, path, yes } = *deed;
+            words.push(format!("do={at}:{}:{end}:{path}:{}", what.name(), u8::from(yes)));
+        }
+        f.write_str(&words.join(" "))
+    }
+}
+
+impl FromStr for Plan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut plan = Self::default();
+        for word in text.split_whitespace() {
+            let (name, value) = word.split_once('=').ok_or(format!("{word}: not name=value"))?;
+            if name == "do" {
+                plan.deeds.push(deed(value).ok_or(format!("{word}: not do=at:what:end:path:yes"))?);
+                continue;
+            }
+            let number = value.parse().map_err(|_| format!("{word}: not a number"))?;
+            let mut numbers = plan.numbers();
+            let place = numbers.iter_mut().find(|(known, ..)| known == name);
+            *place.ok_or(format!("{word}: no such name"))?.2 = number;
+        }
+        Ok(plan)
+    }
+}
+
+fn deed(text: &str) -> Option<Deed> {
+    let mut parts = text.split(':');
+    let at = parts.next()?.parse().ok()?;
+    let name = parts.next()?;
+    let what = What::ALL.into_iter().find(|what| what.name() == name)?;
+    let end = parts.next()?.parse().ok().filter(|&end| end < 2)?;
+    let path = parts.next()?.parse().ok()?;
+    let yes = parts.next()? == "1";
+    Some(Deed { at, what, end, path, yes })
+}

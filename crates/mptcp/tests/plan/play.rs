@@ -1,0 +1,206 @@
+//! A plan as a connection, from its first SYN until nothing more happens.
+
+use super::{Deed, Plan, What};
+use crate::pair::{CLIENT, Liar, Middle, Pair, PathModel, SERVER, lies};
+use tandem_mptcp::{Endpoint, Event, Failure, PathId};
+use units::{Duration, Probability, Seed, Time};
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every byte was delivered both ways, and both ends closed.
+    Whole,
+    /// An end said that it failed.
+    Failed,
+    /// No path was left, or the peer lies: it waits for better times.
+    Waits,
+}
+
+/// Virtual time in which all must be over.
+const LONGEST: Duration = Duration::from_secs(20_000);
+/// The device tries a path again after this.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A silence in which every timer has fired more than once.
+const SILENCE: Duration = Duration::from_secs(900);
+
+/// Plays it; panics where something does not hold.
+pub fn play(plan: &Plan) -> Outcome {
+    let mut pair = set_up(plan);
+    pair.connect();
+    let mut closes = plan.ends.each_ref().map(|end| Some(Time::from_millis(end.close)));
+    for deed in &plan.deeds {
+        run(&mut pair, &mut closes, Time::from_millis(deed.at));
+        act(&mut pair, deed, plan.count());
+    }
+    let last = plan.ends.iter().map(|end| end.close).filter(|&at| at < 1_000_000).max().unwrap_or(0);
+    run(&mut pair, &mut closes, Time::from_millis(last));
+    pair.close_when_done = [true, true];
+    finish(&mut pair, plan);
+    judge(&mut pair, plan)
+}
+
+pub fn set_up(plan: &Plan) -> Pair {
+    let chance = |n: u64| Probability::new(n as f64 / 10_000.0).expect("below 10,000");
+    let at = Time::from_millis;
+    let ms = Duration::from_millis;
+    let paths = &plan.paths[..plan.count()];
+    let models = paths.iter().map(|path| {
+        let dark = |from: u64, len: u64| (len > 0).then_some((at(from), at(from + len)));
+        let wall = (path.wall > 0).then_some((at(path.wall), Time::MAX));
+        let outages = [dark(path.dark, path.dark_for), dark(path.dusk, path.dusk_for), wall];
+        PathModel {
+            delay: ms(path.delay),
+            jitter: ms(path.jitter),
+            loss: chance((path.loss + path.corrupt).min(10_000)),
+            duplicate: chance(path.duplicate),
+            outages: outages.into_iter().flatten().collect(),
+        }
+    });
+    let seed = plan.whole.seed;
+    let mut pair = Pair::with(seed, plan.config(CLIENT), plan.config(SERVER), models.collect());
+    for (middle, path) in pair.middle.iter_mut().zip(paths) {
+        *middle = Middle {
+            strip: path.strip,
+            strip_way: path.strip_way,
+            strip_from: at(path.strip_from),
+            split: (path.split > 0).then_some(path.split as usize),
+            merge: (path.merge > 0).then_some(path.merge as usize),
+            rewrite: path.rewrite as u32,
+            forget: (path.forget > 0).then_some(ms(path.forget)),
+            ..Middle::default()
+        };
+    }
+    if let Some(end) = plan.whole.liar.checked_sub(1) {
+        let whole = &plan.whole;
+        pair.liar = Some(Liar::new(end.min(1) as usize, whole.lies, whole.lies_often, Seed::new(seed)));
+    }
+    for (end, side) in plan.ends.iter().enumerate() {
+        pair.to_write[end] = side.write;
+        pair.appetite[end] = (side.bite > 0).then_some((ms(side.every.max(1)), side.bite as usize));
+    }
+    let bytes: u64 = plan.ends.iter().map(|end| end.write).sum();
+    // Far more than any repetition needs; a thing that never ends passes it soon.
+    pair.lenient = plan.known_gaps();
+    pair.budget = 200_000 + bytes * 20;
+    pair
+}
+
+/// Runs on to `until`, closing what is to be closed before.
+fn run(pair: &mut Pair, closes: &mut [Option<Time>; 2], until: Time) {
+    loop {
+        let due = |end: &usize| closes[*end].filter(|&at| at <= until);
+        let Some(end) =
+            [CLIENT, SERVER].into_iter().filter(|end| due(end).is_some()).min_by_key(|e| closes[*e])
+        else {
+            break;
+        };
+        let at = closes[end].take().unwrap_or(until);
+        pair.run_until(at.max(pair.now));
+        pair.close_when_done[end] = true;
+        pair.settle();
+    }
+    pair.run_until(until.max(pair.now));
+}
+
+fn act(pair: &mut Pair, deed: &Deed, count: usize) {
+    let path = PathId(deed.path % count as u8);
+    let (end, yes) = (deed.end, deed.yes);
+    match deed.what {
+        What::Open => {
+            pair.ends[CLIENT].open(pair.now, path, yes);
+        }
+        What::Remove => pair.ends[end].remove(path, yes),
+        What::Priority => pair.ends[end].set_priority(path, yes),
+        What::Shares => {
+            let share = |path: usize| ((path as u64 * 7 + deed.at) % 5) as f64 - 1.0;
+            let shares: Vec<f64> = (0..count).map(|path| share(path).max(0.0)).collect();
+            pair.ends[end].set_shares(&shares);
+        }
+        What::Announce => {
+            let address = core::net::IpAddr::from([10, 0, 0, deed.path]);
+            pair.ends[end].announce(deed.path + 9, address, yes.then_some(444));
+        }
+        What::Close => pair.close_when_done[end] = true,
+        What::Abort => pair.ends[end].abort(),
+    }
+    pair.settle();
+}
+
+fn failed(pair: &Pair, end: usize) -> bool {
+    pair.events[end].iter().any(|(_, event)| matches!(event, Event::Failed(_)))
+}
+
+fn whole(pair: &Pair) -> bool {
+    let read = |end| pair.saw(end, &Event::PeerClosed) && pair.ends[end].unread() == 0;
+    [CLIENT, SERVER].into_iter().all(read) && pair.read == [pair.written[1], pair.written[0]]
+}
+
+/// Runs until it is over, opening paths again as a device does.
+fn finish(pair: &mut Pair, plan: &Plan) {
+    let end = pair.now + LONGEST;
+    let mut news = (pair.now, Vec::new());
+    while pair.now < end {
+        if whole(pair) && pair.to_write == [0, 0] || failed(pair, CLIENT) || failed(pair, SERVER) {
+            return;
+        }
+        let told: Vec<u64> =
+            pair.read.iter().chain(&pair.ends.each_ref().map(Endpoint::acknowledged)).copied().collect();
+        if told != news.1 {
+            news = (pair.now, told);
+        } else if pair.now.since(news.0) > SILENCE && !plan.must_succeed() {
+            return;
+        }
+        for path in 0..plan.count() {
+            pair.ends[CLIENT].open(pair.now, PathId(path as u8), false);
+        }
+        pair.settle();
+        pair.run_until(pair.now + PATIENCE);
+    }
+}
+
+fn judge(pair: &mut Pair, plan: &Plan) -> Outcome {
+    let told = |pair: &Pair| {
+        let subflows: Vec<_> =
+            (0..plan.count()).map(|p| pair.ends.each_ref().map(|e| e.subflow(PathId(p as u8)))).collect();
+        format!(
+            "at {}: read {:?} of {:?}, events {:?}, subflows {subflows:?}",
+            pair.now,
+            pair.read,
+            [plan.ends[SERVER].write, plan.ends[CLIENT].write],
+            pair.events
+        )
+    };
+    let any_failed = failed(pair, CLIENT) || failed(pair, SERVER);
+    let is_whole = whole(pair) && pair.to_write == [0, 0];
+    let handshake = |end: usize| !pair.events[end].iter().any(|(_, e)| matches!(e, Event::Connected(_)));
+    if plan.must_succeed() && !is_whole {
+        // An outage as long as all tries of a handshake: one seed in some ten thousand.
+        let timed_out =
+            [CLIENT, SERVER].into_iter().any(|end| pair.saw(end, &Event::Failed(Failure::TimedOut)));
+        let unlucky = timed_out && [CLIENT, SERVER].into_iter().any(handshake);
+        assert!(unlucky, "it must succeed; {}", told(pair));
+        return Outcome::Failed;
+    }
+    let lying = pair.liar.as_ref().is_some_and(|liar| liar.lies & !lies::HARMLESS != 0);
+    if !any_failed && !is_whole && !lying && !plan.known_gaps() {
+        let passes = |path: &super::PathPlan| path.wall == 0 && path.strip == 0 && path.forget == 0;
+        let open = (0..plan.count()).any(|path| {
+            let up = |end: usize| pair.ends[end].subflow(PathId(path as u8)).is_some_and(|s| s.up);
+            passes(&plan.paths[path]) && up(CLIENT) && up(SERVER)
+        });
+        assert!(!open, "it is stuck; {}", told(pair));
+    }
+    // Whatever came of it, it comes to rest.
+    pair.run_until(pair.now + SILENCE);
+    for end in [CLIENT, SERVER] {
+        if pair.ends[end].is_closed() {
+            assert_eq!(pair.ends[end].poll_timeout(), None, "after the end; {}", told(pair));
+        }
+        assert_eq!(pair.ends[end].check(), Ok(()));
+    }
+    match () {
+        () if is_whole => Outcome::Whole,
+        () if any_failed => Outcome::Failed,
+        () => Outcome::Waits,
+    }
+}
