@@ -301,8 +301,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// As many SACK blocks as the options leave room for.
     fn add_sack(&mut self, i: usize, segment: &mut Segment<P>) {
-        let subflow = &self.subflows[i];
-        if !subflow.sack || !subflow.receiver.has_gap() {
+        let subflow = &mut self.subflows[i];
+        if !subflow.sack || !subflow.receiver.has_blocks() {
             return;
         }
         let free = OPTION_SPACE.saturating_sub(segment.options_len());

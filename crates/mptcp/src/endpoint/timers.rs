@@ -31,6 +31,10 @@ impl<P: Payload> Endpoint<P> {
                 subflow.receiver.ack_now = true;
                 self.work = true;
             }
+            let subflow = &mut self.subflows[i];
+            if subflow.state == State::Established && subflow.sender.expire(now) {
+                self.work = true;
+            }
             if self.subflows[i].sender.timer.is_some_and(|at| at <= now) {
                 self.retransmission_timeout(now, i);
                 self.work = true;

@@ -121,7 +121,7 @@ impl<P: Payload> Subflow<P> {
             iss: 0,
             irs: 0,
             sender: Sender::new(config, mss),
-            receiver: Receiver::default(),
+            receiver: Receiver::new(config),
             payload_max: mss,
             peer_scale: 0,
             own_scale: window_scale(config.recv_buffer),
@@ -192,7 +192,7 @@ impl<P: Payload> Subflow<P> {
             State::Closed => return None,
             _ => {}
         }
-        match (self.sender.timer, self.receiver.ack_at) {
+        match (self.sender.next_timeout(), self.receiver.ack_at) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }

@@ -1,5 +1,6 @@
 //! The receiving half of a subflow: what has come, and what to acknowledge when.
 
+use crate::Config;
 use units::{Duration, Time};
 use wire::SackBlocks;
 
@@ -34,16 +35,32 @@ pub(crate) struct Receiver {
     pub(crate) peer_clock: u32,
     /// Acknowledgement number last sent, as offset.
     pub(crate) last_ack_sent: u64,
+    /// Tell what came twice (RFC 2883).
+    dsack: bool,
+    /// What came twice and is still to be told.
+    twice: Option<(u64, u64)>,
 }
 
 impl Receiver {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self { dsack: config.dsack && config.sack, ..Self::default() }
+    }
+
     /// Records the arrival of `[from, to)`.
     pub(crate) fn record(&mut self, from: u64, to: u64) -> Arrival {
+        let known = if from < self.next { Some((from, to.min(self.next))) } else { None };
+        if self.dsack && known.is_some() {
+            self.twice = known;
+        }
         if to <= self.next {
             return Arrival::Duplicate;
         }
         if from > self.next {
-            return if self.merge(from, to) { Arrival::OutOfOrder } else { Arrival::Duplicate };
+            let new = self.merge(from, to);
+            if self.dsack && !new {
+                self.twice = Some((from, to));
+            }
+            return if new { Arrival::OutOfOrder } else { Arrival::Duplicate };
         }
         self.next = to;
         let filled = !self.ranges.is_empty();
@@ -108,17 +125,20 @@ impl Receiver {
         self.last_ack_sent = self.next;
     }
 
-    /// The first `most` SACK blocks, newest first, in wire numbers counted from `start`.
-    pub(crate) fn sack_blocks(&self, start: u32, most: usize) -> SackBlocks {
+    /// The first `most` SACK blocks, newest first, in wire numbers counted from `start`: before them,
+    /// once, what came twice (RFC 2883, section 4).
+    pub(crate) fn sack_blocks(&mut self, start: u32, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        for &(left, right) in self.ranges.iter().take(most) {
+        let twice = self.twice.take();
+        for (left, right) in twice.into_iter().chain(self.ranges.iter().copied()).take(most) {
             blocks.push(start.wrapping_add(left as u32), start.wrapping_add(right as u32));
         }
         blocks
     }
 
-    pub(crate) fn has_gap(&self) -> bool {
-        !self.ranges.is_empty()
+    /// Is there anything for [`sack_blocks`](Self::sack_blocks) to tell?
+    pub(crate) fn has_blocks(&self) -> bool {
+        !self.ranges.is_empty() || self.twice.is_some()
     }
 }
 
@@ -142,8 +162,25 @@ mod tests {
         assert_eq!(r.record(15, 18), Arrival::Duplicate);
         assert_eq!(r.record(1, 11), Arrival::InOrder { filled: true });
         assert_eq!(r.next, 41);
-        assert!(!r.has_gap());
+        assert!(!r.has_blocks());
         assert_eq!(r.record(1, 11), Arrival::Duplicate);
+    }
+
+    #[test]
+    fn what_came_twice_is_told_once_and_first() {
+        let mut r = Receiver { next: 21, dsack: true, ..Receiver::default() };
+        assert_eq!(r.record(11, 21), Arrival::Duplicate);
+        assert_eq!(r.sack_blocks(100, 4).as_slice(), [(111, 121)]);
+        assert!(!r.has_blocks());
+        r.record(31, 41);
+        r.record(51, 61);
+        // Within a block beyond the gap: that block follows (RFC 2883, section 4.2).
+        r.record(33, 36);
+        assert_eq!(r.sack_blocks(100, 4).as_slice(), [(133, 136), (131, 141), (151, 161)]);
+        // In part.
+        assert_eq!(r.record(16, 26), Arrival::InOrder { filled: true });
+        assert_eq!(r.sack_blocks(100, 4).as_slice(), [(116, 121), (131, 141), (151, 161)]);
+        assert_eq!(r.sack_blocks(100, 4).as_slice(), [(131, 141), (151, 161)]);
     }
 
     #[test]

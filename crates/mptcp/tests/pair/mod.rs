@@ -89,6 +89,8 @@ pub struct Pair {
     opened: Vec<bool>,
     pub auto_join: bool,
     watch: [Watch; 2],
+    /// How far each end may go beyond its window: a tail loss probe.
+    probe: [u64; 2],
     calls: u64,
 }
 
@@ -108,6 +110,7 @@ impl Pair {
         let seed = Seed::new(seed);
         let opened = vec![false; paths.len()];
         let middle = vec![Middle::default(); paths.len()];
+        let probe = [&client, &server].map(|config| if config.rack { u64::from(config.mss) } else { 0 });
         Self {
             now: Time::ZERO,
             ends: [
@@ -137,6 +140,7 @@ impl Pair {
             opened,
             auto_join: true,
             watch: [Watch::default(), Watch::default()],
+            probe,
             calls: 0,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::recovery::Recovery;
 use super::scoreboard::{DUP_THRESH, IN_RETRANSMISSION, LOST, REPEATED, SACKED};
+use super::undo::Frto;
 use super::{Acked, Sender};
 use crate::congestion::{CongestionControl, Coupling, View};
 use units::{Duration, Time};
@@ -23,13 +24,26 @@ impl<P: Payload> Sender<P> {
             return Acked::default();
         }
         let flight = self.flight();
+        let before = (self.una, self.sacked, self.lost_ever);
+        let dsack = dsack_of(blocks, ack.max(self.una));
         let mut outcome = Acked::default();
+        if self.rack.on {
+            self.rack.begin();
+        }
         if ack > self.una {
             outcome = self.advance(now, ack, clock_sample);
         }
         if self.sack {
-            self.mark_sacked(blocks);
-            self.judge_by_sack();
+            self.mark_sacked(now, blocks);
+            if self.rack.on {
+                self.judge_by_time(now, dsack.is_some());
+                if self.rack.probe_is_out() {
+                    let duplicate = pure && !outcome.advanced && blocks.is_empty();
+                    self.hear_of_probe(now, ack, dsack, duplicate);
+                }
+            } else {
+                self.judge_by_sack();
+            }
         } else if outcome.advanced {
             self.partial_without_sack(ack, outcome.segments);
         } else if pure && ack == self.una && self.counts_duplicates() {
@@ -38,32 +52,62 @@ impl<P: Payload> Sender<P> {
                 self.mark_lost_at(0);
             }
         }
+        // With what it says of the blocks before, never less than nothing.
+        let delivered = (self.una + self.sacked) - (before.0 + before.1);
+        if self.undo.is_some() {
+            let echo = clock_sample.filter(|_| outcome.advanced);
+            self.question_reduction(now, echo, dsack.is_some());
+        }
         let view = self.view(now, flight, outcome.rtt);
         match self.recovery {
             Some(Recovery::Fast { point }) if self.una >= point => {
                 // RFC 6675, section 5: at the end of recovery the window is ssthresh.
                 self.window.cwnd = self.window.ssthresh.max(2 * self.mss);
                 self.recovery = None;
+                self.rack.recovered();
             }
-            Some(Recovery::Timeout { point }) if self.una >= point => self.recovery = None,
+            Some(Recovery::Timeout { point }) if self.una >= point => {
+                self.recovery = None;
+                self.frto = Frto::Off;
+                self.rack.recovered();
+            }
+            Some(Recovery::Timeout { point }) => self.question_timeout(point, outcome.advanced, delivered),
             _ => {}
         }
         let fast = matches!(self.recovery, Some(Recovery::Fast { .. }));
-        if outcome.advanced && !fast {
+        if outcome.advanced && !fast && self.frto != Frto::Holding {
             if self.growth_is_earned(flight) {
-                self.algorithm.on_ack(outcome.bytes, &view, coupling, &mut self.window);
+                self.grow(outcome.bytes, &view, coupling);
             } else {
                 self.algorithm.on_unused(&view);
             }
         }
         if self.recovery.is_none() && self.lost > 0 {
-            self.recovery = Some(Recovery::Fast { point: self.next });
-            self.force = true;
-            self.rescued = false;
-            self.algorithm.on_loss(&view, &mut self.window);
-            self.window.cwnd = self.window.ssthresh;
+            self.enter_fast(&view, delivered);
+        }
+        if self.prr.on && matches!(self.recovery, Some(Recovery::Fast { .. })) {
+            let safe = outcome.advanced && self.lost_ever == before.2;
+            let (pipe, ssthresh) = (self.pipe(), self.window.ssthresh);
+            if let Some(window) = self.prr.window(delivered, safe, pipe, ssthresh, self.mss) {
+                self.window.cwnd = window;
+            }
+        }
+        if self.rack.on {
+            if outcome.advanced {
+                self.rack.probe_due = false;
+            }
+            self.arm_probe(now);
         }
         outcome
+    }
+
+    fn grow(&mut self, bytes: u64, view: &View, coupling: &Coupling) {
+        let mut bytes = bytes;
+        if self.hystart.on && self.window.in_slow_start() {
+            let at = (self.una, self.next);
+            bytes = self.hystart.on_ack(bytes, at, view.rtt, self.mss, false, &mut self.window);
+        }
+        self.algorithm.on_ack(bytes, view, coupling, &mut self.window);
     }
 
     pub(super) fn view(&self, now: Time, in_flight: u64, rtt: Option<Duration>) -> View {
@@ -102,6 +146,14 @@ impl<P: Payload> Sender<P> {
             }
             segments += 1;
             let whole = front.end() <= ack;
+            if self.rack.on && whole {
+                if front.is(SACKED) {
+                    self.rack.sacked -= 1;
+                } else {
+                    let (at, end, repeated) = (front.at, front.end(), front.is(REPEATED));
+                    self.rack.arrived(now, at, end, repeated, self.rtt.min(), clock_sample);
+                }
+            }
             let len = if whole { u64::from(front.len) } else { ack - front.offset };
             if front.is(SACKED) {
                 self.sacked -= len;
@@ -145,4 +197,12 @@ impl<P: Payload> Sender<P> {
         self.timer = (!self.sent.is_empty()).then(|| now + self.rtt.rto());
         Acked { bytes: acked, segments, advanced: true, rtt }
     }
+}
+
+/// A first block below the acknowledgement, or within the second, is of what came twice (RFC 2883,
+/// section 4).
+fn dsack_of(blocks: &[(u64, u64)], ack: u64) -> Option<(u64, u64)> {
+    let &(left, right) = blocks.first()?;
+    let known = right <= ack || blocks.get(1).is_some_and(|&(l, r)| l <= left && right <= r);
+    (left < right && known).then_some((left, right))
 }

@@ -24,6 +24,9 @@ impl<P: Payload> Sender<P> {
         }
         // The SYN is not kept here.
         held(at == self.next || self.sent.is_empty() && self.next == 1, "flight does not end at next")?;
-        held(self.sacked + self.lost <= self.flight(), "more gone than there was")
+        held(self.sacked + self.lost <= self.flight(), "more gone than there was")?;
+        self.check_rack()?;
+        let timeout = matches!(self.recovery, Some(super::recovery::Recovery::Timeout { .. }));
+        held(timeout || self.frto == super::undo::Frto::Off, "a timeout in question, and no timeout")
     }
 }

@@ -6,21 +6,31 @@
 //! timer is RFC 6298's. Counters keep `pipe` current, so that no event walks the whole queue.
 //!
 //! `ack` takes acknowledgements in, `scoreboard` knows each segment in flight, `recovery` sends again,
-//! `check` holds the books together.
+//! `check` holds the books together. Each of the rest is a switch of [`Config`]: `rack` judges by time
+//! instead, `prr` reduces the window bit by bit, `undo` takes a reduction back, `hystart` leaves slow
+//! start.
 
 mod ack;
 mod check;
+mod hystart;
+mod prr;
+mod rack;
 mod recovery;
 mod scoreboard;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 use super::rtt::Rtt;
 use crate::Config;
 use crate::congestion::{Algorithm, Needs, Window};
+use hystart::HyStart;
+use prr::Prr;
+use rack::Rack;
 use recovery::Recovery;
 use scoreboard::{GIVEN, SACKED, Sent};
 use std::collections::VecDeque;
+use undo::{Frto, Undo};
 use units::{Duration, Time};
 use wire::{Payload, SackBlocks};
 
@@ -94,6 +104,17 @@ pub(crate) struct Sender<P> {
     initial_window: u64,
     /// Segments sent again, ever.
     pub(crate) retransmissions: u64,
+    /// Bytes judged lost, ever.
+    lost_ever: u64,
+    rack: Rack,
+    asks_rack: bool,
+    prr: Prr,
+    hystart: HyStart,
+    undo: Option<Undo>,
+    /// Take back what timestamps and duplicate SACK show to be wrong.
+    undoes: bool,
+    asks_frto: bool,
+    frto: Frto,
 }
 
 impl<P: Payload> Sender<P> {
@@ -127,6 +148,15 @@ impl<P: Payload> Sender<P> {
             last_sent: Time::ZERO,
             initial_window,
             retransmissions: 0,
+            lost_ever: 0,
+            rack: Rack::new(),
+            asks_rack: config.rack,
+            prr: Prr::new(config.prr),
+            hystart: HyStart::new(config.hystart),
+            undo: None,
+            undoes: config.undo,
+            asks_frto: config.frto,
+            frto: Frto::Off,
         }
     }
 
@@ -136,6 +166,8 @@ impl<P: Payload> Sender<P> {
         self.initial_window = self.initial_window / self.mss * mss;
         self.mss = mss;
         self.sack = sack;
+        self.rack.on = self.asks_rack && sack;
+        self.prr.on &= sack;
     }
 
     pub(crate) fn window(&self) -> Window {
@@ -179,7 +211,8 @@ impl<P: Payload> Sender<P> {
     }
     /// Bytes of window that neither the network nor the queue holds.
     pub(crate) fn room(&self) -> u64 {
-        self.window.cwnd.saturating_sub(self.pipe() + self.queued)
+        let room = self.window.cwnd.saturating_sub(self.pipe() + self.queued);
+        if self.rack.probe_due { room.max(self.mss.saturating_sub(self.queued)) } else { room }
     }
     pub(crate) fn has_unsent_or_unacked(&self) -> bool {
         !self.queue.is_empty() || !self.sent.is_empty()
@@ -202,7 +235,7 @@ impl<P: Payload> Sender<P> {
     /// window below it would stop the subflow.
     pub(crate) fn fits(&self, len: u64) -> bool {
         let pipe = self.pipe();
-        pipe == 0 || pipe + len <= self.window.cwnd
+        pipe == 0 || pipe + len <= self.window.cwnd || self.rack.probe_due
     }
 
     /// RFC 5681, section 3.1, with RFC 6298's allowance for a SYN that was late and not lost (as
@@ -245,6 +278,15 @@ impl<P: Payload> Sender<P> {
         self.last_sent = now;
         if self.sent.len() == 1 || self.timer.is_none() {
             self.timer = Some(now + self.rtt.rto());
+        }
+        if self.rack.on {
+            if self.rack.probe_due {
+                self.probed_with_new();
+            }
+            self.arm_probe(now);
+        }
+        if self.prr.on {
+            self.prr.sent(len);
         }
         Some((offset, chunk))
     }

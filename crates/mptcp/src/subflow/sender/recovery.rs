@@ -1,8 +1,9 @@
 //! Sending again: what is lost, what may be, and what a timeout does.
 
 use super::scoreboard::{GIVEN, IN_RETRANSMISSION, LOST, REPEATED, SACKED, Sent};
+use super::undo::Frto;
 use super::{Chunk, Sender};
-use crate::congestion::CongestionControl;
+use crate::congestion::{CongestionControl, View};
 use units::Time;
 use wire::{Payload, SackBlocks};
 
@@ -21,16 +22,14 @@ impl<P: Payload> Sender<P> {
         if self.lost <= self.retransmitting && !self.force {
             return None;
         }
-        let from = self.index_of(self.retransmit_from);
-        let found = (from..self.sent.len())
-            .take_while(|&i| self.sent[i].offset < self.judged)
-            .find(|&i| self.sent[i].flags & (LOST | IN_RETRANSMISSION) == LOST);
-        let Some(i) = found else {
+        if self.frto == Frto::Holding {
+            return None;
+        }
+        let Some(i) = self.next_lost() else {
             self.retransmit_from = self.judged;
             self.force = false;
             return None;
         };
-        self.retransmit_from = self.sent[i].offset;
         if !self.force && self.pipe() > 0 && self.pipe() + u64::from(self.sent[i].len) > self.window.cwnd {
             return None;
         }
@@ -38,10 +37,35 @@ impl<P: Payload> Sender<P> {
         Some(self.send_again(now, i))
     }
 
+    /// The next segment that is lost and not on its way again.
+    fn next_lost(&mut self) -> Option<usize> {
+        let waits = |sent: &Sent<P>| sent.flags & (LOST | IN_RETRANSMISSION) == LOST;
+        while let Some(&offset) = self.rack.again.front() {
+            let i = self.sent.partition_point(|s| s.end() <= offset);
+            if self.sent.get(i).is_some_and(|s| s.offset <= offset && waits(s)) {
+                return Some(i);
+            }
+            self.rack.again.pop_front();
+        }
+        let from = self.index_of(self.retransmit_from);
+        let i = (from..self.sent.len())
+            .take_while(|&i| self.sent[i].offset < self.judged)
+            .find(|&i| waits(&self.sent[i]))?;
+        self.retransmit_from = self.sent[i].offset;
+        Some(i)
+    }
+
     /// Where nothing else can be sent in recovery: a hole that is not yet judged lost, or once a
     /// recovery the last segment, to bring more acknowledgements (RFC 6675, section 4, NextSeg 3, 4).
     pub(crate) fn rescue(&mut self, now: Time) -> Option<(u64, Chunk<P>)> {
-        let Some(Recovery::Fast { point }) = self.recovery else { return None };
+        if self.rack.probe_due {
+            return self.probe_tail(now);
+        }
+        if self.frto == Frto::Holding {
+            return if self.give_up_frto() { self.retransmit(now) } else { None };
+        }
+        // RACK has its own way for tails.
+        let Some(Recovery::Fast { point }) = self.recovery.filter(|_| !self.rack.on) else { return None };
         if !self.sack || self.rescued || self.pipe() + self.mss > self.window.cwnd {
             return None;
         }
@@ -54,6 +78,7 @@ impl<P: Payload> Sender<P> {
         // Taken for lost, so that one copy of it counts as in the network.
         self.sent[i].flags |= LOST;
         self.lost += u64::from(self.sent[i].len);
+        self.lost_ever += u64::from(self.sent[i].len);
         Some(self.send_again(now, i))
     }
 
@@ -61,10 +86,18 @@ impl<P: Payload> Sender<P> {
         let sent = &mut self.sent[i];
         sent.flags |= IN_RETRANSMISSION | REPEATED;
         sent.at = now;
-        self.retransmitting += u64::from(sent.len);
+        let len = u64::from(sent.len);
+        self.retransmitting += len;
         self.retransmissions += 1;
         self.last_sent = now;
         let answer = (sent.offset, sent.chunk.clone());
+        if self.rack.on {
+            self.rack.sent_again(now, answer.0);
+        }
+        if self.prr.on {
+            self.prr.sent(len);
+        }
+        self.note_repeat(now);
         // RFC 6298, section 5.1 and RFC 6675, section 5, 6: a retransmission of the first hole restarts it.
         if i == 0 || self.timer.is_none() {
             self.timer = Some(now + self.rtt.rto());
@@ -72,11 +105,43 @@ impl<P: Payload> Sender<P> {
         answer
     }
 
+    /// Losses were found and no recovery is under way. `delivered` bytes came with the news.
+    pub(super) fn enter_fast(&mut self, view: &View, delivered: u64) {
+        self.recovery = Some(Recovery::Fast { point: self.next });
+        self.force = true;
+        self.rescued = false;
+        self.remember();
+        self.rack.quiet_probe();
+        self.algorithm.on_loss(view, &mut self.window);
+        if self.prr.on {
+            self.prr.begin(self.flight() + delivered - self.sacked);
+        } else {
+            self.settle_window();
+        }
+    }
+
+    /// The window after a reduction.
+    pub(super) fn settle_window(&mut self) {
+        self.window.cwnd = self.window.ssthresh;
+    }
+
     /// The retransmission timer expired: everything in flight counts as lost (RFC 6298, section 5.4
     /// to 5.6; RFC 5681, Eq. 4 and section 3.1).
     pub(crate) fn on_timeout(&mut self, now: Time) {
         let view = self.view(now, self.flight(), None);
-        if !matches!(self.recovery, Some(Recovery::Timeout { .. })) {
+        let again = matches!(self.recovery, Some(Recovery::Timeout { .. }));
+        // RFC 5682, section 3.1, step 1: not within another recovery, but for one of the same segment.
+        let same = again && self.frto == Frto::Repeated;
+        self.frto = if self.asks_frto && self.sack && (self.recovery.is_none() || same) {
+            Frto::Repeated
+        } else {
+            Frto::Off
+        };
+        if !again {
+            self.undo = None;
+            if self.recovery.is_none() {
+                self.remember();
+            }
             self.algorithm.on_timeout(&view, &mut self.window);
         }
         self.window.cwnd = self.mss;
@@ -89,8 +154,20 @@ impl<P: Payload> Sender<P> {
         let reneged = self.sent.front().is_some_and(|first| first.is(SACKED));
         if reneged {
             self.sacked = 0;
+            self.rack.sacked = 0;
             self.previous_sack = SackBlocks::default();
         }
+        self.retransmit_from = self.una;
+        self.force = true;
+        self.timer = (!self.sent.is_empty()).then(|| now + self.rtt.rto());
+        if self.rack.on {
+            self.rack.quiet();
+            if !reneged {
+                self.judge_on_timeout(now);
+                return;
+            }
+        }
+        self.lost_ever += (self.flight() - self.sacked).saturating_sub(self.lost - self.retransmitting);
         self.lost = 0;
         self.retransmitting = 0;
         for sent in &mut self.sent {
@@ -100,8 +177,5 @@ impl<P: Payload> Sender<P> {
             }
         }
         self.judged = self.next;
-        self.retransmit_from = self.una;
-        self.force = true;
-        self.timer = (!self.sent.is_empty()).then(|| now + self.rtt.rto());
     }
 }

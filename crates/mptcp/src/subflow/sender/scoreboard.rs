@@ -36,7 +36,7 @@ impl<P> Sent<P> {
 }
 
 impl<P: Payload> Sender<P> {
-    pub(super) fn mark_sacked(&mut self, blocks: &[(u64, u64)]) {
+    pub(super) fn mark_sacked(&mut self, now: Time, blocks: &[(u64, u64)]) {
         let previous = self.previous_sack;
         let mut remembered = SackBlocks::default();
         for &(left, right) in blocks {
@@ -47,13 +47,13 @@ impl<P: Payload> Sender<P> {
             // A block mostly repeats one of the acknowledgement before, grown at its right.
             let known = previous.as_slice().iter().find(|&&(l, r)| l == left as u32 && r <= right as u32);
             let from = known.map_or(left, |&(l, r)| left + u64::from(r.wrapping_sub(l)));
-            self.mark_range(left, from.max(self.una), right);
+            self.mark_range(now, left, from.max(self.una), right);
         }
         self.previous_sack = remembered;
     }
 
     /// Marks what lies whole within `[left, right)`; up to `from` it has been done before.
-    fn mark_range(&mut self, left: u64, from: u64, right: u64) {
+    fn mark_range(&mut self, now: Time, left: u64, from: u64, right: u64) {
         let from = self.sent.partition_point(|s| s.end() <= from);
         for sent in self.sent.range_mut(from..) {
             if sent.end() > right {
@@ -68,6 +68,10 @@ impl<P: Payload> Sender<P> {
             }
             if sent.is(IN_RETRANSMISSION) {
                 self.retransmitting -= len;
+            }
+            if self.rack.on {
+                self.rack.sacked += 1;
+                self.rack.arrived(now, sent.at, sent.end(), sent.is(REPEATED), self.rtt.min(), None);
             }
             sent.flags = (sent.flags & (REPEATED | GIVEN)) | SACKED;
             self.sacked += len;
@@ -113,6 +117,7 @@ impl<P: Payload> Sender<P> {
             let len = u64::from(sent.len);
             sent.flags |= LOST;
             self.lost += len;
+            self.lost_ever += len;
         }
         self.judged = self.judged.max(sent.end());
     }

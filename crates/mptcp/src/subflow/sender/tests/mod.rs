@@ -1,3 +1,7 @@
+mod prr;
+mod rack;
+mod undo;
+
 use super::*;
 use crate::congestion::Coupling;
 use wire::Span;
@@ -9,24 +13,49 @@ fn after(ms: u64) -> Time {
     T0 + Duration::from_millis(ms)
 }
 
-/// `segments` of them in flight, from offset 1 on.
-fn sender(sack: bool, segments: u64) -> Sender<Span> {
-    let config = Config {
+fn config() -> Config {
+    Config {
         initial_window: 100,
         congestion: crate::CongestionKind::Reno,
         min_rto: Duration::from_millis(1),
         ..Config::default()
-    };
-    let mut s = Sender::new(&config, MSS);
+    }
+}
+
+/// `segments` of them in flight, from offset 1 on.
+fn sender(sack: bool, segments: u64) -> Sender<Span> {
+    let mut s = sender_with(&config(), sack);
+    for n in 0..segments {
+        assert_eq!(send(&mut s, T0), Some(n));
+    }
+    s
+}
+
+/// Connected over a path of 100 ms.
+fn sender_with(config: &Config, sack: bool) -> Sender<Span> {
+    let mut s = Sender::new(config, MSS);
     s.negotiated(MSS, sack);
     (s.una, s.next) = (1, 1);
     s.rtt.sample(Duration::from_millis(100));
-    for n in 0..segments {
-        let payload = Span::new(n * MSS, MSS as u32);
-        s.deal(Chunk { data: 1 + n * MSS, payload, fin: false });
-        assert!(s.send_new(T0, 0).is_some());
-    }
     s
+}
+
+/// Deals and sends the next segment, if the window has room, and gives its number.
+fn send(s: &mut Sender<Span>, now: Time) -> Option<u64> {
+    if s.queued() == 0 {
+        let at = s.next - 1;
+        s.deal(Chunk { data: 1 + at, payload: Span::new(at, MSS as u32), fin: false });
+    }
+    let sent = s.send_new(now, 0).map(|(offset, _)| offset / MSS);
+    assert_eq!(s.check(), Ok(()));
+    sent
+}
+
+/// Sends the next segment again, if one is lost and may be.
+fn again(s: &mut Sender<Span>, now: Time) -> Option<u64> {
+    let sent = s.retransmit(now).map(|(offset, _)| offset / MSS);
+    assert_eq!(s.check(), Ok(()));
+    sent
 }
 
 /// An acknowledgement of the first `segments`.

@@ -1,0 +1,102 @@
+//! RFC 5682, and taking back by timestamps and duplicate SACK.
+
+use super::*;
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn frto(segments: u64) -> Sender<Span> {
+    let mut s = sender_with(&Config { frto: true, ..config() }, true);
+    for n in 0..segments {
+        assert_eq!(send(&mut s, T0), Some(n));
+    }
+    s
+}
+
+#[test]
+fn a_timeout_that_was_only_delay_is_taken_back() {
+    let mut s = frto(10);
+    let cwnd = s.window.cwnd;
+    s.on_timeout(after(400));
+    assert_eq!(again(&mut s, after(400)), Some(0));
+    // The answer to the first copy: two new ones go out, and nothing again.
+    ack(&mut s, after(410), 1, &[]);
+    assert_eq!(again(&mut s, after(410)), None);
+    assert_eq!((send(&mut s, after(410)), send(&mut s, after(410))), (Some(10), Some(11)));
+    assert_eq!(send(&mut s, after(410)), None);
+    // The answer to the second, which was sent once.
+    ack(&mut s, after(411), 2, &[]);
+    assert_eq!((s.window.cwnd >= cwnd, s.window.ssthresh), (true, u64::MAX));
+    assert_eq!((s.lost, s.pipe()), (0, 10 * MSS));
+    assert_eq!(again(&mut s, after(411)), None);
+    ack(&mut s, after(420), 12, &[]);
+    assert_eq!(s.retransmissions, 1);
+}
+
+#[test]
+fn a_timeout_with_losses_goes_on_as_ever() {
+    let mut s = frto(10);
+    s.on_timeout(after(400));
+    assert_eq!(again(&mut s, after(400)), Some(0));
+    ack(&mut s, after(500), 1, &[]);
+    assert_eq!((send(&mut s, after(500)), send(&mut s, after(500))), (Some(10), Some(11)));
+    // Only what is new arrives.
+    ack(&mut s, after(600), 1, &[(10, 11)]);
+    assert_eq!(again(&mut s, after(600)), Some(1));
+    assert_eq!(s.window.ssthresh, 5 * MSS);
+}
+
+#[test]
+fn without_new_data_a_timeout_is_not_put_in_question() {
+    let mut s = frto(10);
+    s.on_timeout(after(400));
+    assert_eq!(again(&mut s, after(400)), Some(0));
+    ack(&mut s, after(500), 1, &[]);
+    assert_eq!(again(&mut s, after(500)), None);
+    assert_eq!(s.rescue(after(500)).map(|(offset, _)| offset / MSS), Some(1));
+    assert_eq!(again(&mut s, after(500)), Some(2));
+}
+
+#[test]
+fn a_timeout_within_a_recovery_is_not_put_in_question() {
+    let mut s = frto(10);
+    ack(&mut s, after(100), 0, &[(1, 5)]);
+    assert_eq!(again(&mut s, after(100)), Some(0));
+    s.on_timeout(after(400));
+    assert_eq!(again(&mut s, after(400)), Some(0));
+    ack(&mut s, after(500), 5, &[]);
+    assert_eq!(again(&mut s, after(500)), Some(5));
+}
+
+/// Ten in flight, of which the first was sent again for three above it.
+fn repaired() -> Sender<Span> {
+    let mut s = sender_with(&Config { undo: true, ..config() }, true);
+    for n in 0..10 {
+        assert_eq!(send(&mut s, T0), Some(n));
+    }
+    ack(&mut s, after(100), 0, &[(1, 4)]);
+    assert_eq!(again(&mut s, after(105)), Some(0));
+    assert_eq!(s.window.ssthresh, 5 * MSS);
+    s
+}
+
+#[test]
+fn an_echo_from_before_the_retransmission_takes_the_reduction_back() {
+    for (echo, ssthresh) in [(5, 5 * MSS), (6, u64::MAX)] {
+        let mut s = repaired();
+        // At 110 ms: an echo 5 ms old is of the retransmission, an older one of the first copy.
+        s.on_ack(after(110), 1 + 4 * MSS, &[], true, Some(ms(echo)), &Coupling::default());
+        assert_eq!(s.check(), Ok(()));
+        assert_eq!(s.window.ssthresh, ssthresh);
+    }
+}
+
+#[test]
+fn a_duplicate_of_every_retransmission_takes_the_reduction_back() {
+    let mut s = repaired();
+    ack(&mut s, after(200), 10, &[]);
+    assert_eq!(s.window.ssthresh, 5 * MSS);
+    ack(&mut s, after(201), 10, &[(0, 1)]);
+    assert_eq!((s.window.ssthresh, s.window.cwnd), (u64::MAX, 100 * MSS));
+}

@@ -1,0 +1,160 @@
+//! What today's TCP has beyond the RFCs of ten years ago: each switch changes what it should, and all of
+//! them in any mixture bring every byte over any network.
+#![allow(missing_docs)]
+
+mod pair;
+
+use pair::{CLIENT, Pair, PathModel, SERVER};
+use tandem_mptcp::{Config, CongestionKind, Event, PathId, SchedulerKind};
+use units::{Duration, Probability, Rng, Seed, Time};
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// Plain TCP with little else.
+fn tcp() -> Config {
+    Config { mptcp: false, congestion: CongestionKind::Reno, ..Config::default() }
+}
+
+/// So many bytes from the server, then both close; when the last byte was read.
+fn download(mut pair: Pair, bytes: u64) -> (Pair, Duration) {
+    pair.to_write = [0, bytes];
+    pair.close_when_done = [true, true];
+    pair.connect();
+    while pair.read[CLIENT] < bytes {
+        let before = pair.now;
+        pair.run_until(before + ms(1));
+        assert!(pair.now < Time::from_secs(1000), "stuck at {}", pair.read[CLIENT]);
+    }
+    let took = pair.now.since(Time::ZERO);
+    pair.run_until(pair.now + Duration::from_secs(300));
+    for end in [CLIENT, SERVER] {
+        assert!(pair.saw(end, &Event::Closed), "{:?}", pair.events);
+    }
+    (pair, took)
+}
+
+fn retransmissions(pair: &Pair) -> u64 {
+    pair.ends[SERVER].subflow(PathId(0)).map_or(0, |info| info.retransmissions)
+}
+
+/// Drops the last `count` first transmissions of so many bytes.
+fn without_tail(config: Config, bytes: u32, count: u32) -> Pair {
+    let mut pair = Pair::new(1, config, vec![PathModel::clean(50)]);
+    let mut dropped = 0;
+    pair.meddler = Some(Box::new(move |from, _, segment| {
+        let end = segment.payload.offset + u64::from(segment.payload.len);
+        let tail =
+            from == SERVER && segment.payload.len > 0 && end + 1460 * u64::from(count) > u64::from(bytes);
+        let drop = tail && dropped < count;
+        dropped += u32::from(drop);
+        !drop
+    }));
+    pair
+}
+
+#[test]
+fn a_lost_tail_costs_three_round_trips_and_no_timeout() {
+    let (bytes, lost) = (1448 * 20, 3);
+    let (_, timeout) = download(without_tail(tcp(), bytes, lost), u64::from(bytes));
+    let (pair, probe) = download(without_tail(Config { rack: true, ..tcp() }, bytes, lost), u64::from(bytes));
+    // Handshake, two rounds of slow start, 2 SRTT to the probe, then the repair.
+    assert!(probe < timeout, "{probe} and {timeout}");
+    assert!(probe < ms(800), "{probe}");
+    assert!(retransmissions(&pair) <= 4, "{}", retransmissions(&pair));
+}
+
+#[test]
+fn a_path_that_reorders_is_not_taken_for_one_that_loses() {
+    let run = |config: Config| {
+        let path = PathModel { jitter: ms(15), ..PathModel::clean(50) };
+        let (pair, took) = download(Pair::new(3, config, vec![path]), 600_000);
+        (retransmissions(&pair), took)
+    };
+    let plain = run(tcp());
+    let rack = run(Config { rack: true, dsack: true, undo: true, ..tcp() });
+    assert!(rack.0 < plain.0 && rack.1 * 4 < plain.1, "{plain:?} and {rack:?}");
+}
+
+#[test]
+fn a_spike_of_delay_costs_a_segment_and_no_window() {
+    let run = |config: Config| {
+        let mut pair = Pair::new(1, config, vec![PathModel::clean(50)]);
+        pair.to_write = [0, 3_000_000];
+        pair.connect();
+        // For a second the path only stores what it gets.
+        for t in 380..1380 {
+            pair.run_until(Time::from_millis(t));
+            pair.paths[0].delay = ms(1430 - t);
+        }
+        pair.run_until(Time::from_millis(1800));
+        let info = pair.ends[SERVER].subflow(PathId(0)).expect("it is there");
+        (info.retransmissions, info.ssthresh)
+    };
+    let (again, ssthresh) = run(Config { timestamps: false, ..tcp() });
+    assert!(again > 3 && ssthresh < u64::MAX, "{again} {ssthresh}");
+    let (again, ssthresh) = run(Config { frto: true, timestamps: false, ..tcp() });
+    assert_eq!((again, ssthresh), (2, u64::MAX), "one for each time that the timer went off");
+    let (again, ssthresh) = run(Config { undo: true, ..tcp() });
+    assert_eq!((again, ssthresh), (2, u64::MAX), "timestamps alone can tell as well");
+}
+
+fn any_switches(rng: &mut Rng, mptcp: bool) -> Config {
+    let mut coin = || rng.below(2) == 0;
+    let config = Config {
+        mptcp,
+        rack: coin(),
+        dsack: coin(),
+        prr: coin(),
+        frto: coin(),
+        undo: coin(),
+        hystart: coin(),
+        ..if coin() { Config::default() } else { Config::linux() }
+    };
+    Config {
+        mss: [536, 1460][rng.below(2) as usize],
+        recv_buffer: [20_000, 200_000, 4_000_000][rng.below(3) as usize],
+        scheduler: SchedulerKind::ALL[rng.below(SchedulerKind::ALL.len() as u64) as usize],
+        congestion: CongestionKind::ALL[rng.below(CongestionKind::ALL.len() as u64) as usize],
+        sack: rng.below(5) > 0,
+        timestamps: rng.below(4) > 0,
+        max_retries: 100,
+        max_rto: Duration::from_secs(5),
+        ..config
+    }
+}
+
+fn any_path(rng: &mut Rng) -> PathModel {
+    let chance = |p: f64| Probability::new(p).expect("from 0 to 1");
+    let start = Time::from_millis(rng.below(3000));
+    let outage = (start, start + ms(rng.below(3000)));
+    PathModel {
+        delay: ms(rng.below(200)),
+        jitter: ms([0, 0, 5, 60][rng.below(4) as usize]),
+        loss: chance([0.0, 0.005, 0.03, 0.15][rng.below(4) as usize]),
+        duplicate: chance([0.0, 0.0, 0.01, 0.1][rng.below(4) as usize]),
+        outages: if rng.below(3) == 0 { vec![outage] } else { Vec::new() },
+    }
+}
+
+#[test]
+fn any_mixture_of_switches_brings_every_byte_over_any_network() {
+    for seed in 0..400 {
+        let mut rng = Seed::new(seed).rng("switches");
+        let mptcp = rng.below(2) == 0;
+        let paths = (0..=rng.below(2)).map(|_| any_path(&mut rng)).collect();
+        let client = any_switches(&mut rng, mptcp);
+        let server = any_switches(&mut rng, mptcp);
+        let mut pair = Pair::with(seed, client, server, paths);
+        let bytes = [rng.below(50_000), 1 + rng.below(300_000)];
+        pair.to_write = bytes;
+        pair.close_when_done = [true, true];
+        pair.connect();
+        pair.run_until(Time::from_secs(5000));
+        assert_eq!(pair.read, [bytes[1], bytes[0]], "seed {seed}: {:?}", pair.events);
+        for end in [CLIENT, SERVER] {
+            assert!(pair.saw(end, &Event::PeerClosed), "seed {seed}: {:?}", pair.events);
+        }
+    }
+}
