@@ -56,6 +56,34 @@ impl<P: Payload> Endpoint<P> {
                 return Some((i, Next::Data(offset, chunk)));
             }
         }
+        if self.sends()
+            && let Some(next) = self.next_of_the_stream(now)
+        {
+            return Some(next);
+        }
+        if let Some(i) = self.data_level_waits() {
+            return Some((i, Next::DataLevel));
+        }
+        // Acknowledgements last: by now every segment with data has carried what it could.
+        let due = |s: &Subflow<P>| s.receiver.ack_now && !matches!(s.state, State::Closed | State::SynSent);
+        let mut waiting = self.subflows.iter().enumerate().filter(|(_, s)| due(s)).map(|(i, _)| i);
+        let next = waiting.next();
+        // After the last one all is done.
+        self.work = waiting.next().is_some();
+        next.map(|i| (i, Next::Acknowledgement))
+    }
+
+    /// False for an end that only listens: nothing is written, dealt or in flight.
+    fn sends(&self) -> bool {
+        self.closing
+            || self.fins
+            || self.data_next < self.buffer.end
+            || !self.reinjections.is_empty()
+            || self.subflows.iter().any(|s| s.sender.has_unsent_or_unacked())
+    }
+
+    /// What to send next of the stream and its end.
+    fn next_of_the_stream(&mut self, now: Time) -> Option<(usize, Next<P>)> {
         // What another subflow could not deliver is older than what waits here.
         while let Some(i) = self.deal_again() {
             if let Some(next) = self.next_dealt(now, i) {
@@ -84,16 +112,7 @@ impl<P: Payload> Endpoint<P> {
                 return Some((i, Next::Data(offset, chunk)));
             }
         }
-        if let Some(i) = self.data_level_waits() {
-            return Some((i, Next::DataLevel));
-        }
-        // Acknowledgements last: by now every segment with data has carried what it could.
-        let due = |s: &Subflow<P>| s.receiver.ack_now && !matches!(s.state, State::Closed | State::SynSent);
-        let Some(i) = self.subflows.iter().position(due) else {
-            self.work = false;
-            return None;
-        };
-        Some((i, Next::Acknowledgement))
+        None
     }
 
     fn next_dealt(&mut self, now: Time, i: usize) -> Option<Next<P>> {
