@@ -58,7 +58,7 @@ impl<T: Clone> Air<T> {
         &mut self,
         (begin, end): (Time, Time),
         latency: Duration,
-        (size, item): (u32, T),
+        (size, make): (u32, impl FnOnce() -> T),
         stats: &mut LinkStats,
     ) {
         // Both are asked of every packet, so that an outage leaves the draws of later packets alone.
@@ -69,18 +69,18 @@ impl<T: Clone> Air<T> {
             return;
         }
         if let Some(fate) = fate {
-            self.send_to_fate(&fate, end + latency, (size, item), stats);
+            self.send_to_fate(&fate, end + latency, (size, make()), stats);
             return;
         }
         let arrival = end + latency + self.delay();
         if arrival >= self.latest {
             self.latest = arrival;
-            self.under_way.push_back(Flight { arrival, size, item });
+            self.under_way.push_back(Flight { arrival, size, item: make() });
         } else if self.reorder {
             let place = self.under_way.partition_point(|flight| flight.arrival <= arrival);
-            self.under_way.insert(place, Flight { arrival, size, item });
+            self.under_way.insert(place, Flight { arrival, size, item: make() });
         } else {
-            self.under_way.push_back(Flight { arrival: self.latest, size, item });
+            self.under_way.push_back(Flight { arrival: self.latest, size, item: make() });
         }
     }
 
@@ -132,8 +132,9 @@ impl<T: Clone> Air<T> {
 
     /// The same, left where it is.
     #[inline]
-    pub(crate) fn front(&self, now: Time) -> Option<&T> {
-        self.under_way.front().filter(|flight| flight.arrival <= now).map(|flight| &flight.item)
+    pub(crate) fn front(&self, now: Time) -> Option<(u32, &T)> {
+        let flight = self.under_way.front().filter(|flight| flight.arrival <= now)?;
+        Some((flight.size, &flight.item))
     }
 
     /// Takes the first packet off unseen.

@@ -65,9 +65,15 @@ impl<T: Clone> Link<T> {
     /// packet is dropped at once.
     #[inline]
     pub fn push(&mut self, now: Time, size: u32, item: T) -> bool {
+        self.push_with(now, size, || item)
+    }
+
+    /// The same with a packet that is made where it is kept, and only if there is room.
+    #[inline]
+    pub fn push_with(&mut self, now: Time, size: u32, make: impl FnOnce() -> T) -> bool {
         self.stats.pushed += 1;
         if self.managed.is_some() {
-            return self.push_managed(now, size, item);
+            return self.push_managed(now, size, make());
         }
         self.forget_departed(now);
         let full = match self.limit {
@@ -84,7 +90,7 @@ impl<T: Clone> Link<T> {
         self.busy_until = service.end;
         self.waiting.push_back((service.end, size));
         self.waiting_bytes += u64::from(size);
-        self.air.send((service.begin, service.end), service.latency, (size, item), &mut self.stats);
+        self.air.send((service.begin, service.end), service.latency, (size, make), &mut self.stats);
         true
     }
 
@@ -97,9 +103,10 @@ impl<T: Clone> Link<T> {
         self.air.arrive(now, &mut self.stats)
     }
 
-    /// The packet that [`poll`](Self::poll) would give, left where it is: to look at without moving it.
+    /// The size of the packet that [`poll`](Self::poll) would give and the packet, left where it is: to
+    /// look at without moving it.
     #[inline]
-    pub fn front(&mut self, now: Time) -> Option<&T> {
+    pub fn front(&mut self, now: Time) -> Option<(u32, &T)> {
         if self.managed.is_some() {
             self.serve(now);
         }
@@ -184,7 +191,7 @@ impl<T: Clone> Link<T> {
                 self.waiting.push_back((service.end, size));
                 self.waiting_bytes += u64::from(size);
                 let sent = (service.begin, service.end);
-                self.air.send(sent, service.latency, (size, item), &mut self.stats);
+                self.air.send(sent, service.latency, (size, || item), &mut self.stats);
             }
             self.stats.dropped_early += taken.dropped;
             self.stats.marked += u64::from(taken.marked);

@@ -19,6 +19,13 @@ pub(crate) struct Packet {
     pub(crate) segment: Segment<Span>,
 }
 
+impl Packet {
+    pub(crate) fn empty() -> Self {
+        let segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);
+        Self { connection: 0, path: 0, down: false, segment }
+    }
+}
+
 /// A link of its own, or a cell that several share.
 #[derive(Debug)]
 pub(crate) enum Medium {
@@ -27,6 +34,7 @@ pub(crate) enum Medium {
 }
 
 impl Medium {
+    #[inline]
     pub(crate) fn next(&self) -> Option<Time> {
         match self {
             Self::Link(link) => link.next(),
@@ -113,14 +121,15 @@ impl Network {
         Self { media, paths }
     }
 
-    /// Puts a packet on its way; returns the medium that took it.
-    pub(crate) fn send(&mut self, now: Time, packet: Packet) -> usize {
-        let size = packet.segment.wire_len() as u32 + IP_HEADER;
-        let path = &mut self.paths[usize::from(packet.path)];
+    /// Puts a copy of a packet, `size` bytes with its IP header, on its way; returns the medium that
+    /// took it.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Time, size: u32, packet: &Packet) -> usize {
+        let path = &self.paths[usize::from(packet.path)];
         let port = if packet.down { path.down } else { path.up };
         match &mut self.media[port.medium] {
-            Medium::Link(link) => link.push(now, size, packet),
-            Medium::Cell(cell) => cell.push(now, port.station, size, packet),
+            Medium::Link(link) => link.push_with(now, size, || packet.clone()),
+            Medium::Cell(cell) => cell.push(now, port.station, size, packet.clone()),
         };
         port.medium
     }

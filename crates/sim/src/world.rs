@@ -40,7 +40,7 @@ struct Arrival<'a> {
 impl Arrival<'_> {
     /// A packet reached the far end of its path; says which end heard it.
     #[inline]
-    fn deliver(self, connections: &mut [Connection], packet: &Packet) -> Option<(usize, End)> {
+    fn deliver(self, connections: &mut [Connection], bytes: u32, packet: &Packet) -> Option<(usize, End)> {
         let (i, path_index) = (usize::from(packet.connection), usize::from(packet.path));
         let path = &mut self.paths[path_index];
         if !path.present {
@@ -49,7 +49,6 @@ impl Arrival<'_> {
         }
         let connection = &mut connections[i];
         let end = if packet.down {
-            let bytes = packet.segment.wire_len() as u32 + crate::network::IP_HEADER;
             path.wire_down += u64::from(bytes);
             path.payload_down += u64::from(packet.segment.payload.len);
             for meter in &mut path.meters {
@@ -83,6 +82,8 @@ pub(crate) struct World<'a> {
     pub(crate) recorder: Recorder,
     pub(crate) capture: Option<Capture>,
     pub(crate) segments: u64,
+    /// Room for the packet that an end is making.
+    outgoing: Packet,
 }
 
 impl<'a> World<'a> {
@@ -111,6 +112,7 @@ impl<'a> World<'a> {
             network,
             connections,
             segments: 0,
+            outgoing: Packet::empty(),
         }
     }
 
@@ -211,16 +213,17 @@ impl<'a> World<'a> {
             // A link's packet is looked at where it lies; a cell gives its packets out.
             let settled = match &mut self.network.media[i] {
                 Medium::Link(link) => {
-                    let Some(packet) = link.front(now) else { break };
+                    let Some((size, packet)) = link.front(now) else { break };
                     let at = Arrival { now, paths: &mut self.network.paths, capture: &mut self.capture };
-                    let settled = at.deliver(&mut self.connections, packet);
+                    let settled = at.deliver(&mut self.connections, size, packet);
                     link.discard_front();
                     settled
                 }
                 Medium::Cell(cell) => {
                     let Some((_, packet)) = cell.poll(now) else { break };
                     let at = Arrival { now, paths: &mut self.network.paths, capture: &mut self.capture };
-                    at.deliver(&mut self.connections, &packet)
+                    let size = packet.segment.wire_len() as u32 + crate::network::IP_HEADER;
+                    at.deliver(&mut self.connections, size, &packet)
                 }
             };
             if let Some((connection, end)) = settled {
@@ -255,8 +258,10 @@ impl<'a> World<'a> {
     fn settle_end(&mut self, i: usize, end: End) {
         let now = self.now;
         loop {
-            while let Some((path, segment)) = self.connections[i].end(end).poll_transmit(now) {
-                self.send(i, path, end == End::Server, segment);
+            let mut segment = &mut self.outgoing.segment;
+            while let Some(path) = self.connections[i].end(end).transmit_into(now, segment) {
+                self.send(i, path, end);
+                segment = &mut self.outgoing.segment;
             }
             let told = match end {
                 End::Client => self.client_events(i),
@@ -281,24 +286,28 @@ impl<'a> World<'a> {
         self.agenda.set_no_later(number, at);
     }
 
-    fn send(&mut self, i: usize, path: PathId, down: bool, segment: wire::Segment<wire::Span>) {
+    /// Puts the outgoing segment on its way over `path`.
+    #[inline]
+    fn send(&mut self, i: usize, path: PathId, end: End) {
+        let size = self.outgoing.segment.wire_len() as u32 + crate::network::IP_HEADER;
         let state = &mut self.network.paths[path.index()];
-        if !down {
+        if end == End::Client {
             if !state.present {
                 return;
             }
-            let bytes = segment.wire_len() as u32 + crate::network::IP_HEADER;
-            state.wire_up += u64::from(bytes);
-            state.payload_up += u64::from(segment.payload.len);
+            state.wire_up += u64::from(size);
+            state.payload_up += u64::from(self.outgoing.segment.payload.len);
             for meter in &mut state.meters {
-                meter.on_packet(self.now, Direction::Up, bytes);
+                meter.on_packet(self.now, Direction::Up, size);
             }
             if let Some(capture) = &mut self.capture {
-                capture.packet(self.now, path.index(), false, &segment);
+                capture.packet(self.now, path.index(), false, &self.outgoing.segment);
             }
         }
-        let packet = Packet { connection: i as u16, path: path.0, down, segment };
-        let medium = self.network.send(self.now, packet);
+        self.outgoing.connection = i as u16;
+        self.outgoing.path = path.0;
+        self.outgoing.down = end == End::Server;
+        let medium = self.network.send(self.now, size, &self.outgoing);
         let next = self.network.media[medium].next();
         self.agenda.set(medium, next);
     }

@@ -74,10 +74,17 @@ pub struct TimestampOption {
 }
 
 /// Up to four SACK blocks (RFC 2018): [left edge, right edge), newest first.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Eq, Default)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
     len: u8,
+}
+
+impl PartialEq for SackBlocks {
+    /// What lies beyond the length is left over from before.
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
 }
 
 impl SackBlocks {
@@ -93,6 +100,11 @@ impl SackBlocks {
         self.blocks[at] = (left, right);
         self.len += 1;
         true
+    }
+    /// Takes all blocks out.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
     }
     /// The blocks, in the order in which they were added.
     pub fn as_slice(&self) -> &[(u32, u32)] {
@@ -355,6 +367,20 @@ impl<P> Segment<P> {
             len += signal.option_len().next_multiple_of(4);
         }
         len
+    }
+}
+
+impl<P> Segment<P> {
+    /// Takes all options off.
+    #[inline]
+    pub fn clear_options(&mut self) {
+        self.mss = None;
+        self.window_scale = None;
+        self.sack_permitted = false;
+        self.timestamps = None;
+        self.sack.clear();
+        self.dss = None;
+        self.signal = None;
     }
 }
 

@@ -73,7 +73,7 @@ impl<T: Clone> Station<T> {
         }
         self.on_air.1 += 1;
         self.on_air.2 += u64::from(size);
-        self.air.send((begin, end), Duration::ZERO, (size, item), &mut self.stats);
+        self.air.send((begin, end), Duration::ZERO, (size, || item), &mut self.stats);
     }
 
     pub(super) fn next_arrival(&self) -> Time {

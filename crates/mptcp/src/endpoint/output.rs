@@ -30,18 +30,25 @@ impl<P: Payload> Endpoint<P> {
     ///
     /// Call again after every other call, until it gives `None`.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(PathId, Segment<P>)> {
+        let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
+        self.transmit_into(now, &mut segment).map(|path| (path, segment))
+    }
+
+    /// As [`poll_transmit`](Self::poll_transmit), for who sends many: the segment is written over
+    /// `segment`, whatever that was, and nothing is moved.
+    #[inline]
+    pub fn transmit_into(&mut self, now: Time, segment: &mut Segment<P>) -> Option<PathId> {
         if !self.work {
             return None;
         }
         let (i, next) = self.next(now)?;
-        let path = self.subflows[i].path;
-        let segment = match next {
-            Next::Data(offset, chunk) => self.data(now, i, offset, chunk),
-            Next::Control => self.control(now, i),
-            Next::DataLevel => self.data_level_alone(now, i),
-            Next::Acknowledgement => self.acknowledge(now, i),
-        };
-        Some((path, segment))
+        match next {
+            Next::Data(offset, chunk) => self.data(now, i, offset, chunk, segment),
+            Next::Control => *segment = self.control(now, i),
+            Next::DataLevel => *segment = self.data_level_alone(now, i),
+            Next::Acknowledgement => self.acknowledge(now, i, segment),
+        }
+        Some(self.subflows[i].path)
     }
 
     /// What to send next, over which subflow.
@@ -157,7 +164,7 @@ impl<P: Payload> Endpoint<P> {
             subflow.send_syn = false;
             return self.syn(now, i);
         }
-        let mut segment = self.acknowledge(now, i);
+        let mut segment = self.acknowledgement(now, i);
         segment.sack = wire::SackBlocks::default();
         if core::mem::take(&mut self.subflows[i].send_handshake_ack) {
             // RFC 8684: the third ACK carries MP_CAPABLE or MP_JOIN and no DSS.
@@ -206,7 +213,8 @@ impl<P: Payload> Endpoint<P> {
 
     fn syn(&mut self, now: Time, i: usize) -> Segment<P> {
         let answer = self.subflows[i].state == State::SynReceived;
-        let mut segment = self.blank(i, if answer { Flags::SYN_ACK } else { Flags::SYN }, 0);
+        let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
+        self.begin_segment(i, if answer { Flags::SYN_ACK } else { Flags::SYN }, 0, &mut segment);
         if !answer {
             segment.ack = 0;
         }
@@ -243,13 +251,16 @@ impl<P: Payload> Endpoint<P> {
         segment
     }
 
-    /// A segment with everything but options and payload, at `offset` of the subflow.
+    /// Makes of `segment` one with everything but options and payload, at `offset` of the subflow.
     #[inline]
-    fn blank(&self, i: usize, flags: Flags, offset: u64) -> Segment<P> {
+    fn begin_segment(&self, i: usize, flags: Flags, offset: u64, segment: &mut Segment<P>) {
         let subflow = &self.subflows[i];
-        let seq = subflow.iss.wrapping_add(offset as u32);
-        let ack = subflow.irs.wrapping_add(subflow.receiver.next as u32);
-        Segment::new(subflow.local_port, subflow.remote_port, seq, ack, flags, 0)
+        segment.source = subflow.local_port;
+        segment.destination = subflow.remote_port;
+        segment.seq = subflow.iss.wrapping_add(offset as u32);
+        segment.ack = subflow.irs.wrapping_add(subflow.receiver.next as u32);
+        segment.flags = flags;
+        segment.clear_options();
     }
 
     /// Fills in what every segment after the handshake has: the acknowledgements of both levels, the
@@ -280,10 +291,10 @@ impl<P: Payload> Endpoint<P> {
 
     /// A segment that carries a chunk.
     #[inline]
-    fn data(&mut self, now: Time, i: usize, offset: u64, chunk: Chunk<P>) -> Segment<P> {
+    fn data(&mut self, now: Time, i: usize, offset: u64, chunk: Chunk<P>, segment: &mut Segment<P>) {
         let flags = if chunk.fin { Flags::FIN.with(Flags::ACK) } else { Flags::ACK.with(Flags::PSH) };
-        let mut segment = self.blank(i, flags, offset);
-        self.complete(now, i, &mut segment);
+        self.begin_segment(i, flags, offset, segment);
+        self.complete(now, i, segment);
         if !chunk.fin && self.mode == Mode::Mptcp {
             let len = chunk.payload.len() as u16;
             let dsn = self.local_idsn.wrapping_add(chunk.data);
@@ -296,25 +307,30 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         segment.payload = chunk.payload;
-        self.add_sack(i, &mut segment);
-        segment
+        self.add_sack(i, segment);
     }
 
     /// A segment without data.
     #[inline]
-    fn acknowledge(&mut self, now: Time, i: usize) -> Segment<P> {
+    fn acknowledge(&mut self, now: Time, i: usize, segment: &mut Segment<P>) {
         let offset = self.subflows[i].sender.next;
-        let mut segment = self.blank(i, Flags::ACK, offset);
-        self.complete(now, i, &mut segment);
+        self.begin_segment(i, Flags::ACK, offset, segment);
+        segment.payload = P::empty();
+        self.complete(now, i, segment);
         if !self.confirmed && self.role == Role::Client && self.mode == Mode::Mptcp {
             // Until the peer has shown that it has our keys, every bare ACK brings them.
             if !self.subflows[i].joined {
                 segment.dss = None;
                 segment.signal = self.handshake_signal(i);
-                return segment;
+                return;
             }
         }
-        self.add_sack(i, &mut segment);
+        self.add_sack(i, segment);
+    }
+
+    fn acknowledgement(&mut self, now: Time, i: usize) -> Segment<P> {
+        let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
+        self.acknowledge(now, i, &mut segment);
         segment
     }
 
@@ -351,7 +367,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// A DATA_FIN or a window probe, neither of which needs data of a subflow.
     fn data_level_alone(&mut self, now: Time, i: usize) -> Segment<P> {
-        let mut segment = self.acknowledge(now, i);
+        let mut segment = self.acknowledgement(now, i);
         if self.send_data_fin {
             self.send_data_fin = false;
             if let (Some(fin), Some(dss)) = (self.data_fin, &mut segment.dss) {
