@@ -53,6 +53,11 @@ pub struct Config {
     pub recv_buffer: u64,
     /// Which subflow carries the next data.
     pub scheduler: SchedulerKind,
+    /// Where the peer's window or the send buffer is full, a subflow with room sends again what the peer
+    /// waits for from a slower one (Raiciu et al., NSDI 2012, section 4.2).
+    pub opportunistic: bool,
+    /// In the same case halve the window of the slower subflow, once a round trip (there too).
+    pub penalise: bool,
     /// How fast each subflow sends.
     pub congestion: CongestionKind,
     /// Initial window in segments (RFC 6928: 10).
@@ -121,6 +126,8 @@ impl Default for Config {
             subflow_buffer: u64::MAX,
             recv_buffer: 4 << 20,
             scheduler: SchedulerKind::MinRtt,
+            opportunistic: false,
+            penalise: false,
             congestion: CongestionKind::Lia,
             initial_window: 10,
             sack: true,

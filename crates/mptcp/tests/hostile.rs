@@ -194,7 +194,7 @@ fn any_config(rng: &mut Rng) -> Config {
         mss: any(rng, &[0, 64, 536, 1460, 65_535]) as u16,
         send_buffer: any(rng, &[0, 1, 5000, 100_000]),
         recv_buffer: any(rng, &[1, 1000, 100_000, u64::MAX]),
-        scheduler: SchedulerKind::ALL[rng.below(4) as usize],
+        scheduler: SchedulerKind::ALL[rng.below(SchedulerKind::ALL.len() as u64) as usize],
         congestion: CongestionKind::ALL[rng.below(CongestionKind::ALL.len() as u64) as usize],
         initial_window: any(rng, &[0, 1, 10]) as u32,
         sack: rng.below(3) > 0,

@@ -2,7 +2,7 @@
 
 use super::{Endpoint, Mode, Reinjection};
 use crate::PathId;
-use crate::scheduler::{Candidate, Scheduler};
+use crate::scheduler::{Candidate, Scheduler, Situation};
 use crate::subflow::{Chunk, State, Subflow};
 use units::Time;
 use wire::Payload;
@@ -12,6 +12,8 @@ const MOST_LISTED: usize = 16;
 const NOBODY: Candidate = Candidate {
     path: PathId(0),
     srtt: units::Duration::ZERO,
+    rtt_variation: units::Duration::ZERO,
+    mss: 0,
     cwnd: 0,
     slow_start: false,
     queued: 0,
@@ -22,47 +24,83 @@ impl<P: Payload> Endpoint<P> {
     /// Deals one piece of data to a subflow; `None` if there is nothing to deal or nobody to take it.
     pub(super) fn deal(&mut self, now: Time) -> Option<usize> {
         let available = self.buffer.end - self.data_next;
-        if available == 0 {
+        if available == 0 && !self.buffer_holds_up() && !self.scheduler.repeats() {
             return None;
         }
         let mut list = core::mem::take(&mut self.list);
         list.clear();
         list.extend(self.candidates(None).map(as_candidate));
-        let picked = self.pick(now, available, &list);
+        let dealt = self.deal_among(now, available, &list);
         self.list = list;
-        let (path, len) = picked?;
+        dealt
+    }
+
+    /// Deals one piece to one of `list`: a copy where there are to be any, else new data if the window
+    /// takes it, else old data that holds it up.
+    fn deal_among(&mut self, now: Time, available: u64, list: &[Candidate]) -> Option<usize> {
+        if self.scheduler.repeats()
+            && let Some(copy) = self.deal_copy(list)
+        {
+            return Some(copy);
+        }
+        let len = self.piece(now, available, list)?;
+        if len == 0 {
+            self.scheduler.blocked();
+            return self.seize(now, list);
+        }
+        let path = self.pick(now, available, len, list)?;
+        if self.scheduler.repeats() && self.behind(path.index()) > 0 {
+            // A subflow has the stream without a gap, or nobody could vouch for what it skipped.
+            return self.catch_up(path.index());
+        }
         let payload = self.buffer.slice(self.data_next, len)?;
         let dealt = payload.len() as u64;
         let chunk = Chunk { data: self.data_next, payload, fin: false };
         self.data_next += dealt;
         self.scheduler.dealt(path, dealt);
-        self.subflows[path.index()].sender.deal(chunk);
+        let subflow = &mut self.subflows[path.index()];
+        subflow.copied = self.data_next;
+        subflow.sender.deal(chunk);
         Some(path.index())
     }
 
-    /// Who of `list` carries how much of the `available` bytes.
-    fn pick(&mut self, now: Time, available: u64, list: &[Candidate]) -> Option<(PathId, u64)> {
-        let largest = list.iter().map(|c| self.subflows[c.path.index()].payload_max).min()?;
+    /// All that was written is dealt, and the application cannot write more before an acknowledgement.
+    fn buffer_holds_up(&self) -> bool {
+        let waiting = self.buffer.end.saturating_sub(self.data_una);
+        (self.config.opportunistic || self.config.penalise)
+            && waiting + u64::from(self.config.mss) > self.config.send_buffer
+    }
+
+    /// How much of the `available` bytes goes out next: 0 if something, and nothing of it before the
+    /// peer's next word.
+    fn piece(&mut self, now: Time, available: u64, list: &[Candidate]) -> Option<u64> {
+        let largest = list.iter().map(|c| c.mss).min()?;
         let len = available.min(largest);
         let window = self.window_end.saturating_sub(self.data_next);
-        let len = if window < len {
-            // Sender's side of silly window avoidance (RFC 9293, section 3.8.6.2.1): wait for a full
-            // segment's window while something is on its way that will bring news of it.
-            if window == 0 || self.data_una < self.data_next {
-                self.arm_probe(now);
-                return None;
-            }
-            window
-        } else {
-            len
-        };
-        let Some(pick) = self.scheduler.pick(list, len) else {
-            for candidate in list {
+        if window >= len {
+            return Some(len);
+        }
+        // Sender's side of silly window avoidance (RFC 9293, section 3.8.6.2.1): wait for a full
+        // segment's window while something is on its way that will bring news of it.
+        if window == 0 || self.data_una < self.data_next {
+            self.arm_probe(now);
+            return Some(0);
+        }
+        Some(window)
+    }
+
+    /// Who of `list` carries the next `len` bytes.
+    fn pick(&mut self, now: Time, unsent: u64, len: u64, list: &[Candidate]) -> Option<PathId> {
+        let window = self.config.send_buffer.min(self.window_end.saturating_sub(self.data_una));
+        let situation = Situation { now, len, unsent, window };
+        let Some(pick) = self.scheduler.pick(list, &situation) else {
+            // Those that have room wait for a reason other than their window.
+            for candidate in list.iter().filter(|c| c.room < len) {
                 self.subflows[candidate.path.index()].sender.note_limited();
             }
             return None;
         };
-        Some((list[pick].path, len))
+        Some(list[pick].path)
     }
 
     /// The path whose turn it is by shares, where subflows have buffers of their own.
@@ -111,6 +149,7 @@ impl<P: Payload> Endpoint<P> {
                 self.reinjections.push_front(Reinjection { chunk, tried: piece.tried });
                 piece.chunk.payload = piece.chunk.payload.slice(0, most);
             }
+            self.repeated_bytes += piece.chunk.payload.len() as u64;
             self.subflows[path.index()].sender.deal_in_order(piece.chunk);
             return Some(path.index());
         }
@@ -136,6 +175,11 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn reinject(&mut self, i: usize, alive: bool) {
         let path = self.subflows[i].path;
         if self.mode == Mode::Tcp || self.ended || alive && !self.anyone(Some(path)) {
+            return;
+        }
+        if self.scheduler.repeats() {
+            // The others have it, or get it as their copy.
+            self.work = true;
             return;
         }
         if !alive {
@@ -235,6 +279,8 @@ fn as_candidate<P: Payload>(subflow: &Subflow<P>) -> Candidate {
     Candidate {
         path: subflow.path,
         srtt: sender.rtt.srtt(),
+        rtt_variation: sender.rtt.variation(),
+        mss: subflow.payload_max,
         cwnd: window.cwnd,
         slow_start: window.in_slow_start(),
         queued: sender.flight() + sender.queued(),

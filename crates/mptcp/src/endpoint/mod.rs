@@ -1,9 +1,10 @@
 //! One end of one connection: data level above, subflows below.
 //!
 //! `handshake` opens subflows, `input` takes segments in, `output` makes them, `deal` decides which
-//! subflow carries what, `coupling` tells congestion controls of one another, `paths` moves paths in
-//! and out, `close` ends things, `timers` keeps time.
+//! subflow carries what, `again` what goes over several, `coupling` tells congestion controls of one
+//! another, `paths` moves paths in and out, `close` ends things, `timers` keeps time.
 
+mod again;
 mod close;
 mod coupling;
 mod deal;
@@ -143,6 +144,10 @@ pub struct Endpoint<P> {
     /// The peer takes data before this offset.
     window_end: u64,
     reinjections: VecDeque<Reinjection<P>>,
+    /// Up to this data offset there is nothing left to be sent again opportunistically.
+    seized: u64,
+    /// Payload dealt to one subflow after another, ever, in bytes.
+    repeated_bytes: u64,
     scheduler: AnyScheduler,
     /// What a byte costs on each path, in joules; none where all cost the same.
     energy_costs: Vec<f64>,
@@ -210,6 +215,8 @@ impl<P: Payload> Endpoint<P> {
             data_next: 1,
             window_end: 1,
             reinjections: VecDeque::new(),
+            seized: 1,
+            repeated_bytes: 0,
             scheduler: AnyScheduler::new(config.scheduler),
             energy_costs: Vec::new(),
             list: Vec::new(),
@@ -281,6 +288,12 @@ impl<P: Payload> Endpoint<P> {
     /// Bytes that the peer has acknowledged at data level.
     pub fn acknowledged(&self) -> u64 {
         self.data_una.min(self.buffer.end) - 1
+    }
+
+    /// Payload that was dealt to one subflow after another had it, in bytes: reinjections, opportunistic
+    /// retransmissions, the copies of the redundant scheduler.
+    pub fn repeated(&self) -> u64 {
+        self.repeated_bytes
     }
 
     /// Takes the next piece of the stream in order, of at most `most` bytes.

@@ -1,6 +1,6 @@
 //! As the scheduler of Linux 5.7 and later.
 
-use super::{Candidate, Scheduler};
+use super::{Candidate, Scheduler, Situation};
 
 /// The subflow with the least queued bytes over pacing rate: the one that would first be done.
 ///
@@ -21,7 +21,7 @@ impl Linux {
 }
 
 impl Scheduler for Linux {
-    fn pick(&mut self, candidates: &[Candidate], _len: u64) -> Option<usize> {
+    fn pick(&mut self, candidates: &[Candidate], _situation: &Situation) -> Option<usize> {
         let (best, candidate) = candidates
             .iter()
             .enumerate()

@@ -3,20 +3,26 @@
 //! A scheduler is asked once for every piece of data, and sees every subflow that may carry it:
 //! established, not stale, and not a backup while another is there (RFC 8684, section 3.3.8).
 
+mod blest;
+mod ecf;
 mod linux;
 mod min_rtt;
+mod redundant;
 mod round_robin;
 mod share;
 
 use crate::PathId;
 use crate::congestion::UnknownName;
+use blest::Blest;
 use core::fmt;
 use core::str::FromStr;
+use ecf::Ecf;
 use linux::Linux;
 use min_rtt::MinRtt;
+use redundant::Redundant;
 use round_robin::RoundRobin;
 use share::Share;
-use units::Duration;
+use units::{Duration, Time};
 
 /// The schedulers there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,11 +36,18 @@ pub enum SchedulerKind {
     Linux,
     /// An exact share of the data to each subflow.
     Share,
+    /// The fastest subflow; a slower one only where that does not block the send window.
+    Blest,
+    /// The fastest subflow; a slower one only where all is done earlier with its help.
+    Ecf,
+    /// All data over every subflow.
+    Redundant,
 }
 
 impl SchedulerKind {
     /// Every scheduler, in the order in which help texts list them.
-    pub const ALL: [Self; 4] = [Self::MinRtt, Self::RoundRobin, Self::Linux, Self::Share];
+    pub const ALL: [Self; 7] =
+        [Self::MinRtt, Self::RoundRobin, Self::Linux, Self::Share, Self::Blest, Self::Ecf, Self::Redundant];
 
     /// The name in scenarios.
     pub const fn name(self) -> &'static str {
@@ -43,6 +56,9 @@ impl SchedulerKind {
             Self::RoundRobin => "round-robin",
             Self::Linux => "linux",
             Self::Share => "share",
+            Self::Blest => "blest",
+            Self::Ecf => "ecf",
+            Self::Redundant => "redundant",
         }
     }
 }
@@ -67,6 +83,10 @@ pub struct Candidate {
     pub path: PathId,
     /// Smoothed round-trip time.
     pub srtt: Duration,
+    /// Its variation (RTTVAR of RFC 6298).
+    pub rtt_variation: Duration,
+    /// Payload of a full segment, in bytes.
+    pub mss: u64,
     /// Congestion window, in bytes.
     pub cwnd: u64,
     /// True while below the slow-start threshold.
@@ -77,11 +97,27 @@ pub struct Candidate {
     pub room: u64,
 }
 
-/// Picks a subflow for the next `len` bytes.
+/// What is to be dealt, and where the connection stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation {
+    /// Now.
+    pub now: Time,
+    /// The next piece, in bytes.
+    pub len: u64,
+    /// Bytes written and not dealt yet, that piece with them.
+    pub unsent: u64,
+    /// The connection's send window, in bytes from the first that is not acknowledged at data level:
+    /// what the peer takes, or what the send buffer holds, whichever is less.
+    pub window: u64,
+}
+
+/// Picks a subflow for the next piece of data.
 pub trait Scheduler {
     /// An index into `candidates`, or `None` to wait. A pick without room is dealt ahead: the data
     /// waits in that subflow's own queue.
-    fn pick(&mut self, candidates: &[Candidate], len: u64) -> Option<usize>;
+    fn pick(&mut self, candidates: &[Candidate], situation: &Situation) -> Option<usize>;
+    /// The connection's send window has no room for the next piece.
+    fn blocked(&mut self) {}
     /// `len` bytes were dealt to the subflow over `path`.
     fn dealt(&mut self, path: PathId, len: u64) {
         let _ = (path, len);
@@ -101,6 +137,9 @@ enum Base {
     RoundRobin(RoundRobin),
     Linux(Linux),
     Share(Share),
+    Blest(Blest),
+    Ecf(Ecf),
+    Redundant(Redundant),
 }
 
 impl AnyScheduler {
@@ -110,6 +149,9 @@ impl AnyScheduler {
             SchedulerKind::RoundRobin => Base::RoundRobin(RoundRobin::default()),
             SchedulerKind::Linux => Base::Linux(Linux),
             SchedulerKind::Share => Base::Share(Share::default()),
+            SchedulerKind::Blest => Base::Blest(Blest::default()),
+            SchedulerKind::Ecf => Base::Ecf(Ecf::default()),
+            SchedulerKind::Redundant => Base::Redundant(Redundant),
         };
         Self { base, bounds: None }
     }
@@ -120,6 +162,16 @@ impl AnyScheduler {
             Base::Share(share) => share.turn(candidates, len),
             _ => None,
         }
+    }
+
+    /// True if every subflow is to carry all data.
+    pub(crate) fn repeats(&self) -> bool {
+        matches!(self.base, Base::Redundant(_))
+    }
+
+    /// True if `len` more bytes on candidate `pick` would be beyond its share, where that is a bound.
+    pub(crate) fn exceeds_bound(&self, candidates: &[Candidate], pick: usize, len: u64) -> bool {
+        self.bounds.as_ref().is_some_and(|bounds| bounds.exceeded(candidates, pick, len))
     }
 
     /// Sets shares, by path. The share scheduler deals by them exactly. For any other, a share below
@@ -133,25 +185,36 @@ impl AnyScheduler {
 }
 
 impl Scheduler for AnyScheduler {
-    fn pick(&mut self, candidates: &[Candidate], len: u64) -> Option<usize> {
+    fn pick(&mut self, candidates: &[Candidate], situation: &Situation) -> Option<usize> {
         let pick = match &mut self.base {
-            Base::MinRtt(s) => s.pick(candidates, len),
-            Base::RoundRobin(s) => s.pick(candidates, len),
-            Base::Linux(s) => s.pick(candidates, len),
-            Base::Share(s) => s.pick(candidates, len),
+            Base::MinRtt(s) => s.pick(candidates, situation),
+            Base::RoundRobin(s) => s.pick(candidates, situation),
+            Base::Linux(s) => s.pick(candidates, situation),
+            Base::Share(s) => s.pick(candidates, situation),
+            Base::Blest(s) => s.pick(candidates, situation),
+            Base::Ecf(s) => s.pick(candidates, situation),
+            Base::Redundant(s) => s.pick(candidates, situation),
         }?;
         match &self.bounds {
-            Some(bounds) if bounds.exceeded(candidates, pick, len) => bounds.turn(candidates, len),
+            Some(bounds) if bounds.exceeded(candidates, pick, situation.len) => {
+                bounds.turn(candidates, situation.len)
+            }
             _ => Some(pick),
+        }
+    }
+
+    fn blocked(&mut self) {
+        if let Base::Blest(blest) = &mut self.base {
+            blest.blocked();
         }
     }
 
     fn dealt(&mut self, path: PathId, len: u64) {
         match &mut self.base {
-            Base::MinRtt(s) => s.dealt(path, len),
             Base::RoundRobin(s) => s.dealt(path, len),
-            Base::Linux(s) => s.dealt(path, len),
             Base::Share(s) => s.dealt(path, len),
+            // These keep no account.
+            Base::MinRtt(_) | Base::Linux(_) | Base::Blest(_) | Base::Ecf(_) | Base::Redundant(_) => {}
         }
         if let Some(bounds) = &mut self.bounds {
             bounds.dealt(path, len);
@@ -163,10 +226,12 @@ impl Scheduler for AnyScheduler {
 mod tests {
     use super::*;
 
-    fn candidate(path: u8, rtt_ms: u64, cwnd: u64, queued: u64) -> Candidate {
+    pub(super) fn candidate(path: u8, rtt_ms: u64, cwnd: u64, queued: u64) -> Candidate {
         Candidate {
             path: PathId(path),
             srtt: Duration::from_millis(rtt_ms),
+            rtt_variation: Duration::ZERO,
+            mss: 1000,
             cwnd,
             slow_start: false,
             queued,
@@ -174,10 +239,15 @@ mod tests {
         }
     }
 
-    /// Deals ten pieces of 1000 bytes and counts what each path got.
+    /// A piece of 1000 bytes is next.
+    pub(super) fn situation(window: u64, unsent: u64) -> Situation {
+        Situation { now: Time::ZERO, len: 1000, unsent, window }
+    }
+
+    /// Deals ten pieces of 1000 bytes, as far as a window of 80,000 goes, and counts what each path got.
     fn deal(scheduler: &mut AnyScheduler, mut candidates: Vec<Candidate>) -> Vec<u64> {
-        for _ in 0..10 {
-            let Some(i) = scheduler.pick(&candidates, 1000) else { break };
+        for piece in 0..10 {
+            let Some(i) = scheduler.pick(&candidates, &situation(80_000, 1000 * (10 - piece))) else { break };
             scheduler.dealt(candidates[i].path, 1000);
             candidates[i].queued += 1000;
             candidates[i].room = candidates[i].room.saturating_sub(1000);
@@ -194,6 +264,17 @@ mod tests {
             // Both clear 400 kB/s: an equal queue is an equal wait.
             (SchedulerKind::Linux, wifi_lte(), vec![5000, 5000]),
             (SchedulerKind::Share, wifi_lte(), vec![5000, 5000]),
+            // Five windows of the fast path in a round trip of the slow one are half the send window.
+            (
+                SchedulerKind::Blest,
+                vec![candidate(0, 20, 4000, 0), candidate(1, 100, 40_000, 0)],
+                vec![4000, 6000],
+            ),
+            (SchedulerKind::Blest, wifi_lte(), vec![4000, 0]),
+            // What is left is done in 15 ms and one round trip of the fast path, or in 15 of the slow.
+            (SchedulerKind::Ecf, wifi_lte(), vec![4000, 6000]),
+            (SchedulerKind::Ecf, vec![candidate(0, 10, 4000, 0), candidate(1, 100, 4000, 0)], vec![4000, 0]),
+            (SchedulerKind::Redundant, wifi_lte(), vec![4000, 6000]),
             (SchedulerKind::MinRtt, vec![], vec![]),
             (SchedulerKind::RoundRobin, vec![candidate(3, 1, 2000, 0)], vec![2000]),
         ];

@@ -1,6 +1,6 @@
 //! An exact share of the data to each path: the ideal actuator of the eMTCP paper.
 
-use super::{Candidate, Scheduler};
+use super::{Candidate, Scheduler, Situation};
 use crate::PathId;
 
 /// Gives each piece to the path that is furthest behind its share, whether it has room or not.
@@ -64,8 +64,8 @@ impl Share {
 }
 
 impl Scheduler for Share {
-    fn pick(&mut self, candidates: &[Candidate], len: u64) -> Option<usize> {
-        self.turn(candidates, len)
+    fn pick(&mut self, candidates: &[Candidate], situation: &Situation) -> Option<usize> {
+        self.turn(candidates, situation.len)
     }
 
     fn dealt(&mut self, path: PathId, len: u64) {

@@ -95,6 +95,8 @@ pub(crate) struct Subflow<P> {
     pub(crate) mappings: Vec<Mapped>,
     pub(crate) unmapped: Vec<(u64, P)>,
     pub(crate) stale: bool,
+    /// Where all data goes over every subflow: data offset after what was dealt to this one.
+    pub(crate) copied: u64,
     /// The peer's FIN came before ours went out: the peer is the one to wait (RFC 9293, section 3.6).
     pub(crate) closed_first_there: bool,
 }
@@ -148,6 +150,7 @@ impl<P: Payload> Subflow<P> {
             mappings: Vec::new(),
             unmapped: Vec::new(),
             stale: false,
+            copied: 0,
             closed_first_there: false,
         }
     }

@@ -73,6 +73,11 @@ impl Rtt {
         self.lowest
     }
 
+    /// RTTVAR of section 2.
+    pub(crate) fn variation(&self) -> Duration {
+        self.variation
+    }
+
     pub(crate) fn measured(&self) -> Option<Duration> {
         self.smoothed
     }

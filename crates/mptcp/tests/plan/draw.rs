@@ -116,6 +116,8 @@ fn any_end(dice: &Dice, tiny: bool) -> EndPlan {
         send_buffer: dice.of("send buffer", &[8000, 64_000, 1_000_000]),
         recv_buffer: dice.of("receive buffer", &[6000, 64_000, 1_000_000]),
         subflow_buffer: dice.of("subflow buffer", &[0, 0, 20_000]),
+        opportunistic: dice.below("opportunistic", 2),
+        penalise: dice.below("penalise", 2),
         no_sack: u64::from(dice.one_in("sack", 3)),
         no_timestamps: u64::from(dice.one_in("timestamps", 3)),
         delayed_ack: dice.of("delayed ack", &[0, 40, 200]),

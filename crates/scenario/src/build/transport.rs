@@ -42,6 +42,8 @@ impl Builder<'_, '_> {
             recv_buffer: buffer("recv_buffer", default.recv_buffer),
             scheduler: fields.text("scheduler").and_then(|n| n.parse().ok()).unwrap_or_default(),
             congestion: fields.text("congestion").and_then(|n| n.parse().ok()).unwrap_or_default(),
+            opportunistic: fields.flag("opportunistic").unwrap_or(default.opportunistic),
+            penalise: fields.flag("penalise").unwrap_or(default.penalise),
             initial_window: whole("initial_window"),
             sack: fields.flag("sack").unwrap_or(true),
             timestamps: fields.flag("timestamps").unwrap_or(true),

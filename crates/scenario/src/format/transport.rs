@@ -35,6 +35,21 @@ pub(super) static TRANSPORT: Table = Table {
             example: "\"linux\"",
         },
         Key {
+            name: "opportunistic",
+            shape: Flag,
+            need: Default("false"),
+            doc: "Where a full buffer stops the connection, a path with room sends again what a slower one \
+                  holds it up with.",
+            example: "true",
+        },
+        Key {
+            name: "penalise",
+            shape: Flag,
+            need: Default("false"),
+            doc: "In the same case the slower path's window is halved, once a round trip.",
+            example: "true",
+        },
+        Key {
             name: "congestion",
             shape: Shape::Choice(&CONGESTION),
             need: Default("\"lia\""),
@@ -138,11 +153,14 @@ pub(super) static TRANSPORT: Table = Table {
 static PROTOCOLS: [Choice; 2] =
     [choice("mptcp", "Multipath TCP (RFC 8684) over all paths"), choice("tcp", "plain TCP over one path")];
 
-pub(super) static SCHEDULERS: [Choice; 4] = [
+pub(super) static SCHEDULERS: [Choice; 7] = [
     choice("min-rtt", "the lowest round-trip time that has room"),
     choice("round-robin", "each path that has room, in turn"),
     choice("linux", "the path that would first be done with what it has"),
     choice("share", "an exact share to each path, as a policy sets it"),
+    choice("blest", "as `min-rtt`, but no slow path that would block the send window"),
+    choice("ecf", "as `min-rtt`, but no slow path that would make all take longer"),
+    choice("redundant", "all data over every path"),
 ];
 
 pub(super) static CONGESTION: [Choice; 8] = [

@@ -13,6 +13,7 @@
 mod ack;
 mod check;
 mod hystart;
+mod loan;
 mod prr;
 mod rack;
 mod recovery;
@@ -102,6 +103,8 @@ pub(crate) struct Sender<P> {
     pub(crate) timeouts: u32,
     last_sent: Time,
     initial_window: u64,
+    /// When the window was last halved for holding up the connection.
+    penalised: Option<Time>,
     /// Segments sent again, ever.
     pub(crate) retransmissions: u64,
     /// Bytes judged lost, ever.
@@ -147,6 +150,7 @@ impl<P: Payload> Sender<P> {
             timeouts: 0,
             last_sent: Time::ZERO,
             initial_window,
+            penalised: None,
             retransmissions: 0,
             lost_ever: 0,
             rack: Rack::new(),
