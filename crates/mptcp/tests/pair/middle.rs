@@ -1,93 +1,59 @@
 //! What stands between: boxes that look into segments and change them.
 
-use units::{Duration, Time};
-use wire::{Flags, Payload, Segment, Span};
+use super::{CLIENT, Pair, SERVER};
+use middlebox::{Middlebox, Passing};
+use std::collections::VecDeque;
+use tandem_mptcp::PathId;
+use units::Time;
+use wire::{Segment, Span};
 
-/// A box on one path. The default lets everything through as it is.
-#[derive(Debug, Clone, Default)]
-pub struct Middle {
-    /// Takes MPTCP options off: 1 SYNs, 2 all but SYNs, 3 all.
-    pub strip: u64,
-    /// 1 of what the client sends, 2 of what the server sends, 3 both.
-    pub strip_way: u64,
-    pub strip_from: Time,
-    /// Cuts payload into pieces of so many bytes; each has the options.
-    pub split: Option<usize>,
-    /// Joins segments up to so many bytes, with the options of the first.
-    pub merge: Option<usize>,
-    /// Added to the client's sequence numbers.
-    pub rewrite: u32,
-    /// After so long a silence nothing but a SYN passes.
-    pub forget: Option<Duration>,
-    /// When something last passed.
-    pub heard: Option<Time>,
-}
+/// The boxes of one path, the one nearest to the device first.
+pub type Chain = Vec<Middlebox<Span>>;
 
-impl Middle {
-    /// What becomes of a segment that `from` sent: nothing, itself, or several.
-    pub fn pass(&mut self, now: Time, from: usize, mut segment: Segment<Span>) -> Vec<Segment<Span>> {
-        let syn = segment.flags.has(Flags::SYN);
-        if let Some(longest) = self.forget {
-            let opens = syn && !segment.flags.has(Flags::ACK);
-            let known = self.heard.is_some_and(|heard| now.since(heard) <= longest);
-            if !known && !opens {
-                return Vec::new();
+impl Pair {
+    /// Sends a segment through the boxes of its path.
+    pub(super) fn pass(&mut self, from: usize, path: PathId, segment: Segment<Span>) {
+        let passing = Passing { from_device: from == CLIENT, flow: 0, segment };
+        let start = if passing.from_device { 0 } else { self.boxes[path.index()].len() };
+        self.go_on(path, VecDeque::from([(start, passing)]));
+    }
+
+    /// Lets go what boxes have held long enough.
+    pub(super) fn release(&mut self) {
+        for path in 0..self.boxes.len() {
+            for place in 0..self.boxes[path].len() {
+                if self.boxes[path][place].next().is_some_and(|at| at <= self.now) {
+                    let mut out = VecDeque::new();
+                    self.drain_box(path, place, &mut out);
+                    self.go_on(PathId(path as u8), out);
+                }
             }
-            self.heard = Some(now);
-        }
-        let kind = if syn { 1 } else { 2 };
-        if self.strip & kind != 0 && self.strip_way & (1 << from) != 0 && now >= self.strip_from {
-            segment.dss = None;
-            segment.signal = None;
-        }
-        if from == super::CLIENT {
-            segment.seq = segment.seq.wrapping_add(self.rewrite);
-        } else {
-            segment.ack = segment.ack.wrapping_sub(self.rewrite);
-            let mut moved = wire::SackBlocks::default();
-            for &(left, right) in segment.sack.as_slice() {
-                moved.push(left.wrapping_sub(self.rewrite), right.wrapping_sub(self.rewrite));
-            }
-            segment.sack = moved;
-        }
-        match self.split {
-            Some(most) if !syn && segment.payload.len() > most => cut(&segment, most),
-            _ => vec![segment],
         }
     }
 
-    /// `next` put behind `before`, if this box does so and it fits.
-    pub fn join(&self, before: &Segment<Span>, next: &Segment<Span>) -> Option<Segment<Span>> {
-        let most = self.merge?;
-        let plain = |s: &Segment<Span>| {
-            !s.flags.has(Flags::SYN)
-                && !s.flags.has(Flags::RST)
-                && s.signal.is_none()
-                && !s.payload.is_empty()
-        };
-        let follows = before.seq.wrapping_add(before.payload.len) == next.seq
-            && (before.source, before.destination) == (next.source, next.destination)
-            && !before.flags.has(Flags::FIN);
-        if !plain(before) || !plain(next) || !follows || before.payload.len() + next.payload.len() > most {
-            return None;
-        }
-        let payload = before.payload.join(&next.payload)?;
-        let flags = before.flags.with(next.flags);
-        Some(Segment { seq: before.seq, dss: before.dss, flags, payload, ..next.clone() })
+    /// When a box next lets something go.
+    pub(super) fn boxes_next(&self) -> Option<Time> {
+        self.boxes.iter().flatten().filter_map(Middlebox::next).min()
     }
-}
 
-fn cut(segment: &Segment<Span>, most: usize) -> Vec<Segment<Span>> {
-    let len = segment.payload.len();
-    let piece = |from: usize| {
-        let to = (from + most).min(len);
-        let mut piece = segment.clone();
-        piece.seq = segment.seq.wrapping_add(from as u32);
-        piece.payload = segment.payload.slice(from, to);
-        if to < len && segment.flags.has(Flags::FIN) {
-            piece.flags = Flags::from_bits(segment.flags.bits() & !Flags::FIN.bits());
+    /// Each waits before the box that it has come to: the one at its place, or seen from the server
+    /// the one before.
+    fn go_on(&mut self, path: PathId, mut waiting: VecDeque<(usize, Passing<Span>)>) {
+        while let Some((place, passing)) = waiting.pop_front() {
+            let next = if passing.from_device { Some(place) } else { place.checked_sub(1) };
+            if let Some(next) = next.filter(|&next| next < self.boxes[path.index()].len()) {
+                self.boxes[path.index()][next].push(self.now, passing);
+                self.drain_box(path.index(), next, &mut waiting);
+            } else {
+                let to = if passing.from_device { SERVER } else { CLIENT };
+                self.put(to, path, &passing.segment);
+            }
         }
-        piece
-    };
-    (0..len).step_by(most).map(piece).collect()
+    }
+
+    fn drain_box(&mut self, path: usize, place: usize, out: &mut VecDeque<(usize, Passing<Span>)>) {
+        while let Some(passing) = self.boxes[path][place].poll(self.now) {
+            out.push_back((if passing.from_device { place + 1 } else { place }, passing));
+        }
+    }
 }

@@ -6,7 +6,7 @@ mod middle;
 mod watch;
 
 pub use lies::Liar;
-pub use middle::Middle;
+pub use middle::Chain;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,19 +72,19 @@ pub struct Pair {
     pub trace: Vec<Seen>,
     /// Looks at and may change each segment; false drops it.
     pub meddler: Option<Meddler>,
-    /// A box on each path.
-    pub middle: Vec<Middle>,
+    /// The boxes on each path.
+    pub boxes: Vec<Chain>,
     pub liar: Option<Liar>,
     /// Segments sent, and how many of them are taken for no end.
     pub sent: u64,
     pub budget: u64,
+    /// It read bytes that are not those that were written.
+    pub corrupted: [bool; 2],
     /// Nobody asks whether it comes to an end.
     pub lenient: bool,
     rng: Rng,
     in_flight: BTreeMap<(Time, u64), (usize, PathId, Segment<Span>)>,
     serial: u64,
-    /// The last packet put on its way to an end over a path.
-    last: BTreeMap<(usize, PathId), (Time, u64)>,
     keep_trace: bool,
     opened: Vec<bool>,
     pub auto_join: bool,
@@ -109,8 +109,8 @@ impl Pair {
     pub fn with(seed: u64, client: Config, server: Config, paths: Vec<PathModel>) -> Self {
         let seed = Seed::new(seed);
         let opened = vec![false; paths.len()];
-        let middle = vec![Middle::default(); paths.len()];
         let probe = [&client, &server].map(|config| if config.rack { u64::from(config.mss) } else { 0 });
+        let boxes = vec![Chain::new(); paths.len()];
         Self {
             now: Time::ZERO,
             ends: [
@@ -127,12 +127,12 @@ impl Pair {
             close_when_done: [false; 2],
             trace: Vec::new(),
             meddler: None,
-            middle,
+            boxes,
             liar: None,
             sent: 0,
             budget: u64::MAX,
+            corrupted: [false; 2],
             lenient: false,
-            last: BTreeMap::new(),
             rng: seed.rng("network"),
             in_flight: BTreeMap::new(),
             serial: 0,
@@ -174,6 +174,7 @@ impl Pair {
                     "every byte once and in order: {span:?} at {}",
                     self.read[end]
                 );
+                self.corrupted[end] |= span.is_corrupted();
                 self.read[end] += span.len() as u64;
                 left = left.saturating_sub(span.len());
             }
@@ -253,27 +254,20 @@ impl Pair {
             Some(liar) if liar.end == from => liar.twist(&mut segment),
             _ => 1,
         };
-        for segment in self.middle[path.index()].pass(self.now, from, segment) {
-            for _ in 0..times {
-                self.put(1 - from, path, &model, &segment);
-            }
+        for _ in 0..times {
+            self.pass(from, path, segment.clone());
         }
     }
 
-    fn put(&mut self, to: usize, path: PathId, model: &PathModel, segment: &Segment<Span>) {
-        let copies = if self.rng.chance(model.duplicate) { 2 } else { 1 };
+    /// Puts a segment on its way, past all boxes.
+    fn put(&mut self, to: usize, path: PathId, segment: &Segment<Span>) {
+        let model = &self.paths[path.index()];
+        let (delay, jitter, duplicate) = (model.delay, model.jitter, model.duplicate);
+        let copies = if self.rng.chance(duplicate) { 2 } else { 1 };
         for _ in 0..copies {
-            let extra = Duration::from_secs_f64(self.rng.unit() * model.jitter.as_secs_f64());
-            let at = self.now + model.delay + extra;
-            if let Some(last) = self.last.get(&(to, path)).and_then(|key| self.in_flight.get_mut(key))
-                && let Some(joined) = self.middle[path.index()].join(&last.2, segment)
-            {
-                last.2 = joined;
-                continue;
-            }
+            let extra = Duration::from_secs_f64(self.rng.unit() * jitter.as_secs_f64());
             self.serial += 1;
-            self.in_flight.insert((at, self.serial), (to, path, segment.clone()));
-            self.last.insert((to, path), (at, self.serial));
+            self.in_flight.insert((self.now + delay + extra, self.serial), (to, path, segment.clone()));
         }
     }
 
@@ -283,7 +277,7 @@ impl Pair {
         let meals = [CLIENT, SERVER].into_iter().filter_map(|end| {
             (self.appetite[end].is_some() && self.ends[end].unread() > 0).then_some(self.next_meal[end])
         });
-        packet.into_iter().chain(timers).chain(meals).min()
+        packet.into_iter().chain(self.boxes_next()).chain(timers).chain(meals).min()
     }
 
     /// Runs until `end` or until nothing more would happen.
@@ -295,8 +289,10 @@ impl Pair {
             rounds = if at > self.now { 0 } else { rounds + 1 };
             assert!(rounds < 1000, "a timer that stays due");
             self.now = at;
+            self.release();
             while let Some((&key, _)) = self.in_flight.iter().next().filter(|((t, _), _)| *t <= at) {
                 let (to, path, segment) = self.in_flight.remove(&key).expect("the key is its own");
+                self.watch_arrival(to, path, &segment);
                 self.ends[to].handle_segment(self.now, path, segment);
                 self.settle();
             }

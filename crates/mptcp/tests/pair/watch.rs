@@ -16,8 +16,9 @@ pub(super) struct Watch {
     edge: u64,
     data_ack: Option<u32>,
     acknowledged: u64,
-    /// Window scale offered.
+    /// Window scale offered, and whether the peer's has come: both, or there is none.
     scales: BTreeMap<Key, u8>,
+    scaled: BTreeMap<Key, bool>,
     /// Sequence number after the last byte sent.
     sent: BTreeMap<Key, u32>,
     /// The last acknowledgement.
@@ -27,6 +28,10 @@ pub(super) struct Watch {
     data_fin: Option<u64>,
     events_seen: usize,
     over: bool,
+}
+
+fn key(path: PathId, segment: &Segment<Span>) -> Key {
+    (path, segment.source.min(segment.destination), segment.source.max(segment.destination))
 }
 
 /// After the last close (RFC 9293, section 3.6.1: twice the longest life of a segment).
@@ -99,8 +104,7 @@ impl Pair {
             assert!(segment.payload.is_empty(), "data after the end: {segment:?}");
             assert!(!segment.flags.has(Flags::SYN), "a SYN after the end: {segment:?}");
         }
-        let ports = (segment.source.min(segment.destination), segment.source.max(segment.destination));
-        let key = (path, ports.0, ports.1);
+        let key = key(path, segment);
         if segment.flags.has(Flags::SYN) {
             if let Some(scale) = segment.window_scale {
                 self.watch[from].scales.insert(key, scale);
@@ -114,14 +118,25 @@ impl Pair {
         self.watch_data(from, key, segment);
     }
 
+    /// What comes to an end may settle what it says from then on.
+    pub(super) fn watch_arrival(&mut self, to: usize, path: PathId, segment: &Segment<Span>) {
+        if segment.flags.has(Flags::SYN) {
+            self.watch[to].scaled.entry(key(path, segment)).or_insert(segment.window_scale.is_some());
+        }
+    }
+
     fn watch_acks(&mut self, from: usize, key: Key, segment: &Segment<Span>) {
         let in_order = self.read[from] + self.ends[from].unread();
-        let both = self.watch.iter().all(|w| w.scales.contains_key(&key));
-        let shift = if both { self.watch[from].scales[&key] } else { 0 };
+        let watch = &self.watch[from];
+        let both = watch.scaled.get(&key).copied().unwrap_or_default();
+        let shift = if both { watch.scales.get(&key).copied().unwrap_or(0) } else { 0 };
         let edge = in_order + (u64::from(segment.window) << shift);
         let watch = &mut self.watch[from];
-        // A DATA_FIN takes a byte of the window.
-        assert!(edge + 1 >= watch.edge, "the window was taken back: {segment:?}");
+        // A DATA_FIN takes a byte of the window; a subflow without a scale can say no more than it can.
+        assert!(
+            edge + 1 >= watch.edge || segment.window == u16::MAX,
+            "the window was taken back: {segment:?}"
+        );
         watch.edge = watch.edge.max(edge);
         if let Some(ack) = segment.dss.and_then(|dss| dss.data_ack) {
             let before = watch.data_ack.replace(ack as u32).unwrap_or(ack as u32);

@@ -16,6 +16,10 @@ impl Dice {
     fn below(&self, name: &str, n: u64) -> u64 {
         self.0.rng(name).below(n)
     }
+    /// 1 for one in `n`, else 0.
+    fn one_in_or_none(&self, name: &str, n: u64) -> u64 {
+        u64::from(self.one_in(name, n))
+    }
     /// One in `n`.
     fn one_in(&self, name: &str, n: u64) -> bool {
         self.below(name, n) == 0
@@ -81,21 +85,36 @@ fn any_path(dice: &Dice) -> PathPlan {
 
 fn meddling(dice: &Dice, path: &mut PathPlan) {
     if dice.one_in("strip", 2) {
-        path.strip = 1 + dice.below("strip what", 3);
+        path.strip = 1 + dice.below("strip where", 4);
+        path.strip_what = dice.of("strip what", &[0, 0, 1]) * (1 + dice.below("strip which", 13));
         path.strip_way = dice.of("strip way", &[3, 3, 1, 2]);
         path.strip_from = dice.of("strip from", &[0, 0, 1]) * (1 + dice.below("strip at", 3000));
+        path.strip_until =
+            dice.of("strip until", &[0, 0, 1]) * (path.strip_from + dice.below("strip to", 6000));
+        path.strip_drop = u64::from(dice.one_in("strip drops", 6));
+        if (1..=4).contains(&path.strip_what) && path.strip != 2 {
+            // A scale that only one end knows of breaks any TCP.
+            (path.strip, path.strip_way, path.strip_from, path.strip_until) = (1, 3, 0, 0);
+        }
     }
     if dice.one_in("split", 3) {
         path.split = dice.of("split at", &[100, 536, 1000]);
     }
     if dice.one_in("merge", 4) {
-        path.merge = dice.of("merge to", &[1460, 4000, 20_000]);
+        path.merge = dice.of("merge to", &[1460, 4000, 20_000, 65_535]);
+        path.merge_hold = dice.of("merge for", &[0, 1, 20, 500]);
     }
     if dice.one_in("rewrite", 3) {
         path.rewrite = dice.of("rewrite by", &[1, 0x8000_0000, 0xffff_ff00, 77_777]);
+        path.rewrite_down = dice.of("rewrite down by", &[0, 3, 0x7fff_ffff, 0xffff_0000]);
+        path.rewrite_not_sack = u64::from(dice.one_in("rewrite not sack", 4));
     }
     if dice.one_in("forget", 5) {
         path.forget = dice.of("forget after", &[300, 2000, 10_000]);
+        path.forget_how = dice.below("forget how", 4);
+    }
+    if dice.one_in("fake", 8) {
+        path.fake = dice.of("fake often", &[10, 200, 2000]);
     }
 }
 
@@ -124,6 +143,20 @@ fn any_end(dice: &Dice, tiny: bool) -> EndPlan {
         initial_window: dice.of("initial window", &[1, 3, 10, 10]),
         stale_after: 1 + dice.below("stale", 3),
         max_retries: dice.of("retries", &[100, 100, 100, 100, 15, 3]),
+        rack: dice.one_in_or_none("rack", 3),
+        dsack: dice.one_in_or_none("dsack", 3),
+        prr: dice.one_in_or_none("prr", 3),
+        frto: dice.one_in_or_none("frto", 3),
+        undo: dice.one_in_or_none("undo", 3),
+        hystart: dice.one_in_or_none("hystart", 3),
+        ecn: dice.below("ecn", 3),
+        pacing: dice.one_in_or_none("pacing", 4),
+        autotune: dice.of("autotune", &[0, 0, 2000, 20_000]),
+        keepalive: dice.of("keepalive", &[0, 0, 0, 1, 30]),
+        paws: dice.one_in_or_none("paws", 3),
+        challenge_acks: dice.one_in_or_none("challenge", 3),
+        quickack: dice.one_in_or_none("quickack", 3),
+        limited_transmit: dice.one_in_or_none("limited", 3),
         ..EndPlan::default()
     };
     if end.close == 1 {

@@ -12,7 +12,7 @@ pub use shrink::{caught, smallest, smallest_by};
 use crate::pair::lies;
 use std::fmt;
 use std::str::FromStr;
-use tandem_mptcp::{Config, CongestionKind, SchedulerKind};
+use tandem_mptcp::{Config, CongestionKind, EcnMode, Keepalive, SchedulerKind};
 use units::Duration;
 
 /// The most paths that a plan may have.
@@ -73,19 +73,31 @@ numbers! {
         dusk_for: 0,
         /// Nothing passes from then on; 0 is never.
         wall: 0,
-        /// MPTCP options are taken off: 1 SYNs, 2 all but SYNs, 3 all.
+        /// Options are taken off: 1 SYNs, 2 all but SYNs, 3 all, 4 those with data.
         strip: 0,
+        /// Which: 0 those of MPTCP, else one of `Options::NAMES`.
+        strip_what: 0,
+        /// What has them is dropped.
+        strip_drop: 0,
         /// 1 of what the client sends, 2 of what the server sends, 3 both.
         strip_way: 3,
         strip_from: 0,
-        /// Payload is cut into pieces of so many bytes; both keep the options.
+        strip_until: 0,
+        /// Payload is cut into pieces of so many bytes; all keep the options.
         split: 0,
-        /// Segments are joined up to so many bytes; the options of the first are kept.
+        /// Segments are joined up to so many bytes and for so long; the options of the first are kept.
         merge: 0,
-        /// Added to the client's sequence numbers.
+        merge_hold: 0,
+        /// Added to sequence numbers, and whether SACK blocks are left as they are.
         rewrite: 0,
-        /// After so long a silence nothing but a SYN passes.
+        rewrite_down: 0,
+        rewrite_not_sack: 0,
+        /// An address translator forgets after so long a silence, and what it does then: 0 a mapping
+        /// as before, 1 with another port, 2 a reset, 3 nothing passes but a SYN.
         forget: 0,
+        forget_how: 0,
+        /// Of ten thousand packets so many have other bytes and a checksum that is right again.
+        fake: 0,
     }
 }
 
@@ -117,6 +129,23 @@ numbers! {
         max_retries: 100,
         /// Seconds.
         max_rto: 5,
+        rack: 0,
+        dsack: 0,
+        prr: 0,
+        frto: 0,
+        undo: 0,
+        hystart: 0,
+        /// 1 accepts, 2 requests.
+        ecn: 0,
+        pacing: 0,
+        /// From so many bytes.
+        autotune: 0,
+        /// Seconds.
+        keepalive: 0,
+        paws: 0,
+        challenge_acks: 0,
+        quickack: 0,
+        limited_transmit: 0,
     }
 }
 
@@ -207,6 +236,24 @@ impl Plan {
             stale_after: plan.stale_after as u32,
             max_retries: plan.max_retries as u32,
             max_rto: Duration::from_secs(plan.max_rto),
+            rack: plan.rack > 0,
+            dsack: plan.dsack > 0,
+            prr: plan.prr > 0,
+            frto: plan.frto > 0,
+            undo: plan.undo > 0,
+            hystart: plan.hystart > 0,
+            ecn: [EcnMode::Off, EcnMode::Accept, EcnMode::Request][plan.ecn as usize % 3],
+            pacing: plan.pacing > 0,
+            autotune: (plan.autotune > 0).then_some(plan.autotune),
+            keepalive: (plan.keepalive > 0).then(|| Keepalive {
+                idle: Duration::from_secs(plan.keepalive),
+                interval: Duration::from_secs(1),
+                ..Keepalive::default()
+            }),
+            paws: plan.paws > 0,
+            challenge_acks: plan.challenge_acks > 0,
+            quickack: plan.quickack > 0,
+            limited_transmit: plan.limited_transmit > 0,
             ..Config::default()
         }
     }
@@ -222,7 +269,8 @@ impl Plan {
     /// What the endpoint does not master yet: there nobody asks whether it comes to an end. What must
     /// not happen must not happen there either.
     pub fn known_gaps(&self) -> bool {
-        let gap = |p: &PathPlan| p.merge > 0 || p.strip & 2 != 0;
+        let gap =
+            |p: &PathPlan| p.merge > 0 || p.strip > 1 || p.strip_way < 3 || p.strip_drop > 0 || p.fake > 0;
         let lies = lies::MAPPING | lies::DATA_FIN | lies::ACK | lies::DATA_ACK | lies::FLAGS | lies::KEYS;
         self.paths[..self.count()].iter().any(gap) || self.whole.liar > 0 && self.whole.lies & lies != 0
     }
@@ -232,10 +280,9 @@ impl Plan {
         let paths = &self.paths[..self.count()];
         // A middlebox that changes its ways midway, or knows only one direction, may cost a connection.
         let steady = |p: &PathPlan| {
-            p.wall == 0
-                && p.forget == 0
-                && p.merge == 0
-                && (p.strip == 0 || p.strip_from == 0 && p.strip_way == 3 && p.strip != 2)
+            let always = p.strip_from == 0 && p.strip_until == 0 && p.strip_way == 3 && p.strip_drop == 0;
+            let strips = p.strip == 0 || always && (p.strip == 1 || p.strip == 3 && p.strip_what == 0);
+            strips && p.wall == 0 && p.forget == 0 && p.merge == 0 && p.fake == 0
         };
         paths.iter().all(steady)
             && (self.whole.liar == 0 || self.whole.lies & !lies::HARMLESS == 0)

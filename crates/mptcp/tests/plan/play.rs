@@ -1,7 +1,8 @@
 //! A plan as a connection, from its first SYN until nothing more happens.
 
-use super::{Deed, Plan, What};
-use crate::pair::{CLIENT, Liar, Middle, Pair, PathModel, SERVER, lies};
+use super::{Deed, PathPlan, Plan, What};
+use crate::pair::{CLIENT, Liar, Pair, PathModel, SERVER, lies};
+use middlebox::{Directions, Finding, Forgotten, Meddling, Middlebox, MiddleboxConfig, On, Options};
 use tandem_mptcp::{Endpoint, Event, Failure, PathId};
 use units::{Duration, Probability, Seed, Time};
 
@@ -58,17 +59,9 @@ pub fn set_up(plan: &Plan) -> Pair {
     });
     let seed = plan.whole.seed;
     let mut pair = Pair::with(seed, plan.config(CLIENT), plan.config(SERVER), models.collect());
-    for (middle, path) in pair.middle.iter_mut().zip(paths) {
-        *middle = Middle {
-            strip: path.strip,
-            strip_way: path.strip_way,
-            strip_from: at(path.strip_from),
-            split: (path.split > 0).then_some(path.split as usize),
-            merge: (path.merge > 0).then_some(path.merge as usize),
-            rewrite: path.rewrite as u32,
-            forget: (path.forget > 0).then_some(ms(path.forget)),
-            ..Middle::default()
-        };
+    for (i, (chain, path)) in pair.boxes.iter_mut().zip(paths).enumerate() {
+        let seed = Seed::new(seed).derive(&format!("boxes {i}"));
+        *chain = boxes(path).iter().map(|config| Middlebox::new(config, seed)).collect();
     }
     if let Some(end) = plan.whole.liar.checked_sub(1) {
         let whole = &plan.whole;
@@ -83,6 +76,48 @@ pub fn set_up(plan: &Plan) -> Pair {
     pair.lenient = plan.known_gaps();
     pair.budget = 200_000 + bytes * 20;
     pair
+}
+
+/// The boxes of a path, in a fixed order.
+fn boxes(path: &PathPlan) -> Vec<MiddleboxConfig> {
+    let ms = Duration::from_millis;
+    let chance = |n: u64| Probability::new(n as f64 / 10_000.0).expect("below 10,000");
+    let mut all = Vec::new();
+    if path.strip > 0 {
+        let options = match path.strip_what as usize {
+            0 => Options::MPTCP,
+            n => Options::NAMES[(n - 1) % Options::NAMES.len()].1,
+        };
+        let on = [On::All, On::Syn, On::NotSyn, On::All, On::Data][path.strip as usize % 5];
+        let finding = if path.strip_drop > 0 { Finding::Drop } else { Finding::Strip };
+        all.push(MiddleboxConfig {
+            meddling: Meddling::StripOptions { options, on, finding, chance: Probability::ALWAYS },
+            directions: [Directions::Both, Directions::Up, Directions::Down][path.strip_way as usize % 3],
+            from: Time::from_millis(path.strip_from),
+            until: (path.strip_until > 0).then(|| Time::from_millis(path.strip_until)),
+        });
+    }
+    if path.forget > 0 {
+        let ways = [Forgotten::Renew, Forgotten::NewPort, Forgotten::Reset, Forgotten::Drop];
+        let forgotten = ways[path.forget_how as usize % 4];
+        all.push(MiddleboxConfig::new(Meddling::ForgetNat { idle: ms(path.forget), forgotten }));
+    }
+    if path.split > 0 {
+        all.push(MiddleboxConfig::new(Meddling::Split { mss: path.split as u16 }));
+    }
+    if path.merge > 0 {
+        let hold = ms(path.merge_hold);
+        all.push(MiddleboxConfig::new(Meddling::Coalesce { most: path.merge as u32, hold }));
+    }
+    if path.rewrite + path.rewrite_down > 0 {
+        let (up, down) = (path.rewrite as u32, path.rewrite_down as u32);
+        let sack = path.rewrite_not_sack == 0;
+        all.push(MiddleboxConfig::new(Meddling::RewriteSequence { up, down, sack }));
+    }
+    if path.fake > 0 {
+        all.push(MiddleboxConfig::new(Meddling::Corrupt { chance: chance(path.fake) }));
+    }
+    all
 }
 
 /// Runs on to `until`, closing what is to be closed before.
@@ -183,13 +218,15 @@ fn judge(pair: &mut Pair, plan: &Plan) -> Outcome {
     }
     let lying = pair.liar.as_ref().is_some_and(|liar| liar.lies & !lies::HARMLESS != 0);
     if !any_failed && !is_whole && !lying && !plan.known_gaps() {
-        let passes = |path: &super::PathPlan| path.wall == 0 && path.strip == 0 && path.forget == 0;
+        let passes = |path: &PathPlan| path.wall == 0 && path.strip == 0 && path.forget == 0;
         let open = (0..plan.count()).any(|path| {
             let up = |end: usize| pair.ends[end].subflow(PathId(path as u8)).is_some_and(|s| s.up);
             passes(&plan.paths[path]) && up(CLIENT) && up(SERVER)
         });
         assert!(!open, "it is stuck; {}", told(pair));
     }
+    let fakes = plan.paths[..plan.count()].iter().any(|path| path.fake > 0);
+    assert!(fakes || pair.corrupted == [false; 2], "bytes changed where nobody changed them");
     // Whatever came of it, it comes to rest.
     pair.run_until(pair.now + SILENCE);
     for end in [CLIENT, SERVER] {
