@@ -119,7 +119,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let path = self.subflows[i].path;
         self.subflows[i].state = State::Closed;
-        self.subflows[i].sender.timer = None;
+        self.subflows[i].sender.stop_timers();
         self.subflows[i].receiver.ack_at = None;
         self.subflows[i].receiver.ack_now = false;
         self.subflows[i].stale = false;

@@ -389,7 +389,7 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         subflow.state =
             if first_to_close { State::TimeWait { until: now + TIME_WAIT } } else { State::Closed };
-        subflow.sender.timer = None;
+        subflow.sender.stop_timers();
         subflow.receiver.ack_at = None;
     }
 }

@@ -65,6 +65,8 @@ pub struct Pair {
     pub to_write: [u64; 2],
     pub written: [u64; 2],
     pub read: [u64; 2],
+    /// Of which so many were not what was written.
+    pub read_corrupted: [u64; 2],
     /// Bytes that each end's application reads per call; `None` reads all at once.
     pub appetite: [Option<(Duration, usize)>; 2],
     next_meal: [Time; 2],
@@ -78,8 +80,6 @@ pub struct Pair {
     /// Segments sent, and how many of them are taken for no end.
     pub sent: u64,
     pub budget: u64,
-    /// It read bytes that are not those that were written.
-    pub corrupted: [bool; 2],
     /// Nobody asks whether it comes to an end.
     pub lenient: bool,
     rng: Rng,
@@ -89,8 +89,8 @@ pub struct Pair {
     opened: Vec<bool>,
     pub auto_join: bool,
     watch: [Watch; 2],
-    /// How far each end may go beyond its window: a tail loss probe.
-    probe: [u64; 2],
+    /// It sends tail loss probes.
+    probes: [bool; 2],
     calls: u64,
 }
 
@@ -109,7 +109,7 @@ impl Pair {
     pub fn with(seed: u64, client: Config, server: Config, paths: Vec<PathModel>) -> Self {
         let seed = Seed::new(seed);
         let opened = vec![false; paths.len()];
-        let probe = [&client, &server].map(|config| if config.rack { u64::from(config.mss) } else { 0 });
+        let probes = [client.rack, server.rack];
         let boxes = vec![Chain::new(); paths.len()];
         Self {
             now: Time::ZERO,
@@ -122,6 +122,7 @@ impl Pair {
             to_write: [0; 2],
             written: [0; 2],
             read: [0; 2],
+            read_corrupted: [0; 2],
             appetite: [None; 2],
             next_meal: [Time::ZERO; 2],
             close_when_done: [false; 2],
@@ -131,7 +132,6 @@ impl Pair {
             liar: None,
             sent: 0,
             budget: u64::MAX,
-            corrupted: [false; 2],
             lenient: false,
             rng: seed.rng("network"),
             in_flight: BTreeMap::new(),
@@ -140,7 +140,7 @@ impl Pair {
             opened,
             auto_join: true,
             watch: [Watch::default(), Watch::default()],
-            probe,
+            probes,
             calls: 0,
         }
     }
@@ -174,8 +174,8 @@ impl Pair {
                     "every byte once and in order: {span:?} at {}",
                     self.read[end]
                 );
-                self.corrupted[end] |= span.is_corrupted();
                 self.read[end] += span.len() as u64;
+                self.read_corrupted[end] += if span.is_corrupted() { span.len() as u64 } else { 0 };
                 left = left.saturating_sub(span.len());
             }
             while self.to_write[end] > 0 {

@@ -3,7 +3,7 @@
 use super::{CLIENT, Pair, SERVER, lies};
 use std::collections::BTreeMap;
 use tandem_mptcp::{Endpoint, Event, Mode, PathId};
-use units::Duration;
+use units::{Duration, Time};
 use wire::{Flags, Payload, Segment, Span};
 
 /// A subflow: its path and the ports of both ends, the lower first.
@@ -21,6 +21,8 @@ pub(super) struct Watch {
     scaled: BTreeMap<Key, bool>,
     /// Sequence number after the last byte sent.
     sent: BTreeMap<Key, u32>,
+    /// When new data was last sent.
+    data_at: BTreeMap<Key, Time>,
     /// The last acknowledgement.
     acks: BTreeMap<Key, u32>,
     /// DSN of the stream's first byte.
@@ -188,8 +190,14 @@ impl Pair {
         if before.is_none_or(|before| end.wrapping_sub(before) as i32 > 0) {
             self.watch[from].sent.insert(key, end);
             let info = self.ends[from].subflow(key.0).expect("it sent a segment");
-            let most = info.cwnd.max(len) + self.probe[from];
-            assert!(info.pipe <= most, "more in the network than the window: {info:?}");
+            // A tail loss probe goes whatever the window, which may have shrunk since (RFC 8985, section
+            // 7.3): one segment, and never two at a time.
+            let before = self.watch[from].data_at.insert(key, self.now);
+            let probe = self.probes[from] && before.is_none_or(|before| before < self.now);
+            assert!(
+                probe || info.pipe <= info.cwnd.max(len),
+                "more in the network than the window: {info:?}"
+            );
         }
     }
 

@@ -226,7 +226,7 @@ fn judge(pair: &mut Pair, plan: &Plan) -> Outcome {
         assert!(!open, "it is stuck; {}", told(pair));
     }
     let fakes = plan.paths[..plan.count()].iter().any(|path| path.fake > 0);
-    assert!(fakes || pair.corrupted == [false; 2], "bytes changed where nobody changed them");
+    assert!(fakes || pair.read_corrupted == [0; 2], "bytes changed where nobody changed them");
     // Whatever came of it, it comes to rest.
     pair.run_until(pair.now + SILENCE);
     for end in [CLIENT, SERVER] {

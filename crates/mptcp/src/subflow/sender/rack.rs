@@ -283,6 +283,12 @@ impl<P: Payload> Sender<P> {
         }
     }
 
+    /// Nothing is waited for any more.
+    pub(crate) fn stop_timers(&mut self) {
+        self.timer = None;
+        self.rack.quiet();
+    }
+
     /// Does what is due before the retransmission timer; true if something was.
     pub(crate) fn expire(&mut self, now: Time) -> bool {
         let Some((_, early)) = self.rack.early.filter(|&(at, _)| at <= now) else { return false };
