@@ -80,11 +80,11 @@ impl<P: Payload> Endpoint<P> {
         next.map(|i| (i, Next::Acknowledgement))
     }
 
-    /// False for an end that only listens: nothing is written, dealt or in flight.
+    /// False for an end that only listens: nothing is written and not acknowledged, or in flight.
     fn sends(&self) -> bool {
         self.closing
             || self.fins
-            || self.data_next < self.buffer.end
+            || self.data_una < self.buffer.end
             || !self.reinjections.is_empty()
             || self.subflows.iter().any(|s| s.sender.has_unsent_or_unacked())
     }
