@@ -13,12 +13,14 @@
 //! diff < alpha: w += 1;   diff > alpha: w -= 1
 //! ```
 //!
-//! Slow start ends where `diff` exceeds one segment. Where the queueing delay of a round is twice the
-//! lowest of earlier rounds, the queue is drained once, so that `baseRTT` can be seen again:
-//! `w *= baseRTT / (2 RTT)`. A loss halves the window.
+//! Slow start ends where `diff` exceeds one segment. Where the queueing delay has become twice the lowest
+//! that it was, the queue is drained once, so that `baseRTT` can be seen again: `w *= baseRTT / (2 RTT)`.
+//! A loss halves the window.
 //!
-//! A round lasts one smoothed round trip. For the rates of the other paths, which the draft keeps from
-//! when each was last at its `alpha`, their present rates stand.
+//! Three things here are our reading. A round lasts one smoothed round trip. For the rates of the other
+//! paths, which the draft keeps from when each was last at its `alpha`, their present rates stand. And the
+//! queueing delays that are compared are those of rounds in which the path keeps its `alpha` waiting, in
+//! proportion to it, or its own growth would count as somebody else's queue.
 
 use super::{CongestionControl, Coupling, View, Window};
 use units::{Duration, Time};
@@ -38,7 +40,7 @@ pub(crate) struct WVegas {
     /// Sum and number of the round trips measured in this round.
     sum: Duration,
     count: u64,
-    /// The lowest queueing delay of a round since the queue was last drained.
+    /// The lowest queueing delay at `alpha` since the queue was last drained, as of the present `alpha`.
     queue_delay: Option<Duration>,
 }
 
@@ -64,21 +66,26 @@ impl WVegas {
             }
             return;
         }
-        if diff >= self.alpha {
+        let at_alpha = diff >= self.alpha;
+        if at_alpha {
             let rate = window.cwnd as f64 / rtt.as_secs_f64().max(1e-9);
             let weight = rate / coupling.total_rate.max(rate);
-            self.alpha = (TOTAL_ALPHA * weight).max(LEAST_ALPHA);
+            let alpha = (TOTAL_ALPHA * weight).max(LEAST_ALPHA);
+            self.queue_delay = self.queue_delay.map(|delay| delay.mul_f64(alpha / self.alpha));
+            self.alpha = alpha;
         }
         if diff < self.alpha {
             window.cwnd += view.mss;
         } else if diff > self.alpha {
             window.cwnd = window.cwnd.saturating_sub(view.mss);
         }
-        let lowest = self.queue_delay.map_or(waiting, |lowest| lowest.min(waiting));
-        self.queue_delay = Some(lowest);
-        if waiting >= lowest * 2 && !lowest.is_zero() {
-            window.cwnd = (window.cwnd as f64 * 0.5 * share) as u64;
-            self.queue_delay = None;
+        if at_alpha {
+            let lowest = self.queue_delay.map_or(waiting, |lowest| lowest.min(waiting));
+            self.queue_delay = Some(lowest);
+            if waiting >= lowest * 2 {
+                window.cwnd = (window.cwnd as f64 * 0.5 * share) as u64;
+                self.queue_delay = None;
+            }
         }
         window.cwnd = window.cwnd.max(2 * view.mss);
         // So that it stays out of slow start.

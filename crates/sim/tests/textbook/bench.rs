@@ -1,0 +1,292 @@
+//! A small network for theory: any number of connections, each over links of its own choice.
+//!
+//! A run of `tandem_sim` gives each path its own links and all connections one protocol. Here several
+//! subflows, of one connection or of many, may cross the same link.
+
+use link::{Delay, Link, LinkConfig, LinkStats, QueueLimit, Rate};
+use mptcp::{Config, Endpoint, PathId};
+use tandem_sim::Agenda;
+use units::{Bitrate, Bytes, Duration, Seed, Time};
+use wire::{Payload, Segment, Span};
+
+pub(crate) const IP_HEADER: u32 = 20;
+/// Payload and all headers of a full segment with timestamps, in TCP and in MPTCP.
+pub(crate) const TCP_PAYLOAD: f64 = 1448.0;
+pub(crate) const PACKET: f64 = 1500.0;
+pub(crate) const MPTCP_PAYLOAD: f64 = 1424.0;
+
+/// A packet, and where it is on its way.
+#[derive(Clone)]
+struct Packet {
+    flow: usize,
+    path: u8,
+    to_server: bool,
+    /// Links still to cross, the next one last.
+    hops: [usize; 2],
+    left: usize,
+    segment: Segment<Span>,
+}
+
+struct Flow {
+    client: Endpoint<Span>,
+    server: Endpoint<Span>,
+    start: Time,
+    /// For each path the links towards the server and back.
+    routes: Vec<([usize; 2], usize)>,
+    begun: bool,
+    written: u64,
+    delivered: u64,
+    data_segments: u64,
+    /// How often a window shrank.
+    reductions: u64,
+    /// Each path's window at the last look.
+    windows: Vec<u64>,
+}
+
+/// Clients that send all they can, their servers, and links between them.
+pub(crate) struct Bench {
+    seed: Seed,
+    links: Vec<Link<Packet>>,
+    flows: Vec<Flow>,
+    agenda: Agenda,
+    now: Time,
+    /// Every so many data packets of a flow one is lost, before the links; 0 for none.
+    pub(crate) lose_every: u64,
+}
+
+pub(crate) fn fixed(mbps: f64, queue: QueueLimit, delay_ms: f64) -> LinkConfig {
+    LinkConfig {
+        rate: Rate::Fixed(Bitrate::from_mbps(mbps)),
+        queue,
+        delay: Delay::Fixed(Duration::from_secs_f64(delay_ms / 1e3)),
+        ..LinkConfig::default()
+    }
+}
+
+/// As many bytes as a rate carries in a time.
+pub(crate) fn bdp(mbps: f64, ms: f64) -> QueueLimit {
+    QueueLimit::Bytes(Bytes::new((mbps * 1e3 / 8.0 * ms) as u64))
+}
+
+impl Bench {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            seed: Seed::new(seed),
+            links: Vec::new(),
+            flows: Vec::new(),
+            agenda: Agenda::new(0),
+            now: Time::ZERO,
+            lose_every: 0,
+        }
+    }
+
+    pub(crate) fn link(&mut self, config: &LinkConfig) -> usize {
+        let seed = self.seed.derive("link").derive(&self.links.len().to_string());
+        self.links.push(Link::new(config, seed));
+        self.links.len() - 1
+    }
+
+    /// A connection from `start` on, over paths given as a bottleneck and a round trip in ms. The delay is
+    /// before the bottleneck, where it varies by up to `jitter` of a packet's time, and after it.
+    pub(crate) fn flow(
+        &mut self,
+        config: Config,
+        start: Time,
+        paths: &[(usize, f64)],
+        jitter_ms: f64,
+    ) -> usize {
+        let half = |ms: f64| Duration::from_secs_f64(ms / 2e3);
+        let mut routes = Vec::new();
+        for &(bottleneck, rtt_ms) in paths {
+            let delay = if jitter_ms > 0.0 {
+                Delay::Uniform { min: half(rtt_ms), max: half(rtt_ms + 2.0 * jitter_ms) }
+            } else {
+                Delay::Fixed(half(rtt_ms))
+            };
+            let there = LinkConfig { delay, ..fixed(10_000.0, QueueLimit::Unlimited, 0.0) };
+            let back = fixed(10_000.0, QueueLimit::Unlimited, rtt_ms / 2.0);
+            let there = self.link(&there);
+            let back = self.link(&back);
+            routes.push(([bottleneck, there], back));
+        }
+        let seed = self.seed.derive("flow").derive(&self.flows.len().to_string());
+        self.flows.push(Flow {
+            client: Endpoint::client(config.clone(), seed.derive("client")),
+            server: Endpoint::server(config, seed.derive("server")),
+            start,
+            routes,
+            begun: false,
+            written: 0,
+            delivered: 0,
+            data_segments: 0,
+            reductions: 0,
+            windows: vec![0; paths.len()],
+        });
+        self.flows.len() - 1
+    }
+
+    pub(crate) fn costs(&mut self, flow: usize, joules_per_byte: &[f64]) {
+        self.flows[flow].client.set_energy_costs(joules_per_byte);
+    }
+
+    /// Data segments that a flow has sent, repeats among them.
+    pub(crate) fn sent(&self, flow: usize) -> u64 {
+        self.flows[flow].data_segments
+    }
+
+    /// How often a flow has made a window smaller: loss indications.
+    pub(crate) fn reductions(&self, flow: usize) -> u64 {
+        self.flows[flow].reductions
+    }
+
+    pub(crate) fn stats(&self, link: usize) -> LinkStats {
+        self.links[link].stats()
+    }
+
+    /// Goodput of each flow in Mbit/s from `from` to `to`, in seconds.
+    pub(crate) fn goodput(&mut self, from: u64, to: u64) -> Vec<f64> {
+        self.run(Time::from_secs(from));
+        let before: Vec<_> = self.flows.iter().map(|flow| flow.delivered).collect();
+        self.run(Time::from_secs(to));
+        let rate =
+            |(flow, before): (&Flow, u64)| (flow.delivered - before) as f64 * 8e-6 / (to - from) as f64;
+        self.flows.iter().zip(before).map(rate).collect()
+    }
+
+    pub(crate) fn run(&mut self, end: Time) {
+        if self.now == Time::ZERO {
+            self.agenda = Agenda::new(self.links.len() + 2 * self.flows.len());
+            for (i, flow) in self.flows.iter().enumerate() {
+                self.agenda.set(self.links.len() + 2 * i, Some(flow.start));
+            }
+        }
+        while let Some((at, source)) = self.agenda.next().filter(|&(at, _)| at <= end) {
+            self.agenda.pop();
+            self.now = at;
+            if source < self.links.len() {
+                while let Some(packet) = self.links[source].poll(at) {
+                    self.arrive(packet);
+                }
+                self.agenda.set(source, self.links[source].next());
+            } else {
+                let i = (source - self.links.len()) / 2;
+                let flow = &mut self.flows[i];
+                if (source - self.links.len()).is_multiple_of(2) {
+                    flow.client.handle_timeout(at);
+                } else {
+                    flow.server.handle_timeout(at);
+                }
+                self.settle(i);
+            }
+        }
+        self.now = end;
+    }
+
+    fn arrive(&mut self, mut packet: Packet) {
+        if packet.left > 0 {
+            packet.left -= 1;
+            self.push(packet.hops[packet.left], packet);
+            return;
+        }
+        let flow = &mut self.flows[packet.flow];
+        let (i, path) = (packet.flow, PathId(packet.path));
+        if packet.to_server {
+            flow.server.handle_segment(self.now, path, packet.segment);
+            while let Some(span) = flow.server.read(usize::MAX) {
+                flow.delivered += u64::from(span.len);
+            }
+        } else {
+            flow.client.handle_segment(self.now, path, packet.segment);
+        }
+        self.settle(i);
+    }
+
+    fn push(&mut self, link: usize, packet: Packet) {
+        let size = packet.segment.wire_len() as u32 + IP_HEADER;
+        self.links[link].push(self.now, size, packet);
+        self.agenda.set(link, self.links[link].next());
+    }
+
+    fn settle(&mut self, i: usize) {
+        let now = self.now;
+        loop {
+            let mut quiet = true;
+            let flow = &mut self.flows[i];
+            let mut open = !flow.begun;
+            while let Some(event) = flow.client.poll_event() {
+                open |= matches!(event, mptcp::Event::Connected(_));
+            }
+            while flow.server.poll_event().is_some() {}
+            if open {
+                flow.begun = true;
+                for path in 0..flow.routes.len() {
+                    flow.client.open(now, PathId(path as u8), false);
+                }
+            }
+            while flow.client.write_space() >= 1 << 16 {
+                let taken = flow.client.write(&Span::new(flow.written, 1 << 16)) as u64;
+                flow.written += taken;
+                if taken == 0 {
+                    break;
+                }
+            }
+            while let Some((path, segment)) = self.flows[i].client.poll_transmit(now) {
+                quiet = false;
+                self.send(i, path, true, segment);
+            }
+            while let Some((path, segment)) = self.flows[i].server.poll_transmit(now) {
+                quiet = false;
+                self.send(i, path, false, segment);
+            }
+            if quiet {
+                break;
+            }
+        }
+        let base = self.links.len() + 2 * i;
+        let flow = &mut self.flows[i];
+        for (path, window) in flow.windows.iter_mut().enumerate() {
+            let cwnd = flow.client.subflow(PathId(path as u8)).map_or(0, |info| info.cwnd);
+            flow.reductions += u64::from(cwnd < *window);
+            *window = cwnd;
+        }
+        let (client, server) = (flow.client.poll_timeout(), flow.server.poll_timeout());
+        self.agenda.set(base, client);
+        self.agenda.set(base + 1, server);
+    }
+
+    fn send(&mut self, i: usize, path: PathId, to_server: bool, segment: Segment<Span>) {
+        let (there, back) = self.flows[i].routes[path.index()];
+        let (hops, left) = if to_server { (there, 1) } else { ([back, 0], 0) };
+        if !segment.payload.is_empty() {
+            self.flows[i].data_segments += 1;
+            if self.lose_every > 0 && self.flows[i].data_segments.is_multiple_of(self.lose_every) {
+                return;
+            }
+        }
+        let packet = Packet { flow: i, path: path.0, to_server, hops, left, segment };
+        self.push(hops[left], packet);
+    }
+}
+
+/// Plain TCP with `congestion`, every segment acknowledged, and buffers that never limit.
+pub(crate) fn tcp(congestion: mptcp::CongestionKind) -> Config {
+    Config {
+        mptcp: false,
+        congestion,
+        send_buffer: 1 << 28,
+        recv_buffer: 1 << 28,
+        delayed_ack: Duration::ZERO,
+        ..Config::default()
+    }
+}
+
+/// Multipath TCP likewise.
+pub(crate) fn multipath(congestion: mptcp::CongestionKind) -> Config {
+    Config { mptcp: true, ..tcp(congestion) }
+}
+
+/// The mean over seeds of what `run` gives.
+pub(crate) fn mean(seeds: core::ops::RangeInclusive<u64>, run: impl FnMut(u64) -> f64) -> f64 {
+    let count = seeds.clone().count() as f64;
+    seeds.map(run).sum::<f64>() / count
+}
