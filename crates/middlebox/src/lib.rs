@@ -13,12 +13,14 @@
 //! | [`ForgetNat`](Meddling::ForgetNat) | home gateways below the two hours of RFC 5382 | the subflow dies, the connection lives |
 //! | [`Corrupt`](Meddling::Corrupt) | application gateways | the data checksum fails (RFC 8684, section 3.7) |
 //!
-//! A [`Middlebox`] takes segments of both directions and gives back what leaves it. Contract, as for
+//! A [`Middlebox`] takes segments of both directions and gives back what leaves it; a [`Chain`] is
+//! several on one path. Contract, as for
 //! links: time never goes back; after [`push`](Middlebox::push) call [`poll`](Middlebox::poll) until
 //! `None`, then ask [`next`](Middlebox::next) when to poll again. Every random draw comes from the
 //! stream `middlebox` of the seed.
 
 mod alter;
+mod chain;
 mod coalesce;
 mod config;
 mod middlebox;
@@ -29,6 +31,7 @@ mod split;
 mod stats;
 
 pub use alter::Alter;
+pub use chain::Chain;
 pub use config::{Directions, Finding, Forgotten, Meddling, MiddleboxConfig, On};
 pub use middlebox::{Middlebox, Passing};
 pub use options::Options;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use tandem_middlebox::{
-    Alter, Directions, Finding, Forgotten, Meddling, Middlebox, MiddleboxConfig, On, Options, Passing,
+    Alter, Chain, Directions, Finding, Forgotten, Meddling, Middlebox, MiddleboxConfig, On, Options, Passing,
 };
 use units::{Duration, Probability, Seed, Time};
 use wire::{Dss, Flags, MptcpSignal, Payload, Segment, Span, TimestampOption};
@@ -248,4 +248,31 @@ fn connections_with_the_same_ports_are_told_apart() {
     pass(&mut nat, ms(0), segment(UP, 1, Flags::SYN, Span::empty()));
     let other = Passing { flow: 1, ..data(DOWN, 1, 10) };
     assert!(pass(&mut nat, ms(1), other).is_empty());
+}
+
+#[test]
+fn boxes_in_a_row_see_each_direction_from_its_own_end() {
+    let hold = Duration::from_millis(5);
+    let nat = Meddling::ForgetNat { idle: Duration::from_secs(60), forgotten: Forgotten::Reset };
+    let configs =
+        [Meddling::Split { mss: 50 }, Meddling::Coalesce { most: 1000, hold }, nat].map(MiddleboxConfig::new);
+    let mut chain = Chain::new(&configs, Seed::new(1));
+    let leave = |chain: &mut Chain<Span>, now| -> Vec<Passing<Span>> {
+        core::iter::from_fn(|| chain.poll(now)).collect()
+    };
+    chain.push(ms(0), segment(UP, 0, Flags::SYN, Span::empty()));
+    assert_eq!(leave(&mut chain, ms(0)).len(), 1);
+    // Up: cut, then merged again.
+    chain.push(ms(1), data(UP, 1, 100));
+    assert_eq!((leave(&mut chain, ms(1)), chain.next()), (vec![], Some(ms(6))));
+    assert_eq!(leave(&mut chain, ms(6)), [data(UP, 1, 100)]);
+    // Down: held, then cut.
+    chain.push(ms(7), data(DOWN, 1, 100));
+    assert_eq!((leave(&mut chain, ms(7)), chain.next()), (vec![], Some(ms(12))));
+    assert_eq!(leave(&mut chain, ms(12)), [data(DOWN, 1, 50), data(DOWN, 51, 50)]);
+    // What the last box answers comes back through the others.
+    chain.push(ms(100_000), segment(UP, 101, Flags::ACK, Span::empty()));
+    let left = leave(&mut chain, ms(100_000));
+    assert!(left.len() == 1 && !left[0].from_device && left[0].segment.flags.has(Flags::RST));
+    assert_eq!((chain.next(), chain.stats().map(|(_, s)| s.answered).sum::<u64>()), (None, 1));
 }

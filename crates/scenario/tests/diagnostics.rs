@@ -109,6 +109,10 @@ cases! {
     radio_in_a_missing_file: "\"huang2012.lte\"" => "{ file = \"mine.toml\" }";
     radio_in_a_bad_file: "\"huang2012.lte\"" => "{ file = \"bad.toml\" }";
     inline_radio_that_is_wrong: "\"huang2012.lte\"" => "{ kind = \"lte\", actve = \"1W\" }";
+    a_key_of_another_middlebox: "name = \"lte\"" => "name = \"lte\"\nmiddlebox = [{ kind = \"split\", hold = \"1ms\" }]";
+    an_option_that_is_none: "name = \"lte\"" => "name = \"lte\"\nmiddlebox = [{ kind = \"strip-options\", options = [\"mp_join\"] }]";
+    codel_in_a_cell: "queue = \"50 packets\"" => "queue = { codel = {} }";
+    late_by_nothing: "delay = \"50ms\", queue" => "delay = \"50ms\", reorder = { chance = 0.1 }, queue";
     two_paths_of_one_name: "name = \"lte\"" => "name = \"wifi\"";
     a_name_with_a_space: "name = \"lte\"" => "name = \"my lte\"";
     share_above_one: "share = 0.24" => "share = 1.4";

@@ -163,3 +163,40 @@ fn every_kind_of_traffic_is_read() {
     assert_eq!(file.kind, Kind::File { size: Bytes::new(5_000_000) });
     assert_eq!(file.direction, Direction::Up);
 }
+
+#[test]
+fn queues_impairments_and_middleboxes_mean_what_they_say() {
+    let down = "down = { rate = \"2Mbps\", queue = { codel = { ecn = true }, limit = \"20KB\" }, duplicate = 0.1, \
+                corrupt = 0.2, reorder = { chance = 0.3, by = \"4ms\" } }\n\
+                middlebox = [{ kind = \"strip-options\", options = [\"mp-join\", \"sack\"], on = \"syn\", drop = true }, \
+                { kind = \"forget-nat\", idle = \"9s\", forgotten = \"new-port\", from = \"1s\" }, \
+                { kind = \"split\", direction = \"up\" }]\nup = { rate = \"1Mbps\" }";
+    let scenario = parse(&LEAST.replace("down = { rate = \"2Mbps\" }", down));
+    let path = &scenario.experiment.paths[0];
+    let p = |p| Probability::new(p).unwrap();
+    let got = link(&path.down);
+    assert_eq!(got.codel, Some(link::Codel { ecn: true, ..link::Codel::default() }));
+    assert_eq!(got.queue, QueueLimit::Bytes(Bytes::new(20_000)));
+    let late = Some(link::Late { chance: p(0.3), by: Duration::from_millis(4) });
+    assert_eq!(got.impairments, link::Impairments { duplicate: p(0.1), corrupt: p(0.2), late });
+    assert_eq!((link(&path.up).codel, link(&path.up).impairments), (None, link::Impairments::default()));
+    let options = middlebox::Options::JOIN.with(middlebox::Options::SACK);
+    let strip = middlebox::Meddling::StripOptions {
+        options,
+        on: middlebox::On::Syn,
+        finding: middlebox::Finding::Drop,
+        chance: Probability::ALWAYS,
+    };
+    let forgotten = middlebox::Forgotten::NewPort;
+    let nat = middlebox::Meddling::ForgetNat { idle: Duration::from_secs(9), forgotten };
+    let new = middlebox::MiddleboxConfig::new;
+    let expected = [
+        new(strip),
+        middlebox::MiddleboxConfig { from: Time::from_secs(1), ..new(nat) },
+        middlebox::MiddleboxConfig {
+            directions: middlebox::Directions::Up,
+            ..new(middlebox::Meddling::Split { mss: 536 })
+        },
+    ];
+    assert_eq!(path.middleboxes, expected);
+}

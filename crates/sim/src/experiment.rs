@@ -1,6 +1,7 @@
 //! What is to be simulated: everything that a run depends on, and nothing else.
 
 use link::{CellConfig, LinkConfig, StationConfig};
+use middlebox::MiddleboxConfig;
 use policy::PolicyConfig;
 use radio::Profile;
 use std::sync::Arc;
@@ -63,6 +64,8 @@ pub struct PathSpec {
     pub down: Hop,
     /// From device to server.
     pub up: Hop,
+    /// What stands between the access link and the server and changes segments, from the device on.
+    pub middleboxes: Vec<MiddleboxConfig>,
     /// Start as a backup (RFC 8684, section 3.2, flag B).
     pub backup: bool,
     /// When the interface comes up.

@@ -2,10 +2,10 @@
 
 use crate::{Experiment, Hop, Protocol};
 use link::Rate;
-use mptcp::{CongestionKind, Endpoint};
+use mptcp::{CongestionKind, Endpoint, PathId};
 use traffic::{App, Direction, TrafficConfig};
 use units::{Bitrate, Seed, Time};
-use wire::Span;
+use wire::{Segment, Span};
 
 /// One of the two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(crate) struct Connection {
     written: u64,
     /// Bytes that reached the other application.
     pub(crate) delivered: u64,
+    /// Of which with bytes that a middlebox changed.
+    pub(crate) corrupted: u64,
     pub(crate) last_byte: Option<Time>,
     pub(crate) largest_gap: u64,
     /// The client has tried to open the connection.
@@ -51,6 +53,7 @@ impl Connection {
             app: App::new(config, seed.derive("app")),
             written: 0,
             delivered: 0,
+            corrupted: 0,
             last_byte: None,
             largest_gap: 0,
             begun: false,
@@ -123,6 +126,17 @@ impl Connection {
         }
     }
 
+    /// An end hears a segment, and its application reads or writes what it can.
+    #[inline]
+    pub(crate) fn hear(&mut self, now: Time, end: End, path: PathId, segment: &Segment<Span>) {
+        self.end(end).handle_segment(now, path, segment);
+        if end == self.receiving_end() {
+            self.read(now);
+        } else {
+            self.write_if_waiting(now);
+        }
+    }
+
     /// The other application reads whatever has come in order.
     pub(crate) fn read(&mut self, now: Time) {
         let gap = self.receiver().out_of_order();
@@ -130,6 +144,9 @@ impl Connection {
         while let Some(span) = self.receiver().read(usize::MAX) {
             assert_eq!(span.offset, self.delivered, "the endpoint delivers every byte once and in order");
             self.delivered += u64::from(span.len);
+            if span.is_corrupted() {
+                self.corrupted += u64::from(span.len);
+            }
             self.last_byte = Some(now);
         }
     }

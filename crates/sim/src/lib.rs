@@ -22,7 +22,8 @@ mod world;
 pub use agenda::Agenda;
 pub use experiment::{CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
 pub use outcome::{
-    ConnectionOutcome, DeviceOutcome, EnergyOutcome, Outcome, PathOutcome, Series, SeriesColumn, Timeline,
+    ConnectionOutcome, DeviceOutcome, EnergyOutcome, MiddleboxOutcome, Outcome, PathOutcome, Series,
+    SeriesColumn, Timeline,
 };
 
 /// Simulates one experiment from beginning to end.

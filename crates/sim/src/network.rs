@@ -2,6 +2,7 @@
 
 use crate::{Experiment, Hop};
 use link::{Cell, Link, LinkStats, StationConfig};
+use middlebox::{Chain, Passing};
 use radio::Meter;
 use units::{Seed, Time};
 use wire::{Segment, Span};
@@ -23,6 +24,11 @@ impl Packet {
     pub(crate) fn empty() -> Self {
         let segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);
         Self { connection: 0, path: 0, down: false, segment }
+    }
+    /// As it meets a middlebox.
+    pub(crate) fn passing(&self) -> Passing<Span> {
+        let (flow, segment) = (u32::from(self.connection), self.segment.clone());
+        Passing { from_device: !self.down, flow, segment }
     }
 }
 
@@ -55,6 +61,8 @@ pub(crate) struct Port {
 pub(crate) struct Path {
     pub(crate) down: Port,
     pub(crate) up: Port,
+    /// Between the access link and the server, if there are any.
+    pub(crate) boxes: Option<Box<Chain<Span>>>,
     /// The interface is there.
     pub(crate) present: bool,
     /// The policy wants it to be used.
@@ -102,6 +110,8 @@ impl Network {
             paths.push(Path {
                 down,
                 up,
+                boxes: (!spec.middleboxes.is_empty())
+                    .then(|| Box::new(Chain::new(&spec.middleboxes, seed.derive("middlebox")))),
                 present: spec.join_at == Time::ZERO,
                 wanted: true,
                 backup: spec.backup,

@@ -1,6 +1,8 @@
 //! What came of a run.
 
 use crate::world::World;
+use link::LinkStats;
+use middlebox::{MiddleboxConfig, MiddleboxStats};
 use mptcp::Mode;
 use radio::{Battery, Meter, Together};
 use serde::Serialize;
@@ -70,6 +72,8 @@ pub struct ConnectionOutcome {
     pub dropped_bytes: u64,
     /// What the other application read, in bytes.
     pub delivered_bytes: u64,
+    /// Of which in segments that a middlebox had changed: no checksum found it.
+    pub corrupted_bytes: u64,
     /// Delivered over the time from start to the last byte if it is complete, else to the stop or the
     /// end of the run, in Mbit/s.
     pub goodput_mbps: f64,
@@ -100,16 +104,48 @@ pub struct PathOutcome {
     pub rate_down_mbps: f64,
     /// Mean payload rate from the device, in Mbit/s.
     pub rate_up_mbps: f64,
-    /// Packets dropped at a full queue, both ways.
+    /// Packets dropped at a full queue, or early by CoDel, both ways.
     pub dropped_packets: u64,
+    /// Packets that CoDel marked instead of dropping them, both ways.
+    pub marked_packets: u64,
     /// Packets lost on the way, both ways.
     pub lost_packets: u64,
+    /// Packets damaged on the way, both ways; lost like the others, but not among them.
+    pub damaged_packets: u64,
+    /// Packets that became two on the way, both ways.
+    pub doubled_packets: u64,
     /// Segments sent again, both ways.
     pub retransmissions: u64,
+    /// What its middleboxes did, from the device on.
+    pub middleboxes: Vec<MiddleboxOutcome>,
     /// What its interface drew.
     pub energy: EnergyOutcome,
     /// What the same traffic draws under other profiles.
     pub also: Vec<EnergyOutcome>,
+}
+
+/// What a middlebox did, in segments of both directions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MiddleboxOutcome {
+    /// What it is.
+    pub kind: &'static str,
+    /// Came to it.
+    pub seen: u64,
+    /// Left it otherwise than they came.
+    pub changed: u64,
+    /// Pieces beyond the first of what it cut.
+    pub added: u64,
+    /// Became part of another.
+    pub merged: u64,
+    /// It dropped.
+    pub dropped: u64,
+    /// Resets that it sent.
+    pub answered: u64,
+}
+
+fn middlebox_of(config: &MiddleboxConfig, stats: &MiddleboxStats) -> MiddleboxOutcome {
+    let &MiddleboxStats { seen, changed, added, merged, dropped, answered, .. } = stats;
+    MiddleboxOutcome { kind: config.meddling.name(), seen, changed, added, merged, dropped, answered }
 }
 
 /// Where an interface's energy went, in joules.
@@ -203,6 +239,8 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
             .map(|info| info.retransmissions)
             .sum();
         let own = &path.meters[0];
+        let both = |of: fn(&LinkStats) -> u64| of(&down) + of(&up);
+        let middleboxes = path.boxes.iter().flat_map(|boxes| boxes.stats());
         paths.push(PathOutcome {
             name: spec.name.clone(),
             radio: spec.profile.name.clone(),
@@ -212,9 +250,13 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
             wire_up_bytes: path.wire_up,
             rate_down_mbps: per_second(path.payload_down),
             rate_up_mbps: per_second(path.payload_up),
-            dropped_packets: down.dropped_full + up.dropped_full,
-            lost_packets: down.lost + up.lost,
+            dropped_packets: both(|s| s.dropped_full + s.dropped_early),
+            marked_packets: both(|s| s.marked),
+            lost_packets: both(|s| s.lost),
+            damaged_packets: both(|s| s.corrupted),
+            doubled_packets: both(|s| s.duplicated),
             retransmissions: repeated,
+            middleboxes: middleboxes.map(|(config, stats)| middlebox_of(config, &stats)).collect(),
             energy: energy_of(own),
             also: path.meters[1..].iter().map(energy_of).collect(),
         });
@@ -245,6 +287,7 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
                 offered_bytes: connection.app.offered(),
                 dropped_bytes: connection.app.dropped(),
                 delivered_bytes: connection.delivered,
+                corrupted_bytes: connection.corrupted,
                 goodput_mbps: if span > 0.0 { connection.delivered as f64 * 8e-6 / span } else { 0.0 },
                 completed_s,
                 peak_out_of_order_bytes: connection.largest_gap,

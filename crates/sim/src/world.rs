@@ -8,6 +8,7 @@ use crate::outcome::Outcome;
 use crate::recorder::Recorder;
 use crate::steer::Steering;
 use crate::{Experiment, Protocol};
+use middlebox::Passing;
 use mptcp::{Event, PathId};
 use radio::Direction;
 use units::{Duration, Time};
@@ -18,7 +19,7 @@ const REJOIN_AFTER: Duration = Duration::from_secs(1);
 const PROGRESS_EVERY: u64 = 1 << 17;
 
 /// What an event on the agenda is about. Sources are numbered: media first, then three for each
-/// connection, then one for each path, then the policy and the recorder.
+/// connection, then one for each path, then the policy and the recorder, then the boxes of each path.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Medium(usize),
@@ -28,6 +29,16 @@ enum Source {
     Path(usize),
     Policy,
     Recorder,
+    Boxes(usize),
+}
+
+/// Where an arriving packet has come to.
+#[derive(Debug, Clone, Copy)]
+enum Reached {
+    /// This end of a connection, which has heard it.
+    End(End),
+    /// The middleboxes of a path.
+    Boxes,
 }
 
 /// What an arriving packet meets, apart from the medium that it lies in.
@@ -38,16 +49,24 @@ struct Arrival<'a> {
 }
 
 impl Arrival<'_> {
-    /// A packet reached the far end of its path; says which end heard it.
+    /// A packet reached the far end of its link; says who has it now.
     #[inline]
-    fn deliver(self, connections: &mut [Connection], bytes: u32, packet: &Packet) -> Option<(usize, End)> {
+    fn deliver(
+        self,
+        connections: &mut [Connection],
+        bytes: u32,
+        packet: &Packet,
+    ) -> Option<(usize, Reached)> {
         let (i, path_index) = (usize::from(packet.connection), usize::from(packet.path));
         let path = &mut self.paths[path_index];
         if !path.present {
             // The interface is gone, and what was under way to it or from it is lost.
             return None;
         }
-        let connection = &mut connections[i];
+        if let Some(boxes) = path.boxes.as_mut().filter(|_| !packet.down) {
+            boxes.push(self.now, packet.passing());
+            return Some((path_index, Reached::Boxes));
+        }
         let end = if packet.down {
             path.wire_down += u64::from(bytes);
             path.payload_down += u64::from(packet.segment.payload.len);
@@ -61,13 +80,8 @@ impl Arrival<'_> {
         } else {
             End::Server
         };
-        connection.end(end).handle_segment(self.now, PathId(packet.path), &packet.segment);
-        if end == connection.receiving_end() {
-            connection.read(self.now);
-        } else {
-            connection.write_if_waiting(self.now);
-        }
-        Some((i, end))
+        connections[i].hear(self.now, end, PathId(packet.path), &packet.segment);
+        Some((i, Reached::End(end)))
     }
 }
 
@@ -102,10 +116,12 @@ impl<'a> World<'a> {
             })
             .collect();
         let sources = network.media.len() + 3 * connections.len() + network.paths.len() + 2;
+        let boxes =
+            if network.paths.iter().any(|path| path.boxes.is_some()) { network.paths.len() } else { 0 };
         Self {
             experiment,
             now: Time::ZERO,
-            agenda: Agenda::new(sources),
+            agenda: Agenda::new(sources + boxes),
             steering: Steering::new(experiment),
             recorder: Recorder::new(experiment),
             capture: experiment.capture.then(|| Capture::new(experiment)),
@@ -131,7 +147,8 @@ impl<'a> World<'a> {
         match n.checked_sub(self.network.paths.len()) {
             None => Source::Path(n),
             Some(0) => Source::Policy,
-            Some(_) => Source::Recorder,
+            Some(1) => Source::Recorder,
+            Some(i) => Source::Boxes(i - 2),
         }
     }
 
@@ -146,6 +163,7 @@ impl<'a> World<'a> {
             Source::Path(i) => after + i,
             Source::Policy => after + self.network.paths.len(),
             Source::Recorder => after + self.network.paths.len() + 1,
+            Source::Boxes(i) => after + self.network.paths.len() + 2 + i,
         }
     }
 
@@ -175,6 +193,7 @@ impl<'a> World<'a> {
                 Source::Path(i) => self.on_path(i),
                 Source::Policy => self.on_policy(),
                 Source::Recorder => self.on_recorder(),
+                Source::Boxes(i) => self.on_boxes(i),
             }
             events += 1;
             if events.is_multiple_of(PROGRESS_EVERY) {
@@ -226,13 +245,45 @@ impl<'a> World<'a> {
                     at.deliver(&mut self.connections, size, &packet)
                 }
             };
-            if let Some((connection, end)) = settled {
-                self.segments += 1;
-                self.settle_end(connection, end);
+            match settled {
+                Some((connection, Reached::End(end))) => {
+                    self.segments += 1;
+                    self.settle_end(connection, end);
+                }
+                Some((path, Reached::Boxes)) => self.arm_boxes(path),
+                None => {}
             }
         }
         let next = self.network.media[i].next();
         self.agenda.set(i, next);
+    }
+
+    fn arm_boxes(&mut self, path: usize) {
+        let next = self.network.paths[path].boxes.as_ref().and_then(|boxes| boxes.next());
+        self.schedule(Source::Boxes(path), next);
+    }
+
+    /// Segments leave the boxes of a path, towards the server or onto the link to the device.
+    fn on_boxes(&mut self, path: usize) {
+        let now = self.now;
+        let id = PathId(path as u8);
+        while let Some(Passing { from_device, flow, segment }) =
+            self.network.paths[path].boxes.as_mut().and_then(|boxes| boxes.poll(now))
+        {
+            let i = flow as usize;
+            if from_device {
+                self.segments += 1;
+                self.connections[i].hear(now, End::Server, id, &segment);
+                self.settle_end(i, End::Server);
+            } else {
+                let packet = Packet { connection: i as u16, path: id.0, down: true, segment };
+                let size = packet.segment.wire_len() as u32 + crate::network::IP_HEADER;
+                let medium = self.network.send(now, size, &packet);
+                let next = self.network.media[medium].next();
+                self.agenda.set(medium, next);
+            }
+        }
+        self.arm_boxes(path);
     }
 
     fn on_app(&mut self, i: usize) {
@@ -307,6 +358,11 @@ impl<'a> World<'a> {
         self.outgoing.connection = i as u16;
         self.outgoing.path = path.0;
         self.outgoing.down = end == End::Server;
+        if let Some(boxes) = state.boxes.as_mut().filter(|_| end == End::Server) {
+            boxes.push(self.now, self.outgoing.passing());
+            self.arm_boxes(path.index());
+            return;
+        }
         let medium = self.network.send(self.now, size, &self.outgoing);
         let next = self.network.media[medium].next();
         self.agenda.set(medium, next);

@@ -3,7 +3,9 @@
 use super::{Builder, Inside, point};
 use crate::node::{Fields, Node, Queue, Value};
 use core::ops::Range;
-use link::{ChannelModel, Delay, LinkConfig, Loss, QueueLimit, Rate, StationConfig, Trace};
+use link::{
+    ChannelModel, Codel, Delay, Impairments, Late, LinkConfig, Loss, QueueLimit, Rate, StationConfig, Trace,
+};
 use sim::{CellSpec, Hop};
 use std::sync::Arc;
 use units::{Bitrate, Duration, Probability, Seed, Time};
@@ -19,13 +21,16 @@ impl Builder<'_, '_> {
         cells: &[CellSpec],
         duration: Duration,
     ) -> (Hop, Option<(ChannelModel, Option<Seed>)>) {
-        let queue = match fields.queue("queue") {
+        let managed = fields.fields("queue");
+        let queue = match managed.map_or_else(|| fields.queue("queue"), |managed| managed.queue("limit")) {
             Some(Queue::Packets(n)) => QueueLimit::Packets(n),
             Some(Queue::Bytes(bytes)) => QueueLimit::Bytes(bytes),
             Some(Queue::Time(time)) => QueueLimit::Time(time),
             Some(Queue::Unlimited) => QueueLimit::Unlimited,
             None => QueueLimit::default(),
         };
+        let codel = managed.and_then(|managed| managed.fields("codel")).map(codel);
+        let impairments = impairments(fields);
         let delay = fields.get("delay").map(|node| self.delay(node)).unwrap_or_default();
         let loss = fields.get("loss").map(loss).unwrap_or_default();
         let outages = self.outages(fields.list("outages"));
@@ -37,8 +42,13 @@ impl Builder<'_, '_> {
                 let names: Vec<&str> = cells.iter().map(|c| c.name.as_str()).collect();
                 self.unknown_name(fields.span("cell"), "cell", name, &names);
             }
-            let station =
-                StationConfig { queue, delay, reorder, loss, outages, link_rate, ..StationConfig::default() };
+            if codel.is_some() {
+                self.problems
+                    .add(fields.span("queue"), "a station of a cell has no CoDel")
+                    .expected("a queue such as `\"100 packets\"`")
+                    .hint("give the direction a `rate` of its own, or the station a shorter queue");
+            }
+            let station = StationConfig { queue, delay, reorder, loss, outages, impairments, link_rate };
             return (Hop::Cell { cell: cell.unwrap_or_default(), station }, None);
         }
         if !fields.given("cell") {
@@ -50,7 +60,7 @@ impl Builder<'_, '_> {
         } else {
             fields.get("rate").map(|node| self.rate(node)).unwrap_or_default()
         };
-        let link = LinkConfig { rate, queue, delay, reorder, loss, outages, ..LinkConfig::default() };
+        let link = LinkConfig { rate, queue, codel, delay, reorder, loss, outages, impairments };
         (Hop::Link(link), model)
     }
 
@@ -202,6 +212,23 @@ impl Builder<'_, '_> {
         self.traces.insert(key, trace.clone());
         trace
     }
+}
+
+fn codel(fields: &Fields) -> Codel {
+    Codel {
+        target: fields.time("target").unwrap_or_default(),
+        interval: fields.time("interval").unwrap_or_default(),
+        ecn: fields.flag("ecn").unwrap_or(false),
+    }
+}
+
+fn impairments(fields: &Fields) -> Impairments {
+    let chance =
+        |fields: &Fields, key: &str| fields.number(key).and_then(Probability::new).unwrap_or_default();
+    let late = fields
+        .fields("reorder")
+        .map(|late| Late { chance: chance(late, "chance"), by: late.time("by").unwrap_or_default() });
+    Impairments { corrupt: chance(fields, "corrupt"), duplicate: chance(fields, "duplicate"), late }
 }
 
 fn loss(node: &Node) -> Loss {

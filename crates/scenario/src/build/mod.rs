@@ -3,6 +3,7 @@
 mod cell;
 mod device;
 mod direction;
+mod middlebox;
 mod path;
 mod radio;
 mod traffic;

@@ -93,11 +93,13 @@ impl Builder<'_, '_> {
             self.problems.found.truncate(before);
             up
         };
+        let middleboxes = self.middleboxes(fields.list("middlebox"));
         PathSpec {
             name,
             profile: profile.unwrap_or_else(silent),
             down,
             up,
+            middleboxes,
             backup: fields.flag("backup").unwrap_or(false),
             join_at: fields.time("join_at").map_or(Time::ZERO, point),
             leave_at: fields.time("leave_at").map(point),
@@ -157,6 +159,7 @@ fn empty() -> PathSpec {
         profile: silent(),
         down: Hop::Link(LinkConfig::default()),
         up: Hop::Link(LinkConfig::default()),
+        middleboxes: Vec::new(),
         backup: false,
         join_at: Time::ZERO,
         leave_at: None,

@@ -52,9 +52,10 @@ pub(super) static DIRECTION: Table = Table {
         },
         Key {
             name: "queue",
-            shape: Queue,
+            shape: Or(&Queue, &Shape::Table(&MANAGED)),
             need: Default("\"100 packets\""),
-            doc: "How much may wait to be sent; what does not fit is dropped.",
+            doc: "How much may wait to be sent; what does not fit is dropped. Or CoDel, which drops or marks by how long \
+                  packets have waited.",
             example: "\"50 packets\"",
         },
         Key {
@@ -72,10 +73,25 @@ pub(super) static DIRECTION: Table = Table {
             example: "[[\"10s\", \"12s\"]]",
         },
         Key {
+            name: "duplicate",
+            shape: Probability,
+            need: Default("0.0"),
+            doc: "Each packet arrives twice with this probability.",
+            example: "0.001",
+        },
+        Key {
+            name: "corrupt",
+            shape: Probability,
+            need: Default("0.0"),
+            doc: "Each packet is damaged with this probability; the receiver's checksum drops it, and it is counted apart.",
+            example: "0.001",
+        },
+        Key {
             name: "reorder",
-            shape: Flag,
+            shape: Or(&Flag, &Shape::Table(&LATE)),
             need: Default("false"),
-            doc: "A packet may overtake an earlier one where the delay varies.",
+            doc: "A packet may overtake an earlier one where the delay varies; or some packets are late, and others \
+                  overtake them.",
             example: "true",
         },
         Key {
@@ -213,6 +229,80 @@ static MODEL: Table = Table {
             need: Absent("follows the scenario's seed"),
             doc: "Draw the same channel whatever the scenario's seed.",
             example: "7",
+        },
+    ],
+};
+
+static MANAGED: Table = Table {
+    name: "a managed queue",
+    doc: "A queue that CoDel manages (RFC 8289); not with `cell`.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "codel",
+            shape: Shape::Table(&CODEL),
+            need: Required,
+            doc: "When it drops.",
+            example: "{}",
+        },
+        Key {
+            name: "limit",
+            shape: Queue,
+            need: Default("\"1000 packets\""),
+            doc: "How much may wait at all; a time is how long the first may have waited.",
+            example: "\"100 packets\"",
+        },
+    ],
+};
+
+static CODEL: Table = Table {
+    name: "CoDel",
+    doc: "Once packets have waited longer than `target` for as long as `interval`, one is dropped, and then others at \
+          ever shorter intervals, until they wait less.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "target",
+            shape: SPAN,
+            need: Default("\"5ms\""),
+            doc: "The wait that is no queue yet; on a slow link at least the time of a packet.",
+            example: "\"13ms\"",
+        },
+        Key {
+            name: "interval",
+            shape: SPAN,
+            need: Default("\"100ms\""),
+            doc: "About the longest round trip.",
+            example: "\"100ms\"",
+        },
+        Key {
+            name: "ecn",
+            shape: Flag,
+            need: Default("false"),
+            doc: "Marks packets of connections that use ECN (RFC 3168) instead of dropping them.",
+            example: "true",
+        },
+    ],
+};
+
+static LATE: Table = Table {
+    name: "a late packet",
+    doc: "Packets that others overtake.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "chance",
+            shape: Probability,
+            need: Required,
+            doc: "How likely each packet is to be late.",
+            example: "0.01",
+        },
+        Key {
+            name: "by",
+            shape: SPAN,
+            need: Required,
+            doc: "How much later than its turn it arrives.",
+            example: "\"20ms\"",
         },
     ],
 };

@@ -3,10 +3,12 @@
 mod cell;
 mod device;
 mod direction;
+mod middlebox;
 mod path;
 mod traffic;
 mod transport;
 
+pub(crate) use middlebox::middlebox_keys;
 pub(crate) use traffic::traffic_keys;
 
 use cell::CELL;
@@ -123,7 +125,7 @@ pub(crate) static SCENARIO: Table = Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use super::{device::*, direction::*, traffic::*, transport::*};
+    use super::{device::*, direction::*, middlebox::*, traffic::*, transport::*};
     use crate::diagnostic::{Problems, Source};
     use crate::read::read_value;
     use toml::de::DeValue;
@@ -181,6 +183,9 @@ mod tests {
         assert_eq!(names(&POLICIES), policy::PolicyConfig::NAMES.map(|(n, _)| n));
         assert_eq!(names(&ACTUATORS), policy::Actuator::NAMES.map(|(n, _)| n));
         assert_eq!(names(&TRAFFIC_KINDS), ::traffic::Kind::NAMES.map(|(n, _)| n));
+        assert_eq!(names(&MIDDLEBOXES), ::middlebox::Meddling::NAMES.map(|(n, _)| n));
+        let options = ::middlebox::Options::NAMES.map(|(n, _)| n);
+        assert!(names(&OPTIONS).iter().filter(|n| !["mptcp", "all"].contains(n)).eq(&options));
         assert_eq!(names(&MODELS), link::ChannelModel::NAMES);
         assert_eq!(names(&SCHEDULERS), mptcp::SchedulerKind::ALL.map(mptcp::SchedulerKind::name));
         assert_eq!(names(&CONGESTION), mptcp::CongestionKind::ALL.map(mptcp::CongestionKind::name));
@@ -188,9 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_kind_of_traffic_are_keys_of_traffic() {
+    fn keys_of_a_kind_are_keys_of_its_table() {
         for kind in &TRAFFIC_KINDS {
             assert!(traffic_keys(kind.name).iter().all(|key| TRAFFIC.key(key).is_some()));
+        }
+        for kind in &MIDDLEBOXES {
+            assert!(middlebox_keys(kind.name).iter().all(|key| MIDDLEBOX.key(key).is_some()));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Paths.
 
 use super::direction::DIRECTION;
+use super::middlebox::MIDDLEBOX;
 use super::{SIZE, TIME};
 use crate::shape::{
     Key,
@@ -41,6 +42,13 @@ pub(super) static PATH: Table = Table {
             need: Absent("like `down`, with a queue and random draws of its own"),
             doc: "From the device to the server.",
             example: "{ rate = \"10Mbps\", delay = \"10ms\" }",
+        },
+        Key {
+            name: "middlebox",
+            shape: Shape::Tables(&MIDDLEBOX),
+            need: Absent("none"),
+            doc: "What changes segments between the access link and the server, in order from the device.",
+            example: "[{ kind = \"strip-options\", options = [\"mp-join\"] }]",
         },
         Key {
             name: "backup",

@@ -35,7 +35,7 @@ impl Wheel {
         let at = self.entries[source].at;
         let (tick, now) = (at >> TICK, self.now >> TICK);
         // The level at which the two first differ.
-        let level = ((63 - ((tick ^ now) | 1).leading_zeros()) / BITS).min(LEVELS as u32 - 1) as usize;
+        let level = (((tick ^ now) | 1).ilog2() / BITS).min(LEVELS as u32 - 1) as usize;
         let slot = (tick >> (BITS * level as u32)) as usize % SLOTS;
         let head = self.heads[level][slot];
         if head != NONE {

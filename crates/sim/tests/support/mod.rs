@@ -24,6 +24,7 @@ pub fn path(name: &str, radio: &str, mbps: f64, delay_ms: u64) -> PathSpec {
         profile: Arc::new(Profile::named(radio).expect("a built-in profile")),
         down: Hop::Link(link(mbps, delay_ms)),
         up: Hop::Link(link(mbps, delay_ms)),
+        middleboxes: Vec::new(),
         backup: false,
         join_at: Time::ZERO,
         leave_at: None,

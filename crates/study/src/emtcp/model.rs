@@ -183,6 +183,7 @@ fn paths(calibration: &Calibration) -> Vec<PathSpec> {
         profile: calibration.profile(kind),
         down,
         up,
+        middleboxes: Vec::new(),
         backup: false,
         join_at: Time::ZERO,
         leave_at: None,

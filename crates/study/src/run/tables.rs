@@ -3,10 +3,13 @@
 use crate::describe;
 use crate::figure::{decimals, megabytes, time_unit};
 use report::{Cell, Column, Row, Table, Tone};
-use sim::{EnergyOutcome, Experiment, Outcome};
+use sim::{EnergyOutcome, Experiment, Outcome, PathOutcome};
 
 pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
-    vec![device(experiment, outcome), paths(outcome), energy(experiment, outcome), connections(outcome)]
+    let mut all = vec![device(experiment, outcome), paths(outcome)];
+    all.extend(middleboxes(outcome));
+    all.extend([energy(experiment, outcome), connections(outcome)]);
+    all
 }
 
 fn device(experiment: &Experiment, outcome: &Outcome) -> Table {
@@ -48,10 +51,21 @@ fn paths(outcome: &Outcome) -> Table {
         .column(Column::number("down").unit("MB").key("down_mb"))
         .column(Column::number("up").unit("MB").key("up_mb"))
         .column(Column::number("dropped").unit("packets"))
-        .column(Column::number("lost").unit("packets"))
-        .column(Column::number("sent again").unit("segments"));
+        .column(Column::number("lost").unit("packets"));
+    type Count = fn(&PathOutcome) -> u64;
+    // What happens on few paths has a column only where it happened.
+    let rare: [(&str, Count); 3] = [
+        ("marked", |path| path.marked_packets),
+        ("damaged", |path| path.damaged_packets),
+        ("doubled", |path| path.doubled_packets),
+    ];
+    let rare = || rare.iter().filter(|(_, of)| outcome.paths.iter().any(|path| of(path) > 0));
+    for (name, _) in rare() {
+        table = table.column(Column::number(*name).unit("packets"));
+    }
+    table = table.column(Column::number("sent again").unit("segments"));
     for path in &outcome.paths {
-        table = table.row(Row::new([
+        let row = Row::new([
             Cell::text(&*path.name),
             Cell::number(path.rate_down_mbps, rates),
             Cell::number(path.rate_up_mbps, rates),
@@ -59,10 +73,29 @@ fn paths(outcome: &Outcome) -> Table {
             Cell::number(megabytes(path.payload_up_bytes), sizes),
             count(path.dropped_packets),
             count(path.lost_packets),
-            count(path.retransmissions),
-        ]));
+        ]);
+        let row = rare().fold(row, |row, (_, of)| row.cell(count(of(path))));
+        table = table.row(row.cell(count(path.retransmissions)));
     }
     table
+}
+
+/// What the middleboxes did, where there are any.
+fn middleboxes(outcome: &Outcome) -> Option<Table> {
+    let mut table =
+        Table::new("Middleboxes, segments").column(Column::text("path")).column(Column::text("box"));
+    for what in ["seen", "changed", "added", "merged", "dropped", "reset"] {
+        table = table.column(Column::number(what));
+    }
+    let all = outcome.paths.iter().flat_map(|path| path.middleboxes.iter().map(move |each| (path, each)));
+    let mut any = false;
+    for (path, each) in all {
+        any = true;
+        let counts = [each.seen, each.changed, each.added, each.merged, each.dropped, each.answered];
+        let row = Row::new([Cell::text(&*path.name), Cell::text(each.kind)]);
+        table = table.row(counts.into_iter().map(count).fold(row, Row::cell));
+    }
+    any.then_some(table)
 }
 
 /// The energy by path and by part.

@@ -1,0 +1,93 @@
+//! Middleboxes.
+
+use super::{Builder, point};
+use crate::format::middlebox_keys;
+use crate::node::{Fields, Node};
+use ::middlebox::{Directions, Finding, Forgotten, Meddling, MiddleboxConfig, On, Options};
+use units::{Probability, Time};
+
+/// All keys that only some kinds have.
+const OF_SOME: [&str; 12] =
+    ["options", "on", "drop", "chance", "up", "down", "sack", "mss", "most", "hold", "idle", "forgotten"];
+
+impl Builder<'_, '_> {
+    pub(super) fn middleboxes(&mut self, nodes: &[Node]) -> Vec<MiddleboxConfig> {
+        nodes.iter().filter_map(Node::fields).map(|fields| self.middlebox(fields)).collect()
+    }
+
+    fn middlebox(&mut self, fields: &Fields) -> MiddleboxConfig {
+        let kind = fields.text("kind");
+        if let Some(kind) = kind {
+            let has = middlebox_keys(kind);
+            let not: Vec<&str> = OF_SOME.into_iter().filter(|key| !has.contains(key)).collect();
+            let hint = format!("`{kind}` has {}", crate::shape::list(has).replace(" or ", " and "));
+            self.not_with(fields, &not, &format!("for `{kind}`"), &hint);
+            if matches!(kind, "rewrite-sequence" | "forget-nat") {
+                let hint = format!("`{kind}` concerns both directions");
+                self.not_with(fields, &["direction"], &format!("for `{kind}`"), &hint);
+            }
+        }
+        self.in_order(fields, "from", "until");
+        MiddleboxConfig {
+            meddling: meddling(fields, kind.unwrap_or_default()),
+            directions: match fields.text("direction") {
+                Some("up") => Directions::Up,
+                Some("down") => Directions::Down,
+                _ => Directions::Both,
+            },
+            from: fields.time("from").map_or(Time::ZERO, point),
+            until: fields.time("until").map(point),
+        }
+    }
+}
+
+fn meddling(fields: &Fields, kind: &str) -> Meddling {
+    let chance = fields.number("chance").and_then(Probability::new).unwrap_or(Probability::ALWAYS);
+    // The reader has checked the ranges.
+    let integer = |key: &str| fields.integer(key).unwrap_or_default();
+    match kind {
+        "rewrite-sequence" => Meddling::RewriteSequence {
+            up: integer("up") as u32,
+            down: integer("down") as u32,
+            sack: fields.flag("sack").unwrap_or(true),
+        },
+        "split" => Meddling::Split { mss: integer("mss") as u16 },
+        "coalesce" => Meddling::Coalesce {
+            most: fields.size("most").map_or(0, |most| u32::try_from(most.get()).unwrap_or(u32::MAX)),
+            hold: fields.time("hold").unwrap_or_default(),
+        },
+        "forget-nat" => Meddling::ForgetNat {
+            idle: fields.time("idle").unwrap_or_default(),
+            forgotten: match fields.text("forgotten") {
+                Some("new-port") => Forgotten::NewPort,
+                Some("reset") => Forgotten::Reset,
+                Some("drop") => Forgotten::Drop,
+                _ => Forgotten::Renew,
+            },
+        },
+        "corrupt" => Meddling::Corrupt { chance },
+        _ => Meddling::StripOptions {
+            options: fields
+                .list("options")
+                .iter()
+                .filter_map(Node::text)
+                .fold(Options::NONE, |all, name| all.with(options(name))),
+            on: match fields.text("on") {
+                Some("syn") => On::Syn,
+                Some("not-syn") => On::NotSyn,
+                Some("data") => On::Data,
+                _ => On::All,
+            },
+            finding: if fields.flag("drop").unwrap_or(false) { Finding::Drop } else { Finding::Strip },
+            chance,
+        },
+    }
+}
+
+fn options(name: &str) -> Options {
+    match name {
+        "mptcp" => Options::MPTCP,
+        "all" => Options::ALL,
+        _ => Options::NAMES.iter().find(|(n, _)| *n == name).map_or(Options::NONE, |&(_, option)| option),
+    }
+}
