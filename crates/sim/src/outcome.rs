@@ -81,6 +81,9 @@ pub struct ConnectionOutcome {
     pub completed_s: Option<f64>,
     /// The most that waited beyond a gap, in bytes.
     pub peak_out_of_order_bytes: u64,
+    /// Sent over one path after another had it, in bytes: reinjected, sent again opportunistically, or
+    /// copied by the redundant scheduler.
+    pub repeated_bytes: u64,
     /// The connection was lost.
     pub failed: bool,
 }
@@ -291,6 +294,7 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
                 goodput_mbps: if span > 0.0 { connection.delivered as f64 * 8e-6 / span } else { 0.0 },
                 completed_s,
                 peak_out_of_order_bytes: connection.largest_gap,
+                repeated_bytes: connection.client.repeated() + connection.server.repeated(),
                 failed: connection.failed,
             }
         })
