@@ -129,7 +129,7 @@ impl Bbr {
 
     /// Section 4.1.1: the round, and the bandwidth. True where a round begins.
     fn update_bandwidth(&mut self, sample: &RateSample) -> bool {
-        let begins = sample.prior_delivered >= self.round_ends;
+        let begins = sample.newly_delivered > 0 && sample.prior_delivered >= self.round_ends;
         if begins {
             self.round_ends = sample.delivered;
             self.round += 1;
@@ -326,3 +326,6 @@ impl CongestionControl for Bbr {
         self.conserve_until = None;
     }
 }
+
+#[cfg(test)]
+mod tests;
