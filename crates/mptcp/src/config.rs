@@ -85,8 +85,8 @@ pub struct Config {
     pub rack: bool,
     /// Tell the peer what came twice (RFC 2883). Needs SACK.
     pub dsack: bool,
-    /// Reduce the window over a round trip, in step with what is delivered: PRR (RFC 6937), and not
-    /// at once.
+    /// Reduce the window over a round trip, in step with what is delivered, and not at once: PRR
+    /// (RFC 9937). Needs SACK; algorithms that keep a model of the path do without.
     pub prr: bool,
     /// Find out whether a timeout was spurious (RFC 5682), and take the reduction back where it was.
     pub frto: bool,
@@ -113,8 +113,6 @@ pub struct Config {
     /// Acknowledge every segment of the start at once, so that the peer's window opens (Linux: up to
     /// 16 of them).
     pub quickack: bool,
-    /// Send new data on the first two duplicate acknowledgements (RFC 3042).
-    pub limited_transmit: bool,
 }
 
 impl Default for Config {
@@ -151,7 +149,6 @@ impl Default for Config {
             paws: false,
             challenge_acks: false,
             quickack: false,
-            limited_transmit: false,
         }
     }
 }
@@ -177,7 +174,6 @@ impl Config {
             paws: true,
             challenge_acks: true,
             quickack: true,
-            limited_transmit: true,
             ..Self::default()
         }
     }

@@ -5,7 +5,7 @@
 mod pair;
 
 use pair::{CLIENT, Pair, PathModel, SERVER};
-use tandem_mptcp::{Config, CongestionKind, Event, PathId, SchedulerKind};
+use tandem_mptcp::{Config, CongestionKind, EcnMode, Event, Keepalive, PathId, SchedulerKind};
 use units::{Duration, Probability, Rng, Seed, Time};
 
 fn ms(n: u64) -> Duration {
@@ -110,6 +110,13 @@ fn any_switches(rng: &mut Rng, mptcp: bool) -> Config {
         frto: coin(),
         undo: coin(),
         hystart: coin(),
+        ecn: if coin() { EcnMode::Request } else { EcnMode::Accept },
+        pacing: coin(),
+        autotune: coin().then_some(10_000),
+        keepalive: coin().then(|| Keepalive { idle: Duration::from_secs(20), ..Keepalive::default() }),
+        paws: coin(),
+        challenge_acks: coin(),
+        quickack: coin(),
         ..if coin() { Config::default() } else { Config::linux() }
     };
     Config {

@@ -17,7 +17,7 @@ pub fn packet(
     snaplen: usize,
 ) -> Result<Vec<u8>, WireError> {
     let mut out = Vec::with_capacity(packet_len(destination, segment));
-    ip::emit_header(source, destination, ip::TCP, segment.wire_len(), &mut out)?;
+    ip::emit_header(source, destination, ip::TCP, segment.ecn, segment.wire_len(), &mut out)?;
     let mut payload = Vec::new();
     filler(segment.payload, &mut payload);
     tcp::emit(segment, source, destination, &payload, &mut out)?;
@@ -33,7 +33,7 @@ pub fn packet_len(destination: IpAddr, segment: &Segment<Span>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Flags;
+    use crate::{Ecn, Flags};
     use core::net::{Ipv4Addr, Ipv6Addr};
 
     fn filled(offset: u64, len: u32) -> Vec<u8> {
@@ -46,6 +46,7 @@ mod tests {
     fn a_packet_is_cut_at_snaplen_and_still_carries_the_whole_ones_checksum() {
         let mut segment = Segment::new(1, 2, 3, 4, Flags::ACK, 5);
         segment.payload = Span::new(77, 1000);
+        segment.ecn = Ecn::Ce;
         for (source, destination) in [
             (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv4Addr::BROADCAST)),
             (IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv6Addr::UNSPECIFIED)),
@@ -54,6 +55,7 @@ mod tests {
             assert_eq!(whole.len(), packet_len(destination, &segment));
             let datagram = ip::parse(&whole).unwrap();
             assert_eq!((datagram.source, datagram.destination), (source, destination));
+            assert_eq!(datagram.ecn, Ecn::Ce);
             let read = tcp::Packet::new(datagram.payload).unwrap();
             read.verify_checksum(source, destination).unwrap();
             assert_eq!(read.payload(), filled(77, 1000));

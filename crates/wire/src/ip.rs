@@ -8,6 +8,41 @@ pub const TCP: u8 = 6;
 /// The time to live that hosts send with (RFC 1700).
 pub const DEFAULT_HOP_LIMIT: u8 = 64;
 
+/// What a packet's IP header says of congestion (RFC 3168, section 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The transport does not understand marks.
+    #[default]
+    NotEct = 0,
+    /// It does, codepoint 1 (RFC 9331: with a scalable response).
+    Ect1 = 1,
+    /// It does, codepoint 0.
+    Ect0 = 2,
+    /// Congestion was experienced.
+    Ce = 3,
+}
+
+impl Ecn {
+    /// From the lower two bits of a traffic class.
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+    /// As the lower two bits of a traffic class.
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+    /// A queue may mark the packet instead of dropping it.
+    pub const fn can_be_marked(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+}
+
 /// An IP packet of either version, as far as the layer above needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram<'a> {
@@ -17,6 +52,8 @@ pub struct Datagram<'a> {
     pub destination: IpAddr,
     /// Protocol number of the payload, such as [`TCP`].
     pub protocol: u8,
+    /// What it says of congestion.
+    pub ecn: Ecn,
     /// What it carries, without whatever lay behind the packet's end.
     pub payload: &'a [u8],
 }
@@ -37,6 +74,7 @@ pub fn parse(bytes: &[u8]) -> Result<Datagram<'_>, WireError> {
                 source: repr.source.into(),
                 destination: repr.destination.into(),
                 protocol: repr.protocol,
+                ecn: Ecn::from_bits(repr.traffic_class),
                 payload: packet.payload(),
             })
         }
@@ -47,6 +85,7 @@ pub fn parse(bytes: &[u8]) -> Result<Datagram<'_>, WireError> {
                 source: repr.source.into(),
                 destination: repr.destination.into(),
                 protocol: repr.protocol,
+                ecn: Ecn::from_bits(repr.traffic_class),
                 payload: packet.upper_layer()?.1,
             })
         }
@@ -72,15 +111,18 @@ pub fn emit_header(
     source: IpAddr,
     destination: IpAddr,
     protocol: u8,
+    ecn: Ecn,
     payload_len: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
     match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            ipv4::Repr::new(source, destination, protocol, payload_len).emit(out)
+            let header = ipv4::Repr::new(source, destination, protocol, payload_len);
+            ipv4::Repr { traffic_class: ecn.bits(), ..header }.emit(out)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            ipv6::Repr::new(source, destination, protocol, payload_len).emit(out)
+            let header = ipv6::Repr::new(source, destination, protocol, payload_len);
+            ipv6::Repr { traffic_class: ecn.bits(), ..header }.emit(out)
         }
         _ => Err(WireError::Unwritable { what: "IP header", expected: "two addresses of one family" }),
     }

@@ -36,5 +36,6 @@ pub mod tcp;
 
 pub use checksum::{dss_checksum, dss_pseudo_header};
 pub use error::WireError;
+pub use ip::Ecn;
 pub use payload::{Payload, Span};
 pub use segment::{Dss, Flags, MapOption, Mapping, MptcpSignal, SackBlocks, Segment, TimestampOption};

@@ -1,6 +1,6 @@
 //! A TCP segment as meaning: what its header and options say, and what it carries.
 
-use crate::Payload;
+use crate::{Ecn, Payload};
 use core::fmt;
 use core::net::IpAddr;
 
@@ -267,6 +267,8 @@ pub struct Segment<P> {
     pub ack: u32,
     /// Header flags.
     pub flags: Flags,
+    /// What the IP header that carries it says of congestion; TCP's own bytes do not have it.
+    pub ecn: Ecn,
     /// Receive window as on the wire: not yet scaled.
     pub window: u16,
     /// Maximum segment size, on SYN (RFC 9293, section 3.7.1).
@@ -398,6 +400,7 @@ impl<P: Payload> Segment<P> {
             seq,
             ack,
             flags,
+            ecn: Ecn::NotEct,
             window,
             mss: None,
             window_scale: None,

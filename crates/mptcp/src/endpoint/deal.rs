@@ -247,8 +247,8 @@ impl<P: Payload> Endpoint<P> {
     /// 3.8.6.2.2).
     pub(super) fn window_to_offer(&self) -> u64 {
         let unread = self.reorder.unread();
-        let edge = self.reorder.next + self.config.recv_buffer.saturating_sub(unread);
-        let worth = (self.config.recv_buffer / 2).min(u64::from(self.config.mss));
+        let edge = self.reorder.next + self.autotune.buffer.saturating_sub(unread);
+        let worth = (self.autotune.buffer / 2).min(u64::from(self.config.mss));
         if unread > 0 && edge < self.advertised.saturating_add(worth) {
             return self.advertised;
         }
@@ -258,9 +258,8 @@ impl<P: Payload> Endpoint<P> {
     /// The application has read: tell the peer once it is worth a segment (RFC 9293, section 3.8.6.2.2).
     pub(super) fn offer_window(&mut self) {
         let gain = self.window_to_offer() - self.advertised;
-        let worth = (self.config.recv_buffer / 2).min(2 * u64::from(self.config.mss));
-        let nearly_shut =
-            self.advertised - self.reorder.next.min(self.advertised) < self.config.recv_buffer / 2;
+        let worth = (self.autotune.buffer / 2).min(2 * u64::from(self.config.mss));
+        let nearly_shut = self.advertised - self.reorder.next.min(self.advertised) < self.autotune.buffer / 2;
         if nearly_shut && gain >= worth.max(1) {
             for subflow in &mut self.subflows {
                 if subflow.carries_data() || subflow.fin_queued && subflow.is_open() {

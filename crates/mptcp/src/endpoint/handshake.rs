@@ -2,7 +2,7 @@
 
 use super::{Endpoint, Event, Failure, Mode, Role};
 use crate::subflow::{Reset, State, Subflow};
-use crate::{PathId, crypto};
+use crate::{EcnMode, PathId, crypto};
 use units::Time;
 use wire::{Flags, MptcpSignal, Payload, Segment};
 
@@ -131,6 +131,7 @@ impl<P: Payload> Endpoint<P> {
     fn settle(&self, subflow: &mut Subflow<P>, segment: &Segment<P>) {
         subflow.timestamps = self.config.timestamps && segment.timestamps.is_some();
         subflow.sack = self.config.sack && segment.sack_permitted;
+        subflow.ecn = self.agrees_to_marks(subflow, segment);
         match segment.window_scale {
             Some(scale) => subflow.peer_scale = scale.min(14),
             // RFC 7323, section 2.2: both or neither.
@@ -149,6 +150,21 @@ impl<P: Payload> Endpoint<P> {
         let sack = subflow.sack;
         // RFC 5681, section 2: the sender's maximum segment size is without headers and options.
         subflow.sender.negotiated(subflow.payload_max, sack);
+    }
+
+    /// A SYN asks with ECE and CWR, the answer agrees with ECE alone (RFC 3168, section 6.1.1).
+    fn agrees_to_marks(&self, subflow: &Subflow<P>, segment: &Segment<P>) -> bool {
+        let (ece, cwr) = (segment.flags.has(Flags::ECE), segment.flags.has(Flags::CWR));
+        if segment.flags.has(Flags::ACK) {
+            self.asks_for_marks(subflow) && ece && !cwr
+        } else {
+            self.config.ecn != EcnMode::Off && ece && cwr
+        }
+    }
+
+    /// Not in a SYN that is sent again: a middlebox may drop it for that (section 6.1.1.1).
+    pub(super) fn asks_for_marks(&self, subflow: &Subflow<P>) -> bool {
+        self.config.ecn == EcnMode::Request && subflow.syn_tries <= 1
     }
 
     /// A segment for a subflow in SYN-SENT (RFC 9293, section 3.10.7.3).
@@ -297,7 +313,10 @@ impl<P: Payload> Endpoint<P> {
     }
 
     pub(super) fn established(&mut self, now: Time, i: usize) {
-        let path = self.subflows[i].path;
+        let subflow = &mut self.subflows[i];
+        subflow.heard = now;
+        subflow.keepalive_at = self.config.keepalive.map(|keepalive| now + keepalive.idle);
+        let path = subflow.path;
         self.events.push_back(Event::SubflowUp(path));
         self.relieve();
         if self.data_fin.is_some_and(|fin| self.data_una <= fin) && self.fin_timer.is_none() {

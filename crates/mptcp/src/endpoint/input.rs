@@ -3,7 +3,7 @@
 use super::{Endpoint, Event, Failure, Mode, Role};
 use crate::PathId;
 use crate::seq::extend;
-use crate::subflow::{Arrival, Mapped, State};
+use crate::subflow::{Arrival, Mapped, State, clock_at};
 use core::borrow::Borrow;
 use units::{Duration, Time};
 use wire::{Dss, Flags, MptcpSignal, Payload, SackBlocks, Segment};
@@ -67,6 +67,11 @@ impl<P: Payload> Endpoint<P> {
                 if segment.flags.has(Flags::SYN) {
                     // Our handshake ACK was lost, or this is an old duplicate: say where we are.
                     let subflow = &mut self.subflows[i];
+                    if self.config.challenge_acks && !segment.flags.has(Flags::ACK) {
+                        // Whoever has it in mind to reset us must know where we are (RFC 5961, section 4).
+                        subflow.challenge(now);
+                        return;
+                    }
                     // The peer of a join has had it: more than a plain acknowledgement it does not need,
                     // and the handshake's has no DATA_ACK.
                     subflow.send_handshake_ack = segment.flags.has(Flags::ACK) && !subflow.joined;
@@ -112,6 +117,11 @@ impl<P: Payload> Endpoint<P> {
         }
         let furthest = self.config.recv_buffer + 65_536;
         let subflow = &mut self.subflows[i];
+        if self.config.paws && subflow.is_outdated(now, segment) {
+            subflow.challenge(now);
+            return;
+        }
+        (subflow.heard, subflow.probes) = (now, 0);
         let offset = extend(segment.seq.wrapping_sub(subflow.irs), subflow.receiver.next)
             .filter(|&offset| offset <= subflow.receiver.next + furthest);
         // An acknowledgement from before the subflow's start is old, not wrong.
@@ -125,12 +135,26 @@ impl<P: Payload> Endpoint<P> {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
+        let una = subflow.iss.wrapping_add(subflow.sender.una as u32);
+        let behind = una.wrapping_sub(segment.ack) as i32;
+        if self.config.challenge_acks && i64::from(behind) > subflow.widest as i64 {
+            // Older than any that may still be on its way (RFC 5961, section 5.2).
+            subflow.challenge(now);
+            return;
+        }
+        if subflow.ecn {
+            subflow.heed_marks(now, ack, segment);
+        }
         if let Some(clock) = segment.timestamps
             && offset <= subflow.receiver.last_ack_sent.max(1)
             && clock.value.wrapping_sub(subflow.receiver.peer_clock) as i32 >= 0
         {
             // RFC 7323, section 4.3.
             subflow.receiver.peer_clock = clock.value;
+            subflow.receiver.peer_clock_at = now;
+        }
+        if self.config.autotune.is_some() && !segment.payload.is_empty() {
+            subflow.measure_backwards(now, segment);
         }
         // Not after a fallback, nor in TIME-WAIT, where nothing is left that it could be about.
         if let Some(signal) = segment.signal
@@ -165,12 +189,13 @@ impl<P: Payload> Endpoint<P> {
         let coupling = self.coupling(i, ack);
         let subflow = &mut self.subflows[i];
         let window = u64::from(segment.window) << subflow.peer_scale;
+        subflow.widest = subflow.widest.max(window);
         let (blocks, count) = extend_blocks(&segment.sack, subflow.iss, subflow.sender.una);
         let clock = segment
             .timestamps
             .filter(|c| subflow.timestamps && c.echo != 0 && ack > subflow.sender.una)
             .map(|clock| {
-                let now_ms = super::output::clock(now);
+                let now_ms = clock_at(now);
                 Duration::from_millis(u64::from(now_ms.wrapping_sub(clock.echo)).min(60_000))
             });
         // RFC 5681, section 2: a duplicate brings no data and no other window. RFC 8684, section 3.3.2:
@@ -395,6 +420,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// What a segment may have made possible.
     fn after_input(&mut self, now: Time, i: usize) {
+        self.tune_buffer(now);
         if !self.subflows[i].unmapped.is_empty() && !self.subflows[i].mappings.is_empty() {
             let pending = core::mem::take(&mut self.subflows[i].unmapped);
             for (at, piece) in pending {

@@ -2,9 +2,12 @@
 //!
 //! `handshake` opens subflows, `input` takes segments in, `output` makes them, `deal` decides which
 //! subflow carries what, `again` what goes over several, `coupling` tells congestion controls of one
-//! another, `paths` moves paths in and out, `close` ends things, `timers` keeps time.
+//! another, `paths` moves paths in and out, `close` ends things, `timers` keeps time, `alive` probes what
+//! is idle, `autotune` grows the receive buffer.
 
 mod again;
+mod alive;
+mod autotune;
 mod close;
 mod coupling;
 mod deal;
@@ -19,6 +22,7 @@ mod timers;
 use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};
 use crate::{Config, PathId, crypto};
+use autotune::Autotune;
 use core::net::IpAddr;
 use reorder::Reorder;
 use send_buffer::SendBuffer;
@@ -171,6 +175,7 @@ pub struct Endpoint<P> {
     peer_closed: bool,
     /// We told the peer that we take data before this offset.
     advertised: u64,
+    autotune: Autotune,
 
     ended: bool,
     events: VecDeque<Event>,
@@ -198,6 +203,7 @@ impl<P: Payload> Endpoint<P> {
         config.initial_window = config.initial_window.max(1);
         let mut rng = seed.rng("endpoint");
         let local_key = rng.bits();
+        let autotune = Autotune::new(&config);
         let mode = if config.mptcp { Mode::Offered } else { Mode::Tcp };
         Self {
             role,
@@ -233,7 +239,8 @@ impl<P: Payload> Endpoint<P> {
             peer_fin: None,
             peer_closed: false,
             // What a SYN says, which is not scaled (RFC 7323, section 2.2).
-            advertised: 1 + config.recv_buffer.min(65_535),
+            advertised: 1 + autotune.buffer.min(65_535),
+            autotune,
             ended: false,
             events: VecDeque::new(),
             work: false,
@@ -299,6 +306,7 @@ impl<P: Payload> Endpoint<P> {
     /// Takes the next piece of the stream in order, of at most `most` bytes.
     pub fn read(&mut self, most: usize) -> Option<P> {
         let piece = self.reorder.read(most)?;
+        self.autotune.read(piece.len() as u64);
         self.offer_window();
         Some(piece)
     }

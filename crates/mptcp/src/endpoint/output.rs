@@ -1,20 +1,15 @@
 //! Segments out.
 
 use super::{Endpoint, Mode, Role};
-use crate::subflow::{Chunk, Reset, State, Subflow, TIME_WAIT};
-use crate::{PathId, crypto};
+use crate::subflow::{Chunk, Reset, State, Subflow, TIME_WAIT, clock_at};
+use crate::{EcnMode, PathId, crypto};
 use units::Time;
-use wire::{Dss, Flags, Mapping, MptcpSignal, Payload, Segment, TimestampOption};
+use wire::{Dss, Ecn, Flags, Mapping, MptcpSignal, Payload, Segment, TimestampOption};
 
 /// Option bytes of a DSS with a 32-bit DATA_ACK and a 64-bit mapping, padded.
 pub(super) const DSS_LEN: u64 = 24;
 /// TCP has room for so many option bytes.
 const OPTION_SPACE: usize = 40;
-
-/// The timestamp clock: milliseconds (RFC 7323, section 5.4).
-pub(super) fn clock(now: Time) -> u32 {
-    (now.as_millis() as u32).wrapping_add(1)
-}
 
 /// What is to be sent. A segment is large, so it is made where it leaves, once all is decided.
 enum Next<P> {
@@ -46,7 +41,13 @@ impl<P: Payload> Endpoint<P> {
             Next::Data(offset, chunk) => self.data(now, i, offset, chunk, segment),
             Next::Control => *segment = self.control(now, i),
             Next::DataLevel => *segment = self.data_level_alone(now, i),
-            Next::Acknowledgement => self.acknowledge(now, i, segment),
+            Next::Acknowledgement => {
+                self.acknowledge(now, i, segment);
+                if core::mem::take(&mut self.subflows[i].send_probe) {
+                    // An old sequence number, which the peer must answer (RFC 9293, section 3.8.4).
+                    segment.seq = segment.seq.wrapping_sub(1);
+                }
+            }
         }
         Some(self.subflows[i].path)
     }
@@ -222,6 +223,13 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         subflow.syn_tries += 1;
         subflow.sender.timer = Some(now + subflow.sender.rtt.rto());
+        if answer {
+            if subflow.ecn {
+                segment.flags = segment.flags.with(Flags::ECE);
+            }
+        } else if self.config.ecn == EcnMode::Request && subflow.syn_tries == 1 {
+            segment.flags = segment.flags.with(Flags::ECE).with(Flags::CWR);
+        }
         segment.mss = Some(self.config.mss);
         segment.sack_permitted = subflow.sack;
         // An answer scales only if it was asked to.
@@ -229,10 +237,10 @@ impl<P: Payload> Endpoint<P> {
             (!answer || subflow.own_scale > 0 || subflow.peer_scale > 0).then_some(subflow.own_scale);
         if subflow.timestamps {
             segment.timestamps =
-                Some(TimestampOption { value: clock(now), echo: subflow.receiver.peer_clock });
+                Some(TimestampOption { value: clock_at(now), echo: subflow.receiver.peer_clock });
         }
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
-        segment.window = self.config.recv_buffer.min(65_535) as u16;
+        segment.window = self.autotune.buffer.min(65_535) as u16;
         segment.signal = if subflow.joined {
             let (backup, address_id, nonce) = (subflow.backup_here, subflow.local_id, subflow.local_nonce);
             if answer {
@@ -280,7 +288,10 @@ impl<P: Payload> Endpoint<P> {
         self.advertised = self.advertised.max(edge);
         if subflow.timestamps {
             segment.timestamps =
-                Some(TimestampOption { value: clock(now), echo: subflow.receiver.peer_clock });
+                Some(TimestampOption { value: clock_at(now), echo: subflow.receiver.peer_clock });
+        }
+        if subflow.receiver.marked {
+            segment.flags = segment.flags.with(Flags::ECE);
         }
         subflow.receiver.acked();
         if self.mode == Mode::Mptcp {
@@ -304,6 +315,14 @@ impl<P: Payload> Endpoint<P> {
                     Some(Self::capable(Some(self.local_key), self.remote_key, Some((len, None))));
             } else if let Some(dss) = &mut segment.dss {
                 dss.mapping = Some(Mapping { dsn, ssn: offset as u32, len, checksum: None });
+            }
+        }
+        let subflow = &mut self.subflows[i];
+        // New data alone may be marked (RFC 3168, sections 6.1.4 and 6.1.5).
+        if subflow.ecn && !chunk.fin && !subflow.sender.repeated_last() {
+            segment.ecn = Ecn::Ect0;
+            if subflow.sender.tell_reduced() {
+                segment.flags = segment.flags.with(Flags::CWR);
             }
         }
         segment.payload = chunk.payload;

@@ -35,6 +35,10 @@ impl<P: Payload> Endpoint<P> {
             if subflow.state == State::Established && subflow.sender.expire(now) {
                 self.work = true;
             }
+            let subflow = &self.subflows[i];
+            if subflow.state == State::Established && subflow.keepalive_at.is_some_and(|at| at <= now) {
+                self.keepalive(now, i);
+            }
             if self.subflows[i].sender.timer.is_some_and(|at| at <= now) {
                 self.retransmission_timeout(now, i);
                 self.work = true;

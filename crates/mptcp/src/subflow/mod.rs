@@ -10,11 +10,13 @@ pub(crate) use sender::{Chunk, Sender};
 use crate::{Config, PathId};
 use std::collections::VecDeque;
 use units::{Duration, Time};
-use wire::{MptcpSignal, Payload};
+use wire::{Ecn, Flags, MptcpSignal, Payload, Segment};
 
 /// How long a closed subflow still answers a repeated FIN (Linux: 60 s; RFC 9293: twice the longest
 /// life of a segment).
 pub(crate) const TIME_WAIT: Duration = Duration::from_secs(60);
+/// The peer's clock is not remembered for longer (RFC 7323, section 5.5).
+const CLOCK_LIFE: Duration = Duration::from_secs(24 * 86_400);
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Where a subflow stands (RFC 9293, section 3.3.2; the closing states follow from which FINs were
@@ -66,6 +68,8 @@ pub(crate) struct Subflow<P> {
     pub(crate) own_scale: u8,
     pub(crate) timestamps: bool,
     pub(crate) sack: bool,
+    /// Both ends heed congestion marks (RFC 3168, section 6.1.1).
+    pub(crate) ecn: bool,
     /// We asked for it to be a backup; the peer did.
     pub(crate) backup_here: bool,
     pub(crate) backup_there: bool,
@@ -84,6 +88,15 @@ pub(crate) struct Subflow<P> {
     pub(crate) reset: Option<Reset>,
     /// When something that does not fit was last answered (see [`Subflow::challenge`]).
     challenged: Option<Time>,
+    /// When anything was heard of the peer.
+    pub(crate) heard: Time,
+    pub(crate) keepalive_at: Option<Time>,
+    /// Keepalive probes in a row without an answer.
+    pub(crate) probes: u32,
+    /// The next bare acknowledgement is a probe.
+    pub(crate) send_probe: bool,
+    /// The widest window that the peer has offered.
+    pub(crate) widest: u64,
     /// Remote ports of the subflows that were here before.
     pub(crate) earlier: Vec<u16>,
     /// The window field of the last segment that came.
@@ -129,6 +142,7 @@ impl<P: Payload> Subflow<P> {
             own_scale: window_scale(config.recv_buffer),
             timestamps: config.timestamps,
             sack: config.sack,
+            ecn: false,
             backup_here: false,
             backup_there: false,
             local_id: 0,
@@ -142,6 +156,11 @@ impl<P: Payload> Subflow<P> {
             ask_for_answer: false,
             reset: None,
             challenged: None,
+            heard: Time::ZERO,
+            keepalive_at: None,
+            probes: 0,
+            send_probe: false,
+            widest: 65_535,
             earlier: Vec::new(),
             peer_window: None,
             signals: VecDeque::new(),
@@ -162,6 +181,38 @@ impl<P: Payload> Subflow<P> {
         if self.challenged.is_none_or(|last| now.since(last) >= CHALLENGE_INTERVAL) {
             self.challenged = Some(now);
             self.receiver.ack_now = true;
+        }
+    }
+
+    /// Older than what came last, by the peer's own clock: PAWS (RFC 7323, section 5.3). A clock not
+    /// heard for long may have gone round.
+    pub(crate) fn is_outdated(&self, now: Time, segment: &Segment<P>) -> bool {
+        self.timestamps
+            && segment.timestamps.is_some_and(|clock| {
+                (clock.value.wrapping_sub(self.receiver.peer_clock) as i32) < 0
+                    && now.since(self.receiver.peer_clock_at) < CLOCK_LIFE
+            })
+    }
+
+    /// What a segment says of congestion, on the way here and on the way there (RFC 3168, sections
+    /// 6.1.2 and 6.1.3).
+    pub(crate) fn heed_marks(&mut self, now: Time, ack: u64, segment: &Segment<P>) {
+        if segment.flags.has(Flags::CWR) {
+            self.receiver.marked = false;
+        }
+        if segment.ecn == Ecn::Ce {
+            self.receiver.ack_now |= !self.receiver.marked;
+            self.receiver.marked = true;
+        }
+        if segment.flags.has(Flags::ECE) {
+            self.sender.on_echo(now, ack);
+        }
+    }
+
+    /// The round trip from here, by the clock that the peer echoes.
+    pub(crate) fn measure_backwards(&mut self, now: Time, segment: &Segment<P>) {
+        if let Some(clock) = segment.timestamps.filter(|_| self.timestamps) {
+            self.receiver.measure(clock_at(now), clock.echo);
         }
     }
 
@@ -195,11 +246,15 @@ impl<P: Payload> Subflow<P> {
             State::Closed => return None,
             _ => {}
         }
-        match (self.sender.next_timeout(), self.receiver.ack_at) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let others = [self.receiver.ack_at, self.keepalive_at];
+        let first = self.sender.next_timeout();
+        others.into_iter().flatten().fold(first, |first, at| Some(first.map_or(at, |t| t.min(at))))
     }
+}
+
+/// The timestamp clock: milliseconds (RFC 7323, section 5.4).
+pub(crate) fn clock_at(now: Time) -> u32 {
+    (now.as_millis() as u32).wrapping_add(1)
 }
 
 /// The smallest scale with which 16 bits can say the buffer (RFC 7323, section 2.3: at most 14).

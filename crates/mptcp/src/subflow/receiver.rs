@@ -4,6 +4,9 @@ use crate::Config;
 use units::{Duration, Time};
 use wire::SackBlocks;
 
+/// Segments of the start that are acknowledged at once (Linux `TCP_MAX_QUICKACKS`).
+const QUICK_ACKS: u32 = 16;
+
 /// How a segment stood to what had come before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
@@ -33,8 +36,17 @@ pub(crate) struct Receiver {
     segments_unacked: u32,
     /// The peer's clock, to be echoed (RFC 7323, section 4.3).
     pub(crate) peer_clock: u32,
+    /// When it was heard last.
+    pub(crate) peer_clock_at: Time,
+    /// The round trip as data shows it that answers an acknowledgement, for a receiver that sends none.
+    pub(crate) rtt: Option<Duration>,
+    echoed: u32,
     /// Acknowledgement number last sent, as offset.
     pub(crate) last_ack_sent: u64,
+    /// A mark came, and the peer has not told that it heeds it (RFC 3168, section 6.1.3).
+    pub(crate) marked: bool,
+    /// Acknowledgements of the start that still go at once.
+    quick: u32,
     /// Tell what came twice (RFC 2883).
     dsack: bool,
     /// What came twice and is still to be told.
@@ -43,7 +55,8 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(config: &Config) -> Self {
-        Self { dsack: config.dsack && config.sack, ..Self::default() }
+        let quick = if config.quickack { QUICK_ACKS } else { 0 };
+        Self { dsack: config.dsack && config.sack, quick, ..Self::default() }
     }
 
     /// Records the arrival of `[from, to)`.
@@ -95,6 +108,17 @@ impl Receiver {
         true
     }
 
+    /// Data came with this echo of our clock, which stands at `now_ms` (as Linux, smoothed by eighths).
+    pub(crate) fn measure(&mut self, now_ms: u32, echo: u32) {
+        // Only the first with an echo answers at once.
+        if echo == 0 || echo == self.echoed {
+            return;
+        }
+        self.echoed = echo;
+        let sample = Duration::from_millis(u64::from(now_ms.wrapping_sub(echo)).clamp(1, 60_000));
+        self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
+    }
+
     /// The peer's FIN, if everything before it has come.
     pub(crate) fn fin_reached(&self) -> bool {
         self.fin_at.is_some_and(|fin| self.next > fin)
@@ -105,7 +129,10 @@ impl Receiver {
     pub(crate) fn schedule_ack(&mut self, now: Time, arrival: Arrival, len: u64, mss: u64, delay: Duration) {
         self.unacked += len;
         self.segments_unacked += 1;
-        let at_once = !matches!(arrival, Arrival::InOrder { filled: false })
+        let quick = self.quick > 0;
+        self.quick = self.quick.saturating_sub(1);
+        let at_once = quick
+            || !matches!(arrival, Arrival::InOrder { filled: false })
             || self.segments_unacked >= 2
             || self.unacked >= 2 * mss
             || delay.is_zero();
@@ -164,6 +191,18 @@ mod tests {
         assert_eq!(r.next, 41);
         assert!(!r.has_blocks());
         assert_eq!(r.record(1, 11), Arrival::Duplicate);
+    }
+
+    #[test]
+    fn with_quick_acknowledgements_the_start_is_not_delayed() {
+        let mut r = Receiver { next: 1, ..Receiver::new(&Config { quickack: true, ..Config::default() }) };
+        let (now, delay) = (Time::from_secs(1), Duration::from_millis(40));
+        for n in 0..17 {
+            let arrival = r.record(1 + 1000 * n, 1001 + 1000 * n);
+            r.schedule_ack(now, arrival, 1000, 1000, delay);
+            assert_eq!(r.ack_now, n < 16);
+            r.acked();
+        }
     }
 
     #[test]

@@ -156,7 +156,6 @@ fn any_end(dice: &Dice, tiny: bool) -> EndPlan {
         paws: dice.one_in_or_none("paws", 3),
         challenge_acks: dice.one_in_or_none("challenge", 3),
         quickack: dice.one_in_or_none("quickack", 3),
-        limited_transmit: dice.one_in_or_none("limited", 3),
         ..EndPlan::default()
     };
     if end.close == 1 {

@@ -145,7 +145,6 @@ numbers! {
         paws: 0,
         challenge_acks: 0,
         quickack: 0,
-        limited_transmit: 0,
     }
 }
 
@@ -253,7 +252,6 @@ impl Plan {
             paws: plan.paws > 0,
             challenge_acks: plan.challenge_acks > 0,
             quickack: plan.quickack > 0,
-            limited_transmit: plan.limited_transmit > 0,
             ..Config::default()
         }
     }

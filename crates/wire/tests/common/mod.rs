@@ -141,6 +141,7 @@ pub(crate) fn carrying<P: Payload>(segment: &Segment<impl Payload>, payload: P) 
         seq: segment.seq,
         ack: segment.ack,
         flags: segment.flags,
+        ecn: segment.ecn,
         window: segment.window,
         mss: segment.mss,
         window_scale: segment.window_scale,

@@ -1,5 +1,6 @@
 //! What an acknowledgement does.
 
+use super::pace::Pace;
 use super::recovery::Recovery;
 use super::scoreboard::{DUP_THRESH, IN_RETRANSMISSION, LOST, REPEATED, SACKED};
 use super::undo::Frto;
@@ -25,6 +26,7 @@ impl<P: Payload> Sender<P> {
         }
         let flight = self.flight();
         let before = (self.una, self.sacked, self.lost_ever);
+        let sampled = self.sampler.delivered_so_far();
         let dsack = dsack_of(blocks, ack.max(self.una));
         let mut outcome = Acked::default();
         if self.rack.on {
@@ -98,14 +100,32 @@ impl<P: Payload> Sender<P> {
             }
             self.arm_probe(now);
         }
+        if self.sampler.on {
+            let mut sample = self.sampler.sample(sampled, self.rtt.min());
+            sample.newly_lost = self.lost_ever - before.2;
+            sample.rtt = outcome.rtt;
+            sample.in_flight = self.pipe();
+            let view = self.view(now, flight, outcome.rtt);
+            self.algorithm.on_sample(&sample, &view, &mut self.window);
+        }
+        if self.pace.on {
+            self.set_pace();
+        }
         outcome
+    }
+
+    pub(super) fn set_pace(&mut self) {
+        let own = || self.rtt.measured().filter(|_| self.asks_pacing);
+        let rate =
+            self.algorithm.pacing_rate().or_else(|| own().map(|srtt| Pace::rate_of(&self.window, srtt)));
+        self.pace.set(rate);
     }
 
     fn grow(&mut self, bytes: u64, view: &View, coupling: &Coupling) {
         let mut bytes = bytes;
         if self.hystart.on && self.window.in_slow_start() {
             let at = (self.una, self.next);
-            bytes = self.hystart.on_ack(bytes, at, view.rtt, self.mss, false, &mut self.window);
+            bytes = self.hystart.on_ack(bytes, at, view.rtt, self.mss, self.pace.on, &mut self.window);
         }
         self.algorithm.on_ack(bytes, view, coupling, &mut self.window);
     }
@@ -163,6 +183,14 @@ impl<P: Payload> Sender<P> {
             }
             if front.is(IN_RETRANSMISSION) {
                 self.retransmitting -= len;
+            }
+            if self.sampler.on {
+                if !front.is(SACKED) {
+                    self.sampler.delivered(now, 0, len, front.at);
+                }
+                if whole {
+                    self.sampler.pop();
+                }
             }
             if whole {
                 if !front.is(REPEATED) && !front.is(SACKED) {

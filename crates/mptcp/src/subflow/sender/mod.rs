@@ -8,14 +8,17 @@
 //! `ack` takes acknowledgements in, `scoreboard` knows each segment in flight, `recovery` sends again,
 //! `check` holds the books together. Each of the rest is a switch of [`Config`]: `rack` judges by time
 //! instead, `prr` reduces the window bit by bit, `undo` takes a reduction back, `hystart` leaves slow
-//! start.
+//! start, `mark` heeds marks, `pace` spaces segments, and `rate` samples for algorithms that ask.
 
 mod ack;
 mod check;
 mod hystart;
 mod loan;
+mod mark;
+mod pace;
 mod prr;
 mod rack;
+mod rate;
 mod recovery;
 mod scoreboard;
 #[cfg(test)]
@@ -24,10 +27,12 @@ mod undo;
 
 use super::rtt::Rtt;
 use crate::Config;
-use crate::congestion::{Algorithm, Needs, Window};
+use crate::congestion::{Algorithm, CongestionControl, Needs, Window};
 use hystart::HyStart;
+use pace::Pace;
 use prr::Prr;
 use rack::Rack;
+use rate::Sampler;
 use recovery::Recovery;
 use scoreboard::{GIVEN, SACKED, Sent};
 use std::collections::VecDeque;
@@ -118,11 +123,21 @@ pub(crate) struct Sender<P> {
     undoes: bool,
     asks_frto: bool,
     frto: Frto,
+    /// Marks echoed by acknowledgements up to here have been heeded.
+    marked_until: u64,
+    tells_reduced: bool,
+    repeated_last: bool,
+    pace: Pace,
+    /// Pace although the algorithm does not ask for it.
+    asks_pacing: bool,
+    sampler: Sampler,
 }
 
 impl<P: Payload> Sender<P> {
     pub(crate) fn new(config: &Config, mss: u64) -> Self {
         let initial_window = u64::from(config.initial_window) * mss;
+        let algorithm = Algorithm::new(config.congestion);
+        let samples = algorithm.wants_samples();
         Self {
             una: 0,
             next: 0,
@@ -141,7 +156,7 @@ impl<P: Payload> Sender<P> {
             rescued: false,
             previous_sack: SackBlocks::default(),
             window: Window { cwnd: initial_window, ssthresh: u64::MAX },
-            algorithm: Algorithm::new(config.congestion),
+            algorithm,
             mss,
             limited_until: 0,
             sack: config.sack,
@@ -155,12 +170,18 @@ impl<P: Payload> Sender<P> {
             lost_ever: 0,
             rack: Rack::new(),
             asks_rack: config.rack,
-            prr: Prr::new(config.prr),
-            hystart: HyStart::new(config.hystart),
+            prr: Prr::new(config.prr && !samples),
+            hystart: HyStart::new(config.hystart && !samples),
             undo: None,
             undoes: config.undo,
             asks_frto: config.frto,
             frto: Frto::Off,
+            marked_until: 0,
+            tells_reduced: false,
+            repeated_last: false,
+            pace: Pace::new(config.pacing || samples),
+            asks_pacing: config.pacing,
+            sampler: Sampler::new(samples),
         }
     }
 
@@ -215,6 +236,9 @@ impl<P: Payload> Sender<P> {
     }
     /// Bytes of window that neither the network nor the queue holds.
     pub(crate) fn room(&self) -> u64 {
+        if self.pace.release.is_some() {
+            return 0;
+        }
         let room = self.window.cwnd.saturating_sub(self.pipe() + self.queued);
         if self.rack.probe_due { room.max(self.mss.saturating_sub(self.queued)) } else { room }
     }
@@ -239,6 +263,9 @@ impl<P: Payload> Sender<P> {
     /// window below it would stop the subflow.
     pub(crate) fn fits(&self, len: u64) -> bool {
         let pipe = self.pipe();
+        if self.pace.release.is_some() {
+            return false;
+        }
         pipe == 0 || pipe + len <= self.window.cwnd || self.rack.probe_due
     }
 
@@ -250,7 +277,9 @@ impl<P: Payload> Sender<P> {
 
     /// What could not be sent for want of window: growth of the window is earned from here on.
     pub(crate) fn note_limited(&mut self) {
-        self.limited_until = self.next;
+        if self.pace.release.is_none() {
+            self.limited_until = self.next;
+        }
     }
 
     /// The next chunk to send for the first time, if the window has room for it.
@@ -265,6 +294,9 @@ impl<P: Payload> Sender<P> {
             self.queue.pop_front();
         }
         let front = self.queue.front()?;
+        if self.pace.holds(now) {
+            return None;
+        }
         let len = if front.fin { 1 } else { front.payload.len() as u64 };
         if self.flight() == 0 && now.since(self.last_sent) > self.rtt.rto() {
             // RFC 5681, section 4.1: the acknowledgement clock has stopped.
@@ -291,6 +323,13 @@ impl<P: Payload> Sender<P> {
         }
         if self.prr.on {
             self.prr.sent(len);
+        }
+        self.repeated_last = false;
+        if self.pace.on {
+            self.pace.sent(now, len, self.mss);
+        }
+        if self.sampler.on {
+            self.sampler.sent(now, self.sent.len() == 1);
         }
         Some((offset, chunk))
     }

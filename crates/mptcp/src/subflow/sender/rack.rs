@@ -277,10 +277,8 @@ impl<P: Payload> Sender<P> {
 
     /// When something must happen by itself.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        match (self.timer, self.rack.early) {
-            (Some(a), Some((b, _))) => Some(a.min(b)),
-            (a, b) => a.or(b.map(|(at, _)| at)),
-        }
+        let early = [self.rack.early.map(|(at, _)| at), self.pace.release];
+        early.into_iter().flatten().fold(self.timer, |first, at| Some(first.map_or(at, |t| t.min(at))))
     }
 
     /// Nothing is waited for any more.
@@ -291,7 +289,11 @@ impl<P: Payload> Sender<P> {
 
     /// Does what is due before the retransmission timer; true if something was.
     pub(crate) fn expire(&mut self, now: Time) -> bool {
-        let Some((_, early)) = self.rack.early.filter(|&(at, _)| at <= now) else { return false };
+        let released = self.pace.release.is_some_and(|at| at <= now);
+        if released {
+            self.pace.release = None;
+        }
+        let Some((_, early)) = self.rack.early.filter(|&(at, _)| at <= now) else { return released };
         self.rack.early = None;
         match early {
             Early::Judge => {
@@ -323,9 +325,11 @@ impl<P: Payload> Sender<P> {
         tail.at = now;
         tail.flags |= REPEATED;
         let answer = (tail.offset, tail.chunk.clone());
+        let len = u64::from(tail.len);
         self.rack.sent_again(now, answer.0);
         self.retransmissions += 1;
         self.last_sent = now;
+        self.note_copy(now, self.sent.len() - 1, len);
         Some(answer)
     }
 
@@ -341,7 +345,9 @@ impl<P: Payload> Sender<P> {
             if self.recovery.is_none() {
                 let view = self.view(now, self.flight(), None);
                 self.algorithm.on_loss(&view, &mut self.window);
-                self.settle_window();
+                if !self.sampler.on {
+                    self.settle_window();
+                }
             }
         }
     }

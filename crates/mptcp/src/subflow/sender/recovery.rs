@@ -22,7 +22,7 @@ impl<P: Payload> Sender<P> {
         if self.lost <= self.retransmitting && !self.force {
             return None;
         }
-        if self.frto == Frto::Holding {
+        if self.frto == Frto::Holding || self.pace.holds(now) {
             return None;
         }
         let Some(i) = self.next_lost() else {
@@ -58,6 +58,15 @@ impl<P: Payload> Sender<P> {
     /// Where nothing else can be sent in recovery: a hole that is not yet judged lost, or once a
     /// recovery the last segment, to bring more acknowledgements (RFC 6675, section 4, NextSeg 3, 4).
     pub(crate) fn rescue(&mut self, now: Time) -> Option<(u64, Chunk<P>)> {
+        if self.pace.holds(now) {
+            return None;
+        }
+        if self.sampler.on && self.queue.is_empty() && self.lost <= self.retransmitting {
+            let pipe = self.pipe();
+            if pipe < self.window.cwnd {
+                self.sampler.run_dry(pipe);
+            }
+        }
         if self.rack.probe_due {
             return self.probe_tail(now);
         }
@@ -98,11 +107,23 @@ impl<P: Payload> Sender<P> {
             self.prr.sent(len);
         }
         self.note_repeat(now);
+        self.note_copy(now, i, len);
         // RFC 6298, section 5.1 and RFC 6675, section 5, 6: a retransmission of the first hole restarts it.
         if i == 0 || self.timer.is_none() {
             self.timer = Some(now + self.rtt.rto());
         }
         answer
+    }
+
+    /// Something went out that had been sent before.
+    pub(super) fn note_copy(&mut self, now: Time, i: usize, len: u64) {
+        self.repeated_last = true;
+        if self.pace.on {
+            self.pace.sent(now, len, self.mss);
+        }
+        if self.sampler.on {
+            self.sampler.sent_again(now, i);
+        }
     }
 
     /// Losses were found and no recovery is under way. `delivered` bytes came with the news.

@@ -55,7 +55,7 @@ impl<P: Payload> Sender<P> {
     /// Marks what lies whole within `[left, right)`; up to `from` it has been done before.
     fn mark_range(&mut self, now: Time, left: u64, from: u64, right: u64) {
         let from = self.sent.partition_point(|s| s.end() <= from);
-        for sent in self.sent.range_mut(from..) {
+        for (i, sent) in (from..).zip(self.sent.range_mut(from..)) {
             if sent.end() > right {
                 break;
             }
@@ -72,6 +72,9 @@ impl<P: Payload> Sender<P> {
             if self.rack.on {
                 self.rack.sacked += 1;
                 self.rack.arrived(now, sent.at, sent.end(), sent.is(REPEATED), self.rtt.min(), None);
+            }
+            if self.sampler.on {
+                self.sampler.delivered(now, i, len, sent.at);
             }
             sent.flags = (sent.flags & (REPEATED | GIVEN)) | SACKED;
             self.sacked += len;

@@ -1,0 +1,98 @@
+//! Spacing segments: at the rate of the algorithm, or as Linux does at a multiple of the window over the
+//! round trip. Bursts of two segments or a millisecond go out at once, and the next is waited for.
+
+use crate::congestion::Window;
+use units::{Duration, Time};
+
+/// Of the window over the round trip, in percent: in slow start below half the threshold, and else
+/// (Linux `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+const SLOW_START: u64 = 200;
+const AVOIDANCE: u64 = 120;
+const BURST_SEGMENTS: u64 = 2;
+const BURSTS_A_SECOND: u64 = 1000;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pace {
+    pub(super) on: bool,
+    /// Bytes per second; 0 for no bound.
+    rate: u64,
+    /// When what was sent would have left at that rate.
+    at: Time,
+    /// Sent since the last wait.
+    burst: u64,
+    /// Nothing goes out before.
+    pub(super) release: Option<Time>,
+}
+
+impl Pace {
+    pub(super) fn new(on: bool) -> Self {
+        Self { on, ..Self::default() }
+    }
+
+    pub(super) fn holds(&self, now: Time) -> bool {
+        self.release.is_some_and(|at| at > now)
+    }
+
+    pub(super) fn set(&mut self, rate: Option<u64>) {
+        self.rate = rate.unwrap_or(0);
+    }
+
+    /// What Linux paces at.
+    pub(super) fn rate_of(window: &Window, srtt: Duration) -> u64 {
+        let ratio = if window.cwnd < window.ssthresh / 2 { SLOW_START } else { AVOIDANCE };
+        let nanos = u128::from(srtt.as_nanos().max(1));
+        let rate = u128::from(window.cwnd) * u128::from(ratio) * 10_000_000 / nanos;
+        u64::try_from(rate).unwrap_or(u64::MAX).max(1)
+    }
+
+    pub(super) fn sent(&mut self, now: Time, len: u64, mss: u64) {
+        if self.rate == 0 {
+            return;
+        }
+        if self.at <= now {
+            (self.at, self.burst) = (now, 0);
+        }
+        let nanos = u128::from(len) * 1_000_000_000 / u128::from(self.rate);
+        self.at += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4));
+        self.burst += len;
+        if self.burst >= (BURST_SEGMENTS * mss).max(self.rate / BURSTS_A_SECOND) {
+            (self.release, self.burst) = (Some(self.at), 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_a_multiple_of_the_window_over_the_round_trip() {
+        let rtt = Duration::from_millis(100);
+        let rate = |cwnd, ssthresh| Pace::rate_of(&Window { cwnd, ssthresh }, rtt);
+        assert_eq!(rate(10_000, u64::MAX), 200_000);
+        assert_eq!(rate(10_000, 20_002), 200_000);
+        assert_eq!(rate(10_000, 20_000), 120_000);
+        assert_eq!(Pace::rate_of(&Window { cwnd: u64::MAX, ssthresh: 0 }, Duration::ZERO), u64::MAX);
+    }
+
+    #[test]
+    fn two_segments_go_at_once_and_the_next_two_when_those_have_left() {
+        let mut pace = Pace::new(true);
+        pace.set(Some(100_000));
+        let start = Time::from_secs(1);
+        pace.sent(start, 1000, 1000);
+        assert!(!pace.holds(start));
+        pace.sent(start, 1000, 1000);
+        assert_eq!(pace.release, Some(start + Duration::from_millis(20)));
+        assert!(pace.holds(start) && !pace.holds(start + Duration::from_millis(20)));
+        // At a hundred megabytes a second a burst is a millisecond, 100 segments.
+        let mut pace = Pace::new(true);
+        pace.set(Some(100_000_000));
+        for _ in 0..99 {
+            pace.sent(start, 1000, 1000);
+        }
+        assert_eq!(pace.release, None);
+        pace.sent(start, 1000, 1000);
+        assert_eq!(pace.release, Some(start + Duration::from_millis(1)));
+    }
+}
