@@ -1,0 +1,34 @@
+//! What fuzzing does with bytes: one function a target.
+//!
+//! Each takes any bytes and panics where something does not hold: a parser that panics, something
+//! read that cannot be written or means another thing when it is read again, an endpoint whose books
+//! are wrong. `fuzz/` gives them to libFuzzer; the tests of this crate play thousands of seeded inputs
+//! with a stable compiler.
+
+mod dice;
+mod packets;
+mod sequence;
+mod texts;
+
+pub use dice::Dice;
+pub use packets::{ipv4, ipv6, tcp};
+pub use sequence::{sequence, sequence_of};
+pub use texts::{calibration, names, profile, scenario, score, trace, units};
+
+/// What is done with bytes.
+pub type Target = fn(&[u8]);
+
+/// Every target with its name.
+pub const TARGETS: [(&str, Target); 11] = [
+    ("tcp", tcp),
+    ("ipv4", ipv4),
+    ("ipv6", ipv6),
+    ("trace", trace),
+    ("profile", profile),
+    ("scenario", scenario),
+    ("calibration", calibration),
+    ("units", units),
+    ("names", names),
+    ("score", score),
+    ("sequence", sequence),
+];

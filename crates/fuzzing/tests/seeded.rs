@@ -1,0 +1,219 @@
+//! Every target, over thousands of inputs of seeds: real ones with something wrong in them, and noise.
+
+use mptcp::{Config, Endpoint, PathId};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tandem_fuzzing::{Dice, TARGETS, sequence_of};
+use units::{Rng, Seed, Time};
+use wire::{Span, ipv4, ipv6, tcp};
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
+}
+
+/// Texts that are right, or nearly so: what a mutation starts from.
+const TEXTS: [&str; 16] = [
+    include_str!("../../../scenarios/emtcp-paper.toml"),
+    include_str!("../../../scenarios/shared-cells.toml"),
+    include_str!("../../../scenarios/generated-channel.toml"),
+    include_str!("../../../scenarios/silent-outage.toml"),
+    include_str!("../../../scenarios/handover.toml"),
+    include_str!("../../../crates/cli/tests/data/lte.csv"),
+    "1\n2\n2\n5\n",
+    "0,1500\n1,3000\n2.5,0\n",
+    "0 1.5\n1 2\n2 0\n",
+    r#"[{"duration_ms": 1000, "bandwidth_kbps": 4500, "latency_ms": 20}, {"duration_ms": 5, "bandwidth_kbps": 0}]"#,
+    "5ms",
+    "1.5Mbps",
+    "4MiB",
+    "59.9mW",
+    "12kJ",
+    "emtcp:0.24",
+];
+
+/// What numbers and keys are replaced by.
+const WORDS: [&str; 20] = [
+    "0",
+    "-1",
+    "1e308",
+    "nan",
+    "inf",
+    "99999999999999999999",
+    "0.1e-400",
+    "\"",
+    "\"\"",
+    "[]",
+    "{}",
+    "= ",
+    "\n",
+    "1h",
+    "\u{fffd}",
+    "0Mbps",
+    "1e18s",
+    "true",
+    ",",
+    ":",
+];
+
+fn corpus() -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect();
+    all.extend(radio::profiles().iter().map(|profile| profile.to_toml().into_bytes()));
+    all.push(study::emtcp::calibration::Calibration::shipped().to_toml().into_bytes());
+    all
+}
+
+/// Packets of a connection, as TCP and in both versions of IP.
+fn packets() -> Vec<Vec<u8>> {
+    let mut ends = [
+        Endpoint::client(Config::default(), Seed::new(1)),
+        Endpoint::server(Config::default(), Seed::new(2)),
+    ];
+    let (old, new) = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+    let mut all = Vec::new();
+    ends[0].open(Time::ZERO, PathId(0), false);
+    for step in 0..40 {
+        let now = Time::from_millis(step * 10);
+        ends[0].open(now, PathId(1), true);
+        ends[(step % 2) as usize].write(&Span::new(0, 3000));
+        for from in 0..2 {
+            while let Some((path, segment)) = ends[from].poll_transmit(now) {
+                let mut bytes = Vec::new();
+                let payload = vec![7; segment.payload.len as usize];
+                tcp::emit(&segment, IpAddr::V4(old), IpAddr::V4(old), &payload, &mut bytes).expect("it fits");
+                let mut packet = Vec::new();
+                ipv4::Repr::new(old, old, 6, bytes.len()).emit(&mut packet).expect("it fits");
+                packet.extend_from_slice(&bytes);
+                all.push(packet);
+                let mut packet = Vec::new();
+                ipv6::Repr::new(new, new, 6, bytes.len()).emit(&mut packet).expect("it fits");
+                packet.extend_from_slice(&bytes);
+                all.push(packet);
+                all.push(bytes);
+                ends[1 - from].handle_segment(now, path, segment);
+            }
+        }
+    }
+    all
+}
+
+fn mutate(rng: &mut Rng, input: &mut Vec<u8>, other: &[u8]) {
+    for _ in 0..rng.below(6) {
+        let at = rng.below(input.len() as u64 + 1) as usize;
+        match rng.below(7) {
+            0 if at < input.len() => input[at] ^= 1 << rng.below(8),
+            1 if at < input.len() => input[at] = rng.bits() as u8,
+            2 => input.truncate(at),
+            3 => {
+                let to = (at + rng.below(40) as usize).min(input.len());
+                input.drain(at..to);
+            }
+            4 => {
+                let word = WORDS[rng.below(WORDS.len() as u64) as usize];
+                let to = (at + rng.below(6) as usize).min(input.len());
+                input.splice(at..to, word.bytes());
+            }
+            5 if !other.is_empty() => {
+                let from = rng.below(other.len() as u64) as usize;
+                let to = (from + rng.below(60) as usize).min(other.len());
+                input.splice(at..at, other[from..to].iter().copied());
+            }
+            _ => {
+                // A line twice, or in another place.
+                let from = input[..at].iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
+                let line: Vec<u8> =
+                    input[from..].split_inclusive(|&b| b == b'\n').next().unwrap_or(&[]).to_vec();
+                let to = rng.below(input.len() as u64 + 1) as usize;
+                input.splice(to..to, line);
+            }
+        }
+        input.truncate(20_000);
+    }
+}
+
+fn play(name: &str, inputs: &[Vec<u8>], count: u64) {
+    let (_, target) = TARGETS.into_iter().find(|(known, _)| *known == name).expect("a target");
+    for input in inputs {
+        target(input);
+    }
+    for seed in 0..count {
+        let mut rng = Seed::new(seed).rng(name);
+        let pick = |rng: &mut Rng| &inputs[rng.below(inputs.len() as u64) as usize];
+        let mut input = if rng.below(10) == 0 {
+            (0..rng.below(200)).map(|_| rng.bits() as u8).collect()
+        } else {
+            pick(&mut rng).clone()
+        };
+        let other = pick(&mut rng);
+        mutate(&mut rng, &mut input, other);
+        let told = std::panic::catch_unwind(|| target(&input));
+        assert!(told.is_ok(), "{name} breaks at seed {seed}: {:?}", String::from_utf8_lossy(&input));
+    }
+}
+
+#[test]
+fn no_packet_breaks_a_parser() {
+    let inputs = packets();
+    assert!(inputs.len() > 100);
+    for name in ["tcp", "ipv4", "ipv6"] {
+        play(name, &inputs, number("TANDEM_SEEDS", 20_000));
+    }
+}
+
+#[test]
+fn no_text_breaks_a_reader() {
+    let inputs = corpus();
+    for name in ["trace", "profile", "calibration", "units", "names"] {
+        play(name, &inputs, number("TANDEM_SEEDS", 5000));
+    }
+    // Longer ones take longer.
+    play("scenario", &inputs, number("TANDEM_SEEDS", 5000) / 5);
+}
+
+#[test]
+fn short_texts_with_units_are_read_as_written() {
+    let mut rng = Seed::new(1).rng("quantities");
+    let units = [
+        "B", "kB", "MiB", "bps", "kbps", "Mbps", "Gbps", "ns", "us", "ms", "s", "min", "mW", "W", "mJ", "J",
+        "kJ",
+    ];
+    let inputs: Vec<Vec<u8>> = (0..number("TANDEM_SEEDS", 20_000))
+        .map(|_| {
+            let unit = units[rng.below(units.len() as u64) as usize];
+            let number = match rng.below(4) {
+                0 => format!("{}", rng.bits() >> rng.below(64)),
+                1 => format!("{}", rng.unit() * 1000.0),
+                2 => format!("{:.3}", rng.unit() * 1e6),
+                _ => format!("{:e}", rng.unit()),
+            };
+            format!("{number}{unit}").into_bytes()
+        })
+        .collect();
+    play("units", &inputs, 0);
+}
+
+#[test]
+fn no_viewing_leaves_the_scale() {
+    let mut rng = Seed::new(1).rng("viewings");
+    let noise = |_| (0..rng.below(300)).map(|_| rng.bits() as u8).collect();
+    let inputs: Vec<Vec<u8>> = (0..5000).map(noise).collect();
+    play("score", &inputs, 0);
+}
+
+fn one_sequence(seed: u64, steps: u64) -> u64 {
+    std::panic::catch_unwind(|| sequence_of(Dice::from_seed(seed, "hostile"), steps))
+        .unwrap_or_else(|_| panic!("seed {seed} breaks within {steps} steps"))
+}
+
+#[test]
+fn no_sequence_of_operations_breaks_an_end() {
+    let seeds = number("TANDEM_SEEDS", 6000);
+    let handled: u64 = (0..seeds).map(|seed| one_sequence(seed, 200)).sum();
+    assert!(handled > seeds * 40, "{handled}");
+    // And long ones, in which more can pile up.
+    for seed in 0..seeds / 200 {
+        one_sequence(!seed, 5000);
+    }
+    // As a fuzzer makes them.
+    let mut rng = Seed::new(1).rng("noise");
+    let inputs: Vec<Vec<u8>> = (0..200).map(|_| (0..3000).map(|_| rng.bits() as u8).collect()).collect();
+    play("sequence", &inputs, 500);
+}

@@ -1,0 +1,4 @@
+//! See `tandem_fuzzing::ipv4`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tandem_fuzzing::ipv4(bytes));
