@@ -216,7 +216,6 @@ fn any_config(rng: &mut Dice<'_>) -> Config {
         paws: rng.below(2) > 0,
         challenge_acks: rng.below(2) > 0,
         quickack: rng.below(2) > 0,
-        limited_transmit: rng.below(2) > 0,
         opportunistic: rng.below(2) > 0,
         penalise: rng.below(2) > 0,
         ..Config::default()
