@@ -176,11 +176,17 @@ impl<'a> World<'a> {
         let end = Time::ZERO + self.experiment.duration;
         self.begin();
         let mut events: u64 = 0;
-        while let Some((at, _)) = self.agenda.next().filter(|&(at, _)| at <= end) {
+        while let Some((at, number)) = self.agenda.next().filter(|&(at, _)| at <= end) {
             self.now = at;
-            let Some((_, number)) = self.agenda.pop() else { break };
-            match self.source(number) {
-                Source::Medium(i) => self.on_medium(i),
+            let source = self.source(number);
+            if let Source::Medium(i) = source {
+                // Most events: it stays at the head of the agenda until its next one is known.
+                self.on_medium(i);
+            } else {
+                self.agenda.pop();
+            }
+            match source {
+                Source::Medium(_) => {}
                 Source::Client(i) => {
                     self.connections[i].client.handle_timeout(at);
                     self.settle_end(i, End::Client);

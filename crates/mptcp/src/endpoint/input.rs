@@ -21,6 +21,9 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn on_segment(&mut self, now: Time, path: PathId, segment: &Segment<P>) {
+        if self.next_data(now, path.index(), segment) {
+            return;
+        }
         let i = self.slot(path);
         let subflow = &self.subflows[i];
         let reopened = matches!(subflow.state, State::TimeWait { .. })

@@ -1,9 +1,9 @@
 //! One end of one connection: data level above, subflows below.
 //!
-//! `handshake` opens subflows, `input` takes segments in, `output` makes them, `deal` decides which
-//! subflow carries what, `again` what goes over several, `coupling` tells congestion controls of one
-//! another, `paths` moves paths in and out, `close` ends things, `timers` keeps time, `alive` probes what
-//! is idle, `autotune` grows the receive buffer.
+//! `handshake` opens subflows, `input` takes segments in (`predict` the one that is just as expected),
+//! `output` makes them, `deal` decides which subflow carries what, `again` what goes over several,
+//! `coupling` tells congestion controls of one another, `paths` moves paths in and out, `close` ends
+//! things, `timers` keeps time, `alive` probes what is idle, `autotune` grows the receive buffer.
 
 mod again;
 mod alive;
@@ -15,6 +15,7 @@ mod handshake;
 mod input;
 mod output;
 mod paths;
+mod predict;
 mod reorder;
 mod send_buffer;
 mod timers;
