@@ -76,9 +76,8 @@ impl<P: Payload> Endpoint<P> {
 #[inline]
 fn is_expected<P: Payload>(subflow: &Subflow<P>, segment: &Segment<P>) -> bool {
     let receiver = &subflow.receiver;
-    let clock_goes_on = segment
-        .timestamps
-        .is_none_or(|clock| clock.value.wrapping_sub(receiver.peer_clock) as i32 >= 0);
+    let clock_goes_on =
+        segment.timestamps.is_none_or(|clock| clock.value.wrapping_sub(receiver.peer_clock) as i32 >= 0);
     subflow.state == State::Established
         && segment.seq == subflow.irs.wrapping_add(receiver.next as u32)
         && segment.ack == subflow.iss.wrapping_add(subflow.sender.una as u32)
