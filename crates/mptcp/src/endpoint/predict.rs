@@ -15,7 +15,9 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn next_data(&mut self, now: Time, i: usize, segment: &Segment<P>) -> bool {
         let Some(subflow) = self.subflows.get(i) else { return false };
         let only_ack = segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits();
-        if !only_ack || segment.payload.is_empty() || !is_expected(subflow, segment) || self.is_ending() {
+        let measures = self.config.autotune.is_some();
+        let something = only_ack && !segment.payload.is_empty() && !measures;
+        if !something || !is_expected(subflow, segment) || self.is_ending() {
             return false;
         }
         let offset = subflow.receiver.next;
@@ -37,11 +39,13 @@ impl<P: Payload> Endpoint<P> {
         }
         let delay = self.config.delayed_ack;
         let subflow = &mut self.subflows[i];
+        (subflow.heard, subflow.probes) = (now, 0);
         if let Some(clock) = segment.timestamps
             && offset <= subflow.receiver.last_ack_sent.max(1)
         {
             // RFC 7323, section 4.3.
             subflow.receiver.peer_clock = clock.value;
+            subflow.receiver.peer_clock_at = now;
         }
         let len = segment.payload.len() as u64;
         subflow.receiver.next += len;
@@ -89,4 +93,5 @@ fn is_expected<P: Payload>(subflow: &Subflow<P>, segment: &Segment<P>) -> bool {
         && !receiver.has_blocks()
         && receiver.fin_at.is_none()
         && !subflow.send_handshake_ack
+        && !subflow.ecn
 }
