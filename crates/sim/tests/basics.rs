@@ -114,3 +114,25 @@ fn the_same_seed_gives_the_same_outcome_and_another_one_another() {
     experiment.seed = Seed::new(2);
     assert_ne!(first.connections, run(&experiment).connections);
 }
+
+#[test]
+fn ecmtcp_divides_by_what_the_radios_draw() {
+    // Two links alike, with loss alike, behind radios that are not: bytes go inverse to their cost at the
+    // link's rate, a_d + b / rate (within 4 points).
+    let mut experiment = wifi_lte(Kind::Bulk, 300);
+    experiment.paths = vec![path("wifi", "huang2012.wifi", 50.0, 25), path("lte", "huang2012.lte", 50.0, 25)];
+    experiment.transport.config.congestion = mptcp::CongestionKind::EcMtcp;
+    let cost = |path: &tandem_sim::PathSpec| path.profile.energy_per_mbit(Bitrate::from_mbps(50.0));
+    let costs = [cost(&experiment.paths[0]), cost(&experiment.paths[1])];
+    for path in &mut experiment.paths {
+        if let tandem_sim::Hop::Link(link) = &mut path.down {
+            link.loss = link::Loss::Uniform(Probability::new(0.005).expect("it is one"));
+        }
+    }
+    let outcome = run(&experiment);
+    let got =
+        outcome.paths[0].rate_down_mbps / (outcome.paths[0].rate_down_mbps + outcome.paths[1].rate_down_mbps);
+    let expected = costs[1] / (costs[0] + costs[1]);
+    assert!((expected - 0.5).abs() > 0.1, "the costs say something: {costs:?}");
+    assert!((got - expected).abs() < 0.04, "{got}, not {expected}: {costs:?}");
+}

@@ -34,6 +34,8 @@ struct Flow {
     /// For each path the links towards the server and back.
     routes: Vec<([usize; 2], usize)>,
     begun: bool,
+    /// Sends all it can; others send what a test writes.
+    bulk: bool,
     written: u64,
     delivered: u64,
     data_segments: u64,
@@ -116,6 +118,7 @@ impl Bench {
             start,
             routes,
             begun: false,
+            bulk: true,
             written: 0,
             delivered: 0,
             data_segments: 0,
@@ -127,6 +130,28 @@ impl Bench {
 
     pub(crate) fn costs(&mut self, flow: usize, joules_per_byte: &[f64]) {
         self.flows[flow].client.set_energy_costs(joules_per_byte);
+    }
+
+    pub(crate) fn sender(&self, flow: usize) -> &Endpoint<Span> {
+        &self.flows[flow].client
+    }
+
+    /// A flow sends from now on what a test writes, and nothing by itself.
+    pub(crate) fn by_hand(&mut self, flow: usize) {
+        self.flows[flow].bulk = false;
+    }
+
+    pub(crate) fn write(&mut self, flow: usize, len: u32) {
+        let written = &mut self.flows[flow];
+        let taken = written.client.write(&Span::new(written.written, len)) as u64;
+        assert_eq!(taken, u64::from(len), "there is room");
+        written.written += taken;
+        self.settle(flow);
+    }
+
+    /// Bytes that the other end has read.
+    pub(crate) fn delivered(&self, flow: usize) -> u64 {
+        self.flows[flow].delivered
     }
 
     /// Data segments that a flow has sent, repeats among them.
@@ -223,7 +248,7 @@ impl Bench {
                     flow.client.open(now, PathId(path as u8), false);
                 }
             }
-            while flow.client.write_space() >= 1 << 16 {
+            while flow.bulk && flow.client.write_space() >= 1 << 16 {
                 let taken = flow.client.write(&Span::new(flow.written, 1 << 16)) as u64;
                 flow.written += taken;
                 if taken == 0 {

@@ -2,6 +2,8 @@
 //! two may differ; randomness is averaged over seeds, which are fixed.
 
 mod alone;
+mod bbr;
 mod bench;
 mod coupled;
 mod loss;
+mod redundant;
