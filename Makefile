@@ -21,7 +21,7 @@ run: ## build, then reproduce the eMTCP paper: the table here, the report in tan
 	@cargo run --quiet --release $(locked) -p tandem-cli --bin tandem -- reproduce emtcp
 
 test: ## build and run all tests
-	@sh scripts/prerequisites.sh build
+	@sh scripts/prerequisites.sh test
 	cargo test --workspace $(locked) $(all)
 
 soak: ## a million connections against the adversary, on all cores; TANDEM_SEEDS=... for another number

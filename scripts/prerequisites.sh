@@ -3,6 +3,7 @@
 #
 #   scripts/prerequisites.sh build    a C compiler to link with, and Rust
 #   scripts/prerequisites.sh lint     these, rustfmt and clippy
+#   scripts/prerequisites.sh test     these, and tshark, which reads captures in some tests
 #
 # Quiet when nothing is missing. Else it names everything that is, each with the way to get it, and
 # exits with 4, the program's own code for a system that lacks something.
@@ -96,7 +97,19 @@ checkers() {
     done
 }
 
+# Without it some tests say that they were skipped, so nothing is stopped for want of it.
+analyser() {
+    has tshark && return
+    if has apt-get && [ "$(id -u)" = 0 ]; then
+        apt_install tshark || true
+        has tshark && return
+    fi
+    echo "not here: tshark, so the tests that read captures with it will be skipped" >&2
+    echo "  hint: as root on Debian: apt-get update && apt-get install tshark" >&2
+}
+
 linker
 rust
 if [ "$need" = lint ] && [ $all_here = yes ]; then checkers; fi
+if [ "$need" = test ] && [ $all_here = yes ]; then analyser; fi
 [ $all_here = yes ] || exit 4
