@@ -113,6 +113,8 @@ cases! {
     an_option_that_is_none: "name = \"lte\"" => "name = \"lte\"\nmiddlebox = [{ kind = \"strip-options\", options = [\"mp_join\"] }]";
     codel_in_a_cell: "queue = \"50 packets\"" => "queue = { codel = {} }";
     late_by_nothing: "delay = \"50ms\", queue" => "delay = \"50ms\", reorder = { chance = 0.1 }, queue";
+    datagrams_without_a_path: "kind = \"cbr\"" => "kind = \"vbr\"";
+    a_mix_of_no_packets: "kind = \"cbr\"" => "kind = \"vbr\"\npath = \"lte\"\nmix = [[\"20B\", 1]]";
     two_paths_of_one_name: "name = \"lte\"" => "name = \"wifi\"";
     a_name_with_a_space: "name = \"lte\"" => "name = \"my lte\"";
     share_above_one: "share = 0.24" => "share = 1.4";

@@ -200,3 +200,26 @@ fn queues_impairments_and_middleboxes_mean_what_they_say() {
     ];
     assert_eq!(path.middleboxes, expected);
 }
+
+#[test]
+fn a_mix_of_packets_is_datagrams_beside_the_connections_or_a_connection() {
+    let traffic = "kind = \"bulk\"\n[[traffic]]\nkind = \"vbr\"\nrate = \"4Mbps\"\nspread = 0.5\nmix = [[\"100B\", 1]]\n\
+                   direction = \"up\"\n[[traffic]]\nkind = \"vbr\"\nprotocol = \"tcp\"\nrate = \"1Mbps\"\nbursts = true\noff = \"3s\"\n";
+    let e = parse(&LEAST.replace("kind = \"bulk\"\n", traffic)).experiment;
+    let vbr = |low: u64, high: u64| traffic::Vbr {
+        low: Bitrate::from_bps(low),
+        high: Bitrate::from_bps(high),
+        every: Duration::from_secs(1),
+        mix: traffic::Mix::IMIX,
+        bursts: None,
+    };
+    let mix = traffic::Mix::new(&[(100, 1)]).unwrap();
+    let direction = traffic::Direction::Up;
+    let packets = traffic::Vbr { mix, ..vbr(2_000_000, 6_000_000) };
+    let datagrams = sim::BackgroundSpec { path: 0, direction, start: Time::ZERO, stop: None, packets };
+    assert_eq!(e.background, [datagrams]);
+    let bursts = Some(traffic::Bursts { on: Duration::from_secs(1), off: Duration::from_secs(3) });
+    let kinds: Vec<traffic::Kind> = e.traffic.iter().map(|t| t.kind).collect();
+    let written = traffic::Kind::Vbr(traffic::Vbr { bursts, ..vbr(1_000_000, 1_000_000) });
+    assert_eq!(kinds, [traffic::Kind::Bulk, written]);
+}

@@ -5,7 +5,7 @@ use middlebox::MiddleboxConfig;
 use policy::PolicyConfig;
 use radio::Profile;
 use std::sync::Arc;
-use traffic::TrafficConfig;
+use traffic::{Direction, TrafficConfig, Vbr};
 use units::{Bytes, Duration, Energy, Power, Seed, Time};
 
 /// One run. The same experiment gives the same [`Outcome`](crate::Outcome), byte for byte.
@@ -27,6 +27,8 @@ pub struct Experiment {
     pub transport: Transport,
     /// What the applications do; each has a connection of its own.
     pub traffic: Vec<TrafficConfig>,
+    /// Datagrams that share links and radios with the connections.
+    pub background: Vec<BackgroundSpec>,
     /// Write down every packet as the device sees it.
     pub capture: bool,
 }
@@ -90,6 +92,22 @@ pub enum Hop {
         /// How this direction takes part.
         station: StationConfig,
     },
+}
+
+/// Datagrams over UDP in one direction of a path. Nobody acknowledges them: they take their part of
+/// queues, links and radios. Middleboxes, which look at TCP, and the capture leave them out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackgroundSpec {
+    /// Index into [`Experiment::paths`].
+    pub path: usize,
+    /// Who sends.
+    pub direction: Direction,
+    /// When they begin.
+    pub start: Time,
+    /// When they end; with the run where `None`.
+    pub stop: Option<Time>,
+    /// What is sent, headers counted from IP on.
+    pub packets: Vbr,
 }
 
 /// What carries the bytes.

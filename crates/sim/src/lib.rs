@@ -6,10 +6,11 @@
 //! stream of its own.
 //!
 //! `agenda` says what happens next; `world` does it; `network` carries packets; `host` holds the
-//! connections; `steer` shows the device to its policy and does what that asks; `recorder` writes
+//! connections; `background` is what passes beside them; `steer` shows the device to its policy and does what that asks; `recorder` writes
 //! down series; `capture` writes down packets.
 
 mod agenda;
+mod background;
 mod capture;
 mod experiment;
 mod host;
@@ -20,10 +21,10 @@ mod steer;
 mod world;
 
 pub use agenda::Agenda;
-pub use experiment::{CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
+pub use experiment::{BackgroundSpec, CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
 pub use outcome::{
-    ConnectionOutcome, DeviceOutcome, EnergyOutcome, MiddleboxOutcome, Outcome, PathOutcome, Series,
-    SeriesColumn, Timeline,
+    BackgroundOutcome, ConnectionOutcome, DeviceOutcome, EnergyOutcome, MiddleboxOutcome, Outcome,
+    PathOutcome, Series, SeriesColumn, Timeline,
 };
 
 /// Simulates one experiment from beginning to end.

@@ -1,11 +1,14 @@
 //! What came of a run.
 
+use crate::Experiment;
+use crate::background::Background;
 use crate::world::World;
 use link::LinkStats;
 use middlebox::{MiddleboxConfig, MiddleboxStats};
 use mptcp::Mode;
 use radio::{Battery, Meter, Together};
 use serde::Serialize;
+use traffic::Direction;
 use units::Time;
 
 /// Everything that a run measured. Serialises in a fixed order; the capture is left to the caller.
@@ -21,6 +24,8 @@ pub struct Outcome {
     pub connections: Vec<ConnectionOutcome>,
     /// One for each `[[path]]`.
     pub paths: Vec<PathOutcome>,
+    /// One for each flow of datagrams.
+    pub background: Vec<BackgroundOutcome>,
     /// Segments that reached an endpoint.
     pub segments: u64,
     /// Rows at a fixed interval.
@@ -125,6 +130,42 @@ pub struct PathOutcome {
     pub energy: EnergyOutcome,
     /// What the same traffic draws under other profiles.
     pub also: Vec<EnergyOutcome>,
+}
+
+/// One flow of datagrams beside the connections. What was not delivered was dropped, lost, damaged, or
+/// is still under way.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BackgroundOutcome {
+    /// The path's name.
+    pub path: String,
+    /// `down` or `up`.
+    pub direction: &'static str,
+    /// Datagrams that were sent.
+    pub offered_packets: u64,
+    /// The same in bytes, with all headers.
+    pub offered_bytes: u64,
+    /// Datagrams that arrived, doubles counted.
+    pub delivered_packets: u64,
+    /// The same in bytes, with all headers.
+    pub delivered_bytes: u64,
+    /// How long those were under way in the mean, in seconds; `null` where none arrived.
+    pub mean_delay_s: Option<f64>,
+    /// The longest, in seconds.
+    pub longest_delay_s: f64,
+}
+
+fn background_of(flow: &Background, experiment: &Experiment) -> BackgroundOutcome {
+    let mean = flow.delays.checked_div(u128::from(flow.delivered));
+    BackgroundOutcome {
+        path: experiment.paths.get(flow.spec.path).map(|path| path.name.clone()).unwrap_or_default(),
+        direction: if flow.spec.direction == Direction::Down { "down" } else { "up" },
+        offered_packets: flow.offered,
+        offered_bytes: flow.offered_bytes,
+        delivered_packets: flow.delivered,
+        delivered_bytes: flow.delivered_bytes,
+        mean_delay_s: mean.map(|nanos| nanos as f64 * 1e-9),
+        longest_delay_s: flow.longest.as_secs_f64(),
+    }
 }
 
 /// What a middlebox did, in segments of both directions.
@@ -326,6 +367,7 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
         device,
         connections,
         paths,
+        background: world.background.iter().map(|flow| background_of(flow, experiment)).collect(),
         segments: world.segments,
         series: world.recorder.into_series(experiment),
         timelines,

@@ -1,6 +1,7 @@
 //! The simulation: whatever is next on the agenda happens, and its consequences are put on it.
 
 use crate::agenda::Agenda;
+use crate::background::Background;
 use crate::capture::Capture;
 use crate::host::{Connection, End};
 use crate::network::{Medium, Network, Packet, Path};
@@ -19,7 +20,8 @@ const REJOIN_AFTER: Duration = Duration::from_secs(1);
 const PROGRESS_EVERY: u64 = 1 << 17;
 
 /// What an event on the agenda is about. Sources are numbered: media first, then three for each
-/// connection, then one for each path, then the policy and the recorder, then the boxes of each path.
+/// connection, then one for each path, then the policy and the recorder, then the background and the
+/// boxes of each path.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Medium(usize),
@@ -29,6 +31,7 @@ enum Source {
     Path(usize),
     Policy,
     Recorder,
+    Background(usize),
     Boxes(usize),
 }
 
@@ -39,6 +42,8 @@ enum Reached {
     End(End),
     /// The middleboxes of a path.
     Boxes,
+    /// A flow of datagrams, which has counted it.
+    Background,
 }
 
 /// What an arriving packet meets, apart from the medium that it lies in.
@@ -46,6 +51,7 @@ struct Arrival<'a> {
     now: Time,
     paths: &'a mut [Path],
     capture: &'a mut Option<Capture>,
+    background: &'a mut [Background],
 }
 
 impl Arrival<'_> {
@@ -63,6 +69,17 @@ impl Arrival<'_> {
             // The interface is gone, and what was under way to it or from it is lost.
             return None;
         }
+        let Some(connection) = connections.get_mut(i) else {
+            if packet.down {
+                path.wire_down += u64::from(bytes);
+                for meter in &mut path.meters {
+                    meter.on_packet(self.now, Direction::Down, bytes);
+                }
+            }
+            // Its number follows those of the connections.
+            self.background.get_mut(i - connections.len())?.receive(self.now, bytes, packet);
+            return Some((i, Reached::Background));
+        };
         if let Some(boxes) = path.boxes.as_mut().filter(|_| !packet.down) {
             boxes.push(self.now, packet.passing());
             return Some((path_index, Reached::Boxes));
@@ -80,7 +97,7 @@ impl Arrival<'_> {
         } else {
             End::Server
         };
-        connections[i].hear(self.now, end, PathId(packet.path), &packet.segment);
+        connection.hear(self.now, end, PathId(packet.path), &packet.segment);
         Some((i, Reached::End(end)))
     }
 }
@@ -95,6 +112,7 @@ pub(crate) struct World<'a> {
     pub(crate) steering: Steering,
     pub(crate) recorder: Recorder,
     pub(crate) capture: Option<Capture>,
+    pub(crate) background: Vec<Background>,
     pub(crate) segments: u64,
     /// Room for the packet that an end is making.
     outgoing: Packet,
@@ -121,12 +139,13 @@ impl<'a> World<'a> {
         Self {
             experiment,
             now: Time::ZERO,
-            agenda: Agenda::new(sources + boxes),
+            agenda: Agenda::new(sources + boxes + experiment.background.len()),
             steering: Steering::new(experiment),
             recorder: Recorder::new(experiment),
             capture: experiment.capture.then(|| Capture::new(experiment)),
             network,
             connections,
+            background: Background::all(experiment),
             segments: 0,
             outgoing: Packet::empty(),
         }
@@ -148,7 +167,10 @@ impl<'a> World<'a> {
             None => Source::Path(n),
             Some(0) => Source::Policy,
             Some(1) => Source::Recorder,
-            Some(i) => Source::Boxes(i - 2),
+            Some(i) => match (i - 2).checked_sub(self.background.len()) {
+                None => Source::Background(i - 2),
+                Some(path) => Source::Boxes(path),
+            },
         }
     }
 
@@ -163,7 +185,8 @@ impl<'a> World<'a> {
             Source::Path(i) => after + i,
             Source::Policy => after + self.network.paths.len(),
             Source::Recorder => after + self.network.paths.len() + 1,
-            Source::Boxes(i) => after + self.network.paths.len() + 2 + i,
+            Source::Background(i) => after + self.network.paths.len() + 2 + i,
+            Source::Boxes(i) => after + self.network.paths.len() + 2 + self.background.len() + i,
         }
     }
 
@@ -199,6 +222,7 @@ impl<'a> World<'a> {
                 Source::Path(i) => self.on_path(i),
                 Source::Policy => self.on_policy(),
                 Source::Recorder => self.on_recorder(),
+                Source::Background(i) => self.on_background(i),
                 Source::Boxes(i) => self.on_boxes(i),
             }
             events += 1;
@@ -226,6 +250,10 @@ impl<'a> World<'a> {
             let next = if spec.join_at > Time::ZERO { Some(spec.join_at) } else { spec.leave_at };
             self.schedule(Source::Path(i), next);
         }
+        for i in 0..self.background.len() {
+            let next = self.background[i].next();
+            self.schedule(Source::Background(i), next);
+        }
         self.schedule(Source::Policy, Some(Time::ZERO));
         if !self.experiment.sample.is_zero() {
             self.schedule(Source::Recorder, Some(Time::ZERO + self.experiment.sample));
@@ -239,14 +267,24 @@ impl<'a> World<'a> {
             let settled = match &mut self.network.media[i] {
                 Medium::Link(link) => {
                     let Some((size, packet)) = link.front(now) else { break };
-                    let at = Arrival { now, paths: &mut self.network.paths, capture: &mut self.capture };
+                    let at = Arrival {
+                        now,
+                        paths: &mut self.network.paths,
+                        capture: &mut self.capture,
+                        background: &mut self.background,
+                    };
                     let settled = at.deliver(&mut self.connections, size, packet);
                     link.discard_front();
                     settled
                 }
                 Medium::Cell(cell) => {
                     let Some((_, packet)) = cell.poll(now) else { break };
-                    let at = Arrival { now, paths: &mut self.network.paths, capture: &mut self.capture };
+                    let at = Arrival {
+                        now,
+                        paths: &mut self.network.paths,
+                        capture: &mut self.capture,
+                        background: &mut self.background,
+                    };
                     let size = packet.segment.wire_len() as u32 + crate::network::IP_HEADER;
                     at.deliver(&mut self.connections, size, &packet)
                 }
@@ -257,11 +295,33 @@ impl<'a> World<'a> {
                     self.settle_end(connection, end);
                 }
                 Some((path, Reached::Boxes)) => self.arm_boxes(path),
-                None => {}
+                Some((_, Reached::Background)) | None => {}
             }
         }
         let next = self.network.media[i].next();
         self.agenda.set(i, next);
+    }
+
+    fn on_background(&mut self, i: usize) {
+        let now = self.now;
+        let number = self.connections.len() + i;
+        while let Some((size, packet)) = self.background[i].send(now, number) {
+            let path = &mut self.network.paths[usize::from(packet.path)];
+            if !packet.down {
+                if !path.present {
+                    continue;
+                }
+                path.wire_up += u64::from(size);
+                for meter in &mut path.meters {
+                    meter.on_packet(now, Direction::Up, size);
+                }
+            }
+            let medium = self.network.send(now, size, &packet);
+            let next = self.network.media[medium].next();
+            self.agenda.set(medium, next);
+        }
+        let next = self.background[i].next();
+        self.schedule(Source::Background(i), next);
     }
 
     fn arm_boxes(&mut self, path: usize) {

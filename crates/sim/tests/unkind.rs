@@ -5,9 +5,10 @@ mod support;
 use link::{Codel, Impairments, Late, QueueLimit};
 use middlebox::{Finding, Forgotten, Meddling, MiddleboxConfig, On, Options};
 use support::{one_path, path, wifi_lte};
-use tandem_sim::{Experiment, Hop, Outcome, run};
+use tandem_sim::{BackgroundSpec, Experiment, Hop, Outcome, run};
 use traffic::Kind;
-use units::{Bytes, Duration, Probability};
+use traffic::{Direction, Mix, Vbr};
+use units::{Bitrate, Bytes, Duration, Probability, Time};
 
 const SIZE: u64 = 5_000_000;
 
@@ -146,4 +147,31 @@ fn late_doubled_and_damaged_packets_are_counted_and_survived() {
     assert_eq!(outcome.connections[0].delivered_bytes, SIZE);
     let sum = |of: fn(&tandem_sim::PathOutcome) -> u64| outcome.paths.iter().map(of).sum::<u64>();
     assert!(sum(|path| path.damaged_packets) > 0 && sum(|path| path.doubled_packets) > 10, "{outcome:?}");
+}
+
+#[test]
+fn background_takes_its_part_of_the_link_and_the_radio() {
+    let mut experiment = one_path(10.0, 10, Kind::Bulk, 30);
+    let alone = run(&experiment);
+    let half = Bitrate::from_mbps(5.0);
+    let packets = Vbr { low: half, high: half, every: Duration::from_secs(1), mix: Mix::IMIX, bursts: None };
+    experiment.background = [Direction::Down, Direction::Up]
+        .map(|direction| BackgroundSpec { path: 0, direction, start: Time::ZERO, stop: None, packets })
+        .to_vec();
+    let with = run(&experiment);
+    let [down, up] = &with.background[..] else { panic!("two flows") };
+    for flow in [down, up] {
+        let rate = flow.offered_bytes as f64 * 8e-6 / 30.0;
+        assert!((rate - 5.0).abs() < 0.3, "{rate}");
+        assert!(flow.delivered_packets <= flow.offered_packets);
+        // Propagation and its own transmission are the least.
+        assert!(flow.mean_delay_s.expect("some arrived") > 0.010);
+    }
+    // TCP fills the queue downwards: there datagrams wait, and some are dropped.
+    assert!(down.mean_delay_s > up.mean_delay_s && down.longest_delay_s < 0.2, "{down:?}");
+    let (before, after) = (alone.connections[0].goodput_mbps, with.connections[0].goodput_mbps);
+    assert!(after < before - 3.0 && after > 2.0, "{before} {after}");
+    // The radio carries both: what was sent up alone costs more than acknowledgements did.
+    assert!(with.paths[0].wire_up_bytes > alone.paths[0].wire_up_bytes + 15_000_000);
+    assert!(with.paths[0].energy.data_j > alone.paths[0].energy.data_j);
 }

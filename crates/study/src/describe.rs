@@ -4,9 +4,9 @@ use link::{CellKind, Delay, Loss, QueueLimit, Rate};
 use radio::{Origin, Profile};
 use report::{Badge, Cell, Column, Row, Table, Tone, literal};
 use serde_json::{Value, json};
-use sim::{Experiment, Hop, Protocol};
+use sim::{BackgroundSpec, Experiment, Hop, Protocol};
 use std::fmt::Write as _;
-use traffic::{Direction, Kind, TrafficConfig};
+use traffic::{Direction, Kind, TrafficConfig, Vbr};
 use units::{Duration, Time};
 
 /// Names and what they stand for, for a page: values carry inline markup.
@@ -47,6 +47,9 @@ pub(crate) fn facts(experiment: &Experiment) -> Vec<(String, String)> {
     }
     for (i, config) in experiment.traffic.iter().enumerate() {
         facts.push((format!("Connection {}", i + 1), traffic(config)));
+    }
+    for spec in &experiment.background {
+        facts.push(("Background".to_owned(), background(experiment, spec)));
     }
     facts
 }
@@ -234,6 +237,7 @@ fn traffic(config: &TrafficConfig) -> String {
             let (on, off) = (spaced(&on.to_string()), spaced(&off.to_string()));
             format!("{} in {spans} of {on} on and {off} off", spaced(&rate.to_string()))
         }
+        Kind::Vbr(vbr) => mixed(&vbr),
         Kind::File { size } => format!("a file of {}", spaced(&size.to_string())),
     };
     text.push_str(match config.direction {
@@ -247,6 +251,17 @@ fn traffic(config: &TrafficConfig) -> String {
         let _ = write!(text, ", until {}", seconds(stop));
     }
     text
+}
+
+fn mixed(vbr: &Vbr) -> String {
+    let bursts = if vbr.bursts.is_some() { ", in bursts" } else { "" };
+    format!("{} in packets of mixed sizes{bursts}", spaced(&vbr.mean_rate().to_string()))
+}
+
+fn background(experiment: &Experiment, spec: &BackgroundSpec) -> String {
+    let direction = if spec.direction == Direction::Down { "down" } else { "up" };
+    let path = experiment.paths.get(spec.path).map_or("", |path| path.name.as_str());
+    format!("{} over UDP, {path} {direction}", mixed(&spec.packets))
 }
 
 fn seconds(time: Time) -> String {

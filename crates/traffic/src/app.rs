@@ -1,12 +1,13 @@
 //! The application itself.
 
 use crate::clock::{Clock, Periods};
-use crate::{Kind, OnFull, TrafficConfig};
+use crate::{Kind, OnFull, Packets, TrafficConfig};
 use units::{Seed, Time};
 
 /// An application that writes into a stream.
 ///
-/// Draws randomness only for exponential on/off periods, from the stream `on-off` of its seed.
+/// Draws randomness only for exponential on/off periods, from the stream `on-off` of its seed, and for a
+/// mix of packets.
 #[derive(Debug, Clone)]
 pub struct App {
     start: Time,
@@ -28,11 +29,34 @@ enum Source {
     Timed(Timed),
 }
 
+/// What says when the next packet is due, and how large it is.
+#[derive(Debug, Clone)]
+enum Ticker {
+    Even(Clock, u64),
+    Mixed(Box<Packets>),
+}
+
+impl Ticker {
+    fn due(&mut self) -> Option<(Time, u64)> {
+        match self {
+            Self::Even(clock, packet) => clock.due().map(|at| (at, *packet)),
+            Self::Mixed(packets) => packets.due().map(|(at, size)| (at, u64::from(size))),
+        }
+    }
+    fn advance(&mut self) {
+        match self {
+            Self::Even(clock, _) => clock.advance(),
+            Self::Mixed(packets) => packets.advance(),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Timed {
-    clock: Option<Clock>,
+    clock: Option<Ticker>,
     /// When the clock's next packet is due, if that is before the stop.
-    due: Option<Time>,
+    due: Option<(Time, u64)>,
+    /// What is written whole or not at all where the buffer is full.
     packet: u64,
     on_full: OnFull,
     /// Due and not written.
@@ -45,7 +69,7 @@ impl App {
         let start = config.start;
         let timed = |rate, packet: units::Bytes, periods| {
             let mut timed = Timed {
-                clock: Clock::new(rate, packet, periods),
+                clock: Clock::new(rate, packet, periods).map(|clock| Ticker::Even(clock, packet.get())),
                 due: None,
                 packet: packet.get(),
                 on_full: config.on_full,
@@ -54,7 +78,16 @@ impl App {
             timed.rearm(config.stop);
             Source::Timed(timed)
         };
+        let mixed = |vbr| {
+            let span = start..config.stop.unwrap_or(Time::MAX);
+            let packets = Packets::new(vbr, span, seed.derive("vbr"));
+            let clock = Some(Ticker::Mixed(Box::new(packets)));
+            let mut timed = Timed { clock, due: None, packet: 1, on_full: config.on_full, backlog: 0 };
+            timed.rearm(config.stop);
+            Source::Timed(timed)
+        };
         let source = match config.kind {
+            Kind::Vbr(vbr) => mixed(vbr),
             Kind::Bulk => Source::Bulk,
             Kind::File { size } => Source::File { left: size.get() },
             Kind::Cbr { rate, packet } => timed(rate, packet, Periods::Always(start)),
@@ -84,7 +117,7 @@ impl App {
         let own = match &self.source {
             Source::File { left: 0 } if self.started => return None,
             Source::Bulk | Source::File { .. } => (!self.started).then_some(self.start),
-            Source::Timed(timed) => timed.due,
+            Source::Timed(timed) => timed.due.map(|(at, _)| at),
         };
         match (own, stop) {
             (Some(own), Some(stop)) => Some(own.min(stop)),
@@ -184,8 +217,8 @@ impl App {
 impl Timed {
     /// Puts every packet that is due at `now` into the backlog.
     fn collect(&mut self, now: Time, stop: Option<Time>) {
-        while self.due.is_some_and(|due| due <= now) {
-            self.backlog = self.backlog.saturating_add(self.packet);
+        while let Some((_, packet)) = self.due.filter(|&(at, _)| at <= now) {
+            self.backlog = self.backlog.saturating_add(packet);
             if let Some(clock) = &mut self.clock {
                 clock.advance();
             }
@@ -194,8 +227,8 @@ impl Timed {
     }
 
     fn rearm(&mut self, stop: Option<Time>) {
-        let due = self.clock.as_mut().and_then(Clock::due);
-        self.due = due.filter(|&due| stop.is_none_or(|stop| due < stop));
+        let due = self.clock.as_mut().and_then(Ticker::due);
+        self.due = due.filter(|&(at, _)| stop.is_none_or(|stop| at < stop));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What an application does.
 
+use crate::Vbr;
 use core::fmt;
 use core::str::FromStr;
 use units::{Bitrate, Bytes, Duration, Time};
@@ -45,6 +46,8 @@ pub enum Kind {
         /// The periods are exponential with these means, rather than fixed.
         exponential: bool,
     },
+    /// Writes of mixed sizes at a rate that varies.
+    Vbr(Vbr),
     /// So many bytes, as fast as there is room for them.
     File {
         /// Its length.
@@ -82,10 +85,11 @@ impl TrafficConfig {
 
 impl Kind {
     /// Every kind's name, and a line on what it does.
-    pub const NAMES: [(&'static str, &'static str); 4] = [
+    pub const NAMES: [(&'static str, &'static str); 5] = [
         ("bulk", "as much as there is room for"),
         ("cbr", "packets at a constant rate"),
         ("on-off", "constant rate while on, nothing while off"),
+        ("vbr", "a mix of sizes at a rate that varies"),
         ("file", "so many bytes, as fast as they go"),
     ];
 
@@ -95,6 +99,7 @@ impl Kind {
             Self::Bulk => "bulk",
             Self::Cbr { .. } => "cbr",
             Self::OnOff { .. } => "on-off",
+            Self::Vbr(_) => "vbr",
             Self::File { .. } => "file",
         }
     }
@@ -104,6 +109,7 @@ impl Kind {
         match *self {
             Self::Bulk | Self::File { .. } => None,
             Self::Cbr { rate, .. } => Some(rate),
+            Self::Vbr(vbr) => Some(vbr.mean_rate()),
             Self::OnOff { rate, on, off, .. } => {
                 let (on, off) = (u128::from(on.as_nanos()), u128::from(off.as_nanos()));
                 let mean = (u128::from(rate.as_bps()) * on).checked_div(on + off).unwrap_or(0);

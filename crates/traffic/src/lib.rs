@@ -1,4 +1,5 @@
-//! Applications that write, sans-IO: bulk, constant rate, on/off, finite file.
+//! Applications that write, sans-IO: bulk, constant rate, on/off, finite file, a mix of packets; and
+//! [`Packets`] of such a mix that nobody acknowledges.
 //!
 //! A [`TrafficConfig`] says what an application does; an [`App`] does it. The driver's part:
 //!
@@ -10,6 +11,8 @@
 mod app;
 mod clock;
 mod config;
+mod vbr;
 
 pub use app::App;
 pub use config::{Direction, Kind, OnFull, TrafficConfig, WordError};
+pub use vbr::{Bursts, Mix, Packets, Vbr};

@@ -88,7 +88,7 @@ impl Builder<'_, '_> {
         let whole = self.problems.found.is_empty();
         let device = self.device(root.fields("device"), whole.then_some(&paths));
         let transport = self.transport(root.fields("transport"), root.list("path"), &paths, &cells);
-        let traffic = self.traffic(root.list("traffic"), root.time("duration"));
+        let (traffic, background) = self.traffic(root.list("traffic"), root.time("duration"), &paths);
         Built {
             title: root.text("title").unwrap_or_default().to_owned(),
             description: root.text("description").map(str::to_owned),
@@ -101,6 +101,7 @@ impl Builder<'_, '_> {
                 paths,
                 transport,
                 traffic,
+                background,
                 capture: root.flag("capture").unwrap_or(false),
             },
             generated,

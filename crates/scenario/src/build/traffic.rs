@@ -3,16 +3,113 @@
 use super::{Builder, point};
 use crate::format::traffic_keys;
 use crate::node::{Fields, Node};
-use ::traffic::{Direction, Kind, OnFull, TrafficConfig};
-use units::{Bytes, Duration, Time};
+use ::traffic::{Bursts, Direction, Kind, Mix, OnFull, TrafficConfig, Vbr};
+use sim::{BackgroundSpec, PathSpec};
+use units::{Bitrate, Bytes, Duration, Time};
 
 /// All keys that only some kinds have.
-const OF_SOME: [&str; 7] = ["rate", "packet", "on", "off", "exponential", "size", "on_full"];
+const OF_SOME: [&str; 13] = [
+    "rate",
+    "packet",
+    "on",
+    "off",
+    "exponential",
+    "size",
+    "on_full",
+    "protocol",
+    "path",
+    "mix",
+    "spread",
+    "every",
+    "bursts",
+];
 
 impl Builder<'_, '_> {
-    pub(super) fn traffic(&mut self, nodes: &[Node], duration: Option<Duration>) -> Vec<TrafficConfig> {
-        let fields = nodes.iter().filter_map(Node::fields);
-        fields.map(|fields| self.one_traffic(fields, duration)).collect()
+    /// Those that have a connection, and those that are datagrams.
+    pub(super) fn traffic(
+        &mut self,
+        nodes: &[Node],
+        duration: Option<Duration>,
+        paths: &[PathSpec],
+    ) -> (Vec<TrafficConfig>, Vec<BackgroundSpec>) {
+        let (mut connections, mut background) = (Vec::new(), Vec::new());
+        for fields in nodes.iter().filter_map(Node::fields) {
+            let config = self.one_traffic(fields, duration);
+            match config.kind {
+                Kind::Vbr(packets) if fields.text("protocol") != Some("tcp") => {
+                    let path = self.path_of(fields, paths);
+                    let TrafficConfig { direction, start, stop, .. } = config;
+                    background.push(BackgroundSpec { path, direction, start, stop, packets });
+                }
+                _ => connections.push(config),
+            }
+        }
+        (connections, background)
+    }
+
+    fn path_of(&mut self, fields: &Fields, paths: &[PathSpec]) -> usize {
+        let names: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
+        if let Some(name) = fields.text("path") {
+            let path = names.iter().position(|n| *n == name);
+            if path.is_none() {
+                self.unknown_name(fields.span("path"), "path", name, &names);
+            }
+            return path.unwrap_or_default();
+        }
+        if !fields.given("path") && names.len() > 1 {
+            self.problems
+                .add(fields.span.clone(), "datagrams take one path, and there are several")
+                .expected(format!("`path`, one of {}", crate::shape::list(&names)))
+                .hint(format!("add `path = \"{}\"`", names.first().unwrap_or(&"wifi")));
+        }
+        0
+    }
+
+    fn vbr(&mut self, fields: &Fields) -> Vbr {
+        let rate = fields.rate("rate").unwrap_or_default().as_bps() as f64;
+        let spread = fields.number("spread").unwrap_or_default();
+        let part = |part: f64| Bitrate::from_bps((rate * part) as u64);
+        let named = |name: &str| Mix::NAMES.iter().find(|(n, _)| *n == name).map(|&(_, mix)| mix);
+        let mix = match fields.text("mix") {
+            Some(name) => named(name),
+            None => self.mix(fields),
+        };
+        let bursts = fields.flag("bursts").unwrap_or(false).then(|| Bursts {
+            on: fields.time("on").unwrap_or_default(),
+            off: fields.time("off").unwrap_or_default(),
+        });
+        if fields.text("protocol") == Some("tcp") {
+            self.not_with(fields, &["path"], "over `tcp`", "`[transport]` says which paths there are");
+        } else {
+            self.not_with(fields, &["on_full"], "over `udp`", "datagrams have no send buffer");
+        }
+        if bursts.is_none() {
+            self.not_with(fields, &["on", "off"], "without `bursts`", "add `bursts = true`");
+        }
+        Vbr {
+            low: part(1.0 - spread),
+            high: part(1.0 + spread),
+            every: fields.time("every").unwrap_or_default(),
+            mix: mix.unwrap_or(Mix::IMIX),
+            bursts,
+        }
+    }
+
+    fn mix(&mut self, fields: &Fields) -> Option<Mix> {
+        let part = |node: &Node| match node.list() {
+            [size, weight] => Some((u16::try_from(size.size()?.get()).ok()?, weight.integer()? as u32)),
+            _ => None,
+        };
+        let nodes = fields.list("mix");
+        let parts: Vec<(u16, u32)> = nodes.iter().filter_map(part).collect();
+        let mix = Mix::new(&parts).filter(|_| parts.len() == nodes.len());
+        if mix.is_none() && !nodes.is_empty() && self.problems.found.is_empty() {
+            self.problems
+                .add(fields.span("mix"), "these are no sizes of packets")
+                .expected("sizes from 40 to 65535 bytes, each with a weight, one of them above zero")
+                .hint("`[[\"40B\", 7], [\"576B\", 4], [\"1500B\", 1]]`");
+        }
+        mix
     }
 
     fn one_traffic(&mut self, fields: &Fields, duration: Option<Duration>) -> TrafficConfig {
@@ -56,6 +153,7 @@ impl Builder<'_, '_> {
                     off: fields.time("off").unwrap_or_default(),
                     exponential: fields.flag("exponential").unwrap_or(false),
                 },
+                Some("vbr") => Kind::Vbr(self.vbr(fields)),
                 Some("file") => Kind::File { size: fields.size("size").unwrap_or_default() },
                 _ => Kind::Bulk,
             },

@@ -186,6 +186,7 @@ mod tests {
         assert_eq!(names(&MIDDLEBOXES), ::middlebox::Meddling::NAMES.map(|(n, _)| n));
         let options = ::middlebox::Options::NAMES.map(|(n, _)| n);
         assert!(names(&OPTIONS).iter().filter(|n| !["mptcp", "all"].contains(n)).eq(&options));
+        assert_eq!(names(&MIXES), ::traffic::Mix::NAMES.map(|(n, _)| n));
         assert_eq!(names(&MODELS), link::ChannelModel::NAMES);
         assert_eq!(names(&SCHEDULERS), mptcp::SchedulerKind::ALL.map(mptcp::SchedulerKind::name));
         assert_eq!(names(&CONGESTION), mptcp::CongestionKind::ALL.map(mptcp::CongestionKind::name));

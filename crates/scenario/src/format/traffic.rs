@@ -44,8 +44,8 @@ pub(super) static TRAFFIC: Table = Table {
         Key {
             name: "rate",
             shape: RATE,
-            need: Absent("`cbr` and `on-off` need it"),
-            doc: "`cbr`, `on-off`: what is offered.",
+            need: Absent("`cbr`, `on-off` and `vbr` need it"),
+            doc: "`cbr`, `on-off`, `vbr`: what is offered; of `vbr` the mean.",
             example: "\"2Mbps\"",
         },
         Key {
@@ -59,14 +59,14 @@ pub(super) static TRAFFIC: Table = Table {
             name: "on",
             shape: SPAN,
             need: Default("\"1s\""),
-            doc: "`on-off`: how long it sends.",
+            doc: "`on-off`, `vbr` in bursts: how long it sends.",
             example: "\"2s\"",
         },
         Key {
             name: "off",
             shape: SPAN,
             need: Default("\"1s\""),
-            doc: "`on-off`: how long it is silent.",
+            doc: "`on-off`, `vbr` in bursts: how long it is silent.",
             example: "\"20s\"",
         },
         Key {
@@ -84,21 +84,80 @@ pub(super) static TRAFFIC: Table = Table {
             example: "\"5MB\"",
         },
         Key {
+            name: "protocol",
+            shape: Shape::Choice(&PROTOCOLS),
+            need: Default("\"udp\""),
+            doc: "`vbr`: what carries it.",
+            example: "\"tcp\"",
+        },
+        Key {
+            name: "path",
+            shape: Shape::Name,
+            need: Absent("`vbr` over UDP needs it, where there are several"),
+            doc: "`vbr` over UDP: the path that the datagrams take.",
+            example: "\"wifi\"",
+        },
+        Key {
+            name: "mix",
+            shape: Shape::Or(&Shape::Choice(&MIXES), &MIX),
+            need: Default("\"imix\""),
+            doc: "`vbr`: the sizes of packets, headers counted, and how often each comes.",
+            example: "[[\"64B\", 1], [\"1500B\", 3]]",
+        },
+        Key {
+            name: "spread",
+            shape: Shape::Number { min: 0.0, max: 1.0 },
+            need: Default("0.0"),
+            doc: "`vbr`: the rate is drawn anew now and then, uniformly from `rate` less to `rate` more this part of it.",
+            example: "1.0",
+        },
+        Key {
+            name: "every",
+            shape: SPAN,
+            need: Default("\"1s\""),
+            doc: "`vbr`: how long a rate holds.",
+            example: "\"5s\"",
+        },
+        Key {
+            name: "bursts",
+            shape: Flag,
+            need: Default("false"),
+            doc: "`vbr`: sends in on and off periods, Pareto with means `on` and `off`, with the same mean rate.",
+            example: "true",
+        },
+        Key {
             name: "on_full",
             shape: Shape::Choice(&ON_FULL),
             need: Default("\"wait\""),
-            doc: "`cbr`, `on-off`: what a full send buffer does to a write.",
+            doc: "`cbr`, `on-off`, `vbr` over TCP: what a full send buffer does to a write.",
             example: "\"drop\"",
         },
     ],
 };
 
-pub(super) static TRAFFIC_KINDS: [Choice; 4] = [
+pub(super) static TRAFFIC_KINDS: [Choice; 5] = [
     choice("bulk", "as much as there is room for"),
     choice("cbr", "a constant rate"),
     choice("on-off", "a constant rate, with pauses"),
+    choice("vbr", "packets of mixed sizes at random, at a rate that varies"),
     choice("file", "so much, then no more"),
 ];
+
+static PROTOCOLS: [Choice; 2] = [
+    choice("udp", "datagrams on one path, which nobody acknowledges; they have no connection"),
+    choice("tcp", "a connection of its own, as `[transport]` has it"),
+];
+
+pub(super) static MIXES: [Choice; 2] = [
+    choice("imix", "7:4:1 of 40, 576 and 1500 bytes"),
+    choice("trimodal", "2:1:1 of 44, 576 and 1500 bytes"),
+];
+
+static MIX: Shape = Shape::List {
+    of: &Shape::Tuple(&[("size", SIZE), ("weight", Shape::Integer { min: 0, max: 1_000_000 })]),
+    min: 1,
+    max: 8,
+};
 
 static DIRECTIONS: [Choice; 2] =
     [choice("down", "from the server to the device"), choice("up", "from the device to the server")];
@@ -110,6 +169,7 @@ pub(crate) fn traffic_keys(kind: &str) -> &'static [&'static str] {
     match kind {
         "cbr" => &["rate", "packet", "on_full"],
         "on-off" => &["rate", "packet", "on", "off", "exponential", "on_full"],
+        "vbr" => &["rate", "protocol", "path", "mix", "spread", "every", "bursts", "on", "off", "on_full"],
         "file" => &["size"],
         _ => &[],
     }

@@ -48,6 +48,7 @@ pub fn wifi_lte(kind: Kind, seconds: u64) -> Experiment {
         paths: vec![path("wifi", "huang2012.wifi", 2.0, 5), path("lte", "huang2012.lte", 100.0, 50)],
         transport: Transport { protocol: Protocol::Mptcp, config: mptcp::Config::default() },
         traffic: vec![TrafficConfig::new(kind)],
+        background: Vec::new(),
         capture: false,
     }
 }

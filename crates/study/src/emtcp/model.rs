@@ -119,6 +119,7 @@ pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed
                 packet: Bytes::new(PACKET_BYTES),
             })
         }],
+        background: Vec::new(),
         capture: false,
     }
 }

@@ -9,6 +9,7 @@ pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
     let mut all = vec![device(experiment, outcome), paths(outcome)];
     all.extend(middleboxes(outcome));
     all.extend([energy(experiment, outcome), connections(outcome)]);
+    all.extend(background(outcome));
     all
 }
 
@@ -96,6 +97,32 @@ fn middleboxes(outcome: &Outcome) -> Option<Table> {
         table = table.row(counts.into_iter().map(count).fold(row, Row::cell));
     }
     any.then_some(table)
+}
+
+/// The datagrams beside the connections, where there are any.
+fn background(outcome: &Outcome) -> Option<Table> {
+    let all = &outcome.background;
+    let mut table = Table::new("Background")
+        .column(Column::text("path"))
+        .column(Column::text("direction"))
+        .column(Column::number("offered").unit("packets").key("offered_packets"))
+        .column(Column::number("delivered").unit("packets").key("delivered_packets"))
+        .column(Column::number("delivered").unit("MB").key("delivered_mb"))
+        .column(Column::number("mean delay").unit("ms"))
+        .column(Column::number("longest delay").unit("ms"));
+    let sizes = decimals(all.iter().map(|flow| megabytes(flow.delivered_bytes)));
+    for flow in all {
+        table = table.row(Row::new([
+            Cell::text(&*flow.path),
+            Cell::text(flow.direction),
+            count(flow.offered_packets),
+            count(flow.delivered_packets),
+            Cell::number(megabytes(flow.delivered_bytes), sizes),
+            Cell::number(flow.mean_delay_s.unwrap_or(f64::NAN) * 1e3, 1),
+            Cell::number(flow.longest_delay_s * 1e3, 1),
+        ]));
+    }
+    (!all.is_empty()).then_some(table)
 }
 
 /// The energy by path and by part.

@@ -1,0 +1,282 @@
+//! Packets of mixed sizes at a rate that varies.
+
+use core::ops::Range;
+use units::{Bitrate, Duration, Rng, Seed, Time};
+
+/// Sizes of packets, with headers from IP on, and how often each comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mix {
+    /// Size in bytes and weight.
+    parts: [(u16, u32); Self::MOST],
+    len: u8,
+}
+
+impl Mix {
+    /// The most sizes of a mix.
+    pub const MOST: usize = 8;
+
+    /// 7:4:1 of 40, 576 and 1500 bytes: what routers are commonly tested with ("simple IMIX").
+    pub const IMIX: Self = Self::of([(40, 7), (576, 4), (1500, 1)]);
+    /// 50, 25 and 25 % of 44, 576 and 1500 bytes: the background of several studies of multipath
+    /// transfer.
+    pub const TRIMODAL: Self = Self::of([(44, 2), (576, 1), (1500, 1)]);
+
+    /// Every mix that has a name.
+    pub const NAMES: [(&'static str, Self); 2] = [("imix", Self::IMIX), ("trimodal", Self::TRIMODAL)];
+
+    const fn of(three: [(u16, u32); 3]) -> Self {
+        let mut parts = [(0, 0); Self::MOST];
+        parts[0] = three[0];
+        parts[1] = three[1];
+        parts[2] = three[2];
+        Self { parts, len: 3 }
+    }
+
+    /// `None` for no size or more than [`MOST`](Self::MOST), a size below 40 bytes or weights of zero.
+    pub fn new(sizes: &[(u16, u32)]) -> Option<Self> {
+        let mut parts = [(0, 0); Self::MOST];
+        parts.get_mut(..sizes.len())?.copy_from_slice(sizes);
+        let sum: u64 = sizes.iter().map(|&(_, weight)| u64::from(weight)).sum();
+        (sum > 0 && sizes.iter().all(|&(size, _)| size >= 40))
+            .then_some(Self { parts, len: sizes.len() as u8 })
+    }
+
+    fn parts(&self) -> &[(u16, u32)] {
+        &self.parts[..usize::from(self.len)]
+    }
+
+    fn weights(&self) -> u64 {
+        self.parts().iter().map(|&(_, weight)| u64::from(weight)).sum()
+    }
+
+    /// The mean size, in bytes.
+    pub fn mean(&self) -> f64 {
+        let bytes: u64 = self.parts().iter().map(|&(size, weight)| u64::from(size) * u64::from(weight)).sum();
+        bytes as f64 / self.weights() as f64
+    }
+
+    fn draw(&self, rng: &mut Rng) -> u16 {
+        let mut left = rng.below(self.weights());
+        for &(size, weight) in self.parts() {
+            match left.checked_sub(u64::from(weight)) {
+                Some(rest) => left = rest,
+                None => return size,
+            }
+        }
+        self.parts[0].0
+    }
+}
+
+/// Packets of mixed sizes, as a Poisson process whose rate is drawn anew now and then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vbr {
+    /// The lowest rate, and the highest; drawn uniformly from between.
+    pub low: Bitrate,
+    /// See `low`.
+    pub high: Bitrate,
+    /// How long a rate holds.
+    pub every: Duration,
+    /// The sizes.
+    pub mix: Mix,
+    /// In bursts: nothing passes in off periods, and that much more in on periods.
+    pub bursts: Option<Bursts>,
+}
+
+/// On and off periods whose lengths are Pareto of shape 1.5: many such sources together are
+/// self-similar (Willinger et al. 1997).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bursts {
+    /// Mean length of an on period.
+    pub on: Duration,
+    /// Mean length of an off period.
+    pub off: Duration,
+}
+
+/// Heavy tails: infinite variance and a mean of three times the shortest.
+const SHAPE: f64 = 1.5;
+/// A period is cut at so many times its mean.
+const LONGEST: f64 = 1000.0;
+
+impl Vbr {
+    /// What it offers in the long run.
+    pub fn mean_rate(&self) -> Bitrate {
+        Bitrate::from_bps(u64::midpoint(self.low.as_bps(), self.high.as_bps()))
+    }
+}
+
+/// The packets of a [`Vbr`], one after the other. Draws from streams `packets`, `rate` and `bursts`.
+#[derive(Debug, Clone)]
+pub struct Packets {
+    config: Vbr,
+    sizes: Rng,
+    rates: Rng,
+    bursts: Rng,
+    now: Time,
+    stop: Option<Time>,
+    /// In bytes a second while on, and until when.
+    rate: f64,
+    rate_until: Time,
+    on: bool,
+    phase_until: Time,
+    next: Option<(Time, u16)>,
+}
+
+impl Packets {
+    /// From `span.start` to before `span.end`; [`Time::MAX`] for ever.
+    pub fn new(config: Vbr, span: Range<Time>, seed: Seed) -> Self {
+        let mut packets = Self {
+            config,
+            sizes: seed.rng("packets"),
+            rates: seed.rng("rate"),
+            bursts: seed.rng("bursts"),
+            now: span.start,
+            stop: Some(span.end).filter(|&end| end < Time::MAX),
+            rate: 0.0,
+            rate_until: span.start,
+            // The first phase begins on.
+            on: false,
+            phase_until: if config.bursts.is_some() { span.start } else { Time::MAX },
+            next: None,
+        };
+        packets.on |= config.bursts.is_none();
+        packets.advance();
+        packets
+    }
+
+    /// When the next packet comes and its size in bytes; `None` where there is none any more.
+    pub fn due(&self) -> Option<(Time, u16)> {
+        self.next
+    }
+
+    /// Goes on to the packet after it.
+    pub fn advance(&mut self) {
+        self.next = None;
+        let most = self.config.low.as_bps().max(self.config.high.as_bps());
+        let hopeless = self.config.bursts.is_some_and(|bursts| bursts.on.is_zero());
+        if most == 0 || hopeless || self.config.every.is_zero() {
+            return;
+        }
+        loop {
+            if self.now >= self.stop.unwrap_or(Time::MAX) {
+                return;
+            }
+            self.renew();
+            let until = self.rate_until.min(self.phase_until);
+            if self.on && self.rate > 0.0 {
+                let gap = self.sizes.exponential(self.config.mix.mean() / self.rate);
+                let at = self.now + Duration::from_secs_f64(gap);
+                if at < until {
+                    self.now = at;
+                    if at < self.stop.unwrap_or(Time::MAX) {
+                        self.next = Some((at, self.config.mix.draw(&mut self.sizes)));
+                    }
+                    return;
+                }
+            }
+            // What is exponential has no memory: a new rate begins afresh.
+            self.now = until;
+        }
+    }
+
+    /// Draws a rate and a phase where they are over.
+    fn renew(&mut self) {
+        if self.now >= self.rate_until {
+            let Vbr { low, high, every, bursts, .. } = self.config;
+            let duty = bursts
+                .map_or(1.0, |Bursts { on, off }| on.as_secs_f64() / (on.as_secs_f64() + off.as_secs_f64()));
+            let bps = self.rates.between(low.as_bps() as f64, high.as_bps() as f64);
+            self.rate = bps / 8.0 / duty;
+            self.rate_until = self.now + every;
+        }
+        if let Some(Bursts { on, off }) = self.config.bursts
+            && self.now >= self.phase_until
+        {
+            self.on = !self.on;
+            let mean = if self.on { on } else { off }.as_secs_f64();
+            let times = (SHAPE - 1.0) / SHAPE * libm::pow(1.0 - self.bursts.unit(), -1.0 / SHAPE);
+            // At least a nanosecond, so that time goes on.
+            let length = Duration::from_secs_f64(mean * times.min(LONGEST));
+            self.phase_until = self.now + length.max(Duration::from_nanos(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vbr() -> Vbr {
+        let mbps = |n: u64| Bitrate::from_bps(n * 1_000_000);
+        Vbr { low: mbps(0), high: mbps(4), every: Duration::from_secs(1), mix: Mix::IMIX, bursts: None }
+    }
+
+    /// Times and sizes.
+    fn all(config: Vbr, seconds: u64, seed: u64) -> Vec<(Time, u16)> {
+        let mut packets = Packets::new(config, Time::ZERO..Time::from_secs(seconds), Seed::new(seed));
+        let mut all = Vec::new();
+        while let Some(due) = packets.due() {
+            all.push(due);
+            packets.advance();
+        }
+        all
+    }
+
+    fn mbps(all: &[(Time, u16)], seconds: f64) -> f64 {
+        all.iter().map(|&(_, size)| f64::from(size) * 8e-6).sum::<f64>() / seconds
+    }
+
+    #[test]
+    fn mixes_have_their_means_and_shares() {
+        assert!((Mix::IMIX.mean() - (7.0 * 40.0 + 4.0 * 576.0 + 1500.0) / 12.0).abs() < 1e-9);
+        assert!((Mix::TRIMODAL.mean() - 541.0).abs() < 1e-9);
+        let all = all(vbr(), 200, 1);
+        for (size, weight) in [(40, 7.0), (576, 4.0), (1500, 1.0)] {
+            let share = all.iter().filter(|p| p.1 == size).count() as f64 / all.len() as f64;
+            assert!((share - weight / 12.0).abs() < 0.01, "{size}: {share}");
+        }
+        assert_eq!(Mix::new(&[]), None);
+        assert_eq!(Mix::new(&[(39, 1)]), None);
+        assert_eq!(Mix::new(&[(1500, 0)]), None);
+        assert_eq!(Mix::new(&[(1500, 1); 9]), None);
+        assert!(Mix::new(&[(1500, 1); 8]).is_some());
+    }
+
+    #[test]
+    fn the_rate_has_its_mean_and_goes_from_low_to_high() {
+        let all = all(vbr(), 1000, 1);
+        assert!((mbps(&all, 1000.0) - 2.0).abs() < 0.1);
+        assert_eq!(vbr().mean_rate(), Bitrate::from_bps(2_000_000));
+        let second = |s: u64| {
+            let within = all.iter().filter(|(at, _)| at.as_millis() / 1000 == s).copied();
+            mbps(&within.collect::<Vec<_>>(), 1.0)
+        };
+        let seconds: Vec<f64> = (0..200).map(second).collect();
+        assert!(seconds.iter().any(|&rate| rate < 0.3) && seconds.iter().any(|&rate| rate > 3.6));
+        assert!(all.is_sorted_by_key(|(at, _)| *at));
+    }
+
+    #[test]
+    fn bursts_keep_the_mean_and_leave_gaps() {
+        let bursts = Some(Bursts { on: Duration::from_millis(200), off: Duration::from_millis(600) });
+        let all = all(Vbr { bursts, ..vbr() }, 20_000, 1);
+        let rate = mbps(&all, 20_000.0);
+        assert!((rate - 2.0).abs() < 0.3, "{rate}");
+        let silent: f64 = all
+            .windows(2)
+            .map(|pair| pair[1].0.since(pair[0].0).as_secs_f64())
+            .filter(|&gap| gap > 0.1)
+            .sum();
+        assert!(silent > 0.4 * 20_000.0, "{silent}");
+    }
+
+    #[test]
+    fn what_never_sends_says_so() {
+        let zero = Bitrate::ZERO;
+        assert!(all(Vbr { high: zero, ..vbr() }, 10, 1).is_empty());
+        assert!(all(Vbr { every: Duration::ZERO, ..vbr() }, 10, 1).is_empty());
+        let bursts = Some(Bursts { on: Duration::ZERO, off: Duration::ZERO });
+        assert!(all(Vbr { bursts, ..vbr() }, 10, 1).is_empty());
+        assert_eq!(all(vbr(), 10, 7), all(vbr(), 10, 7));
+        assert_ne!(all(vbr(), 10, 7), all(vbr(), 10, 8));
+    }
+}
