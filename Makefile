@@ -35,9 +35,15 @@ bench: ## measure: benches, then segments per second and memory per connection
 
 lint: ## formatting, clippy and documentation, with warnings as errors
 	@sh scripts/prerequisites.sh lint
+	@for crate in crates/*/Cargo.toml; do grep -A1 '^\[lints\]' $$crate | grep -qx 'workspace = true' || \
+		{ echo "$$crate does not take the workspace's lints, which forbid unsafe code" >&2; exit 1; }; done
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(locked) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps $(locked)
+
+deny: ## licences and sources of all dependencies, where cargo-deny is installed
+	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --all-features check licenses bans sources; \
+		else echo "skipped: cargo-deny is not here; cargo install cargo-deny --locked takes some minutes"; fi
 
 format: ## format the code
 	@sh scripts/prerequisites.sh lint
