@@ -12,10 +12,13 @@ pub(super) fn page(run: &Run) -> Page {
     }
     page = page.lead(summary(run));
 
+    let mut tables = run.tables();
+    let more = tables.split_off(4);
     let [device, paths, energy, connections]: [report::Table; 4] =
-        run.tables().try_into().expect("a run has four tables");
+        tables.try_into().expect("a run has four tables at least");
+    let result = Section::new("Result").table(device).table(connections).table(paths);
     page = page
-        .section(Section::new("Result").table(device).table(connections).table(paths))
+        .section(more.into_iter().fold(result, Section::table))
         .section(Section::new("Energy").table(energy).charts([split(run)]));
 
     let mut time = Section::new("Second by second");

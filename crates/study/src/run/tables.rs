@@ -5,10 +5,11 @@ use crate::figure::{decimals, megabytes, time_unit};
 use report::{Cell, Column, Row, Table, Tone};
 use sim::{EnergyOutcome, Experiment, Outcome, PathOutcome};
 
+/// Device, paths, energy, connections, and then those that not every run has.
 pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
-    let mut all = vec![device(experiment, outcome), paths(outcome)];
+    let mut all =
+        vec![device(experiment, outcome), paths(outcome), energy(experiment, outcome), connections(outcome)];
     all.extend(middleboxes(outcome));
-    all.extend([energy(experiment, outcome), connections(outcome)]);
     all.extend(background(outcome));
     all
 }
