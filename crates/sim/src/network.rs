@@ -25,6 +25,14 @@ impl Packet {
         let segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);
         Self { connection: 0, path: 0, down: false, segment }
     }
+    /// Marks it, where its transport understands marks (RFC 3168, section 5).
+    pub(crate) fn mark(&mut self) -> bool {
+        let can = self.segment.ecn != wire::Ecn::NotEct;
+        if can {
+            self.segment.ecn = wire::Ecn::Ce;
+        }
+        can
+    }
     /// As it meets a middlebox.
     pub(crate) fn passing(&self) -> Passing<Span> {
         let (flow, segment) = (u32::from(self.connection), self.segment.clone());
@@ -96,7 +104,7 @@ impl Network {
                 Port { medium: *cell, station: stations[*cell].len() - 1 }
             }
             Hop::Link(config) => {
-                links.push(Medium::Link(Box::new(Link::new(config, seed))));
+                links.push(Medium::Link(Box::new(Link::marking(config, seed, Packet::mark))));
                 Port { medium: cells + links.len() - 1, station: 0 }
             }
         };

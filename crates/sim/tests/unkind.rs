@@ -138,6 +138,19 @@ fn codel_keeps_the_wait_short_in_a_deep_buffer_and_the_link_busy() {
 }
 
 #[test]
+fn with_ecn_codel_marks_and_nothing_is_dropped_or_sent_again() {
+    let mut experiment = one_path(20.0, 20, Kind::Bulk, 30);
+    experiment.transport.config.ecn = mptcp::EcnMode::Request;
+    with_link(&mut experiment, |link| {
+        link.queue = QueueLimit::Packets(1000);
+        link.codel = Some(Codel { ecn: true, ..Codel::default() });
+    });
+    let path = &run(&experiment).paths[0];
+    assert!(path.marked_packets > 20, "{path:?}");
+    assert_eq!((path.dropped_packets, path.retransmissions), (0, 0), "{path:?}");
+}
+
+#[test]
 fn late_doubled_and_damaged_packets_are_counted_and_survived() {
     let mut experiment = wifi_lte(Kind::File { size: Bytes::new(SIZE) }, 120);
     let late = Some(Late { chance: p(0.01), by: Duration::from_millis(8) });

@@ -195,7 +195,7 @@ fn main() -> ExitCode {
     match counter {
         Some("perf") => println!("instructions: user space, whole row, counted by perf"),
         Some(_) => {
-            println!("instructions: counted by valgrind over the first seconds of a row, setup and all")
+            println!("instructions: counted by valgrind over the first seconds of a row, setup and all");
         }
         None => println!("instructions: neither perf nor valgrind could count them here"),
     }
