@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tandem_mptcp::{Config, Endpoint, Event, PathId};
 use units::{Duration, Probability, Rng, Seed, Time};
 use watch::Watch;
-use wire::{Payload, Segment, Span};
+use wire::{Ecn, Payload, Segment, Span};
 
 /// What one path does to packets, in both directions.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct PathModel {
     pub jitter: Duration,
     pub loss: Probability,
     pub duplicate: Probability,
+    /// Marks congestion, where the sender takes marks.
+    pub mark: Probability,
     /// Nothing passes from the first time to the second.
     pub outages: Vec<(Time, Time)>,
 }
@@ -33,6 +35,7 @@ impl PathModel {
             jitter: Duration::ZERO,
             loss: Probability::NEVER,
             duplicate: Probability::NEVER,
+            mark: Probability::NEVER,
             outages: Vec::new(),
         }
     }
@@ -262,12 +265,17 @@ impl Pair {
     /// Puts a segment on its way, past all boxes.
     fn put(&mut self, to: usize, path: PathId, segment: &Segment<Span>) {
         let model = &self.paths[path.index()];
-        let (delay, jitter, duplicate) = (model.delay, model.jitter, model.duplicate);
+        let (delay, jitter) = (model.delay, model.jitter);
+        let (duplicate, mark) = (model.duplicate, model.mark);
         let copies = if self.rng.chance(duplicate) { 2 } else { 1 };
         for _ in 0..copies {
             let extra = Duration::from_secs_f64(self.rng.unit() * jitter.as_secs_f64());
             self.serial += 1;
-            self.in_flight.insert((self.now + delay + extra, self.serial), (to, path, segment.clone()));
+            let mut segment = segment.clone();
+            if segment.ecn != Ecn::NotEct && self.rng.chance(mark) {
+                segment.ecn = Ecn::Ce;
+            }
+            self.in_flight.insert((self.now + delay + extra, self.serial), (to, path, segment));
         }
     }
 

@@ -68,6 +68,7 @@ fn any_path(dice: &Dice) -> PathPlan {
         jitter: dice.of("jitter", &[0, 0, 2, 40, 200]),
         loss: dice.of("loss", &[0, 0, 10, 100, 500, 2000]),
         duplicate: dice.of("duplicate", &[0, 0, 100, 2000]),
+        mark: dice.of("mark", &[0, 0, 100, 2000]),
         corrupt: dice.of("corrupt", &[0, 0, 0, 100]),
         ..PathPlan::default()
     };

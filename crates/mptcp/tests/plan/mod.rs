@@ -64,6 +64,8 @@ numbers! {
         /// Of ten thousand packets so many.
         loss: 0,
         duplicate: 0,
+        /// Marked as having met congestion, where the sender takes marks.
+        mark: 0,
         /// Bits flipped on the way: seen by the TCP checksum, so as good as lost.
         corrupt: 0,
         /// Two outages: from when, and how long.

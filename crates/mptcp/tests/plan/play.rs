@@ -54,6 +54,7 @@ pub fn set_up(plan: &Plan) -> Pair {
             jitter: ms(path.jitter),
             loss: chance((path.loss + path.corrupt).min(10_000)),
             duplicate: chance(path.duplicate),
+            mark: chance(path.mark),
             outages: outages.into_iter().flatten().collect(),
         }
     });

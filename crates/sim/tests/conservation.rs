@@ -1,0 +1,203 @@
+//! What goes in comes out: energy and its parts, times in states, bytes and packets, over experiments
+//! drawn from seeds.
+
+mod support;
+
+use link::{Delay, Loss, QueueLimit, Rate};
+use policy::{Actuator, PolicyConfig};
+use radio::Profile;
+use support::{path, wifi_lte};
+use tandem_sim::{Experiment, Hop, Outcome, PathOutcome, run};
+use traffic::{Direction, Kind, TrafficConfig};
+use units::{Bitrate, Bytes, Duration, Power, Probability, Rng, Seed, Time};
+
+const SEEDS: u64 = 60;
+
+fn any_hop(rng: &mut Rng, hop: &mut Hop) {
+    let Hop::Link(link) = hop else { return };
+    link.rate = Rate::Fixed(Bitrate::from_mbps(rng.between(0.2, 20.0)));
+    let low = Duration::from_millis(1 + rng.below(60));
+    link.delay = match rng.below(2) {
+        0 => Delay::Fixed(low),
+        _ => Delay::Uniform { min: low, max: low * 2 },
+    };
+    link.reorder = rng.below(3) == 0;
+    link.queue = [
+        QueueLimit::Packets(20),
+        QueueLimit::Bytes(Bytes::new(40_000)),
+        QueueLimit::Time(Duration::from_millis(100)),
+        QueueLimit::Unlimited,
+    ][rng.below(4) as usize];
+    if rng.below(2) == 0 {
+        link.loss = Loss::Uniform(Probability::new(rng.between(0.0, 0.1)).expect("it is one"));
+    }
+    if rng.below(4) == 0 {
+        link.outages.push((Time::from_secs(2), Time::from_secs(3 + rng.below(4))));
+    }
+}
+
+fn any_traffic(rng: &mut Rng) -> TrafficConfig {
+    let rate = Bitrate::from_mbps(rng.between(0.1, 3.0));
+    let packet = Bytes::new(1 + rng.below(3000));
+    let kind = match rng.below(4) {
+        0 => Kind::Bulk,
+        1 => Kind::Cbr { rate, packet },
+        2 => Kind::OnOff {
+            rate,
+            packet,
+            on: Duration::from_millis(500),
+            off: Duration::from_secs(2),
+            exponential: rng.below(2) == 0,
+        },
+        _ => Kind::File { size: Bytes::new(1 + rng.below(2_000_000)) },
+    };
+    let mut config = TrafficConfig::new(kind);
+    config.start = Time::from_millis(rng.below(3000));
+    config.direction = if rng.below(4) == 0 { Direction::Up } else { Direction::Down };
+    config
+}
+
+fn any_experiment(seed: u64) -> Experiment {
+    let mut rng = Seed::new(seed).rng("experiment");
+    let mut experiment = wifi_lte(Kind::Bulk, 4 + rng.below(8));
+    experiment.seed = Seed::new(seed);
+    let radios = radio::profiles();
+    experiment.paths = (0..=rng.below(3))
+        .map(|i| {
+            let radio = &radios[rng.below(radios.len() as u64) as usize].name;
+            let mut path = path(&format!("path{i}"), radio, 1.0, 10);
+            any_hop(&mut rng, &mut path.down);
+            any_hop(&mut rng, &mut path.up);
+            path.backup = rng.below(5) == 0;
+            path.join_at = Time::from_millis([0, 0, 1500][rng.below(3) as usize]);
+            path.leave_at = (i > 0 && rng.below(3) == 0).then(|| Time::from_secs(3));
+            path
+        })
+        .collect();
+    experiment.device.joint_power = Power::from_milliwatts([0.0, 150.0][rng.below(2) as usize]);
+    if experiment.paths.len() > 1 {
+        experiment.device.policy = match rng.below(3) {
+            0 => PolicyConfig::None,
+            1 => PolicyConfig::WifiFirst,
+            _ => PolicyConfig::Emtcp { share: rng.unit(), actuator: Actuator::Ideal },
+        };
+        let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
+        if experiment.device.policy.check(&kinds).is_err() {
+            experiment.device.policy = PolicyConfig::None;
+        }
+    }
+    experiment.transport.config.scheduler =
+        mptcp::SchedulerKind::ALL[rng.below(mptcp::SchedulerKind::ALL.len() as u64) as usize];
+    experiment.transport.config.congestion =
+        mptcp::CongestionKind::ALL[rng.below(mptcp::CongestionKind::ALL.len() as u64) as usize];
+    experiment.traffic = (0..=rng.below(2)).map(|_| any_traffic(&mut rng)).collect();
+    experiment
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 + 1e-9 * a.abs()
+}
+
+fn each(check: impl Fn(&Experiment, &Outcome)) {
+    for seed in 0..SEEDS {
+        let experiment = any_experiment(seed);
+        check(&experiment, &run(&experiment));
+    }
+}
+
+#[test]
+fn energy_is_the_sum_of_its_parts() {
+    each(|experiment, outcome| {
+        let seed = outcome.seed;
+        let mut sum = outcome.device.joint_energy_j;
+        for (path, spec) in outcome.paths.iter().zip(&experiment.paths) {
+            let e = &path.energy;
+            let parts = e.idle_j + e.promotion_j + e.active_j + e.data_j + e.tail_j;
+            assert!(near(parts, e.total_j), "seed {seed}: {e:?}");
+            // What data adds is counted by the bit (J per Mbit is W per Mbit/s).
+            let joules = |bytes: u64, power: Power| bytes as f64 * 8e-6 * power.as_watts();
+            let data = joules(path.wire_down_bytes, spec.profile.down_per_mbps)
+                + joules(path.wire_up_bytes, spec.profile.up_per_mbps);
+            assert!(near(data, e.data_j), "seed {seed}: {data} against {e:?}");
+            sum += e.total_j;
+        }
+        assert!(near(sum, outcome.device.energy_j), "seed {seed}: {sum}, {:?}", outcome.device);
+        assert!(near(outcome.device.energy_rate_w * outcome.duration_s, sum), "seed {seed}");
+    });
+}
+
+#[test]
+fn energy_is_the_time_in_each_state_times_its_power() {
+    let mut looked_at = 0;
+    each(|experiment, outcome| {
+        let seed = outcome.seed;
+        let end = Time::ZERO + experiment.duration;
+        for ((path, spec), line) in outcome.paths.iter().zip(&experiment.paths).zip(&outcome.timelines) {
+            assert_eq!(line.states.first().map(|s| s.0), Some(Time::ZERO), "seed {seed}");
+            assert!(line.states.is_sorted_by(|a, b| a.0 < b.0), "seed {seed}: {:?}", line.states);
+            let ends = line.states.iter().skip(1).map(|s| s.0).chain([end]);
+            let times: Vec<_> = line.states.iter().zip(ends).map(|((from, _), to)| to.since(*from)).collect();
+            let whole: u64 = times.iter().map(|t| t.as_nanos()).sum();
+            assert_eq!(whole, experiment.duration.as_nanos(), "seed {seed}: times in states");
+            if let Some(powers) = powers(&spec.profile) {
+                let power = |name: &str| powers.iter().find(|p| p.0 == name).expect(name).1;
+                let joules: f64 = line
+                    .states
+                    .iter()
+                    .zip(&times)
+                    .map(|((_, name), time)| power(name) * time.as_secs_f64())
+                    .sum();
+                let expected = path.energy.total_j - path.energy.data_j;
+                assert!(near(joules, expected), "seed {seed}: {joules} against {:?}", path.energy);
+            }
+        }
+    });
+    for seed in 0..SEEDS {
+        looked_at += any_experiment(seed).paths.iter().filter(|p| powers(&p.profile).is_some()).count();
+    }
+    assert!(looked_at > 20, "{looked_at}");
+}
+
+/// The power of each state by name, in watts; `None` where one of them pulses.
+fn powers(profile: &Profile) -> Option<Vec<(String, f64)>> {
+    let stages: Vec<_> = profile.promotion.iter().chain(&profile.tail).collect();
+    if profile.idle.pulse.is_some() || stages.iter().any(|stage| stage.pulse.is_some()) {
+        return None;
+    }
+    let mut all: Vec<_> = stages.iter().map(|s| (s.name.clone(), s.power.as_watts())).collect();
+    all.push((profile.state_name(radio::State::Idle).to_owned(), profile.idle.power.as_watts()));
+    all.push((profile.state_name(radio::State::Active).to_owned(), profile.active.as_watts()));
+    Some(all)
+}
+
+#[test]
+fn no_byte_appears_from_nowhere() {
+    each(|experiment, outcome| {
+        let seed = outcome.seed;
+        for (connection, config) in outcome.connections.iter().zip(&experiment.traffic) {
+            assert!(connection.delivered_bytes <= connection.offered_bytes, "seed {seed}: {connection:?}");
+            if let (Kind::File { size }, Some(_)) = (&config.kind, connection.completed_s) {
+                assert_eq!(connection.delivered_bytes, size.get(), "seed {seed}");
+            }
+        }
+        let delivered = |direction: Direction| -> u64 {
+            let all = outcome.connections.iter().zip(&experiment.traffic);
+            all.filter(|(_, config)| config.direction == direction).map(|(c, _)| c.delivered_bytes).sum()
+        };
+        let carried = |of: fn(&PathOutcome) -> u64| outcome.paths.iter().map(of).sum::<u64>();
+        assert!(delivered(Direction::Down) <= carried(|p| p.payload_down_bytes), "seed {seed}");
+        assert!(outcome.paths.iter().all(|p| p.payload_down_bytes <= p.wire_down_bytes), "seed {seed}");
+        assert!(delivered(Direction::Up) <= carried(|p| p.payload_up_bytes), "seed {seed}");
+        assert!(outcome.connections.iter().any(|c| c.delivered_bytes > 0) || seed > 0);
+    });
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    for seed in 0..SEEDS / 3 {
+        let mut experiment = any_experiment(seed);
+        experiment.duration = Duration::from_secs(3);
+        experiment.capture = true;
+        assert!(run(&experiment) == run(&experiment), "seed {seed}");
+    }
+}
