@@ -141,6 +141,7 @@ fn any_path(rng: &mut Rng) -> PathModel {
         jitter: ms([0, 0, 5, 60][rng.below(4) as usize]),
         loss: chance([0.0, 0.005, 0.03, 0.15][rng.below(4) as usize]),
         duplicate: chance([0.0, 0.0, 0.01, 0.1][rng.below(4) as usize]),
+        mark: Probability::NEVER,
         outages: if rng.below(3) == 0 { vec![outage] } else { Vec::new() },
     }
 }
