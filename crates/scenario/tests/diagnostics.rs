@@ -130,6 +130,9 @@ cases! {
     tcp_without_a_path: "protocol = \"mptcp\"" => "protocol = \"tcp\"";
     tcp_over_a_path_that_does_not_exist: "protocol = \"mptcp\"" => "protocol = \"tcp\"\npath = \"wfi\"";
     path_for_mptcp: "protocol = \"mptcp\"" => "protocol = \"mptcp\"\npath = \"wifi\"";
+    unknown_preset: "scheduler" => "preset = \"linus\"\nscheduler";
+    marks_neither_on_nor_off: "scheduler" => "ecn = true\nscheduler";
+    a_buffer_that_begins_above_its_bound: "scheduler" => "autotune = \"8MiB\"\nscheduler";
     unknown_scheduler: "\"min-rtt\"" => "\"minrtt\"";
     buffer_that_is_no_size: "scheduler" => "recv_buffer = \"eq2\"\nscheduler";
     traffic_that_stops_before_it_starts: "kind = \"cbr\"" => "kind = \"cbr\"\nstart = \"30s\"\nstop = \"20s\"";

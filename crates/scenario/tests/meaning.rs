@@ -53,6 +53,45 @@ fn what_is_not_written_has_its_default() {
     assert_eq!(e.traffic, [traffic::TrafficConfig::new(traffic::Kind::Bulk)]);
 }
 
+fn transport(keys: &str) -> mptcp::Config {
+    parse(&format!("{LEAST}[transport]\n{keys}\n")).experiment.transport.config
+}
+
+#[test]
+fn a_preset_stands_for_what_is_not_given_and_each_key_overrides_it() {
+    assert_eq!(transport(""), mptcp::Config::default());
+    assert_eq!(transport("preset = \"linux\""), mptcp::Config::linux());
+    let keys = "preset = \"linux\"\nrack = false\ncongestion = \"reno\"\nautotune = \"off\"\n\
+                recv_buffer = \"1MiB\"\necn = \"request\"\npacing = true";
+    let expected = mptcp::Config {
+        rack: false,
+        congestion: mptcp::CongestionKind::Reno,
+        autotune: None,
+        recv_buffer: 1 << 20,
+        ecn: mptcp::EcnMode::Request,
+        pacing: true,
+        ..mptcp::Config::linux()
+    };
+    assert_eq!(transport(keys), expected);
+}
+
+#[test]
+fn every_switch_of_the_transport_means_itself() {
+    let flags =
+        ["rack", "dsack", "prr", "frto", "undo", "hystart", "pacing", "paws", "challenge_acks", "quickack"];
+    let on = |c: &mptcp::Config| {
+        [c.rack, c.dsack, c.prr, c.frto, c.undo, c.hystart, c.pacing, c.paws, c.challenge_acks, c.quickack]
+    };
+    for (i, key) in flags.iter().enumerate() {
+        let config = transport(&format!("{key} = true"));
+        let expected: Vec<bool> = (0..flags.len()).map(|j| i == j).collect();
+        assert_eq!(on(&config).to_vec(), expected, "{key}");
+    }
+    assert_eq!(transport("autotune = \"64KiB\"").autotune, Some(65_536));
+    let keepalive = mptcp::Keepalive { idle: Duration::from_secs(60), probes: 5, ..Default::default() };
+    assert_eq!(transport("keepalive = { idle = \"60s\", probes = 5 }").keepalive, Some(keepalive));
+}
+
 #[test]
 fn a_policy_with_its_name_alone_has_the_defaults_of_the_policy() {
     for policy in ["\"emtcp\"", "{ name = \"emtcp\" }"] {

@@ -3,7 +3,7 @@
 use super::Builder;
 use crate::node::{Fields, Node};
 use link::{Delay, Rate};
-use mptcp::Config;
+use mptcp::{Config, EcnMode, Keepalive};
 use sim::{CellSpec, Hop, PathSpec, Protocol, Transport};
 use units::Duration;
 
@@ -27,33 +27,61 @@ impl Builder<'_, '_> {
             Protocol::Mptcp => paths.iter().collect(),
             Protocol::Tcp { path } => paths.get(path).into_iter().collect(),
         };
-        let buffer = |key: &str, otherwise: u64| match fields.size(key) {
+        let buffer = |key: &str, otherwise: u64| match fields.size(key).filter(|_| fields.given(key)) {
             Some(size) => size.get(),
             None if fields.text(key) == Some("eq1") => equation_1(&used, cells),
             None => otherwise,
         };
-        let whole = |key: &str| fields.integer(key).unwrap_or(1) as u32;
-        let time = |key: &str| fields.time(key).unwrap_or(Duration::from_millis(1));
+        let base = if fields.text("preset") == Some("linux") { Config::linux() } else { default };
+        // A key that is not given stands for what the preset has.
+        let flag = |key: &str, base: bool| fields.flag(key).filter(|_| fields.given(key)).unwrap_or(base);
+        let whole = |key: &str, base: u32| {
+            fields.integer(key).filter(|_| fields.given(key)).map_or(base, |number| number as u32)
+        };
+        let time = |key: &str, base: Duration| fields.time(key).filter(|_| fields.given(key)).unwrap_or(base);
+        let word = |key: &str| fields.text(key).filter(|_| fields.given(key));
+        #[allow(clippy::needless_update, reason = "what has no key is as the preset has it")]
         let config = Config {
             mptcp: protocol == Protocol::Mptcp,
-            mss: fields.integer("mss").unwrap_or(1460) as u16,
-            send_buffer: buffer("send_buffer", default.send_buffer),
-            subflow_buffer: fields.size("subflow_buffer").map_or(u64::MAX, units::Bytes::get),
-            recv_buffer: buffer("recv_buffer", default.recv_buffer),
-            scheduler: fields.text("scheduler").and_then(|n| n.parse().ok()).unwrap_or_default(),
-            congestion: fields.text("congestion").and_then(|n| n.parse().ok()).unwrap_or_default(),
-            opportunistic: fields.flag("opportunistic").unwrap_or(default.opportunistic),
-            penalise: fields.flag("penalise").unwrap_or(default.penalise),
-            initial_window: whole("initial_window"),
-            sack: fields.flag("sack").unwrap_or(true),
-            timestamps: fields.flag("timestamps").unwrap_or(true),
-            delayed_ack: fields.time("delayed_ack").unwrap_or_default(),
-            initial_rto: time("initial_rto"),
-            min_rto: time("min_rto"),
-            max_rto: time("max_rto"),
-            max_retries: whole("max_retries"),
-            stale_after: whole("stale_after"),
-            ..default
+            mss: whole("mss", u32::from(base.mss)) as u16,
+            send_buffer: buffer("send_buffer", base.send_buffer),
+            subflow_buffer: fields.size("subflow_buffer").map_or(base.subflow_buffer, units::Bytes::get),
+            recv_buffer: buffer("recv_buffer", base.recv_buffer),
+            scheduler: word("scheduler").and_then(|n| n.parse().ok()).unwrap_or(base.scheduler),
+            congestion: word("congestion").and_then(|n| n.parse().ok()).unwrap_or(base.congestion),
+            opportunistic: flag("opportunistic", base.opportunistic),
+            penalise: flag("penalise", base.penalise),
+            initial_window: whole("initial_window", base.initial_window),
+            sack: flag("sack", base.sack),
+            timestamps: flag("timestamps", base.timestamps),
+            delayed_ack: time("delayed_ack", base.delayed_ack),
+            initial_rto: time("initial_rto", base.initial_rto),
+            min_rto: time("min_rto", base.min_rto),
+            max_rto: time("max_rto", base.max_rto),
+            max_retries: whole("max_retries", base.max_retries),
+            stale_after: whole("stale_after", base.stale_after),
+            rack: flag("rack", base.rack),
+            dsack: flag("dsack", base.dsack),
+            prr: flag("prr", base.prr),
+            frto: flag("frto", base.frto),
+            undo: flag("undo", base.undo),
+            hystart: flag("hystart", base.hystart),
+            ecn: match word("ecn") {
+                Some("off") => EcnMode::Off,
+                Some("accept") => EcnMode::Accept,
+                Some("request") => EcnMode::Request,
+                _ => base.ecn,
+            },
+            pacing: flag("pacing", base.pacing),
+            autotune: match fields.size("autotune") {
+                Some(first) => Some(first.get()),
+                None => base.autotune.filter(|_| word("autotune").is_none()),
+            },
+            keepalive: fields.fields("keepalive").map(keepalive).or(base.keepalive),
+            paws: flag("paws", base.paws),
+            challenge_acks: flag("challenge_acks", base.challenge_acks),
+            quickack: flag("quickack", base.quickack),
+            ..base
         };
         if config.delayed_ack > Duration::from_millis(500) {
             self.problems
@@ -70,7 +98,13 @@ impl Builder<'_, '_> {
                 .expected("`min_rto` no longer than `max_rto`")
                 .hint("RFC 6298 has `1s` and at least `60s`");
         }
-        for key in ["send_buffer", "recv_buffer"] {
+        if let Some(first) = fields.size("autotune").filter(|first| first.get() > config.recv_buffer) {
+            self.problems
+                .add(fields.span("autotune"), format!("`autotune` begins with {first}, above `recv_buffer`"))
+                .expected(format!("at most {}B", config.recv_buffer))
+                .hint("Linux begins with `128KiB` and grows to 6 MiB");
+        }
+        for key in ["send_buffer", "recv_buffer", "autotune"] {
             if let Some(size) = fields.size(key).filter(|s| s.get() < u64::from(config.mss)) {
                 self.problems
                     .add(fields.span(key), format!("`{key}` of {size} holds no segment"))
@@ -110,6 +144,15 @@ impl Builder<'_, '_> {
             None => None,
         };
         Protocol::Tcp { path: path.unwrap_or_default() }
+    }
+}
+
+fn keepalive(fields: &Fields) -> Keepalive {
+    let default = Keepalive::default();
+    Keepalive {
+        idle: fields.time("idle").unwrap_or(default.idle),
+        interval: fields.time("interval").unwrap_or(default.interval),
+        probes: fields.integer("probes").map_or(default.probes, |probes| probes as u32),
     }
 }
 

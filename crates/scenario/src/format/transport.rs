@@ -21,6 +21,13 @@ pub(super) static TRANSPORT: Table = Table {
             example: "\"mptcp\"",
         },
         Key {
+            name: "preset",
+            shape: Shape::Choice(&PRESETS),
+            need: Default("\"rfc\""),
+            doc: "What the keys below stand for where they are not given: their defaults, or what Linux does.",
+            example: "\"linux\"",
+        },
+        Key {
             name: "path",
             shape: Name,
             need: Absent("the only path, if there is one"),
@@ -146,6 +153,139 @@ pub(super) static TRANSPORT: Table = Table {
             need: Default("1"),
             doc: "After so many timeouts in a row a path's data goes over another (Linux: 4).",
             example: "1",
+        },
+        Key {
+            name: "rack",
+            shape: Flag,
+            need: Default("false"),
+            doc: "Losses are judged by time, and lost tails probed for: RACK-TLP (RFC 8985; Linux: on).",
+            example: "true",
+        },
+        Key {
+            name: "dsack",
+            shape: Flag,
+            need: Default("false"),
+            doc: "The sender is told what came twice (RFC 2883; Linux: on).",
+            example: "true",
+        },
+        Key {
+            name: "prr",
+            shape: Flag,
+            need: Default("false"),
+            doc: "The window shrinks bit by bit in recovery: PRR (RFC 9937; Linux: on).",
+            example: "true",
+        },
+        Key {
+            name: "frto",
+            shape: Flag,
+            need: Default("false"),
+            doc: "A timeout that was spurious is found out: F-RTO (RFC 5682; Linux: on).",
+            example: "true",
+        },
+        Key {
+            name: "undo",
+            shape: Flag,
+            need: Default("false"),
+            doc: "A reduction is taken back where nothing was lost (RFC 3522, RFC 3708; Linux: on).",
+            example: "true",
+        },
+        Key {
+            name: "hystart",
+            shape: Flag,
+            need: Default("false"),
+            doc: "Slow start ends when round trips grow: HyStart++ (RFC 9406; Linux: an older kind).",
+            example: "true",
+        },
+        Key {
+            name: "ecn",
+            shape: Shape::Choice(&ECN),
+            need: Default("\"off\""),
+            doc: "Congestion marks instead of drops (RFC 3168; Linux: `accept`).",
+            example: "\"request\"",
+        },
+        Key {
+            name: "pacing",
+            shape: Flag,
+            need: Default("false"),
+            doc: "Segments are spaced at a multiple of the window over the round trip, as Linux with `fq`.",
+            example: "true",
+        },
+        Key {
+            name: "autotune",
+            shape: Or(&Shape::Choice(&OFF), &SIZE),
+            need: Default("\"off\""),
+            doc: "The receive buffer begins so small and grows up to `recv_buffer` (Linux: `128KiB` to 6 MiB).",
+            example: "\"128KiB\"",
+        },
+        Key {
+            name: "keepalive",
+            shape: Shape::Table(&KEEPALIVE),
+            need: Absent("no probes"),
+            doc: "Probes of a connection on which nothing happens.",
+            example: "{ idle = \"60s\", interval = \"10s\", probes = 5 }",
+        },
+        Key {
+            name: "paws",
+            shape: Flag,
+            need: Default("false"),
+            doc: "Segments with old timestamps are dropped (RFC 7323, section 5; Linux: on).",
+            example: "true",
+        },
+        Key {
+            name: "challenge_acks",
+            shape: Flag,
+            need: Default("false"),
+            doc: "What may be forged is challenged (RFC 5961; Linux: on).",
+            example: "true",
+        },
+        Key {
+            name: "quickack",
+            shape: Flag,
+            need: Default("false"),
+            doc: "The first 16 segments are acknowledged at once (Linux: on).",
+            example: "true",
+        },
+    ],
+};
+
+static PRESETS: [Choice; 2] = [
+    choice("rfc", "the defaults of this table"),
+    choice("linux", "what Linux 6 has by default: `cubic`, `linux`, and most of the switches below"),
+];
+
+static ECN: [Choice; 3] = [
+    choice("off", "no marks"),
+    choice("accept", "where the other end asks; both ends are set alike, so that nobody does"),
+    choice("request", "asked for and agreed to"),
+];
+
+static OFF: [Choice; 1] = [choice("off", "all of it from the start")];
+
+static KEEPALIVE: Table = Table {
+    name: "keepalive",
+    doc: "When an idle connection is probed (RFC 9293, section 3.8.4), and when it is given up.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "idle",
+            shape: SPAN,
+            need: Default("\"7200s\""),
+            doc: "Quiet time before the first probe.",
+            example: "\"60s\"",
+        },
+        Key {
+            name: "interval",
+            shape: SPAN,
+            need: Default("\"75s\""),
+            doc: "Time between probes.",
+            example: "\"10s\"",
+        },
+        Key {
+            name: "probes",
+            shape: Integer { min: 1, max: 1000 },
+            need: Default("9"),
+            doc: "A path that leaves so many unanswered is given up.",
+            example: "5",
         },
     ],
 };
