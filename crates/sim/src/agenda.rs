@@ -22,14 +22,14 @@ pub struct Agenda {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    at: Time,
-    serial: u64,
+    /// The time in nanoseconds above, the serial number below: one comparison orders two events.
+    key: u128,
     source: u32,
 }
 
 impl Entry {
-    fn before(&self, other: &Self) -> bool {
-        (self.at, self.serial) < (other.at, other.serial)
+    fn at(&self) -> Time {
+        Time::from_nanos((self.key >> 64) as u64)
     }
 }
 
@@ -41,7 +41,7 @@ impl Agenda {
 
     /// The next event: when, and whose.
     pub fn next(&self) -> Option<(Time, usize)> {
-        self.heap.first().map(|entry| (entry.at, entry.source as usize))
+        self.heap.first().map(|entry| (entry.at(), entry.source as usize))
     }
 
     /// Sets when `source` has its next event, or that it has none. A source whose time stays the same
@@ -60,10 +60,10 @@ impl Agenda {
             (place, None) => self.remove(place as usize),
             (place, Some(at)) => {
                 let place = place as usize;
-                if self.heap[place].at == at {
+                if self.heap[place].at() == at {
                     return;
                 }
-                let earlier = at < self.heap[place].at;
+                let earlier = at < self.heap[place].at();
                 self.heap[place] = self.entry(at, source);
                 if earlier {
                     self.up(place);
@@ -79,7 +79,7 @@ impl Agenda {
     #[inline]
     pub fn set_no_later(&mut self, source: usize, at: Option<Time>) {
         let place = self.place[source];
-        if place == NOT_SCHEDULED || at.is_some_and(|at| at < self.heap[place as usize].at) {
+        if place == NOT_SCHEDULED || at.is_some_and(|at| at < self.heap[place as usize].at()) {
             self.set(source, at);
         }
     }
@@ -93,7 +93,7 @@ impl Agenda {
 
     fn entry(&mut self, at: Time, source: usize) -> Entry {
         self.serial += 1;
-        Entry { at, serial: self.serial, source: source as u32 }
+        Entry { key: u128::from(at.as_nanos()) << 64 | u128::from(self.serial), source: source as u32 }
     }
 
     fn remove(&mut self, place: usize) {
@@ -107,37 +107,40 @@ impl Agenda {
     }
 
     fn up(&mut self, mut at: usize) {
+        let entry = self.heap[at];
         while at > 0 {
             let parent = (at - 1) / 4;
-            if !self.heap[at].before(&self.heap[parent]) {
-                return;
+            if self.heap[parent].key < entry.key {
+                break;
             }
-            self.swap(at, parent);
+            self.put(at, self.heap[parent]);
             at = parent;
         }
+        self.put(at, entry);
     }
 
     fn down(&mut self, mut at: usize) {
+        let entry = self.heap[at];
         loop {
             let first = 4 * at + 1;
-            let last = (first + 4).min(self.heap.len());
-            let Some(least) =
-                (first..last).reduce(|a, b| if self.heap[b].before(&self.heap[a]) { b } else { a })
-            else {
-                return;
+            let Some(children) = self.heap.get(first..(first + 4).min(self.heap.len())) else { break };
+            let Some((nth, least)) = children.iter().enumerate().min_by_key(|(_, child)| child.key) else {
+                break;
             };
-            if !self.heap[least].before(&self.heap[at]) {
-                return;
+            if entry.key < least.key {
+                break;
             }
-            self.swap(at, least);
-            at = least;
+            let least = *least;
+            self.put(at, least);
+            at = first + nth;
         }
+        self.put(at, entry);
     }
 
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        self.place[self.heap[a].source as usize] = a as u32;
-        self.place[self.heap[b].source as usize] = b as u32;
+    #[inline]
+    fn put(&mut self, at: usize, entry: Entry) {
+        self.heap[at] = entry;
+        self.place[entry.source as usize] = at as u32;
     }
 }
 

@@ -28,8 +28,7 @@ impl<P: Payload> Endpoint<P> {
             return None;
         }
         let mut list = core::mem::take(&mut self.list);
-        list.clear();
-        list.extend(self.candidates(None).map(as_candidate));
+        self.list_candidates(&mut list);
         let dealt = self.deal_among(now, available, &list);
         self.list = list;
         dealt
@@ -159,10 +158,25 @@ impl<P: Payload> Endpoint<P> {
     /// The subflows that may carry data, the best kind that there is: fresh before stale, and regular
     /// before backup (RFC 8684, section 3.3.8).
     fn candidates(&self, except: Option<PathId>) -> impl Iterator<Item = &Subflow<P>> {
-        let rank = |s: &Subflow<P>| u8::from(s.stale) * 2 + u8::from(s.is_backup());
         let able = move |s: &&Subflow<P>| s.carries_data() && Some(s.path) != except;
         let best = self.subflows.iter().filter(able).map(rank).min();
         self.subflows.iter().filter(able).filter(move |s| Some(rank(s)) == best)
+    }
+
+    /// Lists [`candidates`](Self::candidates) for the scheduler, in one walk.
+    fn list_candidates(&self, list: &mut Vec<Candidate>) {
+        list.clear();
+        let mut best = u8::MAX;
+        for subflow in self.subflows.iter().filter(|s| s.carries_data()) {
+            let rank = rank(subflow);
+            if rank < best {
+                best = rank;
+                list.clear();
+            }
+            if rank == best {
+                list.push(as_candidate(subflow));
+            }
+        }
     }
 
     /// Is there a subflow other than `except` that may carry data?
@@ -271,7 +285,14 @@ impl<P: Payload> Endpoint<P> {
     }
 }
 
+/// Fresh before stale, and regular before backup.
+#[inline]
+fn rank<P: Payload>(subflow: &Subflow<P>) -> u8 {
+    u8::from(subflow.stale) * 2 + u8::from(subflow.is_backup())
+}
+
 /// A subflow as schedulers see it.
+#[inline]
 fn as_candidate<P: Payload>(subflow: &Subflow<P>) -> Candidate {
     let sender = &subflow.sender;
     let window = sender.window();

@@ -55,11 +55,13 @@ impl<P: Payload> Endpoint<P> {
     /// What to send next, over which subflow.
     fn next(&mut self, now: Time) -> Option<(usize, Next<P>)> {
         for i in 0..self.subflows.len() {
-            if self.control_waits(i) {
+            if self.subflows[i].has_control() && self.control_waits(i) {
                 return Some((i, Next::Control));
             }
-            if self.subflows[i].state == State::Established
-                && let Some((offset, chunk)) = self.subflows[i].sender.retransmit(now)
+            let subflow = &mut self.subflows[i];
+            if subflow.sender.owes()
+                && subflow.state == State::Established
+                && let Some((offset, chunk)) = subflow.sender.retransmit(now)
             {
                 return Some((i, Next::Data(offset, chunk)));
             }
@@ -98,10 +100,8 @@ impl<P: Payload> Endpoint<P> {
                 return Some((i, next));
             }
         }
-        for i in 0..self.subflows.len() {
-            if let Some(next) = self.next_dealt(now, i) {
-                return Some((i, next));
-            }
+        if let Some(next) = self.next_of_queues(now) {
+            return Some(next);
         }
         while let Some(i) = self.deal(now) {
             if let Some(next) = self.next_dealt(now, i) {
@@ -109,15 +109,30 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         self.advance_close(now);
-        for i in 0..self.subflows.len() {
-            // Closing may have queued a FIN.
-            if let Some(next) = self.next_dealt(now, i) {
-                return Some((i, next));
-            }
-            if self.subflows[i].state == State::Established
-                && let Some((offset, chunk)) = self.subflows[i].sender.rescue(now)
+        // Closing may have queued a FIN.
+        if self.fins
+            && let Some(next) = self.next_of_queues(now)
+        {
+            return Some(next);
+        }
+        for (i, subflow) in self.subflows.iter_mut().enumerate() {
+            if subflow.sender.may_rescue()
+                && subflow.state == State::Established
+                && let Some((offset, chunk)) = subflow.sender.rescue(now)
             {
                 return Some((i, Next::Data(offset, chunk)));
+            }
+        }
+        None
+    }
+
+    /// What was dealt to a subflow and has room now.
+    fn next_of_queues(&mut self, now: Time) -> Option<(usize, Next<P>)> {
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].sender.has_unsent()
+                && let Some(next) = self.next_dealt(now, i)
+            {
+                return Some((i, next));
             }
         }
         None

@@ -9,8 +9,11 @@ use wire::Payload;
 impl<P: Payload> Endpoint<P> {
     /// When [`handle_timeout`](Self::handle_timeout) must be called, if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let subflows = self.subflows.iter().filter_map(crate::subflow::Subflow::next_timeout);
-        subflows.chain(self.fin_timer).chain(self.probe_timer).min()
+        let subflows = self.subflows.iter().map(crate::subflow::Subflow::next_timeout);
+        let first = subflows.fold(Time::MAX, Time::min);
+        let own = [self.fin_timer, self.probe_timer];
+        let first = own.into_iter().fold(first, |first, at| first.min(at.unwrap_or(Time::MAX)));
+        (first < Time::MAX).then_some(first)
     }
 
     /// Time has passed. Harmless if nothing is due.

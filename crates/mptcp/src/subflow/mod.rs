@@ -239,16 +239,22 @@ impl<P: Payload> Subflow<P> {
         self.fin_at.is_some_and(|fin| self.sender.una > fin)
     }
 
-    /// When something must happen by itself.
-    pub(crate) fn next_timeout(&self) -> Option<Time> {
+    /// A handshake, a reset or a signal may have to be sent.
+    #[inline]
+    pub(crate) fn has_control(&self) -> bool {
+        self.send_syn || self.send_handshake_ack || self.reset.is_some() || !self.signals.is_empty()
+    }
+
+    /// When something must happen by itself; [`Time::MAX`] for never.
+    #[inline]
+    pub(crate) fn next_timeout(&self) -> Time {
         match self.state {
-            State::TimeWait { until } => return Some(until),
-            State::Closed => return None,
+            State::TimeWait { until } => return until,
+            State::Closed => return Time::MAX,
             _ => {}
         }
         let others = [self.receiver.ack_at, self.keepalive_at];
-        let first = self.sender.next_timeout();
-        others.into_iter().flatten().fold(first, |first, at| Some(first.map_or(at, |t| t.min(at))))
+        others.into_iter().fold(self.sender.next_timeout(), |first, at| first.min(at.unwrap_or(Time::MAX)))
     }
 }
 

@@ -242,6 +242,11 @@ impl<P: Payload> Sender<P> {
         let room = self.window.cwnd.saturating_sub(self.pipe() + self.queued);
         if self.rack.probe_due { room.max(self.mss.saturating_sub(self.queued)) } else { room }
     }
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.queue.is_empty()
+    }
+    #[inline]
     pub(crate) fn has_unsent_or_unacked(&self) -> bool {
         !self.queue.is_empty() || !self.sent.is_empty()
     }

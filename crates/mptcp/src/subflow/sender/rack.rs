@@ -275,10 +275,11 @@ impl<P: Payload> Sender<P> {
         self.rack.early = Some((self.timer.map_or(at, |timer| timer.min(at)), Early::Probe));
     }
 
-    /// When something must happen by itself.
-    pub(crate) fn next_timeout(&self) -> Option<Time> {
-        let early = [self.rack.early.map(|(at, _)| at), self.pace.release];
-        early.into_iter().flatten().fold(self.timer, |first, at| Some(first.map_or(at, |t| t.min(at))))
+    /// When something must happen by itself; [`Time::MAX`] for never.
+    #[inline]
+    pub(crate) fn next_timeout(&self) -> Time {
+        let all = [self.timer, self.rack.early.map(|(at, _)| at), self.pace.release];
+        all.into_iter().fold(Time::MAX, |first, at| first.min(at.unwrap_or(Time::MAX)))
     }
 
     /// Nothing is waited for any more.

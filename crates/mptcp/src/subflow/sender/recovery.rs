@@ -17,9 +17,21 @@ pub(super) enum Recovery {
 }
 
 impl<P: Payload> Sender<P> {
+    /// Something is lost that was not sent again.
+    #[inline]
+    pub(crate) fn owes(&self) -> bool {
+        self.lost > self.retransmitting || self.force
+    }
+
+    /// Is [`rescue`](Self::rescue) worth asking?
+    #[inline]
+    pub(crate) fn may_rescue(&self) -> bool {
+        self.recovery.is_some() || self.rack.probe_due || self.sampler.on
+    }
+
     /// The next chunk to send again, if loss and window ask for one.
     pub(crate) fn retransmit(&mut self, now: Time) -> Option<(u64, Chunk<P>)> {
-        if self.lost <= self.retransmitting && !self.force {
+        if !self.owes() {
             return None;
         }
         if self.frto == Frto::Holding || self.pace.holds(now) {
