@@ -22,14 +22,16 @@ pub struct Agenda {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// The time in nanoseconds above, the serial number below: one comparison orders two events.
-    key: u128,
+    at: Time,
+    serial: u64,
     source: u32,
 }
 
 impl Entry {
-    fn at(&self) -> Time {
-        Time::from_nanos((self.key >> 64) as u64)
+    /// Equal times are rare: nearly always the first comparison settles it.
+    #[inline]
+    fn before(&self, other: &Self) -> bool {
+        self.at < other.at || self.at == other.at && self.serial < other.serial
     }
 }
 
@@ -41,7 +43,7 @@ impl Agenda {
 
     /// The next event: when, and whose.
     pub fn next(&self) -> Option<(Time, usize)> {
-        self.heap.first().map(|entry| (entry.at(), entry.source as usize))
+        self.heap.first().map(|entry| (entry.at, entry.source as usize))
     }
 
     /// Sets when `source` has its next event, or that it has none. A source whose time stays the same
@@ -60,10 +62,10 @@ impl Agenda {
             (place, None) => self.remove(place as usize),
             (place, Some(at)) => {
                 let place = place as usize;
-                if self.heap[place].at() == at {
+                if self.heap[place].at == at {
                     return;
                 }
-                let earlier = at < self.heap[place].at();
+                let earlier = at < self.heap[place].at;
                 self.heap[place] = self.entry(at, source);
                 if earlier {
                     self.up(place);
@@ -79,7 +81,7 @@ impl Agenda {
     #[inline]
     pub fn set_no_later(&mut self, source: usize, at: Option<Time>) {
         let place = self.place[source];
-        if place == NOT_SCHEDULED || at.is_some_and(|at| at < self.heap[place as usize].at()) {
+        if place == NOT_SCHEDULED || at.is_some_and(|at| at < self.heap[place as usize].at) {
             self.set(source, at);
         }
     }
@@ -93,7 +95,7 @@ impl Agenda {
 
     fn entry(&mut self, at: Time, source: usize) -> Entry {
         self.serial += 1;
-        Entry { key: u128::from(at.as_nanos()) << 64 | u128::from(self.serial), source: source as u32 }
+        Entry { at, serial: self.serial, source: source as u32 }
     }
 
     fn remove(&mut self, place: usize) {
@@ -110,7 +112,7 @@ impl Agenda {
         let entry = self.heap[at];
         while at > 0 {
             let parent = (at - 1) / 4;
-            if self.heap[parent].key < entry.key {
+            if self.heap[parent].before(&entry) {
                 break;
             }
             self.put(at, self.heap[parent]);
@@ -123,16 +125,21 @@ impl Agenda {
         let entry = self.heap[at];
         loop {
             let first = 4 * at + 1;
-            let Some(children) = self.heap.get(first..(first + 4).min(self.heap.len())) else { break };
-            let Some((nth, least)) = children.iter().enumerate().min_by_key(|(_, child)| child.key) else {
-                break;
-            };
-            if entry.key < least.key {
+            let last = (first + 4).min(self.heap.len());
+            if first >= last {
                 break;
             }
-            let least = *least;
-            self.put(at, least);
-            at = first + nth;
+            let mut least = first;
+            for child in first + 1..last {
+                if self.heap[child].before(&self.heap[least]) {
+                    least = child;
+                }
+            }
+            if entry.before(&self.heap[least]) {
+                break;
+            }
+            self.put(at, self.heap[least]);
+            at = least;
         }
         self.put(at, entry);
     }
