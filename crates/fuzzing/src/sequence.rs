@@ -192,6 +192,7 @@ fn any_config(rng: &mut Dice<'_>) -> Config {
     let any = |rng: &mut Dice<'_>, from: &[u64]| from[rng.below(from.len() as u64) as usize];
     Config {
         mptcp: rng.below(5) > 0,
+        checksum: rng.below(4) == 0,
         mss: any(rng, &[0, 64, 536, 1460, 65_535]) as u16,
         send_buffer: any(rng, &[0, 1, 5000, 100_000]),
         recv_buffer: any(rng, &[1, 1000, 100_000, u64::MAX]),

@@ -39,6 +39,9 @@ impl Default for Keepalive {
 pub struct Config {
     /// Offer Multipath TCP (RFC 8684). Without it the endpoint is plain TCP over one path.
     pub mptcp: bool,
+    /// Demand checksums over data (RFC 8684, section 3.3.1; Linux `net.mptcp.checksum_enabled`). They are
+    /// used if either end demands them.
+    pub checksum: bool,
     /// The largest payload of a segment before options are taken off, in bytes (RFC 9293, section
     /// 3.7.1): 1460 over Ethernet and IPv4.
     pub mss: u16,
@@ -119,6 +122,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             mptcp: true,
+            checksum: false,
             mss: 1460,
             send_buffer: 4 << 20,
             subflow_buffer: u64::MAX,

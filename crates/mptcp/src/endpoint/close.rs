@@ -18,7 +18,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn abort(&mut self) {
         for i in 0..self.subflows.len() {
             if self.subflows[i].is_open() {
-                self.reset_subflow(i, Failure::Aborted, None);
+                self.reset_with(i, Failure::Aborted, None);
             }
         }
         self.fail(Failure::Aborted);
@@ -76,6 +76,7 @@ impl<P: Payload> Endpoint<P> {
         self.ended = true;
         self.fin_timer = None;
         self.probe_timer = None;
+        self.rare = None;
         self.send_data_fin = false;
         self.send_probe = false;
         self.reinjections.clear();
@@ -127,7 +128,8 @@ impl<P: Payload> Endpoint<P> {
         self.subflows[i].send_handshake_ack = false;
         self.subflows[i].signals.clear();
         self.subflows[i].mappings.clear();
-        self.subflows[i].unmapped.clear();
+        self.subflows[i].held.clear();
+        self.failing = None;
         self.reinject(i, false);
         self.events.push_back(Event::SubflowDown(path, Some(failure)));
         // Without MPTCP, or before it is agreed, the subflow is the connection.
@@ -137,15 +139,23 @@ impl<P: Payload> Endpoint<P> {
         self.work = true;
     }
 
-    /// A subflow is ended by a reset from us (RFC 8684, section 3.6).
-    pub(super) fn reset_subflow(&mut self, i: usize, failure: Failure, reason: Option<u8>) {
+    /// A subflow is ended for good by a reset from us that says why (RFC 8684, section 3.6).
+    pub(super) fn reset_subflow(&mut self, i: usize, failure: Failure, reason: u8) {
+        self.reset_with(i, failure, Some(MptcpSignal::Reset { transient: false, reason }));
+    }
+
+    /// A subflow is ended by a reset from us that carries `signal`.
+    pub(super) fn reset_with(&mut self, i: usize, failure: Failure, signal: Option<MptcpSignal>) {
+        if !self.subflows[i].is_open() {
+            return;
+        }
         let subflow = &self.subflows[i];
         let reset = Reset {
             source: subflow.local_port,
             destination: subflow.remote_port,
             seq: subflow.iss.wrapping_add(subflow.sender.next as u32),
             ack: subflow.irs.wrapping_add(subflow.receiver.next as u32),
-            signal: reason.map(|reason| MptcpSignal::Reset { transient: false, reason }),
+            signal: signal.filter(|_| self.mode == Mode::Mptcp),
         };
         self.subflow_lost(i, failure);
         self.subflows[i].reset = Some(reset);

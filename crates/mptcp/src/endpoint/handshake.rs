@@ -103,12 +103,16 @@ impl<P: Payload> Endpoint<P> {
             subflow.remote_nonce = nonce;
             subflow.local_nonce = self.rng.bits() as u32;
         } else {
-            let offered = matches!(
-                segment.signal,
-                Some(MptcpSignal::Capable { version: 1, hmac_sha256: true, extension: false, .. })
-            );
-            if !offered {
-                self.mode = Mode::Tcp;
+            match segment.signal {
+                // Section 3.1: checksums are used if either end asks for them.
+                Some(MptcpSignal::Capable {
+                    version: 1,
+                    hmac_sha256: true,
+                    extension: false,
+                    checksum,
+                    ..
+                }) => self.checksum |= checksum,
+                _ => self.mode = Mode::Tcp,
             }
             self.first = Some(path);
         }
@@ -182,9 +186,14 @@ impl<P: Payload> Endpoint<P> {
         let joined = self.subflows[i].joined;
         let mut fallback = false;
         match segment.signal {
-            Some(MptcpSignal::Capable { version: 1, sender_key: Some(key), hmac_sha256: true, .. })
-                if !joined && self.mode == Mode::Offered =>
-            {
+            Some(MptcpSignal::Capable {
+                version: 1,
+                sender_key: Some(key),
+                hmac_sha256: true,
+                checksum,
+                ..
+            }) if !joined && self.mode == Mode::Offered => {
+                self.checksum |= checksum;
                 self.learn_key(key);
             }
             Some(MptcpSignal::JoinSynAck { backup, address_id, hmac, nonce }) if joined => {
@@ -196,7 +205,7 @@ impl<P: Payload> Endpoint<P> {
                     subflow.local_nonce,
                 );
                 if expected[..8] != hmac.to_be_bytes() {
-                    self.reset_subflow(i, Failure::Authentication, Some(REASON_MPTCP));
+                    self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                     return;
                 }
                 subflow.remote_nonce = nonce;
@@ -205,7 +214,7 @@ impl<P: Payload> Endpoint<P> {
             }
             // A join without MP_JOIN in the answer: a middlebox or another host (section 3.2).
             _ if joined => {
-                self.reset_subflow(i, Failure::Authentication, Some(REASON_MPTCP));
+                self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                 return;
             }
             // Section 3.7: no MP_CAPABLE in the answer, so this is TCP.
@@ -255,7 +264,7 @@ impl<P: Payload> Endpoint<P> {
             match segment.signal {
                 Some(MptcpSignal::JoinAck { hmac }) if hmac == own[..20] => {}
                 Some(MptcpSignal::JoinAck { .. }) => {
-                    self.reset_subflow(i, Failure::Authentication, Some(REASON_MPTCP));
+                    self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                     return false;
                 }
                 // The third ACK was lost and something else overtook it: it is sent again.
@@ -275,6 +284,10 @@ impl<P: Payload> Endpoint<P> {
                 }
                 // Keys, but not ours.
                 Some(MptcpSignal::Capable { .. }) => self.fall_back(now),
+                // The peer has given up meanwhile.
+                _ if segment.dss.is_some_and(|dss| dss.mapping.is_some_and(|map| map.len == 0)) => {
+                    self.fall_back(now);
+                }
                 // MPTCP, but the segment that brings the keys was lost: it will be sent again.
                 _ if segment.dss.is_some() || segment.signal.is_some() => return false,
                 // Section 3.7: the third ACK came without its option.
@@ -294,30 +307,13 @@ impl<P: Payload> Endpoint<P> {
         self.mode = Mode::Mptcp;
     }
 
-    /// Becomes plain TCP (RFC 8684, section 3.7). Only a connection whose data has all gone over its
-    /// first subflow can: data and subflow offsets are then the same.
-    pub(super) fn fall_back(&mut self, now: Time) {
-        self.mode = Mode::Tcp;
-        let established = self.subflows.iter().any(|s| s.state == State::Established);
-        if established {
-            self.confirm_first();
-            self.connect();
-        }
-        for i in 0..self.subflows.len() {
-            self.subflows[i].mappings.clear();
-            for (at, piece) in core::mem::take(&mut self.subflows[i].unmapped) {
-                self.insert(at, piece);
-            }
-        }
-        self.advance_close(now);
-    }
-
     pub(super) fn established(&mut self, now: Time, i: usize) {
         let subflow = &mut self.subflows[i];
         subflow.heard = now;
         subflow.keepalive_at = self.config.keepalive.map(|keepalive| now + keepalive.idle);
         let path = subflow.path;
         self.events.push_back(Event::SubflowUp(path));
+        self.spread |= self.subflows[i].joined;
         self.relieve();
         if self.data_fin.is_some_and(|fin| self.data_una <= fin) && self.fin_timer.is_none() {
             // There was nobody to carry it.
@@ -346,7 +342,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The first subflow's handshake needs no more repeating.
-    fn confirm_first(&mut self) {
+    pub(super) fn confirm_first(&mut self) {
         for subflow in self.subflows.iter_mut().filter(|s| s.state == State::Established && !s.joined) {
             subflow.sender.timeouts = 0;
             if !subflow.sender.has_unsent_or_unacked() {

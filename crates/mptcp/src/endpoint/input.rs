@@ -8,11 +8,6 @@ use core::borrow::Borrow;
 use units::{Duration, Time};
 use wire::{Dss, Flags, MptcpSignal, Payload, SackBlocks, Segment};
 
-/// Mappings and pieces kept for one another before the peer counts as broken.
-const MOST_PENDING: usize = 256;
-/// How far from what is expected a data offset may lie and still be looked at. Windows are far below.
-const FAR: u64 = 1 << 40;
-
 impl<P: Payload> Endpoint<P> {
     /// A segment came in over `path`: given, or shown where it lies.
     #[inline]
@@ -159,18 +154,17 @@ impl<P: Payload> Endpoint<P> {
         if self.config.autotune.is_some() && !segment.payload.is_empty() {
             subflow.measure_backwards(now, segment);
         }
-        // Not after a fallback, nor in TIME-WAIT, where nothing is left that it could be about.
+        // Not in TIME-WAIT, where nothing is left that it could be about.
         if let Some(signal) = segment.signal
-            && self.mode == Mode::Mptcp
             && !self.ended
         {
-            self.on_signal(i, &signal);
+            self.on_signal(now, i, &signal, segment);
         }
         let mut mapped = None;
         if self.mode == Mode::Mptcp {
             match segment.dss {
                 Some(dss) => mapped = self.on_dss(now, i, offset, segment, &dss),
-                None => mapped = self.without_dss(now, i, segment),
+                None => mapped = self.without_dss(now, i, ack, segment),
             }
         }
         if self.subflows[i].state == State::Closed {
@@ -223,15 +217,22 @@ impl<P: Payload> Endpoint<P> {
             _ => Some(ack),
         };
         if self.mode != Mode::Mptcp && acked.advanced {
-            self.data_acknowledged(ack.min(self.buffer.end));
+            self.data_acknowledged(ack.min(self.data_next));
         }
         // A DATA_ACK of what was never sent is none (RFC 8684, section 3.8).
         if let Some(base) = base.filter(|&base| base <= self.data_sent() || self.mode != Mode::Mptcp) {
             self.widen_window(base + window);
         }
+        if acked.advanced
+            && self.mode == Mode::Mptcp
+            && self.data_una < self.data_next
+            && !self.subflows[i].sender.has_unsent_or_unacked()
+        {
+            self.await_data_ack(now);
+        }
     }
 
-    fn data_ack_of(&self, dss: &Dss) -> Option<u64> {
+    pub(super) fn data_ack_of(&self, dss: &Dss) -> Option<u64> {
         let ack = dss.data_ack?;
         if dss.ack_is_short {
             extend((ack as u32).wrapping_sub(self.local_idsn as u32), self.data_una)
@@ -240,90 +241,14 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Takes a DSS in. Gives the mapping if it is for just this segment, as it mostly is; another is
-    /// kept.
-    fn on_dss(
-        &mut self,
-        now: Time,
-        i: usize,
-        offset: u64,
-        segment: &Segment<P>,
-        dss: &Dss,
-    ) -> Option<Mapped> {
-        self.confirm();
-        self.subflows[i].send_handshake_ack = false;
-        if let Some(ack) = self.data_ack_of(dss) {
-            self.on_data_ack(now, ack);
-        }
-        let map = dss.mapping?;
-        let data = if dss.dsn_is_short {
-            extend((map.dsn as u32).wrapping_sub(self.remote_idsn as u32), self.reorder.next)
-        } else {
-            Some(map.dsn.wrapping_sub(self.remote_idsn))
-        };
-        // Section 3.8: what lies far outside the window is dropped, and not acknowledged.
-        let data = data.filter(|&data| data < self.reorder.next.saturating_add(FAR))?;
-        let mut len = u64::from(map.len);
-        if dss.data_fin && len > 0 {
-            len -= 1;
-            let fin = data + len;
-            // Where data lies beyond, it is no end.
-            if self.reorder.end() <= fin && fin <= self.advertised {
-                self.peer_fin.get_or_insert(fin);
-            }
-            self.subflows[i].receiver.ack_now = true;
-        }
-        if len == 0 {
-            return None;
-        }
-        let subflow = &mut self.subflows[i];
-        let at = extend(map.ssn, subflow.receiver.next)?;
-        let mapped = Mapped { subflow: at, data, len };
-        if at == offset && len == segment.payload.len() as u64 {
-            return Some(mapped);
-        }
-        self.remember(i, mapped);
-        None
-    }
-
-    /// Keeps a mapping for what it covers.
-    fn remember(&mut self, i: usize, mapped: Mapped) {
-        let subflow = &mut self.subflows[i];
-        let next = subflow.receiver.next;
-        subflow.mappings.retain(|m| m.end() > next);
-        let known = subflow.mappings.iter().any(|m| m.subflow == mapped.subflow && m.len >= mapped.len);
-        if known || mapped.end() <= next {
-            return;
-        }
-        if subflow.mappings.len() < MOST_PENDING {
-            subflow.mappings.push(mapped);
-        } else {
-            self.reset_subflow(i, Failure::Protocol, Some(super::handshake::REASON_MPTCP));
-        }
-    }
-
-    /// A segment came without a DSS on an MPTCP connection. Gives its mapping if it has one all the
-    /// same.
-    fn without_dss(&mut self, now: Time, i: usize, segment: &Segment<P>) -> Option<Mapped> {
-        match (self.role, segment.signal) {
-            // The first data of a client (RFC 8684, section 3.1): DSN and SSN are both 1.
-            (Role::Server, Some(MptcpSignal::Capable { data: Some((len, _)), .. })) => {
-                let mapped = Mapped { subflow: 1, data: 1, len: u64::from(len) };
-                if mapped.len == segment.payload.len() as u64 {
-                    return Some(mapped);
-                }
-                self.remember(i, mapped);
-            }
-            // Section 3.7: a server that speaks MPTCP sends a DSS with everything from the start, so
-            // this one does not, or a middlebox does not let it.
-            (Role::Client, None) if !self.confirmed && !self.subflows[i].joined => self.fall_back(now),
-            _ => {}
-        }
-        None
-    }
-
-    fn on_signal(&mut self, i: usize, signal: &MptcpSignal) {
+    fn on_signal(&mut self, now: Time, i: usize, signal: &MptcpSignal, segment: &Segment<P>) {
         match *signal {
+            MptcpSignal::Fail { dsn } => {
+                let asks = segment.dss.is_some_and(|dss| dss.data_ack.is_some());
+                self.on_fail(now, i, dsn, asks);
+            }
+            // What follows is nothing to TCP.
+            _ if self.mode != Mode::Mptcp => {}
             MptcpSignal::Priority { backup, .. } => {
                 let subflow = &mut self.subflows[i];
                 if subflow.backup_there != backup {
@@ -359,12 +284,15 @@ impl<P: Payload> Endpoint<P> {
         }
         let mut arrival = Arrival::Duplicate;
         if len > 0 {
-            if !self.place(i, offset, segment.payload.clone(), mapped) {
+            if !self.place(now, i, offset, segment.payload.clone(), mapped) {
                 // Beyond the window: nothing was taken, so nothing is acknowledged.
                 self.subflows[i].receiver.ack_now = true;
                 return;
             }
             let subflow = &mut self.subflows[i];
+            if subflow.state == State::Closed {
+                return;
+            }
             arrival = subflow.receiver.record(offset, offset + len);
         }
         let subflow = &mut self.subflows[i];
@@ -379,59 +307,13 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Puts payload where `mapped`, or a mapping that was kept, says. False if it lies beyond the
-    /// receive window.
-    fn place(&mut self, i: usize, offset: u64, payload: P, mapped: Option<Mapped>) -> bool {
-        if self.mode != Mode::Mptcp {
-            return self.insert(offset, payload);
-        }
-        if let Some(map) = mapped {
-            return self.insert(map.data, payload);
-        }
-        let (mut at, mut rest) = (offset, payload);
-        while !rest.is_empty() {
-            let subflow = &mut self.subflows[i];
-            let Some(&map) = subflow.mappings.iter().find(|m| m.subflow <= at && at < m.end()) else {
-                if subflow.unmapped.len() >= MOST_PENDING {
-                    return false;
-                }
-                if !subflow.unmapped.iter().any(|(from, piece)| *from == at && piece.len() >= rest.len()) {
-                    subflow.unmapped.push((at, rest));
-                }
-                return true;
-            };
-            let cut = (map.end() - at).min(rest.len() as u64) as usize;
-            if !self.insert(map.data + (at - map.subflow), rest.slice(0, cut)) {
-                return false;
-            }
-            rest = rest.slice(cut, rest.len());
-            at += cut as u64;
-        }
-        true
-    }
-
-    /// Into the connection's buffer, unless it lies beyond the window that was advertised.
-    pub(super) fn insert(&mut self, data: u64, piece: P) -> bool {
-        let end = data.saturating_add(piece.len() as u64);
-        let beyond_fin = self.peer_fin.is_some_and(|fin| end > fin);
-        if data == 0 || end > self.advertised || beyond_fin {
-            return false;
-        }
-        self.reorder.insert(data, piece);
-        true
-    }
-
     /// What a segment may have made possible.
     fn after_input(&mut self, now: Time, i: usize) {
         self.tune_buffer(now);
-        if !self.subflows[i].unmapped.is_empty() && !self.subflows[i].mappings.is_empty() {
-            let pending = core::mem::take(&mut self.subflows[i].unmapped);
-            for (at, piece) in pending {
-                if !self.place(i, at, piece, None) {
-                    // It was acknowledged, and now turns out to belong nowhere.
-                    self.reset_subflow(i, Failure::Protocol, Some(super::handshake::REASON_MPTCP));
-                    return;
-                }
+        if !self.subflows[i].held.is_empty() {
+            self.place_held(now, i);
+            if self.subflows[i].state == State::Closed {
+                return;
             }
         }
         if self.peer_fin == Some(self.reorder.next) && self.mode == Mode::Mptcp {

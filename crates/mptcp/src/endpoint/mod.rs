@@ -2,8 +2,10 @@
 //!
 //! `handshake` opens subflows, `input` takes segments in (`predict` the one that is just as expected),
 //! `output` makes them, `deal` decides which subflow carries what, `again` what goes over several,
-//! `coupling` tells congestion controls of one another, `paths` moves paths in and out, `close` ends
-//! things, `timers` keeps time, `alive` probes what is idle, `autotune` grows the receive buffer.
+//! `mapping` places what comes, `fallback` goes back to TCP, `repair` sends again what was lost above the
+//! subflows, `coupling` tells congestion controls of one another, `paths` moves paths in and out,
+//! `addresses` tells of others, `keys` are drawn, `close` ends things, `timers` keeps time, `alive` probes
+//! what is idle, `autotune` grows the receive buffer.
 
 mod again;
 mod alive;
@@ -11,12 +13,15 @@ mod autotune;
 mod close;
 mod coupling;
 mod deal;
+mod fallback;
 mod handshake;
 mod input;
+mod mapping;
 mod output;
 mod paths;
 mod predict;
 mod reorder;
+mod repair;
 mod send_buffer;
 mod timers;
 
@@ -25,7 +30,9 @@ use crate::subflow::{Chunk, State, Subflow};
 use crate::{Config, PathId, crypto};
 use autotune::Autotune;
 use core::net::IpAddr;
+use fallback::{Failing, Infinite};
 use reorder::Reorder;
+use repair::Repair;
 use send_buffer::SendBuffer;
 use std::collections::VecDeque;
 use units::{Duration, Rng, Seed, Time};
@@ -64,6 +71,11 @@ pub enum Failure {
     Aborted,
     /// The peer broke the protocol.
     Protocol,
+    /// Data was changed on its way: the data checksum does not match here, or the peer says so
+    /// (MP_FAIL).
+    Checksum,
+    /// MPTCP options no longer get through (RFC 8684, section 3.7).
+    Middlebox,
 }
 
 /// What happened that the owner may want to know.
@@ -137,6 +149,15 @@ pub struct Endpoint<P> {
     remote_key: Option<u64>,
     local_idsn: u64,
     remote_idsn: u64,
+    /// Data checksums are in use (RFC 8684, section 3.3.1).
+    checksum: bool,
+    /// Data went over more than the first subflow, or twice: falling back is no longer possible.
+    spread: bool,
+    failing: Option<Failing>,
+    infinite: Option<Infinite>,
+    repair: Repair,
+    /// The earliest timer of what rarely happens.
+    rare: Option<Time>,
     /// The peer has shown that it speaks MPTCP on this connection.
     confirmed: bool,
     connected: bool,
@@ -215,6 +236,12 @@ impl<P: Payload> Endpoint<P> {
             remote_key: None,
             local_idsn: crypto::initial_dsn(local_key),
             remote_idsn: 0,
+            checksum: config.checksum,
+            spread: false,
+            failing: None,
+            infinite: None,
+            repair: Repair::default(),
+            rare: None,
             confirmed: false,
             connected: false,
             buffer: SendBuffer::new(),

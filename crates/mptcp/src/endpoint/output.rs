@@ -4,7 +4,7 @@ use super::{Endpoint, Mode, Role};
 use crate::subflow::{Chunk, Reset, State, Subflow, TIME_WAIT, clock_at};
 use crate::{EcnMode, PathId, crypto};
 use units::Time;
-use wire::{Dss, Ecn, Flags, Mapping, MptcpSignal, Payload, Segment, TimestampOption};
+use wire::{Dss, Ecn, Flags, Mapping, MptcpSignal, Payload, Segment, TimestampOption, dss_pseudo_header};
 
 /// Option bytes of a DSS with a 32-bit DATA_ACK and a 64-bit mapping, padded.
 pub(super) const DSS_LEN: u64 = 24;
@@ -211,13 +211,13 @@ impl<P: Payload> Endpoint<P> {
             hmac.copy_from_slice(&full[..20]);
             return Some(MptcpSignal::JoinAck { hmac });
         }
-        (!self.confirmed).then(|| Self::capable(Some(self.local_key), self.remote_key, None))
+        (!self.confirmed).then(|| self.capable(Some(self.local_key), self.remote_key, None))
     }
 
-    fn capable(own: Option<u64>, peer: Option<u64>, data: Option<(u16, Option<u16>)>) -> MptcpSignal {
+    fn capable(&self, own: Option<u64>, peer: Option<u64>, data: Option<(u16, Option<u16>)>) -> MptcpSignal {
         MptcpSignal::Capable {
             version: 1,
-            checksum: false,
+            checksum: self.checksum,
             deny_join: false,
             hmac_sha256: true,
             extension: false,
@@ -269,7 +269,7 @@ impl<P: Payload> Endpoint<P> {
         } else if self.mode == Mode::Tcp {
             None
         } else {
-            Some(Self::capable(answer.then_some(self.local_key), None, None))
+            Some(self.capable(answer.then_some(self.local_key), None, None))
         };
         segment
     }
@@ -312,6 +312,8 @@ impl<P: Payload> Endpoint<P> {
         if self.mode == Mode::Mptcp {
             let data_ack = u64::from(self.remote_idsn.wrapping_add(self.reorder.next) as u32);
             segment.dss = Some(Dss { data_ack: Some(data_ack), ack_is_short: true, ..Dss::default() });
+        } else if self.infinite.is_some() {
+            segment.dss = self.infinite_mapping();
         }
     }
 
@@ -324,12 +326,19 @@ impl<P: Payload> Endpoint<P> {
         if !chunk.fin && self.mode == Mode::Mptcp {
             let len = chunk.payload.len() as u16;
             let dsn = self.local_idsn.wrapping_add(chunk.data);
+            let checksum = if self.checksum {
+                let mut sum = dss_pseudo_header(dsn, offset as u32, len);
+                sum.add_part(chunk.payload.ones_sum(), chunk.payload.len());
+                Some(sum.finish())
+            } else {
+                None
+            };
             if self.role == Role::Client && !self.confirmed && offset == 1 && !self.subflows[i].joined {
                 segment.dss = None;
                 segment.signal =
-                    Some(Self::capable(Some(self.local_key), self.remote_key, Some((len, None))));
+                    Some(self.capable(Some(self.local_key), self.remote_key, Some((len, checksum))));
             } else if let Some(dss) = &mut segment.dss {
-                dss.mapping = Some(Mapping { dsn, ssn: offset as u32, len, checksum: None });
+                dss.mapping = Some(Mapping { dsn, ssn: offset as u32, len, checksum });
             }
         }
         let subflow = &mut self.subflows[i];
@@ -406,7 +415,8 @@ impl<P: Payload> Endpoint<P> {
             self.send_data_fin = false;
             if let (Some(fin), Some(dss)) = (self.data_fin, &mut segment.dss) {
                 let dsn = self.local_idsn.wrapping_add(fin);
-                dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum: None });
+                let checksum = self.checksum.then(|| dss_pseudo_header(dsn, 0, 1).finish());
+                dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum });
                 dss.data_fin = true;
                 segment.sack = wire::SackBlocks::default();
             }

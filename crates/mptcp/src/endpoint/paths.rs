@@ -47,7 +47,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let id = subflow.local_id;
         if reachable && subflow.state != State::SynSent {
-            self.reset_subflow(i, Failure::Removed, Some(0));
+            self.reset_subflow(i, Failure::Removed, 0);
         } else {
             self.subflow_lost(i, Failure::Removed);
         }
@@ -98,7 +98,7 @@ impl<P: Payload> Endpoint<P> {
         for i in 0..self.subflows.len() {
             if self.subflows[i].is_open() && self.subflows[i].remote_id == id {
                 known = true;
-                self.reset_subflow(i, Failure::Removed, Some(0));
+                self.reset_subflow(i, Failure::Removed, 0);
             }
         }
         if known {

@@ -4,14 +4,17 @@ use super::handshake::SYN_TRIES;
 use super::{Endpoint, Failure, Mode, Role};
 use crate::subflow::State;
 use units::Time;
-use wire::Payload;
+use wire::{MptcpSignal, Payload};
+
+/// MP_TCPRST reason: unacceptable performance (RFC 8684, section 3.6).
+const REASON_PERFORMANCE: u8 = 5;
 
 impl<P: Payload> Endpoint<P> {
     /// When [`handle_timeout`](Self::handle_timeout) must be called, if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Time> {
         let subflows = self.subflows.iter().map(crate::subflow::Subflow::next_timeout);
         let first = subflows.fold(Time::MAX, Time::min);
-        let own = [self.fin_timer, self.probe_timer];
+        let own = [self.fin_timer, self.probe_timer, self.rare];
         let first = own.into_iter().fold(first, |first, at| first.min(at.unwrap_or(Time::MAX)));
         (first < Time::MAX).then_some(first)
     }
@@ -54,6 +57,9 @@ impl<P: Payload> Endpoint<P> {
                 self.request_data_fin(now);
             }
         }
+        if self.rare.is_some_and(|at| at <= now) {
+            self.on_rare(now);
+        }
         if self.probe_timer.is_some_and(|at| at <= now) {
             self.probe_timer = None;
             if self.subflows.iter().any(|s| s.state == State::Established) {
@@ -93,7 +99,8 @@ impl<P: Payload> Endpoint<P> {
                     return;
                 }
                 if subflow.sender.timeouts >= retries {
-                    self.reset_subflow(i, Failure::TimedOut, None);
+                    let signal = MptcpSignal::Reset { transient: true, reason: REASON_PERFORMANCE };
+                    self.reset_with(i, Failure::TimedOut, Some(signal));
                     return;
                 }
                 subflow.sender.on_timeout(now);

@@ -1,9 +1,11 @@
 //! One subflow: a TCP connection over one path.
 
+mod held;
 mod receiver;
 mod rtt;
 mod sender;
 
+pub(crate) use held::Held;
 pub(crate) use receiver::{Arrival, Receiver};
 pub(crate) use sender::{Chunk, Sender};
 
@@ -40,6 +42,8 @@ pub(crate) struct Mapped {
     pub(crate) subflow: u64,
     pub(crate) data: u64,
     pub(crate) len: u64,
+    /// What the sum over its data must come to, where that is still to be seen.
+    pub(crate) checksum: Option<u16>,
 }
 
 impl Mapped {
@@ -106,7 +110,11 @@ pub(crate) struct Subflow<P> {
     /// Offset of our FIN once sent.
     pub(crate) fin_at: Option<u64>,
     pub(crate) mappings: Vec<Mapped>,
-    pub(crate) unmapped: Vec<(u64, P)>,
+    /// Payload that has no mapping yet, or that waits for the rest of its mapping's.
+    pub(crate) held: Held<P>,
+    /// Data of ours was acknowledged with a DATA_ACK; and lately without.
+    pub(crate) proven: bool,
+    pub(crate) bare: bool,
     pub(crate) stale: bool,
     /// Where all data goes over every subflow: data offset after what was dealt to this one.
     pub(crate) copied: u64,
@@ -167,7 +175,9 @@ impl<P: Payload> Subflow<P> {
             fin_queued: false,
             fin_at: None,
             mappings: Vec::new(),
-            unmapped: Vec::new(),
+            held: Held::new(),
+            proven: false,
+            bare: false,
             stale: false,
             copied: 0,
             closed_first_there: false,

@@ -155,11 +155,11 @@ impl Pair {
         let Some(map) = dss.mapping else { return };
         let watch = &mut self.watch[from];
         let len = segment.payload.len() as u64;
-        assert!(!dss.dsn_is_short, "DSNs have eight bytes here");
         if map.len == 0 {
             // The infinite mapping of a fallback.
             return;
         }
+        assert!(!dss.dsn_is_short, "DSNs have eight bytes here");
         if len > 0 {
             let first = map.dsn.wrapping_sub(segment.payload.offset);
             assert_eq!(*watch.first_dsn.get_or_insert(first), first, "the data moved: {segment:?}");

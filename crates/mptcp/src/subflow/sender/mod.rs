@@ -246,6 +246,11 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn has_unsent(&self) -> bool {
         !self.queue.is_empty()
     }
+    /// The byte at this data offset is in flight here, or waits to be.
+    pub(crate) fn holds(&self, data: u64) -> bool {
+        let has = |chunk: &Chunk<P>| chunk.data <= data && data < chunk.end();
+        self.sent.iter().any(|sent| has(&sent.chunk)) || self.queue.iter().any(has)
+    }
     #[inline]
     pub(crate) fn has_unsent_or_unacked(&self) -> bool {
         !self.queue.is_empty() || !self.sent.is_empty()

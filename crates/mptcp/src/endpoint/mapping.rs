@@ -1,0 +1,287 @@
+//! Data sequence mappings: where what a subflow brings belongs in the data stream (RFC 8684, section
+//! 3.3.1), and whether it is what was sent (the data checksum).
+
+use super::{Endpoint, Failure, Mode, Role};
+use crate::seq::extend;
+use crate::subflow::Mapped;
+use units::Time;
+use wire::checksum::Sum;
+use wire::{Dss, MptcpSignal, Payload, Segment, dss_pseudo_header};
+
+/// Mappings and pieces kept for one another before the peer counts as broken.
+const MOST_PENDING: usize = 256;
+/// The longest that a mapping can be: the length has 16 bits.
+const LONGEST: u64 = 65_535;
+/// How far from what is expected a data offset may lie and still be looked at. Windows are far below.
+const FAR: u64 = 1 << 40;
+
+impl<P: Payload> Endpoint<P> {
+    /// Takes a DSS in. Gives the mapping if it is for just this segment, as it mostly is; another is
+    /// kept.
+    pub(super) fn on_dss(
+        &mut self,
+        now: Time,
+        i: usize,
+        offset: u64,
+        segment: &Segment<P>,
+        dss: &Dss,
+    ) -> Option<Mapped> {
+        self.confirm();
+        self.subflows[i].send_handshake_ack = false;
+        if let Some(ack) = self.data_ack_of(dss) {
+            let subflow = &mut self.subflows[i];
+            subflow.proven |= segment.ack != subflow.iss.wrapping_add(1);
+            subflow.bare = false;
+            self.on_data_ack(now, ack);
+        }
+        let map = dss.mapping?;
+        if map.len == 0 {
+            if !dss.data_fin {
+                self.on_infinite_mapping(now, i);
+            }
+            return None;
+        }
+        let data = if dss.dsn_is_short {
+            extend((map.dsn as u32).wrapping_sub(self.remote_idsn as u32), self.reorder.next)
+        } else {
+            Some(map.dsn.wrapping_sub(self.remote_idsn))
+        };
+        // Section 3.8: what lies far outside the window is dropped, and not acknowledged.
+        let data = data.filter(|&data| data < self.reorder.next.saturating_add(FAR))?;
+        let checksum = self.expected(i, data, map.ssn, map.len, map.checksum).ok()?;
+        let len = u64::from(map.len) - u64::from(dss.data_fin);
+        let at = extend(map.ssn, self.subflows[i].receiver.next);
+        let exact = len == 0 || at == Some(offset) && len == segment.payload.len() as u64;
+        if let Some(expected) = checksum
+            && exact
+            && data + len >= self.reorder.next
+            && !verifies(expected, if len > 0 { Some(&segment.payload) } else { None })
+        {
+            self.checksum_failed(now, i, data);
+            return None;
+        }
+        if dss.data_fin {
+            let fin = data + len;
+            // Where data lies beyond, it is no end.
+            if self.reorder.end() <= fin && fin <= self.advertised {
+                self.peer_fin.get_or_insert(fin);
+            }
+            self.subflows[i].receiver.ack_now = true;
+        }
+        if len == 0 {
+            return None;
+        }
+        let mapped = Mapped { subflow: at?, data, len, checksum };
+        self.spread |= mapped.subflow != data;
+        self.keep(i, mapped, exact)
+    }
+
+    /// What the sum over a mapping's data must come to with; nothing without checksums.
+    fn expected(
+        &mut self,
+        i: usize,
+        data: u64,
+        ssn: u32,
+        len: u16,
+        checksum: Option<u16>,
+    ) -> Result<Option<u16>, ()> {
+        if !self.checksum {
+            // One that was not agreed on is ignored.
+            return Ok(None);
+        }
+        let Some(checksum) = checksum else {
+            // Section 3.3.1: one that was agreed on and is missing ends the subflow.
+            self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
+            return Err(());
+        };
+        let mut sum = dss_pseudo_header(self.remote_idsn.wrapping_add(data), ssn, len);
+        sum.add_part(checksum, 2);
+        Ok(Some(!sum.finish()))
+    }
+
+    /// Gives `mapped` back if it is that of the segment at hand, or keeps it.
+    fn keep(&mut self, i: usize, mapped: Mapped, exact: bool) -> Option<Mapped> {
+        if exact && self.failing.is_none() {
+            return Some(mapped);
+        }
+        let subflow = &mut self.subflows[i];
+        // Bytes that came in order may still wait for theirs.
+        let next = subflow.receiver.next.min(subflow.held.first().unwrap_or(u64::MAX));
+        subflow.mappings.retain(|m| m.end() > next);
+        let known = subflow.mappings.iter().any(|m| m.subflow == mapped.subflow && m.len >= mapped.len);
+        if known || mapped.end() <= next {
+            return None;
+        }
+        if subflow.mappings.len() < MOST_PENDING {
+            subflow.mappings.push(mapped);
+        } else {
+            self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
+        }
+        None
+    }
+
+    /// A segment came without a DSS on an MPTCP connection, acknowledging up to the offset `ack`. Gives
+    /// its mapping if it has one all the same.
+    pub(super) fn without_dss(
+        &mut self,
+        now: Time,
+        i: usize,
+        ack: u64,
+        segment: &Segment<P>,
+    ) -> Option<Mapped> {
+        let subflow = &self.subflows[i];
+        match (self.role, segment.signal) {
+            // The first data of a client (section 3.1): DSN and SSN are both 1.
+            (Role::Server, Some(MptcpSignal::Capable { data: Some((len, checksum)), .. })) if len > 0 => {
+                let checksum = self.expected(i, 1, 1, len, checksum).ok()?;
+                let mapped = Mapped { subflow: 1, data: 1, len: u64::from(len), checksum };
+                let exact = mapped.len == segment.payload.len() as u64;
+                if let Some(expected) = checksum
+                    && exact
+                    && self.reorder.next == 1
+                    && !verifies(expected, Some(&segment.payload))
+                {
+                    self.checksum_failed(now, i, 1);
+                    return None;
+                }
+                self.keep(i, mapped, exact)
+            }
+            // Section 3.7: a server that speaks MPTCP sends a DSS with everything from the start, so
+            // this one does not, or a middlebox does not let it.
+            (Role::Client, None) if !self.confirmed && !subflow.joined => {
+                self.give_up_mptcp(now);
+                None
+            }
+            // And so does a client, until it has been answered.
+            (_, None) if !segment.payload.is_empty() && self.nothing_came() && self.contiguous(i) => {
+                self.give_up_mptcp(now);
+                None
+            }
+            // Likewise where data was acknowledged, and none of it at data level.
+            (_, None) if ack > subflow.sender.una.max(1) => {
+                self.acknowledged_without_dss(now, i);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// No data, and no mapping of any.
+    fn nothing_came(&self) -> bool {
+        let waits = |s: &crate::subflow::Subflow<P>| !s.held.is_empty() || !s.mappings.is_empty();
+        self.reorder.end() == 1 && !self.subflows.iter().any(waits)
+    }
+
+    /// Puts payload where `mapped`, or a mapping that was kept, says. False if it lies beyond the
+    /// receive window.
+    pub(super) fn place(
+        &mut self,
+        now: Time,
+        i: usize,
+        offset: u64,
+        payload: P,
+        mapped: Option<Mapped>,
+    ) -> bool {
+        if self.mode != Mode::Mptcp {
+            return self.insert(offset, payload);
+        }
+        if let Some(map) = mapped {
+            return self.insert(map.data, payload);
+        }
+        let (mut at, mut rest) = (offset, payload);
+        while !rest.is_empty() {
+            let subflow = &mut self.subflows[i];
+            let map = subflow.mappings.iter().find(|m| m.subflow <= at && at < m.end());
+            // Not before all that the checksum covers is here.
+            let Some(&map) = map.filter(|map| map.checksum.is_none() && self.failing.is_none()) else {
+                if subflow.held.len() >= MOST_PENDING {
+                    return false;
+                }
+                subflow.held.insert(at, rest);
+                break;
+            };
+            let cut = (map.end() - at).min(rest.len() as u64) as usize;
+            if !self.insert(map.data + (at - map.subflow), rest.slice(0, cut)) {
+                return false;
+            }
+            rest = rest.slice(cut, rest.len());
+            at += cut as u64;
+        }
+        self.verify_held(now, i);
+        true
+    }
+
+    /// Places what was held, as far as it has become possible.
+    pub(super) fn place_held(&mut self, now: Time, i: usize) {
+        if self.failing.is_some() || self.mode != Mode::Mptcp {
+            return;
+        }
+        if self.checksum {
+            self.verify_held(now, i);
+        } else if !self.subflows[i].mappings.is_empty() {
+            for (at, piece) in self.subflows[i].held.take_all() {
+                if !self.place(now, i, at, piece, None) {
+                    // It was acknowledged, and now turns out to belong nowhere.
+                    self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
+                    return;
+                }
+            }
+        }
+        let subflow = &self.subflows[i];
+        let mapped = |at| subflow.mappings.iter().any(|m| m.subflow <= at && at < m.end());
+        if subflow.held.before(subflow.receiver.next, mapped) > LONGEST {
+            // Section 3.7: the buffer fills up with what no mapping came for.
+            self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX);
+        }
+    }
+
+    /// Delivers the data of mappings that are complete and have the right checksum.
+    fn verify_held(&mut self, now: Time, i: usize) {
+        if !self.checksum || self.failing.is_some() {
+            return;
+        }
+        loop {
+            let subflow = &mut self.subflows[i];
+            let complete = |m: &Mapped| m.checksum.is_some() && subflow.held.covers(m.subflow, m.end());
+            let Some(found) = subflow.mappings.iter().position(complete) else { return };
+            let map = subflow.mappings[found];
+            let parts = subflow.held.take(map.subflow, map.end());
+            let fresh = map.data + map.len > self.reorder.next;
+            if fresh && !verifies(map.checksum.unwrap_or(0), parts.iter().map(|(_, part)| part)) {
+                for (at, part) in parts {
+                    subflow.held.insert(at, part);
+                }
+                self.checksum_failed(now, i, map.data);
+                return;
+            }
+            subflow.mappings[found].checksum = None;
+            for (at, part) in parts {
+                if !self.insert(map.data + (at - map.subflow), part) {
+                    self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Into the connection's buffer, unless it lies beyond the window that was advertised.
+    pub(super) fn insert(&mut self, data: u64, piece: P) -> bool {
+        let end = data.saturating_add(piece.len() as u64);
+        let beyond_fin = self.peer_fin.is_some_and(|fin| end > fin);
+        if data == 0 || end > self.advertised || beyond_fin {
+            return false;
+        }
+        self.reorder.insert(data, piece);
+        true
+    }
+}
+
+/// Do the parts of a mapping's data, in order, make its checksum right?
+fn verifies<'a, P: Payload + 'a>(expected: u16, parts: impl IntoIterator<Item = &'a P>) -> bool {
+    let mut sum = Sum::new();
+    sum.add_part(expected, 2);
+    for part in parts {
+        sum.add_part(part.ones_sum(), part.len());
+    }
+    sum.finish() == 0
+}

@@ -1,0 +1,101 @@
+//! What rarely happens by itself: data that a subflow acknowledged and the connection never did, and
+//! an MP_FAIL without an answer.
+
+use super::{Endpoint, Failure, Mode, Reinjection};
+use crate::subflow::{Chunk, State};
+use units::Time;
+use wire::Payload;
+
+/// Repairs in vain after which a subflow whose acknowledgements lack a DSS is given up.
+const REPAIR_TRIES: u32 = 3;
+
+/// Data that waits for a DATA_ACK although no subflow has it any more.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Repair {
+    pub(super) at: Option<Time>,
+    /// What was the first data offset not acknowledged.
+    una: u64,
+    tries: u32,
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// When the next of these is due.
+    pub(super) fn arm_rare(&mut self) {
+        let fail = self.failing.map(|failing| failing.at);
+        self.rare = self.repair.at.into_iter().chain(fail).min();
+    }
+
+    pub(super) fn on_rare(&mut self, now: Time) {
+        let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        if due(self.repair.at) {
+            self.repair.at = None;
+            self.repair(now);
+        }
+        if due(self.failing.map(|failing| failing.at)) {
+            self.ask_to_fall_back(now);
+        }
+        self.arm_rare();
+    }
+
+    /// A subflow has nothing left in flight, and data waits for its DATA_ACK: that should come before
+    /// long.
+    pub(super) fn await_data_ack(&mut self, now: Time) {
+        if self.repair.at.is_some() {
+            return;
+        }
+        if self.repair.una != self.data_una {
+            self.repair.tries = 0;
+        }
+        self.repair.una = self.data_una;
+        let longest =
+            self.subflows.iter().filter(|s| s.state == State::Established).map(|s| s.sender.rtt.rto()).max();
+        // A repair sets data and subflow offsets apart. Before that, an MP_FAIL may come, even if it is lost
+        // some times.
+        let patience = if self.spread { 1 } else { 8 };
+        let wait = longest.unwrap_or(self.config.initial_rto) * (patience << self.repair.tries.min(6));
+        self.repair.at = Some(now + wait.min(self.config.max_rto));
+        self.arm_rare();
+    }
+
+    /// RFC 8684, section 3.3.6: the sender keeps data until it is acknowledged at data level, and sends it
+    /// again where no subflow will: what a subflow took may have lost its mapping on the way.
+    fn repair(&mut self, now: Time) {
+        let una = self.data_una;
+        if self.mode != Mode::Mptcp || !self.confirmed || self.ended || una >= self.data_next {
+            return;
+        }
+        if self.repair.una != una {
+            self.await_data_ack(now);
+            return;
+        }
+        let waits = |r: &Reinjection<P>| r.chunk.data <= una && una < r.chunk.end();
+        let held = |s: &crate::subflow::Subflow<P>| s.is_open() && s.sender.holds(una);
+        if self.reinjections.iter().any(waits) || self.subflows.iter().any(held) {
+            // Its arrival will be looked at again.
+            return;
+        }
+        let stripped = self.subflows.iter().position(|s| s.state == State::Established && s.bare);
+        match stripped {
+            // The peer may have fallen back: to send data twice would spoil its stream.
+            Some(i) if !self.spread => {
+                self.give_up_mptcp_or_subflow(now, i);
+                return;
+            }
+            Some(i) if self.repair.tries >= REPAIR_TRIES => {
+                self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX);
+                return;
+            }
+            _ => {}
+        }
+        let most = self.subflows.iter().filter(|s| s.carries_data()).map(|s| s.payload_max).min();
+        if let Some(payload) = most.and_then(|most| self.buffer.slice(una, most.min(self.data_next - una))) {
+            let chunk = Chunk { data: una, payload, fin: false };
+            self.reinjections.push_front(Reinjection { chunk, tried: None });
+            // Data and subflow offsets go apart.
+            self.spread = true;
+            self.repair.tries += 1;
+            self.work = true;
+            self.await_data_ack(now);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The data checksum (RFC 8684, section 3.3.1): agreed on, right, and held against what arrives.
+
+mod pair;
+
+use pair::{CLIENT, Pair, PathModel, SERVER, Seen};
+use tandem_mptcp::{Config, Event, Failure, Mode, PathId};
+use units::{Duration, Time};
+use wire::{Flags, Mapping, MptcpSignal, capture, dss_checksum};
+
+fn demanding(checksum: bool) -> Config {
+    Config { checksum, ..Config::default() }
+}
+
+/// The mapping that a segment brings, with the checksum that its bytes in a capture have.
+fn mapped(pair: &Pair, seen: &Seen) -> Option<(Option<u16>, u16)> {
+    let segment = &seen.segment;
+    let key = |end: usize| {
+        pair.trace.iter().find_map(|s| match s.segment.signal {
+            Some(MptcpSignal::Capable { sender_key: Some(key), .. }) if s.from == end => Some(key),
+            _ => None,
+        })
+    };
+    let (dsn, ssn, len, found) = match (segment.dss.and_then(|dss| dss.mapping), segment.signal) {
+        (Some(map), _) => (map.dsn, map.ssn, map.len, map.checksum),
+        (None, Some(MptcpSignal::Capable { data: Some((len, checksum)), .. })) => {
+            let digest = <sha2::Sha256 as sha2::Digest>::digest(
+                key(seen.from).expect("the handshake tells the keys").to_be_bytes(),
+            );
+            let idsn = u64::from_be_bytes(digest[24..].try_into().expect("SHA-256 has 32 bytes"));
+            (idsn.wrapping_add(1), 1, len, checksum)
+        }
+        _ => return None,
+    };
+    let mut bytes = Vec::new();
+    capture::filler(segment.payload, &mut bytes);
+    Some((found, dss_checksum(dsn, ssn, len, &bytes)))
+}
+
+#[test]
+fn checksums_are_used_if_either_end_demands_them_and_match_the_bytes_of_a_capture() {
+    for (client, server) in [(false, false), (true, false), (false, true), (true, true)] {
+        let paths = vec![PathModel::lossy(5, 0.02), PathModel::clean(20)];
+        let mut pair = Pair::with(3, demanding(client), demanding(server), paths).keep_trace();
+        pair.to_write = [300_001, 500_003];
+        pair.close_when_done = [true, true];
+        pair.connect();
+        pair.run_until(Time::from_secs(60));
+        assert_eq!(pair.read, [500_003, 300_001]);
+        assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
+        let mut mappings = 0;
+        for seen in &pair.trace {
+            if let Some(MptcpSignal::Capable { checksum, .. }) = seen.segment.signal {
+                // The SYN says what the client wants, all that follows what was agreed.
+                let syn = seen.segment.flags == Flags::SYN;
+                assert_eq!(checksum, client || server && !syn, "{seen:?}");
+            }
+            if let Some((found, right)) = mapped(&pair, seen) {
+                assert_eq!(found, (client || server).then_some(right), "{seen:?}");
+                mappings += 1;
+            }
+        }
+        assert!(mappings > 500, "{mappings}");
+    }
+}
+
+/// The server sends three segments under one mapping, which comes with one of them.
+fn three_under_one(carrier: usize, corrupt: Option<usize>) -> Pair {
+    let config = Config { mss: 1000, delayed_ack: Duration::ZERO, checksum: true, ..Config::default() };
+    let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
+    pair.to_write[SERVER] = 964 * 3;
+    let mut whole: Option<Mapping> = None;
+    let mut count = 0;
+    pair.meddler = Some(Box::new(move |_, _, segment| {
+        if let Some(dss) = &mut segment.dss
+            && let Some(map) = dss.mapping
+            && map.len > 1
+        {
+            let all = *whole.get_or_insert_with(|| {
+                let mut bytes = Vec::new();
+                capture::filler(wire::Span::new(0, 964 * 3), &mut bytes);
+                let checksum = Some(dss_checksum(map.dsn, map.ssn, 964 * 3, &bytes));
+                Mapping { len: 964 * 3, checksum, ..map }
+            });
+            if count < 3 {
+                dss.mapping = (count == carrier).then_some(all);
+                if corrupt == Some(count) {
+                    segment.payload = segment.payload.corrupted();
+                }
+                count += 1;
+            }
+        }
+        true
+    }));
+    pair.connect();
+    pair
+}
+
+#[test]
+fn data_under_one_mapping_is_held_back_until_all_of_it_is_there() {
+    for carrier in [0, 1, 2] {
+        let mut pair = three_under_one(carrier, None);
+        let mut reads = Vec::new();
+        while pair.now < Time::from_secs(1) {
+            pair.run_until(pair.now + Duration::from_millis(1));
+            reads.push(pair.read[CLIENT]);
+        }
+        reads.dedup();
+        assert_eq!(reads, [0, 964 * 3], "carried by {carrier}");
+    }
+    // The last one is lost and comes later: until then nothing of the others is seen.
+    let mut pair = three_under_one(0, None);
+    let mut inner = pair.meddler.take().unwrap();
+    let mut lost = false;
+    pair.meddler = Some(Box::new(move |from, path, segment| {
+        let lose = !lost && from == SERVER && segment.payload.offset == 964 * 2;
+        lost |= lose;
+        inner(from, path, segment) && !lose
+    }));
+    pair.run_until(Time::from_millis(100));
+    assert_eq!(pair.read[CLIENT], 0);
+    pair.run_until(Time::from_secs(3));
+    assert_eq!(pair.read[CLIENT], 964 * 3);
+}
+
+#[test]
+fn one_bad_segment_of_three_spoils_their_mapping() {
+    for corrupt in [0, 1, 2] {
+        let mut pair = three_under_one(0, Some(corrupt));
+        pair.run_until(Time::from_millis(18));
+        assert_eq!(pair.read[CLIENT], 0, "nothing of it is delivered as it is");
+        pair.run_until(Time::from_secs(3));
+        assert_eq!(
+            pair.ends.each_ref().map(tandem_mptcp::Endpoint::mode),
+            [Mode::Tcp; 2],
+            "{:?}",
+            pair.events
+        );
+        assert_eq!(pair.read[CLIENT], 964 * 3);
+        assert_eq!(pair.read_corrupted[CLIENT], 964);
+    }
+}
+
+#[test]
+fn a_mapping_without_the_checksum_that_was_agreed_on_ends_the_subflow() {
+    let paths = vec![PathModel::clean(5), PathModel::clean(20)];
+    let mut pair = Pair::new(1, demanding(true), paths).keep_trace();
+    pair.connect();
+    pair.run_until(Time::from_secs(1));
+    pair.meddler = Some(Box::new(|_, path, segment| {
+        if let Some(map) = segment.dss.as_mut().and_then(|dss| dss.mapping.as_mut())
+            && path == PathId(1)
+        {
+            map.checksum = None;
+        }
+        true
+    }));
+    pair.to_write[SERVER] = 500_000;
+    pair.settle();
+    pair.run_until(Time::from_secs(20));
+    assert_eq!(pair.read[CLIENT], 500_000);
+    assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(1), Some(Failure::Protocol))), "{:?}", pair.events);
+    let told = |s: &Seen| {
+        s.from == CLIENT && s.segment.signal == Some(MptcpSignal::Reset { transient: false, reason: 1 })
+    };
+    assert!(pair.trace.iter().any(told));
+}
+
+#[test]
+fn a_checksum_that_was_not_agreed_on_is_ignored() {
+    let mut pair = Pair::new(1, demanding(false), vec![PathModel::clean(5)]);
+    pair.meddler = Some(Box::new(|_, _, segment| {
+        if let Some(map) = segment.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
+            map.checksum = Some(0x1234);
+        }
+        true
+    }));
+    pair.to_write = [50_000, 50_000];
+    pair.connect();
+    pair.run_until(Time::from_secs(5));
+    assert_eq!(pair.read, [50_000, 50_000]);
+    assert_eq!(pair.ends[CLIENT].mode(), Mode::Mptcp);
+}
+
+#[test]
+fn without_checksums_nobody_notices_what_a_middlebox_changes() {
+    let mut pair = Pair::new(1, demanding(false), vec![PathModel::clean(5)]);
+    pair.meddler = Some(Box::new(|_, _, segment| {
+        segment.payload = segment.payload.corrupted();
+        true
+    }));
+    pair.to_write[SERVER] = 50_000;
+    pair.connect();
+    pair.run_until(Time::from_secs(5));
+    assert_eq!((pair.read[CLIENT], pair.read_corrupted[CLIENT]), (50_000, 50_000));
+    assert_eq!(pair.ends[CLIENT].mode(), Mode::Mptcp);
+}

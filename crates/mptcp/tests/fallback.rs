@@ -1,0 +1,292 @@
+//! Back to TCP, or off a subflow, where a middlebox is in the way (RFC 8684, section 3.7).
+
+mod pair;
+
+use pair::{CLIENT, Pair, PathModel, SERVER, Seen};
+use tandem_mptcp::{Config, Endpoint, Event, Failure, Mode, PathId};
+use units::Time;
+use wire::{Flags, MptcpSignal, Segment, Span};
+
+fn checked() -> Config {
+    Config { checksum: true, ..Config::default() }
+}
+fn one_path() -> Vec<PathModel> {
+    vec![PathModel::clean(5)]
+}
+fn two_paths() -> Vec<PathModel> {
+    vec![PathModel::clean(5), PathModel::clean(20)]
+}
+fn strip(segment: &mut Segment<Span>) {
+    segment.signal = None;
+    segment.dss = None;
+}
+fn modes(pair: &Pair) -> [Mode; 2] {
+    pair.ends.each_ref().map(Endpoint::mode)
+}
+fn is_fail(seen: &Seen) -> bool {
+    matches!(seen.segment.signal, Some(MptcpSignal::Fail { .. }))
+}
+fn resets_with(pair: &Pair, from: usize, signal: fn(MptcpSignal) -> bool) -> bool {
+    pair.trace
+        .iter()
+        .any(|s| s.from == from && s.segment.flags.has(Flags::RST) && s.segment.signal.is_some_and(signal))
+}
+fn is_middlebox(signal: MptcpSignal) -> bool {
+    signal == MptcpSignal::Reset { transient: false, reason: 6 }
+}
+fn infinite(seen: &Seen) -> bool {
+    seen.segment.dss.and_then(|dss| dss.mapping).is_some_and(|map| map.len == 0)
+}
+
+#[test]
+fn a_bad_checksum_on_the_only_subflow_leads_to_tcp() {
+    // Who sends, from which byte on data is changed, and how many MP_FAILs are lost.
+    for sender in [CLIENT, SERVER] {
+        for (from_byte, lost_fails) in [(0, 0), (20_000, 0), (20_000, 1), (20_000, 3), (99_000, 2)] {
+            let told = format!("{sender} sends, changed from {from_byte}, {lost_fails} lost");
+            let mut pair = Pair::new(1, checked(), one_path()).keep_trace();
+            pair.to_write[sender] = 100_000;
+            pair.close_when_done = [true, true];
+            let mut fails = 0;
+            pair.meddler = Some(Box::new(move |from, _, segment| {
+                if from == sender && segment.payload.offset >= from_byte {
+                    segment.payload = segment.payload.corrupted();
+                }
+                let fail = matches!(segment.signal, Some(MptcpSignal::Fail { .. }));
+                fails += i32::from(fail);
+                !fail || fails > lost_fails
+            }));
+            pair.connect();
+            pair.run_until(Time::from_secs(60));
+            assert_eq!(pair.read[1 - sender], 100_000, "{told}: {:?}", pair.events);
+            // Like TCP, it delivers what the middlebox made of the data.
+            let changed = pair.read_corrupted[1 - sender];
+            assert!((1..=100_000 - from_byte).contains(&changed), "{told}: {changed}");
+            assert_eq!(modes(&pair), [Mode::Tcp; 2], "{told}");
+            for end in [CLIENT, SERVER] {
+                assert!(pair.saw(end, &Event::Closed), "{told}: {:?}", pair.events);
+                assert!(pair.trace.iter().any(|s| s.from == end && is_fail(s)), "{told}: {end} said MP_FAIL");
+            }
+            let last = pair.trace.iter().rposition(|s| infinite(s) && s.from == sender).expect(&told);
+            let after = &pair.trace[last + 1..];
+            assert!(after.iter().filter(|s| s.from == sender).all(|s| s.segment.dss.is_none()), "{told}");
+        }
+    }
+}
+
+#[test]
+fn mp_fail_names_the_start_of_the_mapping_that_failed() {
+    let mut pair = Pair::new(1, checked(), one_path()).keep_trace();
+    pair.to_write[SERVER] = 30_000;
+    let mut bad = None;
+    let seen = std::rc::Rc::new(std::cell::Cell::new(None));
+    let first = seen.clone();
+    pair.meddler = Some(Box::new(move |from, _, segment| {
+        if from == SERVER && segment.payload.offset >= 10_000 && bad.is_none() {
+            bad = segment.dss.and_then(|dss| dss.mapping).map(|map| map.dsn);
+            first.set(bad);
+            segment.payload = segment.payload.corrupted();
+        }
+        true
+    }));
+    pair.connect();
+    pair.run_until(Time::from_secs(5));
+    let fail = pair.trace.iter().find(|s| is_fail(s)).unwrap();
+    assert_eq!(fail.segment.signal, seen.get().map(|dsn| MptcpSignal::Fail { dsn }));
+    assert_eq!(fail.from, CLIENT);
+}
+
+#[test]
+fn a_bad_checksum_on_one_of_several_subflows_ends_that_one_and_spoils_nothing() {
+    for bad in [PathId(0), PathId(1)] {
+        for sender in [CLIENT, SERVER] {
+            let mut pair = Pair::new(1, checked(), two_paths()).keep_trace();
+            pair.connect();
+            pair.run_until(Time::from_secs(1));
+            pair.to_write[sender] = 1_000_000;
+            pair.close_when_done = [true, true];
+            let mut count = 0;
+            pair.meddler = Some(Box::new(move |from, path, segment| {
+                if from == sender && path == bad && segment.payload.len > 0 {
+                    count += 1;
+                    if count > 20 {
+                        segment.payload = segment.payload.corrupted();
+                    }
+                }
+                true
+            }));
+            pair.settle();
+            pair.run_until(Time::from_secs(60));
+            assert_eq!((pair.read[1 - sender], pair.read_corrupted[1 - sender]), (1_000_000, 0));
+            assert_eq!(modes(&pair), [Mode::Mptcp; 2]);
+            assert!(pair.saw(1 - sender, &Event::SubflowDown(bad, Some(Failure::Checksum))));
+            assert!(resets_with(&pair, 1 - sender, |signal| matches!(signal, MptcpSignal::Fail { .. })));
+            assert!(
+                pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed),
+                "{:?}",
+                pair.events
+            );
+        }
+    }
+}
+
+#[test]
+fn an_only_subflow_that_was_not_always_alone_is_reset() {
+    let mut pair = Pair::new(1, checked(), two_paths()).keep_trace();
+    pair.connect();
+    pair.run_until(Time::from_secs(1));
+    pair.ends[CLIENT].remove(PathId(1), true);
+    pair.settle();
+    pair.run_until(Time::from_secs(2));
+    pair.meddler = Some(Box::new(|_, path, segment| {
+        if path == PathId(0) {
+            segment.payload = segment.payload.corrupted();
+        }
+        true
+    }));
+    pair.to_write[SERVER] = 100_000;
+    pair.settle();
+    pair.run_until(Time::from_secs(3));
+    assert_eq!(modes(&pair), [Mode::Mptcp; 2]);
+    assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(0), Some(Failure::Checksum))), "{:?}", pair.events);
+    // A new subflow delivers it as it was written.
+    assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
+    pair.settle();
+    pair.run_until(Time::from_secs(20));
+    assert_eq!((pair.read[CLIENT], pair.read_corrupted[CLIENT]), (100_000, 0));
+}
+
+#[test]
+fn mp_fail_of_data_that_was_never_sent_is_ignored() {
+    let mut pair = Pair::new(1, checked(), one_path());
+    pair.connect();
+    pair.run_until(Time::from_secs(1));
+    let mut done = false;
+    pair.meddler = Some(Box::new(move |from, _, segment| {
+        if from == CLIENT && segment.payload.len == 0 && !done && segment.signal.is_none() {
+            done = true;
+            segment.signal = Some(MptcpSignal::Fail { dsn: 77 });
+            segment.timestamps = None;
+        }
+        true
+    }));
+    pair.to_write[SERVER] = 50_000;
+    pair.settle();
+    pair.run_until(Time::from_secs(5));
+    assert_eq!((pair.read[CLIENT], modes(&pair)), (50_000, [Mode::Mptcp; 2]));
+}
+
+#[test]
+fn options_stripped_one_way_from_the_first_data_on_leave_tcp() {
+    // The keys arrive, and from then on nothing of MPTCP gets through one way.
+    for stripped in [CLIENT, SERVER] {
+        for to_write in [[0, 100_000], [100_000, 0], [80_000, 80_000]] {
+            let told = format!("from {stripped}, {to_write:?}");
+            let mut pair = Pair::new(1, Config::default(), one_path());
+            pair.auto_join = false;
+            pair.connect();
+            pair.run_until(Time::from_secs(1));
+            pair.meddler = Some(Box::new(move |from, _, segment| {
+                if from == stripped {
+                    strip(segment);
+                }
+                true
+            }));
+            pair.to_write = to_write;
+            pair.close_when_done = [true, true];
+            pair.settle();
+            pair.run_until(Time::from_secs(100));
+            assert_eq!(pair.read, [to_write[1], to_write[0]], "{told}: {:?}", pair.events);
+            assert_eq!(modes(&pair), [Mode::Tcp; 2], "{told}");
+            assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_joined_subflow_that_strips_options_is_reset_with_the_reason() {
+    for stripped in [CLIENT, SERVER] {
+        for after in [0, 30] {
+            let config = Config { recv_buffer: 100_000, ..Config::default() };
+            let paths = vec![PathModel::clean(10), PathModel::clean(9)];
+            let mut pair = Pair::new(1, config, paths).keep_trace();
+            pair.connect();
+            pair.run_until(Time::from_secs(1));
+            let mut count = 0;
+            pair.meddler = Some(Box::new(move |from, path, segment| {
+                if path == PathId(1) {
+                    count += i32::from(segment.payload.len > 0);
+                    if from == stripped && count > after {
+                        strip(segment);
+                    }
+                }
+                true
+            }));
+            pair.to_write[SERVER] = 3_000_000;
+            pair.close_when_done = [true, true];
+            pair.settle();
+            pair.run_until(Time::from_secs(60));
+            assert_eq!(pair.read[CLIENT], 3_000_000, "{stripped} {after} {:?}", pair.events);
+            assert_eq!(modes(&pair), [Mode::Mptcp; 2]);
+            if after == 0 || stripped == SERVER {
+                let ender = 1 - stripped;
+                let down = Event::SubflowDown(PathId(1), Some(Failure::Middlebox));
+                assert!(pair.saw(ender, &down), "{stripped} {after} {:?}", pair.events);
+                assert!(resets_with(&pair, ender, is_middlebox));
+            }
+            assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
+        }
+    }
+}
+
+#[test]
+fn one_segment_that_loses_its_mapping_is_sent_again() {
+    for paths in [one_path(), two_paths()] {
+        let mut pair = Pair::new(1, Config::default(), paths);
+        pair.connect();
+        pair.run_until(Time::from_secs(1));
+        let mut count = 0;
+        pair.meddler = Some(Box::new(move |from, _, segment| {
+            if from == SERVER && segment.payload.len > 0 {
+                count += 1;
+                if count == 30 {
+                    strip(segment);
+                }
+            }
+            true
+        }));
+        pair.to_write[SERVER] = 60_000;
+        pair.close_when_done = [true, true];
+        pair.settle();
+        pair.run_until(Time::from_secs(20));
+        assert_eq!(pair.read[CLIENT], 60_000, "{:?}", pair.events);
+        assert_eq!(modes(&pair), [Mode::Mptcp; 2]);
+        assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
+    }
+}
+
+#[test]
+fn a_connection_that_fell_back_takes_no_joins() {
+    let mut pair = Pair::new(1, checked(), two_paths()).keep_trace();
+    pair.auto_join = false;
+    pair.connect();
+    pair.run_until(Time::from_secs(1));
+    // A join is on its way when the data goes bad.
+    pair.meddler = Some(Box::new(|from, path, segment| {
+        if from == SERVER {
+            segment.payload = segment.payload.corrupted();
+        }
+        path == PathId(0) || segment.flags == Flags::SYN
+    }));
+    pair.to_write[SERVER] = 10_000;
+    assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
+    pair.settle();
+    pair.run_until(Time::from_secs(3));
+    assert_eq!((pair.read[CLIENT], modes(&pair)), (10_000, [Mode::Tcp; 2]), "{:?}", pair.events);
+    assert!(!pair.ends[CLIENT].open(pair.now, PathId(1), false));
+    let mut syn = pair.trace.iter().find(|s| s.path == PathId(1)).unwrap().segment.clone();
+    syn.source += 7;
+    pair.ends[SERVER].handle_segment(pair.now, PathId(1), syn);
+    let (path, answer) = pair.ends[SERVER].poll_transmit(pair.now).unwrap();
+    assert!(path == PathId(1) && answer.flags.has(Flags::RST));
+}
