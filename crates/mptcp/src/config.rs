@@ -42,6 +42,17 @@ pub struct Config {
     /// Demand checksums over data (RFC 8684, section 3.3.1; Linux `net.mptcp.checksum_enabled`). They are
     /// used if either end demands them.
     pub checksum: bool,
+    /// Ask for no joins to the address of the first subflow (flag C; RFC 8684, section 3.1). Addresses
+    /// that were announced take them.
+    pub deny_join: bool,
+    /// The most subflows open at once, the first included (Linux `ip mptcp limits`: 3, two beside the
+    /// first).
+    pub max_subflows: u8,
+    /// The most addresses of the peer that are taken note of (Linux `ip mptcp limits`: 0).
+    pub max_addresses: u8,
+    /// Offer Multipath TCP in so many SYNs, then in no more: something may drop those with the option
+    /// (RFC 8684, section 3.1; Linux `net.mptcp.syn_retrans_before_tcp_fallback`: 2 and the first).
+    pub mptcp_syns: u32,
     /// The largest payload of a segment before options are taken off, in bytes (RFC 9293, section
     /// 3.7.1): 1460 over Ethernet and IPv4.
     pub mss: u16,
@@ -123,6 +134,10 @@ impl Default for Config {
         Self {
             mptcp: true,
             checksum: false,
+            deny_join: false,
+            max_subflows: u8::MAX,
+            max_addresses: u8::MAX,
+            mptcp_syns: u32::MAX,
             mss: 1460,
             send_buffer: 4 << 20,
             subflow_buffer: u64::MAX,

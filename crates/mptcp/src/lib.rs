@@ -27,7 +27,7 @@ mod subflow;
 
 pub use config::{Config, EcnMode, Keepalive, receive_buffer};
 pub use congestion::CongestionKind;
-pub use endpoint::{Endpoint, Event, Failure, Mode, SubflowInfo};
+pub use endpoint::{Endpoint, Event, Failure, Mode, ResetReason, SubflowInfo};
 pub use scheduler::SchedulerKind;
 
 /// Which of the ways between the two hosts: the index of a local interface.

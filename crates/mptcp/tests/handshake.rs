@@ -182,7 +182,7 @@ fn an_end_that_was_aborted_takes_no_connection() {
     pair.ends[SERVER].abort();
     pair.connect();
     pair.run_until(Time::from_secs(5));
-    assert!(pair.saw(CLIENT, &Event::Failed(Failure::Reset)), "{:?}", pair.events);
+    assert!(pair.saw(CLIENT, &Event::Failed(Failure::Reset(None))), "{:?}", pair.events);
     assert!(!pair.saw(SERVER, &Event::SubflowUp(PathId(0))));
 }
 

@@ -3,7 +3,7 @@
 mod pair;
 
 use pair::{CLIENT, Pair, PathModel, SERVER};
-use tandem_mptcp::{Config, CongestionKind, Event, Failure, Mode, PathId, SchedulerKind};
+use tandem_mptcp::{Config, CongestionKind, Event, Failure, Mode, PathId, ResetReason, SchedulerKind};
 use units::{Duration, Time};
 use wire::{Flags, MptcpSignal, Payload};
 
@@ -94,7 +94,8 @@ fn a_join_with_a_wrong_hmac_is_reset_and_the_connection_lives() {
     pair.connect();
     pair.run_until(Time::from_secs(5));
     assert!(pair.saw(SERVER, &Event::SubflowDown(PathId(1), Some(Failure::Authentication))));
-    assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(1), Some(Failure::Reset))));
+    let wrong = Some(ResetReason { code: 1, transient: false });
+    assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(1), Some(Failure::Reset(wrong)))));
     assert_eq!(pair.read[CLIENT], 100_000);
 }
 

@@ -228,7 +228,7 @@ fn an_acknowledgement_from_long_ago_and_a_syn_are_challenged() {
     syn.timestamps = good.timestamps;
     assert_eq!(answers(&mut pair, syn.clone()), 1);
     assert_eq!(answers(&mut pair, syn), 0);
-    assert!(!pair.saw(CLIENT, &Event::Failed(Failure::Reset)));
+    assert!(!pair.saw(CLIENT, &Event::Failed(Failure::Reset(None))));
 }
 
 #[test]

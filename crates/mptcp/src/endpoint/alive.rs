@@ -1,6 +1,6 @@
 //! Probes of subflows on which nothing happens (RFC 9293, section 3.8.4).
 
-use super::{Endpoint, Failure};
+use super::Endpoint;
 use units::Time;
 use wire::Payload;
 
@@ -23,7 +23,7 @@ impl<P: Payload> Endpoint<P> {
             self.work = true;
             now + keepalive.interval
         } else {
-            self.reset_subflow(i, Failure::TimedOut, None);
+            self.give_up(i);
             self.work = true;
             return;
         });

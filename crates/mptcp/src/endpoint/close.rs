@@ -14,14 +14,25 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Ends everything at once, with a reset on every subflow.
+    /// Ends everything at once: a reset with MP_FASTCLOSE on every subflow (RFC 8684, section 3.5, option
+    /// R, as Linux: one that arrives is enough, and nothing has to be waited for), or TCP's.
     pub fn abort(&mut self) {
+        let signal = self.remote_key.map(|key| MptcpSignal::FastClose { key });
         for i in 0..self.subflows.len() {
             if self.subflows[i].is_open() {
-                self.reset_with(i, Failure::Aborted, None);
+                self.reset_with(i, Failure::Aborted, signal);
             }
         }
         self.fail(Failure::Aborted);
+        self.work = true;
+    }
+
+    /// The peer's MP_FASTCLOSE with our key: everything ends, each subflow with a reset of TCP.
+    pub(super) fn on_fast_close(&mut self) {
+        for i in 0..self.subflows.len() {
+            self.reset_with(i, Failure::FastClose, None);
+        }
+        self.fail(Failure::FastClose);
         self.work = true;
     }
 
@@ -158,6 +169,7 @@ impl<P: Payload> Endpoint<P> {
             signal: signal.filter(|_| self.mode == Mode::Mptcp),
         };
         self.subflow_lost(i, failure);
+        self.subflows[i].told = reset.signal;
         self.subflows[i].reset = Some(reset);
     }
 }

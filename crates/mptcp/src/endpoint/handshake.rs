@@ -8,6 +8,9 @@ use wire::{Flags, MptcpSignal, Payload, Segment};
 
 /// MP_TCPRST reason: MPTCP-specific error (RFC 8684, section 3.6).
 pub(super) const REASON_MPTCP: u8 = 1;
+/// And lack of resources, and administratively prohibited.
+const REASON_RESOURCES: u8 = 2;
+const REASON_PROHIBITED: u8 = 3;
 /// Below this there is no room for options (Linux `tcp_min_snd_mss`: 48).
 pub(super) const LEAST_MSS: u16 = 64;
 /// The server's port.
@@ -30,7 +33,7 @@ impl<P: Payload> Endpoint<P> {
             return false;
         }
         let joined = self.first.is_some();
-        if joined && !(self.mode == Mode::Mptcp && self.confirmed) {
+        if joined && !(self.mode == Mode::Mptcp && self.confirmed && self.may_join(i)) {
             return false;
         }
         let (tries, tried_id) = (self.subflows[i].local_port, self.subflows[i].local_id);
@@ -55,6 +58,16 @@ impl<P: Payload> Endpoint<P> {
         self.first.get_or_insert(path);
         self.work = true;
         true
+    }
+
+    /// Neither the peer nor our limits are against another subflow.
+    fn may_join(&self, i: usize) -> bool {
+        let elsewhere = !self.denied || !self.accepted.is_empty();
+        elsewhere && !self.subflows[i].barred && self.has_room()
+    }
+
+    fn has_room(&self) -> bool {
+        self.subflows.iter().filter(|s| s.is_open()).count() < usize::from(self.config.max_subflows)
     }
 
     /// An address identifier that no open subflow uses, other than the last one of this path.
@@ -94,7 +107,15 @@ impl<P: Payload> Endpoint<P> {
             };
             let known = self.mode == Mode::Mptcp && token == crypto::token(self.local_key);
             if !known || self.ended || self.closing_done() {
-                self.refuse(i, segment, Some(REASON_MPTCP));
+                self.refuse(i, segment, Some((REASON_MPTCP, false)));
+                return;
+            }
+            if self.config.deny_join && self.announced.is_empty() {
+                self.refuse(i, segment, Some((REASON_PROHIBITED, false)));
+                return;
+            }
+            if !self.has_room() {
+                self.refuse(i, segment, Some((REASON_RESOURCES, true)));
                 return;
             }
             subflow.joined = true;
@@ -110,8 +131,12 @@ impl<P: Payload> Endpoint<P> {
                     hmac_sha256: true,
                     extension: false,
                     checksum,
+                    deny_join,
                     ..
-                }) => self.checksum |= checksum,
+                }) => {
+                    self.checksum |= checksum;
+                    self.denied = deny_join;
+                }
                 _ => self.mode = Mode::Tcp,
             }
             self.first = Some(path);
@@ -176,7 +201,9 @@ impl<P: Payload> Endpoint<P> {
         let ours = segment.ack == self.subflows[i].iss.wrapping_add(1);
         if segment.flags.has(Flags::RST) {
             if segment.flags.has(Flags::ACK) && ours {
-                self.subflow_lost(i, Failure::Reset);
+                let reason = super::input::reason_of(segment.signal.filter(|_| self.subflows[i].joined));
+                self.subflows[i].barred |= reason.is_some_and(|reason| !reason.transient);
+                self.subflow_lost(i, Failure::Reset(reason));
             }
             return;
         }
@@ -191,9 +218,11 @@ impl<P: Payload> Endpoint<P> {
                 sender_key: Some(key),
                 hmac_sha256: true,
                 checksum,
+                deny_join,
                 ..
             }) if !joined && self.mode == Mode::Offered => {
                 self.checksum |= checksum;
+                self.denied = deny_join;
                 self.learn_key(key);
             }
             Some(MptcpSignal::JoinSynAck { backup, address_id, hmac, nonce }) if joined => {
@@ -205,6 +234,7 @@ impl<P: Payload> Endpoint<P> {
                     subflow.local_nonce,
                 );
                 if expected[..8] != hmac.to_be_bytes() {
+                    self.subflows[i].barred = true;
                     self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                     return;
                 }
@@ -214,6 +244,7 @@ impl<P: Payload> Endpoint<P> {
             }
             // A join without MP_JOIN in the answer: a middlebox or another host (section 3.2).
             _ if joined => {
+                self.subflows[i].barred = true;
                 self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                 return;
             }
@@ -264,6 +295,7 @@ impl<P: Payload> Endpoint<P> {
             match segment.signal {
                 Some(MptcpSignal::JoinAck { hmac }) if hmac == own[..20] => {}
                 Some(MptcpSignal::JoinAck { .. }) => {
+                    self.subflows[i].barred = true;
                     self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                     return false;
                 }
@@ -352,10 +384,14 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Answers a segment that belongs to nothing with a reset (RFC 9293, section 3.5.2).
-    pub(super) fn refuse(&mut self, i: usize, segment: &Segment<P>, reason: Option<u8>) {
+    pub(super) fn refuse(&mut self, i: usize, segment: &Segment<P>, reason: Option<(u8, bool)>) {
         if segment.flags.has(Flags::RST) {
             return;
         }
+        let subflow = &self.subflows[i];
+        let same = (subflow.local_port, subflow.remote_port) == (segment.destination, segment.source);
+        // Our reset was lost, or did not fit.
+        let told = subflow.told.filter(|_| same);
         let len = segment.payload.len() as u32
             + u32::from(segment.flags.has(Flags::SYN))
             + u32::from(segment.flags.has(Flags::FIN));
@@ -364,7 +400,7 @@ impl<P: Payload> Endpoint<P> {
             destination: segment.source,
             seq: if segment.flags.has(Flags::ACK) { segment.ack } else { 0 },
             ack: segment.seq.wrapping_add(len),
-            signal: reason.map(|reason| MptcpSignal::Reset { transient: false, reason }),
+            signal: reason.map(|(reason, transient)| MptcpSignal::Reset { transient, reason }).or(told),
         });
         self.work = true;
     }

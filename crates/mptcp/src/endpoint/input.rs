@@ -1,6 +1,6 @@
 //! Segments in.
 
-use super::{Endpoint, Event, Failure, Mode, Role};
+use super::{Endpoint, Event, Failure, Mode, ResetReason, Role};
 use crate::PathId;
 use crate::seq::extend;
 use crate::subflow::{Arrival, Mapped, State, clock_at};
@@ -97,12 +97,25 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn on_reset(&mut self, now: Time, i: usize, segment: &Segment<P>) {
+        let signal = segment.signal.filter(|_| self.mode == Mode::Mptcp);
+        let reason = reason_of(signal);
+        let failure = match signal {
+            Some(MptcpSignal::FastClose { key }) if key == self.local_key => {
+                // The key proves more than a sequence number does.
+                self.subflow_lost(i, Failure::FastClose);
+                self.on_fast_close();
+                return;
+            }
+            Some(MptcpSignal::Fail { .. }) => Failure::Checksum,
+            _ => Failure::Reset(reason),
+        };
         let subflow = &mut self.subflows[i];
         // RFC 9293, section 3.10.7.4: only an exact match resets. One ahead of what has come is asked
         // for again, where it is exact: what was sent before it may be lost.
         let ahead = segment.seq.wrapping_sub(subflow.irs.wrapping_add(subflow.receiver.next as u32));
         if ahead == 0 {
-            self.subflow_lost(i, Failure::Reset);
+            self.subflows[i].barred |= reason.is_some_and(|reason| !reason.transient);
+            self.subflow_lost(i, failure);
         } else if u64::from(ahead) < self.config.recv_buffer.max(65_536) {
             subflow.challenge(now);
         }
@@ -159,6 +172,9 @@ impl<P: Payload> Endpoint<P> {
             && !self.ended
         {
             self.on_signal(now, i, &signal, segment);
+            if self.subflows[i].state == State::Closed {
+                return;
+            }
         }
         let mut mapped = None;
         if self.mode == Mode::Mptcp {
@@ -260,6 +276,7 @@ impl<P: Payload> Endpoint<P> {
             MptcpSignal::AddAddress { address_id, address, port, hmac } => {
                 self.on_add_address(i, address_id, address, port, hmac);
             }
+            MptcpSignal::FastClose { key } if key == self.local_key => self.on_fast_close(),
             MptcpSignal::RemoveAddress { ids, count } => {
                 for &id in &ids[..usize::from(count.min(8))] {
                     self.on_remove_address(id);
@@ -334,6 +351,14 @@ impl<P: Payload> Endpoint<P> {
             self.peer_closed = true;
             self.events.push_back(Event::PeerClosed);
         }
+    }
+}
+
+/// What a reset says of why.
+pub(super) fn reason_of(signal: Option<MptcpSignal>) -> Option<ResetReason> {
+    match signal {
+        Some(MptcpSignal::Reset { transient, reason }) => Some(ResetReason { code: reason, transient }),
+        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@
 //! `addresses` tells of others, `keys` are drawn, `close` ends things, `timers` keeps time, `alive` probes
 //! what is idle, `autotune` grows the receive buffer.
 
+mod addresses;
 mod again;
 mod alive;
 mod autotune;
@@ -16,6 +17,7 @@ mod deal;
 mod fallback;
 mod handshake;
 mod input;
+mod keys;
 mod mapping;
 mod output;
 mod paths;
@@ -28,6 +30,7 @@ mod timers;
 use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};
 use crate::{Config, PathId, crypto};
+use addresses::Announcement;
 use autotune::Autotune;
 use core::net::IpAddr;
 use fallback::{Failing, Infinite};
@@ -56,11 +59,23 @@ pub enum Mode {
     Tcp,
 }
 
+/// What a reset said of why (MP_TCPRST; RFC 8684, section 3.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResetReason {
+    /// 0 unspecified, 1 MPTCP-specific, 2 no resources, 3 prohibited, 4 too much outstanding,
+    /// 5 unacceptable performance, 6 middlebox.
+    pub code: u8,
+    /// Another try may succeed later. After any other, [`Endpoint::open`] refuses the path.
+    pub transient: bool,
+}
+
 /// Why a subflow or the connection ended before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// The peer reset it.
-    Reset,
+    /// The peer reset it, and maybe said why.
+    Reset(Option<ResetReason>),
+    /// The peer ended the whole connection at once (MP_FASTCLOSE; RFC 8684, section 3.5).
+    FastClose,
     /// Nothing came back.
     TimedOut,
     /// The peer's MP_JOIN did not prove that it knows the keys.
@@ -156,6 +171,11 @@ pub struct Endpoint<P> {
     failing: Option<Failing>,
     infinite: Option<Infinite>,
     repair: Repair,
+    /// Addresses of this end that the peer was told of, and those that the peer told of.
+    announced: Vec<Announcement>,
+    accepted: Vec<(u8, IpAddr, Option<u16>)>,
+    /// The peer takes no joins where the first subflow went (flag C; RFC 8684, section 3.1).
+    denied: bool,
     /// The earliest timer of what rarely happens.
     rare: Option<Time>,
     /// The peer has shown that it speaks MPTCP on this connection.
@@ -241,6 +261,9 @@ impl<P: Payload> Endpoint<P> {
             failing: None,
             infinite: None,
             repair: Repair::default(),
+            announced: Vec::new(),
+            accepted: Vec::new(),
+            denied: false,
             rare: None,
             confirmed: false,
             connected: false,

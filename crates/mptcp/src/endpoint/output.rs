@@ -193,6 +193,9 @@ impl<P: Payload> Endpoint<P> {
             return segment;
         }
         segment.signal = self.subflows[i].signals.pop_front();
+        if let Some(MptcpSignal::AddAddress { address_id, hmac: Some(_), .. }) = segment.signal {
+            self.announced_now(now, address_id);
+        }
         if segment.options_len() > OPTION_SPACE {
             segment.timestamps = None;
         }
@@ -218,7 +221,7 @@ impl<P: Payload> Endpoint<P> {
         MptcpSignal::Capable {
             version: 1,
             checksum: self.checksum,
-            deny_join: false,
+            deny_join: self.config.deny_join,
             hmac_sha256: true,
             extension: false,
             sender_key: own,

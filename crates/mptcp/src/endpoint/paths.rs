@@ -1,9 +1,8 @@
 //! Paths that come and go, and their priorities (RFC 8684, sections 3.3.8 and 3.4).
 
-use super::{Endpoint, Event, Failure, Mode};
+use super::{Endpoint, Failure, Mode};
+use crate::PathId;
 use crate::subflow::State;
-use crate::{PathId, crypto};
-use core::net::IpAddr;
 use wire::{MptcpSignal, Payload};
 
 impl<P: Payload> Endpoint<P> {
@@ -27,13 +26,6 @@ impl<P: Payload> Endpoint<P> {
     pub fn set_shares(&mut self, shares: &[f64]) {
         self.scheduler.set_shares(shares);
         self.work = true;
-    }
-
-    /// Tells the peer of another address of this end (ADD_ADDR).
-    pub fn announce(&mut self, id: u8, address: IpAddr, port: Option<u16>) {
-        let Some(peer) = self.remote_key else { return };
-        let hmac = Some(crypto::address_hmac(self.local_key, peer, id, address, port));
-        self.signal(MptcpSignal::AddAddress { address_id: id, address, port, hmac }, None);
     }
 
     /// Ends the subflow over `path`. What it has not delivered goes over the others; the peer is told
@@ -61,7 +53,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Sends a signal over the best subflow other than `except`.
-    fn signal(&mut self, signal: MptcpSignal, except: Option<PathId>) {
+    pub(super) fn signal(&mut self, signal: MptcpSignal, except: Option<PathId>) {
         if self.mode != Mode::Mptcp {
             return;
         }
@@ -70,39 +62,6 @@ impl<P: Payload> Endpoint<P> {
         if let Some(subflow) = usable.min_by_key(|s| (s.stale, s.is_backup(), s.sender.rtt.srtt())) {
             subflow.signals.push_back(signal);
             self.work = true;
-        }
-    }
-
-    pub(super) fn on_add_address(
-        &mut self,
-        i: usize,
-        id: u8,
-        address: IpAddr,
-        port: Option<u16>,
-        hmac: Option<u64>,
-    ) {
-        let (Some(hmac), Some(peer)) = (hmac, self.remote_key) else { return };
-        // Section 3.4.1: one whose HMAC is wrong is ignored.
-        if hmac != crypto::address_hmac(peer, self.local_key, id, address, port) {
-            return;
-        }
-        let echo = MptcpSignal::AddAddress { address_id: id, address, port, hmac: None };
-        self.subflows[i].signals.push_back(echo);
-        self.events.push_back(Event::AddressAdded(id, address, port));
-        self.work = true;
-    }
-
-    /// Section 3.4.2: every subflow of that address ends; an unknown one is ignored.
-    pub(super) fn on_remove_address(&mut self, id: u8) {
-        let mut known = false;
-        for i in 0..self.subflows.len() {
-            if self.subflows[i].is_open() && self.subflows[i].remote_id == id {
-                known = true;
-                self.reset_subflow(i, Failure::Removed, 0);
-            }
-        }
-        if known {
-            self.events.push_back(Event::AddressRemoved(id));
         }
     }
 }

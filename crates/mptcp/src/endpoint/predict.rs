@@ -66,12 +66,16 @@ impl<P: Payload> Endpoint<P> {
         let map = dss.mapping?;
         let own = map.ssn == subflow.receiver.next as u32
             && usize::from(map.len) == segment.payload.len()
-            && map.checksum.is_none();
+            && map.checksum.is_none()
+            && !self.checksum;
         let same_ack = dss.ack_is_short
             && dss.data_ack == Some(u64::from(self.local_idsn.wrapping_add(self.data_una) as u32));
         let plain = own && same_ack && !dss.dsn_is_short && !dss.data_fin && self.confirmed;
-        let nothing_kept = subflow.mappings.is_empty() && subflow.unmapped.is_empty();
-        (plain && nothing_kept).then(|| map.dsn.wrapping_sub(self.remote_idsn))
+        let nothing_kept = subflow.mappings.is_empty() && subflow.held.is_empty() && !subflow.bare;
+        let data = map.dsn.wrapping_sub(self.remote_idsn);
+        // That the two part is news too.
+        let known = self.spread || data == subflow.receiver.next;
+        (plain && nothing_kept && known).then_some(data)
     }
 }
 

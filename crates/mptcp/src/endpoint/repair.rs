@@ -1,5 +1,5 @@
-//! What rarely happens by itself: data that a subflow acknowledged and the connection never did, and
-//! an MP_FAIL without an answer.
+//! What rarely happens by itself: data that a subflow acknowledged and the connection never did, an
+//! MP_FAIL or an ADD_ADDR without an answer.
 
 use super::{Endpoint, Failure, Mode, Reinjection};
 use crate::subflow::{Chunk, State};
@@ -22,7 +22,7 @@ impl<P: Payload> Endpoint<P> {
     /// When the next of these is due.
     pub(super) fn arm_rare(&mut self) {
         let fail = self.failing.map(|failing| failing.at);
-        self.rare = self.repair.at.into_iter().chain(fail).min();
+        self.rare = self.repair.at.into_iter().chain(fail).chain(self.announcement_due()).min();
     }
 
     pub(super) fn on_rare(&mut self, now: Time) {
@@ -33,6 +33,9 @@ impl<P: Payload> Endpoint<P> {
         }
         if due(self.failing.map(|failing| failing.at)) {
             self.ask_to_fall_back(now);
+        }
+        if due(self.announcement_due()) {
+            self.announce_again(now);
         }
         self.arm_rare();
     }

@@ -82,6 +82,12 @@ impl<P: Payload> Endpoint<P> {
                 }
                 subflow.sender.rtt.back_off();
                 subflow.send_syn = true;
+                if subflow.state == State::SynSent
+                    && self.mode == Mode::Offered
+                    && subflow.syn_tries >= self.config.mptcp_syns
+                {
+                    self.mode = Mode::Tcp;
+                }
             }
             State::Confirming => {
                 subflow.sender.timeouts += 1;
@@ -99,8 +105,7 @@ impl<P: Payload> Endpoint<P> {
                     return;
                 }
                 if subflow.sender.timeouts >= retries {
-                    let signal = MptcpSignal::Reset { transient: true, reason: REASON_PERFORMANCE };
-                    self.reset_with(i, Failure::TimedOut, Some(signal));
+                    self.give_up(i);
                     return;
                 }
                 subflow.sender.on_timeout(now);
@@ -113,6 +118,12 @@ impl<P: Payload> Endpoint<P> {
             }
             State::Closed | State::TimeWait { .. } => {}
         }
+    }
+
+    /// Nothing comes back over subflow `i`. Another try may fare better.
+    pub(super) fn give_up(&mut self, i: usize) {
+        let signal = MptcpSignal::Reset { transient: true, reason: REASON_PERFORMANCE };
+        self.reset_with(i, Failure::TimedOut, Some(signal));
     }
 
     /// The peer has not shown that our keys, in the third ACK, have arrived, and there is no data to

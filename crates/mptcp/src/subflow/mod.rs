@@ -115,6 +115,10 @@ pub(crate) struct Subflow<P> {
     /// Data of ours was acknowledged with a DATA_ACK; and lately without.
     pub(crate) proven: bool,
     pub(crate) bare: bool,
+    /// What our reset said, for as long as the peer goes on.
+    pub(crate) told: Option<MptcpSignal>,
+    /// It ended in a way that another try would not change.
+    pub(crate) barred: bool,
     pub(crate) stale: bool,
     /// Where all data goes over every subflow: data offset after what was dealt to this one.
     pub(crate) copied: u64,
@@ -178,6 +182,8 @@ impl<P: Payload> Subflow<P> {
             held: Held::new(),
             proven: false,
             bare: false,
+            told: None,
+            barred: false,
             stale: false,
             copied: 0,
             closed_first_there: false,

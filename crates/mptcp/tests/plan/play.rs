@@ -228,7 +228,8 @@ fn judge(pair: &mut Pair, plan: &Plan) -> Outcome {
     }
     let fakes = plan.paths[..plan.count()].iter().any(|path| path.fake > 0);
     assert!(fakes || pair.read_corrupted == [0; 2], "bytes changed where nobody changed them");
-    // Whatever came of it, it comes to rest.
+    // Whatever came of it, it comes to rest: at the latest one TIME-WAIT after it has.
+    pair.run_until(pair.now + SILENCE);
     pair.run_until(pair.now + SILENCE);
     for end in [CLIENT, SERVER] {
         if pair.ends[end].is_closed() {

@@ -1,0 +1,145 @@
+//! Ending at once (RFC 8684, section 3.5), and why a subflow was reset (section 3.6).
+
+mod pair;
+
+use pair::{CLIENT, Pair, PathModel, SERVER};
+use tandem_mptcp::{Config, Event, Failure, Mode, PathId, ResetReason};
+use units::Time;
+use wire::{Flags, MptcpSignal};
+
+fn two_paths() -> Vec<PathModel> {
+    vec![PathModel::clean(5), PathModel::clean(20)]
+}
+
+/// Both up, and one of them busy.
+fn busy() -> Pair {
+    let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
+    pair.connect();
+    pair.run_until(Time::from_secs(1));
+    pair.to_write[SERVER] = 3_000_000;
+    pair.settle();
+    pair.run_until(Time::from_millis(1050));
+    pair
+}
+
+/// The key that this end told in the handshake.
+fn key_of(pair: &Pair, end: usize) -> u64 {
+    let told = |s: &pair::Seen| match s.segment.signal {
+        Some(MptcpSignal::Capable { sender_key: Some(key), .. }) if s.from == end => Some(key),
+        _ => None,
+    };
+    pair.trace.iter().find_map(told).expect("the handshake tells the keys")
+}
+
+#[test]
+fn an_abort_tells_the_other_end_over_every_path_that_all_is_over() {
+    for ender in [CLIENT, SERVER] {
+        // Whichever path the resets get through.
+        for open in [[true, true], [true, false], [false, true]] {
+            let mut pair = busy();
+            pair.meddler = Some(Box::new(move |_, path, _| open[path.index()]));
+            let before = pair.trace.len();
+            pair.ends[ender].abort();
+            pair.settle();
+            pair.run_until(Time::from_secs(5));
+            let key = key_of(&pair, 1 - ender);
+            for path in [PathId(0), PathId(1)] {
+                let said = |s: &&pair::Seen| s.from == ender && s.path == path;
+                let first = pair.trace[before..].iter().find(said).expect("a reset");
+                assert!(first.segment.flags.has(Flags::RST));
+                assert_eq!(first.segment.signal, Some(MptcpSignal::FastClose { key }));
+            }
+            assert!(pair.saw(ender, &Event::Failed(Failure::Aborted)));
+            let failed = Event::Failed(Failure::FastClose);
+            assert!(pair.saw(1 - ender, &failed), "{ender} {open:?} {:?}", pair.events[1 - ender]);
+            assert!(pair.ends.iter().all(|end| end.is_closed() && end.poll_timeout().is_none()));
+        }
+    }
+}
+
+#[test]
+fn a_fast_close_in_an_ack_is_answered_with_resets() {
+    let mut pair = busy();
+    let key = key_of(&pair, SERVER);
+    let mut ack =
+        pair.trace.iter().rfind(|s| s.from == CLIENT && s.path == PathId(0)).unwrap().segment.clone();
+    ack.signal = Some(MptcpSignal::FastClose { key });
+    pair.ends[SERVER].handle_segment(pair.now, PathId(0), ack);
+    let mut reset = Vec::new();
+    while let Some((path, segment)) = pair.ends[SERVER].poll_transmit(pair.now) {
+        assert!(segment.flags.has(Flags::RST));
+        reset.push(path);
+    }
+    assert_eq!(reset, [PathId(0), PathId(1)]);
+    pair.settle();
+    assert!(pair.saw(SERVER, &Event::Failed(Failure::FastClose)));
+}
+
+#[test]
+fn a_fast_close_with_another_key_is_ignored() {
+    for flags in [Flags::ACK, Flags::ACK.with(Flags::RST)] {
+        let mut pair = busy();
+        let key = key_of(&pair, SERVER) ^ 1;
+        let mut last =
+            pair.trace.iter().rfind(|s| s.from == CLIENT && s.path == PathId(0)).unwrap().segment.clone();
+        last.signal = Some(MptcpSignal::FastClose { key });
+        last.flags = flags;
+        pair.ends[SERVER].handle_segment(pair.now, PathId(0), last);
+        pair.settle();
+        assert!(!pair.ends[SERVER].is_closed(), "at most a reset of one subflow");
+        pair.run_until(Time::from_secs(20));
+        assert_eq!(pair.read[CLIENT], 3_000_000);
+    }
+}
+
+#[test]
+fn tcp_aborts_with_a_plain_reset() {
+    let mut pair = Pair::new(1, Config { mptcp: false, ..Config::default() }, two_paths()).keep_trace();
+    pair.auto_join = false;
+    pair.connect();
+    pair.run_until(Time::from_secs(1));
+    pair.ends[CLIENT].abort();
+    pair.settle();
+    pair.run_until(Time::from_secs(2));
+    let last = &pair.trace.last().unwrap().segment;
+    assert!(last.flags.has(Flags::RST) && last.signal.is_none());
+    assert!(pair.saw(SERVER, &Event::Failed(Failure::Reset(None))));
+}
+
+#[test]
+fn the_owner_is_told_why_and_a_reset_for_good_bars_the_path() {
+    for transient in [false, true] {
+        let mut pair = busy();
+        let mut reset =
+            pair.trace.iter().rfind(|s| s.from == SERVER && s.path == PathId(1)).unwrap().segment.clone();
+        // All of the server's data over this path has come.
+        pair.run_until(Time::from_secs(9));
+        let last = pair.trace.iter().filter(|s| s.from == SERVER && s.path == PathId(1));
+        reset.seq = last.map(|s| s.segment.seq.wrapping_add(s.segment.payload.len)).next_back().unwrap();
+        reset.flags = Flags::RST.with(Flags::ACK);
+        reset.payload = wire::Span::default();
+        reset.signal = Some(MptcpSignal::Reset { transient, reason: 5 });
+        pair.ends[CLIENT].handle_segment(pair.now, PathId(1), reset);
+        pair.settle();
+        let reason = Some(ResetReason { code: 5, transient });
+        let down = Event::SubflowDown(PathId(1), Some(Failure::Reset(reason)));
+        assert!(pair.saw(CLIENT, &down), "{:?}", pair.events[CLIENT]);
+        assert_eq!(pair.ends[CLIENT].open(pair.now, PathId(1), false), transient);
+    }
+}
+
+#[test]
+fn a_subflow_that_gets_no_answer_is_given_up_with_a_reset_that_invites_another_try() {
+    let config = Config { max_retries: 3, ..Config::default() };
+    let mut pair = Pair::new(1, config, two_paths()).keep_trace();
+    pair.connect();
+    pair.run_until(Time::from_secs(1));
+    pair.meddler = Some(Box::new(|_, path, _| path == PathId(0)));
+    pair.to_write[SERVER] = 1_000_000;
+    pair.settle();
+    pair.run_until(Time::from_secs(60));
+    assert_eq!(pair.read[CLIENT], 1_000_000);
+    let given_up = Some(MptcpSignal::Reset { transient: true, reason: 5 });
+    assert!(pair.trace.iter().any(|s| s.from == SERVER && s.segment.signal == given_up));
+    assert_eq!(pair.ends[CLIENT].mode(), Mode::Mptcp);
+}
