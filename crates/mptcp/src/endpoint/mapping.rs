@@ -285,3 +285,56 @@ fn verifies<'a, P: Payload + 'a>(expected: u16, parts: impl IntoIterator<Item = 
     }
     sum.finish() == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Endpoint, PathId};
+    use units::{Seed, Time};
+    use wire::{Payload, Span};
+
+    /// Passes segments to and fro, without time, until there are none; `short` cuts numbers to 32 bits.
+    fn exchange(ends: &mut [Endpoint<Span>; 2], short: bool) -> u64 {
+        let (mut read, mut quiet) = (0, false);
+        while !quiet {
+            quiet = true;
+            for from in [0, 1] {
+                while let Some((path, mut segment)) = ends[from].poll_transmit(Time::ZERO) {
+                    quiet = false;
+                    if let Some(dss) = segment.dss.as_mut().filter(|_| short) {
+                        dss.dsn_is_short = true;
+                        if let Some(map) = &mut dss.mapping {
+                            map.dsn &= 0xffff_ffff;
+                        }
+                    }
+                    ends[1 - from].handle_segment(Time::ZERO, path, &segment);
+                }
+            }
+            while let Some(span) = ends[1].read(usize::MAX) {
+                assert_eq!(span.offset, read);
+                read += span.len() as u64;
+                quiet = false;
+            }
+        }
+        read
+    }
+
+    #[test]
+    fn numbers_wrap_at_32_and_64_bits() {
+        for (idsn, checksum) in
+            [(0x1_ffff_8000, false), (0x1_ffff_8000, true), (u64::MAX - 50_000, false), (u64::MAX - 9, true)]
+        {
+            for short in [false, true] {
+                let config = Config { checksum, delayed_ack: units::Duration::ZERO, ..Config::default() };
+                let mut ends =
+                    [Endpoint::client(config.clone(), Seed::new(1)), Endpoint::server(config, Seed::new(2))];
+                ends[0].open(Time::ZERO, PathId(0), false);
+                exchange(&mut ends, short);
+                ends[0].local_idsn = idsn;
+                ends[1].remote_idsn = idsn;
+                assert_eq!(ends[0].write(&Span::new(0, 200_000)), 200_000);
+                assert_eq!(exchange(&mut ends, short), 200_000, "{idsn:x} {short}");
+                assert_eq!(ends[0].acknowledged(), 200_000);
+            }
+        }
+    }
+}
