@@ -160,11 +160,13 @@ impl<P: Payload> Sender<P> {
         let mut acked = ack - self.una;
         let mut segments = 0;
         let mut sample = None;
+        let mut repeated = false;
         while let Some(front) = self.sent.front_mut() {
             if front.offset >= ack {
                 break;
             }
             segments += 1;
+            repeated |= front.is(REPEATED);
             let whole = front.end() <= ack;
             if self.rack.on && whole {
                 if front.is(SACKED) {
@@ -193,7 +195,7 @@ impl<P: Payload> Sender<P> {
                 }
             }
             if whole {
-                if !front.is(REPEATED) && !front.is(SACKED) {
+                if !front.is(SACKED) {
                     sample = Some(now.since(front.at));
                 }
                 if front.chunk.fin {
@@ -216,7 +218,9 @@ impl<P: Payload> Sender<P> {
         self.una = ack;
         self.judged = self.judged.max(ack);
         self.retransmit_from = self.retransmit_from.max(ack);
-        let rtt = sample.or(clock_sample);
+        // Behind a hole what was sent once has waited for the repair: where any of it was sent again, only
+        // the peer's clock tells (RFC 6298, section 3).
+        let rtt = sample.filter(|_| !repeated).or(clock_sample);
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
         }

@@ -172,3 +172,20 @@ fn what_comes_earlier_in_the_stream_goes_out_earlier() {
     let order: Vec<_> = core::iter::from_fn(|| s.send_new(T0, 0)).map(|(_, chunk)| chunk.data).collect();
     assert_eq!(order, [1, 101, 111, 121, 131, 141]);
 }
+
+#[test]
+fn what_waited_behind_a_hole_is_no_round_trip() {
+    // The first of five is lost; of what is behind, the answers about the last two are lost too.
+    let repaired = |clock: Option<Duration>| {
+        let mut s = sender(true, 5);
+        ack(&mut s, after(100), 0, &[(1, 3)]);
+        s.on_timeout(after(1000));
+        assert_eq!(again(&mut s, after(1000)), Some(0));
+        s.on_ack(after(1100), 1 + 5 * MSS, &[], true, clock, &Coupling::default());
+        assert_eq!(s.check(), Ok(()));
+        (s.rtt.srtt().as_millis(), s.rtt.rto().as_millis())
+    };
+    // The timeout stays backed off, for nothing was measured: 2 * 300.
+    assert_eq!(repaired(None), (100, 600));
+    assert_eq!(repaired(Some(Duration::from_millis(100))), (100, 250));
+}
