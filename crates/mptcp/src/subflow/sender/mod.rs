@@ -308,8 +308,9 @@ impl<P: Payload> Sender<P> {
             return None;
         }
         let len = if front.fin { 1 } else { front.payload.len() as u64 };
-        if self.flight() == 0 && now.since(self.last_sent) > self.rtt.rto() {
-            // RFC 5681, section 4.1: the acknowledgement clock has stopped.
+        let idle = self.flight() == 0 && now.since(self.last_sent) > self.rtt.rto();
+        if idle && !self.sampler.on {
+            // RFC 5681, section 4.1: the acknowledgement clock has stopped. A model has its own.
             self.window.cwnd = self.window.cwnd.min(self.initial_window);
         }
         if !front.fin && !self.fits(len) {

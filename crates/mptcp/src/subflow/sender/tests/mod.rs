@@ -189,3 +189,16 @@ fn what_waited_behind_a_hole_is_no_round_trip() {
     assert_eq!(repaired(None), (100, 600));
     assert_eq!(repaired(Some(Duration::from_millis(100))), (100, 250));
 }
+
+#[test]
+fn a_pause_shrinks_the_window_of_those_that_have_no_model() {
+    // RFC 5681, section 4.1.
+    for (congestion, cwnd) in [(crate::CongestionKind::Reno, 10), (crate::CongestionKind::Bbr, 50)] {
+        let mut s = sender_with(&Config { congestion, initial_window: 10, ..config() }, true);
+        assert_eq!(send(&mut s, T0), Some(0));
+        ack(&mut s, after(100), 1, &[]);
+        s.window.cwnd = 50 * MSS;
+        assert_eq!(send(&mut s, after(5000)), Some(1));
+        assert_eq!(s.window.cwnd, cwnd * MSS, "{congestion:?}");
+    }
+}
