@@ -322,7 +322,7 @@ impl CongestionControl for Bbr {
     /// Version 1 does not look at marks.
     fn on_ecn(&mut self, _: &View, _: &mut Window) {}
 
-    fn on_undo(&mut self) {
+    fn on_undo(&mut self, _: bool) {
         self.conserve_until = None;
     }
 }

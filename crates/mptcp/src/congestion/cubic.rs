@@ -116,7 +116,10 @@ impl CongestionControl for Cubic {
         self.seen = view.now;
     }
 
-    fn on_undo(&mut self) {
-        self.curve = self.before;
+    fn on_undo(&mut self, overtaken: bool) {
+        // RFC 9438, section 4.9.2: above the old window the newer curve is the better one.
+        if !overtaken {
+            self.curve = self.before;
+        }
     }
 }

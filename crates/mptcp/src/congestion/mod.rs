@@ -206,8 +206,10 @@ pub trait CongestionControl {
         self.on_loss(view, window);
     }
     /// The last reduction turns out to have been for nothing (RFC 5682, RFC 4015). The sender takes the
-    /// window back by itself.
-    fn on_undo(&mut self) {}
+    /// window back by itself, and where it has since grown to what it was anyway, it is `overtaken`.
+    fn on_undo(&mut self, overtaken: bool) {
+        let _ = overtaken;
+    }
 }
 
 /// Congestion window and slow-start threshold, in bytes.
@@ -328,8 +330,8 @@ impl CongestionControl for Algorithm {
     fn on_ecn(&mut self, view: &View, window: &mut Window) {
         each!(self, a => a.on_ecn(view, window));
     }
-    fn on_undo(&mut self) {
-        each!(self, a => a.on_undo());
+    fn on_undo(&mut self, overtaken: bool) {
+        each!(self, a => a.on_undo(overtaken));
     }
 }
 

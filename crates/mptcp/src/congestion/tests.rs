@@ -304,7 +304,7 @@ fn cubic_takes_back_what_a_wrong_reduction_changed() {
     let (mut undone, before) = (algorithm.clone(), window);
     let mut spoilt = window;
     undone.on_timeout(&view(1050, window.cwnd), &mut spoilt);
-    undone.on_undo();
+    undone.on_undo(false);
     let mut after = before;
     for n in 11..=20 {
         round(&mut algorithm, &mut window, 100 * n, &Coupling::default());

@@ -87,9 +87,10 @@ impl<P: Payload> Sender<P> {
 
     fn take_back_reduction(&mut self) {
         let Some(undo) = self.undo.take() else { return };
+        let overtaken = self.recovery.is_none() && self.window.cwnd >= undo.cwnd;
         self.window.cwnd = self.window.cwnd.max(undo.cwnd);
         self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
-        self.algorithm.on_undo();
+        self.algorithm.on_undo(overtaken);
         if self.recovery.take().is_some() {
             for sent in &mut self.sent {
                 sent.flags &= !(LOST | IN_RETRANSMISSION);

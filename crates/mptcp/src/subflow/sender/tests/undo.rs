@@ -71,13 +71,18 @@ fn a_timeout_within_a_recovery_is_not_put_in_question() {
 
 /// Ten in flight, of which the first was sent again for three above it.
 fn repaired() -> Sender<Span> {
-    let mut s = sender_with(&Config { undo: true, ..config() }, true);
+    let s = repaired_with(&Config { undo: true, ..config() });
+    assert_eq!(s.window.ssthresh, 5 * MSS);
+    s
+}
+
+fn repaired_with(config: &Config) -> Sender<Span> {
+    let mut s = sender_with(config, true);
     for n in 0..10 {
         assert_eq!(send(&mut s, T0), Some(n));
     }
     ack(&mut s, after(100), 0, &[(1, 4)]);
     assert_eq!(again(&mut s, after(105)), Some(0));
-    assert_eq!(s.window.ssthresh, 5 * MSS);
     s
 }
 
@@ -99,4 +104,19 @@ fn a_duplicate_of_every_retransmission_takes_the_reduction_back() {
     assert_eq!(s.window.ssthresh, 5 * MSS);
     ack(&mut s, after(201), 10, &[(0, 1)]);
     assert_eq!((s.window.ssthresh, s.window.cwnd), (u64::MAX, 100 * MSS));
+}
+
+#[test]
+fn a_window_that_has_grown_past_the_old_one_keeps_its_curve() {
+    // RFC 9438, section 4.9.2.
+    for (cwnd, keeps) in [(99, false), (100, true)] {
+        let config = Config { undo: true, congestion: crate::CongestionKind::Cubic, ..config() };
+        let mut s = repaired_with(&config);
+        ack(&mut s, after(200), 10, &[]);
+        s.window.cwnd = cwnd * MSS;
+        let curve = format!("{:?}", s.algorithm);
+        ack(&mut s, after(201), 10, &[(0, 1)]);
+        assert_eq!((s.window.cwnd, s.window.ssthresh), (100 * MSS, u64::MAX));
+        assert_eq!(format!("{:?}", s.algorithm) == curve, keeps, "{cwnd}");
+    }
 }
