@@ -228,7 +228,7 @@ fn judge(pair: &mut Pair, plan: &Plan) -> Outcome {
     }
     let fakes = plan.paths[..plan.count()].iter().any(|path| path.fake > 0);
     assert!(fakes || pair.read_corrupted == [0; 2], "bytes changed where nobody changed them");
-    // Whatever came of it, it comes to rest, and one TIME-WAIT after the end there is nothing left.
+    // Whatever came of it, it comes to rest: an end that is over is silent after one TIME-WAIT.
     pair.run_until(pair.now + SILENCE);
     let over = pair.ends.each_ref().map(Endpoint::is_closed);
     pair.run_until(pair.now + Duration::from_secs(61));
