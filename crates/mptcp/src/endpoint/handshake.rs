@@ -347,6 +347,10 @@ impl<P: Payload> Endpoint<P> {
         self.events.push_back(Event::SubflowUp(path));
         self.spread |= self.subflows[i].joined;
         self.relieve();
+        if self.mode == Mode::Mptcp && self.data_una < self.data_next {
+            // A repair may have waited for somebody to carry it.
+            self.await_data_ack(now);
+        }
         if self.data_fin.is_some_and(|fin| self.data_una <= fin) && self.fin_timer.is_none() {
             // There was nobody to carry it.
             self.request_data_fin(now);

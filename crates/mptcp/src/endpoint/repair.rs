@@ -74,7 +74,8 @@ impl<P: Payload> Endpoint<P> {
         let waits = |r: &Reinjection<P>| r.chunk.data <= una && una < r.chunk.end();
         let held = |s: &crate::subflow::Subflow<P>| s.is_open() && s.sender.holds(una);
         if self.reinjections.iter().any(waits) || self.subflows.iter().any(held) {
-            // Its arrival will be looked at again.
+            // Looked at again later: it may be taken back, or its subflow may end.
+            self.await_data_ack(now);
             return;
         }
         let stripped = self.subflows.iter().position(|s| s.state == State::Established && s.bare);

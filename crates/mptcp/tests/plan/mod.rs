@@ -115,6 +115,10 @@ numbers! {
         bite: 0,
         every: 100,
         tcp_only: 0,
+        checksum: 0,
+        deny_join: 0,
+        /// 0 is no limit.
+        max_subflows: 0,
         scheduler: 0,
         congestion: 0,
         mss: 1460,
@@ -222,6 +226,9 @@ impl Plan {
         let ms = Duration::from_millis;
         Config {
             mptcp: plan.tcp_only == 0,
+            checksum: plan.checksum > 0,
+            deny_join: plan.deny_join > 0,
+            max_subflows: if plan.max_subflows == 0 { u8::MAX } else { plan.max_subflows as u8 },
             mss: plan.mss as u16,
             send_buffer: plan.send_buffer,
             recv_buffer: plan.recv_buffer,
@@ -269,10 +276,8 @@ impl Plan {
     /// What the endpoint does not master yet: there nobody asks whether it comes to an end. What must
     /// not happen must not happen there either.
     pub fn known_gaps(&self) -> bool {
-        let gap =
-            |p: &PathPlan| p.merge > 0 || p.strip > 1 || p.strip_way < 3 || p.strip_drop > 0 || p.fake > 0;
-        let lies = lies::MAPPING | lies::DATA_FIN | lies::ACK | lies::DATA_ACK | lies::FLAGS | lies::KEYS;
-        self.paths[..self.count()].iter().any(gap) || self.whole.liar > 0 && self.whole.lies & lies != 0
+        let gap = |p: &PathPlan| p.strip > 1 || p.strip_way < 3 || p.strip_drop > 0 || p.fake > 0;
+        self.paths[..self.count()].iter().any(gap)
     }
 
     /// Nothing in it can take the connection away: it must end with every byte delivered.
