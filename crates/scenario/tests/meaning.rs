@@ -76,6 +76,18 @@ fn a_preset_stands_for_what_is_not_given_and_each_key_overrides_it() {
 }
 
 #[test]
+fn checksums_and_limits_of_multipath_tcp() {
+    let base = mptcp::Config::default();
+    for preset in ["rfc", "linux"] {
+        let config = transport(&format!("preset = \"{preset}\""));
+        let read = (config.checksum, config.max_subflows, config.max_addresses);
+        assert_eq!(read, (base.checksum, base.max_subflows, base.max_addresses));
+    }
+    let config = transport("checksum = true\nmax_subflows = 2\nmax_addresses = 0");
+    assert_eq!((config.checksum, config.max_subflows, config.max_addresses), (true, 2, 0));
+}
+
+#[test]
 fn every_switch_of_the_transport_means_itself() {
     let flags =
         ["rack", "dsack", "prr", "frto", "undo", "hystart", "pacing", "paws", "challenge_acks", "quickack"];

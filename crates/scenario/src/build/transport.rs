@@ -43,6 +43,9 @@ impl Builder<'_, '_> {
         #[allow(clippy::needless_update, reason = "what has no key is as the preset has it")]
         let config = Config {
             mptcp: protocol == Protocol::Mptcp,
+            checksum: flag("checksum", base.checksum),
+            max_subflows: whole("max_subflows", base.max_subflows.into()) as u8,
+            max_addresses: whole("max_addresses", base.max_addresses.into()) as u8,
             mss: whole("mss", u32::from(base.mss)) as u16,
             send_buffer: buffer("send_buffer", base.send_buffer),
             subflow_buffer: fields.size("subflow_buffer").map_or(base.subflow_buffer, units::Bytes::get),

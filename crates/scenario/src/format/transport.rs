@@ -57,6 +57,28 @@ pub(super) static TRANSPORT: Table = Table {
             example: "true",
         },
         Key {
+            name: "checksum",
+            shape: Flag,
+            need: Default("false"),
+            doc: "Checksums over the data, so that what a middlebox changes is noticed (RFC 8684, section 3.3.1).",
+            example: "true",
+        },
+        Key {
+            name: "max_subflows",
+            shape: Integer { min: 1, max: 255 },
+            need: Default("255"),
+            doc: "The most paths in use at once (Linux: 3, two beside the first).",
+            example: "2",
+        },
+        Key {
+            name: "max_addresses",
+            shape: Integer { min: 0, max: 255 },
+            need: Default("255"),
+            doc: "The most addresses of the other end that are taken note of (RFC 8684, section 3.4.1). No \
+                  simulated host announces any so far.",
+            example: "8",
+        },
+        Key {
             name: "congestion",
             shape: Shape::Choice(&CONGESTION),
             need: Default("\"lia\""),
