@@ -6,8 +6,8 @@
 
 mod support;
 
-use link::Loss;
-use mptcp::SchedulerKind;
+use link::{Codel, Loss};
+use mptcp::{EcnMode, SchedulerKind};
 use policy::{Actuator, PolicyConfig};
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -15,6 +15,7 @@ use support::{path, wifi_lte};
 use tandem_sim::{Experiment, Hop, Outcome, run};
 use traffic::{Direction, Kind};
 use units::{Bytes, Probability, Time};
+use wire::{Span, capture, dss_checksum};
 
 /// What tshark is to look for (Wireshark's preferences for MPTCP).
 const PREFERENCES: [&str; 3] = [
@@ -230,4 +231,60 @@ fn a_policy_that_asks_for_backups_is_understood() {
     experiment.device.policy = PolicyConfig::Emtcp { share: 0.5, actuator: Actuator::MpPrio };
     let Some((subtypes, _)) = checked("priority", &experiment) else { return };
     assert!(subtypes.contains(&MP_PRIO), "{subtypes:?}");
+}
+
+#[test]
+fn checksums_over_data_are_those_of_the_stream() {
+    let mut experiment = upload(20);
+    experiment.transport.config.checksum = true;
+    let outcome = run(&experiment);
+    let Some(reading) = read("checksum", &outcome) else { return };
+    agree("checksum", &outcome, &reading);
+    // tshark 4.0 does not show the checksum of a DSS by itself.
+    let fields = ["tcp.options", "tcp.options.mptcp.rawdataseqno", "tcp.options.mptcp.subflowseqno"];
+    let mut arguments = vec!["-Y", "tcp.len > 0 && tcp.options.mptcp.rawdataseqno", "-T", "fields"];
+    for name in fields {
+        arguments.extend(["-e", name]);
+    }
+    let text = tshark("checksum", outcome.capture.as_ref().unwrap(), &arguments).unwrap();
+    let mapped = reading.pieces.iter().filter(|piece| piece.dsn > 1);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), mapped.clone().count());
+    for (line, piece) in lines.into_iter().zip(mapped) {
+        let [options, dsn, ssn] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let mut bytes = Vec::new();
+        capture::filler(Span::new(piece.dsn - 1, piece.len as u32), &mut bytes);
+        let (dsn, ssn) = (dsn.parse().unwrap(), ssn.parse().unwrap());
+        let checksum = dss_checksum(dsn, ssn, piece.len as u16, &bytes);
+        // The DSS is the last option, and the checksum its last field.
+        assert!(options.ends_with(&format!("{:04x}{checksum:04x}", piece.len)), "{line} {piece:?}");
+    }
+}
+
+#[test]
+fn each_packet_that_a_queue_marks_is_read_as_marked_and_echoed() {
+    let mut experiment = upload(20);
+    experiment.traffic[0].direction = Direction::Down;
+    experiment.transport.config.ecn = EcnMode::Request;
+    for spec in &mut experiment.paths {
+        let Hop::Link(link) = &mut spec.down else { panic!("the paths are links") };
+        link.codel = Some(Codel { ecn: true, ..Codel::default() });
+    }
+    let outcome = run(&experiment);
+    assert_eq!(outcome.connections[0].delivered_bytes, BYTES);
+    let Some(_) = read("marks", &outcome) else { return };
+    let capture = outcome.capture.as_ref().unwrap();
+    let count = |path: &str, filter: &str| {
+        let filter = format!("frame.interface_name == \"{path}\" && {filter}");
+        tshark("marks", capture, &["-Y", &filter]).unwrap().lines().count() as u64
+    };
+    for path in &outcome.paths {
+        let marked = count(&path.name, "ip.dsfield.ecn == 3");
+        assert_eq!(marked, path.marked_packets, "{}", path.name);
+        assert!(marked > 0, "{}", path.name);
+        let up = "tcp.dstport == 443 && tcp.flags.syn == 0";
+        assert!(count(&path.name, &format!("{up} && tcp.flags.ece == 1")) > 0);
+        let down = "tcp.srcport == 443 && tcp.flags.syn == 0";
+        assert!((1..=marked).contains(&count(&path.name, &format!("{down} && tcp.flags.cwr == 1"))));
+    }
 }
