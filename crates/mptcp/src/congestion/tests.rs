@@ -209,6 +209,25 @@ fn wvegas_leaves_slow_start_when_a_segment_waits() {
 }
 
 #[test]
+fn wvegas_takes_no_burst_of_its_own_for_a_queue() {
+    // Ten answers a round, a millisecond apart, for each segment waits for those of its burst before it.
+    let after_rounds = |first_ms: u64| {
+        let mut algorithm = Algorithm::new(CongestionKind::WVegas);
+        let mut window = Window { cwnd: 40 * MSS, ssthresh: u64::MAX };
+        for n in 0..40 {
+            let rtt = Duration::from_millis(first_ms + n % 10);
+            let srtt = Duration::from_millis(95);
+            let view = View { srtt, rtt: Some(rtt), ..view(100 * (n / 10) + n % 10, 40 * MSS) };
+            algorithm.on_ack(MSS, &view, &Coupling::default(), &mut window);
+        }
+        window.in_slow_start()
+    };
+    assert!(after_rounds(100));
+    // Where the first of them waits too, there is a queue.
+    assert!(!after_rounds(105));
+}
+
+#[test]
 fn lia_over_two_equal_paths_grows_each_a_quarter_as_fast() {
     // Equal windows w and round trips: alpha = 2w * (w/r²) / (2w/r)² = 1/2, and the increase on each
     // is alpha / total = 1/(4w) of a segment per segment: half a segment a round trip together.

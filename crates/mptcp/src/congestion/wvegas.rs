@@ -17,10 +17,12 @@
 //! that it was, the queue is drained once, so that `baseRTT` can be seen again: `w *= baseRTT / (2 RTT)`.
 //! A loss halves the window.
 //!
-//! Three things here are our reading. A round lasts one smoothed round trip. For the rates of the other
-//! paths, which the draft keeps from when each was last at its `alpha`, their present rates stand. And the
-//! queueing delays that are compared are those of rounds in which the path keeps its `alpha` waiting, in
-//! proportion to it, or its own growth would count as somebody else's queue.
+//! Four things here are our reading. A round lasts one smoothed round trip. In slow start `RTT` is the
+//! round's lowest, for a window that doubles goes out in bursts, whose segments wait for one another on a
+//! path that has no queue otherwise. For the rates of the other paths, which the draft keeps from when each
+//! was last at its `alpha`, their present rates stand. And the queueing delays that are compared are those of
+//! rounds in which the path keeps its `alpha` waiting, in proportion to it, or its own growth would count as
+//! somebody else's queue.
 
 use super::{CongestionControl, Coupling, View, Window};
 use units::{Duration, Time};
@@ -40,19 +42,29 @@ pub(crate) struct WVegas {
     /// Sum and number of the round trips measured in this round.
     sum: Duration,
     count: u64,
+    /// The lowest of them.
+    lowest: Duration,
     /// The lowest queueing delay at `alpha` since the queue was last drained, as of the present `alpha`.
     queue_delay: Option<Duration>,
 }
 
 impl Default for WVegas {
     fn default() -> Self {
-        Self { alpha: LEAST_ALPHA, round_ends: Time::ZERO, sum: Duration::ZERO, count: 0, queue_delay: None }
+        Self {
+            alpha: LEAST_ALPHA,
+            round_ends: Time::ZERO,
+            sum: Duration::ZERO,
+            count: 0,
+            lowest: Duration::MAX,
+            queue_delay: None,
+        }
     }
 }
 
 impl WVegas {
     fn round(&mut self, base: Duration, view: &View, coupling: &Coupling, window: &mut Window) {
-        let rtt = (self.sum / self.count).max(base);
+        let measured = if window.in_slow_start() { self.lowest } else { self.sum / self.count };
+        let rtt = measured.max(base);
         let waiting = rtt - base;
         let mss = view.mss as f64;
         let segments = window.cwnd as f64 / mss;
@@ -98,11 +110,12 @@ impl CongestionControl for WVegas {
         if let Some(rtt) = view.rtt {
             self.sum += rtt;
             self.count += 1;
+            self.lowest = self.lowest.min(rtt);
         }
         if view.now >= self.round_ends && self.count > 0 {
             self.round(view.min_rtt, view, coupling, window);
             self.round_ends = view.now + view.srtt;
-            (self.sum, self.count) = (Duration::ZERO, 0);
+            (self.sum, self.count, self.lowest) = (Duration::ZERO, 0, Duration::MAX);
         } else if window.in_slow_start() {
             window.slow_start(acked);
         }
