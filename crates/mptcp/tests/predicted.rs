@@ -1,0 +1,110 @@
+//! Header prediction is a shorter way to the same end: what it declines and `input` then does gives the
+//! same packets, events and bytes.
+#![allow(missing_docs)]
+
+mod pair;
+
+use pair::{CLIENT, Pair, PathModel, SERVER};
+use tandem_mptcp::{Config, CongestionKind, EcnMode, SchedulerKind};
+use units::{Duration, Probability, Rng, Seed, Time};
+use wire::{Flags, Segment, Span};
+
+/// The urgent flag, of which neither end takes notice, but prediction expects none.
+const URG: Flags = Flags::from_bits(0x20);
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn any_config(rng: &mut Rng, mptcp: bool) -> Config {
+    let mut coin = |n| rng.below(n) == 0;
+    let config = Config {
+        mptcp,
+        rack: coin(3),
+        dsack: coin(3),
+        prr: coin(3),
+        frto: coin(3),
+        undo: coin(3),
+        ecn: if coin(6) { EcnMode::Request } else { EcnMode::Accept },
+        pacing: coin(4),
+        autotune: coin(8).then_some(10_000),
+        paws: coin(2),
+        challenge_acks: coin(2),
+        quickack: coin(3),
+        checksum: coin(6),
+        sack: !coin(5),
+        timestamps: !coin(3),
+        ..Config::default()
+    };
+    Config {
+        mss: [536, 1460][rng.below(2) as usize],
+        recv_buffer: [5000, 50_000, 1_000_000][rng.below(3) as usize],
+        delayed_ack: ms([0, 40, 200][rng.below(3) as usize]),
+        scheduler: SchedulerKind::ALL[rng.below(SchedulerKind::ALL.len() as u64) as usize],
+        congestion: CongestionKind::ALL[rng.below(CongestionKind::ALL.len() as u64) as usize],
+        ..config
+    }
+}
+
+fn any_path(rng: &mut Rng) -> PathModel {
+    let chance = |p: f64| Probability::new(p).expect("from 0 to 1");
+    let start = Time::from_millis(rng.below(2000));
+    PathModel {
+        delay: ms(1 + rng.below(100)),
+        jitter: ms([0, 0, 3, 40][rng.below(4) as usize]),
+        loss: chance([0.0, 0.0, 0.01, 0.1][rng.below(4) as usize]),
+        duplicate: chance([0.0, 0.0, 0.0, 0.05][rng.below(4) as usize]),
+        mark: Probability::NEVER,
+        outages: if rng.below(4) == 0 { vec![(start, start + ms(700))] } else { Vec::new() },
+    }
+}
+
+/// A random connection, and whether its segments come as prediction expects them.
+fn play(seed: u64, plain: bool) -> Pair {
+    let mut rng = Seed::new(seed).rng("predicted");
+    let mptcp = rng.below(3) > 0;
+    let paths = (0..=rng.below(2)).map(|_| any_path(&mut rng)).collect();
+    let (client, server) = (any_config(&mut rng, mptcp), any_config(&mut rng, mptcp));
+    let mut pair = Pair::with(seed, client, server, paths).keep_trace();
+    pair.to_write = [[0, 3000, 100_000][rng.below(3) as usize], 1 + rng.below(200_000)];
+    // Nothing is predicted where an end closes, and this one may have nothing to say.
+    pair.close_when_done = [rng.below(2) == 0, rng.below(2) == 0];
+    for end in [CLIENT, SERVER] {
+        if rng.below(2) == 0 {
+            pair.appetite[end] = Some((ms(1 + rng.below(50)), 1 + rng.below(10_000) as usize));
+        }
+    }
+    if !plain {
+        pair.meddler = Some(Box::new(|_, _, segment: &mut Segment<Span>| {
+            segment.flags = segment.flags.with(URG);
+            true
+        }));
+    }
+    pair.connect();
+    pair.run_until(Time::from_secs(60));
+    pair
+}
+
+#[test]
+fn what_is_predicted_is_what_would_have_been() {
+    let mut data = 0;
+    for seed in 0..300 {
+        let (plain, mut other) = (play(seed, true), play(seed, false));
+        for seen in &mut other.trace {
+            assert!(seen.segment.flags.has(URG));
+            seen.segment.flags = Flags::from_bits(seen.segment.flags.bits() & !URG.bits());
+        }
+        for (one, two) in plain.trace.iter().zip(&other.trace) {
+            assert_eq!(format!("{one:?}"), format!("{two:?}"), "seed {seed}");
+        }
+        assert_eq!(plain.trace.len(), other.trace.len(), "seed {seed}");
+        assert_eq!(plain.events, other.events, "seed {seed}");
+        assert_eq!(plain.read, other.read, "seed {seed}");
+        for end in [CLIENT, SERVER] {
+            let timers = [&plain, &other].map(|pair| pair.ends[end].poll_timeout());
+            assert_eq!(timers[0], timers[1], "seed {seed}");
+        }
+        data += plain.read[CLIENT];
+    }
+    assert!(data > 10_000_000, "{data}");
+}
