@@ -208,6 +208,19 @@ fn a_join_with_an_unknown_token_or_a_wrong_hmac_is_reset() {
 }
 
 #[test]
+fn a_removal_waits_for_a_subflow_that_can_carry_it() {
+    let mut pair = Pair::new(1, Config::default(), two_paths());
+    pair.connect();
+    // The second is on its way, and the first goes.
+    pair.run_until(Time::from_millis(30));
+    pair.ends[CLIENT].remove(PathId(0), false);
+    pair.settle();
+    pair.run_until(Time::from_secs(2));
+    assert!(pair.saw(SERVER, &Event::SubflowDown(PathId(0), Some(Failure::Removed))), "{:?}", pair.events);
+    assert!(pair.ends[SERVER].subflow(PathId(1)).unwrap().up);
+}
+
+#[test]
 fn either_end_may_make_a_subflow_a_backup_and_take_it_back() {
     for end in [CLIENT, SERVER] {
         let mut pair = up(Config::default(), Config::default());

@@ -88,6 +88,7 @@ impl<P: Payload> Endpoint<P> {
         self.fin_timer = None;
         self.probe_timer = None;
         self.rare = None;
+        self.waiting.clear();
         self.send_data_fin = false;
         self.send_probe = false;
         self.reinjections.clear();

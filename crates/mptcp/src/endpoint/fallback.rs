@@ -157,6 +157,7 @@ impl<P: Payload> Endpoint<P> {
         }
         self.mode = Mode::Tcp;
         self.failing = None;
+        self.waiting.clear();
         self.fin_timer = None;
         self.send_data_fin = false;
         let established = self.subflows.iter().any(|s| s.state == State::Established);

@@ -347,6 +347,7 @@ impl<P: Payload> Endpoint<P> {
         self.events.push_back(Event::SubflowUp(path));
         self.spread |= self.subflows[i].joined;
         self.relieve();
+        self.subflows[i].signals.extend(self.waiting.drain(..));
         if self.mode == Mode::Mptcp && self.data_una < self.data_next {
             // A repair may have waited for somebody to carry it.
             self.await_data_ack(now);

@@ -39,7 +39,7 @@ use repair::Repair;
 use send_buffer::SendBuffer;
 use std::collections::VecDeque;
 use units::{Duration, Rng, Seed, Time};
-use wire::Payload;
+use wire::{MptcpSignal, Payload};
 
 /// Which end this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,6 +174,8 @@ pub struct Endpoint<P> {
     /// Addresses of this end that the peer was told of, and those that the peer told of.
     announced: Vec<Announcement>,
     accepted: Vec<(u8, IpAddr, Option<u16>)>,
+    /// Signals for the next subflow that comes up.
+    waiting: Vec<MptcpSignal>,
     /// The peer takes no joins where the first subflow went (flag C; RFC 8684, section 3.1).
     denied: bool,
     /// The earliest timer of what rarely happens.
@@ -263,6 +265,7 @@ impl<P: Payload> Endpoint<P> {
             repair: Repair::default(),
             announced: Vec::new(),
             accepted: Vec::new(),
+            waiting: Vec::new(),
             denied: false,
             rare: None,
             confirmed: false,

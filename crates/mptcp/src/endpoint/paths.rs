@@ -5,6 +5,9 @@ use crate::PathId;
 use crate::subflow::State;
 use wire::{MptcpSignal, Payload};
 
+/// Signals that wait for a subflow to carry them.
+const MOST_WAITING: usize = 32;
+
 impl<P: Payload> Endpoint<P> {
     /// Makes the subflow over `path` a backup, or a regular one, and asks the peer to treat it so
     /// (MP_PRIO). Nothing happens where no subflow is.
@@ -52,7 +55,7 @@ impl<P: Payload> Endpoint<P> {
         self.signal(MptcpSignal::RemoveAddress { ids, count: 1 }, Some(path));
     }
 
-    /// Sends a signal over the best subflow other than `except`.
+    /// Sends a signal over the best subflow other than `except`, or over the next that comes up.
     pub(super) fn signal(&mut self, signal: MptcpSignal, except: Option<PathId>) {
         if self.mode != Mode::Mptcp {
             return;
@@ -62,6 +65,8 @@ impl<P: Payload> Endpoint<P> {
         if let Some(subflow) = usable.min_by_key(|s| (s.stale, s.is_backup(), s.sender.rtt.srtt())) {
             subflow.signals.push_back(signal);
             self.work = true;
+        } else if self.waiting.len() < MOST_WAITING {
+            self.waiting.push(signal);
         }
     }
 }

@@ -43,7 +43,7 @@ impl<P: Payload> Endpoint<P> {
     /// A subflow has nothing left in flight, and data waits for its DATA_ACK: that should come before
     /// long.
     pub(super) fn await_data_ack(&mut self, now: Time) {
-        if self.repair.at.is_some() {
+        if self.repair.at.is_some() || self.mode != Mode::Mptcp || self.ended {
             return;
         }
         if self.repair.una != self.data_una {
@@ -83,10 +83,12 @@ impl<P: Payload> Endpoint<P> {
             // The peer may have fallen back: to send data twice would spoil its stream.
             Some(i) if !self.spread => {
                 self.give_up_mptcp_or_subflow(now, i);
+                self.await_data_ack(now);
                 return;
             }
-            Some(i) if self.repair.tries >= REPAIR_TRIES => {
+            Some(i) if self.repair.tries >= if self.has_other(i) { 1 } else { REPAIR_TRIES } => {
                 self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX);
+                self.await_data_ack(now);
                 return;
             }
             _ => {}
@@ -101,5 +103,11 @@ impl<P: Payload> Endpoint<P> {
             self.work = true;
             self.await_data_ack(now);
         }
+    }
+
+    /// Another subflow, whose acknowledgements have all that they should.
+    fn has_other(&self, i: usize) -> bool {
+        let whole = |s: &crate::subflow::Subflow<P>| s.carries_data() && !s.bare;
+        self.subflows.iter().any(|s| s.path.index() != i && whole(s))
     }
 }
