@@ -145,7 +145,7 @@ pub struct RateSample {
 }
 
 /// What a coupled algorithm knows of all subflows of the connection together. Of the fields only those
-/// are filled that the algorithm says it needs (see [`Needs`]).
+/// are filled that the algorithm says it needs (see `Needs`).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Coupling {
     /// Sum of the congestion windows, in bytes.
