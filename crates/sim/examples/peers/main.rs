@@ -37,44 +37,59 @@ const ROUNDS: usize = 3;
 struct Work {
     name: String,
     segment: u64,
-    experiment: Experiment,
+    /// Made only where it is run: ten thousand connections take memory before they do anything.
+    make: Box<dyn Fn() -> Experiment>,
     /// Seconds of it over which valgrind counts.
     counted: u64,
 }
 
 impl Work {
-    fn new(name: &str, segment: u64, mut experiment: Experiment, counted: u64) -> Self {
+    fn new(name: &str, segment: u64, counted: u64, make: impl Fn() -> Experiment + 'static) -> Self {
+        Self { name: name.to_owned(), segment, make: Box::new(make), counted }
+    }
+
+    fn experiment(&self, seconds: Option<u64>) -> Experiment {
+        let mut experiment = (self.make)();
         experiment.sample = Duration::ZERO;
-        Self { name: name.to_owned(), segment, experiment, counted }
+        if let Some(seconds) = seconds {
+            experiment.duration = Duration::from_secs(seconds);
+        }
+        experiment
     }
 }
 
 /// The rows on which others were measured, in their order; then how cost grows with connections.
 fn works() -> Vec<Work> {
-    let single = support::one_path(100.0, 50, Kind::Bulk, 150);
-    let mixed = support::wifi_lte(Kind::Bulk, 150);
-    let mut twin = mixed.clone();
-    twin.paths = vec![
-        support::path("wifi", "huang2012.wifi", 100.0, 50),
-        support::path("lte", "huang2012.lte", 100.0, 50),
-    ];
+    let single = || support::one_path(100.0, 50, Kind::Bulk, 150);
+    let mixed = || support::wifi_lte(Kind::Bulk, 150);
+    let twin = move || {
+        let mut twin = mixed();
+        twin.paths = vec![
+            support::path("wifi", "huang2012.wifi", 100.0, 50),
+            support::path("lte", "huang2012.lte", 100.0, 50),
+        ];
+        twin
+    };
     let mut works = vec![
-        Work::new("one TCP, 100 Mbit/s, 50 ms, 150 s", TCP_SEGMENT, single, 5),
-        Work::new("MPTCP, 2 Mbit/s 5 ms + 100 Mbit/s 50 ms, 150 s", MPTCP_SEGMENT, mixed, 5),
-        Work::new("MPTCP, two of 100 Mbit/s, 50 ms, 150 s", MPTCP_SEGMENT, twin, 5),
-        Work::new("1000 TCP over 1 Gbit/s, 50 ms, 20 s", TCP_SEGMENT, many(1000, 1000.0, 20), 2),
+        Work::new("one TCP, 100 Mbit/s, 50 ms, 150 s", TCP_SEGMENT, 5, single),
+        Work::new("MPTCP, 2 Mbit/s 5 ms + 100 Mbit/s 50 ms, 150 s", MPTCP_SEGMENT, 5, mixed),
+        Work::new("MPTCP, two of 100 Mbit/s, 50 ms, 150 s", MPTCP_SEGMENT, 5, twin),
+        Work::new("1000 TCP over 1 Gbit/s, 50 ms, 20 s", TCP_SEGMENT, 2, || many(1000, 1000.0, 20)),
     ];
     // The same share for each, and about as many segments in all.
     for (connections, seconds) in [(10, 1000), (100, 100), (1000, 10), (10_000, 1)] {
         let name = format!("{connections} TCP, 1 Mbit/s each, 50 ms, {} s", seconds + 3);
         let counted = (seconds / 10).max(2);
-        let work = many(connections, connections as f64, seconds + 3);
-        works.push(Work::new(&name, TCP_SEGMENT, work, counted));
+        works.push(Work::new(&name, TCP_SEGMENT, counted, move || {
+            many(connections, connections as f64, seconds + 3)
+        }));
     }
-    let mut idle = many(10_000, 1000.0, 10);
-    let seldom = Kind::Cbr { rate: Bitrate::from_bps(100), packet: Bytes::new(100) };
-    idle.traffic = vec![TrafficConfig::new(seldom); 10_000];
-    works.push(Work::new("10000 TCP that hardly say a word, 10 s", 100, idle, 1));
+    works.push(Work::new("10000 TCP that hardly say a word, 10 s", 100, 1, || {
+        let mut idle = many(10_000, 1000.0, 10);
+        let seldom = Kind::Cbr { rate: Bitrate::from_bps(100), packet: Bytes::new(100) };
+        idle.traffic = vec![TrafficConfig::new(seldom); 10_000];
+        idle
+    }));
     works
 }
 
@@ -100,10 +115,11 @@ struct Measured {
     each: u64,
 }
 
-fn measure(work: &Work) -> Measured {
+fn measure(work: &Work, seconds: Option<u64>) -> Measured {
     let before = peak_memory().unwrap_or(0);
+    let experiment = work.experiment(seconds);
     let start = Instant::now();
-    let outcome = run(&work.experiment);
+    let outcome = run(&experiment);
     let wall = start.elapsed().as_secs_f64();
     let peak = peak_memory().unwrap_or(0);
     let bytes: u64 = outcome.connections.iter().map(|connection| connection.delivered_bytes).sum();
@@ -153,17 +169,15 @@ fn instructions(row: usize, work: &Work) -> Option<(f64, &'static str)> {
 }
 
 fn main() -> ExitCode {
-    let mut works = works();
-    if let Some(row) = std::env::args().nth(1) {
-        let rows = works.len() - 1;
-        let Some(work) = row.parse().ok().and_then(|row: usize| works.get_mut(row)) else {
-            eprintln!("rows are 0 to {rows}");
+    let works = works();
+    let mut arguments = std::env::args().skip(1);
+    if let Some(row) = arguments.next() {
+        let Some(work) = row.parse().ok().and_then(|row: usize| works.get(row)) else {
+            eprintln!("rows are 0 to {}", works.len() - 1);
             return ExitCode::from(2);
         };
-        if let Some(seconds) = std::env::args().nth(2).and_then(|seconds| seconds.parse().ok()) {
-            work.experiment.duration = Duration::from_secs(seconds);
-        }
-        let Measured { segments, wall, peak, each } = measure(work);
+        let seconds = arguments.next().and_then(|seconds| seconds.parse().ok());
+        let Measured { segments, wall, peak, each } = measure(work, seconds);
         println!("{segments} {wall:.6} {peak} {each}");
         return ExitCode::SUCCESS;
     }
