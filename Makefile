@@ -35,7 +35,8 @@ bench: ## measure: benches, then segments per second and memory per connection
 
 lint: ## formatting, clippy and documentation, with warnings as errors
 	@sh scripts/prerequisites.sh lint
-	@for crate in crates/*/Cargo.toml; do grep -A1 '^\[lints\]' $$crate | grep -qx 'workspace = true' || \
+	@for crate in crates/*/Cargo.toml; do [ $$crate = crates/linux/Cargo.toml ] || \
+		grep -A1 '^\[lints\]' $$crate | grep -qx 'workspace = true' || \
 		{ echo "$$crate does not take the workspace's lints, which forbid unsafe code" >&2; exit 1; }; done
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(locked) -- -D warnings

@@ -1,0 +1,39 @@
+//! Real time as the sans-IO machines want it: nanoseconds since a start.
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use units::Time;
+
+/// The monotonic clock, counted from its start. Copies count from the same start, in every thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    start: u64,
+}
+
+impl Clock {
+    /// A clock that is at zero now.
+    pub fn start() -> Self {
+        Self { start: nanos(clock_gettime(ClockId::Monotonic)) }
+    }
+
+    /// Time since the start.
+    #[inline]
+    pub fn now(&self) -> Time {
+        Time::from_nanos(nanos(clock_gettime(ClockId::Monotonic)).saturating_sub(self.start))
+    }
+
+    /// How long it is until `at`, as a system call wants it; zero where that has passed.
+    pub fn until(&self, at: Time) -> Timespec {
+        let left = at.as_nanos().saturating_sub(self.now().as_nanos());
+        Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as _ }
+    }
+}
+
+fn nanos(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Lets the kernel wake this thread to the microsecond: without it a sleep may last 50 us longer.
+pub fn precise_timers() {
+    // A kernel without it only wakes later.
+    let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
+}

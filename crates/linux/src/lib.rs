@@ -1,0 +1,19 @@
+//! What Tandem asks of Linux, and the only crate that makes system calls.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`clock`] | time since a start, as the sans-IO machines want it |
+//! | [`namespace`] | network namespaces that vanish with the process |
+//! | [`tun`] | TUN devices: packets in, packets out |
+//! | [`sysctl`] | settings under `/proc/sys/net`, put back as they were |
+//!
+//! Everything that can fail says in its [`Error`] what the system lacks and how to get it.
+
+mod error;
+
+pub mod clock;
+pub mod namespace;
+pub mod sysctl;
+pub mod tun;
+
+pub use error::Error;
