@@ -6,9 +6,9 @@ use traffic::{Direction, Packets};
 use units::{Duration, Seed, Time};
 use wire::{Segment, Span};
 
-/// One flow of datagrams.
+/// One flow of datagrams and what became of it.
 #[derive(Debug)]
-pub(crate) struct Background {
+pub struct Background {
     pub(crate) spec: BackgroundSpec,
     packets: Packets,
     pub(crate) offered: u64,
@@ -21,7 +21,8 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    pub(crate) fn all(experiment: &Experiment) -> Vec<Self> {
+    /// All that an experiment has. The same seed draws the same datagrams.
+    pub fn all(experiment: &Experiment) -> Vec<Self> {
         let seed = experiment.seed.derive("background");
         let flows = experiment.background.iter().enumerate();
         flows.map(|(i, spec)| Self::new(spec, seed.derive(&i.to_string()))).collect()
@@ -40,18 +41,39 @@ impl Background {
         }
     }
 
-    pub(crate) fn next(&self) -> Option<Time> {
+    /// When the next datagram is due.
+    pub fn next(&self) -> Option<Time> {
         self.packets.due().map(|(at, _)| at)
     }
 
-    /// The datagram that is due at `now` and its size. Its number follows those of the connections, and
-    /// what it carries lies where in time it was sent.
-    pub(crate) fn send(&mut self, now: Time, number: usize) -> Option<(u32, Packet)> {
+    /// Which path it takes, and which way.
+    pub fn spec(&self) -> &BackgroundSpec {
+        &self.spec
+    }
+
+    /// The size of the datagram that is due at `now`, in bytes with all headers. It counts as sent.
+    pub fn due(&mut self, now: Time) -> Option<u32> {
         let (_, size) = self.packets.due().filter(|&(at, _)| at <= now)?;
         self.packets.advance();
         let size = u32::from(size);
         self.offered += 1;
         self.offered_bytes += u64::from(size);
+        Some(size)
+    }
+
+    /// A datagram of `size` bytes that was sent at `sent` has arrived.
+    pub fn arrived(&mut self, now: Time, sent: Time, size: u32) {
+        let delay = now.since(sent);
+        self.delivered += 1;
+        self.delivered_bytes += u64::from(size);
+        self.delays += u128::from(delay.as_nanos());
+        self.longest = self.longest.max(delay);
+    }
+
+    /// The datagram that is due at `now` and its size. Its number follows those of the connections, and
+    /// what it carries lies where in time it was sent.
+    pub(crate) fn send(&mut self, now: Time, number: usize) -> Option<(u32, Packet)> {
+        let size = self.due(now)?;
         let mut segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);
         let headers = Segment::<Span>::HEADER_LEN as u32 + IP_HEADER;
         segment.payload = Span::new(now.as_nanos(), size.saturating_sub(headers));
@@ -60,10 +82,6 @@ impl Background {
     }
 
     pub(crate) fn receive(&mut self, now: Time, size: u32, packet: &Packet) {
-        let delay = now.since(Time::from_nanos(packet.segment.payload.offset));
-        self.delivered += 1;
-        self.delivered_bytes += u64::from(size);
-        self.delays += u128::from(delay.as_nanos());
-        self.longest = self.longest.max(delay);
+        self.arrived(now, Time::from_nanos(packet.segment.payload.offset), size);
     }
 }

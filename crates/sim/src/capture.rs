@@ -6,8 +6,9 @@ use units::Time;
 use wire::pcapng::{Direction, Interface, Writer};
 use wire::{Segment, Span, capture};
 
-/// Headers and the first bytes of the payload: what an analysis needs.
-const SNAPLEN: u32 = 160;
+/// Bytes that a capture keeps of each packet: headers and the first bytes of the payload, what an analysis
+/// needs.
+pub const SNAPLEN: u32 = 160;
 /// From the address blocks for documentation (RFC 5737).
 const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 

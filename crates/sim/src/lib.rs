@@ -5,15 +5,17 @@
 //! at equal times happen in the order in which they were scheduled, and every random source has a
 //! stream of its own.
 //!
-//! `agenda` says what happens next; `world` does it; `network` carries packets; `host` holds the
+//! `agenda` says what happens next; `world` does it; `network` carries packets over `media`; `host` holds the
 //! connections; `background` is what passes beside them; `steer` shows the device to its policy and does what that asks; `recorder` writes
 //! down series; `capture` writes down packets.
 
 mod agenda;
+mod assemble;
 mod background;
 mod capture;
 mod experiment;
 mod host;
+mod media;
 mod network;
 mod outcome;
 mod recorder;
@@ -21,7 +23,11 @@ mod steer;
 mod world;
 
 pub use agenda::Agenda;
+pub use assemble::{PathTotals, goodput_span};
+pub use background::Background;
+pub use capture::SNAPLEN;
 pub use experiment::{BackgroundSpec, CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
+pub use media::{Medium, Port, Ports, media};
 pub use outcome::{
     BackgroundOutcome, ConnectionOutcome, DeviceOutcome, EnergyOutcome, MiddleboxOutcome, Outcome,
     PathOutcome, Series, SeriesColumn, Timeline,

@@ -1,10 +1,11 @@
 //! What lies between the device and the server: media, and the paths across them.
 
-use crate::{Experiment, Hop};
-use link::{Cell, Link, LinkStats, StationConfig};
+use crate::Experiment;
+use crate::media::{Port, Ports};
+use link::LinkStats;
 use middlebox::{Chain, Passing};
 use radio::Meter;
-use units::{Seed, Time};
+use units::Time;
 use wire::{Segment, Span};
 
 /// The IPv4 header, which every link carries too.
@@ -40,29 +41,7 @@ impl Packet {
     }
 }
 
-/// A link of its own, or a cell that several share.
-#[derive(Debug)]
-pub(crate) enum Medium {
-    Link(Box<Link<Packet>>),
-    Cell(Box<Cell<Packet>>),
-}
-
-impl Medium {
-    #[inline]
-    pub(crate) fn next(&self) -> Option<Time> {
-        match self {
-            Self::Link(link) => link.next(),
-            Self::Cell(cell) => cell.next(),
-        }
-    }
-}
-
-/// Where a direction of a path enters a medium.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Port {
-    pub(crate) medium: usize,
-    station: usize,
-}
+pub(crate) type Medium = crate::media::Medium<Packet>;
 
 /// A path as the simulation goes on.
 #[derive(Debug)]
@@ -95,24 +74,10 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) fn new(experiment: &Experiment) -> Self {
-        let mut stations: Vec<Vec<StationConfig>> = vec![Vec::new(); experiment.cells.len()];
-        let mut links = Vec::new();
-        let cells = experiment.cells.len();
-        let mut attach = |hop: &Hop, seed: Seed| match hop {
-            Hop::Cell { cell, station } => {
-                stations[*cell].push(station.clone());
-                Port { medium: *cell, station: stations[*cell].len() - 1 }
-            }
-            Hop::Link(config) => {
-                links.push(Medium::Link(Box::new(Link::marking(config, seed, Packet::mark))));
-                Port { medium: cells + links.len() - 1, station: 0 }
-            }
-        };
+        let (media, ports) = crate::media::media(experiment, Packet::mark);
         let mut paths = Vec::new();
-        for spec in &experiment.paths {
+        for (spec, &Ports { down, up }) in experiment.paths.iter().zip(&ports) {
             let seed = experiment.seed.derive(&spec.name);
-            let down = attach(&spec.down, seed.derive("down"));
-            let up = attach(&spec.up, seed.derive("up"));
             let own = Meter::new(spec.profile.clone()).with_timeline();
             let others = spec.also_measure.iter().map(|profile| Meter::new(profile.clone()));
             paths.push(Path {
@@ -130,12 +95,6 @@ impl Network {
                 wire_up: 0,
             });
         }
-        let mut media: Vec<Medium> = Vec::new();
-        for (spec, stations) in experiment.cells.iter().zip(&stations) {
-            let seed = experiment.seed.derive("cell").derive(&spec.name);
-            media.push(Medium::Cell(Box::new(Cell::new(&spec.config, stations, seed))));
-        }
-        media.extend(links);
         Self { media, paths }
     }
 
@@ -145,25 +104,16 @@ impl Network {
     pub(crate) fn send(&mut self, now: Time, size: u32, packet: &Packet) -> usize {
         let path = &self.paths[usize::from(packet.path)];
         let port = if packet.down { path.down } else { path.up };
-        match &mut self.media[port.medium] {
-            Medium::Link(link) => link.push_with(now, size, || packet.clone()),
-            Medium::Cell(cell) => cell.push(now, port.station, size, packet.clone()),
-        };
+        self.media[port.medium].push_with(now, port.station, size, || packet.clone());
         port.medium
     }
 
     /// Bytes that wait before a direction of a path.
     pub(crate) fn queued(&mut self, now: Time, port: Port) -> u64 {
-        match &mut self.media[port.medium] {
-            Medium::Link(link) => link.queued_bytes(now),
-            Medium::Cell(cell) => cell.queued_bytes(now, port.station),
-        }
+        self.media[port.medium].queued(now, port.station)
     }
 
     pub(crate) fn stats(&self, port: Port) -> LinkStats {
-        match &self.media[port.medium] {
-            Medium::Link(link) => link.stats(),
-            Medium::Cell(cell) => cell.stats(port.station),
-        }
+        self.media[port.medium].stats(port.station)
     }
 }

@@ -1,14 +1,6 @@
 //! What came of a run.
 
-use crate::Experiment;
-use crate::background::Background;
-use crate::world::World;
-use link::LinkStats;
-use middlebox::{MiddleboxConfig, MiddleboxStats};
-use mptcp::Mode;
-use radio::{Battery, Meter, Together};
 use serde::Serialize;
-use traffic::Direction;
 use units::Time;
 
 /// Everything that a run measured. Serialises in a fixed order; the capture is left to the caller.
@@ -154,20 +146,6 @@ pub struct BackgroundOutcome {
     pub longest_delay_s: f64,
 }
 
-fn background_of(flow: &Background, experiment: &Experiment) -> BackgroundOutcome {
-    let mean = flow.delays.checked_div(u128::from(flow.delivered));
-    BackgroundOutcome {
-        path: experiment.paths.get(flow.spec.path).map(|path| path.name.clone()).unwrap_or_default(),
-        direction: if flow.spec.direction == Direction::Down { "down" } else { "up" },
-        offered_packets: flow.offered,
-        offered_bytes: flow.offered_bytes,
-        delivered_packets: flow.delivered,
-        delivered_bytes: flow.delivered_bytes,
-        mean_delay_s: mean.map(|nanos| nanos as f64 * 1e-9),
-        longest_delay_s: flow.longest.as_secs_f64(),
-    }
-}
-
 /// What a middlebox did, in segments of both directions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MiddleboxOutcome {
@@ -185,11 +163,6 @@ pub struct MiddleboxOutcome {
     pub dropped: u64,
     /// Resets that it sent.
     pub answered: u64,
-}
-
-fn middlebox_of(config: &MiddleboxConfig, stats: &MiddleboxStats) -> MiddleboxOutcome {
-    let &MiddleboxStats { seen, changed, added, merged, dropped, answered, .. } = stats;
-    MiddleboxOutcome { kind: config.meddling.name(), seen, changed, added, merged, dropped, answered }
 }
 
 /// Where an interface's energy went, in joules.
@@ -250,127 +223,4 @@ pub struct Timeline {
     pub path: String,
     /// In order of time.
     pub states: Vec<(Time, String)>,
-}
-
-fn energy_of(meter: &Meter) -> EnergyOutcome {
-    let parts = meter.breakdown();
-    EnergyOutcome {
-        radio: meter.profile().name.clone(),
-        total_j: meter.energy().as_joules(),
-        idle_j: parts.idle.as_joules(),
-        promotion_j: parts.promotion.as_joules(),
-        active_j: parts.active.as_joules(),
-        data_j: parts.data.as_joules(),
-        tail_j: parts.tail.as_joules(),
-    }
-}
-
-pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
-    let experiment = world.experiment;
-    let seconds = experiment.duration.as_secs_f64();
-    let per_second = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 };
-
-    let mut paths = Vec::new();
-    let mut timelines = Vec::new();
-    for (i, (spec, path)) in experiment.paths.iter().zip(&world.network.paths).enumerate() {
-        let (down, up) = (world.network.stats(path.down), world.network.stats(path.up));
-        let id = mptcp::PathId(i as u8);
-        let repeated = world
-            .connections
-            .iter()
-            .flat_map(|c| [c.client.subflow(id), c.server.subflow(id)])
-            .flatten()
-            .map(|info| info.retransmissions)
-            .sum();
-        let own = &path.meters[0];
-        let both = |of: fn(&LinkStats) -> u64| of(&down) + of(&up);
-        let middleboxes = path.boxes.iter().flat_map(|boxes| boxes.stats());
-        paths.push(PathOutcome {
-            name: spec.name.clone(),
-            radio: spec.profile.name.clone(),
-            payload_down_bytes: path.payload_down,
-            payload_up_bytes: path.payload_up,
-            wire_down_bytes: path.wire_down,
-            wire_up_bytes: path.wire_up,
-            rate_down_mbps: per_second(path.payload_down),
-            rate_up_mbps: per_second(path.payload_up),
-            dropped_packets: both(|s| s.dropped_full + s.dropped_early),
-            marked_packets: both(|s| s.marked),
-            lost_packets: both(|s| s.lost),
-            damaged_packets: both(|s| s.corrupted),
-            doubled_packets: both(|s| s.duplicated),
-            retransmissions: repeated,
-            middleboxes: middleboxes.map(|(config, stats)| middlebox_of(config, &stats)).collect(),
-            energy: energy_of(own),
-            also: path.meters[1..].iter().map(energy_of).collect(),
-        });
-        let states =
-            own.timeline().iter().map(|&(at, state)| (at, own.profile().state_name(state).to_owned()));
-        timelines.push(Timeline { path: spec.name.clone(), states: states.collect() });
-    }
-
-    let end = Time::ZERO + experiment.duration;
-    let connections: Vec<ConnectionOutcome> = world
-        .connections
-        .iter_mut()
-        .map(|connection| {
-            let config = &connection.config;
-            let kind = config.kind.name();
-            let direction = if connection.is_down() { "down" } else { "up" };
-            let complete =
-                connection.client.is_closed() && connection.server.is_closed() && !connection.failed;
-            let start = connection.config.start;
-            let completed_s =
-                connection.last_byte.filter(|_| complete).map(|last| last.since(start).as_secs_f64());
-            let whole = config.stop.unwrap_or(end).min(end).since(start).as_secs_f64();
-            let span = completed_s.unwrap_or(whole);
-            ConnectionOutcome {
-                kind,
-                direction,
-                protocol: if connection.client.mode() == Mode::Mptcp { "mptcp" } else { "tcp" },
-                offered_bytes: connection.app.offered(),
-                dropped_bytes: connection.app.dropped(),
-                delivered_bytes: connection.delivered,
-                corrupted_bytes: connection.corrupted,
-                goodput_mbps: if span > 0.0 { connection.delivered as f64 * 8e-6 / span } else { 0.0 },
-                completed_s,
-                peak_out_of_order_bytes: connection.largest_gap,
-                repeated_bytes: connection.client.repeated() + connection.server.repeated(),
-                failed: connection.failed,
-            }
-        })
-        .collect();
-
-    let mut together = Together::new();
-    let both = together.update(world.network.paths.iter().map(|path| &path.meters[0]).collect::<Vec<_>>());
-    let joint = experiment.device.joint_power * both;
-    let radios: units::Energy = world.network.paths.iter().map(|path| path.meters[0].energy()).sum();
-    let energy = radios + joint;
-    let rate = energy.per(experiment.duration);
-    let battery = Battery::new(experiment.device.battery);
-    let delivered_mbit: f64 = connections.iter().map(|c| c.delivered_bytes as f64 * 8e-6).sum();
-    let joules = energy.as_joules();
-    let device = DeviceOutcome {
-        name: experiment.device.name.clone(),
-        policy: experiment.device.policy.to_string(),
-        energy_j: joules,
-        joint_energy_j: joint.as_joules(),
-        energy_rate_w: rate.as_watts(),
-        lifespan_s: (joules > 0.0).then(|| battery.lifespan(rate).as_secs_f64()),
-        battery_left: battery.level(energy),
-        efficiency_mbit_per_j: (joules > 0.0).then(|| delivered_mbit / joules),
-        policy_changes: world.steering.changes,
-    };
-    Outcome {
-        seed: experiment.seed.get(),
-        duration_s: seconds,
-        device,
-        connections,
-        paths,
-        background: world.background.iter().map(|flow| background_of(flow, experiment)).collect(),
-        segments: world.segments,
-        series: world.recorder.into_series(experiment),
-        timelines,
-        capture: world.capture.map(crate::capture::Capture::into_bytes),
-    }
 }

@@ -535,6 +535,6 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn into_outcome(self) -> Outcome {
-        crate::outcome::outcome(self)
+        crate::assemble::outcome(self)
     }
 }
