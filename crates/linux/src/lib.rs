@@ -4,15 +4,20 @@
 //! |---|---|
 //! | [`clock`] | time since a start, as the sans-IO machines want it |
 //! | [`namespace`] | network namespaces that vanish with the process |
+//! | [`netlink`] | messages and attributes, and the socket that carries them |
+//! | [`route`] | links, addresses and routes: read, changed, watched |
 //! | [`tun`] | TUN devices: packets in, packets out |
 //! | [`sysctl`] | settings under `/proc/sys/net`, put back as they were |
 //!
 //! Everything that can fail says in its [`Error`] what the system lacks and how to get it.
 
 mod error;
+mod option;
 
 pub mod clock;
 pub mod namespace;
+pub mod netlink;
+pub mod route;
 pub mod sysctl;
 pub mod tun;
 

@@ -1,0 +1,58 @@
+use super::{Address, Link, LinkStats, NEW_ADDRESS, NEW_ROUTE, RouteEntry, Scope, parse_stats};
+use crate::netlink::{Messages, Request, kind};
+use proptest::prelude::*;
+use std::net::IpAddr;
+
+fn payload(request: &mut Request) -> Vec<u8> {
+    let bytes = request.finish(1).expect("it fits").to_vec();
+    Messages::new(&bytes).next().expect("there is one").expect("it is well formed").payload.to_vec()
+}
+
+/// Of an interface of its own kind, whose other counters are zero.
+#[test]
+fn counters_are_read_from_where_the_kernel_puts_them() {
+    let counters: Vec<u8> = (1..=25u64).flat_map(u64::to_ne_bytes).collect();
+    let mut request = Request::new();
+    request
+        .start(92, 0)
+        .raw(&[0; 4])
+        .raw(&7u32.to_ne_bytes())
+        .raw(&1u32.to_ne_bytes())
+        .attribute(1, &counters);
+    let expected =
+        LinkStats { rx_packets: 1, tx_packets: 2, rx_bytes: 3, tx_bytes: 4, rx_dropped: 7, tx_dropped: 8 };
+    assert_eq!(parse_stats(&payload(&mut request)), Ok((7, expected)));
+}
+
+proptest! {
+    #[test]
+    fn an_address_that_is_built_parses_back(index: u32, address: IpAddr, prefix in 0u8..=32) {
+        let built = Address::new(index, address, prefix);
+        let mut request = Request::new();
+        built.emit(&mut request, NEW_ADDRESS, kind::ACK);
+        prop_assert_eq!(Address::parse(&payload(&mut request)), Ok(Some(built)));
+    }
+
+    #[test]
+    fn a_route_that_is_built_parses_back(
+        to: IpAddr, prefix in 1u8..=32, device in 1u32.., via: Option<IpAddr>, source: Option<IpAddr>,
+        metric: u32,
+    ) {
+        let built = RouteEntry { to, prefix, device, via, source, metric };
+        let mut request = Request::new();
+        built.emit(&mut request, NEW_ROUTE, kind::ACK);
+        prop_assert_eq!(RouteEntry::parse(&payload(&mut request)), Ok(Some(built)));
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = (Link::parse(&bytes), Address::parse(&bytes), RouteEntry::parse(&bytes), parse_stats(&bytes));
+    }
+}
+
+#[test]
+fn a_scope_keeps_its_number() {
+    for number in 0..=255u8 {
+        assert_eq!(u8::from(Scope::from(number)), number);
+    }
+}
