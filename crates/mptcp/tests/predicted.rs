@@ -1,5 +1,6 @@
-//! Header prediction is a shorter way to the same end: what it declines and `input` then does gives the
-//! same packets, events and bytes.
+//! What is just as expected goes a shorter way to the same end: header prediction, and dealing new data to
+//! the fastest subflow. What they decline and is then done the long way gives the same packets, events and
+//! bytes.
 #![allow(missing_docs)]
 
 mod pair;
@@ -59,12 +60,25 @@ fn any_path(rng: &mut Rng) -> PathModel {
     }
 }
 
-/// A random connection, and whether its segments come as prediction expects them.
-fn play(seed: u64, plain: bool) -> Pair {
+/// Which of the short ways are open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    All,
+    /// Segments come as prediction does not expect them.
+    NotPrediction,
+    /// Shares are set, which bound nobody, since they are equal, and which dealing must look at.
+    NotDealing,
+}
+
+/// A random connection, with this scheduler if it is to have a certain one.
+fn play(seed: u64, scheduler: Option<SchedulerKind>, open: Open) -> Pair {
     let mut rng = Seed::new(seed).rng("predicted");
     let mptcp = rng.below(3) > 0;
     let paths = (0..=rng.below(2)).map(|_| any_path(&mut rng)).collect();
-    let (client, server) = (any_config(&mut rng, mptcp), any_config(&mut rng, mptcp));
+    let [client, server] = [(); 2].map(|()| {
+        let config = any_config(&mut rng, mptcp);
+        Config { scheduler: scheduler.unwrap_or(config.scheduler), ..config }
+    });
     let mut pair = Pair::with(seed, client, server, paths).keep_trace();
     pair.to_write = [[0, 3000, 100_000][rng.below(3) as usize], 1 + rng.below(200_000)];
     // Nothing is predicted where an end closes, and this one may have nothing to say.
@@ -74,7 +88,10 @@ fn play(seed: u64, plain: bool) -> Pair {
             pair.appetite[end] = Some((ms(1 + rng.below(50)), 1 + rng.below(10_000) as usize));
         }
     }
-    if !plain {
+    if open == Open::NotDealing {
+        pair.ends.iter_mut().for_each(|end| end.set_shares(&[1.0; 2]));
+    }
+    if open == Open::NotPrediction {
         pair.meddler = Some(Box::new(|_, _, segment: &mut Segment<Span>| {
             segment.flags = segment.flags.with(URG);
             true
@@ -89,22 +106,38 @@ fn play(seed: u64, plain: bool) -> Pair {
 fn what_is_predicted_is_what_would_have_been() {
     let mut data = 0;
     for seed in 0..300 {
-        let (plain, mut other) = (play(seed, true), play(seed, false));
+        let (plain, mut other) = (play(seed, None, Open::All), play(seed, None, Open::NotPrediction));
         for seen in &mut other.trace {
             assert!(seen.segment.flags.has(URG));
             seen.segment.flags = Flags::from_bits(seen.segment.flags.bits() & !URG.bits());
         }
-        for (one, two) in plain.trace.iter().zip(&other.trace) {
-            assert_eq!(format!("{one:?}"), format!("{two:?}"), "seed {seed}");
-        }
-        assert_eq!(plain.trace.len(), other.trace.len(), "seed {seed}");
-        assert_eq!(plain.events, other.events, "seed {seed}");
-        assert_eq!(plain.read, other.read, "seed {seed}");
-        for end in [CLIENT, SERVER] {
-            let timers = [&plain, &other].map(|pair| pair.ends[end].poll_timeout());
-            assert_eq!(timers[0], timers[1], "seed {seed}");
-        }
+        assert_same(seed, &plain, &other);
         data += plain.read[CLIENT];
     }
     assert!(data > 10_000_000, "{data}");
+}
+
+#[test]
+fn what_is_dealt_the_short_way_is_what_would_have_been() {
+    let mut data = 0;
+    for seed in 0..300 {
+        let fastest = Some(SchedulerKind::MinRtt);
+        let (plain, other) = (play(seed, fastest, Open::All), play(seed, fastest, Open::NotDealing));
+        assert_same(seed, &plain, &other);
+        data += plain.read[CLIENT];
+    }
+    assert!(data > 10_000_000, "{data}");
+}
+
+fn assert_same(seed: u64, one: &Pair, two: &Pair) {
+    for (first, second) in one.trace.iter().zip(&two.trace) {
+        assert_eq!(format!("{first:?}"), format!("{second:?}"), "seed {seed}");
+    }
+    assert_eq!(one.trace.len(), two.trace.len(), "seed {seed}");
+    assert_eq!(one.events, two.events, "seed {seed}");
+    assert_eq!(one.read, two.read, "seed {seed}");
+    for end in [CLIENT, SERVER] {
+        let timers = [one, two].map(|pair| pair.ends[end].poll_timeout());
+        assert_eq!(timers[0], timers[1], "seed {seed}");
+    }
 }

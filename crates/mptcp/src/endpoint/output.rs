@@ -1,5 +1,6 @@
 //! Segments out.
 
+use super::deal::Short;
 use super::{Endpoint, Mode, Role};
 use crate::subflow::{Chunk, Reset, State, Subflow, TIME_WAIT, clock_at};
 use crate::{EcnMode, PathId, crypto};
@@ -94,18 +95,13 @@ impl<P: Payload> Endpoint<P> {
 
     /// What to send next of the stream and its end.
     fn next_of_the_stream(&mut self, now: Time) -> Option<(usize, Next<P>)> {
-        // What another subflow could not deliver is older than what waits here.
-        while let Some(i) = self.deal_again() {
-            if let Some(next) = self.next_dealt(now, i) {
-                return Some((i, next));
-            }
-        }
-        if let Some(next) = self.next_of_queues(now) {
-            return Some(next);
-        }
-        while let Some(i) = self.deal(now) {
-            if let Some(next) = self.next_dealt(now, i) {
-                return Some((i, next));
+        match self.deal_to_the_fastest(now) {
+            Short::Sent(i, offset, chunk) => return Some((i, Next::Data(offset, chunk))),
+            Short::NoRoom => {}
+            Short::Unusual => {
+                if let Some(next) = self.next_dealt_to_any(now) {
+                    return Some(next);
+                }
             }
         }
         self.advance_close(now);
@@ -121,6 +117,25 @@ impl<P: Payload> Endpoint<P> {
                 && let Some((offset, chunk)) = subflow.sender.rescue(now)
             {
                 return Some((i, Next::Data(offset, chunk)));
+            }
+        }
+        None
+    }
+
+    /// What was dealt to a subflow, or is now.
+    fn next_dealt_to_any(&mut self, now: Time) -> Option<(usize, Next<P>)> {
+        // What another subflow could not deliver is older than what waits here.
+        while let Some(i) = self.deal_again() {
+            if let Some(next) = self.next_dealt(now, i) {
+                return Some((i, next));
+            }
+        }
+        if let Some(next) = self.next_of_queues(now) {
+            return Some(next);
+        }
+        while let Some(i) = self.deal(now) {
+            if let Some(next) = self.next_dealt(now, i) {
+                return Some((i, next));
             }
         }
         None

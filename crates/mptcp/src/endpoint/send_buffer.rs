@@ -27,8 +27,14 @@ impl<P: Payload> SendBuffer<P> {
 
     /// Up to `most` bytes from `offset` on, as far as they lie in one piece.
     pub(crate) fn slice(&self, offset: u64, most: u64) -> Option<P> {
-        let i = self.pieces.partition_point(|&(at, _)| at <= offset).checked_sub(1)?;
-        let (at, piece) = &self.pieces[i];
+        let (at, piece) = match self.pieces.back() {
+            // Mostly the only one there is.
+            Some(last) if last.0 <= offset => last,
+            _ => {
+                let i = self.pieces.partition_point(|&(at, _)| at <= offset).checked_sub(1)?;
+                &self.pieces[i]
+            }
+        };
         let from = (offset - at) as usize;
         let to = piece.len().min(from + most as usize);
         (from < to).then(|| piece.slice(from, to))

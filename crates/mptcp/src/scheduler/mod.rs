@@ -164,6 +164,12 @@ impl AnyScheduler {
         }
     }
 
+    /// True for the lowest round-trip time, whatever was dealt before, and nothing else.
+    #[inline]
+    pub(crate) fn takes_the_fastest(&self) -> bool {
+        matches!(self.base, Base::MinRtt(_)) && self.bounds.is_none()
+    }
+
     /// True if every subflow is to carry all data.
     pub(crate) fn repeats(&self) -> bool {
         matches!(self.base, Base::Redundant(_))

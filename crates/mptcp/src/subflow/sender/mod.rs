@@ -308,8 +308,7 @@ impl<P: Payload> Sender<P> {
             return None;
         }
         let len = if front.fin { 1 } else { front.payload.len() as u64 };
-        let idle = self.flight() == 0 && now.since(self.last_sent) > self.rtt.rto();
-        if idle && !self.sampler.on {
+        if self.was_idle(now) && !self.sampler.on {
             // RFC 5681, section 4.1: the acknowledgement clock has stopped. A model has its own.
             self.window.cwnd = self.window.cwnd.min(self.initial_window);
         }
@@ -319,6 +318,32 @@ impl<P: Payload> Sender<P> {
         }
         let chunk = self.queue.pop_front()?;
         self.queued -= chunk.payload.len() as u64;
+        Some((self.put_in_flight(now, len, &chunk), chunk))
+    }
+
+    /// Nothing waits to be sent for the first time, and no window has lost its worth for want of use: new
+    /// data that has [room](Self::room) would go out at once.
+    #[inline]
+    pub(crate) fn is_flowing(&self, now: Time) -> bool {
+        self.queue.is_empty() && !self.was_idle(now)
+    }
+
+    /// Nothing is in flight, and nothing was sent for a retransmission timeout.
+    #[inline]
+    fn was_idle(&self, now: Time) -> bool {
+        self.una == self.next && now.since(self.last_sent) > self.rtt.rto()
+    }
+
+    /// Sends `chunk`, data for which there is room, past the queue, where the sender
+    /// [is flowing](Self::is_flowing). Gives its offset.
+    #[inline]
+    pub(crate) fn send_now(&mut self, now: Time, chunk: &Chunk<P>) -> u64 {
+        self.put_in_flight(now, chunk.payload.len() as u64, chunk)
+    }
+
+    /// `chunk`, which takes `len` numbers, goes out for the first time, at the offset that this gives.
+    #[inline]
+    fn put_in_flight(&mut self, now: Time, len: u64, chunk: &Chunk<P>) -> u64 {
         let offset = self.next;
         self.sent.push_back(Sent { offset, len: len as u32, flags: 0, at: now, chunk: chunk.clone() });
         self.next += len;
@@ -342,7 +367,7 @@ impl<P: Payload> Sender<P> {
         if self.sampler.on {
             self.sampler.sent(now, self.sent.len() == 1);
         }
-        Some((offset, chunk))
+        offset
     }
 
     /// Gives what was not delivered, of the data from `from` on, to others: what is in flight, of which
