@@ -34,7 +34,9 @@ pub(crate) struct Connection {
     /// The client has tried to open the connection.
     pub(crate) begun: bool,
     /// When a path that was lost is tried again.
-    pub(crate) rejoin: Vec<Option<Time>>,
+    rejoin: Vec<Option<Time>>,
+    /// The earliest of these; [`Time::MAX`] for never.
+    pub(crate) next_rejoin: Time,
     pub(crate) failed: bool,
     closed: bool,
 }
@@ -58,6 +60,7 @@ impl Connection {
             largest_gap: 0,
             begun: false,
             rejoin: vec![None; experiment.paths.len()],
+            next_rejoin: Time::MAX,
             failed: false,
             closed: false,
         };
@@ -66,6 +69,20 @@ impl Connection {
             connection.sender().set_energy_costs(&costs);
         }
         connection
+    }
+
+    /// A path is to be tried again at `at`, or not.
+    pub(crate) fn set_rejoin(&mut self, path: PathId, at: Option<Time>) {
+        self.rejoin[path.index()] = at;
+        self.next_rejoin = self.rejoin.iter().flatten().min().copied().unwrap_or(Time::MAX);
+    }
+
+    /// What was to be tried again by `now` has been.
+    pub(crate) fn forget_rejoins(&mut self, now: Time) {
+        for at in self.rejoin.iter_mut().filter(|at| at.is_some_and(|at| at <= now)) {
+            *at = None;
+        }
+        self.next_rejoin = self.rejoin.iter().flatten().min().copied().unwrap_or(Time::MAX);
     }
 
     pub(crate) fn is_down(&self) -> bool {

@@ -105,7 +105,7 @@ impl World<'_> {
                 self.network.paths[*path].wanted = false;
                 for connection in &mut self.connections {
                     connection.client.remove(PathId(*path as u8), true);
-                    connection.rejoin[*path] = None;
+                    connection.set_rejoin(PathId(*path as u8), None);
                 }
             }
             Action::Share { path_shares } => {

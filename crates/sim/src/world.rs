@@ -139,7 +139,7 @@ impl<'a> World<'a> {
         Self {
             experiment,
             now: Time::ZERO,
-            agenda: Agenda::new(sources + boxes + experiment.background.len()),
+            agenda: Agenda::with_busy(sources + boxes + experiment.background.len(), network.media.len()),
             steering: Steering::new(experiment),
             recorder: Recorder::new(experiment),
             capture: experiment.capture.then(|| Capture::new(experiment)),
@@ -391,9 +391,9 @@ impl<'a> World<'a> {
         let connection = &mut self.connections[i];
         let (source, at) = match end {
             End::Client => {
-                let rejoin = connection.rejoin.iter().flatten().min().copied();
-                let timeout = connection.client.poll_timeout();
-                (Source::Client(i), timeout.into_iter().chain(rejoin).min())
+                let timeout = connection.client.poll_timeout().unwrap_or(Time::MAX);
+                let at = timeout.min(connection.next_rejoin);
+                (Source::Client(i), Some(at).filter(|&at| at < Time::MAX))
             }
             End::Server => (Source::Server(i), connection.server.poll_timeout()),
         };
@@ -437,14 +437,10 @@ impl<'a> World<'a> {
     /// Hears what the device's end has to tell. True if something was told.
     fn client_events(&mut self, i: usize) -> bool {
         let now = self.now;
-        let due = self.connections[i].rejoin.iter().flatten().any(|&at| at <= now);
+        let due = self.connections[i].next_rejoin <= now;
         let mut told = due;
         if due {
-            self.connections[i]
-                .rejoin
-                .iter_mut()
-                .filter(|at| at.is_some_and(|at| at <= now))
-                .for_each(|at| *at = None);
+            self.connections[i].forget_rejoins(now);
             self.open_paths(i);
         }
         while let Some(event) = self.connections[i].client.poll_event() {
@@ -454,7 +450,7 @@ impl<'a> World<'a> {
                 Event::SubflowDown(path, Some(_)) => {
                     let p = &self.network.paths[path.index()];
                     if p.present && p.wanted {
-                        self.connections[i].rejoin[path.index()] = Some(now + REJOIN_AFTER);
+                        self.connections[i].set_rejoin(path, Some(now + REJOIN_AFTER));
                     }
                 }
                 Event::Failed(_) => self.connections[i].failed = true,
@@ -508,7 +504,7 @@ impl<'a> World<'a> {
         for i in 0..self.connections.len() {
             if leaves {
                 self.connections[i].client.remove(PathId(path as u8), false);
-                self.connections[i].rejoin[path] = None;
+                self.connections[i].set_rejoin(PathId(path as u8), None);
             } else {
                 self.open_paths(i);
             }
