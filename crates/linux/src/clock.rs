@@ -37,3 +37,13 @@ pub fn precise_timers() {
     // A kernel without it only wakes later.
     let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
 }
+
+/// Lets the calling thread come before all that are not realtime themselves; false where the system does
+/// not allow it (CAP_SYS_NICE), and then it runs as others do.
+pub fn realtime_priority() -> bool {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: 0 is the calling thread, and the structure lives until the call is over.
+    #[allow(unsafe_code)]
+    let answer = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    answer == 0
+}

@@ -1,0 +1,186 @@
+//! The half that acts: devices, the clock and a thread.
+
+use crate::Network;
+use linux::clock::{Clock, precise_timers};
+use linux::tun::Tun;
+use linux::{Error, namespace::Namespace};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use units::{Duration, Time};
+
+/// So many packets are read from one device before another, and the clock, have their turn.
+const BATCH: usize = 64;
+/// The longest packet that a device can have.
+const LONGEST: usize = 65_536;
+/// Without anything to do, it looks up so often.
+const IDLE: Duration = Duration::from_millis(200);
+
+/// A network that a driver pushes and others look at.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    network: Arc<Mutex<Network>>,
+    /// The time that the network has come to.
+    clock: Clock,
+}
+
+impl Shared {
+    /// A network that nobody drives yet. Its time is that of `clock`.
+    pub fn new(network: Network, clock: Clock) -> Self {
+        Self { network: Arc::new(Mutex::new(network)), clock }
+    }
+
+    /// Looks at the network, which stands still meanwhile: be short. The time is one that it may be
+    /// asked about.
+    pub fn lock(&self) -> (MutexGuard<'_, Network>, Time) {
+        let network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read after the lock is held, so that time does not go back for the network.
+        let now = self.clock.now();
+        (network, now)
+    }
+
+    /// Its clock.
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+}
+
+/// Moves packets between devices through a network.
+#[derive(Debug)]
+pub struct Driver {
+    /// For each path, the device's end and the server's.
+    devices: Vec<[Tun; 2]>,
+    shared: Shared,
+}
+
+/// A driver at work, in a thread of its own.
+#[derive(Debug)]
+pub struct Running {
+    stop: Arc<AtomicBool>,
+    wake: Arc<OwnedFd>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Driver {
+    /// For each path of the network the device that the device's kernel has, and the one that the
+    /// server's has.
+    pub fn new(devices: Vec<[Tun; 2]>, shared: Shared) -> Self {
+        Self { devices, shared }
+    }
+
+    /// Makes the devices of a path, called `name` at both ends, in the namespaces of the device and of
+    /// the server.
+    ///
+    /// # Errors
+    /// As [`Tun::create`] and [`Namespace::run`].
+    pub fn devices(name: &str, device: &Namespace, server: &Namespace) -> Result<[Tun; 2], Error> {
+        Ok([device.run(|| Tun::create(name))?, server.run(|| Tun::create(name))?])
+    }
+
+    /// Starts moving packets. With `realtime` the thread comes before all others that are not, where the
+    /// system allows it.
+    ///
+    /// # Errors
+    /// Where there is no thread to be had.
+    pub fn start(self, realtime: bool) -> Result<Running, Error> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| Error::system("make an event descriptor", error))?;
+        let (stop, wake) = (Arc::new(AtomicBool::new(false)), Arc::new(wake));
+        let (stopped, woken) = (Arc::clone(&stop), Arc::clone(&wake));
+        let thread = std::thread::Builder::new()
+            .name("emulator".to_owned())
+            .spawn(move || {
+                precise_timers();
+                if realtime {
+                    linux::clock::realtime_priority();
+                }
+                self.work(&stopped, &woken)
+            })
+            .map_err(|error| Error::system("start the emulator's thread", error))?;
+        Ok(Running { stop, wake, thread: Some(thread) })
+    }
+
+    fn work(&self, stop: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
+        let mut buffer = vec![0; LONGEST];
+        let mut polled: Vec<PollFd<'_>> =
+            self.devices.iter().flatten().map(|tun| PollFd::new(tun, PollFlags::IN)).collect();
+        polled.push(PollFd::new(wake, PollFlags::IN));
+        while !stop.load(Ordering::Relaxed) {
+            let (next, more) = self.step(&mut buffer)?;
+            if more {
+                continue;
+            }
+            let now = self.shared.clock.now();
+            let wait = next.map_or(IDLE, |at| at.since(now).min(IDLE));
+            if !wait.is_zero() {
+                let wait = Timespec {
+                    tv_sec: (wait.as_nanos() / 1_000_000_000) as i64,
+                    tv_nsec: (wait.as_nanos() % 1_000_000_000) as _,
+                };
+                match poll(&mut polled, Some(&wait)) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what devices have sent and writes what has arrived. Says when there is more to write, and
+    /// whether there may be more to read.
+    fn step(&self, buffer: &mut [u8]) -> io::Result<(Option<Time>, bool)> {
+        let mut more = false;
+        let (mut network, mut now) = self.shared.lock();
+        for (path, ends) in self.devices.iter().enumerate() {
+            for (down, tun) in [false, true].into_iter().zip(ends) {
+                for taken in 0..BATCH {
+                    let Some(length) = tun.receive(buffer)? else { break };
+                    now = self.shared.clock.now();
+                    network.send(now, path, down, &buffer[..length]);
+                    more |= taken == BATCH - 1;
+                }
+            }
+        }
+        while let Some(delivery) = network.poll(now) {
+            let end = usize::from(!delivery.down);
+            self.devices[delivery.path][end].send(&delivery.packet)?;
+            network.recycle(delivery.packet);
+            now = self.shared.clock.now();
+        }
+        Ok((network.next(), more))
+    }
+}
+
+impl Running {
+    /// Ends the emulator.
+    ///
+    /// # Errors
+    /// Where reading or writing a device failed; then packets have not moved since.
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        self.stop.store(true, Ordering::Relaxed);
+        // If the counter is full, it is awake already.
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        match thread.join() {
+            Ok(ended) => ended.map_err(|error| Error::system("move packets", error)),
+            Err(_) => Err(Error::System {
+                doing: "move packets".to_owned(),
+                source: io::Error::other("the emulator's thread died"),
+            }),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Whoever wants to know how it ended calls `stop`.
+        let _ = self.end();
+    }
+}

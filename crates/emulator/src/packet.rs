@@ -1,0 +1,151 @@
+//! What an emulator has to know of a packet: how much of it is payload, whether it can be marked, and what
+//! a middlebox would make of it.
+
+use bytes::Bytes;
+use core::net::IpAddr;
+use wire::{Ecn, Segment, WireError, ip, tcp};
+
+const UDP: u8 = 17;
+const UDP_HEADER: usize = 8;
+
+/// Bytes of payload above TCP or UDP; 0 where that cannot be read.
+#[inline]
+pub(crate) fn payload_len(packet: &[u8]) -> u32 {
+    let Some((protocol, inner)) = transport(packet) else { return 0 };
+    let headers = match protocol {
+        ip::TCP => inner.get(12).map_or(usize::MAX, |byte| usize::from(byte >> 4) * 4),
+        UDP => UDP_HEADER,
+        _ => usize::MAX,
+    };
+    inner.len().saturating_sub(headers) as u32
+}
+
+/// True where it is a TCP segment.
+#[inline]
+pub(crate) fn is_tcp(packet: &[u8]) -> bool {
+    transport(packet).is_some_and(|(protocol, _)| protocol == ip::TCP)
+}
+
+/// The protocol above IP and its part of the packet.
+#[inline]
+fn transport(packet: &[u8]) -> Option<(u8, &[u8])> {
+    match packet.first()? >> 4 {
+        4 => {
+            let header = usize::from(packet[0] & 0x0f) * 4;
+            let total = usize::from(u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]));
+            Some((*packet.get(9)?, packet.get(header..total.min(packet.len()))?))
+        }
+        6 => Some((*packet.get(6)?, packet.get(40..)?)),
+        _ => None,
+    }
+}
+
+/// Marks a packet that met congestion (RFC 3168, section 5); false where its transport knows no marks.
+pub(crate) fn mark(packet: &mut [u8]) -> bool {
+    match packet.first().map(|byte| byte >> 4) {
+        Some(4) if packet.len() >= 20 => {
+            if !Ecn::from_bits(packet[1]).can_be_marked() {
+                return false;
+            }
+            let before = u16::from_be_bytes([packet[0], packet[1]]);
+            packet[1] |= Ecn::Ce.bits();
+            let after = u16::from_be_bytes([packet[0], packet[1]]);
+            // RFC 1624: the sum changes by the difference of the word.
+            let sum = u16::from_be_bytes([packet[10], packet[11]]);
+            let sum = !add(add(!sum, !before), after);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            true
+        }
+        Some(6) if packet.len() >= 40 => {
+            let bits = (packet[1] >> 4) & 3;
+            let can = Ecn::from_bits(bits).can_be_marked();
+            if can {
+                packet[1] |= Ecn::Ce.bits() << 4;
+            }
+            can
+        }
+        _ => false,
+    }
+}
+
+/// Ones' complement sum.
+const fn add(a: u16, b: u16) -> u16 {
+    let (sum, carry) = a.overflowing_add(b);
+    sum + carry as u16
+}
+
+/// A TCP segment and the addresses around it, source first; `None` where it is something else.
+pub(crate) fn segment(packet: &[u8]) -> Option<(IpAddr, IpAddr, Segment<Bytes>)> {
+    let datagram = ip::parse(packet).ok().filter(|datagram| datagram.protocol == ip::TCP)?;
+    let mut segment = tcp::parse(datagram.payload).ok()?;
+    segment.ecn = datagram.ecn;
+    Some((datagram.source, datagram.destination, segment))
+}
+
+/// The packet that a segment is between two addresses.
+pub(crate) fn emit(
+    source: IpAddr,
+    destination: IpAddr,
+    segment: &Segment<Bytes>,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
+    out.clear();
+    ip::emit_header(source, destination, ip::TCP, segment.ecn, segment.wire_len(), out)?;
+    tcp::emit(segment, source, destination, &segment.payload, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::Flags;
+
+    fn packet(v6: bool, ecn: Ecn) -> Vec<u8> {
+        let mut segment = Segment::new(5001, 40000, 1, 2, Flags::ACK, 100);
+        segment.payload = Bytes::from_static(b"thirteen byte");
+        segment.ecn = ecn;
+        let (a, b): (IpAddr, IpAddr) = if v6 {
+            ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap())
+        } else {
+            ("192.0.2.1".parse().unwrap(), "198.51.100.7".parse().unwrap())
+        };
+        let mut out = Vec::new();
+        emit(a, b, &segment, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn the_payload_of_tcp_is_what_is_left_of_both_headers() {
+        for v6 in [false, true] {
+            let packet = packet(v6, Ecn::NotEct);
+            assert_eq!(payload_len(&packet), 13);
+            assert!(is_tcp(&packet));
+            let (_, _, segment) = segment(&packet).unwrap();
+            assert_eq!(&segment.payload[..], b"thirteen byte");
+        }
+    }
+
+    #[test]
+    fn a_mark_changes_the_two_bits_alone_and_the_header_still_sums_up() {
+        for v6 in [false, true] {
+            let mut marked = packet(v6, Ecn::Ect0);
+            assert!(mark(&mut marked));
+            let datagram = ip::parse(&marked).unwrap();
+            assert_eq!(datagram.ecn, Ecn::Ce);
+            assert_eq!(datagram.payload, ip::parse(&packet(v6, Ecn::Ect0)).unwrap().payload);
+            let mut plain = packet(v6, Ecn::NotEct);
+            assert!(!mark(&mut plain));
+            assert_eq!(plain, packet(v6, Ecn::NotEct));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_short_has_no_payload_and_no_mark() {
+        for v6 in [false, true] {
+            let whole = packet(v6, Ecn::Ect0);
+            for length in 0..whole.len() {
+                let mut cut = whole[..length].to_vec();
+                let _ = (payload_len(&cut), is_tcp(&cut), segment(&cut), mark(&mut cut));
+            }
+        }
+    }
+}
