@@ -67,7 +67,7 @@ fn slot(nanos: u64) -> usize {
     if nanos < u64::from(PARTS) {
         return nanos as usize;
     }
-    let exponent = 63 - nanos.leading_zeros();
+    let exponent = nanos.ilog2();
     let part = (nanos >> (exponent - SHIFT)) as u32 - PARTS;
     ((exponent - SHIFT + 1) * PARTS + part) as usize
 }
@@ -97,7 +97,9 @@ mod tests {
         #[test]
         fn a_quantile_is_the_one_of_the_sorted_list(mut all in prop::collection::vec(0u64..1_000_000, 1..200), share in 0.0f64..1.0) {
             let mut lateness = Lateness::default();
-            all.iter().for_each(|&nanos| lateness.add(Duration::from_nanos(nanos)));
+            for &nanos in &all {
+                lateness.add(Duration::from_nanos(nanos));
+            }
             all.sort_unstable();
             let exact = all[((all.len() as f64 * share).ceil() as usize).max(1) - 1];
             let found = lateness.quantile(share).as_nanos();

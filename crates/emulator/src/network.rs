@@ -312,16 +312,16 @@ impl Network {
             self.drain_boxes(now, path);
             return self.ready.pop_front();
         }
-        self.deliver(now, path, down, packet)
+        Some(self.deliver(now, path, down, packet))
     }
 
-    fn deliver(&mut self, now: Time, path: usize, down: bool, packet: Vec<u8>) -> Option<Delivery> {
+    fn deliver(&mut self, now: Time, path: usize, down: bool, packet: Vec<u8>) -> Delivery {
         self.segments += u64::from(is_tcp(&packet));
         if down {
             self.hear(now, path, packet.len() as u32, payload_len(&packet));
             self.write_down(now, path, true, &packet);
         }
-        Some(Delivery { path, down, packet })
+        Delivery { path, down, packet }
     }
 
     /// The device's interface receives something.
@@ -395,7 +395,7 @@ impl Network {
             }
             if from_device {
                 let delivery = self.deliver(now, path, false, packet);
-                self.ready.extend(delivery);
+                self.ready.push_back(delivery);
             } else {
                 self.push(now, path, true, &packet);
                 self.recycle(packet);

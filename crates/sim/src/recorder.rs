@@ -20,6 +20,31 @@ const CONNECTION: [(&str, &str); 3] =
     [("goodput_mbps", "Mbit/s"), ("out_of_order_kb", "kB"), ("unsent_kb", "kB")];
 const DEVICE: [(&str, &str); 2] = [("power_w", "W"), ("energy_j", "J")];
 
+impl Series {
+    /// The columns of an experiment's series, without a row; no columns where it takes no series.
+    pub fn new(experiment: &Experiment) -> Self {
+        let mut columns = Vec::new();
+        let mut add = |owner: &str, kinds: &[(&str, &'static str)]| {
+            for (name, unit) in kinds {
+                columns.push(SeriesColumn { name: format!("{owner}.{name}"), unit, values: Vec::new() });
+            }
+        };
+        if !experiment.sample.is_zero() {
+            experiment.paths.iter().for_each(|path| add(&path.name, &PATH));
+            (0..experiment.traffic.len()).for_each(|i| add(&format!("connection{}", i + 1), &CONNECTION));
+            add("device", &DEVICE);
+        }
+        Self { interval_s: experiment.sample.as_secs_f64(), columns }
+    }
+
+    /// Adds a row: a value for each column, in their order.
+    pub fn push(&mut self, row: impl IntoIterator<Item = f64>) {
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            column.values.push(value);
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Recorder {
     columns: Vec<SeriesColumn>,
@@ -32,17 +57,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(experiment: &Experiment) -> Self {
-        let mut columns = Vec::new();
-        let mut add = |owner: &str, kinds: &[(&str, &'static str)]| {
-            for (name, unit) in kinds {
-                columns.push(SeriesColumn { name: format!("{owner}.{name}"), unit, values: Vec::new() });
-            }
-        };
-        if !experiment.sample.is_zero() {
-            experiment.paths.iter().for_each(|path| add(&path.name, &PATH));
-            (0..experiment.traffic.len()).for_each(|i| add(&format!("connection{}", i + 1), &CONNECTION));
-            add("device", &DEVICE);
-        }
+        let columns = Series::new(experiment).columns;
         Self {
             columns,
             seconds: experiment.sample.as_secs_f64(),

@@ -1,0 +1,154 @@
+//! The sans-IO half in virtual time: the same links as in simulation, for packets that are bytes.
+
+use scenario::Scenario;
+use sim::Experiment;
+use tandem_emulator::Network;
+use units::{Duration, Time};
+use wire::{Ecn, Flags, ip, tcp};
+
+fn experiment(paths: &str) -> Experiment {
+    let text = format!(
+        "title = 'x'\nseed = 3\nduration = '60s'\n[device]\nname = 'x'\n{paths}\n[[traffic]]\nkind = 'bulk'\n"
+    );
+    Scenario::parse("test", &text, &|_: &str| Err("no files here".to_owned())).unwrap().experiment
+}
+
+const WIFI: &str = "[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
+    down = { rate = '2Mbps', delay = '5ms' }\nup = { rate = '1Mbps', delay = '7ms' }\n";
+
+/// A TCP segment with so much payload, of which the first bytes say which it is.
+fn packet(number: u32, payload: usize, down: bool) -> Vec<u8> {
+    let (server, device) = ("10.77.255.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
+    let (from, to) = if down { (server, device) } else { (device, server) };
+    let mut segment = wire::Segment::new(5001, 40000, number, 0, Flags::ACK, 1000);
+    let mut bytes = vec![7; payload.max(4)];
+    bytes[..4].copy_from_slice(&number.to_be_bytes());
+    segment.payload = bytes::Bytes::from(bytes);
+    segment.ecn = Ecn::Ect0;
+    let mut out = Vec::new();
+    ip::emit_header(from, to, ip::TCP, segment.ecn, segment.wire_len(), &mut out).unwrap();
+    tcp::emit(&segment, from, to, &segment.payload, &mut out).unwrap();
+    out
+}
+
+/// Everything that arrives, with its time, polled when the network asks for it.
+fn drain(network: &mut Network, until: Time) -> Vec<(Time, usize, bool, Vec<u8>)> {
+    let mut all = Vec::new();
+    while let Some(at) = network.next().filter(|&at| at <= until) {
+        while let Some(delivery) = network.poll(at) {
+            all.push((at, delivery.path, delivery.down, delivery.packet));
+        }
+    }
+    all
+}
+
+#[test]
+fn a_packet_takes_its_turn_on_the_link_and_then_the_delay() {
+    let mut network = Network::new(&experiment(WIFI));
+    let down = packet(1, 960, true);
+    assert_eq!(down.len(), 1000);
+    assert!(network.send(Time::ZERO, 0, true, &down));
+    assert!(network.send(Time::ZERO, 0, true, &down));
+    assert!(network.send(Time::ZERO, 0, false, &packet(2, 85, false)));
+    let arrived = drain(&mut network, Time::from_secs(1));
+    let times: Vec<_> = arrived.iter().map(|(at, _, down, _)| (at.as_millis(), *down)).collect();
+    // 1000 bytes take 4 ms at 2 Mbit/s; 125 take 1 ms at 1 Mbit/s.
+    assert_eq!(times, [(8, false), (9, true), (13, true)]);
+    assert!(arrived.iter().filter(|a| a.2).all(|a| a.3 == down), "no byte was changed");
+    let counts = &network.paths()[0];
+    assert_eq!((counts.wire_down, counts.payload_down), (2000, 1920));
+    assert_eq!((counts.wire_up, counts.payload_up), (125, 85));
+    assert!(counts.meters[0].bytes(radio::Direction::Down) == 2000);
+    assert_eq!(network.segments(), 3);
+}
+
+#[test]
+fn losses_fall_on_the_same_packets_as_in_a_link_of_the_simulator() {
+    let experiment = experiment(&WIFI.replace("delay = '5ms'", "delay = '5ms', loss = 0.2"));
+    let mut network = Network::new(&experiment);
+    let sim::Hop::Link(config) = &experiment.paths[0].down else { panic!("a link") };
+    let mut link = link::Link::new(config, experiment.seed.derive("wifi").derive("down"));
+    let mut expected = Vec::new();
+    for number in 0..500 {
+        let now = Time::from_millis(u64::from(number) * 5);
+        network.send(now, 0, true, &packet(number, 960, true));
+        link.push(now, 1000, number);
+    }
+    while let Some(at) = link.next() {
+        expected.extend(link.poll(at));
+    }
+    let arrived: Vec<u32> = drain(&mut network, Time::MAX)
+        .iter()
+        .map(|(_, _, _, packet)| u32::from_be_bytes(packet[40..44].try_into().unwrap()))
+        .collect();
+    assert!(arrived.len() < 450);
+    assert_eq!(arrived, expected);
+}
+
+#[test]
+fn an_interface_that_is_gone_neither_sends_nor_hears() {
+    let mut network = Network::new(&experiment(WIFI));
+    network.send(Time::ZERO, 0, true, &packet(1, 960, true));
+    network.set_present(0, false);
+    assert!(!network.send(Time::ZERO, 0, false, &packet(2, 960, false)));
+    assert!(drain(&mut network, Time::from_secs(1)).is_empty());
+    assert_eq!((network.paths()[0].wire_up, network.paths()[0].wire_down), (0, 0));
+    network.set_present(0, true);
+    network.send(Time::from_secs(2), 0, true, &packet(3, 960, true));
+    assert_eq!(drain(&mut network, Time::from_secs(3)).len(), 1);
+}
+
+#[test]
+fn codel_marks_real_packets_and_their_checksums_still_hold() {
+    let paths = WIFI
+        .replace("delay = '5ms'", "delay = '5ms', queue = { codel = { ecn = true }, limit = '500 packets' }");
+    let mut network = Network::new(&experiment(&paths));
+    for number in 0..400 {
+        network.send(Time::from_millis(u64::from(number) * 3), 0, true, &packet(number, 960, true));
+    }
+    let marked = drain(&mut network, Time::MAX)
+        .iter()
+        .filter(|(_, _, _, packet)| {
+            // Parsing checks the header's checksum.
+            let datagram = ip::parse(packet).unwrap();
+            let tcp = tcp::Packet::new(datagram.payload).unwrap();
+            tcp.verify_checksum(datagram.source, datagram.destination).unwrap();
+            datagram.ecn == Ecn::Ce
+        })
+        .count();
+    assert!(marked > 3, "{marked}");
+    assert_eq!(network.totals(0, 0).stats[0].marked, marked as u64);
+}
+
+#[test]
+fn a_middlebox_cuts_real_segments() {
+    let paths = format!("{WIFI}[[path.middlebox]]\nkind = 'split'\nmss = 300\n");
+    let mut network = Network::new(&experiment(&paths));
+    network.send(Time::ZERO, 0, true, &packet(10, 960, true));
+    network.send(Time::ZERO, 0, false, &packet(20, 700, false));
+    let arrived = drain(&mut network, Time::from_secs(1));
+    let lengths = |down| {
+        let sizes = arrived.iter().filter(move |a| a.2 == down).map(|a| a.3.len() - 40);
+        sizes.collect::<Vec<_>>()
+    };
+    assert_eq!((lengths(true), lengths(false)), (vec![300, 300, 300, 60], vec![300, 300, 100]));
+    for (.., packet) in &arrived {
+        let datagram = ip::parse(packet).unwrap();
+        let tcp = tcp::Packet::new(datagram.payload).unwrap();
+        tcp.verify_checksum(datagram.source, datagram.destination).unwrap();
+    }
+}
+
+#[test]
+fn background_takes_its_part_of_link_and_radio_and_reaches_nobody() {
+    let paths = format!(
+        "{WIFI}[[traffic]]\nkind = 'vbr'\nprotocol = 'udp'\npath = 'wifi'\nrate = '1Mbps'\nspread = 0.0\n"
+    );
+    let mut network = Network::new(&experiment(&paths));
+    assert!(drain(&mut network, Time::from_secs(10)).is_empty());
+    let carried = network.paths()[0].wire_down as f64 * 8e-7;
+    assert!((0.9..1.1).contains(&carried), "{carried} Mbit/s");
+    assert!(network.background()[0].next().is_some());
+    network.advance(Time::ZERO + Duration::from_secs(10));
+    assert!(network.paths()[0].meters[0].energy().as_joules() > 1.0);
+}
