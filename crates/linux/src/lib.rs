@@ -6,6 +6,8 @@
 //! | [`namespace`] | network namespaces that vanish with the process |
 //! | [`netlink`] | messages and attributes, and the socket that carries them |
 //! | [`route`] | links, addresses and routes: read, changed, watched |
+//! | [`pm`] | the path managers of MPTCP: endpoints, limits, priorities, events |
+//! | [`socket`] | MPTCP and TCP sockets, and what the kernel knows of their connections |
 //! | [`tun`] | TUN devices: packets in, packets out |
 //! | [`sysctl`] | settings under `/proc/sys/net`, put back as they were |
 //!
@@ -17,7 +19,9 @@ mod option;
 pub mod clock;
 pub mod namespace;
 pub mod netlink;
+pub mod pm;
 pub mod route;
+pub mod socket;
 pub mod sysctl;
 pub mod tun;
 

@@ -24,3 +24,24 @@ pub(crate) fn set(socket: impl AsFd, level: c_int, name: c_int, value: &[u8]) ->
     };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+/// Reads an option into `value`, whose bytes the kernel may also read first; gives how many there are.
+///
+/// # Safety
+/// Where the option has pointers in `value`, they must be to memory that the kernel may write to as that
+/// option does.
+#[allow(unsafe_code)]
+pub(crate) unsafe fn read(
+    socket: impl AsFd,
+    level: c_int,
+    name: c_int,
+    value: &mut [u8],
+) -> io::Result<usize> {
+    let mut length = value.len() as libc::socklen_t;
+    // SAFETY: the kernel reads and writes at most `length` bytes of `value`, and `length` itself; both
+    // outlive the call. Any bytes are valid in a slice of bytes. The caller answers for pointers in it.
+    let answer = unsafe {
+        libc::getsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
+    };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok((length as usize).min(value.len())) }
+}

@@ -4,16 +4,19 @@
 //! |---|---|
 //! | `attribute` | type-length-value attributes: read where they lie, and written |
 //! | `message` | headers, messages in a datagram, acknowledgements, the generic header |
+//! | `generic` | families that are called by name |
 //! | `socket` | requests with their answers, dumps, and what the kernel tells unasked |
 //!
-//! The first two are pure: any bytes give either a meaning or [`Malformed`]. Numbers are in the byte
+//! The first two are pure, and so is whatever is called `parse`: any bytes give either a meaning or [`Malformed`]. Numbers are in the byte
 //! order of the machine, as netlink wants them (netlink(7)), but for addresses and ports.
 
 mod attribute;
+mod generic;
 mod message;
 mod socket;
 
 pub use attribute::{Attribute, Attributes};
+pub use generic::GenericFamily;
 pub use message::{Ack, GenericHeader, Header, Message, Messages, Request, kind};
 pub use socket::{Dump, Family, Received, Socket};
 

@@ -1,7 +1,9 @@
 //! On the kernel that runs this: each test makes namespaces, works in them, and leaves nothing behind.
 //! Where it may not make them, or the kernel lacks what is tested, a test says so and passes.
 
+mod pm;
 mod route;
+mod world;
 
 use std::time::{Duration, Instant};
 use tandem_linux::Error;
