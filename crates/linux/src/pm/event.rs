@@ -61,7 +61,7 @@ pub enum Event {
     SubflowEstablished(SubflowEvent),
     /// A subflow has ended.
     SubflowClosed(SubflowEvent),
-    /// The peer changed a subflow's priority (MP_PRIO), or this end did.
+    /// The peer changed a subflow's priority (MP_PRIO). Of a change by this end nothing is told.
     Priority(SubflowEvent),
     /// An MPTCP socket listens, of a program or of an endpoint that has a port.
     ListenerCreated(SocketAddr),
@@ -101,7 +101,7 @@ pub struct SubflowEvent {
     pub local_id: u8,
     /// The peer's identifier of the remote address.
     pub remote_id: u8,
-    /// Either end wants it used only where no other is.
+    /// The peer wants it used only where no other is. What this end wants, `diag` tells.
     pub backup: bool,
     /// The interface that it is bound to; 0 for none.
     pub device: u32,

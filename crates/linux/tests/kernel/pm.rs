@@ -262,7 +262,10 @@ fn a_program_manages_the_paths_of_a_connection() {
 
         let backup = Endpoint { flags: Flags { backup: true, ..Flags::default() }, ..lte(8, "10.2.0.2")? };
         pm.create_subflow(token, &backup, begun_here.remote)?;
-        assert!(wait(&mut here, established)?.backup);
+        // Each end is told what the other wants.
+        assert!(!wait(&mut here, established)?.backup);
+        let told = wait(&mut there, |event| established(event).filter(|one| one.remote_id == 8))?;
+        assert!(told.backup);
         Ok(())
     });
 }
