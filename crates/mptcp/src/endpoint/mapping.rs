@@ -8,8 +8,9 @@ use units::Time;
 use wire::checksum::Sum;
 use wire::{Dss, MptcpSignal, Payload, Segment, dss_pseudo_header};
 
-/// Mappings and pieces kept for one another before the peer counts as broken.
-const MOST_PENDING: usize = 256;
+/// Mappings and pieces kept for one another. What goes beyond is not taken, and comes again: a peer whose
+/// segments are cut on their way may well have so many behind one that is lost.
+const MOST_PENDING: usize = 1024;
 /// The longest that a mapping can be: the length has 16 bits.
 const LONGEST: u64 = 65_535;
 /// How far from what is expected a data offset may lie and still be looked at. Windows are far below.
@@ -114,8 +115,11 @@ impl<P: Payload> Endpoint<P> {
         }
         if subflow.mappings.len() < MOST_PENDING {
             subflow.mappings.push(mapped);
-        } else {
-            self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
+        } else if let Some(furthest) = subflow.mappings.iter_mut().max_by_key(|m| m.subflow)
+            && mapped.subflow < furthest.subflow
+        {
+            // What is waited for first counts more.
+            *furthest = mapped;
         }
         None
     }
@@ -194,7 +198,9 @@ impl<P: Payload> Endpoint<P> {
             let map = subflow.mappings.iter().find(|m| m.subflow <= at && at < m.end());
             // Not before all that the checksum covers is here.
             let Some(&map) = map.filter(|map| map.checksum.is_none() && self.failing.is_none()) else {
-                if subflow.held.len() >= MOST_PENDING {
+                // What is next is always taken, or nothing would ever go on.
+                let full = subflow.held.len().max(subflow.mappings.len()) >= MOST_PENDING;
+                if full && at == offset && at > subflow.receiver.next {
                     return false;
                 }
                 subflow.held.insert(at, rest);
@@ -220,7 +226,9 @@ impl<P: Payload> Endpoint<P> {
             self.verify_held(now, i);
         } else if !self.subflows[i].mappings.is_empty() {
             for (at, piece) in self.subflows[i].held.take_all() {
-                if !self.place(now, i, at, piece, None) {
+                if !self.subflows[i].mappings.iter().any(|m| m.subflow <= at && at < m.end()) {
+                    self.subflows[i].held.insert(at, piece);
+                } else if !self.place(now, i, at, piece, None) {
                     // It was acknowledged, and now turns out to belong nowhere.
                     self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
                     return;

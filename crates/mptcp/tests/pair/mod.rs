@@ -173,7 +173,7 @@ impl Pair {
             while left > 0 {
                 let Some(span) = self.ends[end].read(left) else { break };
                 assert!(
-                    self.is_garbled() || span.offset == self.read[end],
+                    self.is_garbled(end) || span.offset == self.read[end],
                     "every byte once and in order: {span:?} at {}",
                     self.read[end]
                 );

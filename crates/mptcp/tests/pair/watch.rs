@@ -40,9 +40,13 @@ fn key(path: PathId, segment: &Segment<Span>) -> Key {
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
 impl Pair {
-    /// A peer that puts data where it does not belong gets it where it put it.
-    pub(super) fn is_garbled(&self) -> bool {
-        self.liar.as_ref().is_some_and(|liar| liar.lies & lies::GARBLES != 0)
+    /// A peer that puts data where it does not belong gets it where it put it, and one that says that it
+    /// has what it has not goes without.
+    pub(super) fn is_garbled(&self, end: usize) -> bool {
+        self.liar.as_ref().is_some_and(|liar| {
+            let own = if liar.end == end { lies::DATA_ACK | lies::ACK } else { 0 };
+            liar.lies & (lies::GARBLES | own) != 0
+        })
     }
 
     /// Looks at both ends after they have done what they can do now.
