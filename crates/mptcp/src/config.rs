@@ -120,6 +120,9 @@ pub struct Config {
     pub autotune: Option<u64>,
     /// Probe connections on which nothing happens.
     pub keepalive: Option<Keepalive>,
+    /// An MPTCP connection without a subflow fails after so long, with the reason for which it lost the
+    /// last one (Linux `net.mptcp.close_timeout`: 60 s). `None` waits for ever: a device may come back.
+    pub close_timeout: Option<Duration>,
     /// Drop segments with timestamps older than what came last: PAWS (RFC 7323, section 5).
     pub paws: bool,
     /// Refuse acknowledgements far behind and challenge a SYN inside the window (RFC 5961).
@@ -165,6 +168,7 @@ impl Default for Config {
             pacing: false,
             autotune: None,
             keepalive: None,
+            close_timeout: None,
             paws: false,
             challenge_acks: false,
             quickack: false,
@@ -190,6 +194,7 @@ impl Config {
             hystart: true,
             ecn: EcnMode::Accept,
             autotune: Some(131_072),
+            close_timeout: Some(Duration::from_secs(60)),
             paws: true,
             challenge_acks: true,
             quickack: true,

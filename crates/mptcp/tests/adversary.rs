@@ -22,6 +22,7 @@ fn number(name: &str, default: u64) -> u64 {
 /// Plays the plan of a text or a seed; where it breaks, says how in the shortest way.
 fn try_plan(plan: &Plan) -> Result<Outcome, String> {
     caught(plan).map_err(|broken| {
+        eprintln!("seed {} breaks; making it smaller", plan.whole.seed);
         let (small, how) = smallest(plan, broken);
         format!(
             "seed {} breaks at {}: {}\nTANDEM_PLAN='{small}' \\\n  cargo test -p tandem-mptcp --test adversary one_plan -- --nocapture\n",

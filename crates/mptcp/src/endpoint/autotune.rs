@@ -3,7 +3,7 @@
 
 use super::Endpoint;
 use crate::Config;
-use crate::subflow::State;
+use crate::subflow::{State, window_scale};
 use units::{Duration, Time};
 use wire::Payload;
 
@@ -25,9 +25,11 @@ pub(super) struct Autotune {
 impl Autotune {
     pub(super) fn new(config: &Config) -> Self {
         let most = config.recv_buffer;
+        // Below what the window field counts in, a window could never open.
+        let unit = 1 << window_scale(most);
         Self {
             on: config.autotune.is_some(),
-            buffer: config.autotune.map_or(most, |first| first.min(most)),
+            buffer: config.autotune.map_or(most, |first| first.max(unit).min(most)),
             most,
             copied: 0,
             space: FIRST_SEGMENTS * u64::from(config.mss),

@@ -70,6 +70,7 @@ impl<P: Payload> Endpoint<P> {
                 self.enter_time_wait(now, i, wait);
                 let path = self.subflows[i].path;
                 self.events.push_back(Event::SubflowDown(path, None));
+                self.lost = Some(Failure::TimedOut);
             }
         }
         let over = match self.mode {
@@ -82,11 +83,32 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    /// Without a subflow the connection lives on for a while, so that another may take over (RFC 8684,
+    /// section 3.5).
+    pub(super) fn await_subflow(&mut self, now: Time) {
+        let Some(timeout) = self.config.close_timeout else { return };
+        let waits = self.mode == Mode::Mptcp && !self.ended && self.alone.is_none();
+        if waits && !self.subflows.iter().any(|s| s.state == State::Established) {
+            self.alone = Some(now + timeout);
+            self.arm_rare();
+        }
+    }
+
+    /// None has come.
+    pub(super) fn give_up_alone(&mut self) {
+        let failure = self.lost.unwrap_or(Failure::TimedOut);
+        for i in 0..self.subflows.len() {
+            self.reset_with(i, failure, None);
+        }
+        self.fail(failure);
+    }
+
     /// Nothing more can happen.
     pub(super) fn end(&mut self) {
         self.ended = true;
         self.fin_timer = None;
         self.probe_timer = None;
+        self.alone = None;
         self.rare = None;
         self.waiting.clear();
         self.send_data_fin = false;
@@ -141,9 +163,13 @@ impl<P: Payload> Endpoint<P> {
         self.subflows[i].signals.clear();
         self.subflows[i].mappings.clear();
         self.subflows[i].held.clear();
-        self.failing = None;
+        self.subflows[i].unmapped = None;
+        if !self.subflows[i].joined {
+            self.failing = None;
+        }
         self.reinject(i, false);
         self.events.push_back(Event::SubflowDown(path, Some(failure)));
+        self.lost = Some(failure);
         // Without MPTCP, or before it is agreed, the subflow is the connection.
         if self.mode != Mode::Mptcp || !self.connected {
             self.fail(failure);

@@ -323,6 +323,18 @@ impl<P: Payload> Endpoint<P> {
         edge.max(self.advertised)
     }
 
+    /// From where the window told over subflow `i` counts. That is the DATA_ACK; but a peer that has fallen
+    /// back counts from the subflow's acknowledgement (RFC 8684, section 3.7), and nobody may know yet that it
+    /// has. What this end has acknowledged and cannot place lies in between, and takes its room.
+    pub(super) fn window_base(&self, i: usize) -> u64 {
+        let subflow = &self.subflows[i];
+        if self.mode == Mode::Mptcp && !self.parted && !subflow.joined {
+            self.reorder.next.max(subflow.receiver.next)
+        } else {
+            self.reorder.next
+        }
+    }
+
     /// The application has read: tell the peer once it is worth a segment (RFC 9293, section 3.8.6.2.2).
     pub(super) fn offer_window(&mut self) {
         let gain = self.window_to_offer() - self.advertised;
@@ -341,7 +353,7 @@ impl<P: Payload> Endpoint<P> {
 
 /// Fresh before stale, and regular before backup.
 #[inline]
-fn rank<P: Payload>(subflow: &Subflow<P>) -> u8 {
+pub(super) fn rank<P: Payload>(subflow: &Subflow<P>) -> u8 {
     u8::from(subflow.stale) * 2 + u8::from(subflow.is_backup())
 }
 

@@ -40,9 +40,15 @@ impl<P: Payload> Endpoint<P> {
         !self.spread && !self.subflows[i].joined
     }
 
+    /// And will have, until the peer hears that this end falls back. A peer that has our proof for a join
+    /// may spread its data from then on; one that falls back by itself does not.
+    pub(super) fn stays_contiguous(&self, i: usize) -> bool {
+        self.contiguous(i) && self.subflows.iter().all(|s| s.state != State::Confirming)
+    }
+
     /// The data of a mapping is not what was sent.
     pub(super) fn checksum_failed(&mut self, now: Time, i: usize, data: u64) {
-        if !self.contiguous(i) {
+        if !self.stays_contiguous(i) {
             let dsn = self.remote_idsn.wrapping_add(data);
             self.reset_with(i, Failure::Checksum, Some(MptcpSignal::Fail { dsn }));
         } else if self.failing.is_none() {
@@ -121,7 +127,7 @@ impl<P: Payload> Endpoint<P> {
     /// Falls back if that is possible, or else ends the subflow.
     pub(super) fn give_up_mptcp_or_subflow(&mut self, now: Time, i: usize) {
         // Data that lost its mapping may be a repetition.
-        if self.contiguous(i) && self.subflows[i].held.is_empty() {
+        if self.stays_contiguous(i) && self.subflows[i].held.is_empty() {
             self.give_up_mptcp(now);
         } else {
             self.reset_subflow(i, Failure::Middlebox, REASON_MIDDLEBOX);

@@ -63,7 +63,7 @@ impl<P: Payload> Endpoint<P> {
     /// Neither the peer nor our limits are against another subflow.
     fn may_join(&self, i: usize) -> bool {
         let elsewhere = !self.denied || !self.accepted.is_empty();
-        elsewhere && !self.subflows[i].barred && self.has_room()
+        elsewhere && !self.subflows[i].barred && self.has_room() && self.failing.is_none()
     }
 
     fn has_room(&self) -> bool {
@@ -225,7 +225,9 @@ impl<P: Payload> Endpoint<P> {
                 self.denied = deny_join;
                 self.learn_key(key);
             }
-            Some(MptcpSignal::JoinSynAck { backup, address_id, hmac, nonce }) if joined => {
+            Some(MptcpSignal::JoinSynAck { backup, address_id, hmac, nonce })
+                if joined && self.failing.is_none() =>
+            {
                 let subflow = &mut self.subflows[i];
                 let expected = crypto::join_hmac(
                     self.remote_key.unwrap_or(0),
@@ -241,6 +243,11 @@ impl<P: Payload> Endpoint<P> {
                 subflow.remote_nonce = nonce;
                 subflow.backup_there = backup;
                 subflow.remote_id = address_id;
+            }
+            // Not while this end asks to fall back: all data stays on the first subflow.
+            Some(MptcpSignal::JoinSynAck { .. }) if joined => {
+                self.refuse_for_now(i);
+                return;
             }
             // A join without MP_JOIN in the answer: a middlebox or another host (section 3.2).
             _ if joined => {
@@ -293,6 +300,10 @@ impl<P: Payload> Endpoint<P> {
                 subflow.local_nonce,
             );
             match segment.signal {
+                Some(MptcpSignal::JoinAck { .. }) if self.failing.is_some() => {
+                    self.refuse_for_now(i);
+                    return false;
+                }
                 Some(MptcpSignal::JoinAck { hmac }) if hmac == own[..20] => {}
                 Some(MptcpSignal::JoinAck { .. }) => {
                     self.subflows[i].barred = true;
@@ -333,6 +344,12 @@ impl<P: Payload> Endpoint<P> {
         true
     }
 
+    /// Another try may succeed later.
+    fn refuse_for_now(&mut self, i: usize) {
+        let signal = MptcpSignal::Reset { transient: true, reason: super::fallback::REASON_MIDDLEBOX };
+        self.reset_with(i, Failure::Middlebox, Some(signal));
+    }
+
     fn learn_key(&mut self, key: u64) {
         self.remote_key = Some(key);
         self.remote_idsn = crypto::initial_dsn(key);
@@ -346,6 +363,7 @@ impl<P: Payload> Endpoint<P> {
         let path = subflow.path;
         self.events.push_back(Event::SubflowUp(path));
         self.spread |= self.subflows[i].joined;
+        (self.lost, self.alone) = (None, None);
         self.relieve();
         self.subflows[i].signals.extend(self.waiting.drain(..));
         if self.mode == Mode::Mptcp && self.data_una < self.data_next {

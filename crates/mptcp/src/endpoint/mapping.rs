@@ -4,13 +4,15 @@
 use super::{Endpoint, Failure, Mode, Role};
 use crate::seq::extend;
 use crate::subflow::Mapped;
-use units::Time;
+use units::{Duration, Time};
 use wire::checksum::Sum;
-use wire::{Dss, MptcpSignal, Payload, Segment, dss_pseudo_header};
+use wire::{Dss, Flags, MptcpSignal, Payload, Segment, dss_pseudo_header};
 
 /// Mappings and pieces kept for one another. What goes beyond is not taken, and comes again: a peer whose
 /// segments are cut on their way may well have so many behind one that is lost.
 const MOST_PENDING: usize = 1024;
+/// How long data in order may wait for its mapping: longer than it takes a peer to send it again.
+const MAPPING_PATIENCE: Duration = Duration::from_secs(60);
 /// The longest that a mapping can be: the length has 16 bits.
 const LONGEST: u64 = 65_535;
 /// How far from what is expected a data offset may lie and still be looked at. Windows are far below.
@@ -74,7 +76,8 @@ impl<P: Payload> Endpoint<P> {
         }
         let mapped = Mapped { subflow: at?, data, len, checksum };
         self.spread |= mapped.subflow != data;
-        self.keep(i, mapped, exact)
+        self.parted |= mapped.subflow != data;
+        self.keep(i, mapped, exact, (offset, offset + segment.payload.len() as u64))
     }
 
     /// What the sum over a mapping's data must come to with; nothing without checksums.
@@ -100,18 +103,21 @@ impl<P: Payload> Endpoint<P> {
         Ok(Some(!sum.finish()))
     }
 
-    /// Gives `mapped` back if it is that of the segment at hand, or keeps it.
-    fn keep(&mut self, i: usize, mapped: Mapped, exact: bool) -> Option<Mapped> {
+    /// Keeps `mapped` for what is still to come, unless it is for just the segment at hand. Gives it back
+    /// where it is what places that, the bytes from `from` to `to`: the first mapping of a byte counts.
+    fn keep(&mut self, i: usize, mapped: Mapped, exact: bool, (from, to): (u64, u64)) -> Option<Mapped> {
         if exact && self.failing.is_none() {
             return Some(mapped);
         }
         let subflow = &mut self.subflows[i];
         // Bytes that came in order may still wait for theirs.
-        let next = subflow.receiver.next.min(subflow.held.first().unwrap_or(u64::MAX));
-        subflow.mappings.retain(|m| m.end() > next);
+        let (next, held) = (subflow.receiver.next, &subflow.held);
+        subflow.mappings.retain(|m| m.end() > next || held.touches(m.subflow, m.end()));
+        let covers = mapped.checksum.is_none() && mapped.subflow <= from && to <= mapped.end();
+        let own = (covers && subflow.mapping_of(from).is_none()).then_some(mapped);
         let known = subflow.mappings.iter().any(|m| m.subflow == mapped.subflow && m.len >= mapped.len);
-        if known || mapped.end() <= next {
-            return None;
+        if known || mapped.end() <= next && !held.touches(mapped.subflow, mapped.end()) {
+            return own;
         }
         if subflow.mappings.len() < MOST_PENDING {
             subflow.mappings.push(mapped);
@@ -121,7 +127,16 @@ impl<P: Payload> Endpoint<P> {
             // What is waited for first counts more.
             *furthest = mapped;
         }
-        None
+        if mapped.checksum.is_none() {
+            for (at, piece) in subflow.held.take(mapped.subflow, mapped.end()) {
+                if !self.insert(mapped.data + (at - mapped.subflow), piece) {
+                    // It was acknowledged, and now turns out to belong nowhere.
+                    self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
+                    return None;
+                }
+            }
+        }
+        own
     }
 
     /// A segment came without a DSS on an MPTCP connection, acknowledging up to the offset `ack`. Gives
@@ -148,7 +163,7 @@ impl<P: Payload> Endpoint<P> {
                     self.checksum_failed(now, i, 1);
                     return None;
                 }
-                self.keep(i, mapped, exact)
+                self.keep(i, mapped, exact, (1, 1 + segment.payload.len() as u64))
             }
             // Section 3.7: a server that speaks MPTCP sends a DSS with everything from the start, so
             // this one does not, or a middlebox does not let it.
@@ -157,11 +172,17 @@ impl<P: Payload> Endpoint<P> {
                 None
             }
             // And so does a client, until it has been answered.
-            (_, None) if !segment.payload.is_empty() && self.nothing_came() && self.contiguous(i) => {
+            (_, None) if !segment.payload.is_empty() && self.nothing_came() && self.stays_contiguous(i) => {
                 self.give_up_mptcp(now);
                 None
             }
-            // Likewise where data was acknowledged, and none of it at data level.
+            // The whole connection's, if the peer has fallen back: a FIN in answer would seem to be the end of
+            // our data.
+            (_, None) if segment.flags.has(Flags::FIN) && !subflow.joined && !self.closing_done() => {
+                self.give_up_mptcp_or_subflow(now, i);
+                None
+            }
+            // Data was acknowledged, and none of it at data level.
             (_, None) if ack > subflow.sender.una.max(1) => {
                 self.acknowledged_without_dss(now, i);
                 None
@@ -190,20 +211,23 @@ impl<P: Payload> Endpoint<P> {
             return self.insert(offset, payload);
         }
         if let Some(map) = mapped {
-            return self.insert(map.data, payload);
+            return self.insert(map.data + (offset - map.subflow), payload);
         }
         let (mut at, mut rest) = (offset, payload);
         while !rest.is_empty() {
             let subflow = &mut self.subflows[i];
-            let map = subflow.mappings.iter().find(|m| m.subflow <= at && at < m.end());
             // Not before all that the checksum covers is here.
-            let Some(&map) = map.filter(|map| map.checksum.is_none() && self.failing.is_none()) else {
+            let map = subflow.mapping_of(at).filter(|map| map.checksum.is_none() && self.failing.is_none());
+            let Some(map) = map else {
                 // What is next is always taken, or nothing would ever go on.
                 let full = subflow.held.len().max(subflow.mappings.len()) >= MOST_PENDING;
                 if full && at == offset && at > subflow.receiver.next {
                     return false;
                 }
-                subflow.held.insert(at, rest);
+                // What has come before is here, or was placed.
+                for (from, to) in subflow.receiver.missing(at, at + rest.len() as u64) {
+                    subflow.held.insert(from, rest.slice((from - at) as usize, (to - at) as usize));
+                }
                 break;
             };
             let cut = (map.end() - at).min(rest.len() as u64) as usize;
@@ -217,29 +241,38 @@ impl<P: Payload> Endpoint<P> {
         true
     }
 
-    /// Places what was held, as far as it has become possible.
+    /// Looks at what is held: what can be delivered, and whether it should have been before.
     pub(super) fn place_held(&mut self, now: Time, i: usize) {
         if self.failing.is_some() || self.mode != Mode::Mptcp {
             return;
         }
-        if self.checksum {
-            self.verify_held(now, i);
-        } else if !self.subflows[i].mappings.is_empty() {
-            for (at, piece) in self.subflows[i].held.take_all() {
-                if !self.subflows[i].mappings.iter().any(|m| m.subflow <= at && at < m.end()) {
-                    self.subflows[i].held.insert(at, piece);
-                } else if !self.place(now, i, at, piece, None) {
-                    // It was acknowledged, and now turns out to belong nowhere.
-                    self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
-                    return;
-                }
+        self.verify_held(now, i);
+        let subflow = &mut self.subflows[i];
+        let (next, mappings) = (subflow.receiver.next, &subflow.mappings);
+        let mapped = |at| self.checksum && mappings.iter().any(|m| m.subflow <= at && at < m.end());
+        match subflow.held.before(next, mapped) {
+            0 => subflow.unmapped = None,
+            // Section 3.7: the buffer fills up with what no mapping came for.
+            LONGEST.. => self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX),
+            _ => {
+                subflow.unmapped.get_or_insert(now + MAPPING_PATIENCE);
+                self.arm_rare();
             }
         }
-        let subflow = &self.subflows[i];
-        let mapped = |at| subflow.mappings.iter().any(|m| m.subflow <= at && at < m.end());
-        if subflow.held.before(subflow.receiver.next, mapped) > LONGEST {
-            // Section 3.7: the buffer fills up with what no mapping came for.
-            self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX);
+    }
+
+    /// When data in order has waited too long for its mapping.
+    pub(super) fn unmapped_due(&self) -> Option<Time> {
+        self.subflows.iter().filter(|s| s.is_open()).filter_map(|s| s.unmapped).min()
+    }
+
+    /// Section 3.7 knows of a break only once the buffer is full, which it never is where the peer has sent
+    /// all that it had to send. The subflow ends, and what it has acknowledged comes over another.
+    pub(super) fn give_up_unmapped(&mut self, now: Time) {
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].unmapped.take().is_some_and(|at| at <= now) {
+                self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX);
+            }
         }
     }
 

@@ -168,6 +168,9 @@ pub struct Endpoint<P> {
     checksum: bool,
     /// Data went over more than the first subflow, or twice: falling back is no longer possible.
     spread: bool,
+    /// Data came that does not lie in the stream as it does on the first subflow: the peer can fall back
+    /// no more.
+    parted: bool,
     failing: Option<Failing>,
     infinite: Option<Infinite>,
     repair: Repair,
@@ -178,6 +181,9 @@ pub struct Endpoint<P> {
     waiting: Vec<MptcpSignal>,
     /// The peer takes no joins where the first subflow went (flag C; RFC 8684, section 3.1).
     denied: bool,
+    /// When being without a subflow has lasted too long, and why the last one ended.
+    alone: Option<Time>,
+    lost: Option<Failure>,
     /// The earliest timer of what rarely happens.
     rare: Option<Time>,
     /// The peer has shown that it speaks MPTCP on this connection.
@@ -260,6 +266,7 @@ impl<P: Payload> Endpoint<P> {
             remote_idsn: 0,
             checksum: config.checksum,
             spread: false,
+            parted: false,
             failing: None,
             infinite: None,
             repair: Repair::default(),
@@ -267,6 +274,8 @@ impl<P: Payload> Endpoint<P> {
             accepted: Vec::new(),
             waiting: Vec::new(),
             denied: false,
+            alone: None,
+            lost: None,
             rare: None,
             confirmed: false,
             connected: false,

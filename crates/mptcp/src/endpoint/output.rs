@@ -37,6 +37,9 @@ impl<P: Payload> Endpoint<P> {
         if !self.work {
             return None;
         }
+        if self.lost.is_some() {
+            self.await_subflow(now);
+        }
         let (i, next) = self.next(now)?;
         match next {
             Next::Data(offset, chunk) => self.data(now, i, offset, chunk, segment),
@@ -308,8 +311,9 @@ impl<P: Payload> Endpoint<P> {
     /// window, the clock.
     #[inline]
     fn complete(&mut self, now: Time, i: usize, segment: &mut Segment<P>) {
-        let window = self.window_to_offer().saturating_sub(self.reorder.next);
-        let told = self.advertised.saturating_sub(self.reorder.next);
+        let base = self.window_base(i);
+        let window = self.window_to_offer().saturating_sub(base);
+        let told = self.advertised.saturating_sub(base);
         let subflow = &mut self.subflows[i];
         let mut field = window >> subflow.own_scale;
         if field << subflow.own_scale < told {
@@ -317,7 +321,7 @@ impl<P: Payload> Endpoint<P> {
             field += 1;
         }
         segment.window = field.min(65_535) as u16;
-        let edge = self.reorder.next + (u64::from(segment.window) << subflow.own_scale);
+        let edge = base + (u64::from(segment.window) << subflow.own_scale);
         self.advertised = self.advertised.max(edge);
         if subflow.timestamps {
             segment.timestamps =

@@ -74,7 +74,7 @@ impl<P: Payload> Endpoint<P> {
         let nothing_kept = subflow.mappings.is_empty() && subflow.held.is_empty() && !subflow.bare;
         let data = map.dsn.wrapping_sub(self.remote_idsn);
         // That the two part is news too.
-        let known = self.spread || data == subflow.receiver.next;
+        let known = self.parted || data == subflow.receiver.next;
         (plain && nothing_kept && known).then_some(data)
     }
 }

@@ -22,7 +22,9 @@ impl<P: Payload> Endpoint<P> {
     /// When the next of these is due.
     pub(super) fn arm_rare(&mut self) {
         let fail = self.failing.map(|failing| failing.at);
-        self.rare = self.repair.at.into_iter().chain(fail).chain(self.announcement_due()).min();
+        let others = [self.announcement_due(), self.unmapped_due(), self.alone];
+        let first = self.repair.at.into_iter().chain(fail).chain(others.into_iter().flatten()).min();
+        self.rare = first.filter(|_| !self.ended);
     }
 
     pub(super) fn on_rare(&mut self, now: Time) {
@@ -36,6 +38,12 @@ impl<P: Payload> Endpoint<P> {
         }
         if due(self.announcement_due()) {
             self.announce_again(now);
+        }
+        if due(self.unmapped_due()) {
+            self.give_up_unmapped(now);
+        }
+        if due(self.alone) {
+            self.give_up_alone();
         }
         self.arm_rare();
     }
@@ -93,10 +101,17 @@ impl<P: Payload> Endpoint<P> {
             }
             _ => {}
         }
-        let most = self.subflows.iter().filter(|s| s.carries_data()).map(|s| s.payload_max).min();
-        if let Some(payload) = most.and_then(|most| self.buffer.slice(una, most.min(self.data_next - una))) {
-            let chunk = Chunk { data: una, payload, fin: false };
-            self.reinjections.push_front(Reinjection { chunk, tried: None });
+        // Each time over another: the one that lost the mapping may lose it again.
+        let mut able: Vec<usize> =
+            (0..self.subflows.len()).filter(|&i| self.subflows[i].carries_data()).collect();
+        able.sort_by_key(|&i| (super::deal::rank(&self.subflows[i]), self.subflows[i].sender.rtt.srtt()));
+        let Some(i) = (self.repair.tries as usize).checked_rem(able.len()).map(|turn| able[turn]) else {
+            return;
+        };
+        let most = self.subflows[i].payload_max.min(self.data_next - una);
+        if let Some(payload) = self.buffer.slice(una, most) {
+            self.repeated_bytes += payload.len() as u64;
+            self.subflows[i].sender.deal_in_order(Chunk { data: una, payload, fin: false });
             // Data and subflow offsets go apart.
             self.spread = true;
             self.repair.tries += 1;

@@ -18,10 +18,6 @@ impl<P: Payload> Held<P> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    /// Where the first piece begins.
-    pub(crate) fn first(&self) -> Option<u64> {
-        self.0.front().map(|&(at, _)| at)
-    }
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
@@ -56,10 +52,17 @@ impl<P: Payload> Held<P> {
             .map(|(_, len)| len)
             .sum()
     }
+    /// Is any of `[from, to)` here?
+    pub(crate) fn touches(&self, from: u64, to: u64) -> bool {
+        let i = self.0.partition_point(|(at, piece)| at + piece.len() as u64 <= from);
+        self.0.get(i).is_some_and(|&(at, _)| at < to)
+    }
+
     /// Is all of `[from, to)` here?
     pub(crate) fn covers(&self, from: u64, to: u64) -> bool {
         let mut at = from;
-        for (start, piece) in self.0.iter().skip_while(|(start, piece)| start + piece.len() as u64 <= from) {
+        let first = self.0.partition_point(|(start, piece)| start + piece.len() as u64 <= from);
+        for (start, piece) in self.0.iter().skip(first) {
             if *start > at || at >= to {
                 break;
             }
@@ -119,6 +122,7 @@ mod tests {
             }
             let wanted = from as usize..(from + len) as usize;
             prop_assert_eq!(held.covers(from, from + len), there[wanted.clone()].iter().all(|&t| t));
+            prop_assert_eq!(held.touches(from, from + len), there[wanted.clone()].iter().any(|&t| t));
             let mut seen = [false; 80];
             for (inside, parts) in
                 [(true, held.take(from, from + len)), (false, held.take_all().collect::<Vec<_>>())]

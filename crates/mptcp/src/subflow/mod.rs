@@ -112,6 +112,8 @@ pub(crate) struct Subflow<P> {
     pub(crate) mappings: Vec<Mapped>,
     /// Payload that has no mapping yet, or that waits for the rest of its mapping's.
     pub(crate) held: Held<P>,
+    /// When payload in order has waited too long for its mapping.
+    pub(crate) unmapped: Option<Time>,
     /// Data of ours was acknowledged with a DATA_ACK; and lately without.
     pub(crate) proven: bool,
     pub(crate) bare: bool,
@@ -180,6 +182,7 @@ impl<P: Payload> Subflow<P> {
             fin_at: None,
             mappings: Vec::new(),
             held: Held::new(),
+            unmapped: None,
             proven: false,
             bare: false,
             told: None,
@@ -241,6 +244,10 @@ impl<P: Payload> Subflow<P> {
         Ok(())
     }
 
+    /// The mapping of the byte at an offset, of those that were kept.
+    pub(crate) fn mapping_of(&self, at: u64) -> Option<Mapped> {
+        self.mappings.iter().find(|m| m.subflow <= at && at < m.end()).copied()
+    }
     /// Data may be sent over it.
     pub(crate) fn carries_data(&self) -> bool {
         self.state == State::Established && !self.fin_queued
@@ -280,7 +287,7 @@ pub(crate) fn clock_at(now: Time) -> u32 {
 }
 
 /// The smallest scale with which 16 bits can say the buffer (RFC 7323, section 2.3: at most 14).
-fn window_scale(buffer: u64) -> u8 {
+pub(crate) fn window_scale(buffer: u64) -> u8 {
     (0..14).find(|&shift| buffer >> shift <= 65_535).unwrap_or(14)
 }
 

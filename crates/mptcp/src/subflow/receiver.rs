@@ -87,6 +87,17 @@ impl Receiver {
         Arrival::InOrder { filled }
     }
 
+    /// What of `[from, to)` has not come yet.
+    pub(crate) fn missing(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
+        let mut missing = vec![(from.max(self.next), to)];
+        for &(left, right) in &self.ranges {
+            let parts = |(from, to): (u64, u64)| [(from, to.min(left)), (from.max(right), to)];
+            missing = missing.into_iter().flat_map(parts).filter(|(from, to)| from < to).collect();
+        }
+        missing.retain(|(from, to)| from < to);
+        missing
+    }
+
     /// Merges `[from, to)` with the ranges beyond the gap and moves the result to the front.
     /// False if all of it was there.
     fn merge(&mut self, from: u64, to: u64) -> bool {
@@ -241,6 +252,11 @@ mod tests {
             let mut seen = [false; 80];
             for (from, len) in pieces {
                 let known = (from..from + len).all(|i| seen[i as usize] );
+                let missing: Vec<u64> =
+                    r.missing(1 + from, 1 + from + len).into_iter().flat_map(|(a, b)| a - 1..b - 1).collect();
+                let new: Vec<u64> = (from..from + len).filter(|&i| !seen[i as usize]).collect();
+                prop_assert_eq!(missing.len(), new.len());
+                prop_assert!(new.iter().all(|i| missing.contains(i)));
                 let arrival = r.record(1 + from, 1 + from + len);
                 prop_assert_eq!(arrival == Arrival::Duplicate, known);
                 (from..from + len).for_each(|i| seen[i as usize] = true);

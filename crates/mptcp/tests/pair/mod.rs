@@ -83,8 +83,6 @@ pub struct Pair {
     /// Segments sent, and how many of them are taken for no end.
     pub sent: u64,
     pub budget: u64,
-    /// Nobody asks whether it comes to an end.
-    pub lenient: bool,
     rng: Rng,
     in_flight: BTreeMap<(Time, u64), (usize, PathId, Segment<Span>)>,
     serial: u64,
@@ -135,7 +133,6 @@ impl Pair {
             liar: None,
             sent: 0,
             budget: u64::MAX,
-            lenient: false,
             rng: seed.rng("network"),
             in_flight: BTreeMap::new(),
             serial: 0,

@@ -12,8 +12,12 @@ type Key = (PathId, u16, u16);
 /// What an end has said and sent so far, against which all else is held.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// The end of the stream that it takes, as told in all its windows.
+    /// The end of the stream that it takes, as told in all its windows: counted from the DATA_ACK, and as
+    /// far as a peer may understand it.
     edge: u64,
+    furthest: u64,
+    /// The first acknowledgement on its first subflow.
+    start: Option<(Key, u32)>,
     data_ack: Option<u32>,
     acknowledged: u64,
     /// Window scale offered, and whether the peer's has come: both, or there is none.
@@ -21,8 +25,8 @@ pub(super) struct Watch {
     scaled: BTreeMap<Key, bool>,
     /// Sequence number after the last byte sent.
     sent: BTreeMap<Key, u32>,
-    /// When new data was last sent.
-    data_at: BTreeMap<Key, Time>,
+    /// When new data was last sent beyond the window.
+    beyond_at: BTreeMap<Key, Time>,
     /// The last acknowledgement.
     acks: BTreeMap<Key, u32>,
     /// DSN of the stream's first byte.
@@ -72,7 +76,7 @@ impl Pair {
             let event = &self.events[end][i].1;
             assert!(!self.watch[end].over, "after the end: {event:?}");
             self.watch[end].over |= matches!(event, Event::Closed | Event::Failed(_));
-            if *event == Event::PeerClosed && self.liar.is_none() && !self.lenient {
+            if *event == Event::PeerClosed && self.liar.is_none() {
                 let here = self.read[end] + self.ends[end].unread();
                 assert_eq!(here, self.written[1 - end], "the peer closed, and not all has come");
             }
@@ -89,7 +93,7 @@ impl Pair {
             let waits =
                 self.events[end].iter().any(|(_, event)| matches!(event, Event::SubflowDown(_, None)));
             assert!(!failed || waits || timer.is_none(), "a timer at {timer:?} after a failure");
-        } else if timer.is_none() && !self.lenient && self.is_up(end) {
+        } else if timer.is_none() && self.is_up(end) {
             assert!(endpoint.acknowledged() == endpoint.written(), "data is owed and no timer runs");
         }
     }
@@ -116,7 +120,12 @@ impl Pair {
                 self.watch[from].scales.insert(key, scale);
             }
             // It has no DATA_ACK that its window could start from.
-            self.watch[from].edge = self.watch[from].edge.max(u64::from(segment.window));
+            let watch = &mut self.watch[from];
+            watch.edge = watch.edge.max(u64::from(segment.window));
+            watch.furthest = watch.furthest.max(watch.edge);
+            if segment.flags.has(Flags::ACK) {
+                watch.start.get_or_insert((key, segment.ack));
+            }
             return;
         }
         self.watch_acks(from, key, segment);
@@ -138,12 +147,17 @@ impl Pair {
         let shift = if both { watch.scales.get(&key).copied().unwrap_or(0) } else { 0 };
         let edge = in_order + (u64::from(segment.window) << shift);
         let watch = &mut self.watch[from];
+        // A peer that has fallen back counts from the subflow's acknowledgement (RFC 8684, section 3.7).
+        let (first, start) = *watch.start.get_or_insert((key, segment.ack));
+        let on_subflow = if first == key { u64::from(segment.ack.wrapping_sub(start)) } else { 0 };
+        let furthest = edge.max(on_subflow + (u64::from(segment.window) << shift));
         // A DATA_FIN takes a byte of the window; a subflow without a scale can say no more than it can.
         assert!(
-            edge + 1 >= watch.edge || segment.window == u16::MAX,
+            furthest + 1 >= watch.edge || segment.window == u16::MAX,
             "the window was taken back: {segment:?}"
         );
         watch.edge = watch.edge.max(edge);
+        watch.furthest = watch.furthest.max(furthest);
         if let Some(ack) = segment.dss.and_then(|dss| dss.data_ack) {
             let before = watch.data_ack.replace(ack as u32).unwrap_or(ack as u32);
             assert!((ack as u32).wrapping_sub(before) as i32 >= 0, "DATA_ACK went back");
@@ -184,11 +198,8 @@ impl Pair {
             return;
         }
         let end = segment.payload.offset + len;
-        let edge = self.watch[1 - from].edge;
-        assert!(
-            self.liar.is_some() || self.lenient || end <= edge,
-            "beyond the window of {edge}: {segment:?}"
-        );
+        let edge = self.watch[1 - from].furthest;
+        assert!(self.liar.is_some() || end <= edge, "beyond the window of {edge}: {segment:?}");
         let end = segment.seq.wrapping_add(len as u32);
         let before = self.watch[from].sent.get(&key).copied();
         if before.is_none_or(|before| end.wrapping_sub(before) as i32 > 0) {
@@ -196,12 +207,11 @@ impl Pair {
             let info = self.ends[from].subflow(key.0).expect("it sent a segment");
             // A tail loss probe goes whatever the window, which may have shrunk since (RFC 8985, section
             // 7.3): one segment, and never two at a time.
-            let before = self.watch[from].data_at.insert(key, self.now);
-            let probe = self.probes[from] && before.is_none_or(|before| before < self.now);
-            assert!(
-                probe || info.pipe <= info.cwnd.max(len),
-                "more in the network than the window: {info:?}"
-            );
+            if info.pipe > info.cwnd.max(len) {
+                let before = self.watch[from].beyond_at.insert(key, self.now);
+                let probe = self.probes[from] && before.is_none_or(|before| before < self.now);
+                assert!(probe, "more in the network than the window: {info:?}");
+            }
         }
     }
 

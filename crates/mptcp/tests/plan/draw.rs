@@ -157,6 +157,7 @@ fn any_end(dice: &Dice, tiny: bool) -> EndPlan {
         pacing: dice.one_in_or_none("pacing", 4),
         autotune: dice.of("autotune", &[0, 0, 2000, 20_000]),
         keepalive: dice.of("keepalive", &[0, 0, 0, 1, 30]),
+        close_timeout: dice.of("close timeout", &[0, 0, 60]),
         paws: dice.one_in_or_none("paws", 3),
         challenge_acks: dice.one_in_or_none("challenge", 3),
         quickack: dice.one_in_or_none("quickack", 3),

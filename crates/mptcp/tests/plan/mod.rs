@@ -148,6 +148,8 @@ numbers! {
         autotune: 0,
         /// Seconds.
         keepalive: 0,
+        /// Seconds.
+        close_timeout: 0,
         paws: 0,
         challenge_acks: 0,
         quickack: 0,
@@ -258,6 +260,7 @@ impl Plan {
                 interval: Duration::from_secs(1),
                 ..Keepalive::default()
             }),
+            close_timeout: (plan.close_timeout > 0).then(|| Duration::from_secs(plan.close_timeout)),
             paws: plan.paws > 0,
             challenge_acks: plan.challenge_acks > 0,
             quickack: plan.quickack > 0,
@@ -271,13 +274,6 @@ impl Plan {
 
     fn has(&self, what: What) -> bool {
         self.deeds.iter().any(|deed| deed.what == what)
-    }
-
-    /// What the endpoint does not master yet: there nobody asks whether it comes to an end. What must
-    /// not happen must not happen there either.
-    pub fn known_gaps(&self) -> bool {
-        let gap = |p: &PathPlan| p.strip > 1 || p.strip_way < 3 || p.strip_drop > 0 || p.fake > 0;
-        self.paths[..self.count()].iter().any(gap)
     }
 
     /// Nothing in it can take the connection away: it must end with every byte delivered.
