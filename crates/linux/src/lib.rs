@@ -8,6 +8,8 @@
 //! | [`route`] | links, addresses and routes: read, changed, watched |
 //! | [`pm`] | the path managers of MPTCP: endpoints, limits, priorities, events |
 //! | [`socket`] | MPTCP and TCP sockets, and what the kernel knows of their connections |
+//! | [`diag`] | every connection and subflow of a namespace, whichever process has it |
+//! | [`mib`] | counters of TCP and MPTCP |
 //! | [`tun`] | TUN devices: packets in, packets out |
 //! | [`sysctl`] | settings under `/proc/sys/net`, put back as they were |
 //!
@@ -17,6 +19,8 @@ mod error;
 mod option;
 
 pub mod clock;
+pub mod diag;
+pub mod mib;
 pub mod namespace;
 pub mod netlink;
 pub mod pm;

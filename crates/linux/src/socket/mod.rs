@@ -276,3 +276,6 @@ fn queued(socket: impl AsFd, request: libc::c_ulong, doing: &str) -> Result<u64,
     .map_err(|error| Error::system(doing, error))?;
     Ok(bytes.max(0) as u64)
 }
+
+#[cfg(test)]
+mod tests;

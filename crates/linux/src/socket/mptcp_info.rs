@@ -36,11 +36,11 @@ pub struct MptcpInfo {
     /// The local token.
     pub token: u32,
     /// Data sequence number of the next byte to be written.
-    pub write_sequence: u64,
+    pub write_seq: u64,
     /// Data sequence number of the first byte not yet acknowledged.
-    pub unacknowledged: u64,
+    pub snd_una: u64,
     /// Data sequence number of the next byte expected.
-    pub receive_next: u64,
+    pub rcv_nxt: u64,
     /// Local addresses in use beside the first.
     pub local_addresses: u8,
     /// How many endpoints are there to open subflows from.
@@ -66,6 +66,11 @@ pub struct MptcpInfo {
 }
 
 impl MptcpInfo {
+    /// Bytes that were written and not yet acknowledged, sent or not.
+    pub fn outstanding(&self) -> u64 {
+        self.write_seq.wrapping_sub(self.snd_una)
+    }
+
     /// Reads `struct mptcp_info`, of whatever kernel.
     ///
     /// # Errors
@@ -88,9 +93,9 @@ impl MptcpInfo {
             fallback: flags & 1 != 0,
             remote_key: flags & 2 != 0,
             token: word(12),
-            write_sequence: long(16),
-            unacknowledged: long(24),
-            receive_next: long(32),
+            write_seq: long(16),
+            snd_una: long(24),
+            rcv_nxt: long(32),
             local_addresses: byte(40),
             subflow_endpoints: byte(41),
             checksum: byte(42) != 0,

@@ -224,6 +224,9 @@ fn userspace() -> Result<(), Error> {
 fn a_program_manages_the_paths_of_a_connection() {
     world(|world| {
         userspace()?;
+        // The server, which the kernel manages, takes all that comes and opens none itself.
+        let limits = Limits { subflows: 8, accepted_addresses: 0 };
+        world.server.run(|| PathManager::open()?.set_limits(limits))?;
         let (mut pm, mut here) = (PathManager::open()?, Events::open()?);
         let mut there = world.server.run(Events::open)?;
         let _connection = world.connect("10.1.0.1", Protocol::Mptcp)?;

@@ -1,0 +1,46 @@
+use super::mptcp_info::{STORAGE, SUBFLOW_LENGTH, parse_full, socket_address};
+use super::{MptcpInfo, TcpInfo, tcp_info};
+use proptest::prelude::*;
+
+/// Kernels fill in as much as they know: what a field is does not depend on how much follows it.
+#[test]
+fn a_shorter_structure_is_read_as_far_as_it_goes() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    let (long, short) =
+        (TcpInfo::parse(&bytes).expect("long"), TcpInfo::parse(&bytes[..104]).expect("short"));
+    assert_eq!((short.cwnd, short.total_retransmitted), (long.cwnd, long.total_retransmitted));
+    assert_eq!((short.pacing_rate, short.send_window), (0, 0));
+    assert!(long.send_window > 0);
+    assert!(TcpInfo::parse(&bytes[..103]).is_err());
+    let (long, short) =
+        (MptcpInfo::parse(&bytes).expect("long"), MptcpInfo::parse(&bytes[..40]).expect("short"));
+    assert_eq!((short.token, short.rcv_nxt), (long.token, long.rcv_nxt));
+    assert_eq!((short.bytes_sent, long.bytes_sent > 0), (0, true));
+    assert!(MptcpInfo::parse(&bytes[..39]).is_err());
+}
+
+#[test]
+fn an_address_is_read_as_the_kernel_writes_it() {
+    let mut bytes = vec![0; STORAGE];
+    bytes[..2].copy_from_slice(&2u16.to_ne_bytes());
+    bytes[2..8].copy_from_slice(&[0x1f, 0x90, 10, 1, 0, 2]);
+    assert_eq!(socket_address(&bytes).map(|at| at.to_string()), Ok("10.1.0.2:8080".to_owned()));
+    bytes[..2].copy_from_slice(&10u16.to_ne_bytes());
+    bytes[8..24].copy_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 1, 0, 2]);
+    assert_eq!(socket_address(&bytes).map(|at| at.to_string()), Ok("10.1.0.2:8080".to_owned()));
+    assert!(socket_address(&bytes[..20]).is_err());
+    bytes[..2].copy_from_slice(&1u16.to_ne_bytes());
+    assert!(socket_address(&bytes).is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        bytes in prop::collection::vec(any::<u8>(), 0..2 * SUBFLOW_LENGTH), count in 0usize..4,
+        length in 0usize..300,
+    ) {
+        let _ = (TcpInfo::parse(&bytes), MptcpInfo::parse(&bytes));
+        let _ = parse_full(count, &bytes, &bytes, length);
+        let _ = parse_full(count, &bytes, &vec![0; count * tcp_info::LENGTH], length);
+    }
+}
