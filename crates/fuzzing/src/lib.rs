@@ -6,11 +6,13 @@
 //! with a stable compiler.
 
 mod dice;
+mod kernel;
 mod packets;
 mod sequence;
 mod texts;
 
 pub use dice::Dice;
+pub use kernel::{diag, mib, netlink, pm, route};
 pub use packets::{ipv4, ipv6, tcp};
 pub use sequence::{sequence, sequence_of};
 pub use texts::{calibration, names, profile, scenario, score, trace, units};
@@ -19,7 +21,7 @@ pub use texts::{calibration, names, profile, scenario, score, trace, units};
 pub type Target = fn(&[u8]);
 
 /// Every target with its name.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -31,4 +33,9 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("names", names),
     ("score", score),
     ("sequence", sequence),
+    ("netlink", netlink),
+    ("route", route),
+    ("pm", pm),
+    ("diag", diag),
+    ("mib", mib),
 ];

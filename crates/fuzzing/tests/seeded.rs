@@ -158,6 +158,43 @@ fn no_packet_breaks_a_parser() {
     }
 }
 
+/// Datagrams as Linux sent them.
+fn datagrams() -> Vec<Vec<u8>> {
+    [
+        include_str!("../../linux/tests/captured/link.hex"),
+        include_str!("../../linux/tests/captured/addresses.hex"),
+        include_str!("../../linux/tests/captured/routes.hex"),
+        include_str!("../../linux/tests/captured/refused.hex"),
+        include_str!("../../linux/tests/captured/family.hex"),
+        include_str!("../../linux/tests/captured/endpoints.hex"),
+        include_str!("../../linux/tests/captured/events.hex"),
+        include_str!("../../linux/tests/captured/subflows.hex"),
+        include_str!("../../linux/tests/captured/connection.hex"),
+    ]
+    .into_iter()
+    .map(|text| {
+        let digits: Vec<u32> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
+        digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
+    })
+    .collect()
+}
+
+#[test]
+fn no_answer_of_a_kernel_breaks_a_reader() {
+    let mut inputs = datagrams();
+    // Single messages too, without their header: what is wrong then meets the fields themselves.
+    for datagram in inputs.clone() {
+        inputs.extend(linux::netlink::Messages::new(&datagram).flatten().map(|one| one.payload.to_vec()));
+    }
+    assert!(inputs.len() > 30);
+    for name in ["netlink", "route", "pm", "diag"] {
+        play(name, &inputs, number("TANDEM_SEEDS", 20_000));
+    }
+    let counters = ["Tcp: RtoMin MaxConn\nTcp: 200 -1\nMPTcpExt: MPPrioTx MPPrioRx\nMPTcpExt: 3 4\n"];
+    let counters = counters.map(|text| text.as_bytes().to_vec());
+    play("mib", &counters, number("TANDEM_SEEDS", 5000));
+}
+
 #[test]
 fn no_text_breaks_a_reader() {
     let inputs = corpus();

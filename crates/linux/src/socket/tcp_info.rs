@@ -92,7 +92,7 @@ pub struct TcpInfo {
     pub bytes_sent: u64,
     /// Payload bytes sent again.
     pub bytes_retransmitted: u64,
-    /// Payload bytes that the peer acknowledged.
+    /// Payload bytes that the peer acknowledged, and one for the SYN.
     pub bytes_acked: u64,
     /// Payload bytes received in order.
     pub bytes_received: u64,
