@@ -1,6 +1,7 @@
 //! On the kernel that runs this: each test makes namespaces, works in them, and leaves nothing behind.
 //! Where it may not make them, or the kernel lacks what is tested, a test says so and passes.
 
+mod cost;
 mod diag;
 mod pm;
 mod route;

@@ -1,0 +1,67 @@
+//! What it costs to ask: printed, not judged, as machines differ.
+//!
+//! `cargo test --release -p tandem-linux --test kernel cost -- --ignored --nocapture`
+
+use crate::world::{connect_to, ip};
+use crate::{alone, until};
+use rustix::time::{ClockId, clock_gettime};
+use tandem_linux::Error;
+use tandem_linux::diag::{Diag, Filter};
+use tandem_linux::mib::Mib;
+use tandem_linux::pm::{Endpoint, Limits, PathManager};
+use tandem_linux::route::Route;
+use tandem_linux::socket::{Options, Protocol, listen, mptcp_info};
+
+/// Prints how long this thread was busy with each of `times` calls, in microseconds, the kernel's work too.
+fn measure(what: &str, times: u32, mut call: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
+    let busy = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+    };
+    let mut rounds = Vec::new();
+    for _ in 0..5 {
+        let start = busy();
+        for _ in 0..times {
+            call()?;
+        }
+        rounds.push((busy() - start) / f64::from(times));
+    }
+    rounds.sort_by(f64::total_cmp);
+    println!("{what}: {:.2} us (least of 5 rounds; most {:.2})", rounds[0], rounds[4]);
+    Ok(())
+}
+
+#[test]
+#[ignore = "measures"]
+fn cost_of_asking() {
+    alone(|| {
+        let (mut route, mut pm, mut diag) = (Route::open()?, PathManager::open()?, Diag::open()?);
+        route.add_address(1, ip("127.0.0.2"), 8)?;
+        pm.set_limits(Limits { subflows: 1, accepted_addresses: 0 })?;
+        pm.add(&Endpoint::subflow(7, ip("127.0.0.2")))?;
+        let listener =
+            listen("127.0.0.1:0".parse().expect("an address"), Protocol::Mptcp, &Options::default())?;
+        let mut all = Vec::new();
+        for _ in 0..250 {
+            all.push(connect_to(&listener, ip("127.0.0.1"), Protocol::Mptcp)?);
+        }
+        let mut count = 0;
+        until("all have joined", || {
+            count = diag.subflows()?.len();
+            Ok(count >= 1000)
+        })?;
+        let token = mptcp_info(&all[0].0)?.map_or(0, |info| info.token);
+        measure("counters of a link", 10_000, || route.stats(1).map(drop))?;
+        measure("a link", 10_000, || route.link("lo").map(drop))?;
+        measure(&format!("{count} subflows"), 20, || diag.each_subflow(&Filter::default(), drop))?;
+        let from = Filter::local(ip("127.0.0.2"));
+        measure("subflows of an address", 20, || diag.each_subflow(&from, drop))?;
+        measure("subflows of a token", 20, || diag.each_subflow(&Filter::token(token), drop))?;
+        measure("500 connections", 20, || diag.each_connection(drop))?;
+        measure("a connection by its token", 10_000, || diag.connection(token).map(drop))?;
+        measure("a priority", 1000, || pm.set_backup(7, false))?;
+        measure("all counters", 100, || Mib::read().map(drop))?;
+        drop(all);
+        Ok(())
+    });
+}
