@@ -304,6 +304,7 @@ impl<P: Payload> Endpoint<P> {
         segment.seq = subflow.iss.wrapping_add(offset as u32);
         segment.ack = subflow.irs.wrapping_add(subflow.receiver.next as u32);
         segment.flags = flags;
+        segment.ecn = Ecn::NotEct;
         segment.clear_options();
     }
 
