@@ -1,6 +1,7 @@
 //! Datagrams beside the connections: no endpoint, only packets that take their part.
 
-use crate::network::{IP_HEADER, Packet};
+use crate::network::IP_HEADER;
+use crate::packet::Label;
 use crate::{BackgroundSpec, Experiment};
 use traffic::{Direction, Packets};
 use units::{Duration, Seed, Time};
@@ -72,16 +73,16 @@ impl Background {
 
     /// The datagram that is due at `now` and its size. Its number follows those of the connections, and
     /// what it carries lies where in time it was sent.
-    pub(crate) fn send(&mut self, now: Time, number: usize) -> Option<(u32, Packet)> {
+    pub(crate) fn send(&mut self, now: Time, number: usize) -> Option<(u32, Label, Segment<Span>)> {
         let size = self.due(now)?;
         let mut segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);
         let headers = Segment::<Span>::HEADER_LEN as u32 + IP_HEADER;
         segment.payload = Span::new(now.as_nanos(), size.saturating_sub(headers));
         let down = self.spec.direction == Direction::Down;
-        Some((size, Packet { connection: number as u16, path: self.spec.path as u8, down, segment }))
+        Some((size, Label { connection: number as u16, path: self.spec.path as u8, down }, segment))
     }
 
-    pub(crate) fn receive(&mut self, now: Time, size: u32, packet: &Packet) {
-        self.arrived(now, Time::from_nanos(packet.segment.payload.offset), size);
+    pub(crate) fn receive(&mut self, now: Time, size: u32, segment: &Segment<Span>) {
+        self.arrived(now, Time::from_nanos(segment.payload.offset), size);
     }
 }

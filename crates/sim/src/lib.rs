@@ -18,6 +18,7 @@ mod host;
 mod media;
 mod network;
 mod outcome;
+mod packet;
 mod recorder;
 mod steer;
 mod world;

@@ -2,44 +2,15 @@
 
 use crate::Experiment;
 use crate::media::{Port, Ports};
+use crate::packet::{Label, Packet};
 use link::LinkStats;
-use middlebox::{Chain, Passing};
+use middlebox::Chain;
 use radio::Meter;
 use units::Time;
 use wire::{Segment, Span};
 
 /// The IPv4 header, which every link carries too.
 pub(crate) const IP_HEADER: u32 = 20;
-
-/// A packet under way.
-#[derive(Debug, Clone)]
-pub(crate) struct Packet {
-    pub(crate) connection: u16,
-    pub(crate) path: u8,
-    /// To the device, or from it.
-    pub(crate) down: bool,
-    pub(crate) segment: Segment<Span>,
-}
-
-impl Packet {
-    pub(crate) fn empty() -> Self {
-        let segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);
-        Self { connection: 0, path: 0, down: false, segment }
-    }
-    /// Marks it, where its transport understands marks (RFC 3168, section 5).
-    pub(crate) fn mark(&mut self) -> bool {
-        let can = self.segment.ecn != wire::Ecn::NotEct;
-        if can {
-            self.segment.ecn = wire::Ecn::Ce;
-        }
-        can
-    }
-    /// As it meets a middlebox.
-    pub(crate) fn passing(&self) -> Passing<Span> {
-        let (flow, segment) = (u32::from(self.connection), self.segment.clone());
-        Passing { from_device: !self.down, flow, segment }
-    }
-}
 
 pub(crate) type Medium = crate::media::Medium<Packet>;
 
@@ -98,13 +69,13 @@ impl Network {
         Self { media, paths }
     }
 
-    /// Puts a copy of a packet, `size` bytes with its IP header, on its way; returns the medium that
+    /// Puts a copy of a segment, `size` bytes with its IP header, on its way; returns the medium that
     /// took it.
     #[inline]
-    pub(crate) fn send(&mut self, now: Time, size: u32, packet: &Packet) -> usize {
-        let path = &self.paths[usize::from(packet.path)];
-        let port = if packet.down { path.down } else { path.up };
-        self.media[port.medium].push_with(now, port.station, size, || packet.clone());
+    pub(crate) fn send(&mut self, now: Time, size: u32, label: Label, segment: &Segment<Span>) -> usize {
+        let path = &self.paths[usize::from(label.path)];
+        let port = if label.down { path.down } else { path.up };
+        self.media[port.medium].push_with(now, port.station, size, || Packet::pack(label, segment));
         port.medium
     }
 

@@ -4,8 +4,9 @@ use crate::agenda::Agenda;
 use crate::background::Background;
 use crate::capture::Capture;
 use crate::host::{Connection, End};
-use crate::network::{Medium, Network, Packet, Path};
+use crate::network::{IP_HEADER, Medium, Network, Path};
 use crate::outcome::Outcome;
+use crate::packet::Label;
 use crate::recorder::Recorder;
 use crate::steer::Steering;
 use crate::{Experiment, Protocol};
@@ -13,6 +14,7 @@ use middlebox::Passing;
 use mptcp::{Event, PathId};
 use radio::Direction;
 use units::{Duration, Time};
+use wire::{Flags, Segment, Span};
 
 /// A path that broke is tried again after so long.
 const REJOIN_AFTER: Duration = Duration::from_secs(1);
@@ -61,45 +63,51 @@ impl Arrival<'_> {
         self,
         connections: &mut [Connection],
         bytes: u32,
-        packet: &Packet,
+        label: Label,
+        segment: &Segment<Span>,
     ) -> Option<(usize, Reached)> {
-        let (i, path_index) = (usize::from(packet.connection), usize::from(packet.path));
+        let (i, path_index) = (usize::from(label.connection), usize::from(label.path));
         let path = &mut self.paths[path_index];
         if !path.present {
             // The interface is gone, and what was under way to it or from it is lost.
             return None;
         }
         let Some(connection) = connections.get_mut(i) else {
-            if packet.down {
+            if label.down {
                 path.wire_down += u64::from(bytes);
                 for meter in &mut path.meters {
                     meter.on_packet(self.now, Direction::Down, bytes);
                 }
             }
             // Its number follows those of the connections.
-            self.background.get_mut(i - connections.len())?.receive(self.now, bytes, packet);
+            self.background.get_mut(i - connections.len())?.receive(self.now, bytes, segment);
             return Some((i, Reached::Background));
         };
-        if let Some(boxes) = path.boxes.as_mut().filter(|_| !packet.down) {
-            boxes.push(self.now, packet.passing());
+        if let Some(boxes) = path.boxes.as_mut().filter(|_| !label.down) {
+            boxes.push(self.now, passing(label, segment));
             return Some((path_index, Reached::Boxes));
         }
-        let end = if packet.down {
+        let end = if label.down {
             path.wire_down += u64::from(bytes);
-            path.payload_down += u64::from(packet.segment.payload.len);
+            path.payload_down += u64::from(segment.payload.len);
             for meter in &mut path.meters {
                 meter.on_packet(self.now, Direction::Down, bytes);
             }
             if let Some(capture) = self.capture {
-                capture.packet(self.now, path_index, true, &packet.segment);
+                capture.packet(self.now, path_index, true, segment);
             }
             End::Client
         } else {
             End::Server
         };
-        connection.hear(self.now, end, PathId(packet.path), &packet.segment);
+        connection.hear(self.now, end, PathId(label.path), segment);
         Some((i, Reached::End(end)))
     }
+}
+
+/// A segment as it meets a middlebox.
+fn passing(label: Label, segment: &Segment<Span>) -> Passing<Span> {
+    Passing { from_device: !label.down, flow: u32::from(label.connection), segment: segment.clone() }
 }
 
 #[derive(Debug)]
@@ -114,8 +122,9 @@ pub(crate) struct World<'a> {
     pub(crate) capture: Option<Capture>,
     pub(crate) background: Vec<Background>,
     pub(crate) segments: u64,
-    /// Room for the packet that an end is making.
-    outgoing: Packet,
+    /// Room for the segment that an end is making, and for the one that arrives.
+    outgoing: Segment<Span>,
+    incoming: Segment<Span>,
 }
 
 impl<'a> World<'a> {
@@ -147,7 +156,8 @@ impl<'a> World<'a> {
             connections,
             background: Background::all(experiment),
             segments: 0,
-            outgoing: Packet::empty(),
+            outgoing: Segment::new(0, 0, 0, 0, Flags::default(), 0),
+            incoming: Segment::new(0, 0, 0, 0, Flags::default(), 0),
         }
     }
 
@@ -263,32 +273,26 @@ impl<'a> World<'a> {
     fn on_medium(&mut self, i: usize) {
         let now = self.now;
         loop {
-            // A link's packet is looked at where it lies; a cell gives its packets out.
-            let settled = match &mut self.network.media[i] {
+            let (size, label) = match &mut self.network.media[i] {
                 Medium::Link(link) => {
                     let Some((size, packet)) = link.front(now) else { break };
-                    let at = Arrival {
-                        now,
-                        paths: &mut self.network.paths,
-                        capture: &mut self.capture,
-                        background: &mut self.background,
-                    };
-                    let settled = at.deliver(&mut self.connections, size, packet);
+                    let label = packet.unpack_into(&mut self.incoming);
                     link.discard_front();
-                    settled
+                    (size, label)
                 }
                 Medium::Cell(cell) => {
                     let Some((_, packet)) = cell.poll(now) else { break };
-                    let at = Arrival {
-                        now,
-                        paths: &mut self.network.paths,
-                        capture: &mut self.capture,
-                        background: &mut self.background,
-                    };
-                    let size = packet.segment.wire_len() as u32 + crate::network::IP_HEADER;
-                    at.deliver(&mut self.connections, size, &packet)
+                    let label = packet.unpack_into(&mut self.incoming);
+                    (self.incoming.wire_len() as u32 + IP_HEADER, label)
                 }
             };
+            let at = Arrival {
+                now,
+                paths: &mut self.network.paths,
+                capture: &mut self.capture,
+                background: &mut self.background,
+            };
+            let settled = at.deliver(&mut self.connections, size, label, &self.incoming);
             match settled {
                 Some((connection, Reached::End(end))) => {
                     self.segments += 1;
@@ -305,9 +309,9 @@ impl<'a> World<'a> {
     fn on_background(&mut self, i: usize) {
         let now = self.now;
         let number = self.connections.len() + i;
-        while let Some((size, packet)) = self.background[i].send(now, number) {
-            let path = &mut self.network.paths[usize::from(packet.path)];
-            if !packet.down {
+        while let Some((size, label, segment)) = self.background[i].send(now, number) {
+            let path = &mut self.network.paths[usize::from(label.path)];
+            if !label.down {
                 if !path.present {
                     continue;
                 }
@@ -316,7 +320,7 @@ impl<'a> World<'a> {
                     meter.on_packet(now, Direction::Up, size);
                 }
             }
-            let medium = self.network.send(now, size, &packet);
+            let medium = self.network.send(now, size, label, &segment);
             let next = self.network.media[medium].next();
             self.agenda.set(medium, next);
         }
@@ -342,9 +346,9 @@ impl<'a> World<'a> {
                 self.connections[i].hear(now, End::Server, id, &segment);
                 self.settle_end(i, End::Server);
             } else {
-                let packet = Packet { connection: i as u16, path: id.0, down: true, segment };
-                let size = packet.segment.wire_len() as u32 + crate::network::IP_HEADER;
-                let medium = self.network.send(now, size, &packet);
+                let label = Label { connection: i as u16, path: id.0, down: true };
+                let size = segment.wire_len() as u32 + IP_HEADER;
+                let medium = self.network.send(now, size, label, &segment);
                 let next = self.network.media[medium].next();
                 self.agenda.set(medium, next);
             }
@@ -375,10 +379,10 @@ impl<'a> World<'a> {
     fn settle_end(&mut self, i: usize, end: End) {
         let now = self.now;
         loop {
-            let mut segment = &mut self.outgoing.segment;
+            let mut segment = &mut self.outgoing;
             while let Some(path) = self.connections[i].end(end).transmit_into(now, segment) {
                 self.send(i, path, end);
-                segment = &mut self.outgoing.segment;
+                segment = &mut self.outgoing;
             }
             let told = match end {
                 End::Client => self.client_events(i),
@@ -406,30 +410,28 @@ impl<'a> World<'a> {
     /// Puts the outgoing segment on its way over `path`.
     #[inline]
     fn send(&mut self, i: usize, path: PathId, end: End) {
-        let size = self.outgoing.segment.wire_len() as u32 + crate::network::IP_HEADER;
+        let size = self.outgoing.wire_len() as u32 + IP_HEADER;
         let state = &mut self.network.paths[path.index()];
         if end == End::Client {
             if !state.present {
                 return;
             }
             state.wire_up += u64::from(size);
-            state.payload_up += u64::from(self.outgoing.segment.payload.len);
+            state.payload_up += u64::from(self.outgoing.payload.len);
             for meter in &mut state.meters {
                 meter.on_packet(self.now, Direction::Up, size);
             }
             if let Some(capture) = &mut self.capture {
-                capture.packet(self.now, path.index(), false, &self.outgoing.segment);
+                capture.packet(self.now, path.index(), false, &self.outgoing);
             }
         }
-        self.outgoing.connection = i as u16;
-        self.outgoing.path = path.0;
-        self.outgoing.down = end == End::Server;
+        let label = Label { connection: i as u16, path: path.0, down: end == End::Server };
         if let Some(boxes) = state.boxes.as_mut().filter(|_| end == End::Server) {
-            boxes.push(self.now, self.outgoing.passing());
+            boxes.push(self.now, passing(label, &self.outgoing));
             self.arm_boxes(path.index());
             return;
         }
-        let medium = self.network.send(self.now, size, &self.outgoing);
+        let medium = self.network.send(self.now, size, label, &self.outgoing);
         let next = self.network.media[medium].next();
         self.agenda.set(medium, next);
     }

@@ -1,0 +1,257 @@
+//! A packet as it lies in a link: few bytes for what nearly all packets are.
+//!
+//! A link with a long delay holds thousands of packets, each written when it is sent and read when it
+//! arrives, with all others in between: what they take of the memory near the processor the
+//! connections lack. So a packet is packed where it enters a medium and unpacked where it leaves.
+
+use wire::{Dss, Ecn, Flags, Mapping, Segment, Span, TimestampOption};
+
+/// Whose packet it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Label {
+    /// Number of the connection, or beyond them of a flow of datagrams.
+    pub(crate) connection: u16,
+    pub(crate) path: u8,
+    /// To the device, or from it.
+    pub(crate) down: bool,
+}
+
+/// A packet under way.
+#[derive(Debug, Clone)]
+pub(crate) enum Packet {
+    Plain(Plain),
+    /// Anything else: a handshake, blocks of SACK, a signal.
+    Other(Label, Box<Segment<Span>>),
+}
+
+/// Data or an acknowledgement, with the options that nearly all of them have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plain {
+    payload: Span,
+    /// The mapping's, where there is one. Its length is that of the payload.
+    dsn: u64,
+    ssn: u32,
+    data_ack: u32,
+    seq: u32,
+    ack: u32,
+    clock: TimestampOption,
+    source: u16,
+    destination: u16,
+    window: u16,
+    flags: Flags,
+    ecn: Ecn,
+    /// Which of the options it has: [`CLOCK`], [`DSS`] and so on.
+    has: u8,
+    label: Label,
+}
+
+const CLOCK: u8 = 1;
+const DSS: u8 = 2;
+const DATA_ACK: u8 = 4;
+const MAPPING: u8 = 8;
+
+impl Packet {
+    #[inline]
+    pub(crate) fn pack(label: Label, segment: &Segment<Span>) -> Self {
+        match Plain::of(label, segment) {
+            Some(plain) => Self::Plain(plain),
+            None => Self::Other(label, Box::new(segment.clone())),
+        }
+    }
+
+    /// Writes its segment over `segment`, whatever that was.
+    #[inline]
+    pub(crate) fn unpack_into(&self, segment: &mut Segment<Span>) -> Label {
+        match self {
+            Self::Plain(plain) => {
+                plain.write(segment);
+                plain.label
+            }
+            Self::Other(label, whole) => {
+                segment.clone_from(whole);
+                *label
+            }
+        }
+    }
+
+    /// Marks it, where its transport understands marks (RFC 3168, section 5).
+    pub(crate) fn mark(&mut self) -> bool {
+        let ecn = match self {
+            Self::Plain(plain) => &mut plain.ecn,
+            Self::Other(_, segment) => &mut segment.ecn,
+        };
+        let can = *ecn != Ecn::NotEct;
+        if can {
+            *ecn = Ecn::Ce;
+        }
+        can
+    }
+}
+
+impl Plain {
+    /// `None` for a segment with anything that there is no room for.
+    #[inline]
+    fn of(label: Label, segment: &Segment<Span>) -> Option<Self> {
+        let rare = segment.mss.is_some()
+            || segment.window_scale.is_some()
+            || segment.sack_permitted
+            || !segment.sack.is_empty()
+            || segment.signal.is_some();
+        if rare {
+            return None;
+        }
+        let mut plain = Self {
+            payload: segment.payload,
+            dsn: 0,
+            ssn: 0,
+            data_ack: 0,
+            seq: segment.seq,
+            ack: segment.ack,
+            clock: TimestampOption { value: 0, echo: 0 },
+            source: segment.source,
+            destination: segment.destination,
+            window: segment.window,
+            flags: segment.flags,
+            ecn: segment.ecn,
+            has: 0,
+            label,
+        };
+        if let Some(clock) = segment.timestamps {
+            plain.has |= CLOCK;
+            plain.clock = clock;
+        }
+        if let Some(dss) = &segment.dss {
+            plain.has |= DSS;
+            if let Some(ack) = dss.data_ack {
+                plain.has |= DATA_ACK;
+                plain.data_ack = u32::try_from(ack).ok()?;
+            }
+            if let Some(map) = dss.mapping {
+                plain.has |= MAPPING;
+                (plain.dsn, plain.ssn) = (map.dsn, map.ssn);
+                if u32::from(map.len) != segment.payload.len || map.checksum.is_some() {
+                    return None;
+                }
+            }
+            let usual = dss.ack_is_short == dss.data_ack.is_some() && !dss.dsn_is_short && !dss.data_fin;
+            if !usual {
+                return None;
+            }
+        }
+        Some(plain)
+    }
+
+    #[inline]
+    fn write(&self, segment: &mut Segment<Span>) {
+        segment.source = self.source;
+        segment.destination = self.destination;
+        segment.seq = self.seq;
+        segment.ack = self.ack;
+        segment.flags = self.flags;
+        segment.ecn = self.ecn;
+        segment.window = self.window;
+        segment.clear_options();
+        if self.has & CLOCK != 0 {
+            segment.timestamps = Some(self.clock);
+        }
+        if self.has & DSS != 0 {
+            let has_ack = self.has & DATA_ACK != 0;
+            let mapping =
+                Mapping { dsn: self.dsn, ssn: self.ssn, len: self.payload.len as u16, checksum: None };
+            segment.dss = Some(Dss {
+                data_ack: has_ack.then_some(u64::from(self.data_ack)),
+                ack_is_short: has_ack,
+                mapping: (self.has & MAPPING != 0).then_some(mapping),
+                dsn_is_short: false,
+                data_fin: false,
+            });
+        }
+        segment.payload = self.payload;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::MptcpSignal;
+
+    const LABEL: Label = Label { connection: 513, path: 3, down: true };
+
+    fn data() -> Segment<Span> {
+        let mut segment = Segment::new(1, 2, 3, 4, Flags::ACK.with(Flags::PSH), 5);
+        segment.payload = Span::new(1 << 40, 1424);
+        segment.timestamps = Some(TimestampOption { value: 6, echo: 7 });
+        let mapping = Mapping { dsn: u64::MAX - 8, ssn: 9, len: 1424, checksum: None };
+        let data_ack = Some(u64::from(u32::MAX));
+        segment.dss = Some(Dss { data_ack, ack_is_short: true, mapping: Some(mapping), ..Dss::default() });
+        segment
+    }
+
+    /// What differs from plain data in one thing each, and whether that has room.
+    fn others() -> Vec<(bool, Segment<Span>)> {
+        type Change = (bool, fn(&mut Segment<Span>));
+        let changes: [Change; 19] = [
+            (true, |_| {}),
+            (true, |s| s.timestamps = None),
+            (true, |s| s.dss = None),
+            (true, |s| s.dss = Some(Dss::default())),
+            (true, |s| s.dss.as_mut().unwrap().mapping = None),
+            (true, |s| s.payload = s.payload.corrupted()),
+            (true, |s| s.ecn = Ecn::Ect0),
+            (true, |s| {
+                let dss = s.dss.as_mut().unwrap();
+                (dss.data_ack, dss.ack_is_short) = (None, false);
+            }),
+            (false, |s| s.dss.as_mut().unwrap().data_ack = None),
+            (false, |s| s.dss.as_mut().unwrap().ack_is_short = false),
+            (false, |s| s.dss.as_mut().unwrap().data_ack = Some(1 << 32)),
+            (false, |s| s.dss.as_mut().unwrap().dsn_is_short = true),
+            (false, |s| s.dss.as_mut().unwrap().data_fin = true),
+            (false, |s| s.dss.as_mut().unwrap().mapping.as_mut().unwrap().len += 1),
+            (false, |s| s.dss.as_mut().unwrap().mapping.as_mut().unwrap().checksum = Some(0)),
+            (false, |s| s.mss = Some(1460)),
+            (false, |s| (s.window_scale, s.sack_permitted) = (Some(0), true)),
+            (false, |s| assert!(s.sack.push(1, 2))),
+            (false, |s| s.signal = Some(MptcpSignal::Fail { dsn: 1 })),
+        ];
+        changes
+            .iter()
+            .map(|&(fits, change)| {
+                let mut segment = data();
+                change(&mut segment);
+                (fits, segment)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_goes_in_comes_out_over_whatever_was_there() {
+        for (fits, segment) in others() {
+            for (_, mut before) in others() {
+                let packet = Packet::pack(LABEL, &segment);
+                assert_eq!(matches!(packet, Packet::Plain(_)), fits, "{segment:?}");
+                assert_eq!(packet.unpack_into(&mut before), LABEL);
+                assert_eq!(before, segment);
+            }
+        }
+    }
+
+    #[test]
+    fn a_mark_is_for_those_that_understand_it() {
+        for (_, mut segment) in others() {
+            for ecn in [Ecn::NotEct, Ecn::Ect0] {
+                segment.ecn = ecn;
+                let mut packet = Packet::pack(LABEL, &segment);
+                assert_eq!(packet.mark(), ecn != Ecn::NotEct);
+                let mut marked = data();
+                packet.unpack_into(&mut marked);
+                assert_eq!(marked.ecn, if ecn == Ecn::NotEct { Ecn::NotEct } else { Ecn::Ce });
+            }
+        }
+    }
+
+    #[test]
+    fn it_takes_a_cache_line() {
+        assert_eq!(size_of::<Packet>(), 64);
+    }
+}
