@@ -1,5 +1,7 @@
 //! The sans-IO half in virtual time: the same links as in simulation, for packets that are bytes.
 
+#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+
 use scenario::Scenario;
 use sim::Experiment;
 use tandem_emulator::Network;

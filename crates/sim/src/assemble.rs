@@ -195,8 +195,8 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
                 corrupted_bytes: connection.corrupted,
                 goodput_mbps: if span > 0.0 { connection.delivered as f64 * 8e-6 / span } else { 0.0 },
                 completed_s,
-                peak_out_of_order_bytes: connection.largest_gap,
-                repeated_bytes: connection.client.repeated() + connection.server.repeated(),
+                peak_out_of_order_bytes: Some(connection.largest_gap),
+                repeated_bytes: Some(connection.client.repeated() + connection.server.repeated()),
                 failed: connection.failed,
             }
         })

@@ -76,11 +76,11 @@ pub struct ConnectionOutcome {
     pub goodput_mbps: f64,
     /// From start to the last byte, in seconds, if everything written was delivered and closed.
     pub completed_s: Option<f64>,
-    /// The most that waited beyond a gap, in bytes.
-    pub peak_out_of_order_bytes: u64,
+    /// The most that waited beyond a gap, in bytes; `None` on a kernel, which does not tell.
+    pub peak_out_of_order_bytes: Option<u64>,
     /// Sent over one path after another had it, in bytes: reinjected, sent again opportunistically, or
-    /// copied by the redundant scheduler.
-    pub repeated_bytes: u64,
+    /// copied by the redundant scheduler. `None` on a kernel.
+    pub repeated_bytes: Option<u64>,
     /// The connection was lost.
     pub failed: bool,
 }

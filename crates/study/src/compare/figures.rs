@@ -57,9 +57,11 @@ impl Figure {
                 outcome.paths.get(i).map(|p| megabytes(p.payload_down_bytes + p.payload_up_bytes))
             }
             Quantity::PathEnergy(i) => outcome.paths.get(i).map(|p| p.energy.total_j),
-            Quantity::OutOfOrder => {
-                outcome.connections.iter().map(|c| c.peak_out_of_order_bytes as f64 * 1e-3).reduce(f64::max)
-            }
+            Quantity::OutOfOrder => outcome
+                .connections
+                .iter()
+                .filter_map(|c| Some(c.peak_out_of_order_bytes? as f64 * 1e-3))
+                .reduce(f64::max),
         }
     }
 }

@@ -20,6 +20,17 @@ pub(super) fn result(run: &Run) -> Value {
     let states: Vec<Value> = run.outcome.timelines.iter().map(|timeline| states(timeline, end)).collect();
     object.insert("power_states".to_owned(), json!(states));
     object.insert("profiles".to_owned(), profiles(run));
+    if let Some(kernel) = &run.kernel {
+        let [median, p99, longest] = kernel.lateness.map(units::Duration::as_secs_f64);
+        let late = json!({"median": median, "p99": p99, "longest": longest});
+        let about = json!({
+            "release": kernel.release,
+            "packets_late_s": late,
+            "priorities_heard": kernel.priorities_heard,
+            "notes": kernel.notes,
+        });
+        object.insert("kernel".to_owned(), about);
+    }
     Value::Object(object)
 }
 

@@ -11,7 +11,7 @@ use report::{Page, Table};
 use scenario::Scenario;
 use serde_json::Value;
 use sim::{Experiment, Outcome};
-use units::Seed;
+use units::{Duration, Seed};
 
 /// What a run changes of its scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -37,6 +37,21 @@ pub struct Run {
     pub experiment: Experiment,
     /// What came of it.
     pub outcome: Outcome,
+    /// What there is to say of the kernel that ran it; `None` where it was simulated.
+    pub kernel: Option<Kernel>,
+}
+
+/// A run on a real kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    /// Its release, such as `6.18.0`.
+    pub release: String,
+    /// How far behind the model packets were written: median, 99th percentile and longest.
+    pub lateness: [Duration; 3],
+    /// How often MP_PRIO reached the server.
+    pub priorities_heard: u64,
+    /// Where the kernel did something else than the scenario says.
+    pub notes: Vec<String>,
 }
 
 /// Simulates a scenario; `progress` is told the share that is done, from 0 to 1, now and then.
@@ -57,11 +72,15 @@ pub fn simulate(
         source: scenario.source.clone(),
         experiment,
         outcome,
+        kernel: None,
     })
 }
 
 /// The scenario's experiment with another seed and policy.
-pub(crate) fn prepare(
+///
+/// # Errors
+/// Where the policy does not fit the scenario's paths.
+pub fn prepare(
     scenario: &Scenario,
     seed: Option<Seed>,
     policy: Option<PolicyConfig>,
@@ -79,9 +98,23 @@ pub(crate) fn prepare(
 }
 
 impl Run {
+    /// A scenario that ran on a kernel: what `experiment` was made of it, and what came of it there.
+    pub fn on_kernel(scenario: &Scenario, experiment: Experiment, outcome: Outcome, kernel: Kernel) -> Self {
+        Self {
+            title: scenario.title.clone(),
+            description: scenario.description.clone(),
+            source: scenario.source.clone(),
+            experiment,
+            outcome,
+            kernel: Some(kernel),
+        }
+    }
+
     /// Device, paths, energy and connections.
     pub fn tables(&self) -> Vec<Table> {
-        tables::tables(&self.experiment, &self.outcome)
+        let mut tables = tables::tables(&self.experiment, &self.outcome);
+        tables.extend(self.kernel.as_ref().map(tables::kernel));
+        tables
     }
 
     /// Everything that was measured as one long table: a row for each quantity, with its owner.

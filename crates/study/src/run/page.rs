@@ -34,7 +34,10 @@ pub(super) fn page(run: &Run) -> Page {
                 .table(describe::sources(&describe::profiles(&run.experiment)))
                 .details("The scenario file", &*run.source),
         )
-        .footer(footer())
+        .footer(match run.kernel {
+            None => footer(),
+            Some(_) => format!("Made by `tandem` {} on a real kernel.", env!("CARGO_PKG_VERSION")),
+        })
 }
 
 /// The last line of a page.

@@ -1,9 +1,10 @@
 //! The tables of a run.
 
+use super::Kernel;
 use crate::describe;
 use crate::figure::{decimals, megabytes, time_unit};
 use report::{Cell, Column, Row, Table, Tone};
-use sim::{EnergyOutcome, Experiment, Outcome, PathOutcome};
+use sim::{ConnectionOutcome, EnergyOutcome, Experiment, Outcome, PathOutcome};
 
 /// Device, paths, energy, connections, and then those that not every run has.
 pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
@@ -174,7 +175,8 @@ fn connections(outcome: &Outcome) -> Table {
     let rates = decimals(all.iter().map(|c| c.goodput_mbps));
     let sizes = decimals(all.iter().map(|c| megabytes(c.delivered_bytes)));
     let times = decimals(all.iter().filter_map(|c| c.completed_s));
-    let gaps = decimals(all.iter().map(|c| c.peak_out_of_order_bytes as f64 * 1e-3)).min(1);
+    let gap = |c: &ConnectionOutcome| c.peak_out_of_order_bytes.map_or(f64::NAN, |bytes| bytes as f64 * 1e-3);
+    let gaps = decimals(all.iter().map(gap).filter(|gap| gap.is_finite())).min(1);
     let dropped = all.iter().any(|c| c.dropped_bytes > 0);
     let mut table = Table::new("Connections")
         .column(Column::number("#"))
@@ -200,7 +202,7 @@ fn connections(outcome: &Outcome) -> Table {
             Cell::number(megabytes(connection.delivered_bytes), sizes),
             Cell::number(connection.goodput_mbps, rates),
             completed,
-            Cell::number(connection.peak_out_of_order_bytes as f64 * 1e-3, gaps),
+            Cell::number(gap(connection), gaps),
         ]);
         if dropped {
             row = row.cell(Cell::number(megabytes(connection.dropped_bytes), sizes));
@@ -212,6 +214,19 @@ fn connections(outcome: &Outcome) -> Table {
 
 fn count(number: u64) -> Cell {
     Cell::number(number as f64, 0)
+}
+
+/// The kernel that ran it.
+pub(super) fn kernel(kernel: &Kernel) -> Table {
+    let [median, p99, longest] = kernel.lateness.map(|late| Cell::number(late.as_secs_f64() * 1e3, 3));
+    let table = Table::new("Kernel")
+        .column(Column::text("Linux"))
+        .column(Column::number("packets late: median").unit("ms").key("late_median_ms"))
+        .column(Column::number("99 %").unit("ms").key("late_p99_ms"))
+        .column(Column::number("longest").unit("ms").key("late_longest_ms"))
+        .column(Column::number("MP_PRIO heard").key("priorities_heard"))
+        .row(Row::new([Cell::text(&*kernel.release), median, p99, longest, count(kernel.priorities_heard)]));
+    kernel.notes.iter().fold(table, |table, note| table.note(&**note))
 }
 
 /// Every number of the outcome with its owner: `device`, `path.NAME`, `connection.N`.
