@@ -26,6 +26,7 @@ Examples:
   tandem run scenarios/wifi-lte.toml
   tandem compare scenarios/wifi-lte.toml --policies none,wifi-first,emtcp
   tandem reproduce emtcp
+  sudo tandem testbed scenarios/wifi-lte.toml
   tandem profiles huang2012.lte
 
 Exit codes: 0 done, 2 bad command line, 3 bad input file, 4 the system lacks something, 1 the rest.
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     Run(Run),
     Compare(Compare),
     Reproduce(Reproduce),
+    Testbed(Testbed),
     Profiles(Profiles),
     /// Print the JSON Schema of scenario files
     #[command(after_help = "\
@@ -97,6 +99,47 @@ pub(crate) struct Run {
     /// Also write every packet, as the device sees it, to capture.pcapng
     #[arg(long)]
     pub(crate) pcap: bool,
+    /// How to print the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// Run a scenario on the real kernel.
+///
+/// Makes a device and a server in network namespaces of their own, with the scenario's links between
+/// them emulated in real time. Linux's own Multipath TCP carries the bytes of real sockets, and the
+/// scenario's policy steers it. It prints and writes what `tandem run` does, and takes as long as the
+/// scenario says. It needs root, changes no setting of the host, and leaves nothing behind, however it
+/// ends: nothing that it makes has a name that could outlive it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo tandem testbed scenarios/wifi-lte.toml
+  sudo tandem testbed scenarios/wifi-lte.toml --policy wifi-first --duration 20s
+  sudo tandem testbed scenarios/handover.toml --pcap --out /tmp/handover
+  sudo tandem testbed --clean                 remove half-written results of a run that was killed")]
+pub(crate) struct Testbed {
+    /// The scenario, a TOML file (docs/scenario.md)
+    #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath, required_unless_present = "clean")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Another seed than the scenario's
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Another policy than the scenario's, such as wifi-first or emtcp:mp-prio:0.4
+    #[arg(long, value_name = "P", value_parser = policy)]
+    pub(crate) policy: Option<PolicyConfig>,
+    /// Another duration than the scenario's, such as 20s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<units::Duration>,
+    /// Where to write the results [default: tandem-out/<scenario>-kernel]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Also write every packet, as the device's interfaces see it, to capture.pcapng
+    #[arg(long)]
+    pub(crate) pcap: bool,
+    /// Remove what a killed run left beside the results, and run nothing
+    #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "duration", "pcap"])]
+    pub(crate) clean: bool,
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,

@@ -23,6 +23,13 @@ pub(crate) enum Failure {
         /// What would be right.
         hint: String,
     },
+    /// The system lacks something: a privilege, a device, a part of the kernel.
+    Lacks {
+        /// What is missing.
+        message: String,
+        /// How to get it.
+        hint: String,
+    },
     /// Anything else.
     Other {
         /// What is wrong.
@@ -40,6 +47,7 @@ impl Failure {
         match self {
             Self::Usage { .. } => 2,
             Self::Input(_) | Self::Unreadable { .. } => 3,
+            Self::Lacks { .. } => 4,
             Self::Other { .. } => 1,
             Self::ClosedPipe => 0,
         }

@@ -19,6 +19,12 @@ const MARKER: &str = "result.json";
 /// A hidden folder of this age belongs to a run that was killed.
 const LEFT_OVER: Duration = Duration::from_secs(600);
 
+/// Writing a folder takes less than this.
+const WRITING: Duration = Duration::from_secs(60);
+
+/// Stands in the name of a hidden folder, after that of the one it is to become.
+const PART: &str = ".tandem-part-";
+
 /// Where results are going to be written.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -129,9 +135,30 @@ impl Folder {
         }
     }
 
+    /// Removes everything in `parent` that a run which was killed has left half-written, and says how much
+    /// there was. What a run of this moment writes is left alone, as is the only copy of older results.
+    pub(crate) fn remove_unfinished(parent: &Path) -> Result<u32, Failure> {
+        let mut removed = 0;
+        let entries = match fs::read_dir(parent) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(Failure::write(parent, &error)),
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let ours = name.starts_with(".tandem-probe-") || name.contains(PART);
+            let old = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+            if ours && old.is_some_and(|age| age > WRITING) && !entry.path().join("old").exists() {
+                fs::remove_dir_all(entry.path()).map_err(|error| Failure::write(&entry.path(), &error))?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
     fn prefix(&self) -> String {
         let name = self.target.file_name().map(|name| name.to_string_lossy().into_owned());
-        format!(".{}.tandem-part-", name.unwrap_or_default())
+        format!(".{}{PART}", name.unwrap_or_default())
     }
 
     fn parent(&self) -> &Path {

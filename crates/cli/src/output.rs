@@ -38,6 +38,7 @@ impl Talk {
         let text = match failure {
             Failure::Usage { message, hint }
             | Failure::Unreadable { message, hint }
+            | Failure::Lacks { message, hint }
             | Failure::Other { message, hint } => plain(message, hint, coloured),
             Failure::Input(found) => diagnostics(found, coloured),
             Failure::ClosedPipe => return,

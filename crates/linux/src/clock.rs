@@ -47,3 +47,8 @@ pub fn realtime_priority() -> bool {
     let answer = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
     answer == 0
 }
+
+/// The running kernel's release, such as `6.18.0`.
+pub fn kernel_release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}

@@ -6,3 +6,4 @@ pub(crate) mod profiles;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod testbed;

@@ -1,0 +1,90 @@
+//! `tandem testbed`.
+
+use crate::arguments::Testbed;
+use crate::command::run::does_not_fit;
+use crate::failure::Failure;
+use crate::folder::Folder;
+use crate::output::{self, Talk};
+use crate::{input, progress};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use study::run::{Kernel, Run, prepare};
+use units::Seed;
+
+pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
+    let Some(file) = arguments.scenario.as_deref() else { return clean(arguments, talk) };
+    let scenario = input::scenario(file)?;
+    let default = Path::new("tandem-out").join(format!("{}-kernel", input::stem(file)));
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
+    let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy)
+        .map_err(|error| does_not_fit("--policy", &error))?;
+    experiment.capture = arguments.pcap;
+    experiment.duration = arguments.duration.unwrap_or(experiment.duration);
+
+    let stop = stop_on_signals()?;
+    let bar = progress::bar(talk, 1000, "on the kernel");
+    let ran = testbed::run(&experiment, &stop, &mut |share| bar.set_position((share * 1000.0) as u64));
+    bar.finish_and_clear();
+    let ran = ran.map_err(failure)?;
+    let kernel = Kernel {
+        release: linux::clock::kernel_release(),
+        lateness: [ran.lateness.quantile(0.5), ran.lateness.quantile(0.99), ran.lateness.longest()],
+        priorities_heard: ran.priorities_heard,
+        notes: ran.notes,
+    };
+    let run = Run::on_kernel(&scenario, experiment, ran.outcome, kernel);
+
+    let json = run.to_json();
+    let (result, series, page) = (output::pretty(&json), run.series_csv(), run.page().to_html());
+    let mut files = vec![
+        ("result.json", result.as_bytes()),
+        ("series.csv", series.as_bytes()),
+        ("report.html", page.as_bytes()),
+    ];
+    if let Some(capture) = &run.outcome.capture {
+        files.push(("capture.pcapng", capture));
+    }
+    folder.write(&files)?;
+    let printed = output::print(talk, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
+    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+    printed
+}
+
+/// A flag that becomes true on Ctrl-C, SIGTERM or SIGHUP.
+pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // A second one ends the program at once, should the first be of no avail.
+        let asked = signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
+        asked.map_err(|error| Failure::Other {
+            message: format!("cannot listen for signals: {error}"),
+            hint: String::new(),
+        })?;
+    }
+    Ok(stop)
+}
+
+/// Namespaces, devices and sockets go with the process that made them. What a `kill -9` can leave is a
+/// folder of results that was being written.
+fn clean(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
+    let folder = arguments.out.as_deref().and_then(Path::parent).unwrap_or(Path::new("tandem-out"));
+    let removed = Folder::remove_unfinished(folder)?;
+    talk.remark(&match removed {
+        0 => "nothing was left: namespaces, devices and sockets end with the run that made them".to_owned(),
+        1 => format!("removed an unfinished folder of results in {}", folder.display()),
+        n => format!("removed {n} unfinished folders of results in {}", folder.display()),
+    });
+    Ok(())
+}
+
+fn failure(error: testbed::Error) -> Failure {
+    let (message, hint) = (error.to_string(), error.hint().to_owned());
+    match error {
+        testbed::Error::System(linux::Error::Lacks { .. }) => Failure::Lacks { message, hint },
+        testbed::Error::Unfit { .. } => Failure::Usage { message, hint },
+        _ => Failure::Other { message, hint },
+    }
+}

@@ -1,0 +1,68 @@
+//! A scenario on the real kernel: the same file, the same links, the same policy, the same tables.
+//!
+//! [`run`] makes two network namespaces, a device and a server, and between them the scenario's paths as
+//! links that the [`emulator`] pushes in real time. The kernel's Multipath TCP carries the bytes of real
+//! sockets, the [`agent`] steers it with the scenario's policy, and the radio models are told of what the
+//! interfaces carry. What comes of it is the [`Outcome`] that a simulation has too.
+//!
+//! Nothing of it has a name in the system: however the process ends, namespaces, devices, addresses and
+//! sockets end with it, and no setting of the host is changed.
+//!
+//! | File | What it is |
+//! |---|---|
+//! | `topology` | hosts, devices, addresses, routes, endpoints |
+//! | `traffic`, `content` | real sockets, and bytes that say whether they are the right ones |
+//! | `director` | what happens when: interfaces come and go, the policy looks, rows are taken |
+//! | `watch` | what the kernel knows of its subflows |
+
+mod content;
+mod director;
+mod topology;
+mod traffic;
+mod watch;
+
+pub use director::{Ran, run};
+pub use sim::Outcome;
+
+use thiserror::Error;
+
+/// Why there is no outcome.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The system lacks something, or refused something.
+    #[error(transparent)]
+    System(#[from] linux::Error),
+    /// Somebody asked it to stop.
+    #[error("stopped before its end")]
+    Stopped,
+    /// The scenario asks for what cannot be had on a kernel.
+    #[error("{what}")]
+    Unfit {
+        /// What.
+        what: String,
+        /// What can be done.
+        hint: String,
+    },
+    /// A connection delivered other bytes than were written.
+    #[error("connection {connection}: byte {at} of the stream is not the one that was written")]
+    Differs {
+        /// The connection's number, from 1.
+        connection: usize,
+        /// The place in its stream.
+        at: u64,
+    },
+}
+
+impl Error {
+    /// What would help; may be empty.
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::System(error) => error.hint(),
+            Self::Unfit { hint, .. } => hint,
+            Self::Stopped => "",
+            Self::Differs { .. } => {
+                "`--pcap` shows what was on the paths; without middleboxes this is a fault of Tandem or the kernel"
+            }
+        }
+    }
+}

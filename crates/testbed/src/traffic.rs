@@ -1,0 +1,299 @@
+//! Real sockets: an application writes at one end of a connection, the other end reads and looks whether
+//! every byte is the one that was written.
+
+use crate::content::Content;
+use linux::clock::Clock;
+use linux::socket::{self, Options, Protocol};
+use linux::{Error, namespace::Namespace};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use traffic::{App, Direction, TrafficConfig};
+use units::{Duration, Seed, Time};
+
+/// So often a thread that waits looks whether it is to end.
+const LOOK_UP: Duration = Duration::from_millis(20);
+/// So often a writer looks whether the send buffer has room again, which nobody tells it.
+const ROOM: Duration = Duration::from_millis(1);
+/// Room for what is written or read at once.
+const PIECE: usize = 128 * 1024;
+
+/// What became of a connection so far; both ends and whoever wants to know share it.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// Bytes that the reading end has read, each the right one.
+    pub(crate) delivered: AtomicU64,
+    /// Bytes that the socket took from the application.
+    pub(crate) written: AtomicU64,
+    /// When the last of them came, in nanoseconds.
+    last_byte: AtomicU64,
+    rest: Mutex<Rest>,
+}
+
+/// What changes rarely.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Rest {
+    /// Multipath TCP was agreed on; unknown before there is a connection.
+    pub(crate) mptcp: Option<bool>,
+    pub(crate) offered: u64,
+    pub(crate) dropped: u64,
+    /// Everything was written, read, and the end seen.
+    pub(crate) complete: bool,
+    /// Why the connection was lost.
+    pub(crate) failed: Option<String>,
+    /// Where in the stream something else was read than was written.
+    pub(crate) differs: Option<u64>,
+}
+
+impl Progress {
+    pub(crate) fn rest(&self) -> Rest {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    pub(crate) fn last_byte(&self) -> Time {
+        Time::from_nanos(self.last_byte.load(Ordering::Relaxed))
+    }
+    fn change(&self, change: impl FnOnce(&mut Rest)) {
+        change(&mut self.rest.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// One connection of the scenario.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) config: TrafficConfig,
+    pub(crate) protocol: Protocol,
+    pub(crate) server: SocketAddr,
+    pub(crate) options: Options,
+    /// The device's socket goes through this interface alone.
+    pub(crate) bound_to: Option<String>,
+    /// How much an application may write ahead, in bytes.
+    pub(crate) send_buffer: u64,
+    pub(crate) seed: Seed,
+    pub(crate) clock: Clock,
+    pub(crate) end: Time,
+}
+
+/// Both ends at work.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) progress: Arc<Progress>,
+    threads: Vec<JoinHandle<Result<(), Error>>>,
+}
+
+impl Flow {
+    /// Listens in the server's namespace, then lets the device connect when the time comes.
+    pub(crate) fn start(
+        plan: &Plan,
+        device: &Namespace,
+        server: &Namespace,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, Error> {
+        let progress = Arc::new(Progress::default());
+        let any = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), plan.server.port());
+        let listener = server.run(|| socket::listen(any, plan.protocol, &plan.options))?;
+        let (p, b, s) = (plan.clone(), Arc::clone(&progress), Arc::clone(stop));
+        let serving = server.spawn("server", move || {
+            End { plan: &p, progress: &b, stop: &s, device: false }.serve(&listener);
+            Ok(())
+        })?;
+        let (p, b, s) = (plan.clone(), Arc::clone(&progress), Arc::clone(stop));
+        let connecting = device.spawn("device", move || {
+            End { plan: &p, progress: &b, stop: &s, device: true }.connect();
+            Ok(())
+        })?;
+        Ok(Self { progress, threads: vec![serving, connecting] })
+    }
+
+    /// Waits for both ends, which have been told to stop, or have seen the end.
+    pub(crate) fn join(self) -> Result<Arc<Progress>, Error> {
+        for thread in self.threads {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        }
+        Ok(self.progress)
+    }
+}
+
+/// One end of a connection.
+struct End<'a> {
+    plan: &'a Plan,
+    progress: &'a Progress,
+    stop: &'a AtomicBool,
+    device: bool,
+}
+
+impl End<'_> {
+    fn over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.plan.clock.now() >= self.plan.end
+    }
+
+    /// Sleeps until then, or until it is to look up; says whether it is over.
+    fn sleep(&self, until: Time) -> bool {
+        while !self.over() {
+            let left = until.since(self.plan.clock.now());
+            if left.is_zero() {
+                return false;
+            }
+            std::thread::sleep(std::time::Duration::from_nanos(left.min(LOOK_UP).as_nanos()));
+        }
+        true
+    }
+
+    /// Waits until something can be read or written; says whether it is over.
+    fn wait(&self, socket: &impl std::os::fd::AsFd, flags: PollFlags, longest: Duration) -> bool {
+        let wait = Timespec { tv_sec: 0, tv_nsec: longest.min(LOOK_UP).as_nanos() as _ };
+        // An interrupted wait is only a shorter one.
+        let _ = poll(&mut [PollFd::new(socket, flags)], Some(&wait));
+        self.over()
+    }
+
+    fn fail(&self, doing: &str, error: &io::Error) {
+        let text = format!("cannot {doing}: {error}");
+        self.progress.change(|rest| {
+            rest.failed.get_or_insert(text);
+        });
+    }
+
+    fn serve(&self, listener: &TcpListener) {
+        if let Err(error) = listener.set_nonblocking(true) {
+            return self.fail("listen", &error);
+        }
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => return self.carry(stream),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.wait(listener, PollFlags::IN, LOOK_UP) {
+                        return;
+                    }
+                }
+                Err(error) => return self.fail("accept a connection", &error),
+            }
+        }
+    }
+
+    fn connect(&self) {
+        if self.sleep(self.plan.config.start) {
+            return;
+        }
+        let mut options = self.plan.options.clone();
+        options.bind_device.clone_from(&self.plan.bound_to);
+        match socket::connect(self.plan.server, self.plan.protocol, &options) {
+            Ok(stream) => self.carry(stream),
+            Err(error) => self.progress.change(|rest| {
+                rest.failed.get_or_insert(error.to_string());
+            }),
+        }
+    }
+
+    fn carry(&self, mut stream: TcpStream) {
+        if let Err(error) = stream.set_nonblocking(true) {
+            return self.fail("use a socket", &error);
+        }
+        if self.device {
+            let mptcp = socket::mptcp_info(&stream).is_ok_and(|info| info.is_some());
+            self.progress.change(|rest| rest.mptcp = Some(mptcp));
+        }
+        let writes = (self.plan.config.direction == Direction::Up) == self.device;
+        let done = if writes { self.write(&mut stream) } else { self.read(&mut stream) };
+        match done {
+            Ok(()) => {}
+            // At the end of a run connections are cut wherever they are.
+            Err(_) if self.over() => {}
+            Err(error) => self.fail(if writes { "write" } else { "read" }, &error),
+        }
+    }
+
+    fn write(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let content = Content::new(self.plan.seed.derive("content"));
+        let mut app = App::new(&self.plan.config, self.plan.seed.derive("app"));
+        let mut piece = vec![0; PIECE];
+        let (mut offset, mut pending) = (0_u64, 0_u64);
+        while !self.over() {
+            if pending == 0 {
+                let now = self.plan.clock.now();
+                let waits = socket::unacknowledged(&*stream).map_err(io::Error::other)?;
+                pending = app.write(now, self.plan.send_buffer.saturating_sub(waits));
+                self.progress.change(|rest| (rest.offered, rest.dropped) = (app.offered(), app.dropped()));
+                if app.done(now) && pending == 0 {
+                    stream.shutdown(Shutdown::Write)?;
+                    return self.see_end(stream);
+                }
+                if pending == 0 {
+                    let until = if app.waiting() { now + ROOM } else { app.next().unwrap_or(Time::MAX) };
+                    self.sleep(until.min(now + LOOK_UP));
+                    continue;
+                }
+            }
+            let length = pending.min(PIECE as u64) as usize;
+            content.fill(offset, &mut piece[..length]);
+            match stream.write(&piece[..length]) {
+                Ok(taken) => {
+                    offset += taken as u64;
+                    pending -= taken as u64;
+                    self.progress.written.store(offset, Ordering::Relaxed);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.wait(stream, PollFlags::OUT, LOOK_UP);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything is written: waits until the other end has closed too.
+    fn see_end(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let mut byte = [0];
+        loop {
+            match stream.read(&mut byte) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.wait(stream, PollFlags::IN, LOOK_UP) {
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn read(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let content = Content::new(self.plan.seed.derive("content"));
+        let (mut piece, mut room) = (vec![0; PIECE], Vec::new());
+        let mut offset = 0_u64;
+        loop {
+            match stream.read(&mut piece) {
+                Ok(0) => {
+                    self.progress.change(|rest| rest.complete = true);
+                    return stream.shutdown(Shutdown::Write);
+                }
+                Ok(length) => {
+                    let now = self.plan.clock.now();
+                    if let Some(at) = content.differs(offset, &piece[..length], &mut room) {
+                        self.progress.change(|rest| rest.differs = Some(at));
+                        return Err(io::Error::other(format!(
+                            "byte {at} of the stream is not the one that was written"
+                        )));
+                    }
+                    offset += length as u64;
+                    self.progress.delivered.store(offset, Ordering::Relaxed);
+                    self.progress.last_byte.store(now.as_nanos(), Ordering::Relaxed);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.wait(stream, PollFlags::IN, LOOK_UP) {
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            if self.over() {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What the kernel knows of the subflows of both hosts.
+
+use crate::topology::{Topology, device_address};
+use linux::Error;
+use linux::diag::{Diag, Subflow};
+use linux::mib::Mib;
+use linux::namespace::Namespace;
+use sim::Experiment;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use units::Duration;
+
+/// Looks at both hosts' sockets and keeps what outlives them.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    hosts: [Diag; 2],
+    server: Namespace,
+    /// The path of a device's address.
+    paths: BTreeMap<IpAddr, usize>,
+    /// The last that was seen of each subflow, by host and addresses.
+    seen: BTreeMap<(usize, SocketAddr, SocketAddr), u64>,
+    now: Vec<Now>,
+}
+
+/// One path's subflows at the last look.
+#[derive(Debug, Clone, Copy, Default)]
+struct Now {
+    srtt: Option<Duration>,
+    cwnd: u64,
+}
+
+impl Watch {
+    /// So often sockets are looked at, so that none ends unseen with much to tell.
+    pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
+
+    pub(crate) fn open(experiment: &Experiment, topology: &Topology) -> Result<Self, Error> {
+        let paths = 0..experiment.paths.len();
+        Ok(Self {
+            hosts: [topology.device.run(Diag::open)?, topology.server.run(Diag::open)?],
+            server: topology.server.run(Namespace::current)?,
+            paths: paths.clone().map(|path| (device_address(path), path)).collect(),
+            seen: BTreeMap::new(),
+            now: paths.map(|_| Now::default()).collect(),
+        })
+    }
+
+    pub(crate) fn look(&mut self) -> Result<(), Error> {
+        self.now.fill(Now::default());
+        for (host, diag) in self.hosts.iter_mut().enumerate() {
+            for subflow in diag.subflows()? {
+                let Subflow { local, remote, .. } = subflow;
+                let device = if host == 0 { local } else { remote };
+                let Some(&path) = self.paths.get(&device.ip()) else { continue };
+                self.seen.insert((host, local, remote), u64::from(subflow.tcp.total_retransmitted));
+                // Who sends data knows the round trip; the other one's window says nothing.
+                let tcp = &subflow.tcp;
+                if tcp.bytes_sent > tcp.bytes_received {
+                    let now = &mut self.now[path];
+                    let srtt = Duration::from_micros(u64::from(tcp.srtt_us));
+                    now.srtt = Some(srtt).filter(|srtt| !srtt.is_zero()).or(now.srtt);
+                    now.cwnd += u64::from(tcp.cwnd) * u64::from(tcp.mss);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Segments sent again over a path, both ways, by all subflows that were ever seen.
+    pub(crate) fn retransmissions(&self, path: usize) -> u64 {
+        let address = device_address(path);
+        let of = |(host, local, remote): &(usize, SocketAddr, SocketAddr)| {
+            let device = if *host == 0 { local } else { remote };
+            device.ip() == address
+        };
+        self.seen.iter().filter(|(key, _)| of(key)).map(|(_, count)| count).sum()
+    }
+
+    pub(crate) fn srtt(&self, path: usize) -> Option<Duration> {
+        self.now[path].srtt
+    }
+
+    pub(crate) fn cwnd(&self, path: usize) -> u64 {
+        self.now[path].cwnd
+    }
+
+    /// How often the server has heard MP_PRIO.
+    pub(crate) fn priorities_heard(&self) -> Result<u64, Error> {
+        let counters = self.server.run(Mib::read)?;
+        Ok(counters.counter("MPTcpExtMPPrioRx").unwrap_or(0))
+    }
+}
