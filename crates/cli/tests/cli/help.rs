@@ -30,7 +30,7 @@ fn help_of_profiles() {
 
 #[test]
 fn every_command_shows_an_example() {
-    for command in ["run", "compare", "reproduce", "profiles", "schema", "completions"] {
+    for command in ["run", "compare", "reproduce", "testbed", "profiles", "schema", "completions"] {
         let text = help(&[command, "--help"]);
         assert!(text.contains("Example") && text.contains(&format!("  tandem {command}")), "{text}");
     }
