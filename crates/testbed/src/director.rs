@@ -156,8 +156,11 @@ fn plans(
     }
     let options = Options {
         congestion: Some(congestion(config.congestion, notes)),
-        // Without autotuning both are what the scenario says; with it they grow up to that.
-        send_buffer: config.autotune.is_none().then_some(config.send_buffer as usize),
+        // The kernel lets a socket's send buffer grow with its window: were it large at once, the first
+        // subflow would swallow what is written before another has joined. How far ahead an application
+        // may write is looked after where it writes.
+        send_buffer: None,
+        // Without autotuning the window is all of the buffer from the start; with it, it grows up to that.
         receive_buffer: config.autotune.is_none().then_some(config.recv_buffer as usize),
         ..Options::default()
     };
@@ -240,11 +243,8 @@ impl Director<'_> {
             while let Some((_, path, comes)) = changes.next_if(|&(at, ..)| at <= now) {
                 // The emulator first: what the kernel sends while the interface comes up counts.
                 self.shared.lock().0.set_present(path, comes);
-                if comes {
-                    self.topology.come(path)?
-                } else {
-                    self.topology.go(path)?
-                }
+                let changed = if comes { self.topology.come(path) } else { self.topology.go(path) };
+                changed?;
                 self.steer(now)?;
             }
             if next_look <= now {

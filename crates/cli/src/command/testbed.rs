@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     let bar = progress::bar(talk, 1000, "on the kernel");
     let ran = testbed::run(&experiment, &stop, &mut |share| bar.set_position((share * 1000.0) as u64));
     bar.finish_and_clear();
-    let ran = ran.map_err(failure)?;
+    let ran = ran.map_err(|error| failure(&error))?;
     let kernel = Kernel {
         release: linux::clock::kernel_release(),
         lateness: [ran.lateness.quantile(0.5), ran.lateness.quantile(0.99), ran.lateness.longest()],
@@ -80,7 +80,7 @@ fn clean(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     Ok(())
 }
 
-fn failure(error: testbed::Error) -> Failure {
+fn failure(error: &testbed::Error) -> Failure {
     let (message, hint) = (error.to_string(), error.hint().to_owned());
     match error {
         testbed::Error::System(linux::Error::Lacks { .. }) => Failure::Lacks { message, hint },

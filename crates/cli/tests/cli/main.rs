@@ -10,3 +10,4 @@ mod profiles;
 mod results;
 mod shipped;
 mod support;
+mod testbed;
