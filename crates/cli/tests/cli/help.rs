@@ -32,7 +32,7 @@ fn help_of_profiles() {
 fn every_command_shows_an_example() {
     for command in ["run", "compare", "reproduce", "testbed", "profiles", "schema", "completions"] {
         let text = help(&[command, "--help"]);
-        assert!(text.contains("Example") && text.contains(&format!("  tandem {command}")), "{text}");
+        assert!(text.contains("Example") && text.contains(&format!(" tandem {command}")), "{text}");
     }
 }
 
