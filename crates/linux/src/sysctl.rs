@@ -24,7 +24,7 @@ pub fn write(name: &str, value: &str) -> Result<(), Error> {
 /// Sets it and gives back what it was, or `None` where it was so already.
 ///
 /// # Errors
-/// As [`read`] and [`write`].
+/// As [`read`] and [`write()`].
 pub fn change(name: &str, value: &str) -> Result<Option<String>, Error> {
     let before = read(name)?;
     if before == value {

@@ -286,6 +286,18 @@ fn a_connection_without_mptcp_is_known_as_such() {
 }
 
 #[test]
+fn where_mptcp_is_switched_off_it_is_said_how_to_switch_it_on() {
+    world(|world| {
+        sysctl::write("net.mptcp.enabled", "0")?;
+        let listener = world.listen("10.1.0.1", Protocol::Mptcp)?;
+        let error = connect_to(&listener, ip("10.1.0.1"), Protocol::Mptcp).unwrap_err();
+        assert!(matches!(error, Error::Lacks { .. }), "{error}");
+        assert!(error.hint().contains("net.mptcp.enabled=1"), "{}", error.hint());
+        Ok(())
+    });
+}
+
+#[test]
 fn a_dual_stack_server_is_told_of_ipv4_as_ipv4() {
     world(|world| {
         let mut there = world.server.run(Events::open)?;
