@@ -197,6 +197,6 @@ impl<P: Payload> Endpoint<P> {
         };
         self.subflow_lost(i, failure);
         self.subflows[i].told = reset.signal;
-        self.subflows[i].reset = Some(reset);
+        self.subflows[i].reset = Some(Box::new(reset));
     }
 }

@@ -418,13 +418,13 @@ impl<P: Payload> Endpoint<P> {
         let len = segment.payload.len() as u32
             + u32::from(segment.flags.has(Flags::SYN))
             + u32::from(segment.flags.has(Flags::FIN));
-        self.subflows[i].reset = Some(Reset {
+        self.subflows[i].reset = Some(Box::new(Reset {
             source: segment.destination,
             destination: segment.source,
             seq: if segment.flags.has(Flags::ACK) { segment.ack } else { 0 },
             ack: segment.seq.wrapping_add(len),
             signal: reason.map(|(reason, transient)| MptcpSignal::Reset { transient, reason }).or(told),
-        });
+        }));
         self.work = true;
     }
 }

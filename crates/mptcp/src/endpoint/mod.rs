@@ -152,27 +152,69 @@ struct Reinjection<P> {
 const MOST_BUFFER: u64 = 1 << 40;
 
 /// One end of one connection. See the [crate] documentation for the order of calls.
+///
+/// Its fields are in the order of use, so that what every segment looks at is fetched together.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub struct Endpoint<P> {
-    config: Config,
-    role: Role,
-    mode: Mode,
-    rng: Rng,
     subflows: Vec<Subflow<P>>,
-    first: Option<PathId>,
-    local_key: u64,
-    remote_key: Option<u64>,
-    local_idsn: u64,
-    remote_idsn: u64,
+    mode: Mode,
+    role: Role,
+    /// Something may have to be transmitted.
+    work: bool,
+    closing: bool,
+    /// A subflow has a FIN to send, or sent it.
+    fins: bool,
+    ended: bool,
+    /// The peer has shown that it speaks MPTCP on this connection.
+    confirmed: bool,
+    connected: bool,
     /// Data checksums are in use (RFC 8684, section 3.3.1).
     checksum: bool,
     /// Data went over more than the first subflow, or twice: falling back is no longer possible.
     spread: bool,
+    send_data_fin: bool,
+    send_probe: bool,
+    peer_closed: bool,
+    /// First data offset not acknowledged.
+    data_una: u64,
+    /// First data offset not dealt to a subflow.
+    data_next: u64,
+    /// The peer takes data before this offset.
+    window_end: u64,
+    /// We told the peer that we take data before this offset.
+    advertised: u64,
+    buffer: SendBuffer<P>,
+    reorder: Reorder<P>,
+    /// Data offset of the peer's DATA_FIN.
+    peer_fin: Option<u64>,
+    /// The earliest timer of what rarely happens.
+    rare: Option<Time>,
+    fin_timer: Option<Time>,
+    probe_timer: Option<Time>,
+    probe_tries: u32,
+    fin_tries: u32,
+    events: VecDeque<Event>,
+    reinjections: VecDeque<Reinjection<P>>,
+    local_idsn: u64,
+    remote_idsn: u64,
+    scheduler: AnyScheduler,
+    autotune: Autotune,
+    infinite: Option<Infinite>,
+    config: Config,
+    failing: Option<Failing>,
+    /// Data offset of our DATA_FIN, once it was sent.
+    data_fin: Option<u64>,
+    /// Room to list for the scheduler whom it may pick.
+    list: Vec<Candidate>,
+    first: Option<PathId>,
+
+    rng: Rng,
+    local_key: u64,
+    remote_key: Option<u64>,
     /// Data came that does not lie in the stream as it does on the first subflow: the peer can fall back
     /// no more.
     parted: bool,
-    failing: Option<Failing>,
-    infinite: Option<Infinite>,
     repair: Repair,
     /// Addresses of this end that the peer was told of, and those that the peer told of.
     announced: Vec<Announcement>,
@@ -184,53 +226,12 @@ pub struct Endpoint<P> {
     /// When being without a subflow has lasted too long, and why the last one ended.
     alone: Option<Time>,
     lost: Option<Failure>,
-    /// The earliest timer of what rarely happens.
-    rare: Option<Time>,
-    /// The peer has shown that it speaks MPTCP on this connection.
-    confirmed: bool,
-    connected: bool,
-
-    buffer: SendBuffer<P>,
-    /// First data offset not acknowledged.
-    data_una: u64,
-    /// First data offset not dealt to a subflow.
-    data_next: u64,
-    /// The peer takes data before this offset.
-    window_end: u64,
-    reinjections: VecDeque<Reinjection<P>>,
     /// Up to this data offset there is nothing left to be sent again opportunistically.
     seized: u64,
     /// Payload dealt to one subflow after another, ever, in bytes.
     repeated_bytes: u64,
-    scheduler: AnyScheduler,
     /// What a byte costs on each path, in joules; none where all cost the same.
     energy_costs: Vec<f64>,
-    /// Room to list for the scheduler whom it may pick.
-    list: Vec<Candidate>,
-    closing: bool,
-    /// A subflow has a FIN to send, or sent it.
-    fins: bool,
-    /// Data offset of our DATA_FIN, once it was sent.
-    data_fin: Option<u64>,
-    send_data_fin: bool,
-    fin_timer: Option<Time>,
-    fin_tries: u32,
-    probe_timer: Option<Time>,
-    probe_tries: u32,
-    send_probe: bool,
-
-    reorder: Reorder<P>,
-    /// Data offset of the peer's DATA_FIN.
-    peer_fin: Option<u64>,
-    peer_closed: bool,
-    /// We told the peer that we take data before this offset.
-    advertised: u64,
-    autotune: Autotune,
-
-    ended: bool,
-    events: VecDeque<Event>,
-    /// Something may have to be transmitted.
-    work: bool,
 }
 
 impl<P: Payload> Endpoint<P> {

@@ -189,7 +189,8 @@ impl<P: Payload> Endpoint<P> {
     /// A reset, a SYN, a handshake ACK or a signal, of which [`Self::control_waits`] says that one waits.
     fn control(&mut self, now: Time, i: usize) -> Segment<P> {
         let subflow = &mut self.subflows[i];
-        if let Some(Reset { source, destination, seq, ack, signal }) = subflow.reset.take() {
+        if let Some(reset) = subflow.reset.take() {
+            let Reset { source, destination, seq, ack, signal } = *reset;
             let mut segment = Segment::new(source, destination, seq, ack, Flags::RST.with(Flags::ACK), 0);
             segment.signal = signal;
             return segment;

@@ -53,21 +53,14 @@ impl Mapped {
     }
 }
 
+/// Send and receive state of one TCP connection, and how it stands to the others.
+///
+/// In the order of use, as [`Sender`]: what every segment looks at lies first and together.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub(crate) struct Subflow<P> {
-    pub(crate) path: PathId,
     pub(crate) state: State,
-    /// Joined to a connection that was there (RFC 8684, section 3.2).
-    pub(crate) joined: bool,
-    pub(crate) local_port: u16,
-    pub(crate) remote_port: u16,
-    /// Initial sequence numbers, ours and the peer's.
-    pub(crate) iss: u32,
-    pub(crate) irs: u32,
-    pub(crate) sender: Sender<P>,
-    pub(crate) receiver: Receiver,
-    /// Payload of a full segment, options taken off.
-    pub(crate) payload_max: u64,
+    pub(crate) path: PathId,
     pub(crate) peer_scale: u8,
     pub(crate) own_scale: u8,
     pub(crate) timestamps: bool,
@@ -77,55 +70,67 @@ pub(crate) struct Subflow<P> {
     /// We asked for it to be a backup; the peer did.
     pub(crate) backup_here: bool,
     pub(crate) backup_there: bool,
-    pub(crate) local_id: u8,
-    pub(crate) remote_id: u8,
-    pub(crate) local_nonce: u32,
-    pub(crate) remote_nonce: u32,
+    pub(crate) stale: bool,
+    pub(crate) fin_queued: bool,
     /// A SYN, or the answer to one, must go out.
     pub(crate) send_syn: bool,
-    pub(crate) syn_sent_at: Time,
-    pub(crate) syn_tries: u32,
     /// The handshake's last ACK must go out (again).
     pub(crate) send_handshake_ack: bool,
-    /// And must be answered, even by a peer that sees no MPTCP in it.
-    pub(crate) ask_for_answer: bool,
-    pub(crate) reset: Option<Reset>,
-    /// When something that does not fit was last answered (see [`Subflow::challenge`]).
-    challenged: Option<Time>,
+    /// The next bare acknowledgement is a probe.
+    pub(crate) send_probe: bool,
+    /// Data of ours was acknowledged with a DATA_ACK; and lately without.
+    pub(crate) proven: bool,
+    pub(crate) bare: bool,
+    /// Joined to a connection that was there (RFC 8684, section 3.2).
+    pub(crate) joined: bool,
+    /// The peer's FIN came before ours went out: the peer is the one to wait (RFC 9293, section 3.6).
+    pub(crate) closed_first_there: bool,
+    /// The window field of the last segment that came.
+    pub(crate) peer_window: Option<u16>,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+    /// Initial sequence numbers, ours and the peer's.
+    pub(crate) iss: u32,
+    pub(crate) irs: u32,
+    /// Payload of a full segment, options taken off.
+    pub(crate) payload_max: u64,
     /// When anything was heard of the peer.
     pub(crate) heard: Time,
     pub(crate) keepalive_at: Option<Time>,
     /// Keepalive probes in a row without an answer.
     pub(crate) probes: u32,
-    /// The next bare acknowledgement is a probe.
-    pub(crate) send_probe: bool,
+    pub(crate) receiver: Receiver,
     /// The widest window that the peer has offered.
     pub(crate) widest: u64,
-    /// Remote ports of the subflows that were here before.
-    pub(crate) earlier: Vec<u16>,
-    /// The window field of the last segment that came.
-    pub(crate) peer_window: Option<u16>,
-    pub(crate) signals: VecDeque<MptcpSignal>,
-    pub(crate) fin_queued: bool,
-    /// Offset of our FIN once sent.
-    pub(crate) fin_at: Option<u64>,
-    pub(crate) mappings: Vec<Mapped>,
+    /// Where all data goes over every subflow: data offset after what was dealt to this one.
+    pub(crate) copied: u64,
+    pub(crate) reset: Option<Box<Reset>>,
     /// Payload that has no mapping yet, or that waits for the rest of its mapping's.
     pub(crate) held: Held<P>,
+    pub(crate) mappings: Vec<Mapped>,
+    pub(crate) signals: VecDeque<MptcpSignal>,
+    /// Offset of our FIN once sent.
+    pub(crate) fin_at: Option<u64>,
+    pub(crate) sender: Sender<P>,
+
     /// When payload in order has waited too long for its mapping.
     pub(crate) unmapped: Option<Time>,
-    /// Data of ours was acknowledged with a DATA_ACK; and lately without.
-    pub(crate) proven: bool,
-    pub(crate) bare: bool,
+    pub(crate) local_id: u8,
+    pub(crate) remote_id: u8,
+    pub(crate) local_nonce: u32,
+    pub(crate) remote_nonce: u32,
+    pub(crate) syn_sent_at: Time,
+    pub(crate) syn_tries: u32,
+    /// The handshake's last ACK must be answered, even by a peer that sees no MPTCP in it.
+    pub(crate) ask_for_answer: bool,
+    /// When something that does not fit was last answered (see [`Subflow::challenge`]).
+    challenged: Option<Time>,
+    /// Remote ports of the subflows that were here before.
+    pub(crate) earlier: Vec<u16>,
     /// What our reset said, for as long as the peer goes on.
     pub(crate) told: Option<MptcpSignal>,
     /// It ended in a way that another try would not change.
     pub(crate) barred: bool,
-    pub(crate) stale: bool,
-    /// Where all data goes over every subflow: data offset after what was dealt to this one.
-    pub(crate) copied: u64,
-    /// The peer's FIN came before ours went out: the peer is the one to wait (RFC 9293, section 3.6).
-    pub(crate) closed_first_there: bool,
 }
 
 /// A reset to be sent; it may answer a segment of no subflow that is here.

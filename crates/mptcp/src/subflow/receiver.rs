@@ -18,39 +18,40 @@ pub(crate) enum Arrival {
     OutOfOrder,
 }
 
-/// Receive state in subflow offsets (see [`crate::seq`]).
+/// Receive state in subflow offsets (see [`crate::seq`]). In the order of use, as [`Sender`](super::Sender).
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub(crate) struct Receiver {
     /// Next offset expected in order.
     pub(crate) next: u64,
-    /// What has come beyond a gap, the most recently touched first (RFC 2018, section 4).
-    ranges: Vec<(u64, u64)>,
-    /// Where the peer's FIN stands, once seen.
-    pub(crate) fin_at: Option<u64>,
-    /// An acknowledgement must go out now.
-    pub(crate) ack_now: bool,
     /// When a delayed acknowledgement is due.
     pub(crate) ack_at: Option<Time>,
+    /// Where the peer's FIN stands, once seen.
+    pub(crate) fin_at: Option<u64>,
     /// Bytes that arrived in order since the last acknowledgement went out.
     unacked: u64,
     segments_unacked: u32,
-    /// The peer's clock, to be echoed (RFC 7323, section 4.3).
-    pub(crate) peer_clock: u32,
+    /// Acknowledgements of the start that still go at once.
+    quick: u32,
+    /// Acknowledgement number last sent, as offset.
+    pub(crate) last_ack_sent: u64,
     /// When it was heard last.
     pub(crate) peer_clock_at: Time,
+    /// The peer's clock, to be echoed (RFC 7323, section 4.3).
+    pub(crate) peer_clock: u32,
+    /// An acknowledgement must go out now.
+    pub(crate) ack_now: bool,
+    /// A mark came, and the peer has not told that it heeds it (RFC 3168, section 6.1.3).
+    pub(crate) marked: bool,
+    /// Tell what came twice (RFC 2883).
+    dsack: bool,
+    /// What has come beyond a gap, the most recently touched first (RFC 2018, section 4).
+    ranges: Vec<(u64, u64)>,
+    /// What came twice and is still to be told.
+    twice: Option<(u64, u64)>,
     /// The round trip as data shows it that answers an acknowledgement, for a receiver that sends none.
     pub(crate) rtt: Option<Duration>,
     echoed: u32,
-    /// Acknowledgement number last sent, as offset.
-    pub(crate) last_ack_sent: u64,
-    /// A mark came, and the peer has not told that it heeds it (RFC 3168, section 6.1.3).
-    pub(crate) marked: bool,
-    /// Acknowledgements of the start that still go at once.
-    quick: u32,
-    /// Tell what came twice (RFC 2883).
-    dsack: bool,
-    /// What came twice and is still to be told.
-    twice: Option<(u64, u64)>,
 }
 
 impl Receiver {

@@ -26,10 +26,10 @@ impl<P: Payload> Sender<P> {
         }
         let flight = self.flight();
         let before = (self.una, self.sacked, self.lost_ever);
-        let sampled = self.sampler.delivered_so_far();
+        let sampled = if self.uses.samples { self.sampler.delivered_so_far() } else { 0 };
         let dsack = dsack_of(blocks, ack.max(self.una));
         let mut outcome = Acked::default();
-        if self.rack.on {
+        if self.uses.rack {
             self.rack.begin();
         }
         if ack > self.una {
@@ -37,7 +37,7 @@ impl<P: Payload> Sender<P> {
         }
         if self.sack {
             self.mark_sacked(now, blocks);
-            if self.rack.on {
+            if self.uses.rack {
                 self.judge_by_time(now, dsack.is_some());
                 if self.rack.probe_is_out() {
                     let duplicate = pure && !outcome.advanced && blocks.is_empty();
@@ -56,7 +56,7 @@ impl<P: Payload> Sender<P> {
         }
         // With what it says of the blocks before, never less than nothing.
         let delivered = (self.una + self.sacked) - (before.0 + before.1);
-        if self.undo.is_some() {
+        if self.uses.undo && self.undo.is_some() {
             let echo = clock_sample.filter(|_| outcome.advanced);
             self.question_reduction(now, echo, dsack.is_some());
         }
@@ -66,12 +66,16 @@ impl<P: Payload> Sender<P> {
                 // RFC 6675, section 5: at the end of recovery the window is ssthresh.
                 self.window.cwnd = self.window.ssthresh.max(2 * self.mss);
                 self.recovery = None;
-                self.rack.recovered();
+                if self.uses.rack {
+                    self.rack.recovered();
+                }
             }
             Some(Recovery::Timeout { point }) if self.una >= point => {
                 self.recovery = None;
                 self.frto = Frto::Off;
-                self.rack.recovered();
+                if self.uses.rack {
+                    self.rack.recovered();
+                }
             }
             Some(Recovery::Timeout { point }) => self.question_timeout(point, outcome.advanced, delivered),
             _ => {}
@@ -87,20 +91,20 @@ impl<P: Payload> Sender<P> {
         if self.recovery.is_none() && self.lost > 0 {
             self.enter_fast(&view, delivered);
         }
-        if self.prr.on && matches!(self.recovery, Some(Recovery::Fast { .. })) {
+        if self.uses.prr && matches!(self.recovery, Some(Recovery::Fast { .. })) {
             let safe = outcome.advanced && self.lost_ever == before.2;
             let (pipe, ssthresh) = (self.pipe(), self.window.ssthresh);
             if let Some(window) = self.prr.window(delivered, safe, pipe, ssthresh, self.mss) {
                 self.window.cwnd = window;
             }
         }
-        if self.rack.on {
+        if self.uses.rack {
             if outcome.advanced {
-                self.rack.probe_due = false;
+                self.probe_due = false;
             }
             self.arm_probe(now);
         }
-        if self.sampler.on {
+        if self.uses.samples {
             let mut sample = self.sampler.sample(sampled, self.rtt.min());
             sample.newly_lost = self.lost_ever - before.2;
             sample.rtt = outcome.rtt;
@@ -108,7 +112,7 @@ impl<P: Payload> Sender<P> {
             let view = self.view(now, flight, outcome.rtt);
             self.algorithm.on_sample(&sample, &view, &mut self.window);
         }
-        if self.pace.on {
+        if self.uses.pacing {
             self.set_pace();
         }
         outcome
@@ -123,9 +127,9 @@ impl<P: Payload> Sender<P> {
 
     fn grow(&mut self, bytes: u64, view: &View, coupling: &Coupling) {
         let mut bytes = bytes;
-        if self.hystart.on && self.window.in_slow_start() {
+        if self.window.in_slow_start() && self.hystart.on {
             let at = (self.una, self.next);
-            bytes = self.hystart.on_ack(bytes, at, view.rtt, self.mss, self.pace.on, &mut self.window);
+            bytes = self.hystart.on_ack(bytes, at, view.rtt, self.mss, self.uses.pacing, &mut self.window);
         }
         self.algorithm.on_ack(bytes, view, coupling, &mut self.window);
     }
@@ -168,7 +172,7 @@ impl<P: Payload> Sender<P> {
             segments += 1;
             repeated |= front.is(REPEATED);
             let whole = front.end() <= ack;
-            if self.rack.on && whole {
+            if self.uses.rack && whole {
                 if front.is(SACKED) {
                     self.rack.sacked -= 1;
                 } else {
@@ -186,7 +190,7 @@ impl<P: Payload> Sender<P> {
             if front.is(IN_RETRANSMISSION) {
                 self.retransmitting -= len;
             }
-            if self.sampler.on {
+            if self.uses.samples {
                 if !front.is(SACKED) {
                     self.sampler.delivered(now, 0, len, front.at);
                 }

@@ -26,7 +26,7 @@ impl<P: Payload> Sender<P> {
         held(at == self.next || self.sent.is_empty() && self.next == 1, "flight does not end at next")?;
         held(self.sacked + self.lost <= self.flight(), "more gone than there was")?;
         self.check_rack()?;
-        held(!self.sampler.on || self.sampler.len() == self.sent.len(), "a segment without a stamp")?;
+        held(!self.uses.samples || self.sampler.len() == self.sent.len(), "a segment without a stamp")?;
         let timeout = matches!(self.recovery, Some(super::recovery::Recovery::Timeout { .. }));
         held(timeout || self.frto == super::undo::Frto::Off, "a timeout in question, and no timeout")
     }

@@ -17,7 +17,7 @@ impl<P: Payload> Sender<P> {
         if self.recovery.is_none() {
             let view = self.view(now, self.flight(), None);
             self.algorithm.on_ecn(&view, &mut self.window);
-            if !self.sampler.on {
+            if !self.uses.samples {
                 self.settle_window();
             }
         }

@@ -31,7 +31,7 @@ use crate::congestion::{Algorithm, CongestionControl, Needs, Window};
 use hystart::HyStart;
 use pace::Pace;
 use prr::Prr;
-use rack::Rack;
+use rack::{Early, Rack};
 use rate::Sampler;
 use recovery::Recovery;
 use scoreboard::{GIVEN, SACKED, Sent};
@@ -70,66 +70,91 @@ pub(crate) struct Acked {
     rtt: Option<Duration>,
 }
 
+/// What else is at work on a subflow: a switch of [`Config`], or what its algorithm asks for.
+#[derive(Debug, Clone, Copy)]
+struct Uses {
+    rack: bool,
+    prr: bool,
+    pacing: bool,
+    samples: bool,
+    /// Reductions may be taken back.
+    undo: bool,
+}
+
 /// Send state of one subflow in subflow offsets (see [`crate::seq`]).
+///
+/// In the order of use: what every acknowledgement and every segment looks at lies first and together, so
+/// that with thousands of subflows few lines of memory are fetched for each; what only some look at lies
+/// behind.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub(crate) struct Sender<P> {
     /// First offset not acknowledged.
     pub(crate) una: u64,
     /// Next offset to be sent.
     pub(crate) next: u64,
-    /// Dealt to this subflow, not yet sent.
-    queue: VecDeque<Chunk<P>>,
-    queued: u64,
-    sent: VecDeque<Sent<P>>,
-    sacked: u64,
-    lost: u64,
-    retransmitting: u64,
-    highest_sacked: u64,
-    /// Everything below was looked at for loss.
-    judged: u64,
-    /// Nothing below waits for retransmission.
-    retransmit_from: u64,
-    dup_acks: u32,
-    recovery: Option<Recovery>,
+    pub(crate) timer: Option<Time>,
+    /// What RACK does before the retransmission timer.
+    early: Option<(Time, Early)>,
+    /// Pacing lets nothing go out before.
+    release: Option<Time>,
+    uses: Uses,
+    sack: bool,
+    /// A tail loss probe is to go out now, whatever the window.
+    probe_due: bool,
     /// The first retransmission of a recovery goes out whatever the pipe (RFC 6675, section 5, 4.3).
     force: bool,
     rescued: bool,
-    previous_sack: SackBlocks,
+    repeated_last: bool,
+    tells_reduced: bool,
+    /// There is a `previous_sack`.
+    remembers_sack: bool,
+    frto: Frto,
+    dup_acks: u32,
+    /// Timeouts in a row.
+    pub(crate) timeouts: u32,
+    recovery: Option<Recovery>,
+    sent: VecDeque<Sent<P>>,
+    /// Dealt to this subflow, not yet sent.
+    queue: VecDeque<Chunk<P>>,
+    queued: u64,
+    sacked: u64,
+    lost: u64,
+    retransmitting: u64,
+    lost_ever: u64,
     window: Window,
-    algorithm: Algorithm,
     mss: u64,
     /// The window held data back up to this offset: growth is earned (RFC 9438, section 5.8 and
     /// RFC 7661: a window that is not used says nothing about the path).
     limited_until: u64,
-    sack: bool,
-    pub(crate) rtt: Rtt,
-    pub(crate) timer: Option<Time>,
-    /// Timeouts in a row.
-    pub(crate) timeouts: u32,
     last_sent: Time,
+    /// Everything below was looked at for loss.
+    judged: u64,
+    /// Nothing below waits for retransmission.
+    retransmit_from: u64,
+    pub(crate) rtt: Rtt,
+    algorithm: Algorithm,
+
+    highest_sacked: u64,
+    previous_sack: SackBlocks,
     initial_window: u64,
     /// When the window was last halved for holding up the connection.
     penalised: Option<Time>,
     /// Segments sent again, ever.
     pub(crate) retransmissions: u64,
-    /// Bytes judged lost, ever.
-    lost_ever: u64,
-    rack: Rack,
-    asks_rack: bool,
+    /// Marks echoed by acknowledgements up to here have been heeded.
+    marked_until: u64,
     prr: Prr,
     hystart: HyStart,
     undo: Option<Undo>,
     /// Take back what timestamps and duplicate SACK show to be wrong.
     undoes: bool,
     asks_frto: bool,
-    frto: Frto,
-    /// Marks echoed by acknowledgements up to here have been heeded.
-    marked_until: u64,
-    tells_reduced: bool,
-    repeated_last: bool,
-    pace: Pace,
+    asks_rack: bool,
     /// Pace although the algorithm does not ask for it.
     asks_pacing: bool,
+    rack: Rack,
+    pace: Pace,
     sampler: Sampler,
 }
 
@@ -168,9 +193,20 @@ impl<P: Payload> Sender<P> {
             penalised: None,
             retransmissions: 0,
             lost_ever: 0,
+            early: None,
+            release: None,
+            uses: Uses {
+                rack: false,
+                prr: config.prr && !samples,
+                pacing: config.pacing || samples,
+                samples,
+                undo: config.undo || config.frto,
+            },
+            probe_due: false,
+            remembers_sack: false,
             rack: Rack::new(),
             asks_rack: config.rack,
-            prr: Prr::new(config.prr && !samples),
+            prr: Prr::default(),
             hystart: HyStart::new(config.hystart && !samples),
             undo: None,
             undoes: config.undo,
@@ -179,9 +215,9 @@ impl<P: Payload> Sender<P> {
             marked_until: 0,
             tells_reduced: false,
             repeated_last: false,
-            pace: Pace::new(config.pacing || samples),
+            pace: Pace::default(),
             asks_pacing: config.pacing,
-            sampler: Sampler::new(samples),
+            sampler: Sampler::new(),
         }
     }
 
@@ -191,8 +227,8 @@ impl<P: Payload> Sender<P> {
         self.initial_window = self.initial_window / self.mss * mss;
         self.mss = mss;
         self.sack = sack;
-        self.rack.on = self.asks_rack && sack;
-        self.prr.on &= sack;
+        self.uses.rack = self.asks_rack && sack;
+        self.uses.prr &= sack;
     }
 
     pub(crate) fn window(&self) -> Window {
@@ -236,11 +272,11 @@ impl<P: Payload> Sender<P> {
     }
     /// Bytes of window that neither the network nor the queue holds.
     pub(crate) fn room(&self) -> u64 {
-        if self.pace.release.is_some() {
+        if self.release.is_some() {
             return 0;
         }
         let room = self.window.cwnd.saturating_sub(self.pipe() + self.queued);
-        if self.rack.probe_due { room.max(self.mss.saturating_sub(self.queued)) } else { room }
+        if self.probe_due { room.max(self.mss.saturating_sub(self.queued)) } else { room }
     }
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
@@ -273,10 +309,10 @@ impl<P: Payload> Sender<P> {
     /// window below it would stop the subflow.
     pub(crate) fn fits(&self, len: u64) -> bool {
         let pipe = self.pipe();
-        if self.pace.release.is_some() {
+        if self.release.is_some() {
             return false;
         }
-        pipe == 0 || pipe + len <= self.window.cwnd || self.rack.probe_due
+        pipe == 0 || pipe + len <= self.window.cwnd || self.probe_due
     }
 
     /// RFC 5681, section 3.1, with RFC 6298's allowance for a SYN that was late and not lost (as
@@ -287,7 +323,7 @@ impl<P: Payload> Sender<P> {
 
     /// What could not be sent for want of window: growth of the window is earned from here on.
     pub(crate) fn note_limited(&mut self) {
-        if self.pace.release.is_none() {
+        if self.release.is_none() {
             self.limited_until = self.next;
         }
     }
@@ -304,11 +340,11 @@ impl<P: Payload> Sender<P> {
             self.queue.pop_front();
         }
         let front = self.queue.front()?;
-        if self.pace.holds(now) {
+        if self.pacing_holds(now) {
             return None;
         }
         let len = if front.fin { 1 } else { front.payload.len() as u64 };
-        if self.was_idle(now) && !self.sampler.on {
+        if self.was_idle(now) && !self.uses.samples {
             // RFC 5681, section 4.1: the acknowledgement clock has stopped. A model has its own.
             self.window.cwnd = self.window.cwnd.min(self.initial_window);
         }
@@ -351,23 +387,28 @@ impl<P: Payload> Sender<P> {
         if self.sent.len() == 1 || self.timer.is_none() {
             self.timer = Some(now + self.rtt.rto());
         }
-        if self.rack.on {
-            if self.rack.probe_due {
+        if self.uses.rack {
+            if self.probe_due {
                 self.probed_with_new();
             }
             self.arm_probe(now);
         }
-        if self.prr.on {
+        if self.uses.prr {
             self.prr.sent(len);
         }
         self.repeated_last = false;
-        if self.pace.on {
-            self.pace.sent(now, len, self.mss);
+        if self.uses.pacing {
+            self.release = self.pace.sent(now, len, self.mss).or(self.release);
         }
-        if self.sampler.on {
+        if self.uses.samples {
             self.sampler.sent(now, self.sent.len() == 1);
         }
         offset
+    }
+
+    #[inline]
+    fn pacing_holds(&self, now: Time) -> bool {
+        self.release.is_some_and(|at| at > now)
     }
 
     /// Gives what was not delivered, of the data from `from` on, to others: what is in flight, of which

@@ -13,26 +13,15 @@ const BURSTS_A_SECOND: u64 = 1000;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pace {
-    pub(super) on: bool,
     /// Bytes per second; 0 for no bound.
     rate: u64,
     /// When what was sent would have left at that rate.
     at: Time,
     /// Sent since the last wait.
     burst: u64,
-    /// Nothing goes out before.
-    pub(super) release: Option<Time>,
 }
 
 impl Pace {
-    pub(super) fn new(on: bool) -> Self {
-        Self { on, ..Self::default() }
-    }
-
-    pub(super) fn holds(&self, now: Time) -> bool {
-        self.release.is_some_and(|at| at > now)
-    }
-
     pub(super) fn set(&mut self, rate: Option<u64>) {
         self.rate = rate.unwrap_or(0);
     }
@@ -45,9 +34,10 @@ impl Pace {
         u64::try_from(rate).unwrap_or(u64::MAX).max(1)
     }
 
-    pub(super) fn sent(&mut self, now: Time, len: u64, mss: u64) {
+    /// `len` bytes went out. Gives when the next may, if not at once.
+    pub(super) fn sent(&mut self, now: Time, len: u64, mss: u64) -> Option<Time> {
         if self.rate == 0 {
-            return;
+            return None;
         }
         if self.at <= now {
             (self.at, self.burst) = (now, 0);
@@ -56,8 +46,10 @@ impl Pace {
         self.at += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4));
         self.burst += len;
         if self.burst >= (BURST_SEGMENTS * mss).max(self.rate / BURSTS_A_SECOND) {
-            (self.release, self.burst) = (Some(self.at), 0);
+            self.burst = 0;
+            return Some(self.at);
         }
+        None
     }
 }
 
@@ -77,22 +69,17 @@ mod tests {
 
     #[test]
     fn two_segments_go_at_once_and_the_next_two_when_those_have_left() {
-        let mut pace = Pace::new(true);
+        let mut pace = Pace::default();
         pace.set(Some(100_000));
         let start = Time::from_secs(1);
-        pace.sent(start, 1000, 1000);
-        assert!(!pace.holds(start));
-        pace.sent(start, 1000, 1000);
-        assert_eq!(pace.release, Some(start + Duration::from_millis(20)));
-        assert!(pace.holds(start) && !pace.holds(start + Duration::from_millis(20)));
+        assert_eq!(pace.sent(start, 1000, 1000), None);
+        assert_eq!(pace.sent(start, 1000, 1000), Some(start + Duration::from_millis(20)));
         // At a hundred megabytes a second a burst is a millisecond, 100 segments.
-        let mut pace = Pace::new(true);
+        let mut pace = Pace::default();
         pace.set(Some(100_000_000));
         for _ in 0..99 {
-            pace.sent(start, 1000, 1000);
+            assert_eq!(pace.sent(start, 1000, 1000), None);
         }
-        assert_eq!(pace.release, None);
-        pace.sent(start, 1000, 1000);
-        assert_eq!(pace.release, Some(start + Duration::from_millis(1)));
+        assert_eq!(pace.sent(start, 1000, 1000), Some(start + Duration::from_millis(1)));
     }
 }

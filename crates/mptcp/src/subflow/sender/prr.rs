@@ -6,7 +6,6 @@
 /// State of one recovery, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Prr {
-    pub(super) on: bool,
     delivered: u64,
     out: u64,
     /// In flight when the recovery began.
@@ -14,10 +13,6 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    pub(super) fn new(on: bool) -> Self {
-        Self { on, ..Self::default() }
-    }
-
     /// Section 6.1. `flight` without what had been delivered before.
     pub(super) fn begin(&mut self, flight: u64) {
         (self.delivered, self.out, self.flight) = (0, 0, flight.max(1));

@@ -41,7 +41,6 @@ struct Probe {
 
 #[derive(Debug, Clone)]
 pub(super) struct Rack {
-    pub(super) on: bool,
     /// Of what was sent last among that which has arrived: when it was sent, and where it ends.
     at: Time,
     end: u64,
@@ -61,16 +60,12 @@ pub(super) struct Rack {
     repeated: VecDeque<(Time, u64)>,
     /// Sent again, lost again, and to be sent once more.
     pub(super) again: VecDeque<u64>,
-    pub(super) early: Option<(Time, Early)>,
     probe: Option<Probe>,
-    /// A probe is to go out now, whatever the window.
-    pub(super) probe_due: bool,
 }
 
 impl Rack {
     pub(super) fn new() -> Self {
         Self {
-            on: false,
             at: Time::ZERO,
             end: 0,
             rtt: Duration::ZERO,
@@ -83,9 +78,7 @@ impl Rack {
             dsack_round: None,
             repeated: VecDeque::new(),
             again: VecDeque::new(),
-            early: None,
             probe: None,
-            probe_due: false,
         }
     }
 
@@ -133,21 +126,6 @@ impl Rack {
 
     pub(super) fn probe_is_out(&self) -> bool {
         self.probe.is_some()
-    }
-
-    /// No timer but the retransmission timer.
-    pub(super) fn quiet(&mut self) {
-        self.early = None;
-        self.probe = None;
-        self.probe_due = false;
-    }
-
-    /// No tail loss probe.
-    pub(super) fn quiet_probe(&mut self) {
-        if matches!(self.early, Some((_, Early::Probe))) {
-            self.early = None;
-        }
-        self.probe_due = false;
     }
 
     fn on_dsack(&mut self, una: u64, next: u64) {
@@ -209,9 +187,9 @@ impl<P: Payload> Sender<P> {
             self.rack.repeated.pop_front();
             self.lose_again(i);
         }
-        match self.rack.early {
-            _ if waits => self.rack.early = Some((self.rack.at + patience, Early::Judge)),
-            Some((_, Early::Judge)) => self.rack.early = None,
+        match self.early {
+            _ if waits => self.early = Some((self.rack.at + patience, Early::Judge)),
+            Some((_, Early::Judge)) => self.early = None,
             _ => {}
         }
     }
@@ -258,10 +236,10 @@ impl<P: Payload> Sender<P> {
             && rack.probe.is_none()
             && self.una > 0
             && !self.sent.is_empty();
-        match rack.early {
+        match self.early {
             Some((_, Early::Judge)) => return,
             _ if !wanted => {
-                self.rack.early = None;
+                self.early = None;
                 return;
             }
             _ => {}
@@ -272,30 +250,45 @@ impl<P: Payload> Sender<P> {
             Some(srtt) => srtt * 2,
         };
         let at = now + wait;
-        self.rack.early = Some((self.timer.map_or(at, |timer| timer.min(at)), Early::Probe));
+        self.early = Some((self.timer.map_or(at, |timer| timer.min(at)), Early::Probe));
+    }
+
+    /// No timer but the retransmission timer.
+    pub(super) fn quiet(&mut self) {
+        self.early = None;
+        self.rack.probe = None;
+        self.probe_due = false;
+    }
+
+    /// No tail loss probe.
+    pub(super) fn quiet_probe(&mut self) {
+        if matches!(self.early, Some((_, Early::Probe))) {
+            self.early = None;
+        }
+        self.probe_due = false;
     }
 
     /// When something must happen by itself; [`Time::MAX`] for never.
     #[inline]
     pub(crate) fn next_timeout(&self) -> Time {
-        let all = [self.timer, self.rack.early.map(|(at, _)| at), self.pace.release];
+        let all = [self.timer, self.early.map(|(at, _)| at), self.release];
         all.into_iter().fold(Time::MAX, |first, at| first.min(at.unwrap_or(Time::MAX)))
     }
 
     /// Nothing is waited for any more.
     pub(crate) fn stop_timers(&mut self) {
         self.timer = None;
-        self.rack.quiet();
+        self.quiet();
     }
 
     /// Does what is due before the retransmission timer; true if something was.
     pub(crate) fn expire(&mut self, now: Time) -> bool {
-        let released = self.pace.release.is_some_and(|at| at <= now);
+        let released = self.release.is_some_and(|at| at <= now);
         if released {
-            self.pace.release = None;
+            self.release = None;
         }
-        let Some((_, early)) = self.rack.early.filter(|&(at, _)| at <= now) else { return released };
-        self.rack.early = None;
+        let Some((_, early)) = self.early.filter(|&(at, _)| at <= now) else { return released };
+        self.early = None;
         match early {
             Early::Judge => {
                 self.judge_by_time(now, false);
@@ -305,7 +298,7 @@ impl<P: Payload> Sender<P> {
                 }
             }
             Early::Probe => {
-                self.rack.probe_due = true;
+                self.probe_due = true;
                 self.timer = Some(now + self.rtt.rto());
             }
         }
@@ -314,13 +307,13 @@ impl<P: Payload> Sender<P> {
 
     /// New data went out as a probe.
     pub(super) fn probed_with_new(&mut self) {
-        self.rack.probe_due = false;
+        self.probe_due = false;
         self.rack.probe = Some(Probe { end: self.next, again: false });
     }
 
     /// Sends the tail once more, where there was nothing new to probe with.
     pub(super) fn probe_tail(&mut self, now: Time) -> Option<(u64, Chunk<P>)> {
-        self.rack.probe_due = false;
+        self.probe_due = false;
         self.rack.probe = Some(Probe { end: self.next, again: true });
         let tail = self.sent.back_mut()?;
         tail.at = now;
@@ -346,7 +339,7 @@ impl<P: Payload> Sender<P> {
             if self.recovery.is_none() {
                 let view = self.view(now, self.flight(), None);
                 self.algorithm.on_loss(&view, &mut self.window);
-                if !self.sampler.on {
+                if !self.uses.samples {
                     self.settle_window();
                 }
             }
@@ -356,8 +349,8 @@ impl<P: Payload> Sender<P> {
     /// What must hold at any time.
     pub(super) fn check_rack(&self) -> Result<(), &'static str> {
         let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
-        if !self.rack.on {
-            return held(self.rack.early.is_none() && self.rack.repeated.is_empty(), "RACK is off and works");
+        if !self.uses.rack {
+            return held(self.early.is_none() && self.rack.repeated.is_empty(), "RACK is off and works");
         }
         let sacked = self.sent.iter().filter(|s| s.is(SACKED)).count();
         held(sacked == self.rack.sacked as usize, "sacked segments miscounted")?;
@@ -371,8 +364,8 @@ impl<P: Payload> Sender<P> {
         held(self.sent.iter().find(forgotten).is_none(), "a retransmission that nobody judges")?;
         let timely =
             |(at, early): (Time, Early)| early == Early::Judge || self.timer.is_some_and(|t| at <= t);
-        held(self.rack.early.is_none_or(timely), "a probe after the retransmission timer")?;
+        held(self.early.is_none_or(timely), "a probe after the retransmission timer")?;
         let in_recovery = matches!(self.recovery, Some(Recovery::Fast { .. }));
-        held(!in_recovery || !matches!(self.rack.early, Some((_, Early::Probe))), "a probe in recovery")
+        held(!in_recovery || !matches!(self.early, Some((_, Early::Probe))), "a probe in recovery")
     }
 }

@@ -24,7 +24,6 @@ struct Newest {
 
 #[derive(Debug, Clone)]
 pub(super) struct Sampler {
-    pub(super) on: bool,
     /// Bytes delivered, ever, and when the last of them were.
     delivered: u64,
     delivered_at: Time,
@@ -37,9 +36,8 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    pub(super) fn new(on: bool) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            on,
             delivered: 0,
             delivered_at: Time::ZERO,
             first_sent: Time::ZERO,

@@ -26,7 +26,7 @@ impl<P: Payload> Sender<P> {
     /// Is [`rescue`](Self::rescue) worth asking?
     #[inline]
     pub(crate) fn may_rescue(&self) -> bool {
-        self.recovery.is_some() || self.rack.probe_due || self.sampler.on
+        self.recovery.is_some() || self.probe_due || self.uses.samples
     }
 
     /// The next chunk to send again, if loss and window ask for one.
@@ -34,7 +34,7 @@ impl<P: Payload> Sender<P> {
         if !self.owes() {
             return None;
         }
-        if self.frto == Frto::Holding || self.pace.holds(now) {
+        if self.frto == Frto::Holding || self.pacing_holds(now) {
             return None;
         }
         let Some(i) = self.next_lost() else {
@@ -52,7 +52,7 @@ impl<P: Payload> Sender<P> {
     /// The next segment that is lost and not on its way again.
     fn next_lost(&mut self) -> Option<usize> {
         let waits = |sent: &Sent<P>| sent.flags & (LOST | IN_RETRANSMISSION) == LOST;
-        while let Some(&offset) = self.rack.again.front() {
+        while let Some(&offset) = self.rack.again.front().filter(|_| self.uses.rack) {
             let i = self.sent.partition_point(|s| s.end() <= offset);
             if self.sent.get(i).is_some_and(|s| s.offset <= offset && waits(s)) {
                 return Some(i);
@@ -70,23 +70,23 @@ impl<P: Payload> Sender<P> {
     /// Where nothing else can be sent in recovery: a hole that is not yet judged lost, or once a
     /// recovery the last segment, to bring more acknowledgements (RFC 6675, section 4, NextSeg 3, 4).
     pub(crate) fn rescue(&mut self, now: Time) -> Option<(u64, Chunk<P>)> {
-        if self.pace.holds(now) {
+        if self.pacing_holds(now) {
             return None;
         }
-        if self.sampler.on && self.queue.is_empty() && self.lost <= self.retransmitting {
+        if self.uses.samples && self.queue.is_empty() && self.lost <= self.retransmitting {
             let pipe = self.pipe();
             if pipe < self.window.cwnd {
                 self.sampler.run_dry(pipe);
             }
         }
-        if self.rack.probe_due {
+        if self.probe_due {
             return self.probe_tail(now);
         }
         if self.frto == Frto::Holding {
             return if self.give_up_frto() { self.retransmit(now) } else { None };
         }
         // RACK has its own way for tails.
-        let Some(Recovery::Fast { point }) = self.recovery.filter(|_| !self.rack.on) else { return None };
+        let Some(Recovery::Fast { point }) = self.recovery.filter(|_| !self.uses.rack) else { return None };
         if !self.sack || self.rescued || self.pipe() + self.mss > self.window.cwnd {
             return None;
         }
@@ -112,10 +112,10 @@ impl<P: Payload> Sender<P> {
         self.retransmissions += 1;
         self.last_sent = now;
         let answer = (sent.offset, sent.chunk.clone());
-        if self.rack.on {
+        if self.uses.rack {
             self.rack.sent_again(now, answer.0);
         }
-        if self.prr.on {
+        if self.uses.prr {
             self.prr.sent(len);
         }
         self.note_repeat(now);
@@ -130,10 +130,10 @@ impl<P: Payload> Sender<P> {
     /// Something went out that had been sent before.
     pub(super) fn note_copy(&mut self, now: Time, i: usize, len: u64) {
         self.repeated_last = true;
-        if self.pace.on {
-            self.pace.sent(now, len, self.mss);
+        if self.uses.pacing {
+            self.release = self.pace.sent(now, len, self.mss).or(self.release);
         }
-        if self.sampler.on {
+        if self.uses.samples {
             self.sampler.sent_again(now, i);
         }
     }
@@ -144,9 +144,9 @@ impl<P: Payload> Sender<P> {
         self.force = true;
         self.rescued = false;
         self.remember();
-        self.rack.quiet_probe();
+        self.quiet_probe();
         self.algorithm.on_loss(view, &mut self.window);
-        if self.prr.on {
+        if self.uses.prr {
             self.prr.begin(self.flight() + delivered - self.sacked);
         } else {
             self.settle_window();
@@ -193,8 +193,8 @@ impl<P: Payload> Sender<P> {
         self.retransmit_from = self.una;
         self.force = true;
         self.timer = (!self.sent.is_empty()).then(|| now + self.rtt.rto());
-        if self.rack.on {
-            self.rack.quiet();
+        if self.uses.rack {
+            self.quiet();
             if !reneged {
                 self.judge_on_timeout(now);
                 return;

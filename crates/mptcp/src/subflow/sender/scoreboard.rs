@@ -37,6 +37,9 @@ impl<P> Sent<P> {
 
 impl<P: Payload> Sender<P> {
     pub(super) fn mark_sacked(&mut self, now: Time, blocks: &[(u64, u64)]) {
+        if blocks.is_empty() && !self.remembers_sack {
+            return;
+        }
         let previous = self.previous_sack;
         let mut remembered = SackBlocks::default();
         for &(left, right) in blocks {
@@ -49,6 +52,7 @@ impl<P: Payload> Sender<P> {
             let from = known.map_or(left, |&(l, r)| left + u64::from(r.wrapping_sub(l)));
             self.mark_range(now, left, from.max(self.una), right);
         }
+        self.remembers_sack = !remembered.is_empty();
         self.previous_sack = remembered;
     }
 
@@ -69,11 +73,11 @@ impl<P: Payload> Sender<P> {
             if sent.is(IN_RETRANSMISSION) {
                 self.retransmitting -= len;
             }
-            if self.rack.on {
+            if self.uses.rack {
                 self.rack.sacked += 1;
                 self.rack.arrived(now, sent.at, sent.end(), sent.is(REPEATED), self.rtt.min(), None);
             }
-            if self.sampler.on {
+            if self.uses.samples {
                 self.sampler.delivered(now, i, len, sent.at);
             }
             sent.flags = (sent.flags & (REPEATED | GIVEN)) | SACKED;

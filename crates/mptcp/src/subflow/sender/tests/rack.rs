@@ -62,7 +62,7 @@ fn the_reordering_window_grows_with_what_was_sent_again_for_nothing_and_shrinks_
     let mut s = spaced(40);
     let at = |s: &mut Sender<Span>, ms: u64, segments: u64, blocks: &[(u64, u64)]| {
         ack(s, after(ms), segments, blocks);
-        s.rack.early.map(|(at, _)| at.since(T0).as_millis())
+        s.early.map(|(at, _)| at.since(T0).as_millis())
     };
     at(&mut s, 101, 0, &[(1, 2)]);
     at(&mut s, 102, 2, &[]);
