@@ -190,6 +190,7 @@ pub struct Endpoint<P> {
     peer_fin: Option<u64>,
     /// The earliest timer of what rarely happens.
     rare: Option<Time>,
+    lost: Option<Failure>,
     fin_timer: Option<Time>,
     probe_timer: Option<Time>,
     probe_tries: u32,
@@ -225,7 +226,6 @@ pub struct Endpoint<P> {
     denied: bool,
     /// When being without a subflow has lasted too long, and why the last one ended.
     alone: Option<Time>,
-    lost: Option<Failure>,
     /// Up to this data offset there is nothing left to be sent again opportunistically.
     seized: u64,
     /// Payload dealt to one subflow after another, ever, in bytes.
