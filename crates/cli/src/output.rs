@@ -113,7 +113,7 @@ fn diagnostics(found: &[Diagnostic], coloured: bool) -> String {
     let renderer = renderer(coloured);
     let mut told: Vec<String> = found.iter().map(|d| renderer.render(&[group(d)]) + "\n").collect();
     if found.len() > 1 {
-        told.push(format!("{} problems; nothing was simulated\n", found.len()));
+        told.push(format!("{} problems; nothing was done\n", found.len()));
     }
     told.join("\n")
 }

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use units::{Bitrate, Bytes, Duration, Energy, Power, UnitError};
 
 /// Reads the keys of `table`, which stands at `span`.
-pub(crate) fn read_table(
+pub fn read_table(
     shape: &'static Table,
     table: &DeTable<'_>,
     span: Range<usize>,
@@ -57,7 +57,7 @@ pub(crate) fn read_table(
 }
 
 /// The value that an absent key has.
-pub(crate) fn read_default(key: &'static Key, text: &str) -> Node {
+pub fn read_default(key: &'static Key, text: &str) -> Node {
     let mut none = Problems::new(Source::new("default", text));
     match DeValue::parse(text) {
         Ok(value) => read_value(key.name, &key.shape, &value, &mut none),
@@ -122,7 +122,7 @@ fn check_one_of(
 }
 
 /// Reads one value; `name` is the key that it belongs to.
-pub(crate) fn read_value(
+pub fn read_value(
     name: &str,
     shape: &'static Shape,
     value: &Spanned<DeValue<'_>>,
@@ -520,7 +520,7 @@ fn number_text(value: &DeValue<'_>) -> String {
 }
 
 /// At most forty characters of what a file says, for a message.
-pub(crate) fn clip(text: &str) -> std::borrow::Cow<'_, str> {
+pub fn clip(text: &str) -> std::borrow::Cow<'_, str> {
     match text.char_indices().nth(40) {
         None => text.into(),
         Some((end, _)) => format!("{}…", &text[..end]).into(),

@@ -1,35 +1,39 @@
 //! The words in which the file's shape is described.
 //!
-//! [`format`](crate::format) writes the description; reading, messages, JSON Schema and the
-//! documentation all come from it, so none of them can disagree.
+//! Whoever has a file to read writes such a description. Reading and messages, and where they are wanted a
+//! schema and the documentation, all come from it, so none of them can disagree.
 
 /// A set of keys.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     /// What the table is called in messages: "a path".
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it describes; one or more sentences.
-    pub(crate) doc: &'static str,
-    pub(crate) keys: &'static [Key],
+    pub doc: &'static str,
+    /// What may stand in it.
+    pub keys: &'static [Key],
     /// Exactly one of these keys must be there; none where it is empty.
-    pub(crate) one_of: &'static [&'static str],
+    pub one_of: &'static [&'static str],
 }
 
 /// One key of a table.
 #[derive(Debug)]
-pub(crate) struct Key {
-    pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) need: Need,
+pub struct Key {
+    /// As it is written.
+    pub name: &'static str,
+    /// What may stand as its value.
+    pub shape: Shape,
+    /// What it means where it is not there.
+    pub need: Need,
     /// One line.
-    pub(crate) doc: &'static str,
+    pub doc: &'static str,
     /// A realistic value, as TOML.
-    pub(crate) example: &'static str,
+    pub example: &'static str,
 }
 
 /// What an absent key means.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Need {
+pub enum Need {
     /// It may not be absent.
     Required,
     /// This value, as TOML.
@@ -40,19 +44,23 @@ pub(crate) enum Need {
 
 /// What may stand as a value.
 #[derive(Debug)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// A number with its unit, in quotes.
     Quantity(Quantity, Least),
     /// A number from 0 to 1.
     Probability,
     /// A number from `min` to `max`.
     Number {
+        /// The least.
         min: f64,
+        /// The most.
         max: f64,
     },
     /// A whole number from `min` to `max`.
     Integer {
+        /// The least.
         min: i64,
+        /// The most.
         max: i64,
     },
     /// `true` or `false`.
@@ -71,12 +79,16 @@ pub(crate) enum Shape {
     Queue,
     /// As many of `of` as `min` to `max`.
     List {
+        /// What each entry is.
         of: &'static Shape,
+        /// The fewest entries.
         min: usize,
+        /// The most entries.
         max: usize,
     },
     /// Exactly these, in this order; each with its name.
     Tuple(&'static [(&'static str, Shape)]),
+    /// `[name]`, or keys in braces.
     Table(&'static Table),
     /// `[[name]]`, once or more, or never.
     Tables(&'static Table),
@@ -88,31 +100,40 @@ pub(crate) enum Shape {
 
 /// One word of a [`Shape::Choice`].
 #[derive(Debug)]
-pub(crate) struct Choice {
-    pub(crate) name: &'static str,
-    pub(crate) doc: &'static str,
+pub struct Choice {
+    /// As it is written.
+    pub name: &'static str,
+    /// What it means; part of a sentence.
+    pub doc: &'static str,
 }
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Quantity {
+pub enum Quantity {
+    /// A span of time.
     Time,
+    /// Bits a second.
     Rate,
+    /// An amount of data.
     Size,
+    /// Watts.
     Power,
+    /// Joules.
     Energy,
 }
 
 /// The smallest that will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Least {
+pub enum Least {
+    /// None at all will do.
     Zero,
+    /// Some must be there.
     AboveZero,
 }
 
 impl Quantity {
     /// The word in messages: "a time".
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Time => "a time",
             Self::Rate => "a rate",
@@ -122,7 +143,7 @@ impl Quantity {
         }
     }
     /// As `units` reads it.
-    pub(crate) fn example(self) -> &'static str {
+    pub fn example(self) -> &'static str {
         match self {
             Self::Time => "5ms",
             Self::Rate => "2Mbps",
@@ -132,7 +153,7 @@ impl Quantity {
         }
     }
     /// Above this a number is a slip; and sums of such amounts still fit their types.
-    pub(crate) fn most(self) -> &'static str {
+    pub fn most(self) -> &'static str {
         match self {
             Self::Time => "8784h",
             Self::Rate => "10000Gbps",
@@ -142,7 +163,7 @@ impl Quantity {
         }
     }
     /// The units that may be written; the first are shown in messages.
-    pub(crate) fn units(self) -> &'static [&'static str] {
+    pub fn units(self) -> &'static [&'static str] {
         match self {
             Self::Time => &["ns", "us", "ms", "s", "min", "h"],
             Self::Rate => &["bps", "kbps", "Mbps", "Gbps", "bit/s", "kbit/s", "Mbit/s", "Gbit/s"],
@@ -155,23 +176,23 @@ impl Quantity {
 
 impl Table {
     /// The name without its article, as one word: what links and references use.
-    pub(crate) fn id(&self) -> String {
+    pub fn id(&self) -> String {
         let name = ["a ", "an ", "the "].iter().find_map(|a| self.name.strip_prefix(a)).unwrap_or(self.name);
         name.to_lowercase().replace(' ', "-")
     }
     /// The key with this name.
-    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|k| k.name == name)
     }
     /// The names of all keys, for a message.
-    pub(crate) fn names(&self) -> Vec<&'static str> {
+    pub fn names(&self) -> Vec<&'static str> {
         self.keys.iter().map(|k| k.name).collect()
     }
 }
 
 impl Shape {
     /// What should stand here, as a phrase: "a rate such as `2Mbps`; units: bps, kbps, Mbps, Gbps".
-    pub(crate) fn expected(&self) -> String {
+    pub fn expected(&self) -> String {
         match self {
             Self::Quantity(quantity, least) => {
                 let above = if *least == Least::AboveZero { " above zero" } else { "" };
@@ -213,7 +234,7 @@ impl Shape {
     }
 
     /// A value of this shape, as TOML, for messages.
-    pub(crate) fn sample(&self) -> String {
+    pub fn sample(&self) -> String {
         match self {
             Self::Quantity(quantity, _) => format!("\"{}\"", quantity.example()),
             Self::Probability | Self::Number { .. } => "0.01".to_owned(),
@@ -235,7 +256,7 @@ impl Shape {
     }
 
     /// The table inside this shape, if it is one or may be one.
-    pub(crate) fn table(&self) -> Option<&'static Table> {
+    pub fn table(&self) -> Option<&'static Table> {
         match self {
             Self::Table(table) | Self::Tables(table) => Some(table),
             Self::List { of, .. } => of.table(),
@@ -246,7 +267,7 @@ impl Shape {
 }
 
 /// "`a`, `b` or `c`".
-pub(crate) fn list(names: &[&str]) -> String {
+pub fn list(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     match quoted.split_last() {
         None => "nothing".to_owned(),
@@ -256,7 +277,7 @@ pub(crate) fn list(names: &[&str]) -> String {
 }
 
 /// The name among `names` that `word` was likely meant to be, if one is near.
-pub(crate) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     if word.len() > 64 {
         // No name is so long, and the distance takes time with the square of the length.
         return None;

@@ -14,7 +14,7 @@ pub struct Place {
     pub column: usize,
 }
 
-/// One problem of a scenario, or of a file that it names.
+/// One problem of a file, or of another that it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file that is wrong: the scenario, or a trace or profile that it names.
@@ -99,47 +99,52 @@ impl Diagnostic {
 
 /// The text of one file, with its lines counted.
 #[derive(Debug, Clone)]
-pub(crate) struct Source<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) text: &'a str,
+pub struct Source<'a> {
+    /// What messages call the file.
+    pub name: &'a str,
+    /// What is in it.
+    pub text: &'a str,
     /// Where each line begins, in bytes.
     lines: Vec<usize>,
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(name: &'a str, text: &'a str) -> Self {
+    /// The file of that name with that text.
+    pub fn new(name: &'a str, text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i + 1);
         Self { name, text, lines: std::iter::once(0).chain(ends).collect() }
     }
 
     /// The line and the column, both from 1, of a byte of the text.
-    pub(crate) fn locate(&self, offset: usize) -> (usize, usize) {
+    pub fn locate(&self, offset: usize) -> (usize, usize) {
         let offset = self.floor(offset);
         let line = self.lines.partition_point(|&start| start <= offset).max(1);
         let start = self.lines[line - 1];
         (line, self.text[start..offset].chars().filter(|&c| c != '\u{feff}').count() + 1)
     }
 
-    pub(crate) fn place(&self, offset: usize) -> Place {
+    /// The same as a place that can be named.
+    pub fn place(&self, offset: usize) -> Place {
         let (line, column) = self.locate(offset);
         Place { file: self.name.to_owned(), line, column }
     }
 
     /// The text of line `line`, from 1; empty beyond the end.
-    pub(crate) fn line(&self, line: usize) -> &'a str {
+    pub fn line(&self, line: usize) -> &'a str {
         let Some(&start) = line.checked_sub(1).and_then(|i| self.lines.get(i)) else { return "" };
         let end = self.lines.get(line).copied().unwrap_or(self.text.len());
         self.text[start..end].trim_end_matches(['\n', '\r']).trim_start_matches('\u{feff}')
     }
 
     /// The bytes of line `line`, from 1, without its end.
-    pub(crate) fn line_span(&self, line: usize) -> Range<usize> {
+    pub fn line_span(&self, line: usize) -> Range<usize> {
         let start = line.checked_sub(1).and_then(|i| self.lines.get(i)).copied().unwrap_or(self.text.len());
         let end = self.lines.get(line).copied().unwrap_or(self.text.len());
         start..start + self.text[start..end].trim_end_matches(['\n', '\r']).len()
     }
 
-    pub(crate) fn diagnostic(&self, span: Range<usize>, message: impl Into<String>) -> Diagnostic {
+    /// A problem at these bytes of the text.
+    pub fn diagnostic(&self, span: Range<usize>, message: impl Into<String>) -> Diagnostic {
         let start = self.floor(span.start);
         let end = self.floor(span.end.max(start));
         let (line, column) = self.locate(start);
@@ -168,25 +173,28 @@ impl<'a> Source<'a> {
 
 /// Where problems are gathered: all of a file's, not only the first.
 #[derive(Debug)]
-pub(crate) struct Problems<'a> {
-    pub(crate) source: Source<'a>,
-    pub(crate) found: Vec<Diagnostic>,
+pub struct Problems<'a> {
+    /// The file that they are of.
+    pub source: Source<'a>,
+    /// Those found so far.
+    pub found: Vec<Diagnostic>,
 }
 
 impl<'a> Problems<'a> {
-    pub(crate) fn new(source: Source<'a>) -> Self {
+    /// None yet.
+    pub fn new(source: Source<'a>) -> Self {
         Self { source, found: Vec::new() }
     }
 
     /// Notes a problem; the result can be given an expectation and a hint.
-    pub(crate) fn add(&mut self, span: Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
+    pub fn add(&mut self, span: Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
         let diagnostic = self.source.diagnostic(span, message);
         self.found.push(diagnostic);
         self.found.last_mut().expect("one was just pushed")
     }
 
     /// All problems, in the order of the file.
-    pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
+    pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|d| match &d.asked_at {
             Some(place) => (place.line, place.column, d.line),
             None => (d.line, d.column, 0),
@@ -197,11 +205,13 @@ impl<'a> Problems<'a> {
 }
 
 impl Diagnostic {
-    pub(crate) fn expected(&mut self, what: impl Into<String>) -> &mut Self {
+    /// Says what would have been right there.
+    pub fn expected(&mut self, what: impl Into<String>) -> &mut Self {
         self.expected = Some(what.into());
         self
     }
-    pub(crate) fn hint(&mut self, what: impl Into<String>) -> &mut Self {
+    /// Says what to do about it.
+    pub fn hint(&mut self, what: impl Into<String>) -> &mut Self {
         self.hint = Some(what.into());
         self
     }
