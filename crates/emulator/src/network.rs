@@ -9,7 +9,7 @@ use middlebox::{Chain, Passing};
 use radio::{Direction, Meter};
 use sim::{Background, Experiment, Medium, MiddleboxOutcome, PathTotals, Ports, SNAPLEN, media};
 use std::collections::VecDeque;
-use units::Time;
+use units::{Duration, Time};
 use wire::pcapng::{self, Writer};
 
 /// What lies in a medium.
@@ -61,6 +61,8 @@ pub struct PathCounts {
     pub wire_down: u64,
     /// The same with all headers.
     pub wire_up: u64,
+    /// When payload last reached the device.
+    pub last_payload_down: Time,
     boxes: Option<Box<Boxes>>,
 }
 
@@ -109,6 +111,7 @@ impl Network {
                 payload_up: 0,
                 wire_down: 0,
                 wire_up: 0,
+                last_payload_down: Time::ZERO,
                 boxes: (!spec.middleboxes.is_empty()).then(|| {
                     Box::new(Boxes { chain: Chain::new(&spec.middleboxes, seed), flows: Vec::new() })
                 }),
@@ -232,6 +235,15 @@ impl Network {
         self.media[port.medium].queued(now, port.station)
     }
 
+    /// How long a packet for the device would wait before it is sent; zero where the path crosses a cell,
+    /// in which that is for others to decide too.
+    pub fn wait_down(&self, now: Time, path: usize) -> Duration {
+        match &self.media[self.ports[path].down.medium] {
+            Medium::Link(link) => link.wait(now),
+            Medium::Cell(_) => Duration::ZERO,
+        }
+    }
+
     /// What was counted on a path; `retransmissions` is for the hosts to know.
     pub fn totals(&self, path: usize, retransmissions: u64) -> PathTotals<'_> {
         let counts = &self.paths[path];
@@ -329,6 +341,9 @@ impl Network {
         let counts = &mut self.paths[path];
         counts.wire_down += u64::from(bytes);
         counts.payload_down += u64::from(payload);
+        if payload > 0 {
+            counts.last_payload_down = now;
+        }
         for meter in &mut counts.meters {
             meter.on_packet(now, Direction::Down, bytes);
         }

@@ -117,6 +117,19 @@ pub enum Delay {
     },
 }
 
+impl Delay {
+    /// The mean; of a normal delay before negative draws become zero.
+    pub fn mean(&self) -> Duration {
+        match *self {
+            Self::Fixed(delay) => delay,
+            Self::Uniform { min, max } => {
+                Duration::from_nanos(min.as_nanos().midpoint(max.max(min).as_nanos()))
+            }
+            Self::Normal { mean, .. } => mean,
+        }
+    }
+}
+
 /// What is lost on the way. A lost packet has taken its time on the link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loss {

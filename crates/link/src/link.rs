@@ -6,7 +6,7 @@ use crate::config::{LinkConfig, QueueLimit};
 use crate::server::Server;
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
-use units::{Seed, Time};
+use units::{Duration, Seed, Time};
 
 /// One direction of a link: a queue, a rate, a delay and losses.
 ///
@@ -136,6 +136,12 @@ impl<T: Clone> Link<T> {
     pub fn queued_packets(&mut self, now: Time) -> usize {
         self.settle(now);
         self.waiting.len() + self.managed.as_ref().map_or(0, |queue| queue.len())
+    }
+
+    /// How long a packet that is pushed now waits before it is sent. With CoDel, only
+    /// what is being sent counts: which of the others will be dropped is not known.
+    pub fn wait(&self, now: Time) -> Duration {
+        self.busy_until.since(now)
     }
 
     /// Packets that will arrive yet, queued or under way.

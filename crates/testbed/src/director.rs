@@ -1,5 +1,6 @@
 //! What happens when: interfaces come and go, the policy looks and acts, rows are taken, and the end.
 
+use crate::reaction::{Reaction, Reactions};
 use crate::topology::{SERVER, Topology};
 use crate::traffic::{Flow, Plan, Progress};
 use crate::watch::Watch;
@@ -11,7 +12,7 @@ use linux::socket::{Options, Protocol};
 use mptcp::{CongestionKind, SchedulerKind};
 use policy::{Action, Actuator, PolicyConfig};
 use radio::{Meter, State};
-use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Experiment, Series, goodput_span};
+use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Experiment, Hop, Series, goodput_span};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +33,8 @@ pub struct Ran {
     pub lateness: Lateness,
     /// How often MP_PRIO reached the server (its counter `MPTcpExtMPPrioRx`).
     pub priorities_heard: u64,
+    /// How soon each path fell silent that the policy wanted no more.
+    pub reactions: Vec<Reaction>,
     /// Where the kernel did something else than the scenario says, in words.
     pub notes: Vec<String>,
 }
@@ -62,6 +65,7 @@ pub fn run(
         watch,
         series: Series::new(experiment),
         rows: Rows::new(experiment),
+        reactions: Reactions::default(),
         flows: Vec::new(),
         // Replaced when everything is ready.
         shared: Shared::new(Network::new(experiment), Clock::start()),
@@ -95,7 +99,7 @@ pub fn run(
     let priorities_heard = director.watch.priorities_heard()?;
     emulator.stop()?;
     let outcome = outcome??;
-    Ok(Ran { outcome, lateness, priorities_heard, notes })
+    Ok(Ran { outcome, lateness, priorities_heard, reactions: director.reactions.seen, notes })
 }
 
 /// What no kernel can do.
@@ -215,6 +219,7 @@ struct Director<'a> {
     watch: Watch,
     series: Series,
     rows: Rows,
+    reactions: Reactions,
 }
 
 impl Director<'_> {
@@ -252,6 +257,7 @@ impl Director<'_> {
                 let interval = self.steering.interval().unwrap_or(Duration::MAX);
                 next_look = (next_look + interval).max(now);
             }
+            self.reactions.look(&self.shared.lock().0, now);
             if next_watch <= now {
                 self.watch.look()?;
                 next_watch = now + Watch::INTERVAL;
@@ -294,7 +300,18 @@ impl Director<'_> {
                 continue;
             }
             match action {
-                Action::SetBackup { path, backup } => self.topology.hands.set_backup(path, backup)?,
+                Action::SetBackup { path, backup } => {
+                    self.watch.look()?;
+                    let rate = self.steering.state().paths[path].rate_down;
+                    let given = Bytes::new(self.watch.not_sent(path));
+                    let given = if rate.as_bps() == 0 { Duration::ZERO } else { rate.time_for(given) };
+                    let (mut network, at) = self.shared.lock();
+                    let spec = &self.experiment.paths[path];
+                    let round_trip = mean_delay(&spec.down) + mean_delay(&spec.up);
+                    self.reactions.decided(&mut network, at, path, backup, round_trip, given);
+                    drop(network);
+                    self.topology.hands.set_backup(path, backup)?;
+                }
                 Action::Open { path } => self.topology.open(path)?,
                 Action::Close { path } => self.topology.close(path)?,
                 Action::Share { .. } => {}
@@ -384,6 +401,15 @@ impl Director<'_> {
             capture: network.take_capture(),
         })
     }
+}
+
+/// How long one direction takes when nobody waits.
+fn mean_delay(hop: &Hop) -> Duration {
+    let delay = match hop {
+        Hop::Link(link) => link.delay,
+        Hop::Cell { station, .. } => station.delay,
+    };
+    delay.mean()
 }
 
 fn connection(

@@ -13,15 +13,18 @@
 //! | `topology` | hosts, devices, addresses, routes, endpoints |
 //! | `traffic`, `content` | real sockets, and bytes that say whether they are the right ones |
 //! | `director` | what happens when: interfaces come and go, the policy looks, rows are taken |
+//! | `reaction` | how soon a path falls silent that is not to be used |
 //! | `watch` | what the kernel knows of its subflows |
 
 mod content;
 mod director;
+mod reaction;
 mod topology;
 mod traffic;
 mod watch;
 
 pub use director::{Ran, run};
+pub use reaction::Reaction;
 pub use sim::Outcome;
 
 use thiserror::Error;

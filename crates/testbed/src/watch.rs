@@ -27,6 +27,8 @@ pub(crate) struct Watch {
 struct Now {
     srtt: Option<Duration>,
     cwnd: u64,
+    /// Written to subflows by the server and not yet sent.
+    not_sent: u64,
 }
 
 impl Watch {
@@ -52,6 +54,9 @@ impl Watch {
                 let device = if host == 0 { local } else { remote };
                 let Some(&path) = self.paths.get(&device.ip()) else { continue };
                 self.seen.insert((host, local, remote), u64::from(subflow.tcp.total_retransmitted));
+                if host == 1 {
+                    self.now[path].not_sent += u64::from(subflow.tcp.not_sent);
+                }
                 // Who sends data knows the round trip; the other one's window says nothing.
                 let tcp = &subflow.tcp;
                 if tcp.bytes_sent > tcp.bytes_received {
@@ -81,6 +86,11 @@ impl Watch {
 
     pub(crate) fn cwnd(&self, path: usize) -> u64 {
         self.now[path].cwnd
+    }
+
+    /// Bytes that the server's Multipath TCP has given to subflows of a path, and that these have not sent.
+    pub(crate) fn not_sent(&self, path: usize) -> u64 {
+        self.now[path].not_sent
     }
 
     /// How often the server has heard MP_PRIO.

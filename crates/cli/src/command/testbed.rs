@@ -9,7 +9,7 @@ use crate::{input, progress};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use study::run::{Kernel, Run, prepare};
+use study::run::{Kernel, Reaction, Run, prepare};
 use units::Seed;
 
 pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
@@ -31,6 +31,16 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
         release: linux::clock::kernel_release(),
         lateness: [ran.lateness.quantile(0.5), ran.lateness.quantile(0.99), ran.lateness.longest()],
         priorities_heard: ran.priorities_heard,
+        reactions: ran
+            .reactions
+            .iter()
+            .map(|&testbed::Reaction { path, took, least, given, .. }| Reaction {
+                path: experiment.paths[path].name.clone(),
+                took,
+                least,
+                given,
+            })
+            .collect(),
         notes: ran.notes,
     };
     let run = Run::on_kernel(&scenario, experiment, ran.outcome, kernel);

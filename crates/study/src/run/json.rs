@@ -23,10 +23,20 @@ pub(super) fn result(run: &Run) -> Value {
     if let Some(kernel) = &run.kernel {
         let [median, p99, longest] = kernel.lateness.map(units::Duration::as_secs_f64);
         let late = json!({"median": median, "p99": p99, "longest": longest});
+        let reactions = kernel.reactions.iter().map(|reaction| {
+            json!({
+                "path": reaction.path,
+                "took_s": reaction.took.as_secs_f64(),
+                "rtt_and_queue_s": reaction.least.as_secs_f64(),
+                "in_sender_s": reaction.given.as_secs_f64(),
+            })
+        });
+        let reactions: Vec<Value> = reactions.collect();
         let about = json!({
             "release": kernel.release,
             "packets_late_s": late,
             "priorities_heard": kernel.priorities_heard,
+            "reactions": reactions,
             "notes": kernel.notes,
         });
         object.insert("kernel".to_owned(), about);

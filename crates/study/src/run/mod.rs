@@ -41,6 +41,19 @@ pub struct Run {
     pub kernel: Option<Kernel>,
 }
 
+/// How soon a path fell silent that was not to be used any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reaction {
+    /// The path's name.
+    pub path: String,
+    /// From the decision to the last payload.
+    pub took: Duration,
+    /// One round trip, and the path's queue at the decision.
+    pub least: Duration,
+    /// What the path needed for what the sender had already given to its subflow.
+    pub given: Duration,
+}
+
 /// A run on a real kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
@@ -50,6 +63,8 @@ pub struct Kernel {
     pub lateness: [Duration; 3],
     /// How often MP_PRIO reached the server.
     pub priorities_heard: u64,
+    /// What came of each decision to use a path no more.
+    pub reactions: Vec<Reaction>,
     /// Where the kernel did something else than the scenario says.
     pub notes: Vec<String>,
 }
@@ -114,6 +129,7 @@ impl Run {
     pub fn tables(&self) -> Vec<Table> {
         let mut tables = tables::tables(&self.experiment, &self.outcome);
         tables.extend(self.kernel.as_ref().map(tables::kernel));
+        tables.extend(self.kernel.as_ref().and_then(tables::reactions));
         tables
     }
 

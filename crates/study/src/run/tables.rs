@@ -1,6 +1,6 @@
 //! The tables of a run.
 
-use super::Kernel;
+use super::{Kernel, Reaction};
 use crate::describe;
 use crate::figure::{decimals, megabytes, time_unit};
 use report::{Cell, Column, Row, Table, Tone};
@@ -214,6 +214,43 @@ fn connections(outcome: &Outcome) -> Table {
 
 fn count(number: u64) -> Cell {
     Cell::number(number as f64, 0)
+}
+
+/// How soon paths fell silent that the policy wanted no more, where there were any.
+pub(super) fn reactions(kernel: &Kernel) -> Option<Table> {
+    let mut table = Table::new("Reaction, from the decision to the last payload; medians")
+        .column(Column::text("path"))
+        .column(Column::number("decisions"))
+        .column(Column::number("RTT and queue").unit("ms").key("least_ms"))
+        .column(Column::number("in the sender").unit("ms").key("given_ms"))
+        .column(Column::number("reaction").unit("ms").key("took_ms"))
+        .column(Column::number("longest").unit("ms").key("longest_ms"))
+        .column(Column::number("beyond both").unit("ms").key("beyond_ms"));
+    let mut names: Vec<&str> = kernel.reactions.iter().map(|reaction| &*reaction.path).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in &names {
+        let of = |figure: fn(&Reaction) -> f64| {
+            let reactions = kernel.reactions.iter().filter(|reaction| reaction.path == *name);
+            let mut all: Vec<f64> = reactions.map(|reaction| figure(reaction) * 1e3).collect();
+            all.sort_unstable_by(f64::total_cmp);
+            all
+        };
+        let median = |figure| of(figure).get(of(figure).len() / 2).copied().unwrap_or(f64::NAN);
+        let took = of(|reaction| reaction.took.as_secs_f64());
+        let row = Row::new([Cell::text(*name), count(took.len() as u64)]);
+        let cells = [
+            median(|reaction| reaction.least.as_secs_f64()),
+            median(|reaction| reaction.given.as_secs_f64()),
+            median(|reaction| reaction.took.as_secs_f64()),
+            took.last().copied().unwrap_or(f64::NAN),
+            median(|reaction| {
+                (reaction.took.as_secs_f64()) - (reaction.least + reaction.given).as_secs_f64()
+            }),
+        ];
+        table = table.row(cells.map(|ms| Cell::number(ms, 0)).into_iter().fold(row, Row::cell));
+    }
+    (!names.is_empty()).then_some(table)
 }
 
 /// The kernel that ran it.
