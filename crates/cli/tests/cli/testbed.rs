@@ -41,7 +41,8 @@ fn said_ok(command: &mut Command) -> bool {
 fn host() -> Vec<String> {
     let list = |folder: &str| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut names: Vec<_> = entries.map(|entry| format!("{folder}/{:?}", entry.file_name())).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| format!("{folder}/{}", entry.file_name().display())).collect();
         names.sort();
         names
     };
@@ -224,8 +225,7 @@ fn without_the_privilege_it_says_what_is_missing() {
     fs::copy(place.path().join("small.toml"), &file).unwrap();
     open(&program);
     open(&file);
-    let mut command = tandem();
-    let inner = command.get_envs().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+    let inner: Vec<_> = tandem().get_envs().map(|(name, _)| name.to_owned()).collect();
     let mut command = Command::new(&program);
     for name in inner {
         command.env_remove(name);
