@@ -15,6 +15,7 @@ mod close;
 mod coupling;
 mod deal;
 mod fallback;
+mod few;
 mod handshake;
 mod input;
 mod keys;

@@ -1,5 +1,6 @@
 //! The connection's receive buffer: data in order for the application, and data beyond a gap.
 
+use super::few::Few;
 use std::collections::VecDeque;
 use wire::Payload;
 
@@ -8,7 +9,7 @@ use wire::Payload;
 pub(crate) struct Reorder<P> {
     /// Next offset expected in order: the DATA_ACK.
     pub(crate) next: u64,
-    ready: VecDeque<P>,
+    ready: Few<P>,
     ready_bytes: u64,
     /// Pieces beyond a gap, by offset, disjoint.
     waiting: VecDeque<(u64, P)>,
@@ -17,7 +18,7 @@ pub(crate) struct Reorder<P> {
 
 impl<P: Payload> Reorder<P> {
     pub(crate) fn new() -> Self {
-        Self { next: 1, ready: VecDeque::new(), ready_bytes: 0, waiting: VecDeque::new(), waiting_bytes: 0 }
+        Self { next: 1, ready: Few::new(), ready_bytes: 0, waiting: VecDeque::new(), waiting_bytes: 0 }
     }
 
     /// Bytes in order that the application has not read.

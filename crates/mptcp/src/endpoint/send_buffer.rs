@@ -1,19 +1,19 @@
 //! What the application has written and the peer has not acknowledged at data level.
 
-use std::collections::VecDeque;
+use super::few::Few;
 use wire::Payload;
 
 /// The data stream from the first unacknowledged byte on; positions are data offsets.
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer<P> {
-    pieces: VecDeque<(u64, P)>,
+    pieces: Few<(u64, P)>,
     /// Offset after the last byte written.
     pub(crate) end: u64,
 }
 
 impl<P: Payload> SendBuffer<P> {
     pub(crate) fn new() -> Self {
-        Self { pieces: VecDeque::new(), end: 1 }
+        Self { pieces: Few::new(), end: 1 }
     }
 
     pub(crate) fn push(&mut self, piece: P) {
@@ -27,14 +27,7 @@ impl<P: Payload> SendBuffer<P> {
 
     /// Up to `most` bytes from `offset` on, as far as they lie in one piece.
     pub(crate) fn slice(&self, offset: u64, most: u64) -> Option<P> {
-        let (at, piece) = match self.pieces.back() {
-            // Mostly the only one there is.
-            Some(last) if last.0 <= offset => last,
-            _ => {
-                let i = self.pieces.partition_point(|&(at, _)| at <= offset).checked_sub(1)?;
-                &self.pieces[i]
-            }
-        };
+        let (at, piece) = self.pieces.last_where(|&(at, _)| at <= offset)?;
         let from = (offset - at) as usize;
         let to = piece.len().min(from + most as usize);
         (from < to).then(|| piece.slice(from, to))
