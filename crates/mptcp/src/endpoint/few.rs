@@ -70,12 +70,11 @@ mod tests {
         fn it_is_a_queue(steps in prop::collection::vec(prop::option::of(0_u8..), 0..60)) {
             let (mut few, mut queue) = (Few::new(), VecDeque::new());
             for step in steps {
-                match step {
-                    Some(item) => {
-                        few.push_back(item);
-                        queue.push_back(item);
-                    }
-                    None => prop_assert_eq!(few.pop_front(), queue.pop_front()),
+                if let Some(item) = step {
+                    few.push_back(item);
+                    queue.push_back(item);
+                } else {
+                    prop_assert_eq!(few.pop_front(), queue.pop_front());
                 }
                 prop_assert_eq!(few.back_mut(), queue.back_mut());
                 prop_assert_eq!(few.front_mut(), queue.front_mut());
