@@ -1,7 +1,7 @@
 //! Addresses that one end tells the other of (RFC 8684, section 3.4).
 
 use super::{Endpoint, Event, Failure};
-use crate::crypto;
+use crate::{PathId, crypto};
 use core::net::IpAddr;
 use units::{Duration, Time};
 use wire::{MptcpSignal, Payload};
@@ -20,6 +20,17 @@ pub(super) struct Announcement {
     port: Option<u16>,
     tries: u32,
     /// When it is told again.
+    at: Option<Time>,
+}
+
+/// An address of this end that the peer was told is gone. Nothing answers that (RFC 8684, section 3.4.2), so it
+/// is told again as often as an ADD_ADDR without an echo; Linux tells it once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Removal {
+    id: u8,
+    tries: u32,
+    told: Time,
+    /// When it is told again, if the connection is in use: for nothing else a radio is not woken.
     at: Option<Time>,
 }
 
@@ -47,9 +58,52 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// When the next ADD_ADDR is due.
+    /// When the next ADD_ADDR or REMOVE_ADDR is due.
     pub(super) fn announcement_due(&self) -> Option<Time> {
-        self.announced.iter().filter_map(|known| known.at).min()
+        let removed = self.removed.iter().filter_map(|gone| gone.at);
+        self.announced.iter().filter_map(|known| known.at).chain(removed).min()
+    }
+
+    /// Tells the peer that an address of this end is gone.
+    pub(super) fn tell_removed(&mut self, some: &[u8], except: Option<PathId>) {
+        let mut ids = [0; 8];
+        ids[..some.len()].copy_from_slice(some);
+        self.removed.retain(|gone| !some.contains(&gone.id));
+        let gone = |&id: &u8| Removal { id, tries: 0, told: Time::ZERO, at: None };
+        self.removed.extend(some.iter().map(gone));
+        self.signal(MptcpSignal::RemoveAddress { ids, count: some.len() as u8 }, except);
+    }
+
+    /// A REMOVE_ADDR goes out.
+    pub(super) fn removed_now(&mut self, now: Time, ids: &[u8]) {
+        for gone in self.removed.iter_mut().filter(|gone| ids.contains(&gone.id)) {
+            gone.at = (gone.tries < AGAIN).then(|| now + ECHO_WAIT * (1 << gone.tries));
+            gone.told = now;
+            gone.tries += 1;
+        }
+        self.removed.retain(|gone| gone.at.is_some());
+        self.arm_rare();
+    }
+
+    fn remove_again(&mut self, now: Time) {
+        let (subflows, removed) = (&self.subflows, &mut self.removed);
+        // An address that came back.
+        removed.retain(|gone| !subflows.iter().any(|s| s.is_open() && s.local_id == gone.id));
+        let (mut ids, mut count) = ([0; 8], 0);
+        for gone in removed.iter_mut().filter(|gone| gone.at.is_some_and(|at| at <= now)) {
+            if count == ids.len() || !subflows.iter().any(|s| s.is_open() && s.heard > gone.told) {
+                gone.at = Some(now + ECHO_WAIT * (1 << gone.tries));
+                gone.tries += 1;
+            } else {
+                gone.at = None;
+                ids[count] = gone.id;
+                count += 1;
+            }
+        }
+        removed.retain(|gone| gone.tries <= AGAIN);
+        if count > 0 {
+            self.signal(MptcpSignal::RemoveAddress { ids, count: count as u8 }, None);
+        }
     }
 
     pub(super) fn announce_again(&mut self, now: Time) {
@@ -63,6 +117,7 @@ impl<P: Payload> Endpoint<P> {
                 }
             }
         }
+        self.remove_again(now);
     }
 
     /// Tells the peer that these addresses of this end are no more (REMOVE_ADDR): it ends its subflows
@@ -71,9 +126,7 @@ impl<P: Payload> Endpoint<P> {
         self.announced.retain(|known| !ids.contains(&known.id));
         self.arm_rare();
         for some in ids.chunks(8) {
-            let mut ids = [0; 8];
-            ids[..some.len()].copy_from_slice(some);
-            self.signal(MptcpSignal::RemoveAddress { ids, count: some.len() as u8 }, None);
+            self.tell_removed(some, None);
         }
     }
 

@@ -196,6 +196,9 @@ impl<P: Payload> Endpoint<P> {
             signal: signal.filter(|_| self.mode == Mode::Mptcp),
         };
         self.subflow_lost(i, failure);
+        // Nor does this end try again where options do not get through.
+        self.subflows[i].barred |= failure == Failure::Middlebox
+            && matches!(signal, Some(MptcpSignal::Reset { transient: false, .. }));
         self.subflows[i].told = reset.signal;
         self.subflows[i].reset = Some(Box::new(reset));
     }

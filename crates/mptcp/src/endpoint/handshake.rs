@@ -36,7 +36,7 @@ impl<P: Payload> Endpoint<P> {
         if joined && !(self.mode == Mode::Mptcp && self.confirmed && self.may_join(i)) {
             return false;
         }
-        let (tries, tried_id) = (self.subflows[i].local_port, self.subflows[i].local_id);
+        let tries = self.subflows[i].local_port;
         let mut subflow = Subflow::closed(path, &self.config);
         // A new port for each try: the old four-tuple may still be in TIME-WAIT at the peer.
         subflow.local_port = if tries == 0 {
@@ -49,7 +49,7 @@ impl<P: Payload> Endpoint<P> {
         subflow.backup_here = backup;
         if joined {
             // A new identifier too: a REMOVE_ADDR for the old one may still be on its way.
-            subflow.local_id = if tries == 0 { path.0.saturating_add(1) } else { self.unused_id(tried_id) };
+            subflow.local_id = if tries == 0 { path.0.saturating_add(1) } else { self.unused_id() };
         }
         subflow.local_nonce = self.rng.bits() as u32;
         self.begin(&mut subflow, State::SynSent);
@@ -70,11 +70,16 @@ impl<P: Payload> Endpoint<P> {
         self.subflows.iter().filter(|s| s.is_open()).count() < usize::from(self.config.max_subflows)
     }
 
-    /// An address identifier that no open subflow uses, other than the last one of this path.
-    fn unused_id(&self, last: u8) -> u8 {
-        let used = |id: &u8| *id == last || self.subflows.iter().any(|s| s.is_open() && s.local_id == *id);
-        // Above those that paths get first.
-        (128..=255).chain(1..128).find(|id| !used(id)).unwrap_or(last)
+    /// An address identifier that no open subflow uses, and that none has used for as long as can be.
+    fn unused_id(&mut self) -> u8 {
+        let spare = u8::MAX - super::FIRST_SPARE_ID;
+        for _ in 0..=spare {
+            self.last_id = self.last_id.wrapping_add(1).max(super::FIRST_SPARE_ID);
+            if !self.subflows.iter().any(|s| s.is_open() && s.local_id == self.last_id) {
+                break;
+            }
+        }
+        self.last_id
     }
 
     fn begin(&mut self, subflow: &mut Subflow<P>, state: State) {

@@ -228,6 +228,7 @@ impl<P: Payload> Endpoint<P> {
                 (Some(dss), _) => self.data_ack_of(dss),
                 // The third ACK stands for a DATA_ACK of nothing yet.
                 (None, Some(MptcpSignal::Capable { .. })) => Some(1),
+                // One without any may be old, and its window with it.
                 _ => None,
             },
             _ => Some(ack),

@@ -13,6 +13,8 @@ use wire::{Dss, Flags, MptcpSignal, Payload, Segment, dss_pseudo_header};
 const MOST_PENDING: usize = 1024;
 /// How long data in order may wait for its mapping: longer than it takes a peer to send it again.
 const MAPPING_PATIENCE: Duration = Duration::from_secs(60);
+/// Acknowledgements that say nothing, in a row: more than a network that duplicates makes of one.
+const IDLE_REPEATS: u8 = 5;
 /// The longest that a mapping can be: the length has 16 bits.
 const LONGEST: u64 = 65_535;
 /// How far from what is expected a data offset may lie and still be looked at. Windows are far below.
@@ -35,6 +37,7 @@ impl<P: Payload> Endpoint<P> {
             let subflow = &mut self.subflows[i];
             subflow.proven |= segment.ack != subflow.iss.wrapping_add(1);
             subflow.bare = false;
+            subflow.idle_repeats = 0;
             self.on_data_ack(now, ack);
         }
         let map = dss.mapping?;
@@ -148,6 +151,14 @@ impl<P: Payload> Endpoint<P> {
         ack: u64,
         segment: &Segment<P>,
     ) -> Option<Mapped> {
+        self.subflows[i].bare |= self.confirmed && segment.signal.is_none();
+        if self.confirmed && self.says_nothing(i, segment) {
+            self.subflows[i].idle_repeats += 1;
+            if self.subflows[i].idle_repeats >= IDLE_REPEATS {
+                self.give_up_mptcp_or_subflow(now, i);
+                return None;
+            }
+        }
         let subflow = &self.subflows[i];
         match (self.role, segment.signal) {
             // The first data of a client (section 3.1): DSN and SSN are both 1.
@@ -189,6 +200,20 @@ impl<P: Payload> Endpoint<P> {
             }
             _ => None,
         }
+    }
+
+    /// The same acknowledgement once more, though nothing was sent that it could answer: it was for an option
+    /// that is gone.
+    fn says_nothing(&self, i: usize, segment: &Segment<P>) -> bool {
+        let subflow = &self.subflows[i];
+        segment.payload.is_empty()
+            && segment.flags.bits() == Flags::ACK.bits()
+            && segment.signal.is_none()
+            && segment.sack.is_empty()
+            && segment.seq == subflow.irs.wrapping_add(subflow.receiver.next as u32)
+            && segment.ack == subflow.iss.wrapping_add(subflow.sender.una as u32)
+            && subflow.peer_window == Some(segment.window)
+            && !subflow.sender.has_unsent_or_unacked()
     }
 
     /// No data, and no mapping of any.

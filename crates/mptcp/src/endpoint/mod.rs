@@ -31,7 +31,7 @@ mod timers;
 use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};
 use crate::{Config, PathId, crypto};
-use addresses::Announcement;
+use addresses::{Announcement, Removal};
 use autotune::Autotune;
 use core::net::IpAddr;
 use fallback::{Failing, Infinite};
@@ -149,6 +149,8 @@ struct Reinjection<P> {
     tried: Option<PathId>,
 }
 
+/// Address identifiers from here on are for paths that are opened again: below are those that paths get first.
+const FIRST_SPARE_ID: u8 = 128;
 /// More than a window can say (RFC 7323, section 2.3), for all that a connection lives.
 const MOST_BUFFER: u64 = 1 << 40;
 
@@ -174,6 +176,9 @@ pub struct Endpoint<P> {
     checksum: bool,
     /// Data went over more than the first subflow, or twice: falling back is no longer possible.
     spread: bool,
+    /// Data came that does not lie in the stream as it does on the first subflow: the peer can fall back
+    /// no more.
+    parted: bool,
     send_data_fin: bool,
     send_probe: bool,
     peer_closed: bool,
@@ -191,6 +196,7 @@ pub struct Endpoint<P> {
     peer_fin: Option<u64>,
     /// The earliest timer of what rarely happens.
     rare: Option<Time>,
+    /// Why the last subflow ended.
     lost: Option<Failure>,
     fin_timer: Option<Time>,
     probe_timer: Option<Time>,
@@ -214,19 +220,23 @@ pub struct Endpoint<P> {
     rng: Rng,
     local_key: u64,
     remote_key: Option<u64>,
-    /// Data came that does not lie in the stream as it does on the first subflow: the peer can fall back
-    /// no more.
-    parted: bool,
     repair: Repair,
     /// Addresses of this end that the peer was told of, and those that the peer told of.
     announced: Vec<Announcement>,
+    removed: Vec<Removal>,
     accepted: Vec<(u8, IpAddr, Option<u16>)>,
+    /// The address identifier given last to a path that was opened again.
+    last_id: u8,
     /// Signals for the next subflow that comes up.
     waiting: Vec<MptcpSignal>,
     /// The peer takes no joins where the first subflow went (flag C; RFC 8684, section 3.1).
     denied: bool,
-    /// When being without a subflow has lasted too long, and why the last one ended.
+    /// When being without a subflow has lasted too long.
     alone: Option<Time>,
+    /// When the last probe of a shut window or DATA_FIN went out, and how many in a row of which nothing was
+    /// heard.
+    asked_at: Time,
+    unheard: u32,
     /// Up to this data offset there is nothing left to be sent again opportunistically.
     seized: u64,
     /// Payload dealt to one subflow after another, ever, in bytes.
@@ -273,7 +283,9 @@ impl<P: Payload> Endpoint<P> {
             infinite: None,
             repair: Repair::default(),
             announced: Vec::new(),
+            removed: Vec::new(),
             accepted: Vec::new(),
+            last_id: FIRST_SPARE_ID - 1,
             waiting: Vec::new(),
             denied: false,
             alone: None,
@@ -299,6 +311,8 @@ impl<P: Payload> Endpoint<P> {
             fin_tries: 0,
             probe_timer: None,
             probe_tries: 0,
+            asked_at: Time::ZERO,
+            unheard: 0,
             send_probe: false,
             reorder: Reorder::new(),
             peer_fin: None,

@@ -41,6 +41,10 @@ impl<P: Payload> Endpoint<P> {
             self.await_subflow(now);
         }
         let (i, next) = self.next(now)?;
+        if !matches!(next, Next::Acknowledgement) || self.subflows[i].send_probe {
+            // It may bring an answer.
+            self.subflows[i].idle_repeats = 0;
+        }
         match next {
             Next::Data(offset, chunk) => self.data(now, i, offset, chunk, segment),
             Next::Control => *segment = self.control(now, i),
@@ -214,6 +218,9 @@ impl<P: Payload> Endpoint<P> {
         segment.signal = self.subflows[i].signals.pop_front();
         if let Some(MptcpSignal::AddAddress { address_id, hmac: Some(_), .. }) = segment.signal {
             self.announced_now(now, address_id);
+        }
+        if let Some(MptcpSignal::RemoveAddress { ids, count }) = segment.signal {
+            self.removed_now(now, &ids[..usize::from(count)]);
         }
         if segment.options_len() > OPTION_SPACE {
             segment.timestamps = None;

@@ -50,9 +50,7 @@ impl<P: Payload> Endpoint<P> {
             // The address carries others still: a server has but one.
             return;
         }
-        let mut ids = [0; 8];
-        ids[0] = id;
-        self.signal(MptcpSignal::RemoveAddress { ids, count: 1 }, Some(path));
+        self.tell_removed(&[id], Some(path));
     }
 
     /// Sends a signal over the best subflow other than `except`, or over the next that comes up.

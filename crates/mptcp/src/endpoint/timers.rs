@@ -2,12 +2,15 @@
 
 use super::handshake::SYN_TRIES;
 use super::{Endpoint, Failure, Mode, Role};
-use crate::subflow::State;
+use crate::subflow::{State, Subflow};
 use units::Time;
 use wire::{MptcpSignal, Payload};
 
 /// MP_TCPRST reason: unacceptable performance (RFC 8684, section 3.6).
 const REASON_PERFORMANCE: u8 = 5;
+/// DATA_FINs or probes of a shut window that get nothing but acknowledgements without a DSS before these
+/// count.
+const BARE_TRIES: u32 = 6;
 
 impl<P: Payload> Endpoint<P> {
     /// When [`handle_timeout`](Self::handle_timeout) must be called, if nothing happens before.
@@ -53,7 +56,11 @@ impl<P: Payload> Endpoint<P> {
         if self.fin_timer.is_some_and(|at| at <= now) {
             // Without a subflow it waits for one.
             self.fin_timer = None;
-            if self.subflows.iter().any(|s| s.state == State::Established) {
+            self.doubt(now, self.fin_tries);
+            if self.mode == Mode::Mptcp
+                && !self.ended
+                && self.subflows.iter().any(|s| s.state == State::Established)
+            {
                 self.request_data_fin(now);
             }
         }
@@ -62,6 +69,7 @@ impl<P: Payload> Endpoint<P> {
         }
         if self.probe_timer.is_some_and(|at| at <= now) {
             self.probe_timer = None;
+            self.doubt(now, self.probe_tries);
             if self.subflows.iter().any(|s| s.state == State::Established) {
                 self.send_probe = true;
                 self.work = true;
@@ -117,6 +125,32 @@ impl<P: Payload> Endpoint<P> {
                 }
             }
             State::Closed | State::TimeWait { .. } => {}
+        }
+    }
+
+    /// A DATA_FIN or a probe of a shut window has had no answer at data level, and no timer of a subflow runs:
+    /// after many that nobody has heard of all subflows are dead. After some `tries` one whose segments come
+    /// without a DSS is what cannot carry the answer, and after many a DATA_FIN, the last thing missing, gets
+    /// through nowhere.
+    fn doubt(&mut self, now: Time, tries: u32) {
+        let established = |s: &&Subflow<P>| s.state == State::Established;
+        let many = self.config.max_retries.max(BARE_TRIES);
+        let heard = self.subflows.iter().filter(established).any(|s| s.heard >= self.asked_at);
+        self.unheard = if heard { 0 } else { self.unheard + 1 };
+        self.asked_at = now;
+        if self.unheard >= many {
+            self.unheard = 0;
+            for i in 0..self.subflows.len() {
+                if established(&&self.subflows[i]) {
+                    self.give_up(i);
+                }
+            }
+        } else if heard && self.mode == Mode::Mptcp && tries >= BARE_TRIES {
+            let last = tries >= many && self.data_fin == Some(self.data_una);
+            let broken = self.subflows.iter().filter(established).find(|s| s.bare || last);
+            if let Some(i) = broken.map(|s| s.path.index()) {
+                self.give_up_mptcp_or_subflow(now, i);
+            }
         }
     }
 

@@ -81,6 +81,8 @@ pub(crate) struct Subflow<P> {
     /// Data of ours was acknowledged with a DATA_ACK; and lately without.
     pub(crate) proven: bool,
     pub(crate) bare: bool,
+    /// Acknowledgements in a row that had no reason to come.
+    pub(crate) idle_repeats: u8,
     /// Joined to a connection that was there (RFC 8684, section 3.2).
     pub(crate) joined: bool,
     /// The peer's FIN came before ours went out: the peer is the one to wait (RFC 9293, section 3.6).
@@ -190,6 +192,7 @@ impl<P: Payload> Subflow<P> {
             unmapped: None,
             proven: false,
             bare: false,
+            idle_repeats: 0,
             told: None,
             barred: false,
             stale: false,

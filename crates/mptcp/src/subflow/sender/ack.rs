@@ -58,7 +58,7 @@ impl<P: Payload> Sender<P> {
         let delivered = (self.una + self.sacked) - (before.0 + before.1);
         if self.uses.undo && self.undo.is_some() {
             let echo = clock_sample.filter(|_| outcome.advanced);
-            self.question_reduction(now, echo, dsack.is_some());
+            self.question_reduction(now, echo, dsack);
         }
         let view = self.view(now, flight, outcome.rtt);
         match self.recovery {

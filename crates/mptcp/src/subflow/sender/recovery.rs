@@ -118,7 +118,7 @@ impl<P: Payload> Sender<P> {
         if self.uses.prr {
             self.prr.sent(len);
         }
-        self.note_repeat(now);
+        self.note_repeat(now, len);
         self.note_copy(now, i, len);
         // RFC 6298, section 5.1 and RFC 6675, section 5, 6: a retransmission of the first hole restarts it.
         if i == 0 || self.timer.is_none() {

@@ -26,8 +26,10 @@ pub(super) struct Undo {
     ssthresh: u64,
     /// The first retransmission for it.
     first: Option<Time>,
-    /// Retransmissions that may have been needed.
-    repeats: u32,
+    /// Nothing before was in flight: what comes twice of that was sent again for an earlier reduction.
+    from: u64,
+    /// Bytes sent again that may have been needed: a segment may be cut on its way, and each part come twice.
+    repeats: u64,
 }
 
 impl<P: Payload> Sender<P> {
@@ -35,27 +37,32 @@ impl<P: Payload> Sender<P> {
     pub(super) fn remember(&mut self) {
         if self.undoes || self.asks_frto {
             let (cwnd, ssthresh) = (self.window.cwnd, self.window.ssthresh);
-            self.undo = Some(Undo { cwnd, ssthresh, first: None, repeats: 0 });
+            self.undo = Some(Undo { cwnd, ssthresh, first: None, from: self.una, repeats: 0 });
         }
     }
 
-    pub(super) fn note_repeat(&mut self, now: Time) {
+    pub(super) fn note_repeat(&mut self, now: Time, len: u64) {
         if let Some(undo) = &mut self.undo {
             undo.first.get_or_insert(now);
-            undo.repeats += 1;
+            undo.repeats += len;
         }
     }
 
     /// Is there an answer to what was sent before the first retransmission, or have all of those been
     /// needless? `echo` is how long ago the segment was sent that was answered.
-    pub(super) fn question_reduction(&mut self, now: Time, echo: Option<Duration>, dsack: bool) {
+    pub(super) fn question_reduction(
+        &mut self,
+        now: Time,
+        echo: Option<Duration>,
+        dsack: Option<(u64, u64)>,
+    ) {
         let Some(undo) = &mut self.undo else { return };
         let Some(first) = undo.first.filter(|_| self.undoes) else { return };
         // In whole milliseconds, as the clock of the timestamps.
         let since = Duration::from_millis(now.as_millis() - first.as_millis());
         let mut needless = self.recovery.is_some() && echo.is_some_and(|echo| echo > since);
-        if dsack && undo.repeats > 0 {
-            undo.repeats -= 1;
+        if let Some((left, right)) = dsack.filter(|&(left, _)| left >= undo.from && undo.repeats > 0) {
+            undo.repeats = undo.repeats.saturating_sub(right - left);
             needless |= undo.repeats == 0;
         }
         if needless {
