@@ -118,7 +118,9 @@ pub struct Config {
     /// Grow the receive buffer with what the application reads in a round trip, from so many bytes up
     /// to `recv_buffer` (Linux `tcp_rmem`: 131,072). `None` starts with all of it.
     pub autotune: Option<u64>,
-    /// Probe connections on which nothing happens.
+    /// Probe subflows on which nothing happens. As with any TCP, an end that only listens notices in no other
+    /// way that a middlebox has forgotten the connection, or that its peer is gone: none by default (RFC 9293,
+    /// section 3.8.4), and a device behind an address translator wants one shorter than its memory.
     pub keepalive: Option<Keepalive>,
     /// An MPTCP connection without a subflow fails after so long, with the reason for which it lost the
     /// last one (Linux `net.mptcp.close_timeout`: 60 s). `None` waits for ever: a device may come back.

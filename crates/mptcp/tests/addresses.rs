@@ -1,9 +1,7 @@
 //! Addresses told and taken back, limits, and joins that are refused (RFC 8684, sections 3.1, 3.2, 3.4).
 
-mod pair;
-
+use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use core::net::IpAddr;
-use pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId, ResetReason};
 use units::Time;
 use wire::{Flags, MptcpSignal};

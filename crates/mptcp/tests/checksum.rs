@@ -1,8 +1,6 @@
 //! The data checksum (RFC 8684, section 3.3.1): agreed on, right, and held against what arrives.
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER, Seen};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId};
 use units::{Duration, Time};
 use wire::{Flags, Mapping, MptcpSignal, capture, dss_checksum};

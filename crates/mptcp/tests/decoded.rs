@@ -4,12 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 #![allow(clippy::disallowed_methods, reason = "tshark reads files")]
 
-mod decode;
-mod pair;
-
+use crate::decode::{compare, decode, read};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use core::net::IpAddr;
-use decode::{compare, decode, read};
-use pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, EcnMode, Event, Failure, Mode, PathId, SchedulerKind};
 use units::{Duration, Probability, Time};
 use wire::{Ecn, Flags, MptcpSignal, Payload, Segment, Span};
@@ -136,7 +133,7 @@ fn congestion_marks_and_their_echoes() {
     }));
     transfer(&mut pair, [1000, 200_000], 10);
     let Some(reading) = read("ecn", &pair) else { return };
-    let has = |flag: Flags| move |seen: &pair::Seen| seen.segment.flags.has(flag);
+    let has = |flag: Flags| move |seen: &crate::pair::Seen| seen.segment.flags.has(flag);
     for flag in [Flags::ECE, Flags::CWR] {
         let data = pair.trace.iter().filter(|s| !s.segment.flags.has(Flags::SYN));
         assert!(data.clone().any(has(flag)), "{flag:?}");
@@ -291,7 +288,7 @@ fn tcp_with_sack_and_duplicate_sack() {
         transfer(&mut pair, [0, 300_000], 60);
         let Some(reading) = read("sack", &pair) else { return };
         assert_eq!(reading.subtypes().is_empty(), !mptcp);
-        let below = |s: &pair::Seen| {
+        let below = |s: &crate::pair::Seen| {
             s.segment.sack.as_slice().iter().any(|&(_, right)| right.wrapping_sub(s.segment.ack) as i32 <= 0)
         };
         assert!(pair.trace.iter().any(below), "a block of what was acknowledged (RFC 2883)");

@@ -1,8 +1,6 @@
 //! Back to TCP, or off a subflow, where a middlebox is in the way (RFC 8684, section 3.7).
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER, Seen};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Endpoint, Event, Failure, Mode, PathId};
 use units::Time;
 use wire::{Flags, MptcpSignal, Segment, Span};
@@ -289,4 +287,46 @@ fn a_connection_that_fell_back_takes_no_joins() {
     pair.ends[SERVER].handle_segment(pair.now, PathId(1), syn);
     let (path, answer) = pair.ends[SERVER].poll_transmit(pair.now).unwrap();
     assert!(path == PathId(1) && answer.flags.has(Flags::RST));
+}
+
+#[test]
+fn data_that_waits_for_its_mapping_ends_the_subflow_after_a_minute() {
+    // No more is sent, so that no buffer ever fills up.
+    let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
+    pair.connect();
+    pair.run_until(Time::from_secs(1));
+    pair.meddler = Some(Box::new(|_, path, segment| {
+        if path == PathId(0) && segment.payload.len > 0 {
+            strip(segment);
+        }
+        true
+    }));
+    pair.to_write[SERVER] = 1000;
+    pair.settle();
+    pair.run_until(Time::from_secs(10));
+    assert_eq!(pair.read[CLIENT], 1000, "it came over the other path");
+    assert!(!resets_with(&pair, CLIENT, is_middlebox));
+    pair.run_until(Time::from_secs(70));
+    assert!(resets_with(&pair, CLIENT, is_middlebox));
+    assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(0), Some(Failure::Middlebox))));
+    assert!(!pair.ends[CLIENT].open(pair.now, PathId(0), false), "it would be no other");
+}
+
+#[test]
+fn a_fin_without_a_dss_is_the_connections_and_cuts_nothing_off() {
+    // The client's data is acknowledged without a DSS, so it falls back and closes; the server, whose data was
+    // acknowledged with one before, sees only a FIN and has still to write.
+    let config = Config { initial_window: 1, ..Config::default() };
+    let mut pair = Pair::new(1, config, one_path());
+    pair.to_write = [1, 6000];
+    pair.close_when_done = [true, true];
+    pair.connect();
+    pair.run_until(Time::from_millis(21));
+    pair.meddler = Some(Box::new(|_, _, segment| {
+        strip(segment);
+        true
+    }));
+    pair.run_until(Time::from_secs(100));
+    assert_eq!((pair.read, modes(&pair)), ([6000, 1], [Mode::Tcp; 2]), "{:?}", pair.events);
+    assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
 }

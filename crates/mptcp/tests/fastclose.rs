@@ -1,8 +1,6 @@
 //! Ending at once (RFC 8684, section 3.5), and why a subflow was reset (section 3.6).
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId, ResetReason};
 use units::Time;
 use wire::{Flags, MptcpSignal};
@@ -24,7 +22,7 @@ fn busy() -> Pair {
 
 /// The key that this end told in the handshake.
 fn key_of(pair: &Pair, end: usize) -> u64 {
-    let told = |s: &pair::Seen| match s.segment.signal {
+    let told = |s: &crate::pair::Seen| match s.segment.signal {
         Some(MptcpSignal::Capable { sender_key: Some(key), .. }) if s.from == end => Some(key),
         _ => None,
     };
@@ -44,7 +42,7 @@ fn an_abort_tells_the_other_end_over_every_path_that_all_is_over() {
             pair.run_until(Time::from_secs(5));
             let key = key_of(&pair, 1 - ender);
             for path in [PathId(0), PathId(1)] {
-                let said = |s: &&pair::Seen| s.from == ender && s.path == path;
+                let said = |s: &&crate::pair::Seen| s.from == ender && s.path == path;
                 let first = pair.trace[before..].iter().find(said).expect("a reset");
                 assert!(first.segment.flags.has(Flags::RST));
                 assert_eq!(first.segment.signal, Some(MptcpSignal::FastClose { key }));

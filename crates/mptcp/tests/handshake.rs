@@ -1,8 +1,6 @@
 //! Opening where the network does not play along.
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId};
 use units::{Duration, Time};
 use wire::{Flags, MptcpSignal};

@@ -1,8 +1,6 @@
 //! Subflows that come, go, die and return.
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, Event, Failure, PathId, ResetReason, SchedulerKind};
 use units::{Duration, Time};
 use wire::{Flags, MptcpSignal};
@@ -104,8 +102,8 @@ fn what_is_sent_again_does_not_wait_behind_what_was_dealt_ahead() {
         assert!(pair.now < Time::from_secs(3));
     }
     assert!(of(&pair, 1).queued > 20_000, "{:?}", of(&pair, 1));
-    let over = |s: &&pair::Seen| s.from == SERVER && s.path == PathId(1) && s.segment.payload.len > 0;
-    let offset = |s: &pair::Seen| s.segment.payload.offset;
+    let over = |s: &&crate::pair::Seen| s.from == SERVER && s.path == PathId(1) && s.segment.payload.len > 0;
+    let offset = |s: &crate::pair::Seen| s.segment.payload.offset;
     let before: Vec<_> = pair.trace.iter().filter(over).map(offset).collect();
     pair.run_until(pair.now + Duration::from_millis(800));
     let next: Vec<_> = pair.trace.iter().filter(over).map(offset).filter(|o| !before.contains(o)).collect();
@@ -258,4 +256,71 @@ fn a_data_fin_waits_for_a_subflow_without_timers() {
     pair.settle();
     pair.run_until(Time::from_secs(40));
     assert!(pair.saw(CLIENT, &Event::Closed), "{:?}", pair.events);
+}
+
+/// The REMOVE_ADDRs that the client sent.
+fn removals(pair: &Pair) -> Vec<Time> {
+    let removes = |signal: MptcpSignal| matches!(signal, MptcpSignal::RemoveAddress { .. });
+    pair.trace.iter().filter(|s| s.segment.signal.is_some_and(removes)).map(|s| s.at).collect()
+}
+
+#[test]
+fn a_removal_that_is_lost_is_told_again_while_the_connection_is_in_use() {
+    for lost in [1, 3] {
+        let mut paths = two_paths();
+        paths[0].outages.push((Time::from_secs(1), LONG));
+        let mut pair = Pair::new(1, slow(SchedulerKind::MinRtt), paths).keep_trace();
+        // All the time something comes.
+        pair.appetite[CLIENT] = Some((Duration::from_millis(50), 10_000));
+        let mut seen = 0;
+        pair.meddler = Some(Box::new(move |_, _, segment| {
+            let removes = matches!(segment.signal, Some(MptcpSignal::RemoveAddress { .. }));
+            seen += u32::from(removes);
+            !removes || seen > lost
+        }));
+        pair.to_write[SERVER] = 4_000_000;
+        pair.connect();
+        pair.run_until(Time::from_secs(1));
+        pair.ends[CLIENT].remove(PathId(0), false);
+        pair.settle();
+        pair.run_until(Time::from_secs(30));
+        assert!(
+            pair.saw(SERVER, &Event::SubflowDown(PathId(0), Some(Failure::Removed))),
+            "{:?} {:?}",
+            removals(&pair),
+            pair.events
+        );
+        assert_eq!(removals(&pair), [1, 2, 4, 8].map(Time::from_secs), "{lost} lost");
+    }
+}
+
+#[test]
+fn a_removal_wakes_no_radio_to_be_told_again() {
+    let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
+    pair.connect();
+    pair.run_until(Time::from_secs(1));
+    pair.ends[CLIENT].remove(PathId(0), false);
+    pair.settle();
+    pair.run_until(Time::from_secs(100));
+    assert_eq!(removals(&pair), [Time::from_secs(1)]);
+    assert_eq!(pair.ends[CLIENT].poll_timeout(), None);
+}
+
+#[test]
+fn a_connection_without_a_subflow_fails_in_the_end_and_says_why() {
+    let timeout = Duration::from_secs(60);
+    for close_timeout in [None, Some(timeout)] {
+        let mut pair = Pair::new(1, Config { close_timeout, ..Config::default() }, two_paths());
+        pair.connect();
+        pair.run_until(Time::from_secs(1));
+        for path in [0, 1] {
+            pair.ends[CLIENT].remove(PathId(path), true);
+        }
+        pair.settle();
+        pair.run_until(Time::from_secs(60));
+        assert!(!pair.ends[CLIENT].is_closed() && !pair.ends[SERVER].is_closed());
+        pair.run_until(Time::from_secs(200));
+        assert_eq!(pair.saw(CLIENT, &Event::Failed(Failure::Removed)), close_timeout.is_some());
+        assert_eq!(pair.ends.each_ref().map(tandem_mptcp::Endpoint::is_closed), [close_timeout.is_some(); 2]);
+    }
 }

@@ -3,9 +3,7 @@
 //! bytes.
 #![allow(missing_docs)]
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, EcnMode, SchedulerKind};
 use units::{Duration, Probability, Rng, Seed, Time};
 use wire::{Flags, Segment, Span};

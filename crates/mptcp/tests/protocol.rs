@@ -1,8 +1,6 @@
 //! The protocol, step by step, between two endpoints.
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, Event, Failure, Mode, PathId, ResetReason, SchedulerKind};
 use units::{Duration, Time};
 use wire::{Flags, MptcpSignal, Payload};

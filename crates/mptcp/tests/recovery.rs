@@ -2,9 +2,7 @@
 //! them in any mixture bring every byte over any network.
 #![allow(missing_docs)]
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, EcnMode, Event, Keepalive, PathId, SchedulerKind};
 use units::{Duration, Probability, Rng, Seed, Time};
 

@@ -1,8 +1,6 @@
 //! What each scheduler is for, seen on whole connections.
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER, Seen};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use std::collections::BTreeMap;
 use tandem_mptcp::{Config, PathId, SchedulerKind};
 use units::{Duration, Time};

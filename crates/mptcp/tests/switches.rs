@@ -1,9 +1,7 @@
 //! Marks, spacing, buffers that grow, probes of what is idle, and segments that nobody should believe.
 #![allow(missing_docs)]
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tandem_mptcp::{Config, CongestionKind, EcnMode, Event, Failure, Keepalive, PathId};
@@ -56,7 +54,7 @@ fn a_mark_halves_the_window_without_a_loss() {
     assert!(info.ssthresh < 100_000, "{info:?}");
     // Echoed until the sender says that it has heard, and it says so once for one window.
     let count = |end, flag| {
-        let data = |s: &&pair::Seen| s.from == end && !s.segment.flags.has(Flags::SYN);
+        let data = |s: &&crate::pair::Seen| s.from == end && !s.segment.flags.has(Flags::SYN);
         pair.trace.iter().filter(data).filter(|s| s.segment.flags.has(flag)).count()
     };
     assert!(count(CLIENT, Flags::ECE) >= 2);
@@ -98,7 +96,7 @@ fn what_is_sent_again_and_bare_acknowledgements_cannot_be_marked() {
         sent = sent.max(end);
     }
     assert!(again > 5 && first > 200);
-    let acks = |s: &&pair::Seen| s.segment.payload.len == 0;
+    let acks = |s: &&crate::pair::Seen| s.segment.payload.len == 0;
     assert!(pair.trace.iter().filter(acks).all(|s| s.segment.ecn == Ecn::NotEct));
 }
 
@@ -112,7 +110,7 @@ fn paced_segments_leave_two_at_a_time() {
         );
         assert_eq!(pair.read[CLIENT], 200_000);
         let mut bursts = std::collections::BTreeMap::new();
-        let data = |s: &&pair::Seen| s.from == SERVER && s.segment.payload.len > 0;
+        let data = |s: &&crate::pair::Seen| s.from == SERVER && s.segment.payload.len > 0;
         for seen in pair.trace.iter().filter(data) {
             *bursts.entry(seen.at).or_insert(0) += 1;
         }
@@ -161,7 +159,7 @@ fn an_idle_connection_lives_while_it_is_answered_and_dies_when_it_is_not() {
         pair.to_write = [1000, 1000];
         pair.connect();
         pair.run_until(Time::from_secs(61));
-        let after = |s: &&pair::Seen| s.at > Time::from_secs(5);
+        let after = |s: &&crate::pair::Seen| s.at > Time::from_secs(5);
         let probes = pair.trace.iter().filter(after).filter(|s| s.from == CLIENT).count();
         // Each answered: the next is ten seconds later.
         assert!((5..=6).contains(&probes), "{probes}");

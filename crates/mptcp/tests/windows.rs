@@ -1,8 +1,6 @@
 //! Receive windows, and what acknowledgements of them mean.
 
-mod pair;
-
-use pair::{CLIENT, Pair, PathModel, SERVER};
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, PathId};
 use units::{Duration, Time};
 

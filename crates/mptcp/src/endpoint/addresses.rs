@@ -181,7 +181,7 @@ impl<P: Payload> Endpoint<P> {
                 self.reset_subflow(i, Failure::Removed, 0);
             }
         }
-        if known {
+        if known && !self.ended {
             self.events.push_back(Event::AddressRemoved(id));
         }
     }

@@ -219,9 +219,12 @@ fn judge(pair: &mut Pair, plan: &Plan, moves: bool) -> Outcome {
     }
     let lying = pair.liar.as_ref().is_some_and(|liar| liar.lies & !lies::HARMLESS != 0);
     if !any_failed && !is_whole && !lying && !moves {
-        // Who only listens does not notice a translator that forgets, but for its probes.
-        let probes = plan.ends.iter().all(|end| end.keepalive > 0);
-        let passes = |path: &PathPlan| path.wall == 0 && path.strip_drop == 0 && (path.forget == 0 || probes);
+        // Nothing but probes of the device in time keeps a translator from forgetting, or lets it notice.
+        let probes = plan.ends.iter().map(|end| end.keepalive).min().unwrap_or(0) * 1000;
+        let passes = |path: &PathPlan| {
+            let known = path.forget == 0 || (1..path.forget).contains(&probes);
+            path.wall == 0 && path.strip_drop == 0 && known
+        };
         let open = (0..plan.count()).any(|path| {
             let up = |end: usize| pair.ends[end].subflow(PathId(path as u8)).is_some_and(|s| s.up);
             passes(&plan.paths[path]) && up(CLIENT) && up(SERVER)
