@@ -78,6 +78,10 @@ fn an_address_with_a_wrong_hmac_or_a_used_identifier_is_ignored() {
     pair.settle();
     pair.run_until(Time::from_secs(90));
     assert_eq!(added(&pair), 2);
+    pair.ends[SERVER].announce(8, address(9), Some(4443));
+    pair.settle();
+    pair.run_until(Time::from_secs(95));
+    assert_eq!(added(&pair), 3, "another port of the same address");
 }
 
 #[test]
@@ -186,12 +190,13 @@ fn a_join_that_proves_nothing_is_refused_and_not_tried_again_until_the_address_i
 
 #[test]
 fn a_join_with_an_unknown_token_or_a_wrong_hmac_is_reset() {
-    for third in [false, true] {
+    for what in ["token", "HMAC", "no MP_JOIN in the third ACK"] {
         let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
         pair.meddler = Some(Box::new(move |_, _, segment| {
             match &mut segment.signal {
-                Some(MptcpSignal::JoinSyn { token, .. }) if !third => *token ^= 1,
-                Some(MptcpSignal::JoinAck { hmac }) if third => hmac[7] ^= 1,
+                Some(MptcpSignal::JoinSyn { token, .. }) if what == "token" => *token ^= 1,
+                Some(MptcpSignal::JoinAck { hmac }) if what == "HMAC" => hmac[7] ^= 1,
+                Some(MptcpSignal::JoinAck { .. }) if what != "token" => segment.signal = None,
                 _ => {}
             }
             true
@@ -199,7 +204,7 @@ fn a_join_with_an_unknown_token_or_a_wrong_hmac_is_reset() {
         pair.connect();
         pair.run_until(Time::from_secs(2));
         let reset = Some(MptcpSignal::Reset { transient: false, reason: 1 });
-        assert!(pair.trace.iter().any(|s| s.from == SERVER && s.segment.signal == reset), "third: {third}");
+        assert!(pair.trace.iter().any(|s| s.from == SERVER && s.segment.signal == reset), "{what}");
         assert!(!pair.ends[SERVER].subflow(PathId(1)).unwrap().up);
         assert!(!pair.ends[CLIENT].subflow(PathId(1)).unwrap().up);
     }

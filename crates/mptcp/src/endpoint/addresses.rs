@@ -39,6 +39,7 @@ impl<P: Payload> Endpoint<P> {
     /// tell of the same once more refreshes it: the peer may try again what failed.
     pub fn announce(&mut self, id: u8, address: IpAddr, port: Option<u16>) {
         self.announced.retain(|known| known.id != id);
+        self.removed.retain(|gone| gone.id != id);
         self.announced.push(Announcement { id, address, port, tries: 0, at: None });
         self.tell(id, address, port);
     }
@@ -151,8 +152,8 @@ impl<P: Payload> Endpoint<P> {
         };
         let Some(peer) = self.remote_key else { return };
         // Section 3.4.1: one whose HMAC is wrong is ignored, and so is one whose identifier stands for
-        // another address.
-        let other = self.accepted.iter().any(|known| known.0 == id && *known != (id, address, port));
+        // another address. Another port of the same is another place to try.
+        let other = self.accepted.iter().any(|known| known.0 == id && known.1 != address);
         if hmac != crypto::address_hmac(peer, self.local_key, id, address, port) || other {
             return;
         }

@@ -310,13 +310,12 @@ impl<P: Payload> Endpoint<P> {
                     return false;
                 }
                 Some(MptcpSignal::JoinAck { hmac }) if hmac == own[..20] => {}
-                Some(MptcpSignal::JoinAck { .. }) => {
+                // A wrong one, or none: before the fourth ACK the peer may send nothing else (section 3.2).
+                _ => {
                     self.subflows[i].barred = true;
                     self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                     return false;
                 }
-                // The third ACK was lost and something else overtook it: it is sent again.
-                _ => return false,
             }
             // The fourth ACK, without which the peer may send no data (section 3.2).
             self.subflows[i].receiver.ack_now = true;
