@@ -102,7 +102,7 @@ pub struct Config {
     /// Reduce the window over a round trip, in step with what is delivered, and not at once: PRR
     /// (RFC 9937). Needs SACK; algorithms that keep a model of the path do without.
     pub prr: bool,
-    /// Find out whether a timeout was spurious (RFC 5682), and take the reduction back where it was.
+    /// Find out whether a timeout was spurious (RFC 5682, with SACK or without), and take the reduction back where it was.
     pub frto: bool,
     /// Take a reduction back where the answer shows that all retransmissions were needless, by
     /// timestamps (RFC 3522, RFC 4015) or by duplicate SACK (RFC 3708).

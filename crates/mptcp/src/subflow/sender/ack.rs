@@ -77,7 +77,10 @@ impl<P: Payload> Sender<P> {
                     self.rack.recovered();
                 }
             }
-            Some(Recovery::Timeout { point }) => self.question_timeout(point, outcome.advanced, delivered),
+            Some(Recovery::Timeout { point }) => {
+                let duplicate = pure && !self.sack && ack == before.0;
+                self.question_timeout(point, outcome.advanced, duplicate, delivered);
+            }
             _ => {}
         }
         let fast = matches!(self.recovery, Some(Recovery::Fast { .. }));

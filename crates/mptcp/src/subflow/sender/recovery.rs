@@ -163,13 +163,10 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn on_timeout(&mut self, now: Time) {
         let view = self.view(now, self.flight(), None);
         let again = matches!(self.recovery, Some(Recovery::Timeout { .. }));
-        // RFC 5682, section 3.1, step 1: not within another recovery, but for one of the same segment.
+        // RFC 5682, sections 2.1 and 3.1, step 1: not within another recovery, but for one of the same segment.
         let same = again && self.frto == Frto::Repeated;
-        self.frto = if self.asks_frto && self.sack && (self.recovery.is_none() || same) {
-            Frto::Repeated
-        } else {
-            Frto::Off
-        };
+        self.frto =
+            if self.asks_frto && (self.recovery.is_none() || same) { Frto::Repeated } else { Frto::Off };
         if !again {
             self.undo = None;
             if self.recovery.is_none() {

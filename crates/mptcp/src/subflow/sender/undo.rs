@@ -1,14 +1,14 @@
-//! Taking back what was done for a loss that was none: F-RTO (RFC 5682, with SACK), and Eifel
+//! Taking back what was done for a loss that was none: F-RTO (RFC 5682, with SACK and without), and Eifel
 //! detection by timestamps (RFC 3522) or by duplicate SACK (RFC 3708).
 
 use super::Sender;
 use super::recovery::Recovery;
-use super::scoreboard::{IN_RETRANSMISSION, LOST};
+use super::scoreboard::{IN_RETRANSMISSION, LOST, REPEATED};
 use crate::congestion::CongestionControl;
 use units::{Duration, Time};
 use wire::Payload;
 
-/// Where F-RTO stands (RFC 5682, section 3.1).
+/// Where F-RTO stands (RFC 5682, section 3.1, and without SACK section 2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Frto {
     #[default]
@@ -70,12 +70,15 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// An acknowledgement of `delivered` bytes after a timeout (RFC 5682, section 3.1).
-    pub(super) fn question_timeout(&mut self, point: u64, advanced: bool, delivered: u64) {
+    /// An acknowledgement of `delivered` bytes after a timeout (RFC 5682, sections 2.1 and 3.1); `duplicate` for
+    /// one that shows without SACK that something is missing.
+    pub(super) fn question_timeout(&mut self, point: u64, advanced: bool, duplicate: bool, delivered: u64) {
         match self.frto {
             Frto::Off => {}
             Frto::Repeated => {
-                if advanced {
+                if duplicate {
+                    self.frto = Frto::Off;
+                } else if advanced && !self.sent.front().is_some_and(|first| first.is(REPEATED)) {
                     self.frto = Frto::Holding;
                     // Step 2b: two new segments.
                     self.window.cwnd = 2 * self.mss;

@@ -7,7 +7,11 @@ fn ms(n: u64) -> Duration {
 }
 
 fn frto(segments: u64) -> Sender<Span> {
-    let mut s = sender_with(&Config { frto: true, ..config() }, true);
+    frto_with(segments, true)
+}
+
+fn frto_with(segments: u64, sack: bool) -> Sender<Span> {
+    let mut s = sender_with(&Config { frto: true, ..config() }, sack);
     for n in 0..segments {
         assert_eq!(send(&mut s, T0), Some(n));
     }
@@ -16,7 +20,40 @@ fn frto(segments: u64) -> Sender<Span> {
 
 #[test]
 fn a_timeout_that_was_only_delay_is_taken_back() {
+    taken_back(frto(10));
+}
+
+#[test]
+fn without_sack_too() {
+    taken_back(frto_with(10, false));
+}
+
+#[test]
+fn without_sack_a_duplicate_shows_that_the_timeout_was_none_too_soon() {
+    for first in [0, 1] {
+        let mut s = frto_with(10, false);
+        s.on_timeout(after(400));
+        assert_eq!(again(&mut s, after(400)), Some(0));
+        // What was sent again is answered, or not even that; then comes only what lies beyond a hole.
+        ack(&mut s, after(500), first, &[]);
+        ack(&mut s, after(501), 1, &[]);
+        ack(&mut s, after(502), 1, &[]);
+        assert_eq!(again(&mut s, after(502)), Some(1), "{first}");
+        assert_eq!(s.window.ssthresh, 5 * MSS);
+    }
+}
+
+#[test]
+fn what_was_sent_again_and_came_in_part_proves_nothing() {
     let mut s = frto(10);
+    s.on_timeout(after(400));
+    assert_eq!(again(&mut s, after(400)), Some(0));
+    s.on_ack(after(410), MSS / 2, &[], true, None, &Coupling::default());
+    s.on_ack(after(411), MSS, &[], true, None, &Coupling::default());
+    assert_eq!(s.window.ssthresh, 5 * MSS);
+}
+
+fn taken_back(mut s: Sender<Span>) {
     let cwnd = s.window.cwnd;
     s.on_timeout(after(400));
     assert_eq!(again(&mut s, after(400)), Some(0));
