@@ -24,6 +24,8 @@ pub struct Look {
     pub energy_per_mbit: Option<f64>,
     /// What is left of its data allowance.
     pub allowance_left: Option<Bytes>,
+    /// When the allowance is renewed.
+    pub allowance_until: Option<Time>,
 }
 
 /// A policy at work.
@@ -80,6 +82,7 @@ impl Steering {
             path.awake = look.awake;
             path.energy_per_mbit = look.energy_per_mbit;
             path.allowance_left = look.allowance_left;
+            path.allowance_until = look.allowance_until;
         }
         let mut actions = Vec::new();
         self.policy.observe(now, &self.state, &mut actions);

@@ -2,16 +2,19 @@
 
 use crate::emtcp::Emtcp;
 use crate::nearest::nearest;
-use crate::{None as NonePolicy, Only, Policy, WifiFirst};
+use crate::{
+    Allowance, AtCap, None as NonePolicy, Only, Policy, WhenNeeded, WhenNeededParameters, WifiFirst,
+};
 use core::fmt;
 use core::str::FromStr;
 use radio::InterfaceKind;
 use thiserror::Error;
+use units::{Duration, UnitError};
 
 /// Which policy, with its parameters.
 ///
-/// Written `none`, `wifi-only`, `lte-only`, `wifi-first` or `emtcp`; the last takes an actuator and
-/// a share behind colons: `emtcp:mp-prio:0.4`. `Display` writes what `FromStr` reads.
+/// Written as its name, with parameters behind colons: `wifi-first`, `emtcp:mp-prio:0.4`,
+/// `allowance:backup`, `when-needed:late=500ms:enough=8Mbps`. `Display` writes what `FromStr` reads.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum PolicyConfig {
     /// Plain MPTCP.
@@ -23,6 +26,13 @@ pub enum PolicyConfig {
     LteOnly,
     /// Cellular paths are backup while another path is up.
     WifiFirst,
+    /// Cellular paths only while the others fall short of the demand seen.
+    WhenNeeded(WhenNeededParameters),
+    /// Uses paths with a data allowance no faster than what is left lasts.
+    Allowance {
+        /// What becomes of a path whose allowance is used up.
+        at_cap: AtCap,
+    },
     /// Moves a share of what the costly paths would carry to the cheap ones (Chen et al. 2013).
     Emtcp {
         /// Which part of the costly paths' data is moved, from 0 to 1; the paper's best is
@@ -49,11 +59,19 @@ impl PolicyConfig {
     pub const DEFAULT_SHARE: f64 = 0.24;
 
     /// Every policy's name, and a line on what it does.
-    pub const NAMES: [(&'static str, &'static str); 5] = [
+    pub const NAMES: [(&'static str, &'static str); 7] = [
         ("none", "plain MPTCP: every path, as the scheduler likes"),
         ("wifi-only", "close every path that is not Wi-Fi"),
         ("lte-only", "close every path that is not LTE"),
         ("wifi-first", "cellular paths are backup while another path is up"),
+        (
+            "when-needed",
+            "cellular paths only while the others fall short of the demand seen: when-needed[:KEY=VALUE]...",
+        ),
+        (
+            "allowance",
+            "paths with a data allowance no faster than what is left lasts: allowance[:close|:backup]",
+        ),
         ("emtcp", "move a share of the costly paths' data to the cheap ones: emtcp[:ideal|:mp-prio][:SHARE]"),
     ];
 
@@ -69,6 +87,8 @@ impl PolicyConfig {
             Self::WifiOnly => "wifi-only",
             Self::LteOnly => "lte-only",
             Self::WifiFirst => "wifi-first",
+            Self::WhenNeeded(_) => "when-needed",
+            Self::Allowance { .. } => "allowance",
             Self::Emtcp { .. } => "emtcp",
         }
     }
@@ -92,7 +112,11 @@ impl PolicyConfig {
             Self::Emtcp { share, .. } if !(0.0..=1.0).contains(&share) => {
                 Err(PolicyError::ShareOutOfRange { text: share.to_string() })
             }
-            Self::None | Self::WifiFirst | Self::Emtcp { .. } => Ok(()),
+            Self::None
+            | Self::WifiFirst
+            | Self::WhenNeeded(_)
+            | Self::Allowance { .. }
+            | Self::Emtcp { .. } => Ok(()),
         }
     }
 
@@ -106,7 +130,25 @@ impl PolicyConfig {
             Self::WifiOnly => Box::new(Only::new("wifi-only", InterfaceKind::Wifi, kinds)),
             Self::LteOnly => Box::new(Only::new("lte-only", InterfaceKind::Lte, kinds)),
             Self::WifiFirst => Box::new(WifiFirst::new(kinds)),
+            Self::WhenNeeded(parameters) => Box::new(WhenNeeded::new(parameters, kinds)),
+            Self::Allowance { at_cap } => Box::new(Allowance::new(at_cap)),
             Self::Emtcp { share, actuator } => Box::new(Emtcp::new(share, actuator, kinds)),
+        }
+    }
+}
+
+impl AtCap {
+    /// Every choice's name, and a line on what it does.
+    pub const NAMES: [(&'static str, &'static str); 2] = [
+        ("close", "the path is closed until the allowance is renewed"),
+        ("backup", "the path carries data where nothing else can"),
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Close => "close",
+            Self::Backup => "backup",
         }
     }
 }
@@ -146,6 +188,30 @@ pub enum PolicyError {
         /// The name that comes nearest, if one does.
         nearest: Option<&'static str>,
     },
+    /// Nothing of this name can happen at the cap.
+    #[error("at the cap nothing is done that is called `{name}`{}", did_you_mean(*nearest))]
+    UnknownAtCap {
+        /// What was written.
+        name: String,
+        /// The name that comes nearest, if one does.
+        nearest: Option<&'static str>,
+    },
+    /// `when-needed` has no parameter of this name.
+    #[error("`when-needed` has no parameter `{name}`{}", did_you_mean(*nearest))]
+    UnknownParameter {
+        /// What was written.
+        name: String,
+        /// The name that comes nearest, if one does.
+        nearest: Option<&'static str>,
+    },
+    /// The value of a parameter of `when-needed` is none.
+    #[error("`{name}` of `when-needed`: {error}")]
+    BadValue {
+        /// The parameter.
+        name: &'static str,
+        /// What is wrong with its value.
+        error: UnitError,
+    },
     /// The share is not a number from 0 to 1.
     #[error("a share of `{text}` is not from 0 to 1")]
     ShareOutOfRange {
@@ -177,6 +243,16 @@ impl PolicyError {
         match self {
             Self::UnknownPolicy { .. } => format!("policies: {}", list(&PolicyConfig::NAMES)),
             Self::UnknownActuator { .. } => format!("actuators: {}", list(&Actuator::NAMES)),
+            Self::UnknownAtCap { .. } => format!("at the cap: {}", list(&AtCap::NAMES)),
+            Self::UnknownParameter { .. } => {
+                format!(
+                    "parameters: {}; such as when-needed:late=500ms",
+                    list(&WhenNeededParameters::NAMES)
+                )
+            }
+            Self::BadValue { error, .. } => {
+                error.expected().unwrap_or("a number with its unit, such as 250ms or 8Mbps").to_owned()
+            }
             Self::ShareOutOfRange { .. } => {
                 format!(
                     "a share such as {}: the part of the costly paths' data that is moved",
@@ -184,7 +260,8 @@ impl PolicyError {
                 )
             }
             Self::NoParameters { .. } => {
-                "only `emtcp` takes parameters: emtcp[:ideal|:mp-prio][:SHARE]".to_owned()
+                "with parameters: emtcp[:ideal|:mp-prio][:SHARE], allowance[:close|:backup], when-needed[:KEY=VALUE]..."
+                    .to_owned()
             }
             Self::NoSuchInterface { interface, .. } => {
                 format!("give one path a radio for {interface}, or take another policy")
@@ -205,6 +282,11 @@ impl FromStr for PolicyConfig {
             "wifi-only" => Self::WifiOnly,
             "lte-only" => Self::LteOnly,
             "wifi-first" => Self::WifiFirst,
+            "when-needed" => return read_when_needed(rest),
+            "allowance" => {
+                let at_cap = rest.map_or(Ok(AtCap::default()), str::parse)?;
+                return Ok(Self::Allowance { at_cap });
+            }
             "emtcp" => return read_emtcp(rest),
             _ => {
                 let nearest = nearest(name, Self::NAMES.iter().map(|(n, _)| *n));
@@ -232,18 +314,43 @@ impl FromStr for Actuator {
     }
 }
 
+impl FromStr for AtCap {
+    type Err = PolicyError;
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        match text.trim() {
+            "close" => Ok(Self::Close),
+            "backup" => Ok(Self::Backup),
+            name => {
+                let nearest = nearest(name, Self::NAMES.iter().map(|(n, _)| *n));
+                Err(PolicyError::UnknownAtCap { name: name.to_owned(), nearest })
+            }
+        }
+    }
+}
+
 impl fmt::Display for PolicyConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
-        if let Self::Emtcp { share, actuator } = self {
-            if *actuator != Actuator::default() {
-                write!(f, ":{actuator}")?;
+        match self {
+            Self::Emtcp { share, actuator } => {
+                if *actuator != Actuator::default() {
+                    write!(f, ":{actuator}")?;
+                }
+                if *share != Self::DEFAULT_SHARE {
+                    write!(f, ":{share}")?;
+                }
             }
-            if *share != Self::DEFAULT_SHARE {
-                write!(f, ":{share}")?;
-            }
+            Self::Allowance { at_cap } if *at_cap != AtCap::default() => write!(f, ":{at_cap}")?,
+            Self::WhenNeeded(parameters) => parameters.write(f)?,
+            _ => {}
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for AtCap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -263,6 +370,66 @@ fn read_emtcp(parameters: Option<&str>) -> Result<PolicyConfig, PolicyError> {
         }
     }
     Ok(PolicyConfig::Emtcp { share, actuator })
+}
+
+fn read_when_needed(parameters: Option<&str>) -> Result<PolicyConfig, PolicyError> {
+    let mut read = WhenNeededParameters::DEFAULT;
+    for part in parameters.into_iter().flat_map(|rest| rest.split(':')) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        read.set(name.trim(), value)?;
+    }
+    Ok(PolicyConfig::WhenNeeded(read))
+}
+
+impl WhenNeededParameters {
+    /// Every parameter's name, and a line on what it is.
+    pub const NAMES: [(&'static str, &'static str); 6] = [
+        ("late", "how far behind what comes may fall before cellular paths help"),
+        ("hold", "how long they stay on at least"),
+        ("longest-hold", "how long they stay on at most without a probe"),
+        ("memory", "how fast a demand that is no longer seen is forgotten"),
+        ("queueing", "how much longer than its least a round trip is that shows a full link"),
+        ("enough", "more than this is not asked for, whatever is seen"),
+    ];
+
+    fn span(&mut self, name: &str) -> Option<(&'static str, &mut Duration)> {
+        Some(match name {
+            "late" => ("late", &mut self.late),
+            "hold" => ("hold", &mut self.hold),
+            "longest-hold" => ("longest-hold", &mut self.longest_hold),
+            "memory" => ("memory", &mut self.memory),
+            "queueing" => ("queueing", &mut self.queueing),
+            _ => return None,
+        })
+    }
+
+    /// Reads a parameter as it is written: `late`, `500ms`.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), PolicyError> {
+        if name == "enough" {
+            let rate = value.parse().map_err(|error| PolicyError::BadValue { name: "enough", error })?;
+            self.enough = Some(rate);
+            return Ok(());
+        }
+        let Some((name, span)) = self.span(name) else {
+            let nearest = nearest(name, Self::NAMES.iter().map(|(n, _)| *n));
+            return Err(PolicyError::UnknownParameter { name: name.to_owned(), nearest });
+        };
+        *span = value.parse().map_err(|error| PolicyError::BadValue { name, error })?;
+        Ok(())
+    }
+
+    /// Writes what is not as by default, as it is read.
+    fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut this, mut default) = (self, Self::DEFAULT);
+        for (name, _) in Self::NAMES {
+            if let (Some((_, span)), Some((_, default))) = (this.span(name), default.span(name))
+                && span != default
+            {
+                write!(f, ":{name}={span}")?;
+            }
+        }
+        self.enough.map_or(Ok(()), |rate| write!(f, ":enough={rate}"))
+    }
 }
 
 fn did_you_mean(nearest: Option<&'static str>) -> String {
@@ -297,6 +464,28 @@ mod tests {
     }
 
     #[test]
+    fn when_needed_takes_its_parameters_by_name() {
+        let text = "when-needed:late=500ms:longest-hold=10s:enough=8Mbps";
+        let config: PolicyConfig = text.parse().unwrap();
+        let PolicyConfig::WhenNeeded(parameters) = config else { panic!("{config:?}") };
+        assert_eq!(parameters.late, Duration::from_millis(500));
+        assert_eq!(parameters.hold, WhenNeededParameters::DEFAULT.hold);
+        assert_eq!(parameters.enough, Some(units::Bitrate::from_mbps(8.0)));
+        assert_eq!(config.to_string(), text);
+        assert_eq!("when-needed:hold=500ms".parse::<PolicyConfig>().unwrap().to_string(), "when-needed");
+        for (name, _) in WhenNeededParameters::NAMES {
+            let value = if name == "enough" { "3Mbps" } else { "7s" };
+            let text = format!("when-needed:{name}={value}");
+            assert_eq!(text.parse::<PolicyConfig>().unwrap().to_string(), text);
+        }
+        for (name, _) in AtCap::NAMES {
+            assert_eq!(name.parse::<AtCap>().unwrap().to_string(), name);
+        }
+        assert_eq!("allowance:backup".parse::<PolicyConfig>().unwrap().to_string(), "allowance:backup");
+        assert_eq!("allowance:close".parse::<PolicyConfig>().unwrap().to_string(), "allowance");
+    }
+
+    #[test]
     fn a_wrong_name_is_answered_with_the_nearest_one() {
         let cases = [
             ("wifi-onyl", "there is no policy `wifi-onyl`; did you mean `wifi-only`?"),
@@ -307,6 +496,12 @@ mod tests {
             ("emtcp:mpprio", "there is no actuator `mpprio`; did you mean `mp-prio`?"),
             ("emtcp:1.4", "a share of `1.4` is not from 0 to 1"),
             ("emtcp:nan", "a share of `nan` is not from 0 to 1"),
+            ("when-neded", "there is no policy `when-neded`; did you mean `when-needed`?"),
+            ("when-needed:lat=1s", "`when-needed` has no parameter `lat`; did you mean `late`?"),
+            ("when-needed:0.4", "`when-needed` has no parameter `0.4`"),
+            ("when-needed:late=4", "`late` of `when-needed`: `4` has no unit"),
+            ("when-needed:enough", "`enough` of `when-needed`: `` is not a number with a unit"),
+            ("allowance:clos", "at the cap nothing is done that is called `clos`; did you mean `close`?"),
             ("none:0.2", "`none` takes no parameters, but `0.2` stands behind it"),
         ];
         for (text, message) in cases {

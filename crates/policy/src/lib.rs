@@ -9,26 +9,34 @@
 //! | `none` | nothing: plain MPTCP |
 //! | `wifi-only`, `lte-only` | closes every other path |
 //! | `wifi-first` | cellular paths are backup while another path is up |
+//! | `when-needed` | cellular paths only while the others fall short of the demand seen |
+//! | `allowance` | uses paths with a data allowance no faster than what is left lasts |
 //! | `emtcp` | moves a share of the costly paths' data to the cheap ones (Chen et al. 2013) |
 //!
 //! A driver (the simulator, or an agent on a device) calls [`Policy::observe`] once at the start,
 //! then every [`Policy::interval`], and whenever a path comes up or goes away. Actions are
 //! idempotent: doing one twice does nothing more.
 
+mod allowance;
 mod config;
+mod data_plan;
 mod emtcp;
 mod nearest;
 mod none;
 mod only;
 mod state;
+mod when_needed;
 mod wifi_first;
 
+pub use allowance::{Allowance, AtCap};
 pub use config::{Actuator, PolicyConfig, PolicyError};
+pub use data_plan::{DataPlan, Ledger};
 pub use emtcp::{Detector, Emtcp, MpPrioParameters, Verdict, shares, table_one};
 pub use none::None;
 pub use only::Only;
 pub use radio::InterfaceKind;
 pub use state::{Action, AppState, Channel, DeviceState, PathState};
+pub use when_needed::{WhenNeeded, WhenNeededParameters};
 pub use wifi_first::WifiFirst;
 
 use units::{Duration, Time};

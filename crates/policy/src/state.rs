@@ -47,6 +47,8 @@ pub struct PathState {
     pub awake: bool,
     /// What is left of the path's data allowance; `None` where there is no limit.
     pub allowance_left: Option<Bytes>,
+    /// When the allowance is renewed; `None` where there is no limit, or nobody knows.
+    pub allowance_until: Option<Time>,
 }
 
 impl PathState {
@@ -67,6 +69,7 @@ impl PathState {
             energy_per_mbit: None,
             awake: false,
             allowance_left: None,
+            allowance_until: None,
         }
     }
 }

@@ -53,7 +53,7 @@ fn share(path_shares: &[f64]) -> Action {
 
 #[test]
 fn every_policy_begins_with_what_it_is_for() {
-    let cases: [(&str, &[InterfaceKind], Vec<Action>); 14] = [
+    let cases: [(&str, &[InterfaceKind], Vec<Action>); 18] = [
         ("none", &[Wifi, Lte], vec![]),
         ("wifi-only", &[Wifi, Lte], vec![close(1)]),
         ("wifi-only", &[ThreeG, Wifi, Lte], vec![close(0), close(2)]),
@@ -63,6 +63,10 @@ fn every_policy_begins_with_what_it_is_for() {
         ("wifi-first", &[Wifi, Lte], vec![backup(1, true)]),
         ("wifi-first", &[ThreeG, Bluetooth, Lte], vec![backup(0, true), backup(2, true)]),
         ("wifi-first", &[ThreeG, Lte], vec![]),
+        ("when-needed", &[Wifi, Lte], vec![backup(1, true)]),
+        ("when-needed", &[ThreeG, Bluetooth, Lte], vec![backup(0, true), backup(2, true)]),
+        ("when-needed", &[ThreeG, Lte], vec![]),
+        ("allowance", &[Wifi, Lte], vec![]),
         ("emtcp", &[Wifi, Lte], vec![share(&[0.62, 0.38])]),
         ("emtcp:0", &[Wifi, Lte], vec![share(&[0.5, 0.5])]),
         ("emtcp:1", &[Lte, Wifi], vec![share(&[0.0, 1.0])]),
@@ -87,7 +91,9 @@ fn no_policy_repeats_itself_while_nothing_changes() {
 
 #[test]
 fn no_policy_minds_a_device_without_paths_or_with_more_than_it_was_built_for() {
-    for name in ["none", "wifi-only", "lte-only", "wifi-first", "emtcp", "emtcp:mp-prio"] {
+    for name in
+        ["none", "wifi-only", "lte-only", "wifi-first", "when-needed", "allowance", "emtcp", "emtcp:mp-prio"]
+    {
         let mut device = Device::new(name, &[]);
         assert_eq!(device.look(), [], "{name}");
         device.state.paths = vec![PathState::new(Wifi), PathState::new(Lte)];

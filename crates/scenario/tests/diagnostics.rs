@@ -121,6 +121,8 @@ cases! {
     share_in_percent: "share = 0.24" => "share = 24";
     share_as_text: "share = 0.24" => "share = \"24%\"";
     share_for_a_policy_without: "name = \"emtcp\"" => "name = \"wifi-first\"";
+    late_for_a_policy_without: "name = \"emtcp\", share = 0.24" => "name = \"allowance\", late = \"1s\"";
+    allowance_period_without_an_allowance: "radio = \"huang2012.lte\"" => "radio = \"huang2012.lte\"\nallowance_period = \"9s\"";
     unknown_policy: "{ name = \"emtcp\", share = 0.24 }" => "\"emptcp\"";
     unknown_cell: "down = { cell = \"home\"" => "down = { cell = \"hme\"";
     rate_beside_a_cell: "down = { cell = \"home\"" => "down = { rate = \"1Mbps\", cell = \"home\"";

@@ -113,6 +113,49 @@ fn a_policy_with_its_name_alone_has_the_defaults_of_the_policy() {
 }
 
 #[test]
+fn a_policy_s_settings_are_read_and_those_of_another_are_not_taken() {
+    use policy::{AtCap, PolicyConfig, WhenNeededParameters};
+    let policy = |text: &str| {
+        let scenario = parse(&LEAST.replace("[[path]]", &format!("[device]\npolicy = {text}\n[[path]]")));
+        scenario.experiment.device.policy
+    };
+    let named = PolicyConfig::WhenNeeded(WhenNeededParameters::DEFAULT);
+    assert_eq!(policy("\"when-needed\""), named);
+    assert_eq!(policy("{ name = \"when-needed\" }"), named, "the defaults of the format are the policy's");
+    let keys = "late = \"1s\", hold = \"2s\", longest_hold = \"3s\", memory = \"4s\", queueing = \"5s\", enough = \"6Mbps\"";
+    let expected = WhenNeededParameters {
+        late: Duration::from_secs(1),
+        hold: Duration::from_secs(2),
+        longest_hold: Duration::from_secs(3),
+        memory: Duration::from_secs(4),
+        queueing: Duration::from_secs(5),
+        enough: Some(Bitrate::from_mbps(6.0)),
+    };
+    assert_eq!(policy(&format!("{{ name = \"when-needed\", {keys} }}")), PolicyConfig::WhenNeeded(expected));
+    assert_eq!(policy("\"allowance\""), PolicyConfig::Allowance { at_cap: AtCap::Close });
+    assert_eq!(
+        policy("{ name = \"allowance\", at_cap = \"backup\" }"),
+        PolicyConfig::Allowance { at_cap: AtCap::Backup }
+    );
+}
+
+#[test]
+fn an_allowance_is_for_the_run_or_for_a_period() {
+    let plan = |keys: &str| {
+        let scenario = parse(&LEAST.replace("down =", &format!("{keys}\ndown =")));
+        scenario.experiment.paths[0].allowance
+    };
+    let allowance = units::Bytes::new(2_000_000_000);
+    assert_eq!(plan(""), None);
+    assert_eq!(plan("allowance = \"2GB\""), Some(policy::DataPlan { allowance, period: None }));
+    let period = Some(Duration::from_secs(30));
+    assert_eq!(
+        plan("allowance = \"2GB\"\nallowance_period = \"30s\""),
+        Some(policy::DataPlan { allowance, period })
+    );
+}
+
+#[test]
 fn every_way_to_describe_a_direction_is_read() {
     let down = |text: &str| {
         let scenario = parse(&LEAST.replace("{ rate = \"2Mbps\" }", text));

@@ -2,11 +2,11 @@
 
 use link::{CellConfig, LinkConfig, StationConfig};
 use middlebox::MiddleboxConfig;
-use policy::PolicyConfig;
+use policy::{DataPlan, PolicyConfig};
 use radio::Profile;
 use std::sync::Arc;
 use traffic::{Direction, TrafficConfig, Vbr};
-use units::{Bytes, Duration, Energy, Power, Seed, Time};
+use units::{Duration, Energy, Power, Seed, Time};
 
 /// One run. The same experiment gives the same [`Outcome`](crate::Outcome), byte for byte.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,8 +74,8 @@ pub struct PathSpec {
     pub join_at: Time,
     /// When the interface goes away, if it does.
     pub leave_at: Option<Time>,
-    /// How much may be carried before the contract's data is used up.
-    pub allowance: Option<Bytes>,
+    /// How much the contract allows it to carry, and for how long.
+    pub allowance: Option<DataPlan>,
     /// Other profiles to measure the same traffic with; they change nothing else.
     pub also_measure: Vec<Arc<Profile>>,
 }

@@ -3,7 +3,7 @@
 use crate::world::World;
 use crate::{Experiment, Protocol};
 use mptcp::PathId;
-use policy::{Action, Channel, DeviceState, PathState, Policy};
+use policy::{Action, Channel, DeviceState, Ledger, PathState, Policy};
 use units::{Bytes, Duration, Time};
 
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Steering {
     last: Time,
     /// Bytes down and up at the last look.
     seen: Vec<(u64, u64)>,
+    /// The account of each path's data allowance, if it has one.
+    ledgers: Vec<Option<Ledger>>,
     /// The shares that were set last.
     shares: Option<Vec<f64>>,
     /// How often the policy changed something.
@@ -29,6 +31,11 @@ impl Steering {
             actions: Vec::new(),
             last: Time::ZERO,
             seen: vec![(0, 0); experiment.paths.len()],
+            ledgers: experiment
+                .paths
+                .iter()
+                .map(|path| path.allowance.map(|plan| Ledger::new(plan, experiment.duration)))
+                .collect(),
             shares: None,
             changes: 0,
         }
@@ -74,8 +81,10 @@ impl World<'_> {
             state.awake = meter.state() != radio::State::Idle;
             let rate = state.rate_down;
             state.energy_per_mbit = (rate.as_bps() > 0).then(|| meter.profile().energy_per_mbit(rate));
-            let carried = Bytes::new(path.wire_down + path.wire_up);
-            state.allowance_left = self.experiment.paths[i].allowance.map(|allowance| allowance - carried);
+            if let Some(ledger) = &mut self.steering.ledgers[i] {
+                let (left, until) = ledger.look(now, path.wire_down + path.wire_up);
+                (state.allowance_left, state.allowance_until) = (Some(left), Some(until));
+            }
             let id = PathId(i as u8);
             (state.srtt, state.cwnd, state.queued) = (None, None, 0);
             for connection in &mut self.connections {

@@ -31,8 +31,11 @@ pub(crate) fn facts(experiment: &Experiment) -> Vec<(String, String)> {
         if let Some(leave) = path.leave_at {
             let _ = write!(text, "; gone at {}", seconds(leave));
         }
-        if let Some(allowance) = path.allowance {
-            let _ = write!(text, "; allowance {}", spaced(&allowance.to_string()));
+        if let Some(plan) = path.allowance {
+            let _ = write!(text, "; allowance {}", spaced(&plan.allowance.to_string()));
+            if let Some(period) = plan.period {
+                let _ = write!(text, " for {}", spaced(&period.to_string()));
+            }
         }
         facts.push((format!("Path {}", path.name), text));
     }

@@ -10,7 +10,7 @@ use emulator::{Driver, Lateness, Network, Shared};
 use linux::clock::Clock;
 use linux::socket::{Options, Protocol};
 use mptcp::{CongestionKind, SchedulerKind};
-use policy::{Action, Actuator, PolicyConfig};
+use policy::{Action, Actuator, Ledger, PolicyConfig};
 use radio::{Meter, State};
 use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Experiment, Hop, Series, goodput_span};
 use std::net::SocketAddr;
@@ -61,6 +61,11 @@ pub fn run(
     let mut director = Director {
         experiment,
         steering: Steering::new(&policy, &kinds, &backups),
+        ledgers: experiment
+            .paths
+            .iter()
+            .map(|path| path.allowance.map(|plan| Ledger::new(plan, experiment.duration)))
+            .collect(),
         steers,
         watch,
         series: Series::new(experiment),
@@ -214,6 +219,8 @@ struct Director<'a> {
     shared: Shared,
     flows: Vec<Flow>,
     steering: Steering,
+    /// The account of each path's data allowance, if it has one.
+    ledgers: Vec<Option<Ledger>>,
     /// The protocol is one that can be steered.
     steers: bool,
     watch: Watch,
@@ -277,7 +284,7 @@ impl Director<'_> {
     /// Shows the policy what the device's counters say, and does what it asks.
     fn steer(&mut self, now: Time) -> Result<(), Error> {
         let mut looks = Vec::new();
-        for (path, spec) in self.experiment.paths.iter().enumerate() {
+        for path in 0..self.experiment.paths.len() {
             let stats = self.topology.route.stats(self.topology.indices[path])?;
             let mut look = Look {
                 up: self.topology.is_present(path),
@@ -286,8 +293,10 @@ impl Director<'_> {
                 srtt: self.watch.srtt(path),
                 ..Look::default()
             };
-            let carried = Bytes::new(stats.rx_bytes + stats.tx_bytes);
-            look.allowance_left = spec.allowance.map(|allowance| allowance - carried);
+            if let Some(ledger) = &mut self.ledgers[path] {
+                let (left, until) = ledger.look(now, stats.rx_bytes + stats.tx_bytes);
+                (look.allowance_left, look.allowance_until) = (Some(left), Some(until));
+            }
             let rate = self.steering.state().paths[path].rate_down;
             let (network, _) = self.shared.lock();
             let meter = &network.paths()[path].meters[0];

@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::node::{Fields, Node, Value};
-use policy::{Actuator, PolicyConfig};
+use policy::{PolicyConfig, WhenNeededParameters};
 use sim::{Device, PathSpec};
 
 impl Builder<'_, '_> {
@@ -32,22 +32,47 @@ impl Builder<'_, '_> {
             Value::Table(fields) => {
                 let named: PolicyConfig =
                     fields.text("name").and_then(|n| n.parse().ok()).unwrap_or_default();
-                if let PolicyConfig::Emtcp { .. } = named {
-                    return PolicyConfig::Emtcp {
-                        share: fields.number("share").unwrap_or_default(),
-                        actuator: match fields.text("actuator") {
-                            Some("mp-prio") => Actuator::MpPrio,
-                            _ => Actuator::Ideal,
-                        },
-                    };
-                }
                 if let Some(name) = fields.text("name") {
-                    let why = format!("for `{name}`");
-                    self.not_with(fields, &["share", "actuator"], &why, "it is for `emtcp`");
+                    for (owner, keys) in SETTINGS.iter().filter(|(owner, _)| *owner != name) {
+                        let (why, hint) = (format!("for `{name}`"), format!("it is for `{owner}`"));
+                        self.not_with(fields, keys, &why, &hint);
+                    }
                 }
-                named
+                with_settings(named, fields)
             }
             _ => PolicyConfig::default(),
+        }
+    }
+}
+
+/// Which settings belong to which policy.
+const SETTINGS: [(&str, &[&str]); 3] = [
+    ("emtcp", &["share", "actuator"]),
+    ("allowance", &["at_cap"]),
+    ("when-needed", &["late", "hold", "longest_hold", "memory", "queueing", "enough"]),
+];
+
+/// The policy with what the file says about it.
+fn with_settings(named: PolicyConfig, fields: &Fields) -> PolicyConfig {
+    let word = |key: &str| fields.text(key).unwrap_or_default();
+    match named {
+        PolicyConfig::Emtcp { .. } => PolicyConfig::Emtcp {
+            share: fields.number("share").unwrap_or_default(),
+            actuator: word("actuator").parse().unwrap_or_default(),
+        },
+        PolicyConfig::Allowance { .. } => {
+            PolicyConfig::Allowance { at_cap: word("at_cap").parse().unwrap_or_default() }
+        }
+        PolicyConfig::WhenNeeded(default) => PolicyConfig::WhenNeeded(WhenNeededParameters {
+            late: fields.time("late").unwrap_or(default.late),
+            hold: fields.time("hold").unwrap_or(default.hold),
+            longest_hold: fields.time("longest_hold").unwrap_or(default.longest_hold),
+            memory: fields.time("memory").unwrap_or(default.memory),
+            queueing: fields.time("queueing").unwrap_or(default.queueing),
+            enough: fields.rate("enough"),
+        }),
+        PolicyConfig::None | PolicyConfig::WifiOnly | PolicyConfig::LteOnly | PolicyConfig::WifiFirst => {
+            named
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{Builder, Generated, point};
 use crate::node::{Fields, Node};
 use ::radio::{InterfaceKind, Profile};
 use link::{LinkConfig, Rate};
+use policy::DataPlan;
 use sim::{CellSpec, Hop, PathSpec};
 use std::sync::Arc;
 use units::{Duration, Seed, Time};
@@ -63,6 +64,9 @@ impl Builder<'_, '_> {
         let measured = fields.list("also_measure").iter().filter_map(|node| self.radio(node, &name));
         let also_measure = measured.collect();
         self.in_order(fields, "join_at", "leave_at");
+        if !fields.given("allowance") {
+            self.not_with(fields, &["allowance_period"], "without `allowance`", "add `allowance = \"2GB\"`");
+        }
         if let Some(join) = fields.time("join_at").filter(|&join| join >= duration && !join.is_zero()) {
             self.problems
                 .add(
@@ -103,7 +107,9 @@ impl Builder<'_, '_> {
             backup: fields.flag("backup").unwrap_or(false),
             join_at: fields.time("join_at").map_or(Time::ZERO, point),
             leave_at: fields.time("leave_at").map(point),
-            allowance: fields.size("allowance"),
+            allowance: fields
+                .size("allowance")
+                .map(|allowance| DataPlan { allowance, period: fields.time("allowance_period") }),
             also_measure,
         }
     }

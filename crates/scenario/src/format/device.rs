@@ -1,10 +1,10 @@
 //! The device and its policy.
 
-use super::choice;
+use super::{RATE, SPAN, choice};
 use crate::shape::{
     Choice, Key,
     Least::{AboveZero, Zero},
-    Need::{Default, Required},
+    Need::{Absent, Default, Required},
     Quantity::{Energy, Power},
     Shape::{self, Or, Probability, Quantity, Text},
     Table,
@@ -46,11 +46,19 @@ pub(super) static DEVICE: Table = Table {
     ],
 };
 
-pub(super) static POLICIES: [Choice; 5] = [
+pub(super) static POLICIES: [Choice; 7] = [
     choice("none", "plain Multipath TCP: every path, as the scheduler likes"),
     choice("wifi-only", "every path that is not Wi-Fi is closed"),
     choice("lte-only", "every path that is not LTE is closed"),
     choice("wifi-first", "cellular paths are backup while another path is up"),
+    choice(
+        "when-needed",
+        "cellular paths are backup, and regular only while the others fall short of the demand seen",
+    ),
+    choice(
+        "allowance",
+        "a path with a data `allowance` is used no faster than what is left of it lasts, and is a backup otherwise",
+    ),
     choice("emtcp", "moves a share of the costly paths' data to the cheap ones (the eMTCP paper)"),
 ];
 
@@ -80,8 +88,64 @@ static POLICY: Table = Table {
             doc: "For `emtcp`: how the share is brought about.",
             example: "\"mp-prio\"",
         },
+        Key {
+            name: "at_cap",
+            shape: Shape::Choice(&AT_CAP),
+            need: Default("\"close\""),
+            doc: "For `allowance`: what becomes of a path whose allowance is used up.",
+            example: "\"backup\"",
+        },
+        Key {
+            name: "late",
+            shape: SPAN,
+            need: Default("\"250ms\""),
+            doc: "For `when-needed`: how far behind the demand what comes may fall before cellular paths help. \
+                  Shorter wakes them for a hiccup, longer empties buffers.",
+            example: "\"500ms\"",
+        },
+        Key {
+            name: "hold",
+            shape: SPAN,
+            need: Default("\"500ms\""),
+            doc: "For `when-needed`: how long cellular paths stay regular at least.",
+            example: "\"1s\"",
+        },
+        Key {
+            name: "longest_hold",
+            shape: SPAN,
+            need: Default("\"4s\""),
+            doc: "For `when-needed`: how long they stay regular at most, where the others have failed to suffice \
+                  again and again, until that is tried once more.",
+            example: "\"10s\"",
+        },
+        Key {
+            name: "memory",
+            shape: SPAN,
+            need: Default("\"10s\""),
+            doc: "For `when-needed`: time constant with which a demand that is no longer seen is forgotten.",
+            example: "\"30s\"",
+        },
+        Key {
+            name: "queueing",
+            shape: SPAN,
+            need: Default("\"100ms\""),
+            doc: "For `when-needed`: how much longer than its least a round trip is that shows a full link.",
+            example: "\"50ms\"",
+        },
+        Key {
+            name: "enough",
+            shape: RATE,
+            need: Absent("all that is seen"),
+            doc: "For `when-needed`: more than this is not asked for, whatever is seen.",
+            example: "\"8Mbps\"",
+        },
     ],
 };
+
+pub(super) static AT_CAP: [Choice; 2] = [
+    choice("close", "the path is closed until the allowance is renewed"),
+    choice("backup", "the path carries data where nothing else can"),
+];
 
 pub(super) static ACTUATORS: [Choice; 2] = [
     choice("ideal", "the sender's scheduler moves the exact share, as in the paper's model"),

@@ -181,6 +181,7 @@ mod tests {
     fn words_are_those_that_the_other_crates_read() {
         let names = |choices: &[Choice]| choices.iter().map(|c| c.name).collect::<Vec<_>>();
         assert_eq!(names(&POLICIES), policy::PolicyConfig::NAMES.map(|(n, _)| n));
+        assert_eq!(names(&AT_CAP), policy::AtCap::NAMES.map(|(n, _)| n));
         assert_eq!(names(&ACTUATORS), policy::Actuator::NAMES.map(|(n, _)| n));
         assert_eq!(names(&TRAFFIC_KINDS), ::traffic::Kind::NAMES.map(|(n, _)| n));
         assert_eq!(names(&MIDDLEBOXES), ::middlebox::Meddling::NAMES.map(|(n, _)| n));

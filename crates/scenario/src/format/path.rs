@@ -2,7 +2,7 @@
 
 use super::direction::DIRECTION;
 use super::middlebox::MIDDLEBOX;
-use super::{SIZE, TIME};
+use super::{SIZE, SPAN, TIME};
 use crate::shape::{
     Key,
     Need::{Absent, Default, Required},
@@ -75,8 +75,15 @@ pub(super) static PATH: Table = Table {
             name: "allowance",
             shape: SIZE,
             need: Absent("unlimited"),
-            doc: "How much data the contract has left.",
+            doc: "How much the contract has left to carry over it, both ways, headers counted. The policy `allowance` heeds it.",
             example: "\"2GB\"",
+        },
+        Key {
+            name: "allowance_period",
+            shape: SPAN,
+            need: Absent("the run"),
+            doc: "How long the allowance has to last from the beginning on; then there is as much again.",
+            example: "\"30s\"",
         },
         Key {
             name: "also_measure",

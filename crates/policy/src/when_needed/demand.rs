@@ -1,0 +1,73 @@
+//! What the device's applications ask for, as its byte counters show it.
+
+use units::Duration;
+
+/// The rate that is asked for, and how far what came has fallen behind it.
+///
+/// The counters show what came, never what was asked for. So the demand is taken from the past: the
+/// median of a second's looks, which a short burst (a backlog that drains) does not raise, held as a
+/// maximum that is forgotten slowly. A rate below it is **debt**, in bytes, until a rate above it pays
+/// it back: what a sender could not send it keeps, and sends later.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Demand {
+    /// The last looks' rates, bytes a second, as a ring.
+    looks: [f64; Self::LOOKS],
+    next: usize,
+    /// Bytes a second.
+    rate: f64,
+    /// Bytes.
+    debt: f64,
+}
+
+impl Demand {
+    /// Looks whose median is taken: a second of them.
+    const LOOKS: usize = 10;
+    /// A rate that is below the demand by no more than this part is not behind it: counters are read
+    /// between packets, and a stream's rate wavers.
+    pub(super) const SLACK: f64 = 0.05;
+
+    /// Accounts for a look: `rate` bytes a second came for `span`. The demand is at most `enough`
+    /// and forgotten over `memory`; the debt at most `most` seconds of it.
+    pub(super) fn account(&mut self, rate: f64, span: Duration, memory: Duration, enough: f64, most: f64) {
+        let span = span.as_secs_f64();
+        self.looks[self.next] = rate;
+        self.next = (self.next + 1) % Self::LOOKS;
+        let mut sorted = self.looks;
+        sorted.sort_unstable_by(f64::total_cmp);
+        let median = f64::midpoint(sorted[Self::LOOKS / 2 - 1], sorted[Self::LOOKS / 2]).min(enough);
+        if median > self.rate {
+            self.rate = median;
+        } else {
+            let memory = memory.as_secs_f64();
+            let part = if memory > 0.0 { (span / memory).min(1.0) } else { 1.0 };
+            self.rate += (median - self.rate) * part;
+        }
+        let owed = ((1.0 - Self::SLACK) * self.rate - rate) * span;
+        self.debt = (self.debt + owed).clamp(0.0, most * self.rate);
+    }
+
+    /// The demand was less than thought: it is `rate`, in bytes a second, and nothing is owed.
+    pub(super) fn correct(&mut self, rate: f64) {
+        *self = Self { looks: [rate; Self::LOOKS], next: 0, rate, debt: 0.0 };
+    }
+
+    /// Nothing is owed.
+    pub(super) fn forgive(&mut self) {
+        self.debt = 0.0;
+    }
+
+    /// What is asked for, in bytes a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// What is owed, in bytes.
+    pub(super) fn debt(&self) -> f64 {
+        self.debt
+    }
+
+    /// What is owed, in seconds of the demand; 0 where nothing is asked for.
+    pub(super) fn late(&self) -> f64 {
+        if self.rate > 0.0 { self.debt / self.rate } else { 0.0 }
+    }
+}

@@ -1,0 +1,314 @@
+//! `when-needed`: costly paths only while the preferred ones fall short of the demand.
+//!
+//! Costly paths (the cellular kinds) are backup. A backup carries nothing while a regular path lives,
+//! however slow that is (RFC 8684, section 3.3.8), so somebody has to notice that it is too slow. A
+//! receiver sees no queue of the sender's; what every device has is byte counters. From these:
+//!
+//! - The **demand** is what came before: the highest median of a second's looks, forgotten over
+//!   [`memory`](WhenNeededParameters::memory). What comes short of it, by more than a slack of 5 %, is
+//!   **debt**: a sender keeps what it could not send, and a stream is late by its debt over its demand.
+//! - Costly paths go **on** when the stream is [`late`](WhenNeededParameters::late). Silence
+//!   adds debt fastest, so a path that has died without a word is given up within that time. Where no
+//!   preferred path is up any more, they go on at once. And where the driver knows a round-trip time
+//!   (`PathState::srtt`), one that has stood above its least for so long by
+//!   [`queueing`](WhenNeededParameters::queueing) is a queue at a link that is full: that shows a demand
+//!   that was never met, which no counter can.
+//! - They go **off** again after a **hold**. That is a probe: only without the costly paths can one see what
+//!   the preferred ones carry, because a scheduler may leave a path idle whose last round trip was longer.
+//!   Where the alarm comes back within the probation time, the probe has failed. Then the next hold is twice
+//!   as long, up to a longest one, which depends on what the preferred paths missed by themselves: with
+//!   nothing over them it is [`longest_hold`](WhenNeededParameters::longest_hold); where they carry most, it
+//!   stays near [`hold`](WhenNeededParameters::hold), because a long hold would leave them idle, and the
+//!   debt grows slowly anyway. The last of it, a fourth power, makes 'most' mean half and more. If the
+//!   preferred paths are seen to carry all that is asked for while the costly ones could help, half the
+//!   hold is enough.
+//! - An application that pauses looks like a path that fails. What tells them apart is the trial itself:
+//!   if no more comes with the costly paths than did without, or not over them, it was a **false alarm**.
+//!   Then the demand is what comes now, and the next alarm needs twice the lateness, up to eight times,
+//!   until an alarm was right.
+//!
+//! **Bounds.** While it is on, a costly path carries the debt, and what a scheduler gives it of the rest: at
+//! most the demand for the hold, a look and a round trip more than what the preferred paths could not, each
+//! time it goes on. There is no more than one change in half a second (`hold`) in the mean of a minute,
+//! whatever comes, and one in one to four seconds while a path is silent. A change is one option in one
+//! packet, but over the costly path, whose radio it wakes.
+//!
+//! **What it cannot see.** Without a round-trip time, a demand that the preferred paths never met; a shortage
+//! of less than the slack; and in silence, which of application and path is silent, until it has tried.
+
+mod demand;
+
+use crate::wifi_first::preferred;
+use crate::{Action, DeviceState, InterfaceKind, Policy};
+use demand::Demand;
+use units::{Bitrate, Duration, Time};
+
+/// Parameters of the policy `when-needed`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WhenNeededParameters {
+    /// How far behind the demand may what comes fall before costly paths help. Shorter, and a hiccup
+    /// wakes them; longer, and buffers run empty. At least two looks (200 ms) make sense.
+    pub late: Duration,
+    /// How long costly paths stay on at least. Sender and path take about two round trips to answer a
+    /// change of priority, and a switch that is over before does nothing.
+    pub hold: Duration,
+    /// How long they stay on at most before a probe, after failed ones: so long they may carry what the
+    /// preferred paths could again.
+    pub longest_hold: Duration,
+    /// Time constant with which a demand that is no longer seen is forgotten. It has to be longer than a
+    /// link takes to fade, or the demand would fade with it.
+    pub memory: Duration,
+    /// How much longer than its least a round trip is that shows a full link.
+    pub queueing: Duration,
+    /// More than this is not asked for, whatever is seen; `None`: all is. A download takes what there
+    /// is, and would else have costly paths on all the time.
+    pub enough: Option<Bitrate>,
+}
+
+impl WhenNeededParameters {
+    /// What is not said otherwise.
+    pub const DEFAULT: Self = Self {
+        late: Duration::from_millis(250),
+        hold: Duration::from_millis(500),
+        longest_hold: Duration::from_secs(4),
+        memory: Duration::from_secs(10),
+        queueing: Duration::from_millis(100),
+        enough: None,
+    };
+}
+
+impl Default for WhenNeededParameters {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The policy `when-needed`.
+#[derive(Debug, Clone)]
+pub struct WhenNeeded {
+    parameters: WhenNeededParameters,
+    /// Without a path to prefer there is nothing to be backup for.
+    possible: bool,
+    /// When the counters were last looked at, and what those of preferred and costly paths showed.
+    seen: Option<(Time, [u64; 2])>,
+    demand: Demand,
+    queue: Queue,
+    phase: Phase,
+    /// How long costly paths are to stay on this time.
+    hold: Duration,
+    /// So many alarms in a row were false.
+    false_alarms: u32,
+}
+
+/// Whether costly paths are regular.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// They are backup.
+    Off {
+        /// `None` if they were never on.
+        since: Option<Time>,
+        /// What came since things began to look short: bytes, seconds.
+        short: (f64, f64),
+    },
+    /// They are regular.
+    On {
+        since: Time,
+        /// What came before, in bytes a second.
+        before: f64,
+        /// What comes over preferred paths and over all, in bytes a second, as a mean of the recent
+        /// past.
+        now: [f64; 2],
+    },
+}
+
+/// Whether the round trips of preferred paths show a queue.
+#[derive(Debug, Clone, Copy, Default)]
+struct Queue {
+    /// The least round trip, in seconds.
+    least: Option<f64>,
+    /// For so many seconds they have.
+    standing: f64,
+}
+
+impl Queue {
+    /// The least round trip is forgotten over this time: a route may become longer.
+    const MEMORY: f64 = 100.0;
+
+    /// `round_trip` is the shortest of the preferred paths that carried something.
+    fn account(&mut self, round_trip: Option<Duration>, span: f64, queueing: Duration) {
+        let Some(round_trip) = round_trip.map(Duration::as_secs_f64) else {
+            self.standing = 0.0;
+            return;
+        };
+        let least =
+            self.least.map_or(round_trip, |least| (least * (1.0 + span / Self::MEMORY)).min(round_trip));
+        self.least = Some(least);
+        let stands = round_trip > least + queueing.as_secs_f64();
+        self.standing = if stands { self.standing + span } else { 0.0 };
+    }
+}
+
+impl WhenNeeded {
+    /// How often the counters are looked at.
+    pub const INTERVAL: Duration = Duration::from_millis(100);
+    /// A probe has failed if costly paths are needed again so soon, or within twice the hold.
+    const PROBATION: Duration = Duration::from_secs(2);
+    /// The mean of what comes while costly paths are on forgets over this time, in seconds.
+    const RECENT: f64 = 0.3;
+    /// With costly paths, so much more has to come than without, and over them, or they do not help: as a
+    /// part of what comes without or of the demand, whichever is more.
+    const GAIN: f64 = 0.03;
+    /// All paths together have shown the demand after so long.
+    const MEASURED: Duration = Duration::from_secs(1);
+    /// After so many false alarms in a row the next needs no more than after this many.
+    const MOST_FALSE_ALARMS: u32 = 3;
+
+    /// For a device with `kinds`.
+    pub fn new(parameters: WhenNeededParameters, kinds: &[InterfaceKind]) -> Self {
+        Self {
+            parameters,
+            possible: kinds.iter().any(|&kind| preferred(kind)),
+            seen: None,
+            demand: Demand::default(),
+            queue: Queue::default(),
+            phase: Phase::Off { since: None, short: (0.0, 0.0) },
+            hold: parameters.hold,
+            false_alarms: 0,
+        }
+    }
+
+    /// What the demand is taken for at present.
+    pub fn demand(&self) -> Bitrate {
+        Bitrate::from_mbps(self.demand.rate() * 8e-6)
+    }
+
+    /// Reads the counters, and decides if it is time to.
+    /// `relieved` is true where a preferred path is up.
+    fn look(&mut self, now: Time, state: &DeviceState, relieved: bool) {
+        let mut counters = [0_u64; 2];
+        for path in &state.paths {
+            let counter = &mut counters[usize::from(!preferred(path.kind))];
+            *counter = counter.saturating_add(path.bytes_down).saturating_add(path.bytes_up);
+        }
+        let (last, before) = *self.seen.get_or_insert((now, counters));
+        let span = now.since(last);
+        // A path has come or gone between two looks: too soon for a rate.
+        if span < Self::INTERVAL.mul_f64(0.5) {
+            return;
+        }
+        self.seen = Some((now, counters));
+        let seconds = span.as_secs_f64();
+        let [preferred_rate, costly_rate] =
+            [0, 1].map(|i| counters[i].saturating_sub(before[i]) as f64 / seconds);
+        let total = preferred_rate + costly_rate;
+        let enough = self.parameters.enough.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
+        // Twice what raises the alarm is enough to remember: what is due longer, nobody waits for.
+        let alarm = self.alarm();
+        self.demand.account(total, span, self.parameters.memory, enough, 2.0 * alarm);
+        let carrying = preferred_rate > 0.0 && preferred_rate < enough;
+        let round_trips = state.paths.iter().filter(|path| path.up && preferred(path.kind) && carrying);
+        self.queue.account(round_trips.filter_map(|path| path.srtt).min(), seconds, self.parameters.queueing);
+        match &mut self.phase {
+            Phase::Off { since, short } => {
+                if self.demand.debt() > 0.0 || self.queue.standing > 0.0 {
+                    *short = (short.0 + total * seconds, short.1 + seconds);
+                } else {
+                    *short = (0.0, 0.0);
+                }
+                // After a failed probe the queue is still there.
+                let settled = since.is_none_or(|since| now.since(since) >= self.parameters.hold);
+                if self.demand.late() >= alarm || (settled && self.queue.standing >= alarm) {
+                    self.turn_on(now);
+                }
+            }
+            Phase::On { since, now: recent, .. } => {
+                if !relieved {
+                    // Nothing could take over. The hold begins when something can.
+                    *since = now;
+                }
+                let part = (seconds / Self::RECENT).min(1.0);
+                recent[0] += (preferred_rate - recent[0]) * part;
+                recent[1] += (total - recent[1]) * part;
+                self.consider_off(now);
+            }
+        }
+    }
+
+    /// How late things may be, in seconds.
+    fn alarm(&self) -> f64 {
+        self.parameters.late.as_secs_f64()
+            * f64::from(1_u32 << self.false_alarms.min(Self::MOST_FALSE_ALARMS))
+    }
+
+    fn turn_on(&mut self, now: Time) {
+        let Phase::Off { since, short } = self.phase else { return };
+        let probation = Self::PROBATION.max(self.hold * 2);
+        let failed = since.is_some_and(|since| now.since(since) < probation);
+        let before = if short.1 > 0.0 { short.0 / short.1 } else { 0.0 };
+        let WhenNeededParameters { hold, longest_hold, .. } = self.parameters;
+        self.hold = if failed {
+            // The less the preferred paths carried by themselves, the less is lost by using them less.
+            let missing = (1.0 - before / self.demand.rate().max(before)).clamp(0.0, 1.0);
+            let longest =
+                hold + longest_hold.saturating_sub(hold).mul_f64(missing * missing * missing * missing);
+            (self.hold * 2).min(longest)
+        } else {
+            hold
+        };
+        self.phase = Phase::On { since: now, before, now: [before; 2] };
+    }
+
+    fn consider_off(&mut self, now: Time) {
+        let Phase::On { since, before, now: [over_preferred, total] } = self.phase else { return };
+        let on = now.since(since);
+        let (more, over_costly) = (total - before, total - over_preferred);
+        let gained = more.min(over_costly) > before.max(self.demand.rate()) * Self::GAIN;
+        if gained {
+            self.false_alarms = 0;
+        }
+        let asked = (1.0 - Demand::SLACK) * self.demand.rate();
+        // What is still owed then is stuck on a path, and no other can bring it sooner.
+        let met = self.demand.debt() == 0.0 || total >= asked;
+        if on < self.hold {
+            // A scheduler that prefers them shows that they suffice.
+            let alone = over_preferred >= asked.max((1.0 - Demand::SLACK) * total);
+            if !(met && alone && on >= self.parameters.hold.max(self.hold / 2)) {
+                return;
+            }
+        } else if !gained {
+            self.false_alarms += 1;
+            if !met {
+                self.demand.correct(total);
+            }
+        } else if on >= Self::MEASURED {
+            self.demand.correct(total.min(self.demand.rate()));
+        }
+        self.demand.forgive();
+        self.queue.standing = 0.0;
+        self.phase = Phase::Off { since: Some(now), short: (0.0, 0.0) };
+    }
+}
+
+impl Policy for WhenNeeded {
+    fn name(&self) -> &'static str {
+        "when-needed"
+    }
+
+    fn observe(&mut self, now: Time, state: &DeviceState, actions: &mut Vec<Action>) {
+        if !self.possible {
+            return;
+        }
+        let relieved = state.paths.iter().any(|path| path.up && preferred(path.kind));
+        self.look(now, state, relieved);
+        if !relieved {
+            self.turn_on(now);
+        }
+        let backup = matches!(self.phase, Phase::Off { .. });
+        let wrong = state.paths.iter().enumerate().filter(|(_, p)| !preferred(p.kind) && p.backup != backup);
+        actions.extend(wrong.map(|(path, _)| Action::SetBackup { path, backup }));
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        Some(Self::INTERVAL)
+    }
+}

@@ -1,0 +1,229 @@
+//! The policy `when-needed` against a small model of two paths, and against anything.
+
+use proptest::prelude::*;
+use tandem_policy::InterfaceKind::{Lte, Wifi};
+use tandem_policy::{Action, DeviceState, PathState, Policy, PolicyConfig};
+use units::{Duration, Time};
+
+/// Megabits a second as bytes a look.
+const MBPS: f64 = 12_500.0;
+
+fn policy(text: &str) -> Box<dyn Policy> {
+    text.parse::<PolicyConfig>().expect("a policy").build(&[Wifi, Lte])
+}
+
+/// A sender that keeps what it cannot send, in looks of 100 ms: Wi-Fi takes what it can, and LTE the rest
+/// while it is regular.
+struct Model {
+    policy: Box<dyn Policy>,
+    state: DeviceState,
+    now: Time,
+    backlog: f64,
+    /// When LTE was switched, and to what.
+    switches: Vec<(f64, bool)>,
+    lte: f64,
+    most_late: f64,
+}
+
+impl Model {
+    fn new(text: &str) -> Self {
+        let mut paths = vec![PathState::new(Wifi), PathState::new(Lte)];
+        paths[1].backup = true;
+        Self {
+            policy: policy(text),
+            state: DeviceState { paths, app: None },
+            now: Time::ZERO,
+            backlog: 0.0,
+            switches: Vec::new(),
+            lte: 0.0,
+            most_late: 0.0,
+        }
+    }
+
+    /// One look, then 100 ms in which `demand` is written and the paths carry up to `wifi` and `lte`, all
+    /// in Mbit/s.
+    fn step(&mut self, demand: f64, wifi: f64, lte: f64) {
+        let mut actions = Vec::new();
+        self.policy.observe(self.now, &self.state, &mut actions);
+        for action in actions {
+            let Action::SetBackup { path: 1, backup } = action else { panic!("{action:?}") };
+            self.state.paths[1].backup = backup;
+            self.switches.push((self.now.as_secs_f64(), !backup));
+        }
+        self.backlog += demand * MBPS;
+        let over_wifi = if self.state.paths[0].up { self.backlog.min(wifi * MBPS) } else { 0.0 };
+        let regular = !self.state.paths[1].backup || !self.state.paths[0].up;
+        let over_lte = if regular { (self.backlog - over_wifi).min(lte * MBPS) } else { 0.0 };
+        self.backlog -= over_wifi + over_lte;
+        self.lte += over_lte;
+        self.state.paths[0].bytes_down += over_wifi as u64;
+        self.state.paths[1].bytes_down += over_lte as u64;
+        if demand > 0.0 {
+            self.most_late = self.most_late.max(self.backlog / (demand * MBPS * 10.0));
+        }
+        self.now += Duration::from_millis(100);
+    }
+
+    fn run(&mut self, seconds: f64, demand: f64, wifi: f64, lte: f64) {
+        for _ in 0..(seconds * 10.0).round() as u64 {
+            self.step(demand, wifi, lte);
+        }
+    }
+}
+
+#[test]
+fn lte_rests_while_wifi_suffices() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(10.0, 5.0, 6.0, 40.0);
+    model.run(10.0, 1.0, 6.0, 40.0);
+    assert!(model.switches.iter().all(|&(at, _)| at > 20.0), "{:?}", model.switches);
+    assert_eq!(model.lte, 0.0);
+}
+
+#[test]
+fn lte_carries_what_wifi_cannot_and_no_more() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(20.0, 5.0, 3.0, 40.0);
+    let needed = 20.0 * 2.0 * 10.0 * MBPS;
+    assert!((0.9..=1.0).contains(&(model.lte / needed)), "{} of {needed}", model.lte);
+    assert!(model.switches.len() < 40, "{:?}", model.switches);
+    assert!(model.most_late < 0.5, "{}", model.most_late);
+    model.run(20.0, 5.0, 40.0, 40.0);
+    assert!(model.lte <= 1.01 * needed);
+    let (last, on) = model.switches[model.switches.len() - 1];
+    assert!(!on && last < 34.5, "{:?}", model.switches);
+}
+
+#[test]
+fn a_path_that_dies_without_a_word_is_given_up_after_a_quarter_of_a_second() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(30.0, 5.0, 0.0, 40.0);
+    assert_eq!(model.switches[0], (10.3, true), "the first look that is 250 ms behind");
+    assert!(model.most_late <= 0.5, "{}", model.most_late);
+    // Holds of 0.5, 1, 2 s and then 4 s, and probes of 0.3 s between them.
+    assert_eq!(model.switches.len(), 17, "{:?}", model.switches);
+    assert!(model.backlog <= 0.4 * 50.0 * MBPS);
+}
+
+#[test]
+fn a_path_that_goes_away_is_replaced_at_once_and_trusted_again_after_the_hold() {
+    let mut model = Model::new("when-needed");
+    model.run(5.0, 5.0, 40.0, 40.0);
+    model.state.paths[0].up = false;
+    model.run(5.0, 5.0, 40.0, 40.0);
+    model.state.paths[0].up = true;
+    model.run(5.0, 5.0, 40.0, 40.0);
+    assert_eq!(model.switches, [(5.0, true), (10.4, false)]);
+}
+
+#[test]
+fn an_application_that_pauses_costs_ever_fewer_alarms() {
+    let mut model = Model::new("when-needed");
+    for _ in 0..20 {
+        model.run(2.0, 5.0, 40.0, 40.0);
+        model.run(1.0, 0.0, 40.0, 40.0);
+    }
+    let alarms: Vec<f64> = model.switches.iter().filter(|(_, on)| *on).map(|(at, _)| *at).collect();
+    assert_eq!(alarms[..3], [2.3, 5.6, 11.3]);
+    assert!(alarms[2..].windows(2).all(|pair| pair[1] - pair[0] > 8.0), "{alarms:?}");
+    assert_eq!(model.lte, 0.0);
+}
+
+#[test]
+fn an_application_that_wants_less_is_believed_after_one_alarm() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(60.0, 2.0, 40.0, 40.0);
+    assert_eq!(model.switches.len(), 2, "{:?}", model.switches);
+}
+
+#[test]
+fn a_queue_shows_a_demand_that_was_never_met() {
+    let mut model = Model::new("when-needed");
+    let seen = |model: &mut Model, milliseconds| {
+        model.state.paths[0].srtt = Some(Duration::from_millis(milliseconds));
+    };
+    seen(&mut model, 20);
+    model.run(1.0, 5.0, 3.0, 40.0);
+    seen(&mut model, 150);
+    model.run(0.4, 5.0, 3.0, 40.0);
+    assert_eq!(model.switches, [(1.2, true)]);
+    // Without round trips nothing shows it.
+    let mut blind = Model::new("when-needed");
+    blind.run(30.0, 5.0, 3.0, 40.0);
+    assert_eq!(blind.switches, []);
+}
+
+#[test]
+fn more_than_enough_is_not_asked_for() {
+    // A download takes what there is: 40 Mbit/s, then 20.
+    let mut model = Model::new("when-needed");
+    model.run(5.0, 1000.0, 40.0, 40.0);
+    model.run(5.0, 1000.0, 20.0, 40.0);
+    assert!(!model.switches.is_empty());
+    let mut model = Model::new("when-needed:enough=10Mbps");
+    model.run(5.0, 1000.0, 40.0, 40.0);
+    model.run(5.0, 1000.0, 20.0, 40.0);
+    assert_eq!(model.switches, []);
+    model.run(1.0, 1000.0, 5.0, 40.0);
+    assert_eq!(model.switches, [(10.6, true)]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    /// The fastest that anything can make it switch: on for half a second at least, and off for as long, or
+    /// on for longer.
+    #[test]
+    fn whatever_comes_it_does_not_flap(
+        looks in prop::collection::vec((1u64..300, 0u64..2_000_000, 0u64..2_000_000, 0u64..2000, prop::bool::weighted(0.9)), 1..900),
+    ) {
+        let mut policy = policy("when-needed");
+        let mut paths = vec![PathState::new(Wifi), PathState::new(Lte)];
+        paths[1].backup = true;
+        let mut state = DeviceState { paths, app: None };
+        let (mut now, mut actions, mut switches) = (Time::ZERO, Vec::new(), Vec::new());
+        for (millis, wifi, lte, srtt, up) in looks {
+            now += Duration::from_millis(millis);
+            state.paths[0].bytes_down += wifi;
+            state.paths[1].bytes_down += lte;
+            state.paths[0].srtt = Some(Duration::from_millis(srtt));
+            state.paths[0].up = up;
+            actions.clear();
+            policy.observe(now, &state, &mut actions);
+            for action in &actions {
+                let Action::SetBackup { path: 1, backup } = *action else { panic!("{action:?}") };
+                prop_assert!(state.paths[1].backup != backup, "it asks for what is so");
+                state.paths[1].backup = backup;
+                switches.push(now);
+            }
+            actions.clear();
+            policy.observe(now, &state, &mut actions);
+            prop_assert!(actions.is_empty(), "asked twice, it has nothing to add");
+        }
+        for (i, first) in switches.iter().enumerate() {
+            let minute = switches[i..].iter().filter(|at| at.since(*first) < Duration::from_secs(60)).count();
+            prop_assert!(minute <= 120, "{minute} switches in a minute");
+        }
+    }
+
+    /// A steady stream is never behind for longer than the alarm takes, and what follows a switch.
+    #[test]
+    fn a_stream_that_both_paths_can_carry_is_carried(
+        demand in 0.5..20.0f64,
+        wifi in prop::collection::vec(0.0..40.0f64, 1..40),
+    ) {
+        let mut model = Model::new("when-needed");
+        model.run(5.0, demand, 40.0, 60.0);
+        for rate in wifi {
+            model.run(1.0, demand, rate, 60.0);
+        }
+        // A shortage within the slack is not seen, and the demand is forgotten at a rate: see there.
+        prop_assert!(model.most_late < 3.0, "{} s late", model.most_late);
+        model.run(20.0, demand, 40.0, 60.0);
+        prop_assert!(model.state.paths[1].backup, "LTE rests when Wi-Fi suffices");
+    }
+}
