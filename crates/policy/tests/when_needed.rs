@@ -172,6 +172,34 @@ fn more_than_enough_is_not_asked_for() {
     assert_eq!(model.switches, [(10.6, true)]);
 }
 
+#[test]
+fn an_interface_that_comes_and_goes_all_the_time_does_not_make_it_flap() {
+    let mut model = Model::new("when-needed");
+    model.run(5.0, 5.0, 40.0, 40.0);
+    for _ in 0..100 {
+        model.state.paths[0].up = false;
+        model.run(0.1, 5.0, 4.9, 40.0);
+        model.state.paths[0].up = true;
+        model.run(0.6, 5.0, 4.9, 40.0);
+    }
+    assert!(model.switches.len() < 100, "{} in 70 s", model.switches.len());
+}
+
+#[test]
+fn parameters_at_their_limits_do_no_harm() {
+    let nothing = "when-needed:late=0s:hold=0s:longest-hold=0s:memory=0s:queueing=0s:enough=0bps";
+    let ages = "9e9s";
+    let much =
+        format!("when-needed:late={ages}:hold={ages}:longest-hold={ages}:memory={ages}:queueing={ages}");
+    for text in [nothing, &much] {
+        let mut model = Model::new(text);
+        model.run(5.0, 5.0, 40.0, 40.0);
+        model.state.paths[0].up = false;
+        model.run(5.0, 5.0, 0.0, 40.0);
+        assert!(!model.state.paths[1].backup, "{text}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 

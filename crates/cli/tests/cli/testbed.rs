@@ -239,3 +239,46 @@ fn without_the_privilege_it_says_what_is_missing() {
          (and CAP_SYS_ADMIN for namespaces)\n"
     );
 }
+
+#[test]
+fn lte_takes_over_when_wifi_falls_silent_and_rests_when_it_is_back() {
+    if !can() {
+        return;
+    }
+    let place = Place::new();
+    let text = SMALL
+        .replace("'3s'", "'7s'")
+        .replace("name = 'phone'", "name = 'phone'\npolicy = 'when-needed'")
+        .replace(
+            "down = { rate = '20Mbps', delay = '5ms' }",
+            "down = { rate = { steps = [['0s', '20Mbps'], ['2s', '0bps'], ['4s', '20Mbps']] }, delay = '5ms' }",
+        );
+    place.write("small.toml", &(text + "[[traffic]]\nkind = 'cbr'\nrate = '4Mbps'\npacket = '1400B'\n"));
+    let result = json(&place.run(&["testbed", "small.toml", "--out", "out", "--format", "json"]));
+    let delivered = result["connections"][0]["delivered_bytes"].as_u64().unwrap();
+    assert!(delivered > 2_500_000, "{delivered} of 3.5 MB");
+    // Two seconds of the stream are 1 MB.
+    let lte = result["paths"][1]["payload_down_bytes"].as_u64().unwrap();
+    assert!((400_000..2_500_000).contains(&lte), "{lte} bytes over LTE");
+    assert!(result["device"]["policy_changes"].as_u64().unwrap() >= 3, "{}", result["device"]);
+    assert_eq!(result["device"]["policy"], "when-needed");
+}
+
+#[test]
+fn an_allowance_is_kept_where_lte_alone_could_carry_on() {
+    if !can() {
+        return;
+    }
+    let place = Place::new();
+    let text = SMALL
+        .replace("'3s'", "'5s'")
+        .replace("name = 'phone'", "name = 'phone'\npolicy = 'allowance'")
+        .replace("name = 'wifi'\n", "name = 'wifi'\nleave_at = '1s'\n")
+        .replace("name = 'lte'\n", "name = 'lte'\nallowance = '2MB'\n");
+    place.write("small.toml", &(text + "[[traffic]]\nkind = 'bulk'\n"));
+    let result = json(&place.run(&["testbed", "small.toml", "--out", "out", "--format", "json"]));
+    let bytes = |key: &str| result["paths"][1][key].as_u64().unwrap();
+    let carried = bytes("wire_down_bytes") + bytes("wire_up_bytes");
+    // 10 Mbit/s are 25 kB in a look of 20 ms. One that comes late, on a busy machine, lets more through.
+    assert!((1_000_000..2_500_000).contains(&carried), "{carried} of 2 MB, where 5 MB could go");
+}

@@ -16,12 +16,12 @@
 //! - They go **off** again after a **hold**. That is a probe: only without the costly paths can one see what
 //!   the preferred ones carry, because a scheduler may leave a path idle whose last round trip was longer.
 //!   Where the alarm comes back within the probation time, the probe has failed. Then the next hold is twice
-//!   as long, up to a longest one, which depends on what the preferred paths missed by themselves: with
-//!   nothing over them it is [`longest_hold`](WhenNeededParameters::longest_hold); where they carry most, it
-//!   stays near [`hold`](WhenNeededParameters::hold), because a long hold would leave them idle, and the
-//!   debt grows slowly anyway. The last of it, a fourth power, makes 'most' mean half and more. If the
-//!   preferred paths are seen to carry all that is asked for while the costly ones could help, half the
-//!   hold is enough.
+//!   as long, up to a longest one, which depends on the part of the demand that the preferred paths missed
+//!   by themselves. With nothing over them it is [`longest_hold`](WhenNeededParameters::longest_hold). Where
+//!   they carry half or more, it stays near [`hold`](WhenNeededParameters::hold): a long hold would leave
+//!   them idle, and the debt grows slowly anyway. (In between it grows with the fourth power of that part.)
+//!   Where the preferred paths are seen to carry all that is asked for while the costly ones could help,
+//!   half the hold is enough.
 //! - An application that pauses looks like a path that fails. What tells them apart is the trial itself:
 //!   if no more comes with the costly paths than did without, or not over them, it was a **false alarm**.
 //!   Then the demand is what comes now, and the next alarm needs twice the lateness, up to eight times,
@@ -47,10 +47,10 @@ use units::{Bitrate, Duration, Time};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WhenNeededParameters {
     /// How far behind the demand may what comes fall before costly paths help. Shorter, and a hiccup
-    /// wakes them; longer, and buffers run empty. At least two looks (200 ms) make sense.
+    /// wakes them; longer, and buffers run empty. Less than a look counts as one, and two (200 ms) make sense.
     pub late: Duration,
     /// How long costly paths stay on at least. Sender and path take about two round trips to answer a
-    /// change of priority, and a switch that is over before does nothing.
+    /// change of priority, and a switch that is over before does nothing. Less than a look counts as one.
     pub hold: Duration,
     /// How long they stay on at most before a probe, after failed ones: so long they may carry what the
     /// preferred paths could again.
@@ -165,6 +165,12 @@ impl WhenNeeded {
 
     /// For a device with `kinds`.
     pub fn new(parameters: WhenNeededParameters, kinds: &[InterfaceKind]) -> Self {
+        let WhenNeededParameters { late, hold, .. } = parameters;
+        let parameters = WhenNeededParameters {
+            late: late.max(Self::INTERVAL),
+            hold: hold.max(Self::INTERVAL),
+            ..parameters
+        };
         Self {
             parameters,
             possible: kinds.iter().any(|&kind| preferred(kind)),
@@ -218,7 +224,7 @@ impl WhenNeeded {
                 // After a failed probe the queue is still there.
                 let settled = since.is_none_or(|since| now.since(since) >= self.parameters.hold);
                 if self.demand.late() >= alarm || (settled && self.queue.standing >= alarm) {
-                    self.turn_on(now);
+                    self.turn_on(now, !relieved);
                 }
             }
             Phase::On { since, now: recent, .. } => {
@@ -240,11 +246,12 @@ impl WhenNeeded {
             * f64::from(1_u32 << self.false_alarms.min(Self::MOST_FALSE_ALARMS))
     }
 
-    fn turn_on(&mut self, now: Time) {
+    /// `gone`: no preferred path is up.
+    fn turn_on(&mut self, now: Time, gone: bool) {
         let Phase::Off { since, short } = self.phase else { return };
         let probation = Self::PROBATION.max(self.hold * 2);
         let failed = since.is_some_and(|since| now.since(since) < probation);
-        let before = if short.1 > 0.0 { short.0 / short.1 } else { 0.0 };
+        let before = if short.1 > 0.0 && !gone { short.0 / short.1 } else { 0.0 };
         let WhenNeededParameters { hold, longest_hold, .. } = self.parameters;
         self.hold = if failed {
             // The less the preferred paths carried by themselves, the less is lost by using them less.
@@ -301,7 +308,7 @@ impl Policy for WhenNeeded {
         let relieved = state.paths.iter().any(|path| path.up && preferred(path.kind));
         self.look(now, state, relieved);
         if !relieved {
-            self.turn_on(now);
+            self.turn_on(now, true);
         }
         let backup = matches!(self.phase, Phase::Off { .. });
         let wrong = state.paths.iter().enumerate().filter(|(_, p)| !preferred(p.kind) && p.backup != backup);
