@@ -169,6 +169,10 @@ impl<P: Payload> Endpoint<P> {
         let (offset, chunk) = subflow.sender.send_new(now, acked)?;
         if chunk.fin {
             subflow.fin_at = Some(offset);
+        } else {
+            // What was acknowledged before it was sent is left out, if only a peer that lies does that on the
+            // first subflow.
+            self.spread |= chunk.data != offset;
         }
         Some(Next::Data(offset, chunk))
     }

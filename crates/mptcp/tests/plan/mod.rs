@@ -258,7 +258,8 @@ impl Plan {
             keepalive: (plan.keepalive > 0).then(|| Keepalive {
                 idle: Duration::from_secs(plan.keepalive),
                 interval: Duration::from_secs(1),
-                ..Keepalive::default()
+                // Nine with their answers are all lost once in half a million of the worst networks.
+                probes: 30,
             }),
             close_timeout: (plan.close_timeout > 0).then(|| Duration::from_secs(plan.close_timeout)),
             paws: plan.paws > 0,
