@@ -62,6 +62,7 @@ pub(crate) enum Command {
     Compare(Compare),
     Reproduce(Reproduce),
     Testbed(Testbed),
+    Fidelity(Fidelity),
     Profiles(Profiles),
     /// Print the JSON Schema of scenario files
     #[command(after_help = "\
@@ -140,6 +141,42 @@ pub(crate) struct Testbed {
     /// Remove what a killed run left beside the results, and run nothing
     #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "duration", "pcap"])]
     pub(crate) clean: bool,
+    /// How to print the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// Run a matrix of scenarios in simulation and on the real kernel.
+///
+/// One TCP connection and Multipath TCP, Reno and CUBIC, 1 to 100 Mbit/s, 10 to 200 ms, up to 2 % loss,
+/// equal and unequal paths, small buffers, a path that dies: printed are the goodput in both worlds and
+/// how far the simulator is from the kernel. It needs root, takes some minutes, and leaves nothing
+/// behind.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo tandem fidelity
+  sudo tandem fidelity --only cubic --runs 3
+  sudo tandem fidelity --traces ../traces       with measured Wi-Fi and cellular, too")]
+pub(crate) struct Fidelity {
+    /// Only scenarios whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// How many times each scenario runs on the kernel
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: u32,
+    /// How many seeds each scenario is simulated with
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) seeds: u32,
+    /// How many scenarios at once [default: two a core]
+    #[arg(long, value_name = "J")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// A folder with measured traces to run over as well
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) traces: Option<PathBuf>,
+    /// Where to write the results [default: tandem-out/fidelity]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,

@@ -38,6 +38,7 @@ fn run(command: Command, talk: output::Talk) -> Result<(), Failure> {
         Command::Compare(arguments) => command::compare::run(&arguments, talk),
         Command::Reproduce(arguments) => command::reproduce::run(&arguments, talk),
         Command::Testbed(arguments) => command::testbed::run(&arguments, talk),
+        Command::Fidelity(arguments) => command::fidelity::run(&arguments, talk),
         Command::Profiles(arguments) => command::profiles::run(&arguments, talk),
         Command::Schema => command::schema::run(),
         Command::Completions(arguments) => command::completions::run(&arguments),

@@ -7,6 +7,7 @@
 pub mod compare;
 mod describe;
 pub mod emtcp;
+pub mod fidelity;
 mod figure;
 pub mod parallel;
 pub mod profiles;

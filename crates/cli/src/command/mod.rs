@@ -2,6 +2,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod fidelity;
 pub(crate) mod profiles;
 pub(crate) mod reproduce;
 pub(crate) mod run;

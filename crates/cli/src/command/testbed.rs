@@ -90,7 +90,8 @@ fn clean(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     Ok(())
 }
 
-fn failure(error: &testbed::Error) -> Failure {
+/// Why a run on the kernel has no outcome, as the program tells it.
+pub(crate) fn failure(error: &testbed::Error) -> Failure {
     let (message, hint) = (error.to_string(), error.hint().to_owned());
     match error {
         testbed::Error::System(linux::Error::Lacks { .. }) => Failure::Lacks { message, hint },

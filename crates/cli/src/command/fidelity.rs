@@ -1,0 +1,96 @@
+//! `tandem fidelity`.
+
+use crate::arguments::Fidelity;
+use crate::command::testbed::{failure, stop_on_signals};
+use crate::failure::Failure;
+use crate::folder::Folder;
+use crate::output::{self, Talk};
+use crate::progress;
+use sim::Outcome;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use study::fidelity::{Case, Compared, Figures, cases, measured};
+use study::parallel;
+use units::Seed;
+
+/// Scenarios mostly wait: so many go on at once on each core.
+const PER_CORE: usize = 2;
+
+pub(crate) fn run(arguments: &Fidelity, talk: Talk) -> Result<(), Failure> {
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/fidelity")))?;
+    let cases = chosen(arguments)?;
+    let stop = stop_on_signals()?;
+    let cores = parallel::jobs(None);
+    let jobs = arguments.jobs.unwrap_or(cores.saturating_mul(NonZeroUsize::new(PER_CORE).unwrap_or(cores)));
+    // Every run of every scenario by itself, so that they spread over the jobs.
+    let runs: Vec<&Case> =
+        cases.iter().flat_map(|case| std::iter::repeat_n(case, arguments.runs as usize)).collect();
+    let bar = progress::bar(talk, runs.len() as u64, "on the kernel");
+    bar.tick();
+    let on_kernel =
+        parallel::map(jobs, &runs, &|done| bar.set_position(done as u64), |case| kernel(case, &stop));
+    bar.finish_and_clear();
+    let on_kernel: Vec<Outcome> = on_kernel.into_iter().collect::<Result<_, _>>()?;
+
+    let bar = progress::bar(talk, cases.len() as u64, "in simulation");
+    let simulated = parallel::map(cores, &cases, &|done| bar.set_position(done as u64), |case| {
+        let first = case.scenario.experiment.seed.get();
+        let seeds = first..first + u64::from(arguments.seeds);
+        let outcomes: Vec<Outcome> =
+            seeds.map(|seed| sim::run(&case.scenario.with_seed(Seed::new(seed)))).collect();
+        Figures::of(&outcomes)
+    });
+    bar.finish_and_clear();
+    let kernels = on_kernel.chunks(arguments.runs as usize).map(Figures::of);
+    let compared = cases.into_iter().zip(simulated).zip(kernels);
+    let fidelity = study::fidelity::Fidelity {
+        compared: compared.map(|((case, simulated), kernel)| Compared { case, simulated, kernel }).collect(),
+        release: linux::clock::kernel_release(),
+        runs: [u64::from(arguments.seeds), u64::from(arguments.runs)],
+    };
+
+    let json = fidelity.to_json();
+    let (text, page) = (output::pretty(&json), fidelity.page().to_html());
+    folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())])?;
+    let tables = fidelity.tables();
+    let printed = output::print(talk, arguments.format, &tables, &json, || tables[0].to_csv());
+    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+    printed
+}
+
+fn chosen(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {
+    let mut all = cases();
+    if let Some(folder) = &arguments.traces {
+        let read = |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
+        let more = measured(&read);
+        if more.is_empty() {
+            return Err(Failure::Unreadable {
+                message: format!("{} has none of the measured traces", folder.display()),
+                hint: "mpwl_7_1_wifi.csv and mpwl_7_1_cellular.csv are one pair".to_owned(),
+            });
+        }
+        all.extend(more);
+    }
+    let wanted = arguments.only.as_deref().unwrap_or("");
+    all.retain(|case| case.name.contains(wanted));
+    if all.is_empty() {
+        let names = cases().into_iter().map(|case| case.name).collect::<Vec<_>>().join("; ");
+        return Err(Failure::Usage {
+            message: format!("no scenario has `{wanted}` in its name"),
+            hint: format!("the scenarios are: {names}"),
+        });
+    }
+    Ok(all)
+}
+
+/// One run on the kernel; the first that fails stops the others.
+fn kernel(case: &Case, stop: &Arc<AtomicBool>) -> Result<Outcome, Failure> {
+    let ran = testbed::run(&case.scenario.experiment, stop, &mut |_| {});
+    ran.map(|ran| ran.outcome).map_err(|error| {
+        stop.store(true, Ordering::Relaxed);
+        failure(&error)
+    })
+}

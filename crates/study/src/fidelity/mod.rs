@@ -1,0 +1,158 @@
+//! The same scenarios in both worlds, and how far the simulator is from the kernel.
+
+mod cases;
+mod tables;
+
+pub use cases::{Case, cases, measured};
+
+use crate::stats::mean;
+use report::{Page, Section, Table};
+use serde_json::{Value, json};
+use sim::Outcome;
+
+/// What both worlds made of a scenario.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// The scenario.
+    pub case: Case,
+    /// In simulation, the mean over the seeds.
+    pub simulated: Figures,
+    /// On the kernel, the mean over the runs.
+    pub kernel: Figures,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Goodput of the connection, in Mbit/s.
+    pub goodput_mbps: f64,
+    /// Payload carried by each path in the direction of the data, in Mbit/s.
+    pub paths_mbps: Vec<f64>,
+    /// From the start to the last byte, in seconds; not a number where it was not complete.
+    pub completed_s: f64,
+    /// Smallest and largest goodput of the runs, in Mbit/s.
+    pub range_mbps: [f64; 2],
+}
+
+impl Figures {
+    /// The means of several runs of one scenario.
+    pub fn of(outcomes: &[Outcome]) -> Self {
+        let goodputs: Vec<f64> = outcomes.iter().map(|outcome| outcome.connections[0].goodput_mbps).collect();
+        let paths = outcomes.first().map_or(0, |outcome| outcome.paths.len());
+        let path = |i: usize| {
+            let rates = outcomes.iter().map(|outcome| {
+                let path = &outcome.paths[i];
+                if outcome.connections[0].direction == "up" { path.rate_up_mbps } else { path.rate_down_mbps }
+            });
+            mean(&rates.collect::<Vec<_>>())
+        };
+        let completed = outcomes.iter().map(|outcome| outcome.connections[0].completed_s.unwrap_or(f64::NAN));
+        Self {
+            goodput_mbps: mean(&goodputs),
+            paths_mbps: (0..paths).map(path).collect(),
+            completed_s: mean(&completed.collect::<Vec<_>>()),
+            range_mbps: [
+                goodputs.iter().copied().fold(f64::INFINITY, f64::min),
+                goodputs.iter().copied().fold(0.0, f64::max),
+            ],
+        }
+    }
+}
+
+impl Compared {
+    /// The simulator's goodput against the kernel's: 0.05 is 5 % more.
+    pub fn error(&self) -> f64 {
+        self.simulated.goodput_mbps / self.kernel.goodput_mbps - 1.0
+    }
+}
+
+/// The whole matrix.
+#[derive(Debug, Clone)]
+pub struct Fidelity {
+    /// One for each scenario, in the order of the matrix.
+    pub compared: Vec<Compared>,
+    /// The kernel's release.
+    pub release: String,
+    /// Seeds in simulation, and runs on the kernel, of each scenario.
+    pub runs: [u64; 2],
+}
+
+impl Fidelity {
+    /// The median and the largest of the errors' sizes.
+    pub fn errors(&self) -> [f64; 2] {
+        let mut errors: Vec<f64> = self.compared.iter().map(|each| each.error().abs()).collect();
+        errors.sort_unstable_by(f64::total_cmp);
+        let median = match errors.len() {
+            0 => f64::NAN,
+            n if n % 2 == 1 => errors[n / 2],
+            n => f64::midpoint(errors[n / 2 - 1], errors[n / 2]),
+        };
+        [median, errors.last().copied().unwrap_or(f64::NAN)]
+    }
+
+    /// The summary, then the scenarios.
+    pub fn tables(&self) -> Vec<Table> {
+        tables::tables(self)
+    }
+
+    /// What `result.json` holds.
+    pub fn to_json(&self) -> Value {
+        let [median, largest] = self.errors();
+        let figures = |figures: &Figures| {
+            json!({
+                "goodput_mbps": figures.goodput_mbps,
+                "paths_mbps": figures.paths_mbps,
+                "completed_s": figures.completed_s.is_finite().then_some(figures.completed_s),
+                "range_mbps": figures.range_mbps,
+            })
+        };
+        let cases: Vec<Value> = self
+            .compared
+            .iter()
+            .map(|each| {
+                json!({
+                    "name": each.case.name,
+                    "group": each.case.group,
+                    "simulated": figures(&each.simulated),
+                    "kernel": figures(&each.kernel),
+                    "error": each.error(),
+                })
+            })
+            .collect();
+        json!({
+            "kind": "fidelity",
+            "tandem": env!("CARGO_PKG_VERSION"),
+            "kernel": self.release,
+            "seeds": self.runs[0],
+            "kernel_runs": self.runs[1],
+            "median_error": median,
+            "largest_error": largest,
+            "cases": cases,
+        })
+    }
+
+    /// The report.
+    pub fn page(&self) -> Page {
+        let [median, largest] = self.errors();
+        let mut section = Section::new("Scenario by scenario");
+        for table in self.tables() {
+            section = section.table(table);
+        }
+        let mut scenarios = Section::new("What was run");
+        for each in &self.compared {
+            scenarios = scenarios.details(&*each.case.name, &*each.case.scenario.source);
+        }
+        Page::new("The simulator beside the kernel")
+            .lead(format!(
+                "{} scenarios ran in simulation and on Linux {}. The median error of the goodput is {:.1} %, the \
+                 largest {:.1} %.",
+                self.compared.len(),
+                self.release,
+                100.0 * median,
+                100.0 * largest,
+            ))
+            .section(section)
+            .section(scenarios)
+            .footer(format!("Made by `tandem` {} on a real kernel.", env!("CARGO_PKG_VERSION")))
+    }
+}

@@ -1,0 +1,81 @@
+//! The tables of both worlds.
+
+use super::{Compared, Fidelity};
+use report::{Cell, Column, Row, Table, Tone};
+
+/// Beyond this a difference is to be explained.
+const LARGE: f64 = 0.15;
+
+pub(super) fn tables(fidelity: &Fidelity) -> Vec<Table> {
+    vec![scenarios(fidelity), summary(fidelity)]
+}
+
+fn summary(fidelity: &Fidelity) -> Table {
+    let [median, largest] = fidelity.errors();
+    let within = |bound: f64| fidelity.compared.iter().filter(|each| each.error().abs() <= bound).count();
+    Table::new("In all")
+        .column(Column::number("scenarios"))
+        .column(Column::number("median error").unit("%"))
+        .column(Column::number("largest").unit("%"))
+        .column(Column::number("within 5 %"))
+        .column(Column::number("within 15 %"))
+        .row(Row::new([
+            Cell::number(fidelity.compared.len() as f64, 0),
+            Cell::number(100.0 * median, 1),
+            Cell::number(100.0 * largest, 1),
+            Cell::number(within(0.05) as f64, 0),
+            Cell::number(within(LARGE) as f64, 0),
+        ]))
+        .note(format!(
+            "Linux {}; the kernel: {} run{} of each; the simulator: means of {} seeds. The error is the simulator's \
+             goodput against the kernel's.",
+            fidelity.release,
+            fidelity.runs[1],
+            if fidelity.runs[1] == 1 { "" } else { "s" },
+            fidelity.runs[0],
+        ))
+}
+
+fn scenarios(fidelity: &Fidelity) -> Table {
+    let mut table = Table::new("Goodput, Mbit/s")
+        .column(Column::text("scenario"))
+        .column(Column::number("kernel"))
+        .column(Column::number("simulator"))
+        .column(Column::number("error").unit("%"))
+        .column(Column::number("wifi, kernel").key("wifi_kernel"))
+        .column(Column::number("simulator").key("wifi_simulator"))
+        .column(Column::number("lte, kernel").key("lte_kernel"))
+        .column(Column::number("simulator").key("lte_simulator"))
+        .column(Column::number("done, kernel").unit("s").key("done_kernel_s"))
+        .column(Column::number("simulator").unit("s").key("done_simulator_s"));
+    let mut group = "";
+    for each in &fidelity.compared {
+        if each.case.group != group {
+            group = each.case.group;
+            table = table.row(Row::heading(group));
+        }
+        table = table.row(row(each));
+    }
+    table
+}
+
+fn row(each: &Compared) -> Row {
+    let Compared { case, simulated, kernel } = each;
+    let error = Cell::number(100.0 * each.error(), 1);
+    let error = if each.error().abs() > LARGE { error.tone(Tone::Bad) } else { error };
+    let mut cells = vec![
+        Cell::text(&*case.name),
+        Cell::number(kernel.goodput_mbps, 2),
+        Cell::number(simulated.goodput_mbps, 2),
+        error,
+    ];
+    for path in 0..2 {
+        // With one path its rate says no more than the goodput.
+        let of = |rates: &[f64]| rates.get(path).filter(|_| rates.len() > 1).copied().unwrap_or(f64::NAN);
+        cells.push(Cell::number(of(&kernel.paths_mbps), 2));
+        cells.push(Cell::number(of(&simulated.paths_mbps), 2));
+    }
+    cells.push(Cell::number(kernel.completed_s, 2));
+    cells.push(Cell::number(simulated.completed_s, 2));
+    Row::new(cells)
+}
