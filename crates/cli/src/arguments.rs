@@ -168,7 +168,7 @@ pub(crate) struct Fidelity {
     /// How many seeds each scenario is simulated with
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) seeds: u32,
-    /// How many scenarios at once [default: two a core]
+    /// How many scenarios at once [default: one a core]
     #[arg(long, value_name = "J")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// A folder with measured traces to run over as well

@@ -74,6 +74,9 @@ pub struct Config {
     pub penalise: bool,
     /// How fast each subflow sends.
     pub congestion: CongestionKind,
+    /// CUBIC as Linux has it rather than RFC 9438: the Reno-friendly estimate always grows by 3(1-b)/(1+b)
+    /// a round trip, and windows are whole segments.
+    pub linux_cubic: bool,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
     /// Offer selective acknowledgements (RFC 2018).
@@ -151,6 +154,7 @@ impl Default for Config {
             opportunistic: false,
             penalise: false,
             congestion: CongestionKind::Lia,
+            linux_cubic: false,
             initial_window: 10,
             sack: true,
             timestamps: true,
@@ -187,6 +191,7 @@ impl Config {
             recv_buffer: 6_291_456,
             scheduler: SchedulerKind::Linux,
             congestion: CongestionKind::Cubic,
+            linux_cubic: true,
             stale_after: 4,
             rack: true,
             dsack: true,

@@ -1,7 +1,7 @@
 //! What happens when: interfaces come and go, the policy looks and acts, rows are taken, and the end.
 
 use crate::reaction::{Reaction, Reactions};
-use crate::topology::{SERVER, Topology};
+use crate::topology::{SERVER, Topology, buffer_for};
 use crate::traffic::{Flow, Plan, Progress};
 use crate::watch::Watch;
 use crate::{Error, Outcome};
@@ -170,7 +170,8 @@ fn plans(
         // may write is looked after where it writes.
         send_buffer: None,
         // Without autotuning the window is all of the buffer from the start; with it, it grows up to that.
-        receive_buffer: config.autotune.is_none().then_some(config.recv_buffer as usize),
+        // The kernel takes twice what a socket is given.
+        receive_buffer: config.autotune.is_none().then(|| buffer_for(config.recv_buffer) as usize / 2),
         ..Options::default()
     };
     let (protocol, bound_to) = match transport.protocol {

@@ -201,9 +201,10 @@ fn settle(experiment: &Experiment) -> Result<(), Error> {
         sysctl::write(name, value)?;
     }
     sysctl::write("net.mptcp.checksum_enabled", if config.checksum { "1" } else { "0" })?;
-    let most = |buffer: u64, start: u64| format!("4096 {} {}", start.min(2 * buffer), (2 * buffer).max(8192));
-    sysctl::write("net.ipv4.tcp_rmem", &most(config.recv_buffer, config.autotune.unwrap_or(131_072)))?;
-    sysctl::write("net.ipv4.tcp_wmem", &most(config.send_buffer, 16_384))?;
+    let most = |buffer: u64, start: u64| format!("4096 {} {}", start.min(buffer), buffer.max(8192));
+    let start = config.autotune.unwrap_or(131_072);
+    sysctl::write("net.ipv4.tcp_rmem", &most(buffer_for(config.recv_buffer), start))?;
+    sysctl::write("net.ipv4.tcp_wmem", &most(buffer_for(config.send_buffer), 16_384))?;
     let ecn = match config.ecn {
         mptcp::EcnMode::Off => "0",
         mptcp::EcnMode::Request => "1",
@@ -211,6 +212,12 @@ fn settle(experiment: &Experiment) -> Result<(), Error> {
     };
     sysctl::write("net.ipv4.tcp_ecn", ecn)?;
     route.set_up(loopback, true)
+}
+
+/// How much memory the kernel wants for a window of so many bytes: a packet of 1500 bytes from a TUN device
+/// occupies some 2300 (`truesize`), and the window is what is left of the buffer at that rate.
+pub(crate) fn buffer_for(window: u64) -> u64 {
+    window * 8 / 5
 }
 
 /// A name that the kernel takes: the path's own where it is short enough.

@@ -16,8 +16,8 @@ use study::fidelity::{Case, Compared, Figures, cases, measured};
 use study::parallel;
 use units::Seed;
 
-/// Scenarios mostly wait: so many go on at once on each core.
-const PER_CORE: usize = 2;
+/// Scenarios mostly wait, but what one of them does is not to slow down another.
+const PER_CORE: usize = 1;
 
 pub(crate) fn run(arguments: &Fidelity, talk: Talk) -> Result<(), Failure> {
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/fidelity")))?;
@@ -26,12 +26,14 @@ pub(crate) fn run(arguments: &Fidelity, talk: Talk) -> Result<(), Failure> {
     let cores = parallel::jobs(None);
     let jobs = arguments.jobs.unwrap_or(cores.saturating_mul(NonZeroUsize::new(PER_CORE).unwrap_or(cores)));
     // Every run of every scenario by itself, so that they spread over the jobs.
-    let runs: Vec<&Case> =
-        cases.iter().flat_map(|case| std::iter::repeat_n(case, arguments.runs as usize)).collect();
+    // Each has a seed of its own, for the links draw their losses from it.
+    let runs: Vec<(&Case, u64)> =
+        cases.iter().flat_map(|case| (0..u64::from(arguments.runs)).map(move |run| (case, run))).collect();
     let bar = progress::bar(talk, runs.len() as u64, "on the kernel");
     bar.tick();
-    let on_kernel =
-        parallel::map(jobs, &runs, &|done| bar.set_position(done as u64), |case| kernel(case, &stop));
+    let on_kernel = parallel::map(jobs, &runs, &|done| bar.set_position(done as u64), |(case, run)| {
+        kernel(case, *run, &stop)
+    });
     bar.finish_and_clear();
     let on_kernel: Vec<Outcome> = on_kernel.into_iter().collect::<Result<_, _>>()?;
 
@@ -87,8 +89,9 @@ fn chosen(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {
 }
 
 /// One run on the kernel; the first that fails stops the others.
-fn kernel(case: &Case, stop: &Arc<AtomicBool>) -> Result<Outcome, Failure> {
-    let ran = testbed::run(&case.scenario.experiment, stop, &mut |_| {});
+fn kernel(case: &Case, run: u64, stop: &Arc<AtomicBool>) -> Result<Outcome, Failure> {
+    let seed = Seed::new(case.scenario.experiment.seed.get() + run);
+    let ran = testbed::run(&case.scenario.with_seed(seed), stop, &mut |_| {});
     ran.map(|ran| ran.outcome).map_err(|error| {
         stop.store(true, Ordering::Relaxed);
         failure(&error)

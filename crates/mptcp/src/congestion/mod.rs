@@ -258,10 +258,11 @@ pub(crate) enum Algorithm {
 }
 
 impl Algorithm {
-    pub(crate) fn new(kind: CongestionKind) -> Self {
+    /// CUBIC `as_linux` has it where that is true; nothing to the others.
+    pub(crate) fn new(kind: CongestionKind, as_linux: bool) -> Self {
         match kind {
             CongestionKind::Reno => Self::Reno(Reno::default()),
-            CongestionKind::Cubic => Self::Cubic(Cubic::default()),
+            CongestionKind::Cubic => Self::Cubic(Cubic::new(as_linux)),
             CongestionKind::Lia => Self::Lia(Lia::default()),
             CongestionKind::Olia => Self::Olia(Olia::default()),
             CongestionKind::Balia => Self::Balia(Balia::default()),

@@ -39,7 +39,7 @@ fn alone(window: &Window) -> Coupling {
 
 /// Segments by which `rounds` round trips grow a window of `segments` in congestion avoidance.
 fn gained(kind: CongestionKind, segments: u64, rounds: u64, coupling: impl Fn(&Window) -> Coupling) -> f64 {
-    let mut algorithm = Algorithm::new(kind);
+    let mut algorithm = Algorithm::new(kind, false);
     let mut window = Window { cwnd: segments * MSS, ssthresh: segments * MSS / 2 };
     for n in 1..=rounds {
         let coupling = coupling(&window);
@@ -57,7 +57,7 @@ fn every_algorithm_doubles_in_slow_start_and_answers_loss() {
         _ => 0.5,
     };
     for kind in CongestionKind::ALL {
-        let mut algorithm = Algorithm::new(kind);
+        let mut algorithm = Algorithm::new(kind, false);
         let mut window = Window { cwnd: 10 * MSS, ssthresh: u64::MAX };
         let coupling = alone(&window);
         if algorithm.wants_samples() {
@@ -137,7 +137,7 @@ fn coupled_increases_by_hand() {
 fn balia_gives_way_more_on_its_slower_paths() {
     // a = 1: half; a = 1.2: 0.6 of it goes; a = 3: no more than three quarters.
     for (ratio, left) in [(1.0, 0.5), (1.2, 0.4), (3.0, 0.25)] {
-        let mut algorithm = Algorithm::new(CongestionKind::Balia);
+        let mut algorithm = Algorithm::new(CongestionKind::Balia, false);
         let mut window = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS };
         let coupling = Coupling { total_rate: 2e6, best_rate: ratio * 1e6, ..Coupling::default() };
         algorithm.on_ack(MSS, &view(100, 100 * MSS), &coupling, &mut window);
@@ -148,7 +148,7 @@ fn balia_gives_way_more_on_its_slower_paths() {
 
 #[test]
 fn olia_knows_how_much_came_between_losses() {
-    let mut algorithm = Algorithm::new(CongestionKind::Olia);
+    let mut algorithm = Algorithm::new(CongestionKind::Olia, false);
     let mut window = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS };
     let at = |una| View { una, ..view(100, 100 * MSS) };
     assert_eq!(algorithm.between_losses(70), 70);
@@ -163,7 +163,7 @@ fn olia_knows_how_much_came_between_losses() {
 fn wvegas_keeps_its_share_of_ten_segments_waiting() {
     // 50 segments at a lowest round trip of 100 ms. With 25 ms of queue 50 * 25/125 = 10 wait.
     let rounds = |rtt_ms: u64, total_rate: f64| {
-        let mut algorithm = Algorithm::new(CongestionKind::WVegas);
+        let mut algorithm = Algorithm::new(CongestionKind::WVegas, false);
         let mut window = Window { cwnd: 50 * MSS, ssthresh: 10 * MSS };
         let rtt = Duration::from_millis(rtt_ms);
         let coupling = Coupling { total_rate, ..Coupling::default() };
@@ -184,7 +184,7 @@ fn wvegas_keeps_its_share_of_ten_segments_waiting() {
 
 #[test]
 fn wvegas_drains_a_queue_that_has_doubled() {
-    let mut algorithm = Algorithm::new(CongestionKind::WVegas);
+    let mut algorithm = Algorithm::new(CongestionKind::WVegas, false);
     let mut window = Window { cwnd: 50 * MSS, ssthresh: 10 * MSS };
     // The first round raises alpha from 2 to 10. Then 11 wait, and then 18.
     for (n, rtt_ms, expected) in [(1, 126, 49), (2, 130, 48), (3, 160, 14)] {
@@ -199,7 +199,7 @@ fn wvegas_drains_a_queue_that_has_doubled() {
 
 #[test]
 fn wvegas_leaves_slow_start_when_a_segment_waits() {
-    let mut algorithm = Algorithm::new(CongestionKind::WVegas);
+    let mut algorithm = Algorithm::new(CongestionKind::WVegas, false);
     let mut window = Window { cwnd: 40 * MSS, ssthresh: u64::MAX };
     let rtt = Duration::from_millis(125);
     let view = View { srtt: rtt, rtt: Some(rtt), ..view(200, 40 * MSS) };
@@ -212,7 +212,7 @@ fn wvegas_leaves_slow_start_when_a_segment_waits() {
 fn wvegas_takes_no_burst_of_its_own_for_a_queue() {
     // Ten answers a round, a millisecond apart, for each segment waits for those of its burst before it.
     let after_rounds = |first_ms: u64| {
-        let mut algorithm = Algorithm::new(CongestionKind::WVegas);
+        let mut algorithm = Algorithm::new(CongestionKind::WVegas, false);
         let mut window = Window { cwnd: 40 * MSS, ssthresh: u64::MAX };
         for n in 0..40 {
             let rtt = Duration::from_millis(first_ms + n % 10);
@@ -231,7 +231,7 @@ fn wvegas_takes_no_burst_of_its_own_for_a_queue() {
 fn lia_over_two_equal_paths_grows_each_a_quarter_as_fast() {
     // Equal windows w and round trips: alpha = 2w * (w/r²) / (2w/r)² = 1/2, and the increase on each
     // is alpha / total = 1/(4w) of a segment per segment: half a segment a round trip together.
-    let mut algorithm = Algorithm::new(CongestionKind::Lia);
+    let mut algorithm = Algorithm::new(CongestionKind::Lia, false);
     let mut window = Window { cwnd: 20 * MSS, ssthresh: 10 * MSS };
     let coupling = Coupling { total_cwnd: 40 * MSS, alpha: 0.5, ..Coupling::default() };
     for n in 1..=8 {
@@ -243,7 +243,7 @@ fn lia_over_two_equal_paths_grows_each_a_quarter_as_fast() {
 
 #[test]
 fn cubic_returns_to_its_plateau_after_k_seconds() {
-    let mut algorithm = Algorithm::new(CongestionKind::Cubic);
+    let mut algorithm = Algorithm::new(CongestionKind::Cubic, false);
     let mut window = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS };
     algorithm.on_loss(&view(0, 100 * MSS), &mut window);
     window.cwnd = window.ssthresh;
@@ -269,7 +269,7 @@ fn names_read_back() {
 fn cubic_after_a_timeout_starts_on_a_new_plateau() {
     // RFC 9438, section 4.8: K = 0 and W_max the window where congestion avoidance begins, so that a
     // second after it the curve is C segments above, and Reno's estimate leads.
-    let mut algorithm = Algorithm::new(CongestionKind::Cubic);
+    let mut algorithm = Algorithm::new(CongestionKind::Cubic, false);
     let mut window = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS };
     algorithm.on_timeout(&view(0, 100 * MSS), &mut window);
     assert_eq!((window.cwnd, window.ssthresh), (MSS, 70 * MSS));
@@ -287,7 +287,7 @@ fn cubic_counts_no_time_in_which_the_window_was_not_needed() {
     // RFC 9438, sections 4.2 and 5.8: the same acknowledgements, with three seconds of too little data
     // or of none between them.
     let run = |pause: Option<bool>| {
-        let mut algorithm = Algorithm::new(CongestionKind::Cubic);
+        let mut algorithm = Algorithm::new(CongestionKind::Cubic, false);
         let mut window = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS };
         algorithm.on_loss(&view(0, 100 * MSS), &mut window);
         window.cwnd = window.ssthresh;
@@ -313,7 +313,7 @@ fn cubic_counts_no_time_in_which_the_window_was_not_needed() {
 #[test]
 fn cubic_takes_back_what_a_wrong_reduction_changed() {
     // RFC 9438, section 4.9: the curve goes on as if nothing had been.
-    let mut algorithm = Algorithm::new(CongestionKind::Cubic);
+    let mut algorithm = Algorithm::new(CongestionKind::Cubic, false);
     let mut window = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS };
     algorithm.on_loss(&view(0, 100 * MSS), &mut window);
     window.cwnd = window.ssthresh;

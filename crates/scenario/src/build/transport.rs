@@ -3,7 +3,7 @@
 use super::Builder;
 use crate::node::{Fields, Node};
 use link::{Delay, Rate};
-use mptcp::{Config, EcnMode, Keepalive};
+use mptcp::{Config, CongestionKind, EcnMode, Keepalive};
 use sim::{CellSpec, Hop, PathSpec, Protocol, Transport};
 use units::Duration;
 
@@ -40,6 +40,7 @@ impl Builder<'_, '_> {
         };
         let time = |key: &str, base: Duration| fields.time(key).filter(|_| fields.given(key)).unwrap_or(base);
         let word = |key: &str| fields.text(key).filter(|_| fields.given(key));
+        let congestion = word("congestion").and_then(|n| n.parse().ok()).unwrap_or(base.congestion);
         #[allow(clippy::needless_update, reason = "what has no key is as the preset has it")]
         let config = Config {
             mptcp: protocol == Protocol::Mptcp,
@@ -51,7 +52,8 @@ impl Builder<'_, '_> {
             subflow_buffer: fields.size("subflow_buffer").map_or(base.subflow_buffer, units::Bytes::get),
             recv_buffer: buffer("recv_buffer", base.recv_buffer),
             scheduler: word("scheduler").and_then(|n| n.parse().ok()).unwrap_or(base.scheduler),
-            congestion: word("congestion").and_then(|n| n.parse().ok()).unwrap_or(base.congestion),
+            congestion,
+            linux_cubic: flag("linux_cubic", base.linux_cubic),
             opportunistic: flag("opportunistic", base.opportunistic),
             penalise: flag("penalise", base.penalise),
             initial_window: whole("initial_window", base.initial_window),
@@ -68,7 +70,8 @@ impl Builder<'_, '_> {
             prr: flag("prr", base.prr),
             frto: flag("frto", base.frto),
             undo: flag("undo", base.undo),
-            hystart: flag("hystart", base.hystart),
+            // Linux leaves slow start early with CUBIC alone.
+            hystart: flag("hystart", base.hystart && congestion == CongestionKind::Cubic),
             ecn: match word("ecn") {
                 Some("off") => EcnMode::Off,
                 Some("accept") => EcnMode::Accept,

@@ -219,6 +219,13 @@ pub(super) static TRANSPORT: Table = Table {
             example: "true",
         },
         Key {
+            name: "linux_cubic",
+            shape: Flag,
+            need: Default("false"),
+            doc: "CUBIC counts as Linux does, a little below RFC 9438 where windows are small (Linux: on).",
+            example: "true",
+        },
+        Key {
             name: "ecn",
             shape: Shape::Choice(&ECN),
             need: Default("\"off\""),

@@ -161,7 +161,7 @@ pub(crate) struct Sender<P> {
 impl<P: Payload> Sender<P> {
     pub(crate) fn new(config: &Config, mss: u64) -> Self {
         let initial_window = u64::from(config.initial_window) * mss;
-        let algorithm = Algorithm::new(config.congestion);
+        let algorithm = Algorithm::new(config.congestion, config.linux_cubic);
         let samples = algorithm.wants_samples();
         Self {
             una: 0,
