@@ -53,7 +53,7 @@ impl Builder<'_, '_> {
             recv_buffer: buffer("recv_buffer", base.recv_buffer),
             scheduler: word("scheduler").and_then(|n| n.parse().ok()).unwrap_or(base.scheduler),
             congestion,
-            linux_cubic: flag("linux_cubic", base.linux_cubic),
+            linux_counting: flag("linux_counting", base.linux_counting),
             opportunistic: flag("opportunistic", base.opportunistic),
             penalise: flag("penalise", base.penalise),
             initial_window: whole("initial_window", base.initial_window),

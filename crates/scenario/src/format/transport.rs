@@ -219,10 +219,10 @@ pub(super) static TRANSPORT: Table = Table {
             example: "true",
         },
         Key {
-            name: "linux_cubic",
+            name: "linux_counting",
             shape: Flag,
             need: Default("false"),
-            doc: "CUBIC counts as Linux does, a little below RFC 9438 where windows are small (Linux: on).",
+            doc: "Windows count as in Linux: some 15 % less where they are small and losses many (Linux: on).",
             example: "true",
         },
         Key {

@@ -145,7 +145,7 @@ fn text(ways: &[Way<'_>], made: Made<'_>) -> String {
         made.seconds
     );
     for (way, (name, radio)) in ways.iter().zip([("wifi", "huang2012.wifi"), ("lte", "huang2012.lte")]) {
-        let trace = way.rate.ends_with(".csv");
+        let trace = way.rate.contains(".csv");
         let key = if trace { "trace" } else { "rate" };
         let back = if trace { "10Mbps" } else { way.rate };
         let half = format!("{}us", way.rtt * 500);

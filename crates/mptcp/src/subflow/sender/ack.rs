@@ -61,9 +61,6 @@ impl<P: Payload> Sender<P> {
             self.question_reduction(now, echo, dsack);
         }
         let view = self.view(now, flight, outcome.rtt);
-        // The acknowledgement that ends a fast recovery leaves the window where the recovery wanted it (RFC
-        // 6675, section 5; RFC 6582, section 3.2): most of what it takes in was delivered before.
-        let repairing = matches!(self.recovery, Some(Recovery::Fast { .. }));
         match self.recovery {
             Some(Recovery::Fast { point }) if self.una >= point => {
                 // RFC 6675, section 5: at the end of recovery the window is ssthresh.
@@ -86,10 +83,13 @@ impl<P: Payload> Sender<P> {
             }
             _ => {}
         }
-        if outcome.advanced && !repairing && self.frto != Frto::Holding {
+        let fast = matches!(self.recovery, Some(Recovery::Fast { .. }));
+        if outcome.advanced && !fast && self.frto != Frto::Holding {
             if self.growth_is_earned(flight) {
-                // What was known to have arrived has had its effect.
-                self.grow(outcome.bytes.min(delivered), &view, coupling);
+                // The acknowledgement that ends a recovery takes in much that was known to have arrived: it
+                // counts by RFC 3465, and does not with Linux.
+                let news = if self.uses.delivered { delivered } else { u64::MAX };
+                self.grow(outcome.bytes.min(news), &view, coupling);
             } else {
                 self.algorithm.on_unused(&view);
             }

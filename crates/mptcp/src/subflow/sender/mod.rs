@@ -79,6 +79,8 @@ struct Uses {
     samples: bool,
     /// Reductions may be taken back.
     undo: bool,
+    /// The window grows by what is newly known to have arrived, and not by all that is acknowledged.
+    delivered: bool,
 }
 
 /// Send state of one subflow in subflow offsets (see [`crate::seq`]).
@@ -161,7 +163,7 @@ pub(crate) struct Sender<P> {
 impl<P: Payload> Sender<P> {
     pub(crate) fn new(config: &Config, mss: u64) -> Self {
         let initial_window = u64::from(config.initial_window) * mss;
-        let algorithm = Algorithm::new(config.congestion, config.linux_cubic);
+        let algorithm = Algorithm::new(config.congestion, config.linux_counting);
         let samples = algorithm.wants_samples();
         Self {
             una: 0,
@@ -201,6 +203,7 @@ impl<P: Payload> Sender<P> {
                 pacing: config.pacing || samples,
                 samples,
                 undo: config.undo || config.frto,
+                delivered: config.linux_counting,
             },
             probe_due: false,
             remembers_sack: false,
