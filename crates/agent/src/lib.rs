@@ -1,11 +1,41 @@
-//! A policy that steers a device, the same that ran in simulation.
+//! A policy that steers a real device, the same that ran in simulation.
+//!
+//! Two parts are shared with the test bed:
 //!
 //! - [`Steering`] shows a policy what the device's counters say and remembers what it asked for. It
 //!   does no I/O.
-//! - [`Hands`] do it: endpoints, priorities, by netlink.
+//! - [`Hands`] do it, on a device whose interfaces nobody else touches: endpoints, priorities, by netlink.
+//!
+//! The others are `tandem agent`, for a device that somebody lives with:
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`config`] | the agent's file, pure |
+//! | [`daemon`] | the agent at work: one thread, one `poll` |
+//! | [`host`] | which interfaces there are, and from which address of each subflows begin, pure |
+//! | [`pacing`] | how often the counters are read, pure |
+//! | [`energy`] | what the radios draw, and what it costs to switch them, pure |
+//! | [`allowance`] | how much interfaces may carry in a period, and how much they have |
+//! | [`journal`] | what was changed, and what puts it back, pure |
+//! | [`endpoints`] | the kernel's endpoints, held as they are wanted, and put back |
+//! | [`status`] | how things stand: JSON, metrics, tables, and the socket where to ask |
 
+pub mod allowance;
+pub mod config;
+pub mod daemon;
+pub mod endpoints;
+pub mod energy;
+mod error;
 mod hands;
+pub mod host;
+pub mod journal;
+pub mod pacing;
+pub mod status;
 mod steering;
+mod store;
+mod unit;
 
+pub use error::Error;
 pub use hands::{Hands, Interface};
 pub use steering::{Look, Steering};
+pub use unit::unit;

@@ -27,6 +27,7 @@ Examples:
   tandem compare scenarios/wifi-lte.toml --policies none,wifi-first,emtcp
   tandem reproduce emtcp
   sudo tandem testbed scenarios/wifi-lte.toml
+  sudo tandem agent --config /etc/tandem/agent.toml
   tandem profiles huang2012.lte
 
 Exit codes: 0 done, 2 bad command line, 3 bad input file, 4 the system lacks something, 1 the rest.
@@ -63,6 +64,7 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     Testbed(Testbed),
     Fidelity(Fidelity),
+    Agent(Agent),
     Profiles(Profiles),
     /// Print the JSON Schema of scenario files
     #[command(after_help = "\
@@ -178,6 +180,68 @@ pub(crate) struct Fidelity {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// How to print the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// Steer this device: Linux's own Multipath TCP, by a policy.
+///
+/// Reads from the kernel's counters which interface is in use, and marks interfaces as backup and back
+/// (MP_PRIO), or closes them, as the policy wants. It needs CAP_NET_ADMIN and nothing else, opens no network
+/// port, and puts back what it changed when it ends; where it is killed, the next start does. Programs use
+/// Multipath TCP of themselves, or by `mptcpize run PROGRAM`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = "\
+Examples:
+  tandem agent example-config > agent.toml
+  sudo tandem agent --config agent.toml --dry-run
+  sudo tandem agent --config agent.toml
+  sudo tandem agent status --watch
+  tandem agent unit > tandem-agent.service    a hardened service of systemd")]
+pub(crate) struct Agent {
+    #[command(subcommand)]
+    pub(crate) command: Option<AgentCommand>,
+    /// What to do, a TOML file (docs/agent.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, required = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// Change nothing: say what would be done, until it is ended
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// What to log, in place of what the file says: error, warn, info, debug, trace, also by module
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentCommand {
+    Status(AgentStatus),
+    /// Print a commented configuration with every key
+    ExampleConfig,
+    /// Print a hardened service of systemd
+    Unit {
+        /// Where the configuration will be
+        #[arg(long, value_name = "FILE", default_value = "/etc/tandem/agent.toml", value_hint = ValueHint::FilePath)]
+        config: PathBuf,
+    },
+}
+
+/// Ask the agent how things stand.
+///
+/// Prints for each interface its rate, its share of all, the state of its radio, what that drew, and its
+/// allowance; for each connection its subflows, their round-trip times, and what they carried. Totals of a
+/// connection outlive its subflows.
+#[derive(Debug, Args)]
+pub(crate) struct AgentStatus {
+    /// The agent's socket [default: that of the configuration, or /run/tandem/agent.sock]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) socket: Option<PathBuf>,
+    /// The agent's configuration, for where its socket is
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "socket")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print it again every second, until it is ended
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// How to print it
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
 }

@@ -51,7 +51,8 @@ impl Talk {
         TextStyle { colour: self.coloured(io::stdout().is_terminal()), width: 100 }
     }
 
-    fn coloured(self, terminal: bool) -> bool {
+    /// Whether a stream is written in colours, which is a terminal or not.
+    pub(crate) fn coloured(self, terminal: bool) -> bool {
         match self.colour {
             Colour::Always => true,
             Colour::Never => false,

@@ -28,6 +28,19 @@ impl Clock {
     }
 }
 
+/// How long this machine has been suspended since it booted: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC
+/// does not.
+pub fn suspended() -> units::Duration {
+    let (boot, running) = (clock_gettime(ClockId::Boottime), clock_gettime(ClockId::Monotonic));
+    // Read one after the other, in this order: never less than nothing by much.
+    units::Duration::from_nanos(nanos(boot).saturating_sub(nanos(running)))
+}
+
+/// Seconds since 1970, as the system's clock has it: wrong until somebody sets it.
+pub fn unix_seconds() -> i64 {
+    clock_gettime(ClockId::Realtime).tv_sec
+}
+
 fn nanos(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

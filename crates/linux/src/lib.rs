@@ -9,6 +9,7 @@
 //! | [`pm`] | the path managers of MPTCP: endpoints, limits, priorities, events |
 //! | [`socket`] | MPTCP and TCP sockets, and what the kernel knows of their connections |
 //! | [`diag`] | every connection and subflow of a namespace, whichever process has it |
+//! | [`process`] | what this process may do, and where it is |
 //! | [`mib`] | counters of TCP and MPTCP |
 //! | [`tun`] | TUN devices: packets in, packets out |
 //! | [`sysctl`] | settings under `/proc/sys/net`, put back as they were |
@@ -24,6 +25,7 @@ pub mod mib;
 pub mod namespace;
 pub mod netlink;
 pub mod pm;
+pub mod process;
 pub mod route;
 pub mod socket;
 pub mod sysctl;

@@ -223,6 +223,12 @@ impl Meter {
         self.active_spans_from(0)
     }
 
+    /// Forgets the spans of activity that have ended; energy stays as it is. For whoever meters for months
+    /// and asks neither for [`active_spans`](Self::active_spans) nor for [`Together`](crate::Together).
+    pub fn forget_spans(&mut self) {
+        self.active_spans.clear();
+    }
+
     pub(crate) fn active_spans_from(
         &self,
         first: usize,

@@ -1,0 +1,331 @@
+//! The agent's file: which interfaces, which policy, how much each may carry.
+
+mod format;
+
+use crate::allowance::{Allowance, AtCap, Period, Zone};
+use document::node::{Fields, Node, Value};
+use document::shape::nearest;
+use document::{Diagnostic, Problems};
+use policy::{Actuator, InterfaceKind, PolicyConfig};
+use radio::Profile;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use units::Duration;
+
+/// A commented file with every key, as `tandem agent example-config` prints it.
+pub const EXAMPLE: &str = include_str!("example.toml");
+
+/// The least that may lie between two looks at the counters: below it the kernel's own batching shows.
+const QUICKEST: Duration = Duration::from_millis(10);
+/// The most: a look so late would let an allowance run over.
+const SLOWEST: Duration = Duration::from_secs(2);
+
+/// What an agent does on a device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The policy. One that only a simulated sender could follow is what comes nearest on a device.
+    pub policy: PolicyConfig,
+    /// The interfaces that are managed; the first that matches a name counts.
+    pub interfaces: Vec<Rule>,
+    /// Between two looks at the counters while something is carried.
+    pub busy: Duration,
+    /// The same while nothing is.
+    pub rest: Duration,
+    /// Where to ask how things stand; `None` for the default.
+    pub socket: Option<PathBuf>,
+    /// Where Prometheus may ask over TCP.
+    pub metrics: Option<SocketAddr>,
+    /// Where it keeps what outlives it; `None` for the default.
+    pub state: Option<PathBuf>,
+    /// Where local time is.
+    pub zone: Zone,
+    /// What is logged.
+    pub log: String,
+    /// What was read otherwise than it was written, in words.
+    pub remarks: Vec<String>,
+}
+
+/// Interfaces of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// The name, with `*` and `?`.
+    pub pattern: String,
+    /// What its radio draws, and which kind it is.
+    pub profile: Arc<Profile>,
+    /// What those that match may carry together.
+    pub allowance: Option<Allowance>,
+}
+
+impl Rule {
+    /// Whether an interface of that name is meant.
+    pub fn matches(&self, name: &str) -> bool {
+        glob(self.pattern.as_bytes(), name.as_bytes())
+    }
+
+    /// The one name that it matches, where it has no `*` and `?`.
+    pub fn exact(&self) -> Option<&str> {
+        (!self.pattern.contains(['*', '?'])).then_some(&*self.pattern)
+    }
+}
+
+/// `*` is any number of letters, `?` is one; in time of the product of both lengths.
+fn glob(pattern: &[u8], name: &[u8]) -> bool {
+    // Which beginnings of the pattern fit what has been read of the name.
+    let mut fits = vec![false; pattern.len() + 1];
+    fits[0] = true;
+    let stars = |fits: &mut Vec<bool>| {
+        for (at, letter) in pattern.iter().enumerate() {
+            fits[at + 1] |= *letter == b'*' && fits[at];
+        }
+    };
+    stars(&mut fits);
+    for read in name {
+        let mut next = vec![false; pattern.len() + 1];
+        for (at, letter) in pattern.iter().enumerate() {
+            next[at + 1] |= fits[at] && (*letter == b'?' || letter == read) && *letter != b'*';
+            next[at + 1] |= fits[at + 1] && *letter == b'*';
+        }
+        stars(&mut next);
+        fits = next;
+    }
+    fits[pattern.len()]
+}
+
+impl Config {
+    /// Reads a file that is called `name` in messages. `files` gives the text of a radio profile's file, or
+    /// says in a few words why not.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the file.
+    pub fn parse(
+        name: &str,
+        bytes: &[u8],
+        files: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let text = document::utf8(name, bytes)?;
+        document::read(name, text, &format::AGENT, |root, problems| {
+            let mut reader = Reader { problems, files };
+            reader.config(root)
+        })
+    }
+
+    /// The kinds of interface that there may be, each once.
+    pub fn kinds(&self) -> Vec<InterfaceKind> {
+        let mut kinds: Vec<_> = self.interfaces.iter().map(|rule| rule.profile.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+}
+
+struct Reader<'a, 'p> {
+    problems: &'a mut Problems<'p>,
+    files: &'a dyn Fn(&str) -> Result<String, String>,
+}
+
+impl Reader<'_, '_> {
+    fn config(&mut self, root: &Fields) -> Config {
+        let mut interfaces = Vec::new();
+        for node in root.list("interface") {
+            let Some(fields) = node.fields() else { continue };
+            let pattern = fields.text("match").unwrap_or_default().to_owned();
+            // The longest name that the kernel takes, and stars.
+            if pattern.is_empty() || pattern.len() > 64 || pattern.contains(['/', ' ']) {
+                self.problems
+                    .add(fields.span("match"), "this is no interface's name")
+                    .expected("a name of at most 15 letters, such as `wlan0`, `wlan*` or `wwan?`")
+                    .hint("`ip link` lists them");
+            }
+            let twin = interfaces.iter().any(|rule: &Rule| rule.pattern == pattern);
+            if twin {
+                self.problems
+                    .add(fields.span("match"), format!("`{pattern}` is matched before already"))
+                    .expected("each name once")
+                    .hint("the first that matches counts: remove one of the two");
+            }
+            let profile = fields.get("radio").and_then(|node| self.radio(node, &pattern));
+            let allowance = fields.fields("allowance").and_then(|fields| self.allowance(fields));
+            let profile = profile.unwrap_or_else(|| Arc::new(Profile::silent("none", InterfaceKind::Other)));
+            interfaces.push(Rule { pattern, profile, allowance });
+        }
+        let mut remarks = Vec::new();
+        let policy = self.policy(root, &interfaces, &mut remarks);
+        let (busy, rest) = self.detector(root);
+        let status = root.fields("status");
+        let path = |fields: Option<&Fields>, key| fields.and_then(|f| f.text(key)).map(PathBuf::from);
+        Config {
+            policy,
+            interfaces,
+            busy,
+            rest,
+            socket: path(status, "socket"),
+            metrics: status.and_then(|fields| self.metrics(fields)),
+            state: path(Some(root), "state"),
+            zone: self.zone(root),
+            log: root.text("log").unwrap_or("info").to_owned(),
+            remarks,
+        }
+    }
+
+    fn policy(&mut self, root: &Fields, rules: &[Rule], remarks: &mut Vec<String>) -> PolicyConfig {
+        let Some(text) = root.text("policy") else { return PolicyConfig::default() };
+        let kinds: Vec<_> = rules.iter().map(|rule| rule.profile.kind).collect();
+        let read = text.parse::<PolicyConfig>();
+        match read.and_then(|policy| policy.check(&kinds).map(|()| policy)) {
+            Ok(PolicyConfig::Emtcp { share, actuator: Actuator::Ideal }) => {
+                let policy = PolicyConfig::Emtcp { share, actuator: Actuator::MpPrio };
+                remarks.push(format!(
+                    "policy {text}: a device cannot tell a sender its shares, so {policy} holds the share by MP_PRIO"
+                ));
+                policy
+            }
+            Ok(policy) => policy,
+            Err(error) => {
+                self.problems
+                    .add(root.span("policy"), error.to_string())
+                    .expected("a policy that these interfaces can follow")
+                    .hint(error.hint());
+                PolicyConfig::default()
+            }
+        }
+    }
+
+    fn detector(&mut self, root: &Fields) -> (Duration, Duration) {
+        let fields = root.fields("detector");
+        let time = |key, default| fields.and_then(|f| f.time(key)).unwrap_or(default);
+        let busy = time("busy", Duration::from_millis(50));
+        let rest = time("rest", Duration::from_millis(500));
+        if let Some(fields) = fields {
+            for (key, value) in [("busy", busy), ("rest", rest)] {
+                if value < QUICKEST || value > SLOWEST {
+                    self.problems
+                        .add(fields.span(key), format!("`{key}` cannot be {value}"))
+                        .expected(format!("a time from {QUICKEST} to {SLOWEST}"));
+                }
+            }
+            if rest < busy {
+                self.problems
+                    .add(fields.span("rest"), format!("`rest` is {rest}, shorter than `busy` of {busy}"))
+                    .expected(format!("a time of at least {busy}"))
+                    .hint("at rest the counters are read less often");
+            }
+        }
+        (busy, rest)
+    }
+
+    fn metrics(&mut self, fields: &Fields) -> Option<SocketAddr> {
+        let text = fields.text("metrics")?;
+        match text.parse::<SocketAddr>() {
+            Ok(address) if address.ip().is_loopback() => Some(address),
+            Ok(address) => {
+                self.problems
+                    .add(fields.span("metrics"), format!("{} is no loopback address", address.ip()))
+                    .expected("an address of this host alone, such as `127.0.0.1:9464` or `[::1]:9464`")
+                    .hint("metrics have no password; let a reverse proxy stand before them");
+                None
+            }
+            Err(_) => {
+                self.problems
+                    .add(fields.span("metrics"), "this is no address with a port")
+                    .expected("an address and a port, such as `127.0.0.1:9464`");
+                None
+            }
+        }
+    }
+
+    fn zone(&mut self, root: &Fields) -> Zone {
+        let text = root.text("zone").unwrap_or("+00:00");
+        text.parse().unwrap_or_else(|()| {
+            self.problems
+                .add(root.span("zone"), format!("`{}` is no distance from UTC", document::read::clip(text)))
+                .expected("hours and minutes such as `+01:00` or `-03:30`")
+                .hint("`date +%:z` prints that of this host");
+            Zone::default()
+        })
+    }
+
+    fn allowance(&mut self, fields: &Fields) -> Option<Allowance> {
+        let data = fields.size("data")?;
+        let from = fields.integer("from").and_then(|day| u8::try_from(day).ok()).unwrap_or(1);
+        let period = match fields.text("per")? {
+            "day" if fields.given("from") => {
+                self.problems
+                    .add(fields.key_span("from"), "every day begins at midnight")
+                    .expected("no `from` beside `per = \"day\"`")
+                    .hint("remove `from`");
+                Period::Day
+            }
+            "day" => Period::Day,
+            "week" if from > 7 => {
+                self.problems
+                    .add(fields.span("from"), format!("a week has no day {from}"))
+                    .expected("a whole number from 1, Monday, to 7, Sunday");
+                return None;
+            }
+            "week" => Period::Week { from },
+            _ => Period::Month { from },
+        };
+        let at_cap = match fields.text("at_cap") {
+            Some("backup") => AtCap::Backup,
+            Some("warn") => AtCap::Warn,
+            _ => AtCap::Close,
+        };
+        Some(Allowance { data, period, at_cap })
+    }
+
+    fn radio(&mut self, node: &Node, pattern: &str) -> Option<Arc<Profile>> {
+        let (name, text) = match &node.value {
+            Value::Text(name) => return self.built_in(name, node),
+            Value::Free(table) => match table.get("file") {
+                Some(toml::Value::String(file)) if table.len() == 1 => match (self.files)(file) {
+                    Ok(text) => (file.clone(), text),
+                    Err(why) => {
+                        self.problems
+                            .add(node.span.clone(), format!("cannot read `{file}`: {why}"))
+                            .expected("the path of a profile, from the folder of this file")
+                            .hint("`tandem profiles NAME > mine.toml` makes one to begin with");
+                        return None;
+                    }
+                },
+                Some(_) => {
+                    self.problems
+                        .add(node.span.clone(), "`file` stands alone and is text")
+                        .expected("`{ file = \"mine.toml\" }`, or the keys of a profile");
+                    return None;
+                }
+                None => (pattern.to_owned(), toml::to_string(table).ok()?),
+            },
+            _ => return None,
+        };
+        match Profile::from_toml(&name, &text) {
+            Ok(profile) => Some(Arc::new(profile)),
+            Err(error) => {
+                let problem = self.problems.add(node.span.clone(), format!("radio profile: {error}"));
+                problem.expected("a profile's name, `{ file = \"mine.toml\" }`, or the keys of a profile");
+                problem.hint = error.hint();
+                None
+            }
+        }
+    }
+
+    fn built_in(&mut self, name: &str, node: &Node) -> Option<Arc<Profile>> {
+        if let Some(profile) = Profile::named(name) {
+            return Some(Arc::new(profile));
+        }
+        let all = radio::profiles();
+        let near = nearest(name, all.iter().map(|profile| &*profile.name));
+        let hint = near.map_or_else(
+            || "`tandem profiles` lists them with their sources".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        self.problems
+            .add(node.span.clone(), format!("there is no radio profile `{}`", document::read::clip(name)))
+            .expected("the name of a radio profile, such as `huang2012.lte`")
+            .hint(hint);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,456 @@
+//! The agent at work: one thread that waits for the kernel, for questions, and for its next look.
+
+mod path;
+mod tell;
+
+use crate::allowance::book::Book;
+use crate::allowance::AtCap;
+use crate::config::Config;
+use crate::endpoints::{Endpoints, Wanted};
+use crate::host::Host;
+use crate::journal::Place;
+use crate::pacing::Pacing;
+use crate::status::Server;
+use crate::store::Store;
+use crate::{Error, Look, Steering};
+use linux::clock::{self, Clock};
+use linux::diag::Diag;
+use linux::pm::{Event, Events};
+use linux::route::{Monitor, Route};
+use linux::{process, sysctl};
+use path::Path;
+use policy::InterfaceKind;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::{debug, info, warn};
+use units::{Bitrate, Duration, Time};
+
+/// So often it is looked whether somebody else changed the endpoints.
+const REFRESH: Duration = Duration::from_secs(10);
+/// So long connections are gathered that began on a backup, before they are told.
+const GATHER: Duration = Duration::from_millis(300);
+/// A suspension shorter than this is none.
+const SUSPENDED: Duration = Duration::from_secs(1);
+
+/// How an agent runs, beside its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Change nothing: say what would be done.
+    pub dry_run: bool,
+    /// Where it keeps what outlives it.
+    pub state: PathBuf,
+    /// Where it is asked.
+    pub socket: PathBuf,
+}
+
+/// Steers the device until `stop` becomes true, then puts back what it changed.
+///
+/// # Errors
+/// Where the system lacks something (MPTCP, CAP_NET_ADMIN), another agent is at work, or what has to outlive
+/// it cannot be kept. All that was changed is put back then too.
+pub fn run(config: Config, options: &Options, stop: &AtomicBool) -> Result<(), Error> {
+    let mut agent = Agent::open(config, options)?;
+    let worked = agent.work(stop);
+    let saved = agent.book.save(agent.clock.now(), true);
+    let restored = agent.endpoints.restore();
+    info!("ended; what was changed is as it was");
+    worked.and(saved).and(restored)
+}
+
+struct Agent {
+    config: Config,
+    dry_run: bool,
+    clock: Clock,
+    route: Route,
+    monitor: Monitor,
+    /// `None` in a dry run of a caller that may not hear them.
+    events: Option<Events>,
+    /// Opened when somebody first asks for connections.
+    diag: Option<Diag>,
+    server: Option<Server>,
+    host: Host,
+    endpoints: Endpoints,
+    steering: Steering,
+    paths: Vec<Path>,
+    book: Book,
+    pacing: Pacing,
+    /// How long until the next look, as was decided at the last.
+    wait: Duration,
+    looked: Option<Time>,
+    /// When the policy looked last.
+    steered: Option<Time>,
+    refreshed: Time,
+    suspended: Duration,
+    /// Backups on which connections began, and since when.
+    begun: BTreeSet<IpAddr>,
+    begun_at: Option<Time>,
+}
+
+impl Agent {
+    fn open(config: Config, options: &Options) -> Result<Self, Error> {
+        ready(options.dry_run)?;
+        for remark in &config.remarks {
+            info!("{remark}");
+        }
+        let store = if options.dry_run {
+            None
+        } else {
+            let taken = Store::take(&options.state).map_err(|error| {
+                let file = options.state.display().to_string();
+                if error.kind() == std::io::ErrorKind::WouldBlock {
+                    Error::Another { at: file }
+                } else {
+                    Error::state(&file, error)
+                }
+            });
+            Some(Rc::new(taken?))
+        };
+        let boot = process::boot_id()?;
+        let place = Place { boot: boot.clone(), namespace: process::network_namespace()? };
+        // Listened to before it is looked: no change falls in between.
+        let monitor = Monitor::open()?;
+        let endpoints = Endpoints::open(place, store.clone())?;
+        let events = match Events::open() {
+            Ok(events) => Some(events),
+            Err(error) if options.dry_run => {
+                debug!("{error}");
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let server = if options.dry_run { None } else { Some(Server::open(&options.socket, config.metrics)?) };
+        let mut agent = Self {
+            host: Host::new(&config.interfaces),
+            steering: Steering::new(&config.policy, &[], &[]),
+            pacing: Pacing::new(config.busy, config.rest),
+            wait: config.busy,
+            book: Book::open(boot, config.zone, store)?,
+            config,
+            dry_run: options.dry_run,
+            clock: Clock::start(),
+            route: Route::open()?,
+            monitor,
+            events,
+            diag: None,
+            server,
+            endpoints,
+            paths: Vec::new(),
+            looked: None,
+            steered: None,
+            refreshed: Time::ZERO,
+            suspended: clock::suspended(),
+            begun: BTreeSet::new(),
+            begun_at: None,
+        };
+        agent.scan()?;
+        Ok(agent)
+    }
+
+    fn work(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+        info!(policy = %self.config.policy, "at work{}", if self.dry_run { ", changing nothing" } else { "" });
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.clock.now();
+            if self.looked.is_none_or(|at| at + self.wait <= now) {
+                self.tick(now)?;
+            }
+            if self.begun_at.is_some_and(|at| at + GATHER <= now) {
+                self.begun_at = None;
+                for address in std::mem::take(&mut self.begun) {
+                    self.endpoints.mark_again(now, address)?;
+                }
+            }
+            if let Some(mut server) = self.server.take() {
+                server.serve(now, self);
+                self.server = Some(server);
+            }
+            self.wait_for_something()?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until there is something to do, and takes in what the kernel tells.
+    fn wait_for_something(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        let mut next = self.looked.map_or(now, |at| at + self.wait);
+        next = next.min(self.begun_at.map_or(Time::MAX, |at| at + GATHER));
+        for one in self.host.managed() {
+            next = next.min(one.next_change(now).unwrap_or(Time::MAX));
+        }
+        let mut files = vec![PollFd::new(&self.monitor, PollFlags::IN)];
+        files.extend(self.events.iter().map(|events| PollFd::new(events, PollFlags::IN)));
+        if let Some(server) = &self.server {
+            next = next.min(server.next());
+            files.extend(server.files());
+        }
+        let timeout: Timespec = self.clock.until(next);
+        // A signal ends the wait: the caller looks what it wants.
+        let _ = poll(&mut files, Some(&timeout));
+        let ready = |nth: usize| files.get(nth).is_some_and(|file| !file.revents().is_empty());
+        let (links, connections) = (ready(0), self.events.is_some() && ready(1));
+        drop(files);
+        if links {
+            self.take_changes()?;
+        }
+        if connections {
+            self.take_events()?;
+        }
+        Ok(())
+    }
+
+    /// What the kernel tells of links and addresses.
+    fn take_changes(&mut self) -> Result<(), Error> {
+        while let Some(change) = self.monitor.next(std::time::Duration::ZERO)? {
+            if !self.host.apply(change) {
+                return self.scan();
+            }
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// What the kernel tells of connections.
+    fn take_events(&mut self) -> Result<(), Error> {
+        let Some(events) = &mut self.events else { return Ok(()) };
+        let now = self.clock.now();
+        while let Some(event) = events.next(std::time::Duration::ZERO)? {
+            let local = match event {
+                Event::Established(connection) => connection.local.ip(),
+                _ => continue,
+            };
+            let backup = self.host.managed().iter().zip(&self.paths).any(|(managed, path)| {
+                path.switch.backup && managed.addresses.contains(&Some(local))
+            });
+            if backup {
+                self.begun.insert(local);
+                self.begun_at.get_or_insert(now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for all links, addresses and endpoints anew.
+    fn scan(&mut self) -> Result<(), Error> {
+        let (links, addresses) = (self.route.links()?, self.route.addresses()?);
+        self.host.set(links, addresses);
+        self.endpoints.refresh()?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Looks which interfaces are managed now, and lets the policy look at once.
+    fn settle(&mut self) {
+        let before = self.host.managed().to_vec();
+        self.host.settle(self.clock.now(), &self.config.interfaces);
+        if before != self.host.managed() {
+            for (nth, one) in self.host.managed().iter().enumerate() {
+                if before.get(nth) != Some(one) {
+                    debug!(interface = one.name, up = one.is_up(), addresses = ?one.addresses, "changed");
+                }
+            }
+            self.steered = None;
+            self.looked = None;
+        }
+        self.admit();
+    }
+
+    /// Gives interfaces that are new their places, and the policy all of them.
+    fn admit(&mut self) {
+        let managed = self.host.managed();
+        if self.paths.len() == managed.len() && !self.steering.state().paths.is_empty() {
+            return;
+        }
+        for one in &managed[self.paths.len()..] {
+            let there = self.endpoints.now().iter();
+            let mut there = there.filter(|endpoint| one.addresses.contains(&Some(endpoint.address)));
+            // A policy that does nothing leaves the flags as they are.
+            let backup = there.any(|endpoint| endpoint.flags.backup);
+            let rule = &self.config.interfaces[one.rule];
+            info!(interface = one.name, kind = %rule.profile.kind, radio = rule.profile.name, "managed");
+            self.paths.push(Path::new(one.rule, rule, backup));
+        }
+        let kinds: Vec<InterfaceKind> =
+            self.paths.iter().map(|path| self.config.interfaces[path.rule].profile.kind).collect();
+        let backups: Vec<bool> = self.paths.iter().map(|path| path.switch.backup).collect();
+        self.steering = Steering::new(&self.config.policy, &kinds, &backups);
+        self.steered = None;
+    }
+
+    /// One look at the counters, and what follows from it.
+    fn tick(&mut self, now: Time) -> Result<(), Error> {
+        let suspended = clock::suspended();
+        if suspended.saturating_sub(self.suspended) > SUSPENDED {
+            info!("the machine was suspended for {}", suspended.saturating_sub(self.suspended));
+            self.scan()?;
+        }
+        self.suspended = suspended;
+        if now.since(self.refreshed) >= REFRESH {
+            self.refreshed = now;
+            self.endpoints.refresh()?;
+        }
+        let carried = self.count(now);
+        self.wait = self.pacing.looked(now, carried);
+        self.looked = Some(now);
+        let urgent = self.caps();
+        let interval = self.steering.interval().unwrap_or(Duration::MAX);
+        // A look that comes a little early is better than one that comes a whole tick late.
+        let half = Duration::from_nanos(self.wait.as_nanos() / 2);
+        if urgent || self.steered.is_none_or(|at| now.since(at) + half >= interval) {
+            self.steer(now);
+        }
+        self.hold(now)?;
+        self.judge();
+        self.book.save(now, urgent)
+    }
+
+    /// Reads the counters; true where something was carried since the last look.
+    fn count(&mut self, now: Time) -> bool {
+        let first = self.paths.iter().all(|path| path.counters().is_none());
+        let span = self.looked.map_or(Duration::ZERO, |at| now.since(at));
+        let clock = clock::unix_seconds();
+        for (one, path) in self.host.managed().iter().zip(&mut self.paths) {
+            // One that has just gone is told of in a moment.
+            let stats = one.index.and_then(|index| Some((index, self.route.stats(index).ok()?)));
+            path.look(stats, span, first);
+            if let Some((index, bytes)) = path.counters() {
+                self.book.count(&self.config.interfaces[path.rule], clock, &one.name, index, bytes);
+            }
+        }
+        let total: u64 = self.paths.iter().map(Path::carried).sum();
+        let up = self.host.managed().iter().filter(|one| one.is_up()).count() as u64;
+        let costs: Vec<f64> = self.paths.iter().map(|path| path.radio.marginal()).collect();
+        for (nth, path) in self.paths.iter_mut().enumerate() {
+            let others = costs.iter().enumerate().filter(|(other, _)| *other != nth).map(|(_, cost)| *cost);
+            path.draw(now, total, up, others.reduce(f64::min).unwrap_or(0.0));
+        }
+        total > 0
+    }
+
+    /// Looks which allowances are used up; true where that is news.
+    fn caps(&mut self) -> bool {
+        let mut news = false;
+        for nth in 0..self.paths.len() {
+            let rule = &self.config.interfaces[self.paths[nth].rule];
+            let Some(allowance) = rule.allowance else { continue };
+            let same = self.paths.iter().filter(|other| other.rule == self.paths[nth].rule);
+            let rate = same.map(|path| path.rate_down.as_bps() + path.rate_up.as_bps()).sum();
+            let left = self.book.left(rule).map_or(u64::MAX, units::Bytes::get);
+            // What is closed carries less, and is not opened for that: only a new period gives more.
+            let up = if self.paths[nth].capped {
+                left <= self.paths[nth].margin
+            } else {
+                self.book.is_up(rule, Bitrate::from_bps(rate))
+            };
+            if up != self.paths[nth].capped {
+                news = true;
+                self.paths[nth].capped = up;
+                self.paths[nth].margin = if up { left } else { 0 };
+                let name = &self.host.managed()[nth].name;
+                if up {
+                    warn!(interface = name, left_bytes = left, at_cap = allowance.at_cap.name(), "the allowance is used up");
+                } else {
+                    info!(interface = name, left_bytes = left, "there is an allowance again");
+                }
+            }
+        }
+        news
+    }
+
+    /// An allowance that is used up has closed it.
+    fn is_shut(&self, path: &Path) -> bool {
+        let allowance = self.config.interfaces[path.rule].allowance;
+        path.capped && allowance.is_some_and(|allowance| allowance.at_cap == AtCap::Close)
+    }
+
+    /// Lets the policy look.
+    fn steer(&mut self, now: Time) {
+        self.steered = Some(now);
+        let looks: Vec<Look> = self.host.managed().iter().zip(&self.paths).map(|(one, path)| Look {
+            up: one.is_up() && !self.is_shut(path),
+            bytes_down: path.down,
+            bytes_up: path.up,
+            awake: path.radio.is_awake(),
+            energy_per_mbit: path.radio.per_mbit(path.rate_down),
+            allowance_left: self.book.left(&self.config.interfaces[path.rule]),
+            ..Look::default()
+        }).collect();
+        for action in self.steering.observe(now, &looks) {
+            debug!(?action, "the policy asks");
+        }
+    }
+
+    /// Makes the endpoints what the policy and the allowances want.
+    fn hold(&mut self, now: Time) -> Result<(), Error> {
+        let mut wanted = Vec::new();
+        for nth in 0..self.paths.len() {
+            let at_cap = self.config.interfaces[self.paths[nth].rule].allowance.map(|allowance| allowance.at_cap);
+            let kept = self.paths[nth].capped && at_cap == Some(AtCap::Backup);
+            let backup = self.steering.state().paths[nth].backup || kept;
+            self.paths[nth].switch.set(now, backup);
+            let (path, one) = (&self.paths[nth], &self.host.managed()[nth]);
+            let Some(device) = one.index.filter(|_| one.is_attached(now)) else { continue };
+            let open = self.steering.wants(nth) && !self.is_shut(path);
+            wanted.extend(one.addresses.iter().flatten().map(|address| Wanted {
+                name: one.name.clone(),
+                device,
+                address: *address,
+                open,
+                backup: path.switch.backup,
+            }));
+        }
+        self.endpoints.hold(now, &wanted)
+    }
+
+    /// Says where switching costs more than it saves, once until it does no more.
+    fn judge(&mut self) {
+        for (one, path) in self.host.managed().iter().zip(&mut self.paths) {
+            let balance = path.radio.balance();
+            let costly = balance.switches > 1 && balance.saved_j < 0.0;
+            if costly && !path.told_costly {
+                warn!(
+                    interface = one.name,
+                    switches = balance.switches,
+                    tail_j = balance.tail_j,
+                    saved_j = balance.saved_j,
+                    "switching costs more energy than it saves: {}", tell::COSTLY
+                );
+            }
+            path.told_costly = costly;
+        }
+    }
+}
+
+/// Whether the system has what is needed.
+fn ready(dry_run: bool) -> Result<(), Error> {
+    let lacks = |what: &str, hint: &str| {
+        Err(Error::System(linux::Error::Lacks { what: what.to_owned(), hint: hint.to_owned() }))
+    };
+    let Ok(enabled) = sysctl::read("net.mptcp.enabled") else {
+        return lacks(
+            "this kernel has no Multipath TCP",
+            "Linux 5.6 and later have it, where CONFIG_MPTCP is set; this is Linux's own, not the fork of old",
+        );
+    };
+    if enabled != "1" {
+        return lacks("Multipath TCP is switched off here", "switch it on: sysctl net.mptcp.enabled=1");
+    }
+    if !dry_run && !process::may_administer_network()? {
+        return lacks(
+            "the agent may not change the network: it lacks CAP_NET_ADMIN",
+            "run it as root, or as a service: `tandem agent unit` prints one; `--dry-run` changes nothing",
+        );
+    }
+    // Renamed in Linux 6.15.
+    let manager = sysctl::read("net.mptcp.path_manager")
+        .or_else(|_| sysctl::read("net.mptcp.pm_type").map(|kind| if kind == "1" { "userspace".to_owned() } else { kind }));
+    if manager.is_ok_and(|manager| manager == "userspace") {
+        return lacks(
+            "connections here are managed by another program (the path manager is `userspace`)",
+            "end that program (mptcpd?) and: sysctl net.mptcp.path_manager=kernel",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! What the agent tells whoever asks.
+
+use super::Agent;
+use crate::Error;
+use crate::status::{AllowanceStatus, Answers, Connections, Interface, Status, metrics};
+use linux::diag::Diag;
+use std::collections::BTreeMap;
+
+/// What to do about it.
+pub(super) const COSTLY: &str = "the radio does not come to rest in between; wifi-first holds no share and does not switch";
+
+impl Answers for Agent {
+    fn status(&mut self) -> Result<String, Error> {
+        let mut status = self.stand();
+        let mut names = BTreeMap::new();
+        for one in self.host.managed() {
+            names.extend(one.addresses.iter().flatten().map(|address| (*address, one.name.clone())));
+        }
+        let diag = match &mut self.diag {
+            Some(diag) => diag,
+            none => none.insert(Diag::open()?),
+        };
+        status.connections = Some(Connections::look(diag, &names)?);
+        Ok(serde_json::to_string(&status).unwrap_or_default())
+    }
+
+    fn metrics(&mut self) -> Result<String, Error> {
+        Ok(metrics(&self.stand()))
+    }
+}
+
+impl Agent {
+    /// How things stand, without connections: they cost by their number.
+    fn stand(&self) -> Status {
+        let total: u64 = self.paths.iter().map(|path| path.down + path.up).sum();
+        let mut remarks = self.config.remarks.clone();
+        let mut interfaces = Vec::new();
+        for (nth, (one, path)) in self.host.managed().iter().zip(&self.paths).enumerate() {
+            let rule = &self.config.interfaces[path.rule];
+            let balance = path.radio.balance();
+            let link = match one.index {
+                None => "absent",
+                Some(_) if !one.is_up() => "down",
+                Some(_) if self.is_shut(path) || !self.steering.wants(nth) => "closed",
+                Some(_) => "up",
+            };
+            if path.told_costly {
+                remarks.push(format!(
+                    "{}: switching {} times in the last minute cost {:.1} J more than it saved; {COSTLY}",
+                    one.name, balance.switches, -balance.saved_j
+                ));
+            }
+            let allowance = self.book.usage(rule).map(|(allowance, usage)| AllowanceStatus {
+                of: rule.pattern.clone(),
+                data_bytes: allowance.data.get(),
+                used_bytes: usage.used,
+                per: allowance.period.name().to_owned(),
+                next_period: self.book.next_period(rule).unwrap_or_default(),
+                at_cap: allowance.at_cap.name().to_owned(),
+                is_up: path.capped,
+            });
+            interfaces.push(Interface {
+                name: one.name.clone(),
+                kind: rule.profile.kind.to_string(),
+                radio: rule.profile.name.clone(),
+                link: link.to_owned(),
+                backup: path.switch.backup,
+                channel: if path.lately.0 > 0 { "rx" } else { "idle" }.to_owned(),
+                addresses: one.addresses.iter().flatten().map(ToString::to_string).collect(),
+                down_mbps: path.rate_down.as_mbps(),
+                up_mbps: path.rate_up.as_mbps(),
+                down_bytes: path.down,
+                up_bytes: path.up,
+                share: (total > 0).then(|| (path.down + path.up) as f64 / total as f64),
+                power_state: path.radio.state().to_owned(),
+                joules: path.radio.joules(),
+                switches: balance.switches,
+                tail_j: balance.tail_j,
+                saved_j: balance.saved_j,
+                allowance,
+            });
+        }
+        Status {
+            policy: self.config.policy.to_string(),
+            dry_run: self.dry_run,
+            running_s: self.clock.now().as_secs_f64(),
+            interval_ms: self.wait.as_secs_f64() * 1e3,
+            interfaces,
+            remarks,
+            connections: None,
+        }
+    }
+}

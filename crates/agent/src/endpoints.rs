@@ -1,0 +1,278 @@
+//! The endpoints of the kernel's path manager, held as they are wanted, and put back.
+
+use crate::Error;
+use crate::journal::{Journal, Place, Step};
+use crate::store::Store;
+use linux::pm::{Endpoint, Flags, Limits, PathManager};
+use std::net::IpAddr;
+use std::rc::Rc;
+use tracing::{debug, info, warn};
+use units::{Duration, Time};
+
+/// The journal's name in the state directory.
+const JOURNAL: &str = "changes.json";
+/// The kernel allows so many (MPTCP_PM_ADDR_MAX).
+const MOST: u32 = 8;
+/// What the kernel refused is tried again after this.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// An endpoint as it is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its interface's name.
+    pub name: String,
+    /// Its interface.
+    pub device: u32,
+    /// Its address.
+    pub address: IpAddr,
+    /// It is there at all.
+    pub open: bool,
+    /// Its subflows are backups.
+    pub backup: bool,
+}
+
+/// Holds endpoints, and knows how they were.
+#[derive(Debug)]
+pub struct Endpoints {
+    manager: PathManager,
+    journal: Journal,
+    /// `None` where nothing is to be changed.
+    store: Option<Rc<Store>>,
+    now: Vec<Endpoint>,
+    limits: Limits,
+    /// Until when no more is tried.
+    refused: Option<Time>,
+}
+
+impl Endpoints {
+    /// Opens the path manager and puts back what an agent that was killed has left. Without a store nothing is
+    /// changed, only said.
+    ///
+    /// # Errors
+    /// Where the kernel has no MPTCP, or the caller may not.
+    pub fn open(place: Place, store: Option<Rc<Store>>) -> Result<Self, Error> {
+        let mut manager = PathManager::open()?;
+        let limits = manager.limits()?;
+        let now = manager.endpoints()?;
+        let mut endpoints =
+            Self { manager, journal: Journal::new(place.clone()), store, now, limits, refused: None };
+        let Some(store) = endpoints.store.clone() else { return Ok(endpoints) };
+        let left = store.read(JOURNAL).map_err(|error| Error::state(JOURNAL, error))?;
+        match left.map(|bytes| Journal::parse(&bytes)) {
+            Some(Ok(journal)) if journal.is_of(&place) && !journal.is_empty() => {
+                info!("an agent ended without putting back what it changed; this does so");
+                endpoints.journal = journal;
+                endpoints.restore()?;
+                endpoints.journal = Journal::new(place);
+            }
+            Some(Err(why)) => {
+                warn!("the journal of changes cannot be read ({why}); it is set aside");
+                store.set_aside(JOURNAL);
+            }
+            _ => {}
+        }
+        Ok(endpoints)
+    }
+
+    /// All endpoints, as they were seen last.
+    pub fn now(&self) -> &[Endpoint] {
+        &self.now
+    }
+
+    /// Looks how they are: somebody else may change them too.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        // Where nothing is changed, what would have been is remembered.
+        if self.store.is_some() {
+            self.now = self.manager.endpoints()?;
+        }
+        Ok(())
+    }
+
+    /// Makes all as it is wanted. `wanted` is complete: an endpoint that was added and is not in it goes. What
+    /// the kernel refuses is logged, and tried again later.
+    ///
+    /// # Errors
+    /// Where the journal cannot be written: what cannot be put back is not changed.
+    pub fn hold(&mut self, now: Time, wanted: &[Wanted]) -> Result<(), Error> {
+        if self.refused.is_some_and(|until| now < until) {
+            return Ok(());
+        }
+        self.refused = None;
+        self.raise_limits(now, wanted)?;
+        // What is closed makes room for what is opened.
+        let left = |endpoint: &&Endpoint| {
+            self.journal.is_ours(endpoint.address) && !wanted.iter().any(|one| one.address == endpoint.address)
+        };
+        for endpoint in self.now.iter().filter(left).copied().collect::<Vec<_>>() {
+            info!(address = %endpoint.address, "the address is gone, and its endpoint with it");
+            self.remove(now, &endpoint)?;
+        }
+        for one in wanted.iter().filter(|one| !one.open) {
+            if let Some(endpoint) = self.of(one.address) {
+                info!(interface = one.name, address = %one.address, "closed: its subflows end");
+                self.remove(now, &endpoint)?;
+            }
+        }
+        for one in wanted.iter().filter(|one| one.open) {
+            match self.of(one.address) {
+                None => self.add(now, one)?,
+                Some(endpoint) if endpoint.flags.backup != one.backup => {
+                    self.set_backup(now, one, &endpoint)?;
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks subflows from an address once more: one with which a connection began knows nothing of its
+    /// endpoint's flag.
+    ///
+    /// # Errors
+    /// As [`Self::hold`].
+    pub fn mark_again(&mut self, now: Time, address: IpAddr) -> Result<(), Error> {
+        let Some(endpoint) = self.of(address).filter(|endpoint| endpoint.flags.backup) else { return Ok(()) };
+        debug!(%address, "a connection began here: its first subflow is marked as backup");
+        if self.dry() {
+            return Ok(());
+        }
+        // Only a change is told to the peers.
+        let again = [false, true].into_iter().try_for_each(|flag| self.manager.set_backup(endpoint.id, flag));
+        self.told(now, again);
+        Ok(())
+    }
+
+    /// Puts all back as it was.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell how it is, or the journal cannot be removed. What the kernel refuses to
+    /// put back is logged, and the rest put back.
+    pub fn restore(&mut self) -> Result<(), Error> {
+        let Some(store) = self.store.clone() else { return Ok(()) };
+        self.now = self.manager.endpoints()?;
+        self.limits = self.manager.limits()?;
+        for step in self.journal.undo(&self.now, self.limits) {
+            debug!(?step, "putting back");
+            let done = match step {
+                Step::Remove(endpoint) => self.manager.remove(endpoint.id, endpoint.address),
+                Step::Add(endpoint) => self.manager.add(&endpoint),
+                Step::SetBackup(endpoint, backup) => self.manager.set_backup(endpoint.id, backup),
+                Step::SetLimits(limits) => self.manager.set_limits(limits),
+            };
+            if let Err(error) = done {
+                warn!("{error}");
+            }
+        }
+        self.now = self.manager.endpoints()?;
+        self.limits = self.manager.limits()?;
+        store.remove(JOURNAL).map_err(|error| Error::state(JOURNAL, error))
+    }
+
+    fn dry(&self) -> bool {
+        self.store.is_none()
+    }
+
+    /// The endpoint of an address; those with a port of their own only announce it.
+    fn of(&self, address: IpAddr) -> Option<Endpoint> {
+        self.now.iter().find(|endpoint| endpoint.address == address && endpoint.port == 0).copied()
+    }
+
+    fn save(&self) -> Result<(), Error> {
+        let Some(store) = &self.store else { return Ok(()) };
+        store.write(JOURNAL, &self.journal.to_bytes()).map_err(|error| Error::state(JOURNAL, error))
+    }
+
+    /// What came of asking the kernel; true where it did it.
+    fn told(&mut self, now: Time, done: Result<(), linux::Error>) -> bool {
+        let Err(error) = done else { return true };
+        warn!("{error}; it is tried again in {RETRY}");
+        self.refused = Some(now + RETRY);
+        false
+    }
+
+    fn raise_limits(&mut self, now: Time, wanted: &[Wanted]) -> Result<(), Error> {
+        let open = wanted.iter().filter(|one| one.open).count() as u32;
+        let limits = Limits { subflows: self.limits.subflows.max(open.min(MOST)), ..self.limits };
+        if limits == self.limits {
+            return Ok(());
+        }
+        info!(subflows = limits.subflows, "as many subflows as interfaces are allowed");
+        if self.journal.note_limits(self.limits, limits) {
+            self.save()?;
+        }
+        let done = if self.dry() { Ok(()) } else { self.manager.set_limits(limits) };
+        if self.told(now, done) {
+            self.limits = limits;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, now: Time, one: &Wanted) -> Result<(), Error> {
+        let flags = Flags { subflow: true, backup: one.backup, ..Flags::default() };
+        let new = Endpoint { id: 0, address: one.address, port: 0, device: one.device, flags };
+        // One that somebody else had put there comes back as it was.
+        let before = self.journal.removed(one.address);
+        let mut endpoint = before.map_or(new, |was| Endpoint {
+            flags: Flags { backup: one.backup, ..was.flags },
+            ..was
+        });
+        info!(interface = one.name, address = %one.address, backup = one.backup, "opened");
+        if self.journal.note_added(one.address) {
+            self.save()?;
+        }
+        if self.dry() {
+            endpoint.id = (1..=u8::MAX).find(|id| !self.now.iter().any(|one| one.id == *id)).unwrap_or_default();
+            self.now.push(endpoint);
+            return Ok(());
+        }
+        let mut done = self.manager.add(&endpoint);
+        if done.is_err() && endpoint.id != 0 {
+            // Its identifier has been given away.
+            endpoint.id = 0;
+            done = self.manager.add(&endpoint);
+        }
+        if self.told(now, done) {
+            self.journal.note_returned(one.address);
+        } else {
+            // Perhaps somebody else has just added it: then it is not ours.
+            self.journal.forget_added(one.address);
+        }
+        // The kernel says which identifier it has.
+        self.refresh()
+    }
+
+    fn remove(&mut self, now: Time, endpoint: &Endpoint) -> Result<(), Error> {
+        if self.journal.note_removed(endpoint) {
+            self.save()?;
+        }
+        let done = if self.dry() { Ok(()) } else { self.manager.remove(endpoint.id, endpoint.address) };
+        if self.told(now, done) {
+            self.journal.forget_added(endpoint.address);
+            self.now.retain(|one| one.id != endpoint.id);
+        } else {
+            // Perhaps somebody else has done it.
+            self.refresh()?;
+        }
+        Ok(())
+    }
+
+    fn set_backup(&mut self, now: Time, one: &Wanted, endpoint: &Endpoint) -> Result<(), Error> {
+        let backup = one.backup;
+        info!(interface = one.name, address = %one.address, backup, "MP_PRIO");
+        if self.journal.note_changed(endpoint) {
+            self.save()?;
+        }
+        let done = if self.dry() { Ok(()) } else { self.manager.set_backup(endpoint.id, backup) };
+        if self.told(now, done) {
+            for there in self.now.iter_mut().filter(|there| there.id == endpoint.id) {
+                there.flags.backup = backup;
+            }
+        } else {
+            self.refresh()?;
+        }
+        Ok(())
+    }
+}

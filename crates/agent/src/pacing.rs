@@ -1,0 +1,79 @@
+//! How often the counters are read.
+
+use units::{Duration, Time};
+
+/// So long after the last byte the pace begins to slow down.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Fast while something is carried, slower and slower while nothing is.
+///
+/// A look that finds bytes makes the next one come after `busy`. After a second without any, each wait is
+/// twice the last, up to `rest`.
+#[derive(Debug, Clone, Copy)]
+pub struct Pacing {
+    busy: Duration,
+    rest: Duration,
+    wait: Duration,
+    carried: Option<Time>,
+}
+
+impl Pacing {
+    /// At rest. `busy` is at most `rest`.
+    pub fn new(busy: Duration, rest: Duration) -> Self {
+        Self { busy, rest: rest.max(busy), wait: rest.max(busy), carried: None }
+    }
+
+    /// A look at `now` found that something was carried since the last, or not; says how long to wait.
+    pub fn looked(&mut self, now: Time, carried: bool) -> Duration {
+        if carried {
+            self.carried = Some(now);
+            self.wait = self.busy;
+        } else if self.carried.is_none_or(|at| now.since(at) >= LINGER) {
+            self.wait = (self.wait + self.wait).min(self.rest);
+        }
+        self.wait
+    }
+
+    /// Whether it is as slow as it gets.
+    pub fn is_at_rest(&self) -> bool {
+        self.wait == self.rest && self.rest > self.busy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn bytes_make_it_fast_at_once_and_silence_slow_by_and_by() {
+        let (busy, rest) = (Duration::from_millis(50), Duration::from_millis(500));
+        let mut pacing = Pacing::new(busy, rest);
+        assert_eq!(pacing.looked(Time::ZERO, false), rest);
+        assert_eq!(pacing.looked(Time::from_millis(500), true), busy);
+        assert_eq!(pacing.looked(Time::from_millis(1_450), false), busy, "a pause is no end");
+        let waits: Vec<_> =
+            (0..5).map(|n| pacing.looked(Time::from_millis(1_500 + n), false).as_millis()).collect();
+        assert_eq!(waits, [100, 200, 400, 500, 500]);
+        assert!(pacing.is_at_rest());
+        assert_eq!(pacing.looked(Time::from_secs(9), true), busy);
+        assert!(!pacing.is_at_rest());
+    }
+
+    proptest! {
+        #[test]
+        fn a_wait_is_never_out_of_its_bounds(
+            busy in 1_u64..200, more in 0_u64..2_000, looks in prop::collection::vec((0_u64..3_000, any::<bool>()), 0..50),
+        ) {
+            let (busy, rest) = (Duration::from_millis(busy), Duration::from_millis(busy + more));
+            let mut pacing = Pacing::new(busy, rest);
+            let mut now = Time::ZERO;
+            for (span, carried) in looks {
+                now += Duration::from_millis(span);
+                let wait = pacing.looked(now, carried);
+                prop_assert!(busy <= wait && wait <= rest);
+                prop_assert!(!carried || wait == busy);
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Metrics in the text format of Prometheus (version 0.0.4).
+
+use super::{AllowanceStatus, Interface, Status};
+use std::fmt::Write;
+
+/// All metrics.
+pub fn metrics(status: &Status) -> String {
+    let mut out = String::new();
+    single(&mut out, "tandem_agent_running_seconds", "Since the agent began.", status.running_s);
+    single(
+        &mut out,
+        "tandem_agent_interval_seconds",
+        "Between two looks at the counters.",
+        status.interval_ms / 1e3,
+    );
+    let _ = writeln!(out, "# HELP tandem_agent_policy The policy that steers.\n# TYPE tandem_agent_policy gauge");
+    let _ = writeln!(out, "tandem_agent_policy{{policy=\"{}\"}} 1", escape(&status.policy));
+    let flag = |flag: bool| Some(f64::from(u8::from(flag)));
+    type Read<'a> = &'a dyn Fn(&Interface) -> Option<f64>;
+    let each: [(&str, &str, &str, Read<'_>); 11] = [
+        ("up", "gauge", "It has a link and an address.", &|one| flag(one.link == "up")),
+        ("backup", "gauge", "Its subflows are backups.", &|one| flag(one.backup)),
+        ("receiving", "gauge", "It receives at this moment.", &|one| flag(one.channel == "rx")),
+        ("receive_bytes_total", "counter", "Received since the agent began.", &|one| {
+            Some(one.down_bytes as f64)
+        }),
+        ("transmit_bytes_total", "counter", "Sent since the agent began.", &|one| Some(one.up_bytes as f64)),
+        ("share_ratio", "gauge", "Its part of all bytes since the agent began.", &|one| one.share),
+        ("energy_joules_total", "counter", "Drawn by the radio, by its profile.", &|one| Some(one.joules)),
+        ("switches", "gauge", "How often it became a backup in the last minute.", &|one| {
+            Some(one.switches as f64)
+        }),
+        ("switching_saved_joules", "gauge", "Saved by switching in the last minute, by estimate.", &|one| {
+            Some(one.saved_j)
+        }),
+        ("allowance_bytes", "gauge", "What it may carry in a period.", &|one| {
+            allowance(one, |allowance| allowance.data_bytes)
+        }),
+        ("allowance_used_bytes", "gauge", "What it has carried in this period.", &|one| {
+            allowance(one, |allowance| allowance.used_bytes)
+        }),
+    ];
+    for (name, kind, help, read) in each {
+        let name = format!("tandem_interface_{name}");
+        let mut head = Some(format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+        for one in &status.interfaces {
+            if let Some(value) = read(one) {
+                out.push_str(&head.take().unwrap_or_default());
+                let labels = format!("interface=\"{}\",kind=\"{}\"", escape(&one.name), escape(&one.kind));
+                let _ = writeln!(out, "{name}{{{labels}}} {value}");
+            }
+        }
+    }
+    out
+}
+
+fn allowance(one: &Interface, read: fn(&AllowanceStatus) -> u64) -> Option<f64> {
+    one.allowance.as_ref().map(|allowance| read(allowance) as f64)
+}
+
+fn single(out: &mut String, name: &str, help: &str, value: f64) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+}
+
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_lines_with_labels() {
+        let mut status = Status { policy: "emtcp:mp-prio:0.4".to_owned(), running_s: 1.5, ..Status::default() };
+        status.interfaces.push(Interface {
+            name: "wl\"an".to_owned(),
+            kind: "wifi".to_owned(),
+            link: "up".to_owned(),
+            channel: "rx".to_owned(),
+            down_bytes: 10_000_000_000,
+            ..Interface::default()
+        });
+        insta::assert_snapshot!(metrics(&status));
+    }
+}

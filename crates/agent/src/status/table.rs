@@ -1,0 +1,125 @@
+//! How things stand, as tables for people.
+
+use super::{Connections, Interface, Status};
+use report::{Cell, Column, Row, Table};
+
+/// The tables: interfaces, then connections.
+pub fn tables(status: &Status) -> Vec<Table> {
+    let mut tables = vec![interfaces(status)];
+    tables.extend(status.connections.as_ref().map(connections));
+    tables
+}
+
+fn interfaces(status: &Status) -> Table {
+    let dry = if status.dry_run { ", changing nothing" } else { "" };
+    let mut table = Table::new(format!("{}{dry}, for {}", status.policy, span(status.running_s)))
+        .column(Column::text("interface"))
+        .column(Column::text("kind"))
+        .column(Column::text("link"))
+        .column(Column::text("use"))
+        .column(Column::number("down").unit("Mbit/s"))
+        .column(Column::number("up").unit("Mbit/s"))
+        .column(Column::number("carried").unit("MB"))
+        .column(Column::number("share").unit("%"))
+        .column(Column::text("radio"))
+        .column(Column::number("energy").unit("J"))
+        .column(Column::text("allowance"));
+    for one in &status.interfaces {
+        table = table.row(Row::new([
+            Cell::text(&*one.name),
+            Cell::text(&*one.kind),
+            Cell::text(&*one.link),
+            Cell::text(if one.link != "up" {
+                "–"
+            } else if one.backup {
+                "backup"
+            } else {
+                "regular"
+            }),
+            Cell::number(one.down_mbps, 2),
+            Cell::number(one.up_mbps, 2),
+            Cell::number((one.down_bytes + one.up_bytes) as f64 / 1e6, 1),
+            Cell::number(one.share.map_or(f64::NAN, |share| share * 100.0), 1),
+            Cell::text(&*one.power_state),
+            Cell::number(one.joules, 1),
+            Cell::text(allowance(one)),
+        ]));
+    }
+    for remark in &status.remarks {
+        table = table.note(remark.clone());
+    }
+    table
+}
+
+fn allowance(one: &Interface) -> String {
+    let Some(allowance) = &one.allowance else { return "–".to_owned() };
+    let up = if allowance.is_up { ", used up" } else { "" };
+    format!("{} of {} a {}{up}", size(allowance.used_bytes), size(allowance.data_bytes), allowance.per)
+}
+
+fn connections(connections: &Connections) -> Table {
+    let title = format!("{} connections, {} subflows", connections.count, connections.subflows);
+    let mut table = Table::new(title)
+        .column(Column::text("connection"))
+        .column(Column::text("over"))
+        .column(Column::text("use"))
+        .column(Column::number("RTT").unit("ms"))
+        .column(Column::number("down").unit("MB"))
+        .column(Column::number("up").unit("MB"));
+    let mb = |bytes: u64| Cell::number(bytes as f64 / 1e6, 2);
+    for one in &connections.most {
+        table = table.row(Row::new([
+            Cell::text(&*one.remote),
+            Cell::text("all"),
+            Cell::text(format!("{:08x}", one.token)),
+            Cell::number(f64::NAN, 1),
+            mb(one.down_bytes),
+            mb(one.up_bytes),
+        ]));
+        for subflow in &one.subflows {
+            table = table.row(Row::new([
+                Cell::text(""),
+                Cell::text(&*subflow.interface),
+                Cell::text(if subflow.backup { "backup" } else { "regular" }),
+                Cell::number(subflow.rtt_ms, 1),
+                mb(subflow.down_bytes),
+                mb(subflow.up_bytes),
+            ]));
+        }
+        if one.ended_bytes > 0 && !one.subflows.is_empty() {
+            let note = format!("{} by subflows that ended", size(one.ended_bytes));
+            table = table.row(Row::new([Cell::text(""), Cell::text(note)]));
+        }
+    }
+    if (connections.most.len() as u64) < connections.count {
+        table = table.note(format!("the {} that carried most", connections.most.len()));
+    }
+    table
+}
+
+/// A size with three digits.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let bytes = bytes as f64;
+    match units.into_iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => {
+            let value = bytes / unit;
+            let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+            format!("{value:.decimals$} {name}")
+        }
+        None => format!("{bytes} B"),
+    }
+}
+
+fn span(seconds: f64) -> String {
+    let whole = seconds as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! Small files that are there whole or not at all.
+
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// More than this no file of the agent has.
+const MOST: u64 = 1 << 20;
+
+/// The directory in which the agent keeps what outlives it; one agent at a time has it.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Store {
+    /// Takes the directory, and makes it where it is not there.
+    ///
+    /// # Errors
+    /// Where it cannot be made or written to, or another agent has it ([`io::ErrorKind::WouldBlock`]).
+    pub fn take(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let mut options = OpenOptions::new();
+        let lock = options.create(true).truncate(false).write(true).mode(0o600).open(folder.join("lock"))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { folder: folder.to_owned(), _lock: lock })
+    }
+
+    /// What a file holds; `None` where there is none.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match File::open(self.folder.join(name)) {
+            Ok(file) => {
+                let mut bytes = Vec::new();
+                file.take(MOST).read_to_end(&mut bytes)?;
+                Ok(Some(bytes))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces a file: whoever reads it sees what was there before, or all of this.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let (new, place) = (self.folder.join(format!("{name}.new")), self.folder.join(name));
+        let mut options = OpenOptions::new();
+        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        file.write_all(bytes)?;
+        // Else a machine that loses its power may find the new name with nothing in it.
+        file.sync_data()?;
+        fs::rename(new, place)
+    }
+
+    /// Removes a file, if it is there.
+    ///
+    /// # Errors
+    /// Where it cannot be removed.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.folder.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts a file that cannot be read out of the way, and keeps it.
+    pub fn set_aside(&self, name: &str) {
+        // Where that fails it is overwritten later.
+        let _ = fs::rename(self.folder.join(name), self.folder.join(format!("{name}.bad")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again_and_one_agent_has_the_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/er");
+        let store = Store::take(&path).unwrap();
+        assert_eq!(store.read("a").unwrap(), None);
+        for text in ["long enough", "short"] {
+            store.write("a", text.as_bytes()).unwrap();
+            assert_eq!(store.read("a").unwrap().as_deref(), Some(text.as_bytes()));
+        }
+        assert_eq!(Store::take(&path).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        store.set_aside("a");
+        assert_eq!(store.read("a").unwrap(), None);
+        assert_eq!(store.read("a.bad").unwrap().as_deref(), Some(&b"short"[..]));
+        store.remove("a.bad").unwrap();
+        store.remove("a.bad").unwrap();
+        drop(store);
+        Store::take(&path).unwrap();
+    }
+}
