@@ -104,7 +104,8 @@ impl Endpoints {
         self.raise_limits(now, wanted)?;
         // What is closed makes room for what is opened.
         let left = |endpoint: &&Endpoint| {
-            self.journal.is_ours(endpoint.address) && !wanted.iter().any(|one| one.address == endpoint.address)
+            self.journal.is_ours(endpoint.address)
+                && !wanted.iter().any(|one| one.address == endpoint.address)
         };
         for endpoint in self.now.iter().filter(left).copied().collect::<Vec<_>>() {
             info!(address = %endpoint.address, "the address is gone, and its endpoint with it");
@@ -215,16 +216,15 @@ impl Endpoints {
         let new = Endpoint { id: 0, address: one.address, port: 0, device: one.device, flags };
         // One that somebody else had put there comes back as it was.
         let before = self.journal.removed(one.address);
-        let mut endpoint = before.map_or(new, |was| Endpoint {
-            flags: Flags { backup: one.backup, ..was.flags },
-            ..was
-        });
+        let mut endpoint =
+            before.map_or(new, |was| Endpoint { flags: Flags { backup: one.backup, ..was.flags }, ..was });
         info!(interface = one.name, address = %one.address, backup = one.backup, "opened");
         if self.journal.note_added(one.address) {
             self.save()?;
         }
         if self.dry() {
-            endpoint.id = (1..=u8::MAX).find(|id| !self.now.iter().any(|one| one.id == *id)).unwrap_or_default();
+            endpoint.id =
+                (1..=u8::MAX).find(|id| !self.now.iter().any(|one| one.id == *id)).unwrap_or_default();
             self.now.push(endpoint);
             return Ok(());
         }

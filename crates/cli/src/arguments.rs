@@ -191,13 +191,17 @@ pub(crate) struct Fidelity {
 /// port, and puts back what it changed when it ends; where it is killed, the next start does. Programs use
 /// Multipath TCP of themselves, or by `mptcpize run PROGRAM`.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
 Examples:
   tandem agent example-config > agent.toml
   sudo tandem agent --config agent.toml --dry-run
   sudo tandem agent --config agent.toml
   sudo tandem agent status --watch
-  tandem agent unit > tandem-agent.service    a hardened service of systemd")]
+  tandem agent unit > tandem-agent.service    a hardened service of systemd"
+)]
 pub(crate) struct Agent {
     #[command(subcommand)]
     pub(crate) command: Option<AgentCommand>,

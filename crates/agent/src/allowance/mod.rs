@@ -232,7 +232,8 @@ impl Usage {
         }
         let now = Seen { index, bytes };
         let Some(before) = self.seen.insert(name.to_owned(), now) else { return };
-        let carried = if before.index == index && bytes >= before.bytes { bytes - before.bytes } else { bytes };
+        let carried =
+            if before.index == index && bytes >= before.bytes { bytes - before.bytes } else { bytes };
         self.used = self.used.saturating_add(carried);
     }
 

@@ -1,0 +1,142 @@
+use super::*;
+use proptest::prelude::*;
+
+const UTC: Zone = Zone(0);
+
+fn at(year: i64, month: i64, day: i64, hour: i64) -> i64 {
+    days(year, month, day) * DAY + hour * 3600
+}
+
+#[test]
+fn dates_are_those_of_the_calendar() {
+    // As `date -u -d @...` has them.
+    assert_eq!(at(1970, 1, 1, 0), 0);
+    assert_eq!(at(2000, 2, 29, 12), 951_825_600);
+    assert_eq!(at(2024, 1, 1, 0), PLAUSIBLE);
+    assert_eq!(at(2026, 11, 1, 0), 1_793_491_200);
+    assert_eq!(at(2100, 3, 1, 0), 4_107_542_400);
+}
+
+#[test]
+fn periods_begin_on_their_day() {
+    let cases = [
+        (Period::Day, at(2026, 11, 22, 3), at(2026, 11, 22, 0), at(2026, 11, 23, 0)),
+        // The 22nd of November 2026 is a Sunday.
+        (Period::Week { from: 1 }, at(2026, 11, 22, 3), at(2026, 11, 16, 0), at(2026, 11, 23, 0)),
+        (Period::Week { from: 7 }, at(2026, 11, 22, 3), at(2026, 11, 22, 0), at(2026, 11, 29, 0)),
+        (Period::Month { from: 1 }, at(2026, 11, 22, 3), at(2026, 11, 1, 0), at(2026, 12, 1, 0)),
+        (Period::Month { from: 23 }, at(2026, 11, 22, 3), at(2026, 10, 23, 0), at(2026, 11, 23, 0)),
+        (Period::Month { from: 15 }, at(2026, 1, 3, 0), at(2025, 12, 15, 0), at(2026, 1, 15, 0)),
+        // Where a month has no such day, its last.
+        (Period::Month { from: 31 }, at(2026, 3, 1, 0), at(2026, 2, 28, 0), at(2026, 3, 31, 0)),
+        (Period::Month { from: 30 }, at(2028, 3, 5, 0), at(2028, 2, 29, 0), at(2028, 3, 30, 0)),
+    ];
+    for (period, now, start, next) in cases {
+        assert_eq!((period.start(now, UTC), period.next(start, UTC)), (start, next), "{period:?}");
+    }
+    let zone: Zone = "+05:30".parse().unwrap();
+    assert_eq!(Period::Day.start(at(2026, 11, 22, 20), zone), at(2026, 11, 22, 18) + 1800);
+    for wrong in ["", "1", "+1:00", "01:00", "+15:00", "+01:60", "+01", "+0a:00", "é1:00"] {
+        assert_eq!(wrong.parse::<Zone>(), Err(()), "{wrong}");
+    }
+}
+
+fn five_gb() -> Allowance {
+    Allowance { data: Bytes::new(5_000_000_000), period: Period::Month { from: 1 }, at_cap: AtCap::Close }
+}
+
+#[test]
+fn counters_that_begin_anew_lose_nothing() {
+    let mut usage = Usage::default();
+    usage.count("boot", "wwan0", 3, 1_000);
+    assert_eq!(usage.used, 0, "what was before nobody knows when");
+    usage.count("boot", "wwan0", 3, 1_500);
+    usage.count("boot", "wwan0", 9, 200);
+    assert_eq!(usage.used, 700, "another interface of the same name");
+    usage.count("boot", "wwan0", 9, 50);
+    assert_eq!(usage.used, 750, "a driver that began anew");
+    usage.count("boot", "wwan1", 10, 99);
+    assert_eq!(usage.used, 750);
+    usage.count("next boot", "wwan0", 9, 60);
+    assert_eq!(usage.used, 810, "all since the machine began");
+    usage.count("next boot", "wwan0", 9, 61);
+    assert_eq!(usage.used, 811);
+}
+
+#[test]
+fn what_was_carried_while_no_agent_ran_is_counted_by_the_next() {
+    let mut usage = Usage::default();
+    usage.count("boot", "wwan0", 3, 1_000);
+    usage.count("boot", "wwan0", 3, 2_000);
+    let kept = serde_json::to_vec(&usage).unwrap();
+    let mut next: Usage = serde_json::from_slice(&kept).unwrap();
+    assert_eq!(next, usage);
+    next.count("boot", "wwan0", 3, 7_000);
+    assert_eq!(next.used, 6_000);
+}
+
+#[test]
+fn a_new_period_begins_with_nothing_and_a_clock_that_is_wrong_begins_none() {
+    let mut usage = Usage { used: 700, ..Usage::default() };
+    let allowance = five_gb();
+    assert!(!usage.advance(&allowance, at(2026, 11, 22, 0), UTC));
+    assert_eq!(usage.period, at(2026, 11, 1, 0));
+    // A machine without a battery begins in 1970, until its clock is set.
+    assert!(!usage.advance(&allowance, 1_000, UTC));
+    assert!(!usage.advance(&allowance, at(2026, 11, 23, 0), UTC));
+    assert_eq!((usage.used, usage.period), (700, at(2026, 11, 1, 0)));
+    assert!(usage.advance(&allowance, at(2026, 12, 1, 0), UTC));
+    assert_eq!((usage.used, usage.period), (0, at(2026, 12, 1, 0)));
+    // Set back over the edge: what is used stays so.
+    usage.used = 9;
+    assert!(!usage.advance(&allowance, at(2026, 11, 30, 23), UTC));
+    assert_eq!((usage.used, usage.period), (9, at(2026, 11, 1, 0)));
+    // The first period of a device was one before its clock was set.
+    let mut early = Usage::default();
+    assert!(!early.advance(&allowance, 5_000_000, UTC));
+    early.used = 40;
+    assert!(!early.advance(&allowance, at(2026, 11, 22, 0), UTC));
+    assert_eq!(early.used, 40);
+}
+
+#[test]
+fn a_fast_path_stops_in_time() {
+    let usage = Usage { used: 4_990_000_000, ..Usage::default() };
+    assert_eq!(usage.left(&five_gb()), Bytes::new(10_000_000));
+    assert!(!usage.is_up(&five_gb(), Bitrate::from_mbps(100.0)));
+    // 400 Mbit/s are 25 MB in half a second.
+    assert!(usage.is_up(&five_gb(), Bitrate::from_mbps(400.0)));
+    assert!(Usage { used: u64::MAX, ..usage }.is_up(&five_gb(), Bitrate::ZERO));
+}
+
+proptest! {
+    #[test]
+    fn every_moment_is_in_its_period(
+        now in -4_000_000_000_i64..300_000_000_000, from in 1_u8..=31, kind in 0..3, zone in -14_i64..=14,
+    ) {
+        let period = match kind {
+            0 => Period::Day,
+            1 => Period::Week { from: from.min(7) },
+            _ => Period::Month { from },
+        };
+        let (zone, now) = (Zone(zone * 3600), now.clamp(86_400 * 60, 253_402_300_799));
+        let start = period.start(now, zone);
+        let next = period.next(start, zone);
+        prop_assert!(start <= now && now < next, "{start} {now} {next}");
+        prop_assert_eq!(period.start(start, zone), start);
+        prop_assert_eq!(period.start(next - 1, zone), start);
+        prop_assert!((DAY..=31 * DAY).contains(&(next - start)));
+    }
+
+    #[test]
+    fn what_is_used_never_shrinks_within_a_period(
+        looks in prop::collection::vec((0_u32..3, any::<u64>(), 0_u8..2), 0..50),
+    ) {
+        let mut usage = Usage::default();
+        for (index, bytes, boot) in looks {
+            let before = usage.used;
+            usage.count(if boot == 0 { "a" } else { "b" }, "w", index, bytes);
+            prop_assert!(usage.used >= before);
+        }
+    }
+}

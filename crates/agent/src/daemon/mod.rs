@@ -3,8 +3,8 @@
 mod path;
 mod tell;
 
-use crate::allowance::book::Book;
 use crate::allowance::AtCap;
+use crate::allowance::book::Book;
 use crate::config::Config;
 use crate::endpoints::{Endpoints, Wanted};
 use crate::host::Host;
@@ -122,7 +122,8 @@ impl Agent {
             }
             Err(error) => return Err(error.into()),
         };
-        let server = if options.dry_run { None } else { Some(Server::open(&options.socket, config.metrics)?) };
+        let server =
+            if options.dry_run { None } else { Some(Server::open(&options.socket, config.metrics)?) };
         let mut agent = Self {
             host: Host::new(&config.interfaces),
             steering: Steering::new(&config.policy, &[], &[]),
@@ -221,9 +222,12 @@ impl Agent {
                 Event::Established(connection) => connection.local.ip(),
                 _ => continue,
             };
-            let backup = self.host.managed().iter().zip(&self.paths).any(|(managed, path)| {
-                path.switch.backup && managed.addresses.contains(&Some(local))
-            });
+            let backup = self
+                .host
+                .managed()
+                .iter()
+                .zip(&self.paths)
+                .any(|(managed, path)| path.switch.backup && managed.addresses.contains(&Some(local)));
             if backup {
                 self.begun.insert(local);
                 self.begun_at.get_or_insert(now);
@@ -350,7 +354,12 @@ impl Agent {
                 self.paths[nth].margin = if up { left } else { 0 };
                 let name = &self.host.managed()[nth].name;
                 if up {
-                    warn!(interface = name, left_bytes = left, at_cap = allowance.at_cap.name(), "the allowance is used up");
+                    warn!(
+                        interface = name,
+                        left_bytes = left,
+                        at_cap = allowance.at_cap.name(),
+                        "the allowance is used up"
+                    );
                 } else {
                     info!(interface = name, left_bytes = left, "there is an allowance again");
                 }
@@ -368,15 +377,21 @@ impl Agent {
     /// Lets the policy look.
     fn steer(&mut self, now: Time) {
         self.steered = Some(now);
-        let looks: Vec<Look> = self.host.managed().iter().zip(&self.paths).map(|(one, path)| Look {
-            up: one.is_up() && !self.is_shut(path),
-            bytes_down: path.down,
-            bytes_up: path.up,
-            awake: path.radio.is_awake(),
-            energy_per_mbit: path.radio.per_mbit(path.rate_down),
-            allowance_left: self.book.left(&self.config.interfaces[path.rule]),
-            ..Look::default()
-        }).collect();
+        let looks: Vec<Look> = self
+            .host
+            .managed()
+            .iter()
+            .zip(&self.paths)
+            .map(|(one, path)| Look {
+                up: one.is_up() && !self.is_shut(path),
+                bytes_down: path.down,
+                bytes_up: path.up,
+                awake: path.radio.is_awake(),
+                energy_per_mbit: path.radio.per_mbit(path.rate_down),
+                allowance_left: self.book.left(&self.config.interfaces[path.rule]),
+                ..Look::default()
+            })
+            .collect();
         for action in self.steering.observe(now, &looks) {
             debug!(?action, "the policy asks");
         }
@@ -386,7 +401,8 @@ impl Agent {
     fn hold(&mut self, now: Time) -> Result<(), Error> {
         let mut wanted = Vec::new();
         for nth in 0..self.paths.len() {
-            let at_cap = self.config.interfaces[self.paths[nth].rule].allowance.map(|allowance| allowance.at_cap);
+            let at_cap =
+                self.config.interfaces[self.paths[nth].rule].allowance.map(|allowance| allowance.at_cap);
             let kept = self.paths[nth].capped && at_cap == Some(AtCap::Backup);
             let backup = self.steering.state().paths[nth].backup || kept;
             self.paths[nth].switch.set(now, backup);
@@ -415,7 +431,8 @@ impl Agent {
                     switches = balance.switches,
                     tail_j = balance.tail_j,
                     saved_j = balance.saved_j,
-                    "switching costs more energy than it saves: {}", tell::COSTLY
+                    "switching costs more energy than it saves: {}",
+                    tell::COSTLY
                 );
             }
             path.told_costly = costly;
@@ -444,8 +461,9 @@ fn ready(dry_run: bool) -> Result<(), Error> {
         );
     }
     // Renamed in Linux 6.15.
-    let manager = sysctl::read("net.mptcp.path_manager")
-        .or_else(|_| sysctl::read("net.mptcp.pm_type").map(|kind| if kind == "1" { "userspace".to_owned() } else { kind }));
+    let manager = sysctl::read("net.mptcp.path_manager").or_else(|_| {
+        sysctl::read("net.mptcp.pm_type").map(|kind| if kind == "1" { "userspace".to_owned() } else { kind })
+    });
     if manager.is_ok_and(|manager| manager == "userspace") {
         return lacks(
             "connections here are managed by another program (the path manager is `userspace`)",

@@ -7,7 +7,8 @@ use linux::diag::Diag;
 use std::collections::BTreeMap;
 
 /// What to do about it.
-pub(super) const COSTLY: &str = "the radio does not come to rest in between; wifi-first holds no share and does not switch";
+pub(super) const COSTLY: &str =
+    "the radio does not come to rest in between; wifi-first holds no share and does not switch";
 
 impl Answers for Agent {
     fn status(&mut self) -> Result<String, Error> {

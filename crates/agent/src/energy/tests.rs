@@ -1,0 +1,63 @@
+use super::*;
+
+fn radio(name: &str) -> Radio {
+    Radio::new(Arc::new(Profile::named(name).unwrap()))
+}
+
+/// So many seconds in which the device carries `total` bytes each 50 ms, by two paths, this one as a backup in
+/// the first `closed` of each `period` looks.
+fn switched(name: &str, seconds: u64, total: u64, closed: u64, period: u64) -> Balance {
+    let mut radio = radio(name);
+    for look in 1..=seconds * 20 {
+        let backup = look % period < closed;
+        let down = if backup { 0 } else { total / 2 };
+        let carried = Carried { down, up: 0, total, paths: 2, backup };
+        radio.look(Time::from_millis(look * 50), &carried, 0.0);
+    }
+    radio.balance()
+}
+
+#[test]
+fn a_radio_that_rests_while_it_is_a_backup_saves_and_one_that_only_tails_saves_little() {
+    // LTE that is a backup all the time rests but for its one tail, with some 1.3 W and its data saved.
+    let resting = switched("huang2012.lte", 60, 100_000, 1_200, 1_200);
+    let tailing = switched("huang2012.lte", 60, 100_000, 10, 20);
+    assert!(resting.saved_j > 60.0, "{resting:?}");
+    assert!(tailing.switches >= 50 && tailing.tail_j > 20.0, "{tailing:?}");
+    assert!(tailing.saved_j < resting.saved_j / 2.0, "{resting:?} {tailing:?}");
+}
+
+#[test]
+fn what_the_data_cost_elsewhere_is_counted() {
+    let mut cheap = radio("huang2012.lte");
+    let mut dear = radio("huang2012.lte");
+    for look in 1..=1_000 {
+        let carried = Carried { total: 100_000, paths: 2, backup: look % 20 < 10, ..Carried::default() };
+        cheap.look(Time::from_millis(look * 50), &carried, 0.0);
+        dear.look(Time::from_millis(look * 50), &carried, 1.0);
+    }
+    // Half of 0.4 Mbit of every other look, at a joule a megabit.
+    let difference = cheap.balance().saved_j - dear.balance().saved_j;
+    assert!((difference - 200.0).abs() < 1.0, "{difference}");
+}
+
+#[test]
+fn a_device_that_carries_nothing_saves_nothing_and_forgets_after_a_minute() {
+    let mut radio = radio("huang2012.lte");
+    let one = Carried { down: 1_000, total: 1_000, paths: 2, ..Carried::default() };
+    radio.look(Time::from_secs(1), &one, 0.0);
+    assert!(radio.is_awake());
+    for second in 2..20 {
+        radio.look(Time::from_secs(second), &Carried { backup: true, paths: 2, ..Carried::default() }, 0.0);
+    }
+    let balance = radio.balance();
+    assert_eq!(balance.switches, 1);
+    assert!(balance.saved_j < 0.0 && balance.tail_j > 10.0, "{balance:?}");
+    assert!(!radio.is_awake());
+    for second in 20..100 {
+        radio.look(Time::from_secs(second), &Carried { backup: true, paths: 2, ..Carried::default() }, 0.0);
+    }
+    assert_eq!(radio.balance(), Balance::default());
+    assert_eq!(radio.per_mbit(Bitrate::ZERO), None);
+    assert!(radio.per_mbit(Bitrate::from_mbps(1.0)).unwrap() > radio.marginal());
+}

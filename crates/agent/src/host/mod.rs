@@ -98,7 +98,8 @@ impl Host {
                 && !self.managed.iter().any(|one| one.name == link.name)
             {
                 let name = link.name.clone();
-                let new = Managed { name, rule, index: None, running: false, lost: None, addresses: [None; 2] };
+                let new =
+                    Managed { name, rule, index: None, running: false, lost: None, addresses: [None; 2] };
                 self.managed.push(new);
             }
         }
@@ -130,8 +131,9 @@ fn same(one: &Address, other: &Address) -> bool {
 /// The address that subflows begin from: the one that it was, while it is there; else a temporary one, from
 /// which connections begin by themselves (RFC 8981), before one that stays.
 fn choose(here: &[&Address], six: bool, before: Option<IpAddr>) -> Option<IpAddr> {
-    let usable =
-        |address: &&&Address| address.address.is_ipv6() == six && address.scope == Scope::Global && !address.tentative;
+    let usable = |address: &&&Address| {
+        address.address.is_ipv6() == six && address.scope == Scope::Global && !address.tentative
+    };
     let mut usable: Vec<_> = here.iter().filter(usable).collect();
     if let Some(before) = before
         && usable.iter().any(|address| address.address == before)

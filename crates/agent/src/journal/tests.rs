@@ -1,0 +1,130 @@
+use super::*;
+use proptest::prelude::*;
+use std::net::Ipv4Addr;
+
+fn ip(last: u8) -> IpAddr {
+    Ipv4Addr::new(10, 0, 0, last).into()
+}
+
+fn endpoint(id: u8, last: u8, backup: bool) -> Endpoint {
+    let flags = Flags { subflow: true, backup, ..Flags::default() };
+    Endpoint { id, address: ip(last), port: 0, device: 7, flags }
+}
+
+/// A kernel, as far as it matters here.
+#[derive(Debug, Clone, PartialEq)]
+struct Kernel {
+    endpoints: Vec<Endpoint>,
+    limits: Limits,
+}
+
+impl Kernel {
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Remove(one) => self.endpoints.retain(|there| there.id != one.id),
+            Step::Add(one) => self.endpoints.push(one),
+            Step::SetBackup(one, backup) => {
+                for there in self.endpoints.iter_mut().filter(|there| there.id == one.id) {
+                    there.flags.backup = backup;
+                }
+            }
+            Step::SetLimits(limits) => self.limits = limits,
+        }
+    }
+
+    fn sorted(mut self) -> Self {
+        self.endpoints.sort_by_key(|one| one.id);
+        self
+    }
+}
+
+#[test]
+fn only_what_was_changed_is_put_back() {
+    let mut journal = Journal::new(Place::default());
+    let (ours, theirs, gone) = (endpoint(1, 1, true), endpoint(2, 2, false), endpoint(3, 3, false));
+    assert!(journal.is_empty());
+    assert!(journal.note_added(ours.address) && !journal.note_added(ours.address));
+    assert!(journal.note_changed(&theirs) && !journal.note_changed(&theirs));
+    assert!(journal.note_removed(&gone) && !journal.note_removed(&gone));
+    assert!(!journal.note_added(gone.address), "it was there before");
+    let limits = |subflows| Limits { subflows, accepted_addresses: 1 };
+    assert!(journal.note_limits(limits(2), limits(3)) && !journal.note_limits(limits(3), limits(3)));
+    assert!(journal.note_limits(limits(3), limits(4)));
+
+    let changed = endpoint(2, 2, true);
+    let foreign = endpoint(4, 4, true);
+    let steps = journal.undo(&[ours, changed, foreign], limits(4));
+    let wanted =
+        [Step::Remove(ours), Step::SetBackup(changed, false), Step::Add(gone), Step::SetLimits(limits(2))];
+    assert_eq!(steps, wanted);
+    // What somebody else did meanwhile stays: limits, an endpoint removed, one put back.
+    assert_eq!(journal.undo(&[theirs, gone], limits(8)), []);
+    assert_eq!(Journal::parse(&journal.to_bytes()), Ok(journal));
+}
+
+#[test]
+fn what_is_no_journal_is_said_to_be_none() {
+    for text in ["", "{", "null", "[]", "{\"version\":1}", "\u{0}"] {
+        assert!(Journal::parse(text.as_bytes()).is_err(), "{text}");
+    }
+    let later = String::from_utf8(Journal::new(Place::default()).to_bytes()).unwrap();
+    let later = later.replace("\"version\":1", "\"version\":2");
+    assert_eq!(Journal::parse(later.as_bytes()).unwrap_err(), "it is of version 2, not 1");
+}
+
+proptest! {
+    /// Whatever an agent does, and wherever it is killed, the next one puts all back.
+    #[test]
+    fn every_history_is_undone(
+        there in prop::collection::btree_map(1_u8..6, any::<bool>(), 0..5),
+        deeds in prop::collection::vec((1_u8..8, 0_u8..3), 0..30),
+        killed_before_the_last in any::<bool>(),
+    ) {
+        let endpoints = there.iter().map(|(last, backup)| endpoint(*last, *last, *backup)).collect();
+        let before = Kernel { endpoints, limits: Limits { subflows: 2, accepted_addresses: 0 } };
+        let mut kernel = before.clone();
+        let mut journal = Journal::new(Place::default());
+        let count = deeds.len();
+        for (nth, (last, deed)) in deeds.into_iter().enumerate() {
+            // A journal is written before the deed: its end may come in between.
+            let done = !(killed_before_the_last && nth + 1 == count);
+            let is = kernel.endpoints.iter().find(|one| one.address == ip(last)).copied();
+            match (deed, is) {
+                (0, None) => {
+                    journal.note_added(ip(last));
+                    if done {
+                        let was = journal.removed(ip(last));
+                        kernel.take(Step::Add(was.unwrap_or(endpoint(last + 100, last, true))));
+                        journal.note_returned(ip(last));
+                    }
+                }
+                (1, Some(one)) => {
+                    journal.note_changed(&one);
+                    if done {
+                        kernel.take(Step::SetBackup(one, !one.flags.backup));
+                    }
+                }
+                (2, Some(one)) => {
+                    journal.note_removed(&one);
+                    if done {
+                        kernel.take(Step::Remove(one));
+                        journal.forget_added(one.address);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let journal = Journal::parse(&journal.to_bytes()).unwrap();
+        for step in journal.undo(&kernel.endpoints, kernel.limits) {
+            kernel.take(step);
+        }
+        prop_assert_eq!(kernel.sorted(), before.sorted());
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        if let Ok(journal) = Journal::parse(&bytes) {
+            prop_assert_eq!(Journal::parse(&journal.to_bytes()), Ok(journal));
+        }
+    }
+}

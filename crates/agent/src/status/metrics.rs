@@ -13,7 +13,8 @@ pub fn metrics(status: &Status) -> String {
         "Between two looks at the counters.",
         status.interval_ms / 1e3,
     );
-    let _ = writeln!(out, "# HELP tandem_agent_policy The policy that steers.\n# TYPE tandem_agent_policy gauge");
+    let _ =
+        writeln!(out, "# HELP tandem_agent_policy The policy that steers.\n# TYPE tandem_agent_policy gauge");
     let _ = writeln!(out, "tandem_agent_policy{{policy=\"{}\"}} 1", escape(&status.policy));
     let flag = |flag: bool| Some(f64::from(u8::from(flag)));
     type Read<'a> = &'a dyn Fn(&Interface) -> Option<f64>;
@@ -72,7 +73,8 @@ mod tests {
 
     #[test]
     fn metrics_are_lines_with_labels() {
-        let mut status = Status { policy: "emtcp:mp-prio:0.4".to_owned(), running_s: 1.5, ..Status::default() };
+        let mut status =
+            Status { policy: "emtcp:mp-prio:0.4".to_owned(), running_s: 1.5, ..Status::default() };
         status.interfaces.push(Interface {
             name: "wl\"an".to_owned(),
             kind: "wifi".to_owned(),

@@ -1,0 +1,63 @@
+use super::*;
+use crate::status::{AllowanceStatus, Connection, Subflow};
+use report::TextStyle;
+
+#[test]
+fn sizes_have_three_digits() {
+    let cases =
+        [(0, "0 B"), (999, "999 B"), (1_190, "1.19 kB"), (83_700, "83.7 kB"), (5_000_000_000, "5.00 GB")];
+    for (bytes, text) in cases {
+        assert_eq!(size(bytes), text);
+    }
+}
+
+#[test]
+fn what_is_asked_comes_as_two_tables_and_as_json_that_is_read_again() {
+    let mut status = Status { policy: "wifi-first".to_owned(), running_s: 4_210.0, ..Status::default() };
+    let wifi = Interface {
+        name: "wlan0".to_owned(),
+        kind: "wifi".to_owned(),
+        link: "up".to_owned(),
+        down_mbps: 15.8,
+        down_bytes: 5_900_000,
+        share: Some(0.98),
+        power_state: "active".to_owned(),
+        joules: 6.94,
+        ..Interface::default()
+    };
+    let allowance = AllowanceStatus {
+        data_bytes: 5_000_000_000,
+        used_bytes: 4_999_000_000,
+        per: "month".to_owned(),
+        is_up: true,
+        ..AllowanceStatus::default()
+    };
+    let lte = Interface {
+        name: "wwan0".to_owned(),
+        kind: "lte".to_owned(),
+        link: "closed".to_owned(),
+        backup: true,
+        allowance: Some(allowance),
+        ..Interface::default()
+    };
+    status.interfaces = vec![wifi, lte];
+    let subflow =
+        Subflow { interface: "wlan0".to_owned(), rtt_ms: 12.3, down_bytes: 4_000_000, ..Subflow::default() };
+    status.connections = Some(Connections {
+        count: 2,
+        subflows: 1,
+        most: vec![Connection {
+            token: 0xbc8e_1f60,
+            remote: "192.0.2.1:443".to_owned(),
+            down_bytes: 5_000_000,
+            up_bytes: 0,
+            ended_bytes: 1_000_000,
+            subflows: vec![subflow],
+        }],
+    });
+    let text: Vec<String> =
+        tables(&status).iter().map(|table| table.to_text(TextStyle { colour: false, width: 100 })).collect();
+    insta::assert_snapshot!(text.join("\n"));
+    let json = serde_json::to_string(&status).unwrap();
+    assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), status);
+}

@@ -111,7 +111,9 @@ fn status(arguments: &AgentStatus, talk: Talk) -> Result<(), Failure> {
 fn show(status: &Status, format: Format, talk: Talk) -> Result<(), Failure> {
     let tables = tables(status);
     let json = serde_json::to_value(status).unwrap_or_default();
-    output::print(talk, format, &tables, &json, || tables.first().map(report::Table::to_csv).unwrap_or_default())
+    output::print(talk, format, &tables, &json, || {
+        tables.first().map(report::Table::to_csv).unwrap_or_default()
+    })
 }
 
 fn unanswered(path: &Path, error: &io::Error) -> Failure {

@@ -1,5 +1,6 @@
 //! What a user of the program sees.
 
+mod agent;
 mod bad_input;
 mod capture;
 mod compare;
