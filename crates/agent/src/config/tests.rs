@@ -35,10 +35,9 @@ fn the_example_is_read_and_its_comments_are_the_defaults() {
 
 #[test]
 fn every_key_has_its_place_in_the_example() {
-    let tables = [&format::AGENT as &document::shape::Table];
-    let mut names: Vec<&str> = tables.iter().flat_map(|table| table.names()).collect();
+    let mut names: Vec<&str> = format::AGENT.names();
     names.extend(
-        format::AGENT.keys.iter().filter_map(|key| key.shape.table()).flat_map(|table| table.names()),
+        format::AGENT.keys.iter().filter_map(|key| key.shape.table()).flat_map(document::shape::Table::names),
     );
     for name in names {
         assert!(EXAMPLE.contains(&format!("{name} = ")) || EXAMPLE.contains(&format!("[{name}]")), "{name}");
@@ -56,8 +55,8 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
         [[interface]]\nmatch = 'c'\nradio = 'huang2012.lte'\n\
         allowance = { data = '1GB', per = 'day', from = 2, at_cap = 'stop' }\n\
         [detector]\nbusy = '100ms'\nrest = '50ms'\n[status]\nmetrics = '0.0.0.0:9464'\n";
-    let told: String = read(text).unwrap_err().iter().map(|problem| format!("{problem}\n")).collect();
-    insta::assert_snapshot!(told);
+    let told: Vec<String> = read(text).unwrap_err().iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(told.join("\n"));
 }
 
 #[test]
