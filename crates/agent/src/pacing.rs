@@ -3,11 +3,11 @@
 use units::{Duration, Time};
 
 /// So long after the last byte the pace begins to slow down.
-const LINGER: Duration = Duration::from_secs(1);
+const LINGER: Duration = Duration::from_secs(2);
 
 /// Fast while something is carried, slower and slower while nothing is.
 ///
-/// A look that finds bytes makes the next one come after `busy`. After a second without any, each wait is
+/// A look that finds bytes makes the next one come after `busy`. After two seconds without any, each wait is
 /// twice the last, up to `rest`.
 #[derive(Debug, Clone, Copy)]
 pub struct Pacing {
@@ -51,9 +51,9 @@ mod tests {
         let mut pacing = Pacing::new(busy, rest);
         assert_eq!(pacing.looked(Time::ZERO, false), rest);
         assert_eq!(pacing.looked(Time::from_millis(500), true), busy);
-        assert_eq!(pacing.looked(Time::from_millis(1_450), false), busy, "a pause is no end");
+        assert_eq!(pacing.looked(Time::from_millis(2_450), false), busy, "a pause is no end");
         let waits: Vec<_> =
-            (0..5).map(|n| pacing.looked(Time::from_millis(1_500 + n), false).as_millis()).collect();
+            (0..5).map(|n| pacing.looked(Time::from_millis(2_500 + n), false).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 500, 500]);
         assert!(pacing.is_at_rest());
         assert_eq!(pacing.looked(Time::from_secs(9), true), busy);

@@ -33,6 +33,8 @@ use units::{Bitrate, Duration, Time};
 const REFRESH: Duration = Duration::from_secs(10);
 /// So long connections are gathered that began on a backup, before they are told.
 const GATHER: Duration = Duration::from_millis(300);
+/// A policy that wants to look more often than this does not.
+const QUICKEST: Duration = Duration::from_millis(10);
 /// A suspension shorter than this is none.
 const SUSPENDED: Duration = Duration::from_secs(1);
 
@@ -300,6 +302,10 @@ impl Agent {
         self.looked = Some(now);
         let urgent = self.caps();
         let interval = self.steering.interval().unwrap_or(Duration::MAX);
+        if !self.pacing.is_at_rest() {
+            // Near a cap a policy looks more often.
+            self.wait = self.wait.min(interval.max(QUICKEST));
+        }
         // A look that comes a little early is better than one that comes a whole tick late.
         let half = Duration::from_nanos(self.wait.as_nanos() / 2);
         if urgent || self.steered.is_none_or(|at| now.since(at) + half >= interval) {
@@ -377,21 +383,23 @@ impl Agent {
     /// Lets the policy look.
     fn steer(&mut self, now: Time) {
         self.steered = Some(now);
-        let looks: Vec<Look> = self
-            .host
-            .managed()
-            .iter()
-            .zip(&self.paths)
-            .map(|(one, path)| Look {
+        let clock = clock::unix_seconds();
+        let mut looks = Vec::new();
+        for (one, path) in self.host.managed().iter().zip(&self.paths) {
+            let rule = &self.config.interfaces[path.rule];
+            let until = self.book.next_period(rule);
+            looks.push(Look {
                 up: one.is_up() && !self.is_shut(path),
                 bytes_down: path.down,
                 bytes_up: path.up,
                 awake: path.radio.is_awake(),
                 energy_per_mbit: path.radio.per_mbit(path.rate_down),
-                allowance_left: self.book.left(&self.config.interfaces[path.rule]),
+                allowance_left: self.book.left(rule),
+                allowance_until: until
+                    .map(|at| now + Duration::from_secs(at.saturating_sub(clock).max(0) as u64)),
                 ..Look::default()
-            })
-            .collect();
+            });
+        }
         for action in self.steering.observe(now, &looks) {
             debug!(?action, "the policy asks");
         }
