@@ -32,6 +32,9 @@ bench: ## measure: benches, then segments per second and memory per connection
 	@sh scripts/prerequisites.sh build
 	cargo bench --workspace $(locked) --bench '*'
 	@cargo run --quiet --release $(locked) -p tandem-sim --example peers
+	@if [ "$$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then \
+		cargo run --quiet --release $(locked) -p tandem-emulator --example accuracy; \
+		else echo "skipped: the emulator's accuracy needs root and /dev/net/tun"; fi
 
 lint: ## formatting, clippy and documentation, with warnings as errors
 	@sh scripts/prerequisites.sh lint

@@ -292,28 +292,41 @@ pub(crate) struct Compare {
 Examples:
   tandem reproduce emtcp
   tandem reproduce emtcp --format json | jq .best_share
-  tandem reproduce emtcp --calibrate          redo the fit on cases 1 and 2")]
+  tandem reproduce emtcp --calibrate          redo the fit on cases 1 and 2
+  sudo tandem reproduce emtcp --on kernel     the four cases over Linux's own Multipath TCP")]
 pub(crate) struct Reproduce {
     /// Which paper
     pub(crate) paper: Paper,
-    /// How many seeds for each case
-    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) seeds: u32,
-    /// How many runs at once [default: one a core]
+    /// In simulation, or on the real kernel (root; 150 s, however many runs)
+    #[arg(long, value_name = "WORLD", default_value = "sim")]
+    pub(crate) on: World,
+    /// How many seeds for each case [default: 30, and 3 on the kernel]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) seeds: Option<u32>,
+    /// How many runs at once [default: one a core, and 16 on the kernel]
     #[arg(long, value_name = "J")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Where to write the results [default: tandem-out/<paper>]
+    /// Where to write the results [default: tandem-out/<paper>, tandem-out/<paper>-kernel]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// The fitted parameters [default: calibration/<paper>.toml if it is there, else those built in]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) calibration: Option<PathBuf>,
     /// Fit the parameters again first, and write them to the file they are read from
-    #[arg(long)]
+    #[arg(long, conflicts_with = "on")]
     pub(crate) calibrate: bool,
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+}
+
+/// What runs a reproduction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum World {
+    /// The simulator
+    Sim,
+    /// Linux, over emulated links
+    Kernel,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

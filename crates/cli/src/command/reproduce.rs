@@ -1,14 +1,18 @@
 //! `tandem reproduce`.
 
-use crate::arguments::{Paper, Reproduce};
+use crate::arguments::{Paper, Reproduce, World};
+use crate::command::testbed::{failure, stop_on_signals};
 use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::progress;
 use std::fs;
 use std::io::Write as _;
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use study::emtcp::calibration::{Calibration, STEPS, fit};
+use study::emtcp::kernel::{KernelReproduction, plans};
 use study::emtcp::{Options, reproduce};
 use study::parallel;
 
@@ -16,14 +20,53 @@ use study::parallel;
 const EMTCP_CALIBRATION: &str = "calibration/emtcp.toml";
 
 pub(crate) fn run(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
-    match arguments.paper {
-        Paper::Emtcp => emtcp(arguments, talk),
+    match (arguments.paper, arguments.on) {
+        (Paper::Emtcp, World::Sim) => emtcp(arguments, talk),
+        (Paper::Emtcp, World::Kernel) => emtcp_on_kernel(arguments, talk),
     }
+}
+
+/// Runs at once on the kernel: each of the paper's cases carries 2 Mbit/s and mostly waits.
+const KERNEL_JOBS: NonZeroUsize = NonZeroUsize::new(16).expect("it is not zero");
+
+fn emtcp_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/emtcp-kernel")))?;
+    let calibration = calibration(arguments.calibration.as_deref())?;
+    let seeds = u64::from(arguments.seeds.unwrap_or(3));
+    let plans = plans(&calibration, seeds);
+    let stop = stop_on_signals()?;
+    let bar = progress::bar(talk, 1000, "on the kernel");
+    let first = &plans[0].1;
+    let outcomes =
+        parallel::map(arguments.jobs.unwrap_or(KERNEL_JOBS), &plans, &|_| {}, |(_, experiment)| {
+            let mut tell = |share: f64| {
+                if std::ptr::eq(experiment, first) {
+                    bar.set_position((share * 1000.0) as u64);
+                }
+            };
+            testbed::run(experiment, &stop, &mut tell).map(|ran| ran.outcome).map_err(|error| {
+                // The others need not go on.
+                stop.store(true, Ordering::Relaxed);
+                failure(&error)
+            })
+        });
+    bar.finish_and_clear();
+    let outcomes: Vec<_> = outcomes.into_iter().collect::<Result<_, _>>()?;
+    let release = linux::clock::kernel_release();
+    let result = KernelReproduction::new(&calibration, seeds, &outcomes, release, parallel::jobs(None));
+
+    let json = result.to_json();
+    let (text, page) = (output::pretty(&json), result.page().to_html());
+    folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())])?;
+    let csv = || result.figures().to_csv();
+    let printed = output::print(talk, arguments.format, &result.tables(), &json, csv);
+    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+    printed
 }
 
 fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     let jobs = parallel::jobs(arguments.jobs);
-    let seeds = u64::from(arguments.seeds);
+    let seeds = u64::from(arguments.seeds.unwrap_or(30));
     let default = Path::new("tandem-out").join("emtcp");
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
     let calibration = if arguments.calibrate {

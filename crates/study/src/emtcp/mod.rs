@@ -6,6 +6,7 @@
 
 pub mod calibration;
 mod json;
+pub mod kernel;
 pub mod measure;
 pub mod model;
 mod page;

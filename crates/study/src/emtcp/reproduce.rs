@@ -56,7 +56,7 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
-    fn new(case: Case, calibration: &Calibration, runs: Vec<Measured>) -> Self {
+    pub(super) fn new(case: Case, calibration: &Calibration, runs: Vec<Measured>) -> Self {
         let over = |figure: &dyn Fn(&Measured) -> f64| estimate(&runs.iter().map(figure).collect::<Vec<_>>());
         let psnr = |m: &Measured| {
             psnr_of(case, &m.goodput_mbps, calibration.psnr_interval_s, calibration.psnr_clamp_db)
