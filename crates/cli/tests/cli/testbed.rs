@@ -282,3 +282,30 @@ fn an_allowance_is_kept_where_lte_alone_could_carry_on() {
     // 10 Mbit/s are 25 kB in a look of 20 ms. One that comes late, on a busy machine, lets more through.
     assert!((1_000_000..2_500_000).contains(&carried), "{carried} of 2 MB, where 5 MB could go");
 }
+
+#[test]
+fn a_share_is_held_against_a_server_that_knows_of_nothing() {
+    if !can() {
+        return;
+    }
+    let place = Place::new();
+    let text = SMALL.replace("'3s'", "'25s'").replace("20Mbps", "8Mbps").replace("10Mbps", "20Mbps");
+    place.write("small.toml", &(text + "preset = 'linux'\n[[traffic]]\nkind = 'bulk'\n"));
+    let shares = [0.3, 0.6, 1.0];
+    let running = shares.map(|share| {
+        let (policy, out) = (format!("emtcp:mp-prio:{share}"), format!("out-{share}"));
+        let arguments = ["testbed", "small.toml", "--policy", &policy, "--out", &out, "--format", "json"];
+        place.command(&arguments).spawn().expect("the program starts")
+    });
+    for (share, child) in shares.iter().zip(running) {
+        let result = json(&ended(child));
+        let down = |path: usize| result["paths"][path]["payload_down_bytes"].as_u64().unwrap() as f64;
+        // LTE's part without the policy is taken to be a half, as in the paper.
+        let moved = 1.0 - 2.0 * down(1) / (down(0) + down(1));
+        println!("{share} wanted, {moved:.3} moved, MP_PRIO heard {}", result["kernel"]["priorities_heard"]);
+        assert!((moved - share).abs() < 0.05, "{share} wanted, {moved} moved");
+        let heard = result["kernel"]["priorities_heard"].as_u64().unwrap();
+        // With everything moved LTE is a backup from its first segment on.
+        assert!(heard >= 3 || *share == 1.0, "{share}: MP_PRIO reached the server {heard} times");
+    }
+}

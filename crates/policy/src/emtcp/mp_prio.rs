@@ -13,8 +13,12 @@
 //!   it then carries what had piled up too.
 //! - The **credit** is the integral of target minus carried, in bytes. It holds the share exactly in
 //!   the long run, whatever the lags: an overshoot is paid back later, in full.
-//! - The gate **closes** when the credit, less what is already queued on the path, is below minus the
-//!   band, and **opens** when the credit is above the band; never before the least time in its state.
+//! - The gate **closes** when the credit, less what will still come, is below minus the band, and **opens**
+//!   when the credit is above the band; never before the least time in its state.
+//! - What will still come after closing is what is queued on the path, where that is known; a receiver does
+//!   not know what the sender has already given to its subflow, and so the gate **learns** it from how far
+//!   the credit fell after it had closed before. Both thresholds are moved up by half of that, so that the
+//!   credit swings around zero and not below it: over some seconds, too, the path then has its part.
 //! - Where the target cannot be reached (the path is open and carries less than its part), the credit
 //!   stops at the wind-up limit, so that the gate does not stay open for minutes afterwards.
 //!
@@ -66,6 +70,10 @@ pub(super) struct Gate {
     /// Mean rate of the whole device, in bytes a second.
     rate: f64,
     switched: Option<Time>,
+    /// The credit when the path was last closed, and the least since; none while it is open.
+    fall: Option<(f64, f64)>,
+    /// How far the credit falls after closing, learned; in bytes.
+    overshoot: f64,
 }
 
 /// What the loop is to hold.
@@ -101,6 +109,7 @@ pub(super) fn act(
         };
         if backup != path.backup {
             gate.switched = Some(now);
+            gate.learn(backup);
             actions.push(Action::SetBackup { path: i, backup });
         }
     }
@@ -119,8 +128,23 @@ impl Gate {
             }
             let limit = p.windup.as_secs_f64() * self.rate;
             self.credit = (self.credit + target * total - own).min(limit);
+            if let Some((_, least)) = &mut self.fall {
+                *least = least.min(self.credit);
+            }
         }
         self.last = Some((now, own, total));
+    }
+
+    /// The path is closed now, or opened: what came after closing is known when it opens again.
+    fn learn(&mut self, closes: bool) {
+        if closes {
+            self.fall = Some((self.credit, self.credit));
+        } else if let Some((begin, least)) = self.fall.take() {
+            let fell = begin - least;
+            // The first tells more than nothing; later ones are a mean of the last few.
+            let weight = if self.overshoot > 0.0 { 0.5 } else { 1.0 };
+            self.overshoot += weight * (fell - self.overshoot);
+        }
     }
 
     /// Whether the path should be backup now.
@@ -134,8 +158,13 @@ impl Gate {
         if self.rate <= 0.0 || self.switched.is_some_and(|at| now.since(at) < least) {
             return path.backup;
         }
-        let band = p.band.as_secs_f64() * self.rate;
-        if path.backup { self.credit <= band } else { self.credit - (path.queued as f64) < -band }
+        let half = p.band.as_secs_f64() * self.rate + self.overshoot / 2.0;
+        if path.backup {
+            self.credit <= half
+        } else {
+            let coming = self.overshoot.max(path.queued as f64);
+            self.credit - coming < -half
+        }
     }
 }
 
