@@ -28,13 +28,14 @@ soak: ## a million connections against the adversary, on all cores; TANDEM_SEEDS
 	@sh scripts/prerequisites.sh build
 	cargo test $(locked) -p tandem-mptcp --test adversary soak -- --ignored --nocapture
 
-bench: ## measure: benches, then segments per second and memory per connection
+bench: ## measure: benches, segments per second, memory per connection, what the agent costs
 	@sh scripts/prerequisites.sh build
 	cargo bench --workspace $(locked) --bench '*'
 	@cargo run --quiet --release $(locked) -p tandem-sim --example peers
 	@if [ "$$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then \
 		cargo run --quiet --release $(locked) -p tandem-emulator --example accuracy; \
 		else echo "skipped: the emulator's accuracy needs root and /dev/net/tun"; fi
+	@cargo run --quiet --release $(locked) -p tandem-agent --example cost
 
 lint: ## formatting, clippy and documentation, with warnings as errors
 	@sh scripts/prerequisites.sh lint

@@ -108,12 +108,12 @@ impl Endpoints {
                 && !wanted.iter().any(|one| one.address == endpoint.address)
         };
         for endpoint in self.now.iter().filter(left).copied().collect::<Vec<_>>() {
-            info!(address = %endpoint.address, "the address is gone, and its endpoint with it");
+            info!(address = %endpoint.address, "{}", self.say("its address is gone: removed"));
             self.remove(now, &endpoint)?;
         }
         for one in wanted.iter().filter(|one| !one.open) {
             if let Some(endpoint) = self.of(one.address) {
-                info!(interface = one.name, address = %one.address, "closed: its subflows end");
+                info!(interface = one.name, address = %one.address, "{}", self.say("closed: its subflows end"));
                 self.remove(now, &endpoint)?;
             }
         }
@@ -176,6 +176,11 @@ impl Endpoints {
         self.store.is_none()
     }
 
+    /// What is done, or would be.
+    fn say(&self, what: &str) -> String {
+        if self.dry() { format!("would be done: {what}") } else { what.to_owned() }
+    }
+
     /// The endpoint of an address; those with a port of their own only announce it.
     fn of(&self, address: IpAddr) -> Option<Endpoint> {
         self.now.iter().find(|endpoint| endpoint.address == address && endpoint.port == 0).copied()
@@ -200,7 +205,7 @@ impl Endpoints {
         if limits == self.limits {
             return Ok(());
         }
-        info!(subflows = limits.subflows, "as many subflows as interfaces are allowed");
+        info!(subflows = limits.subflows, "{}", self.say("as many subflows as interfaces are allowed"));
         if self.journal.note_limits(self.limits, limits) {
             self.save()?;
         }
@@ -218,7 +223,7 @@ impl Endpoints {
         let before = self.journal.removed(one.address);
         let mut endpoint =
             before.map_or(new, |was| Endpoint { flags: Flags { backup: one.backup, ..was.flags }, ..was });
-        info!(interface = one.name, address = %one.address, backup = one.backup, "opened");
+        info!(interface = one.name, address = %one.address, backup = one.backup, "{}", self.say("opened"));
         if self.journal.note_added(one.address) {
             self.save()?;
         }
@@ -261,7 +266,7 @@ impl Endpoints {
 
     fn set_backup(&mut self, now: Time, one: &Wanted, endpoint: &Endpoint) -> Result<(), Error> {
         let backup = one.backup;
-        info!(interface = one.name, address = %one.address, backup, "MP_PRIO");
+        info!(interface = one.name, address = %one.address, backup, "{}", self.say("MP_PRIO"));
         if self.journal.note_changed(endpoint) {
             self.save()?;
         }

@@ -5,12 +5,14 @@
 //! are wrong. `fuzz/` gives them to libFuzzer; the tests of this crate play thousands of seeded inputs
 //! with a stable compiler.
 
+mod agent;
 mod dice;
 mod kernel;
 mod packets;
 mod sequence;
 mod texts;
 
+pub use agent::{agent_config, agent_state};
 pub use dice::Dice;
 pub use kernel::{diag, mib, netlink, pm, route};
 pub use packets::{ipv4, ipv6, tcp};
@@ -21,7 +23,7 @@ pub use texts::{calibration, names, profile, scenario, score, trace, units};
 pub type Target = fn(&[u8]);
 
 /// Every target with its name.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -38,4 +40,6 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("pm", pm),
     ("diag", diag),
     ("mib", mib),
+    ("agent_config", agent_config),
+    ("agent_state", agent_state),
 ];

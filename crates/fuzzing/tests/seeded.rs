@@ -11,7 +11,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// Texts that are right, or nearly so: what a mutation starts from.
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 19] = [
     include_str!("../../../scenarios/emtcp-paper.toml"),
     include_str!("../../../scenarios/shared-cells.toml"),
     include_str!("../../../scenarios/generated-channel.toml"),
@@ -28,6 +28,9 @@ const TEXTS: [&str; 16] = [
     "59.9mW",
     "12kJ",
     "emtcp:0.24",
+    agent::config::EXAMPLE,
+    r#"{"version":1,"place":{"boot":"b","namespace":7},"added":["10.1.0.2"],"before":[{"id":1,"address":"fd00::1","port":0,"device":2,"flags":6,"removed":true}],"limits":[[2,0],[3,0]]}"#,
+    r#"{"wwan*":{"period":1793491200,"used":12,"boot":"b","seen":{"wwan0":{"index":3,"bytes":15}}}}"#,
 ];
 
 /// What numbers and keys are replaced by.

@@ -94,8 +94,7 @@ impl FromStr for Zone {
 impl Period {
     /// When the period began in which `now` lies.
     pub fn start(self, now: i64, zone: Zone) -> i64 {
-        // To the year 9999: clocks that are wrong are wrong by less.
-        let days = (now.clamp(0, 253_402_300_799) + zone.0).div_euclid(DAY);
+        let days = local_days(now, zone);
         let start = match self {
             Self::Day => days,
             // 1970 began on a Thursday, which is day 4.
@@ -117,7 +116,7 @@ impl Period {
 
     /// When the period after that one begins which began at `start`.
     pub fn next(self, start: i64, zone: Zone) -> i64 {
-        let days = start.saturating_add(zone.0).div_euclid(DAY);
+        let days = local_days(start, zone);
         let next = match self {
             Self::Day => days + 1,
             Self::Week { .. } => days + 7,
@@ -137,6 +136,11 @@ impl Period {
             Self::Month { .. } => "month",
         }
     }
+}
+
+/// Days since 1970 where that zone is. Clocks that are wrong are wrong by less than to the year 9999.
+fn local_days(time: i64, zone: Zone) -> i64 {
+    (time.clamp(0, 253_402_300_799) + zone.0).div_euclid(DAY)
 }
 
 /// Days since 1970 of a day of a month, or of its last where there is none such.

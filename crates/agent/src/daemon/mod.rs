@@ -33,6 +33,9 @@ use units::{Bitrate, Duration, Time};
 const REFRESH: Duration = Duration::from_secs(10);
 /// So long connections are gathered that began on a backup, before they are told.
 const GATHER: Duration = Duration::from_millis(300);
+/// So many times a minute a path becomes a backup where a share is held; less often there was another reason,
+/// such as a link that was lost.
+const OFTEN: u64 = 5;
 /// A policy that wants to look more often than this does not.
 const QUICKEST: Duration = Duration::from_millis(10);
 /// A suspension shorter than this is none.
@@ -59,7 +62,7 @@ pub fn run(config: Config, options: &Options, stop: &AtomicBool) -> Result<(), E
     let worked = agent.work(stop);
     let saved = agent.book.save(agent.clock.now(), true);
     let restored = agent.endpoints.restore();
-    info!("ended; what was changed is as it was");
+    info!("ended; {}", if options.dry_run { "nothing was changed" } else { "what was changed is as it was" });
     worked.and(saved).and(restored)
 }
 
@@ -432,7 +435,7 @@ impl Agent {
     fn judge(&mut self) {
         for (one, path) in self.host.managed().iter().zip(&mut self.paths) {
             let balance = path.radio.balance();
-            let costly = balance.switches > 1 && balance.saved_j < 0.0;
+            let costly = balance.switches >= OFTEN && balance.saved_j < 0.0;
             if costly && !path.told_costly {
                 warn!(
                     interface = one.name,

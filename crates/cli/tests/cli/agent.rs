@@ -467,8 +467,8 @@ fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
         assert_eq!(all()?, before);
         let log = end(agent);
         assert!(log.contains("changing nothing"), "{log}");
-        assert!(log.contains("opened") && log.contains("10.1.0.2"), "{log}");
-        assert!(log.contains("MP_PRIO") && log.contains("backup=true"), "{log}");
+        assert!(log.contains("would be done: opened") && log.contains("10.1.0.2"), "{log}");
+        assert!(log.contains("would be done: MP_PRIO") && log.contains("backup=true"), "{log}");
         assert_eq!(all()?, before);
         assert_eq!(world.place.list("."), ["agent.toml", "lte.csv", "tiny.toml"], "no state, no socket");
         Ok(())

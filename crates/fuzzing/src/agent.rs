@@ -1,0 +1,44 @@
+//! What an agent on a device reads: the file that its user writes, and what it has written itself.
+
+use agent::allowance::book::Book;
+use agent::allowance::{Allowance, AtCap, Period, Zone};
+use agent::config::Config;
+use agent::journal::Journal;
+
+/// The agent's configuration.
+pub fn agent_config(bytes: &[u8]) {
+    let files = |_: &str| Ok(String::from_utf8_lossy(bytes).into_owned());
+    match Config::parse("fuzz.toml", bytes, &files) {
+        Ok(config) => {
+            assert!(config.busy <= config.rest && !config.interfaces.is_empty());
+            for rule in &config.interfaces {
+                assert_eq!(rule.profile.problem(), None, "it was read");
+                rule.matches("wlan0");
+            }
+        }
+        Err(problems) => assert!(!problems.is_empty(), "wrong, and nothing to say about it"),
+    }
+}
+
+/// What the agent wrote before it was killed: what it changed, and what was carried.
+pub fn agent_state(bytes: &[u8]) {
+    if let Ok(journal) = Journal::parse(bytes) {
+        assert_eq!(Journal::parse(&journal.to_bytes()), Ok(journal.clone()));
+        journal.undo(&[], linux::pm::Limits::default());
+    }
+    if let Ok(usages) = Book::parse(bytes) {
+        for mut usage in usages.into_values() {
+            let before = usage.used;
+            usage.count("boot", "wwan0", 3, 1000);
+            assert!(usage.used >= before);
+            let allowance = Allowance {
+                data: units::Bytes::new(5),
+                period: Period::Month { from: 31 },
+                at_cap: AtCap::Close,
+            };
+            let next = allowance.period.next(usage.period, Zone::default());
+            usage.advance(&allowance, next, Zone::default());
+            assert!(usage.period <= next);
+        }
+    }
+}
