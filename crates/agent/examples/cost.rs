@@ -111,7 +111,7 @@ fn measure(span: Duration) -> Result<(), Error> {
             }
         });
         scope.spawn(move || {
-            let mut buffer = [0; 65_536];
+            let mut buffer = vec![0; 65_536];
             while near.read(&mut buffer).is_ok_and(|read| read > 0) {}
         });
         thread::sleep(Duration::from_secs(1));
@@ -123,7 +123,7 @@ fn measure(span: Duration) -> Result<(), Error> {
     let length = ask(&agent.1, "/status").expect("it answers").len();
     println!(
         "a status, with them: {:.1} ms of CPU, {length} bytes",
-        (agent.cpu() - before).as_secs_f64() * 1e3
+        agent.cpu().saturating_sub(before).as_secs_f64() * 1e3
     );
     Ok(())
 }
@@ -165,7 +165,7 @@ impl Agent {
         let before = self.cpu();
         let started = Instant::now();
         thread::sleep(span);
-        let share = (self.cpu() - before).as_secs_f64() / started.elapsed().as_secs_f64() * 100.0;
+        let share = self.cpu().saturating_sub(before).as_secs_f64() / started.elapsed().as_secs_f64() * 100.0;
         let status = self.file("status");
         let kb = |key: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(key));
