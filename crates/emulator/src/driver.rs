@@ -60,6 +60,7 @@ pub struct Driver {
 #[derive(Debug)]
 pub struct Running {
     stop: Arc<AtomicBool>,
+    paused: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -88,8 +89,8 @@ impl Driver {
     pub fn start(self, realtime: bool) -> Result<Running, Error> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| Error::system("make an event descriptor", error))?;
-        let (stop, wake) = (Arc::new(AtomicBool::new(false)), Arc::new(wake));
-        let (stopped, woken) = (Arc::clone(&stop), Arc::clone(&wake));
+        let (stop, paused, wake) = (Arc::default(), Arc::<AtomicBool>::default(), Arc::new(wake));
+        let (stopped, rests, woken) = (Arc::clone(&stop), Arc::clone(&paused), Arc::clone(&wake));
         let thread = std::thread::Builder::new()
             .name("emulator".to_owned())
             .spawn(move || {
@@ -97,18 +98,22 @@ impl Driver {
                 if realtime {
                     linux::clock::realtime_priority();
                 }
-                self.work(&stopped, &woken)
+                self.work(&stopped, &rests, &woken)
             })
             .map_err(|error| Error::system("start the emulator's thread", error))?;
-        Ok(Running { stop, wake, thread: Some(thread) })
+        Ok(Running { stop, paused, wake, thread: Some(thread) })
     }
 
-    fn work(&self, stop: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
+    fn work(&self, stop: &AtomicBool, paused: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
         let mut buffer = vec![0; LONGEST];
         let mut polled: Vec<PollFd<'_>> =
             self.devices.iter().flatten().map(|tun| PollFd::new(tun, PollFlags::IN)).collect();
         polled.push(PollFd::new(wake, PollFlags::IN));
         while !stop.load(Ordering::Relaxed) {
+            if paused.load(Ordering::Relaxed) {
+                rest(wake)?;
+                continue;
+            }
             let (next, more) = self.step(&mut buffer)?;
             if more {
                 continue;
@@ -123,6 +128,10 @@ impl Driver {
                 match poll(&mut polled, Some(&wait)) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
+                }
+                // Read only then: it is a system call, and this is the busiest place.
+                if polled.last().is_some_and(|wake| !wake.revents().is_empty()) {
+                    heard(wake)?;
                 }
             }
         }
@@ -154,7 +163,39 @@ impl Driver {
     }
 }
 
+/// Waits until somebody wakes the emulator, or it is to look up.
+fn rest(wake: &OwnedFd) -> io::Result<()> {
+    let wait = Timespec { tv_sec: 0, tv_nsec: IDLE.as_nanos() as _ };
+    match poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&wait)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Ok(_) => heard(wake),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes back what woke the emulator, so that it can wait again.
+fn heard(wake: &OwnedFd) -> io::Result<()> {
+    match rustix::io::read(wake, &mut [0; 8]) {
+        Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl Running {
+    /// Lets no packet move until [`resume`](Self::resume), as if the thread had stalled: the devices take
+    /// what the kernels send, and what is due stays where it is. Time goes on, and so does a look at the
+    /// network.
+    pub fn pause(&self) {
+        self.paused.store(true, Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// Moves packets again; what was due meanwhile arrives at once.
+    pub fn resume(&self) {
+        self.paused.store(false, Ordering::Relaxed);
+        self.wake();
+    }
+
     /// Ends the emulator.
     ///
     /// # Errors
@@ -163,10 +204,14 @@ impl Running {
         self.end()
     }
 
-    fn end(&mut self) -> Result<(), Error> {
-        self.stop.store(true, Ordering::Relaxed);
+    fn wake(&self) {
         // If the counter is full, it is awake already.
         let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake();
         let Some(thread) = self.thread.take() else { return Ok(()) };
         match thread.join() {
             Ok(ended) => ended.map_err(|error| Error::system("move packets", error)),
