@@ -91,6 +91,15 @@ pub fn connect(address: SocketAddr, protocol: Protocol, options: &Options) -> Re
     Ok(socket.into())
 }
 
+/// Ends a connection at once: the peer is sent a reset (of MPTCP, MP_FASTCLOSE; RFC 8684, section 3.5), and
+/// what was written and not sent never is.
+///
+/// # Errors
+/// Where the socket cannot be disconnected.
+pub fn abort(socket: impl AsFd) -> Result<(), Error> {
+    net::connect_unspec(socket).map_err(|error| Error::system("abort a connection", error))
+}
+
 /// Waits until a socket is connected, or why it is not.
 fn connected(socket: &OwnedFd, timeout: Option<Duration>) -> io::Result<()> {
     let end = timeout.map(|timeout| Instant::now() + timeout);
