@@ -20,6 +20,9 @@ pub struct Interface {
     pub backup: bool,
 }
 
+/// Numbers of one interface's endpoints lie so far apart: more than there are interfaces (Linux takes 8).
+const NEXT_ID: u8 = 16;
+
 /// The in-kernel path manager, held by endpoints: one for each interface that is to carry something.
 #[derive(Debug)]
 pub struct Hands {
@@ -77,6 +80,22 @@ impl Hands {
         self.attached[path] = false;
         let interface = &self.interfaces[path];
         self.manager.remove(interface.id, interface.address)
+    }
+
+    /// An interface has another address now. Its endpoint follows: subflows from the old address end, and
+    /// open connections join from the new one. It has another number too: the peer, who hears of the old
+    /// one's end (REMOVE_ADDR; RFC 8684, section 3.4.2) over another path and maybe after the join, would
+    /// else end the new subflow.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn set_address(&mut self, path: usize, address: IpAddr) -> Result<(), Error> {
+        let attached = self.attached[path];
+        self.detach(path)?;
+        let interface = &mut self.interfaces[path];
+        interface.address = address;
+        interface.id = interface.id.checked_add(NEXT_ID).unwrap_or(interface.id % NEXT_ID);
+        if attached { self.attach(path) } else { Ok(()) }
     }
 
     /// Marks an interface as backup, or as regular: MP_PRIO on every subflow over it (RFC 8684, section
