@@ -1,13 +1,16 @@
 //! What happens when: interfaces come and go, the policy looks and acts, rows are taken, and the end.
 
+use crate::faults::{Fault, Server};
 use crate::reaction::{Reaction, Reactions};
+use crate::settings::Settings;
 use crate::topology::{SERVER, Topology, buffer_for};
 use crate::traffic::{Flow, Plan, Progress};
 use crate::watch::Watch;
 use crate::{Error, Outcome};
 use agent::{Look, Steering};
-use emulator::{Driver, Lateness, Network, Shared};
+use emulator::{Driver, Lateness, Network, Running, Shared};
 use linux::clock::Clock;
+use linux::diag::Subflow;
 use linux::socket::{Options, Protocol};
 use mptcp::{CongestionKind, SchedulerKind};
 use policy::{Action, Actuator, Ledger, PolicyConfig};
@@ -21,6 +24,9 @@ use units::{Bytes, Duration, Time};
 
 /// So often somebody who waits for an end is heard.
 const LOOK_UP: Duration = Duration::from_millis(20);
+/// Who is awake later than this was held up: by a system call that waits for the kernel's locks, or because
+/// others had the processor.
+const HELD_UP: Duration = Duration::from_millis(50);
 /// The port of the first connection's server.
 const FIRST_PORT: u16 = 5001;
 
@@ -35,6 +41,13 @@ pub struct Ran {
     pub priorities_heard: u64,
     /// How soon each path fell silent that the policy wanted no more.
     pub reactions: Vec<Reaction>,
+    /// How many connections the device opened for each application.
+    pub opened: Vec<u64>,
+    /// Subflows of the device and of the server when they were last looked at before the end; they are
+    /// looked at every 250 ms.
+    pub subflows: [Vec<Subflow>; 2],
+    /// What the device was set to before the first byte, and at the end.
+    pub settings: [Settings; 2],
     /// Where the kernel did something else than the scenario says, in words.
     pub notes: Vec<String>,
 }
@@ -50,7 +63,21 @@ pub fn run(
     stop: &Arc<AtomicBool>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Ran, Error> {
-    fits(experiment)?;
+    run_with(experiment, &[], stop, progress)
+}
+
+/// Runs an experiment as [`run`] does, and lets `faults` happen at their times. Where the system is so busy
+/// that this comes late, what is still to happen, and the end, are put off as much: they keep their distances.
+///
+/// # Errors
+/// As [`run`]; and where a fault is about a path that is not there.
+pub fn run_with(
+    experiment: &Experiment,
+    faults: &[(Time, Fault)],
+    stop: &Arc<AtomicBool>,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Ran, Error> {
+    fits(experiment, faults)?;
     let (mut topology, devices) = Topology::build(experiment)?;
     let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
     let backups: Vec<_> = experiment.paths.iter().map(|path| path.backup).collect();
@@ -72,18 +99,28 @@ pub fn run(
         rows: Rows::new(experiment),
         reactions: Reactions::default(),
         flows: Vec::new(),
+        subflows: Default::default(),
         // Replaced when everything is ready.
         shared: Shared::new(Network::new(experiment), Clock::start()),
         topology: &mut topology,
     };
     // What the policy wants from the start is so before the first byte.
     director.steer(Time::ZERO)?;
+    let before = Settings::of(&director.topology.device)?;
     let clock = Clock::start();
     director.shared = Shared::new(Network::new(experiment), clock);
     let emulator = Driver::new(devices, director.shared.clone()).start(true)?;
     let over = Arc::new(AtomicBool::new(false));
     let end = Time::ZERO + experiment.duration;
-    for plan in plans(experiment, clock, end, director.topology, &mut notes) {
+    let mut faults = faults.to_vec();
+    faults.sort_by_key(|&(at, _)| at);
+    let restarts = faults.iter().any(|(_, fault)| matches!(fault, Fault::ServerDown(_)));
+    let program = Arc::new(Server::default());
+    for mut plan in plans(experiment, clock, end, director.topology, &mut notes) {
+        plan.resumes = restarts && matches!(plan.config.kind, traffic::Kind::File { .. });
+        plan.program = Arc::clone(&program);
+        // Faults that come late put off the end: connections are then told of it, and do not look for it.
+        plan.end = if faults.is_empty() { end } else { Time::MAX };
         let flow = Flow::start(&plan, &director.topology.device, &director.topology.server, &over);
         match flow {
             Ok(flow) => director.flows.push(flow),
@@ -93,9 +130,12 @@ pub fn run(
             }
         }
     }
-    let ended = director.work(stop, progress);
+    let mut happens = Happens { program: &program, emulator: &emulator, faults, behind: Duration::ZERO };
+    let ended = director.work(&mut happens, stop, progress);
     let ended = ended.and_then(|()| if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) });
     let outcome = ended.map(|()| director.outcome());
+    let after = Settings::of(&director.topology.device);
+    let opened = director.flows.iter().map(|flow| flow.progress.opened.load(Ordering::Relaxed)).collect();
     over.store(true, Ordering::Relaxed);
     for flow in std::mem::take(&mut director.flows) {
         flow.join()?;
@@ -104,16 +144,62 @@ pub fn run(
     let priorities_heard = director.watch.priorities_heard()?;
     emulator.stop()?;
     let outcome = outcome??;
-    Ok(Ran { outcome, lateness, priorities_heard, reactions: director.reactions.seen, notes })
+    Ok(Ran {
+        outcome,
+        lateness,
+        priorities_heard,
+        reactions: director.reactions.seen,
+        opened,
+        subflows: director.subflows,
+        settings: [before, after?],
+        notes,
+    })
+}
+
+/// What the scenario does not say, and whom it happens to.
+struct Happens<'a> {
+    program: &'a Server,
+    emulator: &'a Running,
+    /// Those that are still to come, by time.
+    faults: Vec<(Time, Fault)>,
+    /// How long the director was held up so far. All that is still to come is put off by as much.
+    behind: Duration,
+}
+
+impl Happens<'_> {
+    /// When the next is due.
+    fn next(&self) -> Time {
+        self.faults.first().map_or(Time::MAX, |&(at, _)| at + self.behind)
+    }
+
+    /// The director, who wanted to be awake at `wanted`, is so at `now`.
+    fn woke(&mut self, wanted: Time, now: Time) {
+        let late = now.since(wanted);
+        if late > HELD_UP {
+            self.behind += late;
+        }
+    }
+
+    /// Takes the next where it is due.
+    fn take(&mut self, now: Time) -> Option<Fault> {
+        (self.next() <= now).then(|| self.faults.remove(0).1)
+    }
 }
 
 /// What no kernel can do.
-fn fits(experiment: &Experiment) -> Result<(), Error> {
+fn fits(experiment: &Experiment, faults: &[(Time, Fault)]) -> Result<(), Error> {
     const MOST: usize = 8;
     if experiment.paths.len() > MOST {
         return Err(Error::Unfit {
             what: format!("{} paths: Linux has at most {MOST} subflows", experiment.paths.len()),
             hint: "`tandem run` simulates any number".to_owned(),
+        });
+    }
+    let paths = experiment.paths.len();
+    if let Some(path) = faults.iter().filter_map(|(_, fault)| fault.path()).find(|&path| path >= paths) {
+        return Err(Error::Unfit {
+            what: format!("a fault of path {}: there are {paths}", path + 1),
+            hint: String::new(),
         });
     }
     if experiment.traffic.len() > usize::from(u16::MAX - FIRST_PORT) {
@@ -189,6 +275,8 @@ fn plans(
         seed: seed.derive(&i.to_string()),
         clock,
         end,
+        program: Arc::default(),
+        resumes: false,
     };
     experiment.traffic.iter().enumerate().map(plan).collect()
 }
@@ -225,6 +313,8 @@ struct Director<'a> {
     /// The protocol is one that can be steered.
     steers: bool,
     watch: Watch,
+    /// What it saw last before the end, at which all connections are closed.
+    subflows: [Vec<Subflow>; 2],
     series: Series,
     rows: Rows,
     reactions: Reactions,
@@ -232,8 +322,12 @@ struct Director<'a> {
 
 impl Director<'_> {
     /// Everything from the start to the end.
-    fn work(&mut self, stop: &AtomicBool, progress: &mut dyn FnMut(f64)) -> Result<(), Error> {
-        let end = Time::ZERO + self.experiment.duration;
+    fn work(
+        &mut self,
+        happens: &mut Happens<'_>,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<(), Error> {
         let sample = self.experiment.sample;
         let mut next_row = if sample.is_zero() { Time::MAX } else { Time::ZERO + sample };
         let mut next_look = self.steering.interval().map_or(Time::MAX, |interval| Time::ZERO + interval);
@@ -248,17 +342,30 @@ impl Director<'_> {
         changes.sort_unstable();
         let mut changes = changes.into_iter().peekable();
         let clock = self.shared.clock();
+        let faulty = !happens.faults.is_empty();
+        let mut wanted = clock.now();
         loop {
             let now = clock.now();
+            if faulty {
+                happens.woke(wanted, now);
+            }
+            let end = Time::ZERO + self.experiment.duration + happens.behind;
             if now >= end || stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
             while let Some((_, path, comes)) = changes.next_if(|&(at, ..)| at <= now) {
-                // The emulator first: what the kernel sends while the interface comes up counts.
-                self.shared.lock().0.set_present(path, comes);
-                let changed = if comes { self.topology.come(path) } else { self.topology.go(path) };
-                changed?;
-                self.steer(now)?;
+                self.set_present(now, path, comes)?;
+            }
+            while let Some(fault) = happens.take(now) {
+                match fault {
+                    Fault::InterfaceDown { path } => self.set_present(now, path, false)?,
+                    Fault::InterfaceUp { path } => self.set_present(now, path, true)?,
+                    Fault::AddressChange { path } => self.topology.readdress(path)?,
+                    Fault::ServerDown(ending) => happens.program.end(ending),
+                    Fault::ServerUp => happens.program.begin(),
+                    Fault::EmulatorStalls => happens.emulator.pause(),
+                    Fault::EmulatorResumes => happens.emulator.resume(),
+                }
             }
             if next_look <= now {
                 self.steer(now)?;
@@ -268,6 +375,10 @@ impl Director<'_> {
             self.reactions.look(&self.shared.lock().0, now);
             if next_watch <= now {
                 self.watch.look()?;
+                // Later than that, connections may be closing.
+                if clock.now() < end {
+                    self.subflows = self.watch.latest();
+                }
                 next_watch = now + Watch::INTERVAL;
             }
             if next_row <= now {
@@ -276,10 +387,20 @@ impl Director<'_> {
             }
             progress(now.as_secs_f64() / end.as_secs_f64());
             let change = changes.peek().map_or(Time::MAX, |&(at, ..)| at);
-            let next = next_row.min(next_look).min(next_watch).min(change).min(end);
-            let wait = next.since(clock.now()).min(LOOK_UP);
+            let next = next_row.min(next_look).min(next_watch).min(change).min(happens.next()).min(end);
+            wanted = next.max(now).min(now + LOOK_UP);
+            let wait = wanted.since(clock.now());
             std::thread::sleep(std::time::Duration::from_nanos(wait.as_nanos()));
         }
+    }
+
+    /// An interface of the device comes or goes.
+    fn set_present(&mut self, now: Time, path: usize, comes: bool) -> Result<(), Error> {
+        // The emulator first: what the kernel sends while the interface comes up counts.
+        self.shared.lock().0.set_present(path, comes);
+        let changed = if comes { self.topology.come(path) } else { self.topology.go(path) };
+        changed?;
+        self.steer(now)
     }
 
     /// Shows the policy what the device's counters say, and does what it asks.
@@ -429,7 +550,8 @@ fn connection(
 ) -> ConnectionOutcome {
     let rest = progress.rest();
     let delivered = progress.delivered.load(Ordering::Relaxed);
-    let completed_s = rest.complete.then(|| progress.last_byte().since(config.start).as_secs_f64());
+    let completed_s = (rest.complete && rest.failed.is_none())
+        .then(|| progress.last_byte().since(config.start).as_secs_f64());
     let span = goodput_span(config, completed_s, experiment.duration);
     ConnectionOutcome {
         kind: config.kind.name(),

@@ -13,18 +13,24 @@
 //! | `topology` | hosts, devices, addresses, routes, endpoints |
 //! | `traffic`, `content` | real sockets, and bytes that say whether they are the right ones |
 //! | `director` | what happens when: interfaces come and go, the policy looks, rows are taken |
+//! | `faults` | what goes wrong beyond what a scenario can say |
+//! | `settings` | what a host is set to, before and after |
 //! | `reaction` | how soon a path falls silent that is not to be used |
 //! | `watch` | what the kernel knows of its subflows |
 
 mod content;
 mod director;
+mod faults;
 mod reaction;
+mod settings;
 mod topology;
 mod traffic;
 mod watch;
 
-pub use director::{Ran, run};
+pub use director::{Ran, run, run_with};
+pub use faults::{Ending, Fault};
 pub use reaction::Reaction;
+pub use settings::Settings;
 pub use sim::Outcome;
 
 use thiserror::Error;

@@ -9,7 +9,7 @@
 //!
 //! Each path is a pair of TUN devices and a host route at either end. The first path that is there has the
 //! lowest metric, so that connections begin on it, as in simulation; an endpoint for each path lets them
-//! join over the others.
+//! join over the others. A path's interface may be given other addresses of its /24 later.
 
 use agent::{Hands, Interface};
 use emulator::Driver;
@@ -31,9 +31,31 @@ const DEVICE_QUEUE: u32 = 100_000;
 /// What the kernel allows (MPTCP_PM_ADDR_MAX).
 const MOST_SUBFLOWS: u32 = 8;
 
-/// The device's address on a path.
-pub(crate) fn device_address(path: usize) -> IpAddr {
+/// The device's first address on a path.
+fn device_address(path: usize) -> IpAddr {
     Ipv4Addr::new(10, 77, path as u8, 2).into()
+}
+
+/// The path on which an address is, or was, the device's.
+pub(crate) fn path_of(address: IpAddr) -> Option<usize> {
+    match address {
+        IpAddr::V4(v4) if address != SERVER && v4.octets().starts_with(&[10, 77]) => {
+            Some(usize::from(v4.octets()[2]))
+        }
+        _ => None,
+    }
+}
+
+/// The address after that one.
+fn next_address(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, c, d] = v4.octets();
+            // All of them but the network's own and the one for everybody, over and over.
+            Ipv4Addr::new(a, b, c, d % 254 + 1).into()
+        }
+        IpAddr::V6(_) => address,
+    }
 }
 
 /// Both hosts, and what is needed to change the device's interfaces.
@@ -72,8 +94,8 @@ impl Topology {
             server_route.set_queue_length(there, DEVICE_QUEUE)?;
             server_route.set_up(there, true)?;
             server_route.add_route(&RouteEntry {
-                to: device_address(path),
-                prefix: 32,
+                to: Ipv4Addr::new(10, 77, path as u8, 0).into(),
+                prefix: 24,
                 device: there,
                 via: None,
                 source: Some(SERVER),
@@ -128,6 +150,19 @@ impl Topology {
         self.hands.detach(path)
     }
 
+    /// An interface of the device loses its address and has another one at once.
+    pub(crate) fn readdress(&mut self, path: usize) -> Result<(), Error> {
+        let old = self.hands.interfaces()[path].address;
+        let new = next_address(old);
+        // With the old one the kernel takes the way whose source it was.
+        self.route.remove_address(self.indices[path], old, 32)?;
+        self.route.add_address(self.indices[path], new, 32)?;
+        if self.present[path] && !self.unrouted[path] {
+            self.route.add_route(&RouteEntry { source: Some(new), ..self.way(path) })?;
+        }
+        self.hands.set_address(path, new)
+    }
+
     /// The policy opens a path.
     pub(crate) fn open(&mut self, path: usize) -> Result<(), Error> {
         self.unrouted[path] = false;
@@ -169,7 +204,7 @@ impl Topology {
             prefix: 32,
             device: self.indices[path],
             via: None,
-            source: Some(device_address(path)),
+            source: Some(self.hands.interfaces()[path].address),
             metric: 100 + path as u32,
         }
     }

@@ -1,7 +1,12 @@
 //! Real sockets: an application writes at one end of a connection, the other end reads and looks whether
 //! every byte is the one that was written.
+//!
+//! Where servers may restart, a file is fetched as a download manager would: whoever reads says first from
+//! which byte on it wants the stream (eight bytes, big-endian), and where the connection ends before the
+//! file does, the device opens another. What was read stays read.
 
 use crate::content::Content;
+use crate::faults::{Ending, Server};
 use linux::clock::Clock;
 use linux::socket::{self, Options, Protocol};
 use linux::{Error, namespace::Namespace};
@@ -11,13 +16,16 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use traffic::{App, Direction, TrafficConfig};
-use units::{Duration, Seed, Time};
+use traffic::{App, Direction, Kind, TrafficConfig};
+use units::{Bytes, Duration, Seed, Time};
 
 /// So often a thread that waits looks whether it is to end.
 const LOOK_UP: Duration = Duration::from_millis(20);
 /// So often a writer looks whether the send buffer has room again, which nobody tells it.
 const ROOM: Duration = Duration::from_millis(1);
+/// So long the device waits before it connects anew, and then for an answer.
+const AGAIN: Duration = Duration::from_millis(50);
+const ANSWER: std::time::Duration = std::time::Duration::from_secs(1);
 /// Room for what is written or read at once.
 const PIECE: usize = 128 * 1024;
 
@@ -30,6 +38,8 @@ pub(crate) struct Progress {
     pub(crate) written: AtomicU64,
     /// When the last of them came, in nanoseconds.
     last_byte: AtomicU64,
+    /// Connections that the device has opened for it.
+    pub(crate) opened: AtomicU64,
     rest: Mutex<Rest>,
 }
 
@@ -74,6 +84,31 @@ pub(crate) struct Plan {
     pub(crate) seed: Seed,
     pub(crate) clock: Clock,
     pub(crate) end: Time,
+    /// The program on the server, which may end and begin anew.
+    pub(crate) program: Arc<Server>,
+    /// Servers may restart, and what is carried is a file: see the top of this module.
+    pub(crate) resumes: bool,
+}
+
+impl Plan {
+    fn listen(&self) -> Result<TcpListener, Error> {
+        let any = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), self.server.port());
+        socket::listen(any, self.protocol, &self.options)
+    }
+
+    /// What there is to write from `offset` on; `None` where there is not so much.
+    fn left(&self, offset: u64) -> Option<TrafficConfig> {
+        let mut config = self.config.clone();
+        if let Kind::File { size } = &mut config.kind {
+            *size = Bytes::new(size.get().checked_sub(offset)?);
+        }
+        Some(config)
+    }
+
+    /// Whether a stream that ends there is whole.
+    fn whole(&self, offset: u64) -> bool {
+        !self.resumes || self.left(offset).is_some_and(|left| left.kind == Kind::File { size: Bytes::ZERO })
+    }
 }
 
 /// Both ends at work.
@@ -92,16 +127,15 @@ impl Flow {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, Error> {
         let progress = Arc::new(Progress::default());
-        let any = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), plan.server.port());
-        let listener = server.run(|| socket::listen(any, plan.protocol, &plan.options))?;
+        let listener = server.run(|| plan.listen())?;
         let (p, b, s) = (plan.clone(), Arc::clone(&progress), Arc::clone(stop));
         let serving = server.spawn("server", move || {
-            End { plan: &p, progress: &b, stop: &s, device: false }.serve(&listener);
+            End { plan: &p, progress: &b, stop: &s, life: Some(0) }.serve(listener);
             Ok(())
         })?;
         let (p, b, s) = (plan.clone(), Arc::clone(&progress), Arc::clone(stop));
         let connecting = device.spawn("device", move || {
-            End { plan: &p, progress: &b, stop: &s, device: true }.connect();
+            End { plan: &p, progress: &b, stop: &s, life: None }.connect();
             Ok(())
         })?;
         Ok(Self { progress, threads: vec![serving, connecting] })
@@ -121,12 +155,22 @@ struct End<'a> {
     plan: &'a Plan,
     progress: &'a Progress,
     stop: &'a AtomicBool,
-    device: bool,
+    /// Of the server, which of its program's lives this is.
+    life: Option<u64>,
 }
 
 impl End<'_> {
+    /// Nothing is to be done any more, or not by this life of the program.
     fn over(&self) -> bool {
+        self.run_over() || self.dead()
+    }
+
+    fn run_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.plan.clock.now() >= self.plan.end
+    }
+
+    fn dead(&self) -> bool {
+        self.life.is_some_and(|life| life != self.plan.program.deaths())
     }
 
     /// Sleeps until then, or until it is to look up; says whether it is over.
@@ -156,13 +200,41 @@ impl End<'_> {
         });
     }
 
-    fn serve(&self, listener: &TcpListener) {
+    /// One life of the program after the other.
+    fn serve(&mut self, mut listener: TcpListener) {
+        loop {
+            self.accept(&listener);
+            if self.run_over() || !self.dead() {
+                return;
+            }
+            drop(listener);
+            while !self.plan.program.runs() {
+                if self.run_over() {
+                    return;
+                }
+                std::thread::sleep(std::time::Duration::from_nanos(LOOK_UP.as_nanos()));
+            }
+            self.life = Some(self.plan.program.deaths());
+            listener = match self.plan.listen() {
+                Ok(listener) => listener,
+                Err(error) => return self.fail("listen", &io::Error::other(error)),
+            };
+        }
+    }
+
+    fn accept(&self, listener: &TcpListener) {
         if let Err(error) = listener.set_nonblocking(true) {
             return self.fail("listen", &error);
         }
         loop {
             match listener.accept() {
-                Ok((stream, _)) => return self.carry(stream),
+                Ok((stream, _)) => {
+                    self.carry(stream);
+                    // Another comes only from a device that wants the rest.
+                    if !self.plan.resumes {
+                        return;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if self.wait(listener, PollFlags::IN, LOOK_UP) {
                         return;
@@ -179,48 +251,101 @@ impl End<'_> {
         }
         let mut options = self.plan.options.clone();
         options.bind_device.clone_from(&self.plan.bound_to);
-        match socket::connect(self.plan.server, self.plan.protocol, &options) {
-            Ok(stream) => self.carry(stream),
-            Err(error) => self.progress.change(|rest| {
-                rest.failed.get_or_insert(error.to_string());
-            }),
+        options.timeout = self.plan.resumes.then_some(ANSWER);
+        loop {
+            match socket::connect(self.plan.server, self.plan.protocol, &options) {
+                Ok(stream) => {
+                    self.progress.opened.fetch_add(1, Ordering::Relaxed);
+                    if self.carry(stream) {
+                        return;
+                    }
+                }
+                Err(_) if self.plan.resumes => {}
+                Err(error) => {
+                    return self.progress.change(|rest| {
+                        rest.failed.get_or_insert(error.to_string());
+                    });
+                }
+            }
+            if self.sleep(self.plan.clock.now() + AGAIN) {
+                return;
+            }
         }
     }
 
-    fn carry(&self, mut stream: TcpStream) {
-        if let Err(error) = stream.set_nonblocking(true) {
-            return self.fail("use a socket", &error);
-        }
-        if self.device {
+    /// One connection from beginning to end; says whether there is no more to do.
+    fn carry(&self, mut stream: TcpStream) -> bool {
+        let device = self.life.is_none();
+        if device {
             let mptcp = socket::mptcp_info(&stream).is_ok_and(|info| info.is_some());
             self.progress.change(|rest| rest.mptcp = Some(mptcp));
         }
-        let writes = (self.plan.config.direction == Direction::Up) == self.device;
-        let done = if writes { self.write(&mut stream) } else { self.read(&mut stream) };
+        let writes = (self.plan.config.direction == Direction::Up) == device;
+        let done = stream
+            .set_nonblocking(true)
+            .and_then(|()| if writes { self.write(&mut stream) } else { self.read(&mut stream) });
+        if self.dead() && self.plan.program.ending() == Ending::Reset {
+            // Where the device has reset it already, there is nothing to end.
+            let _ = socket::abort(&stream);
+        }
+        if self.dead() && !self.plan.resumes {
+            self.fail("carry on", &ErrorKind::ConnectionAborted.into());
+        }
         match done {
-            Ok(()) => {}
+            Ok(whole) => whole || !self.plan.resumes,
             // At the end of a run connections are cut wherever they are.
-            Err(_) if self.over() => {}
-            Err(error) => self.fail(if writes { "write" } else { "read" }, &error),
+            Err(_) if self.over() => true,
+            Err(_) if self.plan.resumes && self.progress.rest().differs.is_none() => false,
+            Err(error) => {
+                self.fail(if writes { "write" } else { "read" }, &error);
+                true
+            }
         }
     }
 
-    fn write(&self, stream: &mut TcpStream) -> io::Result<()> {
+    /// From where on the other end wants the stream; `None` where it is over before that is known.
+    fn asked(&self, stream: &mut TcpStream) -> io::Result<Option<u64>> {
+        let (mut bytes, mut read) = ([0; 8], 0);
+        while self.plan.resumes && read < bytes.len() {
+            match stream.read(&mut bytes[read..]) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(length) => read += length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.wait(stream, PollFlags::IN, LOOK_UP) {
+                        return Ok(None);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(u64::from_be_bytes(bytes)))
+    }
+
+    /// Says whether everything was written, and the other end has it.
+    fn write(&self, stream: &mut TcpStream) -> io::Result<bool> {
         let content = Content::new(self.plan.seed.derive("content"));
-        let mut app = App::new(&self.plan.config, self.plan.seed.derive("app"));
+        let Some(from) = self.asked(stream)? else { return Ok(false) };
+        let left = self.plan.left(from).ok_or_else(|| io::Error::other("there is not so much to ask for"))?;
+        let mut app = App::new(&left, self.plan.seed.derive("app"));
         let mut piece = vec![0; PIECE];
-        let (mut offset, mut pending) = (0_u64, 0_u64);
+        let (mut offset, mut pending) = (from, 0_u64);
         while !self.over() {
             if pending == 0 {
                 let now = self.plan.clock.now();
                 let waits = socket::unacknowledged(&*stream).map_err(io::Error::other)?;
                 pending = app.write(now, self.plan.send_buffer.saturating_sub(waits));
-                self.progress.change(|rest| (rest.offered, rest.dropped) = (app.offered(), app.dropped()));
+                self.progress
+                    .change(|rest| (rest.offered, rest.dropped) = (from + app.offered(), app.dropped()));
                 if app.done(now) && pending == 0 {
                     stream.shutdown(Shutdown::Write)?;
                     return self.see_end(stream);
                 }
                 if pending == 0 {
+                    // A connection that is lost never has room again, and nothing is written that could fail.
+                    if let Some(error) = stream.take_error()? {
+                        return Err(error);
+                    }
                     let until = if app.waiting() { now + ROOM } else { app.next().unwrap_or(Time::MAX) };
                     self.sleep(until.min(now + LOOK_UP));
                     continue;
@@ -241,18 +366,18 @@ impl End<'_> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Everything is written: waits until the other end has closed too.
-    fn see_end(&self, stream: &mut TcpStream) -> io::Result<()> {
+    fn see_end(&self, stream: &mut TcpStream) -> io::Result<bool> {
         let mut byte = [0];
         loop {
             match stream.read(&mut byte) {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(true),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if self.wait(stream, PollFlags::IN, LOOK_UP) {
-                        return Ok(());
+                        return Ok(false);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -261,16 +386,22 @@ impl End<'_> {
         }
     }
 
-    fn read(&self, stream: &mut TcpStream) -> io::Result<()> {
+    /// Says whether everything was read, up to the end.
+    fn read(&self, stream: &mut TcpStream) -> io::Result<bool> {
         let content = Content::new(self.plan.seed.derive("content"));
         let (mut piece, mut room) = (vec![0; PIECE], Vec::new());
-        let mut offset = 0_u64;
+        let mut offset = self.progress.delivered.load(Ordering::Relaxed);
+        if self.plan.resumes {
+            // So little always fits into the buffer of a new connection.
+            stream.write_all(&offset.to_be_bytes())?;
+        }
         loop {
             match stream.read(&mut piece) {
-                Ok(0) => {
+                Ok(0) if self.plan.whole(offset) => {
                     self.progress.change(|rest| rest.complete = true);
-                    return stream.shutdown(Shutdown::Write);
+                    return stream.shutdown(Shutdown::Write).map(|()| true);
                 }
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
                     let now = self.plan.clock.now();
                     if let Some(at) = content.differs(offset, &piece[..length], &mut room) {
@@ -285,14 +416,14 @@ impl End<'_> {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if self.wait(stream, PollFlags::IN, LOOK_UP) {
-                        return Ok(());
+                        return Ok(false);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
             if self.over() {
-                return Ok(());
+                return Ok(false);
             }
         }
     }

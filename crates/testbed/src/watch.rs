@@ -1,13 +1,13 @@
 //! What the kernel knows of the subflows of both hosts.
 
-use crate::topology::{Topology, device_address};
+use crate::topology::{Topology, path_of};
 use linux::Error;
 use linux::diag::{Diag, Subflow};
 use linux::mib::Mib;
 use linux::namespace::Namespace;
 use sim::Experiment;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use units::Duration;
 
 /// Looks at both hosts' sockets and keeps what outlives them.
@@ -15,11 +15,11 @@ use units::Duration;
 pub(crate) struct Watch {
     hosts: [Diag; 2],
     server: Namespace,
-    /// The path of a device's address.
-    paths: BTreeMap<IpAddr, usize>,
     /// The last that was seen of each subflow, by host and addresses.
     seen: BTreeMap<(usize, SocketAddr, SocketAddr), u64>,
     now: Vec<Now>,
+    /// All of them at the last look, of the device and of the server.
+    latest: [Vec<Subflow>; 2],
 }
 
 /// One path's subflows at the last look.
@@ -36,23 +36,24 @@ impl Watch {
     pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
     pub(crate) fn open(experiment: &Experiment, topology: &Topology) -> Result<Self, Error> {
-        let paths = 0..experiment.paths.len();
         Ok(Self {
             hosts: [topology.device.run(Diag::open)?, topology.server.run(Diag::open)?],
             server: topology.server.run(Namespace::current)?,
-            paths: paths.clone().map(|path| (device_address(path), path)).collect(),
             seen: BTreeMap::new(),
-            now: paths.map(|_| Now::default()).collect(),
+            latest: Default::default(),
+            now: vec![Now::default(); experiment.paths.len()],
         })
     }
 
     pub(crate) fn look(&mut self) -> Result<(), Error> {
         self.now.fill(Now::default());
         for (host, diag) in self.hosts.iter_mut().enumerate() {
-            for subflow in diag.subflows()? {
-                let Subflow { local, remote, .. } = subflow;
+            self.latest[host] = diag.subflows()?;
+            for subflow in &self.latest[host] {
+                let &Subflow { local, remote, .. } = subflow;
                 let device = if host == 0 { local } else { remote };
-                let Some(&path) = self.paths.get(&device.ip()) else { continue };
+                let path = path_of(device.ip()).filter(|&path| path < self.now.len());
+                let Some(path) = path else { continue };
                 self.seen.insert((host, local, remote), u64::from(subflow.tcp.total_retransmitted));
                 if host == 1 {
                     self.now[path].not_sent += u64::from(subflow.tcp.not_sent);
@@ -72,10 +73,9 @@ impl Watch {
 
     /// Segments sent again over a path, both ways, by all subflows that were ever seen.
     pub(crate) fn retransmissions(&self, path: usize) -> u64 {
-        let address = device_address(path);
         let of = |(host, local, remote): &(usize, SocketAddr, SocketAddr)| {
             let device = if *host == 0 { local } else { remote };
-            device.ip() == address
+            path_of(device.ip()) == Some(path)
         };
         self.seen.iter().filter(|(key, _)| of(key)).map(|(_, count)| count).sum()
     }
@@ -91,6 +91,11 @@ impl Watch {
     /// Bytes that the server's Multipath TCP has given to subflows of a path, and that these have not sent.
     pub(crate) fn not_sent(&self, path: usize) -> u64 {
         self.now[path].not_sent
+    }
+
+    /// The subflows of the device and of the server at the last look.
+    pub(crate) fn latest(&self) -> [Vec<Subflow>; 2] {
+        self.latest.clone()
     }
 
     /// How often the server has heard MP_PRIO.
