@@ -201,6 +201,11 @@ impl<P: Payload> Endpoint<P> {
                 self.reinjections.push_front(Reinjection { chunk, tried: piece.tried });
                 piece.chunk.payload = piece.chunk.payload.slice(0, most);
             }
+            let (sender, chunk) = (&self.subflows[path.index()].sender, &piece.chunk);
+            if piece.tried.is_some() && sender.holds(chunk.data) && sender.holds(chunk.end() - 1) {
+                // It has that already, and tries: two that are stale would fill one another up.
+                continue;
+            }
             self.repeated_bytes += piece.chunk.payload.len() as u64;
             self.subflows[path.index()].sender.deal_in_order(piece.chunk);
             return Some(path.index());

@@ -219,10 +219,11 @@ fn judge(pair: &mut Pair, plan: &Plan, moves: bool) -> Outcome {
     }
     let lying = pair.liar.as_ref().is_some_and(|liar| liar.lies & !lies::HARMLESS != 0);
     if !any_failed && !is_whole && !lying && !moves {
-        // Nothing but probes of the device in time keeps a translator from forgetting, or lets it notice.
+        // Nothing but probes of the device in time keeps a translator from forgetting, or lets it notice; and
+        // where subflows come and go all the time, none lives until it is seen that it loses options.
         let probes = plan.ends.iter().map(|end| end.keepalive).min().unwrap_or(0) * 1000;
         let passes = |path: &PathPlan| {
-            let known = path.forget == 0 || (1..path.forget).contains(&probes);
+            let known = path.forget == 0 || path.strip == 0 && (1..path.forget).contains(&probes);
             path.wall == 0 && path.strip_drop == 0 && known
         };
         let open = (0..plan.count()).any(|path| {
