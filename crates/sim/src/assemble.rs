@@ -1,6 +1,7 @@
 //! How an outcome is put together from what was counted, in simulation or by an emulator.
 
 use crate::background::Background;
+use crate::delivery::Delivery;
 use crate::outcome::{
     BackgroundOutcome, ConnectionOutcome, DeviceOutcome, EnergyOutcome, MiddleboxOutcome, Outcome,
     PathOutcome, Timeline,
@@ -210,6 +211,7 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
         connections,
         paths,
         background: world.background.iter().map(|flow| BackgroundOutcome::of(flow, experiment)).collect(),
+        deliveries: world.deliveries.into_iter().map(Delivery::outcome).collect(),
         segments: world.segments,
         series: world.recorder.into_series(experiment),
         timelines,

@@ -1,5 +1,6 @@
 //! The two hosts: a connection's ends, and the application that writes into it.
 
+use crate::delivery::Side;
 use crate::{Experiment, Hop, Protocol};
 use link::Rate;
 use mptcp::{CongestionKind, Endpoint, PathId};
@@ -100,6 +101,11 @@ impl Connection {
     /// The end that data arrives at.
     pub(crate) fn receiving_end(&self) -> End {
         if self.is_down() { End::Client } else { End::Server }
+    }
+
+    /// Whether an end sends data or receives it.
+    pub(crate) fn side(&self, end: End) -> Side {
+        if end == self.receiving_end() { Side::Receiver } else { Side::Sender }
     }
 
     /// The end that sends data.

@@ -7,12 +7,13 @@
 //!
 //! `agenda` says what happens next; `world` does it; `network` carries packets over `media`; `host` holds the
 //! connections; `background` is what passes beside them; `steer` shows the device to its policy and does what that asks; `recorder` writes
-//! down series; `capture` writes down packets.
+//! down series; `capture` writes down packets; `delivery` records what became of data on its way.
 
 mod agenda;
 mod assemble;
 mod background;
 mod capture;
+mod delivery;
 mod experiment;
 mod host;
 mod media;
@@ -27,6 +28,10 @@ pub use agenda::Agenda;
 pub use assemble::{PathTotals, goodput_span};
 pub use background::Background;
 pub use capture::SNAPLEN;
+pub use delivery::{
+    DelayOutcome, DelayPoint, DeliveryOutcome, Histogram, OffsetOutcome, OptionCounts, SegmentCounts,
+    WorkOutcome,
+};
 pub use experiment::{BackgroundSpec, CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
 pub use media::{Medium, Port, Ports, media};
 pub use outcome::{
@@ -37,6 +42,14 @@ pub use outcome::{
 /// Simulates one experiment from beginning to end.
 pub fn run(experiment: &Experiment) -> Outcome {
     run_with(experiment, &mut |_| {})
+}
+
+/// Simulates one experiment and records what became of the data of each connection on its way
+/// ([`Outcome::deliveries`]). Everything else comes out as by [`run`].
+pub fn run_recorded(experiment: &Experiment) -> Outcome {
+    let mut world = world::World::new(experiment).with_deliveries();
+    world.run(&mut |_| {});
+    world.into_outcome()
 }
 
 /// Simulates one experiment; `progress` is told the share that is done, from 0 to 1, now and then.

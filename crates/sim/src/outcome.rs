@@ -1,5 +1,6 @@
 //! What came of a run.
 
+use crate::delivery::DeliveryOutcome;
 use serde::Serialize;
 use units::Time;
 
@@ -18,6 +19,9 @@ pub struct Outcome {
     pub paths: Vec<PathOutcome>,
     /// One for each flow of datagrams.
     pub background: Vec<BackgroundOutcome>,
+    /// One for each connection where it was asked for by [`run_recorded`](crate::run_recorded), else none.
+    #[serde(skip)]
+    pub deliveries: Vec<DeliveryOutcome>,
     /// Segments that reached an endpoint.
     pub segments: u64,
     /// Rows at a fixed interval.

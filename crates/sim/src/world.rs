@@ -3,6 +3,7 @@
 use crate::agenda::Agenda;
 use crate::background::Background;
 use crate::capture::Capture;
+use crate::delivery::Delivery;
 use crate::host::{Connection, End};
 use crate::network::{IP_HEADER, Medium, Network, Path};
 use crate::outcome::Outcome;
@@ -110,6 +111,20 @@ fn passing(label: Label, segment: &Segment<Span>) -> Passing<Span> {
     Passing { from_device: !label.down, flow: u32::from(label.connection), segment: segment.clone() }
 }
 
+/// A segment leaves an end of a connection whose data are recorded; out of the way of those that are not.
+#[cold]
+#[inline(never)]
+fn leaves(delivery: &mut Delivery, now: Time, connection: &Connection, end: End, segment: &Segment<Span>) {
+    delivery.leaves(now, connection.side(end), segment);
+}
+
+/// An end of a connection whose data are recorded has heard a segment.
+#[cold]
+#[inline(never)]
+fn arrived(delivery: &mut Delivery, now: Time, connection: &Connection, end: End, segment: &Segment<Span>) {
+    delivery.arrived(now, connection.side(end), segment, connection.delivered);
+}
+
 #[derive(Debug)]
 pub(crate) struct World<'a> {
     pub(crate) experiment: &'a Experiment,
@@ -121,6 +136,8 @@ pub(crate) struct World<'a> {
     pub(crate) recorder: Recorder,
     pub(crate) capture: Option<Capture>,
     pub(crate) background: Vec<Background>,
+    /// One for each connection, or none.
+    pub(crate) deliveries: Vec<Delivery>,
     pub(crate) segments: u64,
     /// Room for the segment that an end is making, and for the one that arrives.
     outgoing: Segment<Span>,
@@ -155,10 +172,17 @@ impl<'a> World<'a> {
             network,
             connections,
             background: Background::all(experiment),
+            deliveries: Vec::new(),
             segments: 0,
             outgoing: Segment::new(0, 0, 0, 0, Flags::default(), 0),
             incoming: Segment::new(0, 0, 0, 0, Flags::default(), 0),
         }
+    }
+
+    /// Also records what becomes of each connection's data on its way.
+    pub(crate) fn with_deliveries(mut self) -> Self {
+        self.deliveries = vec![Delivery::new(self.experiment.duration); self.connections.len()];
+        self
     }
 
     fn source(&self, number: usize) -> Source {
@@ -296,6 +320,11 @@ impl<'a> World<'a> {
             match settled {
                 Some((connection, Reached::End(end))) => {
                     self.segments += 1;
+                    if !self.deliveries.is_empty() {
+                        let (delivery, connection) =
+                            (&mut self.deliveries[connection], &self.connections[connection]);
+                        arrived(delivery, now, connection, end, &self.incoming);
+                    }
                     self.settle_end(connection, end);
                 }
                 Some((path, Reached::Boxes)) => self.arm_boxes(path),
@@ -344,6 +373,9 @@ impl<'a> World<'a> {
             if from_device {
                 self.segments += 1;
                 self.connections[i].hear(now, End::Server, id, &segment);
+                if !self.deliveries.is_empty() {
+                    arrived(&mut self.deliveries[i], now, &self.connections[i], End::Server, &segment);
+                }
                 self.settle_end(i, End::Server);
             } else {
                 let label = Label { connection: i as u16, path: id.0, down: true };
@@ -424,6 +456,9 @@ impl<'a> World<'a> {
             if let Some(capture) = &mut self.capture {
                 capture.packet(self.now, path.index(), false, &self.outgoing);
             }
+        }
+        if !self.deliveries.is_empty() {
+            leaves(&mut self.deliveries[i], self.now, &self.connections[i], end, &self.outgoing);
         }
         let label = Label { connection: i as u16, path: path.0, down: end == End::Server };
         if let Some(boxes) = state.boxes.as_mut().filter(|_| end == End::Server) {

@@ -526,6 +526,7 @@ impl Director<'_> {
                 .iter()
                 .map(|flow| BackgroundOutcome::of(flow, experiment))
                 .collect(),
+            deliveries: Vec::new(),
             segments: network.segments(),
             series: std::mem::take(&mut self.series),
             timelines,

@@ -1,0 +1,105 @@
+//! What the record of data on its way says of whole runs.
+
+mod support;
+
+use link::Loss;
+use support::{one_path, path, wifi_lte};
+use tandem_sim::{Experiment, Hop, Outcome, run, run_recorded};
+use traffic::{Direction, Kind};
+use units::{Bitrate, Bytes, Duration, Probability};
+
+fn lossy(mut experiment: Experiment, percent: f64) -> Experiment {
+    for path in &mut experiment.paths {
+        if let Hop::Link(link) = &mut path.down {
+            link.loss = Loss::Uniform(Probability::new(percent / 100.0).expect("it is one"));
+        }
+    }
+    experiment
+}
+
+#[test]
+fn a_run_with_the_record_is_the_same_run() {
+    for direction in [Direction::Down, Direction::Up] {
+        let mut experiment = lossy(wifi_lte(Kind::Bulk, 5), 1.0);
+        experiment.traffic[0].direction = direction;
+        experiment.capture = true;
+        let mut recorded = run_recorded(&experiment);
+        assert_eq!(recorded.deliveries.len(), 1);
+        assert_eq!(recorded, run_recorded(&experiment));
+        recorded.deliveries.clear();
+        assert_eq!(recorded, run(&experiment));
+    }
+}
+
+#[test]
+fn a_steady_rate_on_an_idle_link_has_the_link_s_delay() {
+    let kind = Kind::Cbr { rate: Bitrate::from_mbps(1.0), packet: Bytes::new(1000) };
+    let outcome = run_recorded(&one_path(10.0, 20, kind, 20));
+    let delivery = &outcome.deliveries[0];
+    // 20 ms on the way and 1052 bytes at 10 Mbit/s.
+    let way = 0.020 + 1052.0 * 8e-7;
+    let mean = delivery.delay.mean_s.expect("it was delivered");
+    assert!((mean / way - 1.0).abs() < 0.01, "{mean} is not {way}");
+    assert!(delivery.delay.jitter_s.expect("there were many") < 1e-4);
+    // What was written during the handshake left in full segments.
+    assert!(delivery.offsets.peak_bytes <= 1448, "{}", delivery.offsets.peak_bytes);
+    let pieces = outcome.connections[0].delivered_bytes / 1000;
+    assert!(delivery.delay.count.abs_diff(pieces) < 10, "{} of {pieces}", delivery.delay.count);
+}
+
+#[test]
+fn every_byte_is_delivered_once_whatever_is_lost() {
+    let size = 5_000_000;
+    let outcome = run_recorded(&lossy(wifi_lte(Kind::File { size: Bytes::new(size) }, 60), 2.0));
+    assert!(outcome.connections[0].completed_s.is_some());
+    let delivery = &outcome.deliveries[0];
+    // No piece is larger than a segment's payload, and most are as large.
+    let least = size.div_ceil(1448);
+    assert!((least..least + least / 10).contains(&delivery.delay.count), "{}", delivery.delay.count);
+    assert!(delivery.delay.p50_s <= delivery.delay.p95_s && delivery.delay.p95_s <= delivery.delay.p99_s);
+    assert!(delivery.delay.p99_s <= Some(delivery.delay.longest_s));
+    let counted: u64 = delivery.offsets.by_power_of_two.iter().sum();
+    assert_eq!(counted, delivery.offsets.count);
+}
+
+#[test]
+fn an_end_hears_what_the_other_sent_less_what_was_lost() {
+    for direction in [Direction::Down, Direction::Up] {
+        // Little enough that no queue is ever full.
+        let mut experiment = wifi_lte(Kind::File { size: Bytes::new(40_000) }, 30);
+        experiment.traffic[0].direction = direction;
+        let whole = run_recorded(&experiment);
+        let of = |outcome: &Outcome| {
+            let delivery = &outcome.deliveries[0];
+            (
+                delivery.sender.sent,
+                delivery.receiver.received,
+                delivery.receiver.sent,
+                delivery.sender.received,
+            )
+        };
+        let (data, heard, answers, heard_answers) = of(&whole);
+        assert_eq!((data, answers), (heard, heard_answers), "nothing was lost");
+        assert_eq!(data.segments + answers.segments, whole.segments);
+        assert!(data.segments > answers.segments, "the sender of data has more to send");
+        // Every data segment has a mapping and timestamps; SYNs and the closing have others.
+        assert!(data.options.dss.abs_diff(data.segments) < 10 && data.options.tcp >= data.segments);
+        assert_eq!((data.options.sack, data.options.experimental), (0, 0));
+    }
+}
+
+#[test]
+fn unequal_paths_deliver_out_of_order_as_far_as_the_buffer_reaches() {
+    let peak = |buffer: u64| {
+        let mut experiment = wifi_lte(Kind::Bulk, 20);
+        experiment.paths =
+            vec![path("wifi", "huang2012.wifi", 8.0, 5), path("lte", "huang2012.lte", 8.0, 100)];
+        experiment.transport.config.recv_buffer = buffer;
+        experiment.transport.config.scheduler = mptcp::SchedulerKind::RoundRobin;
+        experiment.sample = Duration::ZERO;
+        run_recorded(&experiment).deliveries[0].offsets.peak_bytes
+    };
+    let (small, large) = (peak(64_000), peak(512_000));
+    assert!(small <= 64_000 && small > 20_000, "{small}");
+    assert!(large > 2 * small && large <= 512_000, "{large}");
+}
