@@ -27,6 +27,7 @@ Examples:
   tandem compare scenarios/wifi-lte.toml --policies none,wifi-first,emtcp
   tandem reproduce emtcp
   sudo tandem testbed scenarios/wifi-lte.toml
+  sudo tandem emulate scenarios/wifi-lte.toml -- bash
   sudo tandem agent --config /etc/tandem/agent.toml
   tandem profiles huang2012.lte
 
@@ -63,6 +64,7 @@ pub(crate) enum Command {
     Compare(Compare),
     Reproduce(Reproduce),
     Testbed(Testbed),
+    Emulate(Emulate),
     Fidelity(Fidelity),
     Agent(Agent),
     Profiles(Profiles),
@@ -146,6 +148,65 @@ pub(crate) struct Testbed {
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+}
+
+/// Run any program over a scenario's links.
+///
+/// Makes the device and the server of `tandem testbed`, with the scenario's emulated links, radios and policy,
+/// and runs COMMAND on the device in place of the scenario's traffic. The server is 10.77.255.1 (also in the
+/// variable TANDEM_SERVER), and nothing else can be reached. COMMAND has the terminal, the standard streams and
+/// the signals, and its exit code is that of tandem; then stderr tells what each path carried. It needs root,
+/// changes no setting of the host, and leaves nothing behind, however it ends: what COMMAND has started ends with it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo tandem emulate scenarios/wifi-lte.toml --server 'python3 -m http.server' -- \\
+      curl -o copy http://10.77.255.1:8000/file
+  sudo tandem emulate scenarios/wifi-lte.toml --server 'iperf3 -s' -- iperf3 -c 10.77.255.1 -R
+  sudo tandem emulate scenarios/handover.toml --policy wifi-first -- bash
+  sudo tandem emulate scenarios/wifi-lte.toml --duration 20s --out results --pcap -- ping 10.77.255.1
+
+Exit codes: that of COMMAND, or 128 and the number of the signal that ended it; 124 its --duration was
+over, 126 it cannot be run, 127 there is none. Before it runs: 2 bad command line, 3 bad input file, 4 the
+system lacks something, 1 the rest.")]
+pub(crate) struct Emulate {
+    /// The scenario, a TOML file (docs/scenario.md)
+    #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+    /// What to run on the device
+    #[arg(value_name = "COMMAND", last = true, required = true, num_args = 1.., value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+    /// What to run on the server, by `sh -c`; COMMAND begins when it listens, or 3 s later. What it prints goes to
+    /// stderr
+    #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
+    pub(crate) server: Option<String>,
+    /// Which TCP sockets are Multipath TCP's, where the scenario has it
+    #[arg(long, value_name = "WHICH", default_value = "all")]
+    pub(crate) mptcp: Sockets,
+    /// Another seed than the scenario's
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Another policy than the scenario's, such as wifi-first or emtcp:mp-prio:0.4
+    #[arg(long, value_name = "P", value_parser = policy)]
+    pub(crate) policy: Option<PolicyConfig>,
+    /// End COMMAND after so long, such as 20s; the scenario's own duration does not
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<units::Duration>,
+    /// Write result.json, series.csv and report.html there
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Also write every packet, as the device's interfaces see it, to capture.pcapng there
+    #[arg(long, requires = "out")]
+    pub(crate) pcap: bool,
+}
+
+/// Which sockets of programs are MPTCP's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sockets {
+    /// Those of every program, which need not know of it
+    All,
+    /// Those of programs that ask for it, such as by `mptcpize run`
+    Asked,
 }
 
 /// Run a matrix of scenarios in simulation and on the real kernel.

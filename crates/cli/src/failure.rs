@@ -37,6 +37,18 @@ pub(crate) enum Failure {
         /// What would be right; may be empty.
         hint: String,
     },
+    /// A program that we were to run cannot be run.
+    NotRun {
+        /// Why not.
+        message: String,
+        /// There is such a program.
+        found: bool,
+    },
+    /// A program that we ran has ended so, and has said itself what there was to say.
+    Program {
+        /// Its exit code.
+        code: u8,
+    },
     /// Whoever read our output has seen enough.
     ClosedPipe,
 }
@@ -49,6 +61,10 @@ impl Failure {
             Self::Input(_) | Self::Unreadable { .. } => 3,
             Self::Lacks { .. } => 4,
             Self::Other { .. } => 1,
+            // As env(1) and shells have it.
+            Self::NotRun { found: false, .. } => 127,
+            Self::NotRun { found: true, .. } => 126,
+            Self::Program { code } => *code,
             Self::ClosedPipe => 0,
         }
     }

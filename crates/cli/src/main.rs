@@ -38,6 +38,7 @@ fn run(command: Command, talk: output::Talk) -> Result<(), Failure> {
         Command::Compare(arguments) => command::compare::run(&arguments, talk),
         Command::Reproduce(arguments) => command::reproduce::run(&arguments, talk),
         Command::Testbed(arguments) => command::testbed::run(&arguments, talk),
+        Command::Emulate(arguments) => command::emulate::run(arguments, talk),
         Command::Fidelity(arguments) => command::fidelity::run(&arguments, talk),
         Command::Agent(arguments) => command::agent::run(&arguments, talk),
         Command::Profiles(arguments) => command::profiles::run(&arguments, talk),

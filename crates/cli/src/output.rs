@@ -7,6 +7,9 @@ use report::{Table, TextStyle};
 use scenario::Diagnostic;
 use std::io::{self, IsTerminal, Write};
 
+/// How wide tables are, in characters.
+const WIDTH: usize = 100;
+
 /// How the program talks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Talk {
@@ -40,15 +43,22 @@ impl Talk {
             | Failure::Unreadable { message, hint }
             | Failure::Lacks { message, hint }
             | Failure::Other { message, hint } => plain(message, hint, coloured),
+            Failure::NotRun { message, .. } => plain(message, "", coloured),
             Failure::Input(found) => diagnostics(found, coloured),
-            Failure::ClosedPipe => return,
+            Failure::Program { .. } | Failure::ClosedPipe => return,
         };
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
+    /// Shows tables where stdout is somebody else's.
+    pub(crate) fn show(self, tables: &[Table]) {
+        let style = TextStyle { colour: self.coloured(io::stderr().is_terminal()), width: WIDTH };
+        self.remark(&text(tables, style));
+    }
+
     /// How tables are written to stdout.
     pub(crate) fn text_style(self) -> TextStyle {
-        TextStyle { colour: self.coloured(io::stdout().is_terminal()), width: 100 }
+        TextStyle { colour: self.coloured(io::stdout().is_terminal()), width: WIDTH }
     }
 
     /// Whether a stream is written in colours, which is a terminal or not.
@@ -70,14 +80,15 @@ pub(crate) fn print(
     csv: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     let text = match format {
-        Format::Table => {
-            let style = talk.text_style();
-            tables.iter().map(|table| table.to_text(style)).collect::<Vec<_>>().join("\n")
-        }
+        Format::Table => text(tables, talk.text_style()),
         Format::Json => pretty(json),
         Format::Csv => csv(),
     };
     data(&text)
+}
+
+fn text(tables: &[Table], style: TextStyle) -> String {
+    tables.iter().map(|table| table.to_text(style)).collect::<Vec<_>>().join("\n")
 }
 
 /// JSON as it is printed and written to files: indented, with a line feed at the end.

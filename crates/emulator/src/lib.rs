@@ -20,4 +20,4 @@ mod packet;
 
 pub use driver::{Driver, Running, Shared};
 pub use lateness::Lateness;
-pub use network::{Delivery, Network, PathCounts};
+pub use network::{Delivery, Network, PathCounts, Transit};

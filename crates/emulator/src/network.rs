@@ -23,14 +23,14 @@ struct Frame {
 #[derive(Debug, Clone)]
 enum Load {
     /// A packet of a kernel.
-    Packet(Vec<u8>),
+    Packet { bytes: Vec<u8>, sent: Time },
     /// A datagram of the background, of which nothing but its size matters.
     Datagram { flow: u16, sent: Time, size: u32 },
 }
 
 fn mark_frame(frame: &mut Frame) -> bool {
     match &mut frame.load {
-        Load::Packet(bytes) => mark(bytes),
+        Load::Packet { bytes, .. } => mark(bytes),
         Load::Datagram { .. } => false,
     }
 }
@@ -63,7 +63,29 @@ pub struct PathCounts {
     pub wire_up: u64,
     /// When payload last reached the device.
     pub last_payload_down: Time,
+    /// How long packets were on their way, from being sent to being received, down and up.
+    pub transit: [Transit; 2],
     boxes: Option<Box<Boxes>>,
+}
+
+/// How long packets were on their way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Transit {
+    packets: u64,
+    nanos: u128,
+}
+
+impl Transit {
+    fn add(&mut self, took: Duration) {
+        self.packets += 1;
+        self.nanos += u128::from(took.as_nanos());
+    }
+
+    /// In the mean; `None` where there was no packet.
+    pub fn mean(&self) -> Option<Duration> {
+        let nanos = self.nanos.checked_div(u128::from(self.packets))?;
+        Some(Duration::from_nanos(nanos as u64))
+    }
 }
 
 /// Middleboxes look at segments: what comes out of them needs its addresses again.
@@ -112,6 +134,7 @@ impl Network {
                 wire_down: 0,
                 wire_up: 0,
                 last_payload_down: Time::ZERO,
+                transit: [Transit::default(); 2],
                 boxes: (!spec.middleboxes.is_empty()).then(|| {
                     Box::new(Boxes { chain: Chain::new(&spec.middleboxes, seed), flows: Vec::new() })
                 }),
@@ -296,7 +319,7 @@ impl Network {
             let mut bytes = spare.pop().unwrap_or_default();
             bytes.clear();
             bytes.extend_from_slice(packet);
-            Frame { path: path as u8, down, load: Load::Packet(bytes) }
+            Frame { path: path as u8, down, load: Load::Packet { bytes, sent: now } }
         })
     }
 
@@ -304,13 +327,16 @@ impl Network {
     fn arrive(&mut self, now: Time, frame: Frame) -> Option<Delivery> {
         let (path, down) = (usize::from(frame.path), frame.down);
         if !self.paths[path].present {
-            if let Load::Packet(bytes) = frame.load {
+            if let Load::Packet { bytes, .. } = frame.load {
                 self.recycle(bytes);
             }
             return None;
         }
         let packet = match frame.load {
-            Load::Packet(packet) => packet,
+            Load::Packet { bytes, sent } => {
+                self.paths[path].transit[usize::from(!down)].add(now.since(sent));
+                bytes
+            }
             Load::Datagram { flow, sent, size } => {
                 if down {
                     self.hear(now, path, size, 0);

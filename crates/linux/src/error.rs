@@ -22,6 +22,14 @@ pub enum Error {
         /// What the kernel answered.
         source: io::Error,
     },
+    /// A program could not be started.
+    #[error("cannot run {name}: {source}")]
+    Program {
+        /// The program.
+        name: String,
+        /// What the kernel answered.
+        source: io::Error,
+    },
     /// The kernel refused a netlink request.
     #[error("cannot {doing}: {source}{}", because(message))]
     Refused {
@@ -64,14 +72,16 @@ impl Error {
     pub fn hint(&self) -> &str {
         match self {
             Self::Lacks { hint, .. } => hint,
-            Self::System { .. } | Self::Refused { .. } | Self::Malformed { .. } => "",
+            Self::System { .. } | Self::Program { .. } | Self::Refused { .. } | Self::Malformed { .. } => "",
         }
     }
 
     /// The error number of the kernel, where there is one.
     pub fn errno(&self) -> Option<i32> {
         match self {
-            Self::System { source, .. } | Self::Refused { source, .. } => source.raw_os_error(),
+            Self::System { source, .. } | Self::Program { source, .. } | Self::Refused { source, .. } => {
+                source.raw_os_error()
+            }
             Self::Lacks { .. } | Self::Malformed { .. } => None,
         }
     }

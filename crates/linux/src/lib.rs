@@ -10,6 +10,8 @@
 //! | [`socket`] | MPTCP and TCP sockets, and what the kernel knows of their connections |
 //! | [`diag`] | every connection and subflow of a namespace, whichever process has it |
 //! | [`process`] | what this process may do, and where it is |
+//! | [`program`] | any program in a namespace, with all that it starts; its sockets made MPTCP |
+//! | [`signal`] | signals, read like a file |
 //! | [`mib`] | counters of TCP and MPTCP |
 //! | [`tun`] | TUN devices: packets in, packets out |
 //! | [`sysctl`] | settings under `/proc/sys/net`, put back as they were |
@@ -18,6 +20,7 @@
 
 mod error;
 mod option;
+mod seccomp;
 
 pub mod clock;
 pub mod diag;
@@ -26,7 +29,9 @@ pub mod namespace;
 pub mod netlink;
 pub mod pm;
 pub mod process;
+pub mod program;
 pub mod route;
+pub mod signal;
 pub mod socket;
 pub mod sysctl;
 pub mod tun;

@@ -79,31 +79,8 @@ pub fn run_with(
 ) -> Result<Ran, Error> {
     fits(experiment, faults)?;
     let (mut topology, devices) = Topology::build(experiment)?;
-    let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
-    let backups: Vec<_> = experiment.paths.iter().map(|path| path.backup).collect();
     let mut notes = Vec::new();
-    let policy = as_on_a_device(&experiment.device.policy, &mut notes);
-    let steers = matches!(experiment.transport.protocol, sim::Protocol::Mptcp);
-    let watch = Watch::open(experiment, &topology)?;
-    let mut director = Director {
-        experiment,
-        steering: Steering::new(&policy, &kinds, &backups),
-        ledgers: experiment
-            .paths
-            .iter()
-            .map(|path| path.allowance.map(|plan| Ledger::new(plan, experiment.duration)))
-            .collect(),
-        steers,
-        watch,
-        series: Series::new(experiment),
-        rows: Rows::new(experiment),
-        reactions: Reactions::default(),
-        flows: Vec::new(),
-        subflows: Default::default(),
-        // Replaced when everything is ready.
-        shared: Shared::new(Network::new(experiment), Clock::start()),
-        topology: &mut topology,
-    };
+    let mut director = Director::new(experiment, &mut topology, &mut notes)?;
     // What the policy wants from the start is so before the first byte.
     director.steer(Time::ZERO)?;
     let before = Settings::of(&director.topology.device)?;
@@ -157,7 +134,7 @@ pub fn run_with(
 }
 
 /// What the scenario does not say, and whom it happens to.
-struct Happens<'a> {
+pub(crate) struct Happens<'a> {
     program: &'a Server,
     emulator: &'a Running,
     /// Those that are still to come, by time.
@@ -166,7 +143,12 @@ struct Happens<'a> {
     behind: Duration,
 }
 
-impl Happens<'_> {
+impl<'a> Happens<'a> {
+    /// Nothing but what the scenario says.
+    pub(crate) fn nothing(program: &'a Server, emulator: &'a Running) -> Self {
+        Self { program, emulator, faults: Vec::new(), behind: Duration::ZERO }
+    }
+
     /// When the next is due.
     fn next(&self) -> Time {
         self.faults.first().map_or(Time::MAX, |&(at, _)| at + self.behind)
@@ -187,7 +169,7 @@ impl Happens<'_> {
 }
 
 /// What no kernel can do.
-fn fits(experiment: &Experiment, faults: &[(Time, Fault)]) -> Result<(), Error> {
+pub(crate) fn fits(experiment: &Experiment, faults: &[(Time, Fault)]) -> Result<(), Error> {
     const MOST: usize = 8;
     if experiment.paths.len() > MOST {
         return Err(Error::Unfit {
@@ -224,7 +206,7 @@ fn as_on_a_device(policy: &PolicyConfig, notes: &mut Vec<String>) -> PolicyConfi
 }
 
 /// The kernel's name for a congestion control.
-fn congestion(kind: CongestionKind, notes: &mut Vec<String>) -> String {
+pub(crate) fn congestion(kind: CongestionKind, notes: &mut Vec<String>) -> String {
     match kind {
         CongestionKind::Reno => "reno",
         CongestionKind::Cubic => "cubic",
@@ -302,27 +284,57 @@ impl Rows {
     }
 }
 
-struct Director<'a> {
-    experiment: &'a Experiment,
-    topology: &'a mut Topology,
-    shared: Shared,
+pub(crate) struct Director<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) topology: &'a mut Topology,
+    pub(crate) shared: Shared,
     flows: Vec<Flow>,
     steering: Steering,
     /// The account of each path's data allowance, if it has one.
     ledgers: Vec<Option<Ledger>>,
     /// The protocol is one that can be steered.
     steers: bool,
-    watch: Watch,
+    pub(crate) watch: Watch,
     /// What it saw last before the end, at which all connections are closed.
     subflows: [Vec<Subflow>; 2],
     series: Series,
     rows: Rows,
-    reactions: Reactions,
+    pub(crate) reactions: Reactions,
 }
 
-impl Director<'_> {
+impl<'a> Director<'a> {
+    /// One whose network nobody drives yet.
+    pub(crate) fn new(
+        experiment: &'a Experiment,
+        topology: &'a mut Topology,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Error> {
+        let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
+        let backups: Vec<_> = experiment.paths.iter().map(|path| path.backup).collect();
+        let policy = as_on_a_device(&experiment.device.policy, notes);
+        Ok(Self {
+            experiment,
+            steering: Steering::new(&policy, &kinds, &backups),
+            ledgers: ledgers(experiment, experiment.duration),
+            steers: matches!(experiment.transport.protocol, sim::Protocol::Mptcp),
+            watch: Watch::open(experiment, topology)?,
+            series: Series::new(experiment),
+            rows: Rows::new(experiment),
+            reactions: Reactions::default(),
+            flows: Vec::new(),
+            subflows: Default::default(),
+            shared: Shared::new(Network::new(experiment), Clock::start()),
+            topology,
+        })
+    }
+
+    /// Data allowances that say no time are to last so long, and not as long as the run.
+    pub(crate) fn spread_allowances(&mut self, over: Duration) {
+        self.ledgers = ledgers(self.experiment, over);
+    }
+
     /// Everything from the start to the end.
-    fn work(
+    pub(crate) fn work(
         &mut self,
         happens: &mut Happens<'_>,
         stop: &AtomicBool,
@@ -404,7 +416,7 @@ impl Director<'_> {
     }
 
     /// Shows the policy what the device's counters say, and does what it asks.
-    fn steer(&mut self, now: Time) -> Result<(), Error> {
+    pub(crate) fn steer(&mut self, now: Time) -> Result<(), Error> {
         let mut looks = Vec::new();
         for path in 0..self.experiment.paths.len() {
             let stats = self.topology.route.stats(self.topology.indices[path])?;
@@ -493,7 +505,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    fn outcome(&mut self) -> Result<Outcome, Error> {
+    pub(crate) fn outcome(&mut self) -> Result<Outcome, Error> {
         self.watch.look()?;
         let experiment = self.experiment;
         let mut connections = Vec::new();
@@ -535,8 +547,13 @@ impl Director<'_> {
     }
 }
 
+fn ledgers(experiment: &Experiment, over: Duration) -> Vec<Option<Ledger>> {
+    let paths = experiment.paths.iter();
+    paths.map(|path| path.allowance.map(|plan| Ledger::new(plan, over))).collect()
+}
+
 /// How long one direction takes when nobody waits.
-fn mean_delay(hop: &Hop) -> Duration {
+pub(crate) fn mean_delay(hop: &Hop) -> Duration {
     let delay = match hop {
         Hop::Link(link) => link.delay,
         Hop::Cell { station, .. } => station.delay,

@@ -13,6 +13,7 @@
 //! | `topology` | hosts, devices, addresses, routes, endpoints |
 //! | `traffic`, `content` | real sockets, and bytes that say whether they are the right ones |
 //! | `director` | what happens when: interfaces come and go, the policy looks, rows are taken |
+//! | `emulate` | somebody's own programs in place of the scenario's traffic |
 //! | `faults` | what goes wrong beyond what a scenario can say |
 //! | `settings` | what a host is set to, before and after |
 //! | `reaction` | how soon a path falls silent that is not to be used |
@@ -20,6 +21,7 @@
 
 mod content;
 mod director;
+mod emulate;
 mod faults;
 mod reaction;
 mod settings;
@@ -28,6 +30,8 @@ mod traffic;
 mod watch;
 
 pub use director::{Ran, run, run_with};
+pub use emulate::{Emulated, End, Multipath, Programs, emulate};
+pub use emulator::Lateness;
 pub use faults::{Ending, Fault};
 pub use reaction::Reaction;
 pub use settings::Settings;
@@ -44,6 +48,12 @@ pub enum Error {
     /// Somebody asked it to stop.
     #[error("stopped before its end")]
     Stopped,
+    /// The server's program ended before the other was started.
+    #[error("the server's program ended with {code} before anybody connected")]
+    ServerEnded {
+        /// Its exit code.
+        code: u8,
+    },
     /// The scenario asks for what cannot be had on a kernel.
     #[error("{what}")]
     Unfit {
@@ -69,6 +79,7 @@ impl Error {
             Self::System(error) => error.hint(),
             Self::Unfit { hint, .. } => hint,
             Self::Stopped => "",
+            Self::ServerEnded { .. } => "it is run by `sh -c` and has to stay in the foreground",
             Self::Differs { .. } => {
                 "`--pcap` shows what was on the paths; without middleboxes this is a fault of Tandem or the kernel"
             }

@@ -70,6 +70,8 @@ pub(crate) struct Topology {
     present: Vec<bool>,
     /// The policy wants no new connection to begin there.
     unrouted: Vec<bool>,
+    /// The path that a scenario of plain TCP goes over.
+    first: Option<usize>,
 }
 
 impl Topology {
@@ -126,6 +128,10 @@ impl Topology {
             route,
             present: vec![false; paths],
             unrouted: vec![false; paths],
+            first: match experiment.transport.protocol {
+                sim::Protocol::Tcp { path } => Some(path),
+                sim::Protocol::Mptcp => None,
+            },
         };
         for (path, spec) in experiment.paths.iter().enumerate() {
             if spec.join_at == Time::ZERO {
@@ -205,7 +211,7 @@ impl Topology {
             device: self.indices[path],
             via: None,
             source: Some(self.hands.interfaces()[path].address),
-            metric: 100 + path as u32,
+            metric: if self.first == Some(path) { 99 } else { 100 + path as u32 },
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod emulate;
 pub(crate) mod fidelity;
 pub(crate) mod profiles;
 pub(crate) mod reproduce;

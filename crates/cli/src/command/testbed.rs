@@ -2,7 +2,7 @@
 
 use crate::arguments::Testbed;
 use crate::command::run::does_not_fit;
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::{input, progress};
@@ -29,19 +29,11 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     let ran = ran.map_err(|error| failure(&error))?;
     let kernel = Kernel {
         release: linux::clock::kernel_release(),
-        lateness: [ran.lateness.quantile(0.5), ran.lateness.quantile(0.99), ran.lateness.longest()],
+        lateness: late(&ran.lateness),
         priorities_heard: ran.priorities_heard,
-        reactions: ran
-            .reactions
-            .iter()
-            .map(|&testbed::Reaction { path, took, least, given, .. }| Reaction {
-                path: experiment.paths[path].name.clone(),
-                took,
-                least,
-                given,
-            })
-            .collect(),
+        reactions: reactions(&experiment, &ran.reactions),
         notes: ran.notes,
+        programs: None,
     };
     let run = Run::on_kernel(&scenario, experiment, ran.outcome, kernel);
 
@@ -59,6 +51,22 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     let printed = output::print(talk, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
     talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
     printed
+}
+
+/// Median, 99th percentile and longest.
+pub(crate) fn late(lateness: &testbed::Lateness) -> [units::Duration; 3] {
+    [lateness.quantile(0.5), lateness.quantile(0.99), lateness.longest()]
+}
+
+/// With the names of paths in place of their numbers.
+pub(crate) fn reactions(experiment: &sim::Experiment, reactions: &[testbed::Reaction]) -> Vec<Reaction> {
+    let named = |&testbed::Reaction { path, took, least, given, .. }: &testbed::Reaction| Reaction {
+        path: experiment.paths[path].name.clone(),
+        took,
+        least,
+        given,
+    };
+    reactions.iter().map(named).collect()
 }
 
 /// A flag that becomes true on Ctrl-C, SIGTERM or SIGHUP.
@@ -95,6 +103,10 @@ pub(crate) fn failure(error: &testbed::Error) -> Failure {
     let (message, hint) = (error.to_string(), error.hint().to_owned());
     match error {
         testbed::Error::System(linux::Error::Lacks { .. }) => Failure::Lacks { message, hint },
+        testbed::Error::System(linux::Error::Program { name, source }) => Failure::NotRun {
+            message: format!("cannot run `{name}`: {}", reason(source)),
+            found: source.kind() != std::io::ErrorKind::NotFound,
+        },
         testbed::Error::Unfit { .. } => Failure::Usage { message, hint },
         _ => Failure::Other { message, hint },
     }

@@ -30,7 +30,8 @@ fn help_of_profiles() {
 
 #[test]
 fn every_command_shows_an_example() {
-    for command in ["run", "compare", "reproduce", "testbed", "fidelity", "profiles", "schema", "completions"]
+    for command in
+        ["run", "compare", "reproduce", "testbed", "emulate", "fidelity", "profiles", "schema", "completions"]
     {
         let text = help(&[command, "--help"]);
         assert!(text.contains("Example") && text.contains(&format!(" tandem {command}")), "{text}");

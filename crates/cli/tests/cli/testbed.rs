@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 /// Whether this machine can, and why not.
-fn can() -> bool {
+pub(crate) fn can() -> bool {
     let why = if !linux_is_ours() {
         "this needs root"
     } else if !fs::exists("/dev/net/tun").unwrap_or(false) {
@@ -33,12 +33,12 @@ fn unshare() -> Command {
     command
 }
 
-fn said_ok(command: &mut Command) -> bool {
+pub(crate) fn said_ok(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
 /// What a run could leave behind or change on the host.
-fn host() -> Vec<String> {
+pub(crate) fn host() -> Vec<String> {
     let list = |folder: &str| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let mut names: Vec<_> =
@@ -65,7 +65,7 @@ fn host() -> Vec<String> {
     all
 }
 
-const SMALL: &str = "title = 'small'\nseed = 1\nduration = '3s'\nsample = '500ms'\n[device]\nname = 'phone'\n\
+pub(crate) const SMALL: &str = "title = 'small'\nseed = 1\nduration = '3s'\nsample = '500ms'\n[device]\nname = 'phone'\n\
     [[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\ndown = { rate = '20Mbps', delay = '5ms' }\n\
     up = { rate = '20Mbps', delay = '5ms' }\n\
     [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '10Mbps', delay = '20ms' }\n\
@@ -207,11 +207,8 @@ fn however_it_ends_nothing_is_left() {
     assert!(said.err.starts_with("nothing was left"), "{}", said.err);
 }
 
-#[test]
-fn without_the_privilege_it_says_what_is_missing() {
-    if !can() {
-        return;
-    }
+/// Runs the program as a user who may nothing, with the small scenario beside it.
+pub(crate) fn as_nobody(arguments: &[&str]) -> Said {
     let place = Place::new();
     place.write("small.toml", &format!("{SMALL}[[traffic]]\nkind = 'bulk'\n"));
     // Somewhere everybody may read and write.
@@ -230,8 +227,16 @@ fn without_the_privilege_it_says_what_is_missing() {
     for name in inner {
         command.env_remove(name);
     }
-    command.args(["testbed", "small.toml"]).current_dir(shared.path()).uid(65534).gid(65534);
-    let said = said(&mut command);
+    command.args(arguments).current_dir(shared.path()).uid(65534).gid(65534);
+    said(&mut command)
+}
+
+#[test]
+fn without_the_privilege_it_says_what_is_missing() {
+    if !can() {
+        return;
+    }
+    let said = as_nobody(&["testbed", "small.toml"]);
     assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
     assert_eq!(
         said.err,

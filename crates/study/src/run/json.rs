@@ -32,13 +32,30 @@ pub(super) fn result(run: &Run) -> Value {
             })
         });
         let reactions: Vec<Value> = reactions.collect();
-        let about = json!({
+        let mut about = json!({
             "release": kernel.release,
             "packets_late_s": late,
             "priorities_heard": kernel.priorities_heard,
             "reactions": reactions,
             "notes": kernel.notes,
         });
+        if let Some(programs) = &kernel.programs {
+            let [asked, agreed, joined] = programs.multipath;
+            let seconds = |delays: &[Option<(units::Duration, units::Duration)>; 2]| {
+                delays.map(|delay| {
+                    delay.map(
+                        |(all, queued)| json!({"mean": all.as_secs_f64(), "queued": queued.as_secs_f64()}),
+                    )
+                })
+            };
+            let paths = run.outcome.paths.iter().zip(&programs.delays);
+            let delays = paths.map(|(path, delays)| {
+                let [down, up] = seconds(delays);
+                json!({"path": path.name, "down": down, "up": up})
+            });
+            about["multipath"] = json!({"asked": asked, "agreed": agreed, "joined": joined});
+            about["delays_s"] = json!(delays.collect::<Vec<_>>());
+        }
         object.insert("kernel".to_owned(), about);
     }
     Value::Object(object)

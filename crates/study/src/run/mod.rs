@@ -67,6 +67,19 @@ pub struct Kernel {
     pub reactions: Vec<Reaction>,
     /// Where the kernel did something else than the scenario says.
     pub notes: Vec<String>,
+    /// What there is to say where programs of somebody's own ran in place of the scenario's traffic.
+    pub programs: Option<Programs>,
+}
+
+/// Programs that ran over a scenario's paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Programs {
+    /// Connections of the device that asked for Multipath TCP, those of them in which the server agreed, and
+    /// the subflows that joined them.
+    pub multipath: [u64; 3],
+    /// For each path, down and up: how long packets were under way in the mean, and of that how long beyond
+    /// the path's own delay.
+    pub delays: Vec<[Option<(Duration, Duration)>; 2]>,
 }
 
 /// Simulates a scenario; `progress` is told the share that is done, from 0 to 1, now and then.
@@ -127,7 +140,10 @@ impl Run {
 
     /// Device, paths, energy and connections.
     pub fn tables(&self) -> Vec<Table> {
-        let mut tables = tables::tables(&self.experiment, &self.outcome);
+        let mut tables = match self.kernel.as_ref().and_then(|kernel| kernel.programs.as_ref()) {
+            Some(programs) => tables::of_programs(&self.experiment, &self.outcome, programs),
+            None => tables::tables(&self.experiment, &self.outcome),
+        };
         tables.extend(self.kernel.as_ref().map(tables::kernel));
         tables.extend(self.kernel.as_ref().and_then(tables::reactions));
         tables

@@ -1,10 +1,11 @@
 //! The tables of a run.
 
-use super::{Kernel, Reaction};
+use super::{Kernel, Programs, Reaction};
 use crate::describe;
 use crate::figure::{decimals, megabytes, time_unit};
 use report::{Cell, Column, Row, Table, Tone};
 use sim::{ConnectionOutcome, EnergyOutcome, Experiment, Outcome, PathOutcome};
+use units::Duration;
 
 /// Device, paths, energy, connections, and then those that not every run has.
 pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
@@ -13,6 +14,49 @@ pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
     all.extend(middleboxes(outcome));
     all.extend(background(outcome));
     all
+}
+
+/// The same where nothing is known of connections but how many there were.
+pub(super) fn of_programs(experiment: &Experiment, outcome: &Outcome, programs: &Programs) -> Vec<Table> {
+    let mut all = vec![
+        device(experiment, outcome),
+        paths(outcome),
+        delays(outcome, programs),
+        energy(experiment, outcome),
+    ];
+    all.extend(middleboxes(outcome));
+    all.extend(background(outcome));
+    all.push(multipath(programs));
+    all
+}
+
+/// How long packets were under way.
+fn delays(outcome: &Outcome, programs: &Programs) -> Table {
+    let mut table = Table::new("Delay of a packet, means").column(Column::text("path"));
+    for (name, key) in [("down", "down_ms"), ("up", "up_ms")] {
+        let queued = format!("queued {name}");
+        table = table
+            .column(Column::number(name).unit("ms").key(key))
+            .column(Column::number(queued).unit("ms").key(format!("queued_{key}")));
+    }
+    for (path, delays) in outcome.paths.iter().zip(&programs.delays) {
+        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        let cells = delays.iter().flat_map(|delay| {
+            [delay.map_or(f64::NAN, |(all, _)| ms(all)), delay.map_or(f64::NAN, |(_, queued)| ms(queued))]
+        });
+        let row = Row::new([Cell::text(&*path.name)]);
+        table = table.row(cells.map(|ms| Cell::number(ms, 1)).fold(row, Row::cell));
+    }
+    table
+}
+
+fn multipath(programs: &Programs) -> Table {
+    let [asked, agreed, joined] = programs.multipath;
+    Table::new("Multipath TCP of the device")
+        .column(Column::number("connections that asked").key("asked"))
+        .column(Column::number("got it").key("agreed"))
+        .column(Column::number("subflows that joined").key("joined"))
+        .row(Row::new([count(asked), count(agreed), count(joined)]))
 }
 
 fn device(experiment: &Experiment, outcome: &Outcome) -> Table {
