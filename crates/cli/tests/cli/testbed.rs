@@ -212,14 +212,18 @@ pub(crate) fn as_nobody(arguments: &[&str]) -> Said {
     let place = Place::new();
     place.write("small.toml", &format!("{SMALL}[[traffic]]\nkind = 'bulk'\n"));
     // Somewhere everybody may read and write.
-    let shared = tempfile::Builder::new().prefix("tandem-test-").tempdir_in("/tmp").unwrap();
+    let shared = tempfile::Builder::new()
+        .prefix("tandem-test-")
+        .tempdir_in("/tmp")
+        .expect("the folder is everybody's");
     let open = |path: &std::path::Path| {
-        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777))
+            .expect("the folder is everybody's");
     };
     open(shared.path());
     let (program, file) = (shared.path().join("tandem"), shared.path().join("small.toml"));
-    fs::copy(env!("CARGO_BIN_EXE_tandem"), &program).unwrap();
-    fs::copy(place.path().join("small.toml"), &file).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_tandem"), &program).expect("the folder is everybody's");
+    fs::copy(place.path().join("small.toml"), &file).expect("the folder is everybody's");
     open(&program);
     open(&file);
     let inner: Vec<_> = tandem().get_envs().map(|(name, _)| name.to_owned()).collect();
