@@ -43,6 +43,11 @@ impl Pending {
         }
     }
 
+    /// How far the application has read.
+    pub(super) fn up_to(&self) -> u64 {
+        self.delivered
+    }
+
     /// The application has read up to `upto`: when the next piece that is whole now was first sent. To be
     /// asked until there is none.
     pub(super) fn delivered(&mut self, upto: u64) -> Option<Time> {
