@@ -13,6 +13,17 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// The median, of the finite ones among `values`; NaN of nothing.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
+    }
+}
+
 /// Sample standard deviation; 0 for fewer than two values.
 pub fn deviation(values: &[f64]) -> f64 {
     if values.len() < 2 {
@@ -45,5 +56,12 @@ mod tests {
         assert_eq!(estimate.mean, 3.0);
         assert!((estimate.ci95 - 2.776 * (2.5_f64).sqrt() / 5.0_f64.sqrt()).abs() < 1e-12);
         assert!(super::estimate(&[1.0]).ci95.is_nan());
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, f64::NAN, 2.0, 3.0]), 2.5);
+        assert!(median(&[]).is_nan());
     }
 }
