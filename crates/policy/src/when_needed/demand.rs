@@ -7,7 +7,8 @@ use units::Duration;
 /// The counters show what came, never what was asked for. So the demand is taken from the past: the
 /// median of a second's looks, which a short burst (a backlog that drains) does not raise, held as a
 /// maximum that is forgotten slowly. A rate below it is **debt**, in bytes, until a rate above it pays
-/// it back: what a sender could not send it keeps, and sends later.
+/// it back: what a sender could not send it keeps, and sends later. Looks that fall far short, and the part
+/// of a rate that pays a debt, say nothing of what is asked for, and are left out of the median.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
     /// The last looks' rates, bytes a second, as a ring.
@@ -26,21 +27,29 @@ impl Demand {
     /// between packets, and a stream's rate wavers.
     pub(super) const SLACK: f64 = 0.05;
 
+    /// A rate below this part of the demand is a shortage, and no smaller demand.
+    const SHORT: f64 = 0.8;
+
     /// Accounts for a look: `rate` bytes a second came for `span`. The demand is at most `enough`
     /// and forgotten over `memory`; the debt at most `most` seconds of it.
     pub(super) fn account(&mut self, rate: f64, span: Duration, memory: Duration, enough: f64, most: f64) {
         let span = span.as_secs_f64();
-        self.looks[self.next] = rate;
-        self.next = (self.next + 1) % Self::LOOKS;
-        let mut sorted = self.looks;
-        sorted.sort_unstable_by(f64::total_cmp);
-        let median = f64::midpoint(sorted[Self::LOOKS / 2 - 1], sorted[Self::LOOKS / 2]).min(enough);
-        if median > self.rate {
-            self.rate = median;
-        } else {
-            let memory = memory.as_secs_f64();
-            let part = if memory > 0.0 { (span / memory).min(1.0) } else { 1.0 };
-            self.rate += (median - self.rate) * part;
+        // What pays a debt was asked for before.
+        let paid = (rate - self.rate).clamp(0.0, if span > 0.0 { self.debt / span } else { 0.0 });
+        // What falls far short tells nothing of what was asked for.
+        if rate >= Self::SHORT * self.rate {
+            self.looks[self.next] = rate - paid;
+            self.next = (self.next + 1) % Self::LOOKS;
+            let mut sorted = self.looks;
+            sorted.sort_unstable_by(f64::total_cmp);
+            let median = f64::midpoint(sorted[Self::LOOKS / 2 - 1], sorted[Self::LOOKS / 2]).min(enough);
+            if median > self.rate {
+                self.rate = median;
+            } else {
+                let memory = memory.as_secs_f64();
+                let part = if memory > 0.0 { (span / memory).min(1.0) } else { 1.0 };
+                self.rate += (median - self.rate) * part;
+            }
         }
         let owed = ((1.0 - Self::SLACK) * self.rate - rate) * span;
         self.debt = (self.debt + owed).clamp(0.0, most * self.rate);

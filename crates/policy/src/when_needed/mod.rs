@@ -5,7 +5,7 @@
 //! receiver sees no queue of the sender's; what every device has is byte counters. From these:
 //!
 //! - The **demand** is what came before: the highest median of a second's looks, forgotten over
-//!   [`memory`](WhenNeededParameters::memory). What comes short of it, by more than a slack of 5 %, is
+//!   [`memory`](WhenNeededParameters::memory) unless far less comes than that. What comes short of it, by more than a slack of 5 %, is
 //!   **debt**: a sender keeps what it could not send, and a stream is late by its debt over its demand.
 //! - Costly paths go **on** when the stream is [`late`](WhenNeededParameters::late). Silence
 //!   adds debt fastest, so a path that has died without a word is given up within that time. Where no
@@ -13,13 +13,17 @@
 //!   (`PathState::srtt`), one that has stood above its least for so long by
 //!   [`queueing`](WhenNeededParameters::queueing) is a queue at a link that is full: that shows a demand
 //!   that was never met, which no counter can.
-//! - They go **off** again after a **hold**. That is a probe: only without the costly paths can one see what
-//!   the preferred ones carry, because a scheduler may leave a path idle whose last round trip was longer.
-//!   Where the alarm comes back within the probation time, the probe has failed. Then the next hold is twice
-//!   as long, up to a longest one, which depends on the part of the demand that the preferred paths missed
-//!   by themselves. With nothing over them it is [`longest_hold`](WhenNeededParameters::longest_hold). Where
-//!   they carry half or more, it stays near [`hold`](WhenNeededParameters::hold): a long hold would leave
-//!   them idle, and the debt grows slowly anyway. (In between it grows with the fourth power of that part.)
+//! - They go **off** again as soon as the debt is **paid**, if the preferred paths have carried a tenth of the
+//!   demand meanwhile. What they had queued they have then delivered, or others for them, and what a scheduler gives
+//!   the costly paths from there on, the preferred ones might carry: many a scheduler leaves a path idle whose last
+//!   round trip was longer. So this is at the same time a probe of what they carry by themselves, with what it costs
+//!   in lateness if they do not suffice. At most one such end comes a second (twice the hold).
+//! - Else they go off after a **hold**, as where the preferred paths are silent: then no counter tells whether they
+//!   could carry again. Where the alarm comes back within the probation time, the probe has failed. Then the next
+//!   hold is twice as long, up to a longest one, which depends on the part of the demand that the preferred paths
+//!   missed by themselves, or since. With nothing over them it is [`longest_hold`](WhenNeededParameters::longest_hold).
+//!   Where they carry half or more, it stays near [`hold`](WhenNeededParameters::hold): a long hold would leave
+//!   them idle. (In between it grows with the fourth power of that part.)
 //!   Where the preferred paths are seen to carry all that is asked for while the costly ones could help,
 //!   half the hold is enough.
 //! - An application that pauses looks like a path that fails. What tells them apart is the trial itself:
@@ -27,9 +31,12 @@
 //!   Then the demand is what comes now, and the next alarm needs twice the lateness, up to eight times,
 //!   until an alarm was right.
 //!
-//! **Bounds.** While it is on, a costly path carries the debt, and what a scheduler gives it of the rest: at
-//! most the demand for the hold, a look and a round trip more than what the preferred paths could not, each
-//! time it goes on. There is no more than one change in half a second (`hold`) in the mean of a minute,
+//! **Bounds.** While it is on, a costly path carries the debt, and what a scheduler gives it of the rest. So each time
+//! it goes on, it may carry more than what the preferred paths could not: at most the demand for a look and a round
+//! trip, since a change of priority takes nothing back of what is under way; what is sent again over it because it is
+//! stuck elsewhere, and arrives there after all (at most the preferred paths' windows); and where these are silent for
+//! long, the demand for the hold, from the moment at which they could carry again and nothing of theirs is left to show
+//! it. There is no more than one change in half a second (`hold`) in the mean of a minute,
 //! whatever comes, and one in one to four seconds while a path is silent. A change is one option in one
 //! packet, but over the costly path, whose radio it wakes.
 //!
@@ -118,6 +125,12 @@ enum Phase {
         /// What comes over preferred paths and over all, in bytes a second, as a mean of the recent
         /// past.
         now: [f64; 2],
+        /// The most that preferred paths have shown since, in bytes a second.
+        shown: f64,
+        /// Something was owed over paths that were up, so that it can be seen when it is paid.
+        owed: bool,
+        /// When they last went off before.
+        last: Option<Time>,
     },
 }
 
@@ -126,6 +139,8 @@ enum Phase {
 struct Queue {
     /// The least round trip, in seconds.
     least: Option<f64>,
+    /// The last, in seconds.
+    last: Option<f64>,
     /// For so many seconds they have.
     standing: f64,
 }
@@ -143,7 +158,9 @@ impl Queue {
         let least =
             self.least.map_or(round_trip, |least| (least * (1.0 + span / Self::MEMORY)).min(round_trip));
         self.least = Some(least);
-        let stands = round_trip > least + queueing.as_secs_f64();
+        // One that is the same to the last digit was not measured again, as after a timeout.
+        let measured = self.last.replace(round_trip) != Some(round_trip);
+        let stands = measured && round_trip > least + queueing.as_secs_f64();
         self.standing = if stands { self.standing + span } else { 0.0 };
     }
 }
@@ -158,6 +175,8 @@ impl WhenNeeded {
     /// With costly paths, so much more has to come than without, and over them, or they do not help: as a
     /// part of what comes without or of the demand, whichever is more.
     const GAIN: f64 = 0.03;
+    /// A preferred path that carries so much of the demand lives.
+    const LIVES: f64 = 0.1;
     /// All paths together have shown the demand after so long.
     const MEASURED: Duration = Duration::from_secs(1);
     /// After so many false alarms in a row the next needs no more than after this many.
@@ -227,7 +246,7 @@ impl WhenNeeded {
                     self.turn_on(now, !relieved);
                 }
             }
-            Phase::On { since, now: recent, .. } => {
+            Phase::On { since, now: recent, shown, .. } => {
                 if !relieved {
                     // Nothing could take over. The hold begins when something can.
                     *since = now;
@@ -235,6 +254,7 @@ impl WhenNeeded {
                 let part = (seconds / Self::RECENT).min(1.0);
                 recent[0] += (preferred_rate - recent[0]) * part;
                 recent[1] += (total - recent[1]) * part;
+                *shown = shown.max(preferred_rate);
                 self.consider_off(now);
             }
         }
@@ -253,20 +273,23 @@ impl WhenNeeded {
         let failed = since.is_some_and(|since| now.since(since) < probation);
         let before = if short.1 > 0.0 && !gone { short.0 / short.1 } else { 0.0 };
         let WhenNeededParameters { hold, longest_hold, .. } = self.parameters;
-        self.hold = if failed {
-            // The less the preferred paths carried by themselves, the less is lost by using them less.
-            let missing = (1.0 - before / self.demand.rate().max(before)).clamp(0.0, 1.0);
-            let longest =
-                hold + longest_hold.saturating_sub(hold).mul_f64(missing * missing * missing * missing);
-            (self.hold * 2).min(longest)
-        } else {
-            hold
-        };
-        self.phase = Phase::On { since: now, before, now: [before; 2] };
+        self.hold = if failed { (self.hold * 2).min(longest_hold) } else { hold };
+        let owed = self.demand.debt() > 0.0 && !gone;
+        self.phase = Phase::On { since: now, before, now: [before; 2], shown: 0.0, owed, last: since };
+    }
+
+    /// The longest hold where preferred paths carry `rate`, in bytes a second.
+    fn longest(&self, rate: f64) -> Duration {
+        let WhenNeededParameters { hold, longest_hold, .. } = self.parameters;
+        // The less they carry, the less is lost by using them less.
+        let missing = (1.0 - rate / self.demand.rate().max(rate)).clamp(0.0, 1.0);
+        hold + longest_hold.saturating_sub(hold).mul_f64(missing * missing * missing * missing)
     }
 
     fn consider_off(&mut self, now: Time) {
-        let Phase::On { since, before, now: [over_preferred, total] } = self.phase else { return };
+        let Phase::On { since, before, now: [over_preferred, total], shown, owed, last } = self.phase else {
+            return;
+        };
         let on = now.since(since);
         let (more, over_costly) = (total - before, total - over_preferred);
         let gained = more.min(over_costly) > before.max(self.demand.rate()) * Self::GAIN;
@@ -276,10 +299,15 @@ impl WhenNeeded {
         let asked = (1.0 - Demand::SLACK) * self.demand.rate();
         // What is still owed then is stuck on a path, and no other can bring it sooner.
         let met = self.demand.debt() == 0.0 || total >= asked;
-        if on < self.hold {
+        let carried = if owed { shown.max(before) } else { before };
+        if on < self.hold.min(self.longest(carried)) {
             // A scheduler that prefers them shows that they suffice.
             let alone = over_preferred >= asked.max((1.0 - Demand::SLACK) * total);
-            if !(met && alone && on >= self.parameters.hold.max(self.hold / 2)) {
+            let alone = met && alone && on >= self.parameters.hold.max(self.hold / 2);
+            let paid = owed && self.demand.debt() == 0.0 && total >= asked;
+            let lives = shown >= self.demand.rate() * Self::LIVES;
+            let apart = last.is_none_or(|last| now.since(last) >= self.parameters.hold * 2);
+            if !(alone || (paid && lives && apart && on >= Self::INTERVAL * 2)) {
                 return;
             }
         } else if !gained {
