@@ -4,7 +4,9 @@
 use crate::Dice;
 use mptcp::{Config, CongestionKind, EcnMode, Endpoint, Keepalive, PathId, SchedulerKind};
 use units::{Duration, Seed, Time};
-use wire::{Dss, Flags, Mapping, MptcpSignal, SackBlocks, Segment, Span, TimestampOption};
+use wire::{
+    Blocks, Dss, Flags, Mapping, MptcpSignal, RecOption, Report, SackBlocks, Segment, Span, TimestampOption,
+};
 
 /// More segments than all windows together hold.
 const MOST_AT_ONCE: usize = 20_000;
@@ -51,10 +53,22 @@ fn signal(rng: &mut Dice<'_>, like: Option<MptcpSignal>) -> MptcpSignal {
     }
 }
 
+fn rec_option(rng: &mut Dice<'_>) -> RecOption {
+    if rng.below(3) == 0 {
+        return RecOption::Offer { version: number(rng, 1) as u8 };
+    }
+    let mut blocks = Blocks::default();
+    for _ in 0..rng.below(4) {
+        blocks.push(number(rng, 3000) as u32, number(rng, 3000) as u32);
+    }
+    let (path, clock, rate) = (rng.below(4) as u8, number(rng, 5000) as u32, number(rng, 1_000_000) as u32);
+    RecOption::Report(Report { path, clock, rate, blocks })
+}
+
 /// Real traffic with something else in one or more of its fields.
 fn mutate(rng: &mut Dice<'_>, segment: &mut Segment<Span>) {
     for _ in 0..=rng.below(3) {
-        match rng.below(16) {
+        match rng.below(17) {
             0 => segment.seq = number(rng, segment.seq.into()) as u32,
             1 => segment.ack = number(rng, segment.ack.into()) as u32,
             2 => segment.flags = Flags::from_bits(rng.bits() as u8),
@@ -76,6 +90,7 @@ fn mutate(rng: &mut Dice<'_>, segment: &mut Segment<Span>) {
             }
             9 => segment.signal = Some(signal(rng, segment.signal)),
             10 => segment.signal = None,
+            16 => segment.rec = Some(rec_option(rng)),
             11 => segment.dss = None,
             12 | 13 => {
                 let mut dss = segment.dss.unwrap_or_default();

@@ -35,13 +35,15 @@ impl Options {
     pub const FAST_CLOSE: Self = Self(1 << 11);
     /// `MP_TCPRST` (section 3.6).
     pub const RESET: Self = Self(1 << 12);
+    /// Those of MPTCP-rec, in the subtype for private use.
+    pub const REC: Self = Self(1 << 13);
     /// All of Multipath TCP: what a box removes that knows kind 30, or does not know it.
-    pub const MPTCP: Self = Self(0x1ff0);
+    pub const MPTCP: Self = Self(0x3ff0);
     /// Every option.
-    pub const ALL: Self = Self(0x1fff);
+    pub const ALL: Self = Self(0x3fff);
 
     /// Every single option with its name.
-    pub const NAMES: [(&'static str, Self); 13] = [
+    pub const NAMES: [(&'static str, Self); 14] = [
         ("mss", Self::MSS),
         ("window-scale", Self::WINDOW_SCALE),
         ("sack", Self::SACK),
@@ -55,6 +57,7 @@ impl Options {
         ("mp-fail", Self::FAIL),
         ("mp-fastclose", Self::FAST_CLOSE),
         ("mp-tcprst", Self::RESET),
+        ("mptcp-rec", Self::REC),
     ];
 
     /// True if every option of `other` is in it.
@@ -79,6 +82,7 @@ impl Options {
             .with(held(segment.sack_permitted || !segment.sack.is_empty(), Self::SACK))
             .with(held(segment.timestamps.is_some(), Self::TIMESTAMPS))
             .with(held(segment.dss.is_some(), Self::DSS))
+            .with(held(segment.rec.is_some(), Self::REC))
             .with(segment.signal.as_ref().map_or(Self::NONE, Self::of_signal))
     }
 
@@ -114,6 +118,9 @@ impl Options {
         }
         if self.has(Self::DSS) {
             segment.dss = None;
+        }
+        if self.has(Self::REC) {
+            segment.rec = None;
         }
         if segment.signal.as_ref().is_some_and(|signal| self.has(Self::of_signal(signal))) {
             segment.signal = None;

@@ -87,6 +87,7 @@ fn each_option_is_its_own() {
     whole.timestamps = Some(TimestampOption { value: 1, echo: 2 });
     whole.dss = Some(Dss::default());
     whole.signal = Some(MptcpSignal::Reset { transient: false, reason: 6 });
+    whole.rec = Some(wire::RecOption::Offer { version: 1 });
     let all = Options::of(&whole);
     let mut seen = Options::NONE;
     for (name, option) in Options::NAMES {

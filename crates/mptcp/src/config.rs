@@ -1,6 +1,7 @@
 //! What one endpoint is set to.
 
 use crate::congestion::CongestionKind;
+use crate::rec::Rec;
 use crate::scheduler::SchedulerKind;
 use units::Duration;
 
@@ -79,6 +80,8 @@ pub struct Config {
     /// before (RFC 3465 counts all that it acknowledges); and CUBIC has whole segments and an estimate of
     /// Reno's window that always grows by 3(1-b)/(1+b) a round trip (RFC 9438, section 4.3, by 1 in the end).
     pub linux_counting: bool,
+    /// Offer MPTCP-rec, and speak it with a peer that does too (see [`rec`](crate::rec)).
+    pub rec: Option<Rec>,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
     /// Offer selective acknowledgements (RFC 2018).
@@ -157,6 +160,7 @@ impl Default for Config {
             penalise: false,
             congestion: CongestionKind::Lia,
             linux_counting: false,
+            rec: None,
             initial_window: 10,
             sack: true,
             timestamps: true,

@@ -14,9 +14,11 @@
 //!
 //! What lives where: `subflow/` is TCP over one path (the scoreboard and recovery in `sender`,
 //! acknowledgements in `receiver`, RFC 6298 in `rtt`); `endpoint/` is the connection above them;
-//! `scheduler/` and `congestion/` hold one algorithm a file.
+//! `scheduler/` and `congestion/` hold one algorithm a file; `rec/` is MPTCP-rec, where the receiver sets the
+//! pace.
 
 pub mod congestion;
+pub mod rec;
 pub mod scheduler;
 
 mod config;
@@ -27,7 +29,8 @@ mod subflow;
 
 pub use config::{Config, EcnMode, Keepalive, receive_buffer};
 pub use congestion::CongestionKind;
-pub use endpoint::{Endpoint, Event, Failure, Mode, ResetReason, SubflowInfo};
+pub use rec::Rec;
+pub use endpoint::{Endpoint, Event, Failure, Mode, RecInfo, ResetReason, SubflowInfo};
 pub use scheduler::SchedulerKind;
 
 /// Which of the ways between the two hosts: the index of a local interface.

@@ -96,7 +96,8 @@ impl Plain {
             || segment.window_scale.is_some()
             || segment.sack_permitted
             || !segment.sack.is_empty()
-            || segment.signal.is_some();
+            || segment.signal.is_some()
+            || segment.rec.is_some();
         if rare {
             return None;
         }
@@ -173,7 +174,7 @@ impl Plain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::MptcpSignal;
+    use wire::{MptcpSignal, RecOption};
 
     const LABEL: Label = Label { connection: 513, path: 3, down: true };
 
@@ -213,6 +214,7 @@ mod tests {
             (false, |s| (s.window_scale, s.sack_permitted) = (Some(0), true)),
             (false, |s| assert!(s.sack.push(1, 2))),
             (false, |s| s.signal = Some(MptcpSignal::Fail { dsn: 1 })),
+            (false, |s| s.rec = Some(RecOption::Offer { version: 1 })),
         ];
         changes
             .iter()

@@ -15,6 +15,7 @@
 //! | RFC 8200 (IPv6) | [`ipv6`] |
 //! | RFC 9293 (TCP), 7323 (timestamps, window scale), 2018 (SACK) | [`tcp`] |
 //! | RFC 8684 (MPTCP): options | [`tcp`], [`Dss`], [`MptcpSignal`] |
+//! | Cao et al. 2016 (MPTCP-rec): options | [`RecOption`] |
 //! | RFC 8684, section 3.3.1: the DSS checksum | [`dss_checksum`] |
 //! | RFC 1071 (internet checksum) | [`checksum`] |
 //! | draft-ietf-opsawg-pcapng | [`pcapng`] |
@@ -31,6 +32,7 @@ mod option;
 mod payload;
 pub mod pcapng;
 mod reader;
+mod rec;
 mod segment;
 pub mod tcp;
 
@@ -38,4 +40,5 @@ pub use checksum::{dss_checksum, dss_pseudo_header};
 pub use error::WireError;
 pub use ip::Ecn;
 pub use payload::{Payload, Span};
+pub use rec::{Blocks, RecOption, Report};
 pub use segment::{Dss, Flags, MapOption, Mapping, MptcpSignal, SackBlocks, Segment, TimestampOption};

@@ -1,6 +1,7 @@
 //! MPTCP's TCP option, kind 30 (RFC 8684, section 3): bytes and meaning of every subtype.
 
 use crate::reader::Reader;
+use crate::rec::{self, RecOption};
 use crate::{Dss, Mapping, MptcpSignal, WireError};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,6 +17,8 @@ const MP_PRIO: u8 = 5;
 const MP_FAIL: u8 = 6;
 const MP_FASTCLOSE: u8 = 7;
 const MP_TCPRST: u8 = 8;
+/// Reserved for private use (RFC 8684, section 7.2).
+pub(crate) const EXPERIMENTAL: u8 = 0xf;
 
 // Flags of MP_CAPABLE's third byte (section 3.1).
 const CAPABLE_CHECKSUM: u8 = 0x80;
@@ -38,6 +41,7 @@ const NIBBLE_FLAG: u8 = 0x01;
 pub(crate) enum MptcpOption {
     Dss(Dss),
     Signal(MptcpSignal),
+    Rec(RecOption),
     /// A subtype that RFC 8684 does not have.
     Unknown(u8),
 }
@@ -65,6 +69,10 @@ pub(crate) fn parse(value: &[u8], offset: usize) -> Result<MptcpOption, WireErro
         MP_FAIL => ("MP_FAIL", "12", fail(&mut reader).map(Signal)),
         MP_FASTCLOSE => ("MP_FASTCLOSE", "12", fast_close(&mut reader).map(Signal)),
         MP_TCPRST => ("MP_TCPRST", "4", reset(nibble, &mut reader).map(Signal)),
+        EXPERIMENTAL => {
+            let known = rec::parse(nibble, &mut reader, len, offset)?;
+            return Ok(known.map_or(Unknown(subtype), MptcpOption::Rec));
+        }
         _ => return Ok(Unknown(subtype)),
     };
     match option {

@@ -2,6 +2,7 @@
 
 use crate::mptcp_option::{self, MptcpOption};
 use crate::reader::Reader;
+use crate::rec::{self, RecOption};
 use crate::{Dss, MptcpSignal, SackBlocks, Segment, TimestampOption, WireError};
 
 const END: u8 = 0;
@@ -33,6 +34,8 @@ pub enum TcpOption {
     Dss(Dss),
     /// Any other MPTCP option (RFC 8684).
     Signal(MptcpSignal),
+    /// An option of MPTCP-rec, in the subtype for private use (RFC 8684, section 7.2).
+    Rec(RecOption),
     /// An option, or a subtype of MPTCP, that nothing here knows.
     Unknown {
         /// Its kind.
@@ -150,6 +153,9 @@ pub(crate) fn emit<P>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(), Wir
         mptcp_option::emit_signal(signal, out)?;
         pad(signal.option_len(), out);
     }
+    if let Some(option) = &segment.rec {
+        rec::emit(option, out);
+    }
     Ok(())
 }
 
@@ -174,6 +180,7 @@ fn parse(Raw { kind, value, offset }: Raw<'_>) -> Result<TcpOption, WireError> {
             return Ok(match mptcp_option::parse(value, offset)? {
                 MptcpOption::Dss(dss) => TcpOption::Dss(dss),
                 MptcpOption::Signal(signal) => TcpOption::Signal(signal),
+                MptcpOption::Rec(option) => TcpOption::Rec(option),
                 MptcpOption::Unknown(_) => TcpOption::Unknown { kind, len: len as u8 },
             });
         }

@@ -1,6 +1,6 @@
 //! A TCP segment as meaning: what its header and options say, and what it carries.
 
-use crate::{Ecn, Payload};
+use crate::{Ecn, Payload, RecOption};
 use core::fmt;
 use core::net::IpAddr;
 
@@ -285,6 +285,8 @@ pub struct Segment<P> {
     pub dss: Option<Dss>,
     /// Any other MPTCP option (RFC 8684).
     pub signal: Option<MptcpSignal>,
+    /// An option of MPTCP-rec.
+    pub rec: Option<RecOption>,
     /// What it carries.
     pub payload: P,
 }
@@ -368,6 +370,9 @@ impl<P> Segment<P> {
         if let Some(signal) = &self.signal {
             len += signal.option_len().next_multiple_of(4);
         }
+        if let Some(option) = &self.rec {
+            len += option.option_len();
+        }
         len
     }
 }
@@ -383,6 +388,7 @@ impl<P> Segment<P> {
         self.sack.clear();
         self.dss = None;
         self.signal = None;
+        self.rec = None;
     }
 }
 
@@ -409,6 +415,7 @@ impl<P: Payload> Segment<P> {
             sack: SackBlocks::default(),
             dss: None,
             signal: None,
+            rec: None,
             payload: P::empty(),
         }
     }

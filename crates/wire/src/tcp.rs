@@ -115,6 +115,7 @@ impl<'a> Packet<'a> {
                 TcpOption::Timestamps(stamps) => _ = segment.timestamps.get_or_insert(stamps),
                 TcpOption::Dss(dss) => _ = segment.dss.get_or_insert(dss),
                 TcpOption::Signal(signal) => _ = segment.signal.get_or_insert(signal),
+                TcpOption::Rec(option) => _ = segment.rec.get_or_insert(option),
                 TcpOption::Sack(_) | TcpOption::Unknown { .. } => {}
             }
         }

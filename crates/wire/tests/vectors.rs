@@ -4,6 +4,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tandem_wire::tcp::{self, TcpOption};
 use tandem_wire::{
+    Blocks, RecOption, Report,
     Dss, Flags, Mapping, MptcpSignal, SackBlocks, Segment, Span, TimestampOption, WireError, ip, ipv4, ipv6,
 };
 
@@ -40,6 +41,14 @@ fn check_signal(signal: MptcpSignal, bytes: &str) {
     segment.signal = Some(signal);
     assert_eq!(emitted_options(&segment), bytes, "{signal:?}");
     assert_eq!(tcp::parse(&header(&bytes)).unwrap().signal, Some(signal));
+}
+
+fn check_rec(option: RecOption, bytes: &str) {
+    let bytes = hex(bytes);
+    let mut segment = bare();
+    segment.rec = Some(option);
+    assert_eq!(emitted_options(&segment), bytes, "{option:?}");
+    assert_eq!(tcp::parse(&header(&bytes)).unwrap().rec, Some(option));
 }
 
 fn check_dss(dss: Dss, bytes: &str) {
@@ -221,6 +230,25 @@ fn the_other_signals() {
     check_signal(MptcpSignal::Fail { dsn: KEY }, "1e0c 6000 0102030405060708");
     check_signal(MptcpSignal::FastClose { key: KEY }, "1e0c 7000 0102030405060708");
     check_signal(MptcpSignal::Reset { transient: true, reason: 6 }, "1e04 8106");
+}
+
+#[test]
+fn the_options_of_mptcp_rec() {
+    check_rec(RecOption::Offer { version: 1 }, "1e04 f001");
+    let mut report = Report { path: 3, clock: 0x01020304, rate: 1_375_000, blocks: Blocks::default() };
+    check_rec(RecOption::Report(report), "1e0c f103 01020304 0014fb18");
+    assert!(report.blocks.push(1428, 2856) && report.blocks.push(0xffff_ffff, 0));
+    check_rec(
+        RecOption::Report(report),
+        "1e1c f103 01020304 0014fb18 00000594 00000b28 ffffffff 00000000",
+    );
+    // Other forms of the private subtype are not ours.
+    let unknown = hex("1e04 f201");
+    assert_eq!(tcp::parse(&header(&unknown)).unwrap().rec, None);
+    // Neither are these lengths: half a block, and no version.
+    for bytes in ["1e10 f103 01020304 0014fb18 00000594", "1e03 f001"] {
+        assert!(tcp::parse(&header(&hex(bytes))).is_err(), "{bytes}");
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@
 mod balia;
 mod bbr;
 mod cubic;
+mod driven;
 mod ecmtcp;
 mod lia;
 mod olia;
@@ -28,6 +29,7 @@ use bbr::Bbr;
 use core::fmt;
 use core::str::FromStr;
 use cubic::Cubic;
+use driven::Driven;
 use ecmtcp::EcMtcp;
 use lia::Lia;
 use olia::Olia;
@@ -255,6 +257,8 @@ pub(crate) enum Algorithm {
     EcMtcp(EcMtcp),
     /// Several times as large as the others.
     Bbr(Box<Bbr>),
+    /// The receiver's, for as long as it says something.
+    Driven(Box<Driven>),
 }
 
 impl Algorithm {
@@ -275,7 +279,7 @@ impl Algorithm {
     /// What it looks at of the other subflows.
     pub(crate) const fn needs(&self) -> Needs {
         match self {
-            Self::Reno(_) | Self::Cubic(_) | Self::Bbr(_) => Needs::Nothing,
+            Self::Reno(_) | Self::Cubic(_) | Self::Bbr(_) | Self::Driven(_) => Needs::Nothing,
             Self::Lia(_) => Needs::Alpha,
             Self::EcMtcp(_) => Needs::Costs,
             Self::Balia(_) | Self::WVegas(_) => Needs::Rates,
@@ -286,7 +290,40 @@ impl Algorithm {
     /// OLIA: the greater of the bytes between the last two losses and since the last, where the
     /// acknowledgement stands at `una`.
     pub(crate) fn between_losses(&self, una: u64) -> u64 {
-        if let Self::Olia(olia) = self { olia.between_losses(una) } else { una }
+        match self {
+            Self::Olia(olia) => olia.between_losses(una),
+            Self::Driven(driven) => driven.before().between_losses(una),
+            _ => una,
+        }
+    }
+
+    /// The peer wants `rate` bytes per second, whatever this would do by itself; `None` gives it back its own
+    /// mind.
+    pub(crate) fn drive(&mut self, rate: Option<u64>) {
+        let own = core::mem::replace(self, Self::Reno(Reno::default()));
+        *self = match (own, rate) {
+            (Self::Driven(driven), None) => driven.into_before(),
+            (own, None) => own,
+            (Self::Driven(mut driven), Some(rate)) => {
+                driven.set_rate(rate);
+                Self::Driven(driven)
+            }
+            (own, Some(rate)) => {
+                let mut driven = Driven::new(own);
+                driven.set_rate(rate);
+                Self::Driven(Box::new(driven))
+            }
+        };
+    }
+
+    pub(crate) fn is_driven(&self) -> bool {
+        matches!(self, Self::Driven(_))
+    }
+
+    /// The window and the rate that the peer wants, in bytes and bytes per second, if it wants any.
+    pub(crate) fn driven(&self, mss: u64, srtt: Duration) -> Option<(u64, u64)> {
+        let Self::Driven(driven) = self else { return None };
+        Some((driven.window(mss, srtt), driven.rate(mss, srtt)))
     }
 }
 
@@ -302,6 +339,7 @@ macro_rules! each {
             Self::WVegas($a) => $call,
             Self::EcMtcp($a) => $call,
             Self::Bbr($a) => $call,
+            Self::Driven($a) => $call,
         }
     };
 }

@@ -30,7 +30,11 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         let from = subflow.copied.max(self.data_una);
         let len = subflow.payload_max.min(self.data_next.saturating_sub(from));
-        let payload = self.buffer.slice(from, len)?;
+        let Some(payload) = self.buffer.slice(from, len) else {
+            // The peer has it, out of order and for good: as good as acknowledged.
+            self.subflows[i].copied = self.held_there(from)?;
+            return self.catch_up(i);
+        };
         let dealt = payload.len() as u64;
         subflow.copied = from + dealt;
         self.scheduler.dealt(subflow.path, dealt);

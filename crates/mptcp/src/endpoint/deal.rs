@@ -175,7 +175,8 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn deal_again(&mut self) -> Option<usize> {
         while let Some(front) = self.reinjections.front() {
             let len = front.chunk.payload.len() as u64;
-            if front.chunk.data + len <= self.data_una {
+            let there = self.held_there(front.chunk.data).unwrap_or(self.data_una);
+            if front.chunk.data + len <= there.max(self.data_una) {
                 self.reinjections.pop_front();
                 continue;
             }
@@ -222,7 +223,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Lists [`candidates`](Self::candidates) for the scheduler, in one walk.
-    fn list_candidates(&self, list: &mut Vec<Candidate>) {
+    pub(super) fn list_candidates(&self, list: &mut Vec<Candidate>) {
         list.clear();
         let mut best = u8::MAX;
         for subflow in self.subflows.iter().filter(|s| s.carries_data()) {
@@ -299,6 +300,9 @@ impl<P: Payload> Endpoint<P> {
         if ack > self.data_una {
             self.data_una = ack;
             self.buffer.release(ack.min(self.buffer.end));
+            if self.driving.is_some() {
+                self.trim_held();
+            }
             self.probe_tries = 0;
             self.work = true;
         }

@@ -162,6 +162,7 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         self.mode = Mode::Tcp;
+        self.stop_driving(now);
         self.failing = None;
         self.waiting.clear();
         self.fin_timer = None;

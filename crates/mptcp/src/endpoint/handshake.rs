@@ -141,6 +141,7 @@ impl<P: Payload> Endpoint<P> {
                 }) => {
                     self.checksum |= checksum;
                     self.denied = deny_join;
+                    self.hear_offer(segment);
                 }
                 _ => self.mode = Mode::Tcp,
             }
@@ -265,6 +266,8 @@ impl<P: Payload> Endpoint<P> {
         }
         if fallback {
             self.mode = Mode::Tcp;
+        } else if !joined {
+            self.hear_offer(segment);
         }
         let mut subflow =
             core::mem::replace(&mut self.subflows[i], Subflow::closed(PathId(i as u8), &self.config));
@@ -366,6 +369,9 @@ impl<P: Payload> Endpoint<P> {
         subflow.keepalive_at = self.config.keepalive.map(|keepalive| now + keepalive.idle);
         let path = subflow.path;
         self.events.push_back(Event::SubflowUp(path));
+        if self.driving.is_some() {
+            self.drive_subflow(now, i);
+        }
         self.spread |= self.subflows[i].joined;
         (self.lost, self.alone) = (None, None);
         self.relieve();

@@ -164,7 +164,7 @@ impl<P: Payload> Endpoint<P> {
             subflow.receiver.peer_clock = clock.value;
             subflow.receiver.peer_clock_at = now;
         }
-        if self.config.autotune.is_some() && !segment.payload.is_empty() {
+        if self.config.autotune.is_some() && !segment.payload.is_empty() && self.driving.is_none() {
             subflow.measure_backwards(now, segment);
         }
         // Not in TIME-WAIT, where nothing is left that it could be about.
@@ -216,6 +216,7 @@ impl<P: Payload> Endpoint<P> {
         let same_window = subflow.peer_window.replace(segment.window) == Some(segment.window);
         let plain = segment.payload.is_empty()
             && segment.signal.is_none()
+            && segment.rec.is_none()
             && !segment.flags.has(Flags::FIN)
             && same_window;
         let acked = subflow.sender.on_ack(now, ack, &blocks[..count], plain, clock, &coupling);
@@ -239,6 +240,9 @@ impl<P: Payload> Endpoint<P> {
         // A DATA_ACK of what was never sent is none (RFC 8684, section 3.8).
         if let Some(base) = base.filter(|&base| base <= self.data_sent() || self.mode != Mode::Mptcp) {
             self.widen_window(base + window);
+        }
+        if self.driving.is_some() {
+            self.hear_report(now, i, acked.advanced, segment);
         }
         if acked.advanced
             && self.mode == Mode::Mptcp
@@ -312,6 +316,9 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             arrival = subflow.receiver.record(offset, offset + len);
+            if self.driving.is_some() {
+                self.note_arrival(now, i, arrival, len, segment);
+            }
         }
         let subflow = &mut self.subflows[i];
         if fin {

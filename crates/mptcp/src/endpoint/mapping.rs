@@ -337,6 +337,9 @@ impl<P: Payload> Endpoint<P> {
         if data == 0 || end > self.advertised || beyond_fin {
             return false;
         }
+        if self.driving.is_some() {
+            self.note_place(data);
+        }
         self.reorder.insert(data, piece);
         true
     }

@@ -5,7 +5,7 @@
 //! `mapping` places what comes, `fallback` goes back to TCP, `repair` sends again what was lost above the
 //! subflows, `coupling` tells congestion controls of one another, `paths` moves paths in and out,
 //! `addresses` tells of others, `keys` are drawn, `close` ends things, `timers` keeps time, `alive` probes
-//! what is idle, `autotune` grows the receive buffer.
+//! what is idle, `autotune` grows the receive buffer, `driven` is MPTCP-rec, where the receiver sets the pace.
 
 mod addresses;
 mod again;
@@ -14,6 +14,7 @@ mod autotune;
 mod close;
 mod coupling;
 mod deal;
+mod driven;
 mod fallback;
 mod few;
 mod handshake;
@@ -28,11 +29,14 @@ mod repair;
 mod send_buffer;
 mod timers;
 
+pub use driven::RecInfo;
+
 use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};
 use crate::{Config, PathId, crypto};
 use addresses::{Announcement, Removal};
 use autotune::Autotune;
+use driven::Driving;
 use core::net::IpAddr;
 use fallback::{Failing, Infinite};
 use reorder::Reorder;
@@ -161,6 +165,8 @@ const MOST_BUFFER: u64 = 1 << 40;
 #[repr(C)]
 pub struct Endpoint<P> {
     subflows: Vec<Subflow<P>>,
+    /// MPTCP-rec, once both ends have said that they speak it.
+    driving: Option<Box<Driving>>,
     mode: Mode,
     role: Role,
     /// Something may have to be transmitted.
@@ -271,6 +277,7 @@ impl<P: Payload> Endpoint<P> {
             role,
             mode,
             subflows: Vec::new(),
+            driving: None,
             first: None,
             local_key,
             remote_key: None,
@@ -345,7 +352,7 @@ impl<P: Payload> Endpoint<P> {
     /// How many bytes [`write`](Self::write) would take.
     pub fn write_space(&self) -> u64 {
         // The acknowledgement of a DATA_FIN is one beyond the data.
-        let waiting = self.buffer.end.saturating_sub(self.data_una);
+        let waiting = self.buffer.end.saturating_sub(self.data_una).saturating_sub(self.freed());
         let space = self.config.send_buffer.saturating_sub(waiting);
         match self.turn() {
             Some(path) => {
@@ -438,6 +445,7 @@ impl<P: Payload> Endpoint<P> {
         let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
         self.subflows.iter().try_for_each(Subflow::check)?;
         self.reorder.check()?;
+        self.check_promises()?;
         held(self.data_una <= self.data_sent(), "acknowledged more than was sent")?;
         held(self.data_next <= self.buffer.end, "dealt more than was written")?;
         held(self.data_next <= self.window_end.max(1), "dealt beyond the peer's window")?;

@@ -51,6 +51,9 @@ impl<P: Payload> Endpoint<P> {
             Next::DataLevel => *segment = self.data_level_alone(now, i),
             Next::Acknowledgement => {
                 self.acknowledge(now, i, segment);
+                if self.driving.is_some() {
+                    self.add_report(now, i, segment);
+                }
                 if core::mem::take(&mut self.subflows[i].send_probe) {
                     // An old sequence number, which the peer must answer (RFC 9293, section 3.8.4).
                     segment.seq = segment.seq.wrapping_sub(1);
@@ -304,6 +307,7 @@ impl<P: Payload> Endpoint<P> {
         } else {
             Some(self.capable(answer.then_some(self.local_key), None, None))
         };
+        segment.rec = self.rec_offer(i, answer);
         segment
     }
 

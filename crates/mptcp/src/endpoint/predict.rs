@@ -17,7 +17,7 @@ impl<P: Payload> Endpoint<P> {
         let only_ack = segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits();
         let measures = self.config.autotune.is_some();
         let something = only_ack && !segment.payload.is_empty() && !measures;
-        if !something || !is_expected(subflow, segment) || self.is_ending() {
+        if !something || !is_expected(subflow, segment) || self.is_ending() || self.driving.is_some() {
             return false;
         }
         let offset = subflow.receiver.next;

@@ -78,6 +78,47 @@ impl<P: Payload> Reorder<P> {
         self.next += 1;
     }
 
+    /// What lies beyond the gap, as runs without one: first the one that `latest` lies in, then from the front
+    /// on.
+    pub(crate) fn runs_from(&self, latest: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let last = self.waiting.partition_point(|&(at, _)| at <= latest);
+        let newest = last.checked_sub(1).map(|i| self.run_around(i)).filter(|&(_, end)| latest < end);
+        let mut i = 0;
+        let others = core::iter::from_fn(move || {
+            let start = i;
+            self.waiting.get(start)?;
+            let mut end = self.end_of(start);
+            i += 1;
+            while self.waiting.get(i).is_some_and(|&(at, _)| at == end) {
+                end = self.end_of(i);
+                i += 1;
+            }
+            Some((self.waiting[start].0, end))
+        });
+        newest.into_iter().chain(others.filter(move |&run| Some(run) != newest))
+    }
+
+    fn end_of(&self, i: usize) -> u64 {
+        self.waiting[i].0 + self.waiting[i].1.len() as u64
+    }
+
+    /// From where to where there is no gap around piece `i`.
+    fn run_around(&self, i: usize) -> (u64, u64) {
+        let (mut first, mut last) = (i, i);
+        while first > 0 && self.end_of(first - 1) == self.waiting[first].0 {
+            first -= 1;
+        }
+        while last + 1 < self.waiting.len() && self.end_of(last) == self.waiting[last + 1].0 {
+            last += 1;
+        }
+        (self.waiting[first].0, self.end_of(last))
+    }
+
+    /// Is all of `[from, to)` here, beyond the gap?
+    pub(crate) fn has(&self, from: u64, to: u64) -> bool {
+        self.runs_from(0).any(|(start, end)| start <= from && to <= end)
+    }
+
     /// What must hold at any time.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };

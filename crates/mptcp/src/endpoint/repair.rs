@@ -117,6 +117,11 @@ impl<P: Payload> Endpoint<P> {
             self.repair.tries += 1;
             self.work = true;
             self.await_data_ack(now);
+        } else {
+            // The peer had it for good, as it said, and now it has not.
+            (0..self.subflows.len()).for_each(|i| self.reset_with(i, Failure::Protocol, None));
+            self.fail(Failure::Protocol);
+            self.work = true;
         }
     }
 

@@ -33,6 +33,25 @@ impl<P: Payload> SendBuffer<P> {
         (from < to).then(|| piece.slice(from, to))
     }
 
+    /// Forgets what lies in `[from, to)`: the peer has it, and will not discard it.
+    pub(crate) fn release_within(&mut self, from: u64, to: u64) {
+        let mut kept = Few::new();
+        while let Some((at, piece)) = self.pieces.pop_front() {
+            let (len, end) = (piece.len(), at + piece.len() as u64);
+            if end <= from || at >= to {
+                kept.push_back((at, piece));
+                continue;
+            }
+            if at < from {
+                kept.push_back((at, piece.slice(0, (from - at) as usize)));
+            }
+            if to < end {
+                kept.push_back((to, piece.slice((to - at) as usize, len)));
+            }
+        }
+        self.pieces = kept;
+    }
+
     /// Forgets what lies before `offset`.
     pub(crate) fn release(&mut self, offset: u64) {
         while let Some((at, piece)) = self.pieces.front_mut() {

@@ -17,7 +17,8 @@ impl<P: Payload> Endpoint<P> {
     pub fn poll_timeout(&self) -> Option<Time> {
         let subflows = self.subflows.iter().map(crate::subflow::Subflow::next_timeout);
         let first = subflows.fold(Time::MAX, Time::min);
-        let own = [self.fin_timer, self.probe_timer, self.rare];
+        let driving = if self.driving.is_some() { self.driving_timeout() } else { None };
+        let own = [self.fin_timer, self.probe_timer, self.rare, driving];
         let first = own.into_iter().fold(first, |first, at| first.min(at.unwrap_or(Time::MAX)));
         (first < Time::MAX).then_some(first)
     }
@@ -63,6 +64,9 @@ impl<P: Payload> Endpoint<P> {
             {
                 self.request_data_fin(now);
             }
+        }
+        if self.driving.is_some() {
+            self.expire_driving(now);
         }
         if self.rare.is_some_and(|at| at <= now) {
             self.on_rare(now);

@@ -13,6 +13,7 @@ mod share;
 
 use crate::PathId;
 use crate::congestion::UnknownName;
+use crate::rec::collector::Collector;
 use blest::Blest;
 use core::fmt;
 use core::str::FromStr;
@@ -140,6 +141,7 @@ enum Base {
     Blest(Blest),
     Ecf(Ecf),
     Redundant(Redundant),
+    Collector(Box<Collector>),
 }
 
 impl AnyScheduler {
@@ -154,6 +156,19 @@ impl AnyScheduler {
             SchedulerKind::Redundant => Base::Redundant(Redundant),
         };
         Self { base, bounds: None }
+    }
+
+    /// MPTCP-rec deals from here on.
+    pub(crate) fn collect(&mut self, collector: Collector) {
+        self.base = Base::Collector(Box::new(collector));
+    }
+    /// What `kind` says deals again.
+    pub(crate) fn restore(&mut self, kind: SchedulerKind) {
+        self.base = Self::new(kind).base;
+    }
+    /// MPTCP-rec's, if that is what deals.
+    pub(crate) fn collector(&mut self) -> Option<&mut Collector> {
+        if let Base::Collector(collector) = &mut self.base { Some(collector) } else { None }
     }
 
     /// Who gets the next data whatever the room; `None` unless the scheduler deals by shares alone.
@@ -200,6 +215,7 @@ impl Scheduler for AnyScheduler {
             Base::Blest(s) => s.pick(candidates, situation),
             Base::Ecf(s) => s.pick(candidates, situation),
             Base::Redundant(s) => s.pick(candidates, situation),
+            Base::Collector(s) => s.pick(candidates, situation),
         }?;
         match &self.bounds {
             Some(bounds) if bounds.exceeded(candidates, pick, situation.len) => {
@@ -220,7 +236,12 @@ impl Scheduler for AnyScheduler {
             Base::RoundRobin(s) => s.dealt(path, len),
             Base::Share(s) => s.dealt(path, len),
             // These keep no account.
-            Base::MinRtt(_) | Base::Linux(_) | Base::Blest(_) | Base::Ecf(_) | Base::Redundant(_) => {}
+            Base::MinRtt(_)
+            | Base::Linux(_)
+            | Base::Blest(_)
+            | Base::Ecf(_)
+            | Base::Redundant(_)
+            | Base::Collector(_) => {}
         }
         if let Some(bounds) = &mut self.bounds {
             bounds.dealt(path, len);

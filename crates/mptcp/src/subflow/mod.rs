@@ -7,6 +7,7 @@ mod sender;
 
 pub(crate) use held::Held;
 pub(crate) use receiver::{Arrival, Receiver};
+pub(crate) use rtt::Rtt;
 pub(crate) use sender::{Chunk, Sender};
 
 use crate::{Config, PathId};
@@ -237,10 +238,9 @@ impl<P: Payload> Subflow<P> {
     }
 
     /// The round trip from here, by the clock that the peer echoes.
-    pub(crate) fn measure_backwards(&mut self, now: Time, segment: &Segment<P>) {
-        if let Some(clock) = segment.timestamps.filter(|_| self.timestamps) {
-            self.receiver.measure(clock_at(now), clock.echo);
-        }
+    pub(crate) fn measure_backwards(&mut self, now: Time, segment: &Segment<P>) -> Option<Duration> {
+        let clock = segment.timestamps.filter(|_| self.timestamps)?;
+        self.receiver.measure(clock_at(now), clock.echo)
     }
 
     /// What must hold at any time.

@@ -121,14 +121,21 @@ impl Receiver {
     }
 
     /// Data came with this echo of our clock, which stands at `now_ms` (as Linux, smoothed by eighths).
-    pub(crate) fn measure(&mut self, now_ms: u32, echo: u32) {
+    /// Gives the sample, if it is one.
+    pub(crate) fn measure(&mut self, now_ms: u32, echo: u32) -> Option<Duration> {
         // Only the first with an echo answers at once.
         if echo == 0 || echo == self.echoed {
-            return;
+            return None;
         }
         self.echoed = echo;
         let sample = Duration::from_millis(u64::from(now_ms.wrapping_sub(echo)).clamp(1, 60_000));
         self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
+        Some(sample)
+    }
+
+    /// Something has come beyond what has not.
+    pub(crate) fn misses(&self) -> bool {
+        !self.ranges.is_empty()
     }
 
     /// The peer's FIN, if everything before it has come.

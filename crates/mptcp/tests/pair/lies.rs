@@ -1,7 +1,7 @@
 //! An end that says what is not so.
 
 use units::{Rng, Seed};
-use wire::{Dss, Flags, Mapping, MptcpSignal, SackBlocks, Segment, Span};
+use wire::{Blocks, Dss, Flags, Mapping, MptcpSignal, RecOption, Report, SackBlocks, Segment, Span};
 
 /// Data that was not received is acknowledged at data level.
 pub const DATA_ACK: u64 = 1 << 0;
@@ -27,8 +27,10 @@ pub const CLOCK: u64 = 1 << 9;
 pub const OLD: u64 = 1 << 10;
 /// FIN, RST, SYN where there should be none.
 pub const FLAGS: u64 = 1 << 11;
-/// How many kinds there are.
+/// How many kinds there are that are drawn by number.
 pub const KINDS: u64 = 12;
+/// Rates and blocks of MPTCP-rec that are not so.
+pub const REPORT: u64 = 1 << 12;
 /// What must not cost the connection, nor a byte.
 pub const HARMLESS: u64 = SACK | AGAIN | OLD;
 /// What may put data in another place.
@@ -82,6 +84,8 @@ impl Liar {
         }
         if self.tells(OLD) {
             let back = self.rng.below(20_000);
+            // Its blocks count from the DATA_ACK, and are another lie.
+            segment.rec = None;
             segment.ack = segment.ack.wrapping_sub(back as u32);
             if let Some(Dss { data_ack: Some(ack), .. }) = &mut segment.dss {
                 *ack = u64::from((*ack as u32).wrapping_sub(back as u32));
@@ -122,6 +126,9 @@ impl Liar {
             let flag = [Flags::FIN, Flags::RST, Flags::SYN, Flags::PSH][self.rng.below(4) as usize];
             segment.flags = segment.flags.with(flag);
         }
+        if self.tells(REPORT) {
+            self.wrong_report(segment);
+        }
         let bare = segment.payload.len == 0 && !segment.flags.has(Flags::FIN);
         if bare && self.tells(AGAIN) { 4 } else { 1 }
     }
@@ -154,6 +161,23 @@ impl Liar {
             1 => map.ssn = map.ssn.wrapping_add(n as u32),
             2 => map.len = n as u16,
             _ => segment.dss = None,
+        }
+    }
+
+    fn wrong_report(&mut self, segment: &mut Segment<Span>) {
+        if segment.rec.is_none() && segment.dss.is_some() && segment.options_len() <= 20 {
+            let (path, clock, rate) = (self.rng.below(3) as u8, self.number() as u32, self.number() as u32);
+            segment.rec = Some(RecOption::Report(Report { path, clock, rate, blocks: Blocks::default() }));
+        }
+        let n = self.number() as u32;
+        let room = segment.options_len() <= 32;
+        let Some(RecOption::Report(report)) = &mut segment.rec else { return };
+        match self.rng.below(4) {
+            0 => report.rate = n,
+            1 => report.clock = report.clock.wrapping_add(n),
+            2 => report.path = n as u8,
+            _ if room => _ = report.blocks.push(n, self.rng.below(3000) as u32),
+            _ => {}
         }
     }
 

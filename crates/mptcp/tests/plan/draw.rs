@@ -40,6 +40,9 @@ impl Plan {
             if dice.one_in("two lies", 3) {
                 whole.lies |= 1 << dice.below("other lie", lies::KINDS);
             }
+            if dice.one_in("a lie of MPTCP-rec", 6) {
+                whole.lies |= lies::REPORT;
+            }
             whole.lies_often = dice.of("lies often", &[5, 50, 300]);
         }
         let mptcp = !dice.one_in("tcp", 6);
@@ -161,6 +164,7 @@ fn any_end(dice: &Dice, tiny: bool) -> EndPlan {
         paws: dice.one_in_or_none("paws", 3),
         challenge_acks: dice.one_in_or_none("challenge", 3),
         quickack: dice.one_in_or_none("quickack", 3),
+        rec: dice.of("rec", &[0, 0, 0, 7, 7, 23, 39, 1, 2, 4]),
         ..EndPlan::default()
     };
     if end.close == 1 {

@@ -12,7 +12,8 @@ pub use shrink::{caught, smallest, smallest_by};
 use crate::pair::lies;
 use std::fmt;
 use std::str::FromStr;
-use tandem_mptcp::{Config, CongestionKind, EcnMode, Keepalive, SchedulerKind};
+use tandem_mptcp::rec::{Removal, RoundTrip};
+use tandem_mptcp::{Config, CongestionKind, EcnMode, Keepalive, Rec, SchedulerKind};
 use units::Duration;
 
 /// The most paths that a plan may have.
@@ -153,6 +154,9 @@ numbers! {
         paws: 0,
         challenge_acks: 0,
         quickack: 0,
+        /// MPTCP-rec: 1 NR-SACK, 2 rates, 4 path choice, 8 offered in any case, 16 rounds as the clock, 32 the
+        /// weighed choice.
+        rec: 0,
     }
 }
 
@@ -265,6 +269,14 @@ impl Plan {
             paws: plan.paws > 0,
             challenge_acks: plan.challenge_acks > 0,
             quickack: plan.quickack > 0,
+            rec: (plan.rec > 0).then(|| Rec {
+                nr_sack: plan.rec & 1 > 0,
+                rates: plan.rec & 2 > 0,
+                path_choice: plan.rec & 4 > 0,
+                round_trip: if plan.rec & 16 > 0 { RoundTrip::Rounds } else { RoundTrip::Echo },
+                removal: if plan.rec & 32 > 0 { Removal::Weighed } else { Removal::Worst },
+                ..Rec::default()
+            }),
             ..Config::default()
         }
     }

@@ -143,7 +143,7 @@ static DIRECTIONS: [Choice; 3] = [
     choice("up", "from the device to the server"),
 ];
 
-pub(super) static OPTIONS: [Choice; 15] = [
+pub(super) static OPTIONS: [Choice; 16] = [
     choice("mptcp", "all of Multipath TCP"),
     choice("all", "every option"),
     choice("mss", "maximum segment size"),
@@ -159,6 +159,7 @@ pub(super) static OPTIONS: [Choice; 15] = [
     choice("mp-fail", "MP_FAIL"),
     choice("mp-fastclose", "MP_FASTCLOSE"),
     choice("mp-tcprst", "MP_TCPRST"),
+    choice("mptcp-rec", "those of MPTCP-rec"),
 ];
 
 static SEGMENTS: [Choice; 4] = [

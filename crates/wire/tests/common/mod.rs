@@ -4,7 +4,8 @@ use core::net::IpAddr;
 use proptest::option::of;
 use proptest::prelude::*;
 use tandem_wire::{
-    Dss, Flags, Mapping, MptcpSignal, Payload, SackBlocks, Segment, Span, TimestampOption, tcp,
+    Blocks, Dss, Flags, Mapping, MptcpSignal, Payload, RecOption, Report, SackBlocks, Segment, Span,
+    TimestampOption, tcp,
 };
 
 pub(crate) fn addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
@@ -82,6 +83,20 @@ pub(crate) fn signal() -> impl Strategy<Value = MptcpSignal> {
     ]
 }
 
+pub(crate) fn rec_option() -> impl Strategy<Value = RecOption> {
+    let blocks = prop::collection::vec(any::<(u32, u32)>(), 0..=Blocks::MAX);
+    prop_oneof![
+        any::<u8>().prop_map(|version| RecOption::Offer { version }),
+        (any::<(u8, u32, u32)>(), blocks).prop_map(|((path, clock, rate), list)| {
+            let mut blocks = Blocks::default();
+            for (from, len) in list {
+                assert!(blocks.push(from, len));
+            }
+            RecOption::Report(Report { path, clock, rate, blocks })
+        }),
+    ]
+}
+
 /// Any options, whether or not they fit, and any payload of up to 99 bytes.
 pub(crate) fn any_segment() -> impl Strategy<Value = Segment<Span>> {
     let header = any::<(u16, u16, u32, u32, u8, u16)>();
@@ -93,6 +108,7 @@ pub(crate) fn any_segment() -> impl Strategy<Value = Segment<Span>> {
         prop::collection::vec(any::<(u32, u32)>(), 0..=4),
         of(dss()),
         of(signal()),
+        of(rec_option()),
     );
     (header, options, any::<u64>(), 0u32..100).prop_map(|(header, options, offset, len)| {
         let mut segment =
@@ -108,6 +124,7 @@ pub(crate) fn any_segment() -> impl Strategy<Value = Segment<Span>> {
         segment.sack = sack;
         segment.dss = options.5;
         segment.signal = options.6;
+        segment.rec = options.7;
         segment.payload = Span::new(offset, len);
         segment
     })
@@ -116,7 +133,7 @@ pub(crate) fn any_segment() -> impl Strategy<Value = Segment<Span>> {
 /// As [`any_segment`], with options taken away until they fit.
 pub(crate) fn segment() -> impl Strategy<Value = Segment<Span>> {
     (any_segment(), any::<u8>()).prop_map(|(mut segment, turn)| {
-        for drop in (0..6).map(|step| (turn % 6 + step) % 6) {
+        for drop in (0..7).map(|step| (turn % 7 + step) % 7) {
             if segment.options_len() <= tcp::MAX_OPTIONS_LEN {
                 break;
             }
@@ -126,6 +143,7 @@ pub(crate) fn segment() -> impl Strategy<Value = Segment<Span>> {
                 2 => segment.sack = SackBlocks::default(),
                 3 => segment.dss = None,
                 4 => segment.signal = None,
+                5 => segment.rec = None,
                 _ => segment.window_scale = None,
             }
         }
@@ -150,6 +168,7 @@ pub(crate) fn carrying<P: Payload>(segment: &Segment<impl Payload>, payload: P) 
         sack: segment.sack,
         dss: segment.dss,
         signal: segment.signal,
+        rec: segment.rec,
         payload,
     }
 }

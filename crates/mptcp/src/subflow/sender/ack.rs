@@ -126,9 +126,36 @@ impl<P: Payload> Sender<P> {
 
     pub(super) fn set_pace(&mut self) {
         let own = || self.rtt.measured().filter(|_| self.asks_pacing);
-        let rate =
-            self.algorithm.pacing_rate().or_else(|| own().map(|srtt| Pace::rate_of(&self.window, srtt)));
+        let driven = self.algorithm.driven(self.mss, self.rtt.srtt()).map(|(_, rate)| rate);
+        let rate = driven
+            .or_else(|| self.algorithm.pacing_rate())
+            .or_else(|| own().map(|srtt| Pace::rate_of(&self.window, srtt)));
         self.pace.set(rate);
+    }
+
+    /// The peer wants `rate` bytes per second; with `None` the sender goes by its own algorithm again.
+    pub(crate) fn drive(&mut self, now: Time, rate: Option<u64>) {
+        self.algorithm.drive(rate);
+        self.uses.pacing = rate.is_some() || self.asks_pacing || self.uses.samples;
+        match self.algorithm.driven(self.mss, self.rtt.srtt()) {
+            // After a timeout an acknowledgement must come first.
+            Some((window, rate)) if !matches!(self.recovery, Some(Recovery::Timeout { .. })) => {
+                (self.window.cwnd, self.window.ssthresh) = (window, window);
+                // What was timed at a lower rate goes out at this one.
+                self.release = self.release.map(|at| at.min(now + Pace::burst(rate, self.mss)));
+            }
+            Some(_) => {}
+            None => {
+                self.release = self.release.filter(|_| self.uses.pacing);
+                self.window.ssthresh = self.window.cwnd;
+            }
+        }
+        self.set_pace();
+    }
+
+    /// The peer says how fast to send.
+    pub(crate) fn is_driven(&self) -> bool {
+        self.algorithm.is_driven()
     }
 
     fn grow(&mut self, bytes: u64, view: &View, coupling: &Coupling) {

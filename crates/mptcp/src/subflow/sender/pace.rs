@@ -34,6 +34,12 @@ impl Pace {
         u64::try_from(rate).unwrap_or(u64::MAX).max(1)
     }
 
+    /// How long a burst takes at `rate` bytes per second.
+    pub(super) fn burst(rate: u64, mss: u64) -> Duration {
+        let nanos = u128::from(BURST_SEGMENTS * mss) * 1_000_000_000 / u128::from(rate.max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4))
+    }
+
     /// `len` bytes went out. Gives when the next may, if not at once.
     pub(super) fn sent(&mut self, now: Time, len: u64, mss: u64) -> Option<Time> {
         if self.rate == 0 {
