@@ -180,7 +180,7 @@ impl<P: Payload> Endpoint<P> {
         if self.mode == Mode::Mptcp {
             match segment.dss {
                 Some(dss) => mapped = self.on_dss(now, i, offset, segment, &dss),
-                None => mapped = self.without_dss(now, i, ack, segment),
+                None => mapped = self.without_dss(now, i, (offset, ack), segment),
             }
         }
         if self.subflows[i].state == State::Closed {

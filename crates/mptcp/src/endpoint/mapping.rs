@@ -148,7 +148,7 @@ impl<P: Payload> Endpoint<P> {
         &mut self,
         now: Time,
         i: usize,
-        ack: u64,
+        (offset, ack): (u64, u64),
         segment: &Segment<P>,
     ) -> Option<Mapped> {
         self.subflows[i].bare |= self.confirmed && segment.signal.is_none();
@@ -165,7 +165,7 @@ impl<P: Payload> Endpoint<P> {
             (Role::Server, Some(MptcpSignal::Capable { data: Some((len, checksum)), .. })) if len > 0 => {
                 let checksum = self.expected(i, 1, 1, len, checksum).ok()?;
                 let mapped = Mapped { subflow: 1, data: 1, len: u64::from(len), checksum };
-                let exact = mapped.len == segment.payload.len() as u64;
+                let exact = offset == 1 && mapped.len == segment.payload.len() as u64;
                 if let Some(expected) = checksum
                     && exact
                     && self.reorder.next == 1
@@ -174,7 +174,7 @@ impl<P: Payload> Endpoint<P> {
                     self.checksum_failed(now, i, 1);
                     return None;
                 }
-                self.keep(i, mapped, exact, (1, 1 + segment.payload.len() as u64))
+                self.keep(i, mapped, exact, (offset, offset + segment.payload.len() as u64))
             }
             // Section 3.7: a server that speaks MPTCP sends a DSS with everything from the start, so
             // this one does not, or a middlebox does not let it.
