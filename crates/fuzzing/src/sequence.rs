@@ -2,7 +2,7 @@
 //! and keeps its books.
 
 use crate::Dice;
-use mptcp::{Config, CongestionKind, EcnMode, Endpoint, Keepalive, PathId, SchedulerKind};
+use mptcp::{Config, CongestionKind, EcnMode, Endpoint, Keepalive, PathId, Rec, SchedulerKind};
 use units::{Duration, Seed, Time};
 use wire::{
     Blocks, Dss, Flags, Mapping, MptcpSignal, RecOption, Report, SackBlocks, Segment, Span, TimestampOption,
@@ -234,6 +234,7 @@ fn any_config(rng: &mut Dice<'_>) -> Config {
         quickack: rng.below(2) > 0,
         opportunistic: rng.below(2) > 0,
         penalise: rng.below(2) > 0,
+        rec: (rng.below(2) > 0).then(|| Rec { path_choice: rng.below(2) > 0, ..Rec::default() }),
         ..Config::default()
     }
 }

@@ -29,8 +29,8 @@ mod subflow;
 
 pub use config::{Config, EcnMode, Keepalive, receive_buffer};
 pub use congestion::CongestionKind;
-pub use rec::Rec;
 pub use endpoint::{Endpoint, Event, Failure, Mode, RecInfo, ResetReason, SubflowInfo};
+pub use rec::Rec;
 pub use scheduler::SchedulerKind;
 
 /// Which of the ways between the two hosts: the index of a local interface.

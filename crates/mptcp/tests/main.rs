@@ -13,6 +13,7 @@ mod pair;
 mod paths;
 mod predicted;
 mod protocol;
+mod rec;
 mod recovery;
 mod rfc8684_map;
 mod schedulers;

@@ -231,6 +231,9 @@ fn plans(
     if !matches!(config.scheduler, SchedulerKind::Linux) && transport.protocol == sim::Protocol::Mptcp {
         notes.push(format!("scheduler: Linux has its own alone, not {}", config.scheduler));
     }
+    if config.rec.is_some() {
+        notes.push("protocol: Linux does not speak MPTCP-rec; this is its MPTCP".to_owned());
+    }
     let options = Options {
         congestion: Some(congestion(config.congestion, notes)),
         // The kernel lets a socket's send buffer grow with its window: were it large at once, the first

@@ -4,8 +4,8 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tandem_wire::tcp::{self, TcpOption};
 use tandem_wire::{
-    Blocks, RecOption, Report,
-    Dss, Flags, Mapping, MptcpSignal, SackBlocks, Segment, Span, TimestampOption, WireError, ip, ipv4, ipv6,
+    Blocks, Dss, Flags, Mapping, MptcpSignal, RecOption, Report, SackBlocks, Segment, Span, TimestampOption,
+    WireError, ip, ipv4, ipv6,
 };
 
 const KEY: u64 = 0x0102_0304_0506_0708;
@@ -238,10 +238,7 @@ fn the_options_of_mptcp_rec() {
     let mut report = Report { path: 3, clock: 0x01020304, rate: 1_375_000, blocks: Blocks::default() };
     check_rec(RecOption::Report(report), "1e0c f103 01020304 0014fb18");
     assert!(report.blocks.push(1428, 2856) && report.blocks.push(0xffff_ffff, 0));
-    check_rec(
-        RecOption::Report(report),
-        "1e1c f103 01020304 0014fb18 00000594 00000b28 ffffffff 00000000",
-    );
+    check_rec(RecOption::Report(report), "1e1c f103 01020304 0014fb18 00000594 00000b28 ffffffff 00000000");
     // Other forms of the private subtype are not ours.
     let unknown = hex("1e04 f201");
     assert_eq!(tcp::parse(&header(&unknown)).unwrap().rec, None);

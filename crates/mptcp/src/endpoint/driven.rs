@@ -2,13 +2,13 @@
 //! The parts that decide are in [`rec`](crate::rec).
 
 use super::{Endpoint, Mode, Role};
+use crate::PathId;
 use crate::rec::collector::Collector;
 use crate::rec::estimator::{Estimator, Packet};
 use crate::rec::ranges::Ranges;
 use crate::rec::state::State as Phase;
 use crate::rec::{Rec, VERSION};
 use crate::subflow::{Arrival, State, clock_at};
-use crate::PathId;
 use units::{Duration, Time};
 use wire::{Blocks, Payload, RecOption, Report, Segment};
 
@@ -139,10 +139,19 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Data of `len` bytes came on subflow `i`.
-    pub(super) fn note_arrival(&mut self, now: Time, i: usize, arrival: Arrival, len: u64, segment: &Segment<P>) {
+    pub(super) fn note_arrival(
+        &mut self,
+        now: Time,
+        i: usize,
+        arrival: Arrival,
+        len: u64,
+        segment: &Segment<P>,
+    ) {
         let subflow = &mut self.subflows[i];
         let echoed = subflow.measure_backwards(now, segment);
-        let Some(Some(estimator)) = self.driving.as_mut().and_then(|d| d.estimators.get_mut(i)) else { return };
+        let Some(Some(estimator)) = self.driving.as_mut().and_then(|d| d.estimators.get_mut(i)) else {
+            return;
+        };
         let packet =
             Packet { bytes: len, new: arrival != Arrival::Duplicate, missing: subflow.receiver.misses() };
         estimator.arrived(now, packet, echoed);
@@ -204,7 +213,9 @@ impl<P: Payload> Endpoint<P> {
             let most = ((room - WITHOUT) / BLOCK).min(Blocks::MAX);
             let base = self.reorder.next;
             for (from, to) in self.reorder.runs_from(driving.latest).take(most) {
-                let (Ok(ahead), Ok(len)) = (u32::try_from(from - base), u32::try_from(to - from)) else { break };
+                let (Ok(ahead), Ok(len)) = (u32::try_from(from - base), u32::try_from(to - from)) else {
+                    break;
+                };
                 if blocks.push(ahead, len) {
                     driving.promised.add(from, to);
                 }
@@ -339,7 +350,13 @@ impl<P: Payload> Endpoint<P> {
     /// What was promised must be there.
     pub(super) fn check_promises(&self) -> Result<(), &'static str> {
         let Some(driving) = &self.driving else { return Ok(()) };
-        let kept = |(from, to): (u64, u64)| to <= self.reorder.next || self.reorder.has(from.max(self.reorder.next), to);
-        if driving.promised.iter().all(kept) { Ok(()) } else { Err("discarded what was acknowledged for good") }
+        let kept = |(from, to): (u64, u64)| {
+            to <= self.reorder.next || self.reorder.has(from.max(self.reorder.next), to)
+        };
+        if driving.promised.iter().all(kept) {
+            Ok(())
+        } else {
+            Err("discarded what was acknowledged for good")
+        }
     }
 }

@@ -143,6 +143,7 @@ impl Scheduler for Collector {
         let anyone = !candidates.iter().any(listed);
         let able = candidates.iter().enumerate().filter(|(_, c)| room(c) && (anyone || listed(c)));
         // Of equal ones the first.
-        able.max_by(|(i, a), (j, b)| self.rate(a).total_cmp(&self.rate(b)).then(j.cmp(i))).map(|(place, _)| place)
+        able.max_by(|(i, a), (j, b)| self.rate(a).total_cmp(&self.rate(b)).then(j.cmp(i)))
+            .map(|(place, _)| place)
     }
 }

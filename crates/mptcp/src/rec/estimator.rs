@@ -241,8 +241,11 @@ impl Estimator {
             RateRule::Window => packet * (round.window + self.window) / 2.0,
         };
         let fresh = amount / self.seconds();
-        self.rate =
-            if self.rate > 0.0 { self.settings.phi * self.rate + (1.0 - self.settings.phi) * fresh } else { fresh };
+        self.rate = if self.rate > 0.0 {
+            self.settings.phi * self.rate + (1.0 - self.settings.phi) * fresh
+        } else {
+            fresh
+        };
         self.history.push(self.rate);
         let used = bytes / lasted.as_secs_f64().max(1e-6);
         let told = f64::from(self.told);

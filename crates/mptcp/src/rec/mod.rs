@@ -123,7 +123,8 @@ impl Default for Rec {
 impl Rec {
     /// The same with every number within its bounds.
     pub(crate) fn clamped(self) -> Self {
-        let within = |x: f64, otherwise: f64, most: f64| if x.is_finite() { x.clamp(0.0, most) } else { otherwise };
+        let within =
+            |x: f64, otherwise: f64, most: f64| if x.is_finite() { x.clamp(0.0, most) } else { otherwise };
         Self {
             phi: within(self.phi, 0.5, 1.0),
             sigma: self.sigma.clamp(1, smoothing::MOST as u8),

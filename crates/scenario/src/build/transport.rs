@@ -3,7 +3,7 @@
 use super::Builder;
 use crate::node::{Fields, Node};
 use link::{Delay, Rate};
-use mptcp::{Config, CongestionKind, EcnMode, Keepalive};
+use mptcp::{Config, CongestionKind, EcnMode, Keepalive, Rec};
 use sim::{CellSpec, Hop, PathSpec, Protocol, Transport};
 use units::Duration;
 
@@ -23,6 +23,9 @@ impl Builder<'_, '_> {
             return Transport { protocol: Protocol::Mptcp, config: default };
         };
         let protocol = self.protocol(fields, path_nodes);
+        if fields.text("protocol") != Some("mptcp-rec") {
+            self.not_with(fields, &["rec"], "without MPTCP-rec", "it is for `protocol = \"mptcp-rec\"`");
+        }
         let used: Vec<&PathSpec> = match protocol {
             Protocol::Mptcp => paths.iter().collect(),
             Protocol::Tcp { path } => paths.get(path).into_iter().collect(),
@@ -53,6 +56,8 @@ impl Builder<'_, '_> {
             recv_buffer: buffer("recv_buffer", base.recv_buffer),
             scheduler: word("scheduler").and_then(|n| n.parse().ok()).unwrap_or(base.scheduler),
             congestion,
+            rec: (fields.text("protocol") == Some("mptcp-rec"))
+                .then(|| fields.fields("rec").map(rec).unwrap_or_default()),
             linux_counting: flag("linux_counting", base.linux_counting),
             opportunistic: flag("opportunistic", base.opportunistic),
             penalise: flag("penalise", base.penalise),
@@ -150,6 +155,25 @@ impl Builder<'_, '_> {
             None => None,
         };
         Protocol::Tcp { path: path.unwrap_or_default() }
+    }
+}
+
+fn rec(fields: &Fields) -> Rec {
+    let default = Rec::default();
+    let flag = |key: &str, base: bool| fields.flag(key).unwrap_or(base);
+    let whole = |key: &str, base: i64| fields.integer(key).unwrap_or(base);
+    Rec {
+        nr_sack: flag("nr_sack", default.nr_sack),
+        rates: flag("rates", default.rates),
+        path_choice: flag("path_choice", default.path_choice),
+        phi: fields.number("phi").unwrap_or(default.phi),
+        sigma: whole("sigma", default.sigma.into()) as u8,
+        round_trip: fields.text("round_trip").and_then(|n| n.parse().ok()).unwrap_or(default.round_trip),
+        rate: fields.text("rate").and_then(|n| n.parse().ok()).unwrap_or(default.rate),
+        tolerance: fields.number("tolerance").unwrap_or(default.tolerance),
+        observations: whole("observations", default.observations.into()) as u8,
+        hold: whole("hold", default.hold.into()) as u16,
+        removal: fields.text("removal").and_then(|n| n.parse().ok()).unwrap_or(default.removal),
     }
 }
 

@@ -191,6 +191,10 @@ mod tests {
         assert_eq!(names(&MODELS), link::ChannelModel::NAMES);
         assert_eq!(names(&SCHEDULERS), mptcp::SchedulerKind::ALL.map(mptcp::SchedulerKind::name));
         assert_eq!(names(&CONGESTION), mptcp::CongestionKind::ALL.map(mptcp::CongestionKind::name));
+        let same = |choices: &[Choice], all: &mut dyn Iterator<Item = &'static str>| all.eq(names(choices));
+        assert!(same(&ROUND_TRIPS, &mut mptcp::rec::RoundTrip::ALL.iter().map(|kind| kind.name())));
+        assert!(same(&RATE_RULES, &mut mptcp::rec::RateRule::ALL.iter().map(|kind| kind.name())));
+        assert!(same(&REMOVALS, &mut mptcp::rec::Removal::ALL.iter().map(|kind| kind.name())));
         assert!(names(&TRACE_FORMATS).iter().all(|n| n.parse::<link::TraceFormat>().is_ok()));
     }
 

@@ -4,7 +4,7 @@ use super::{SIZE, SPAN, TIME, choice};
 use crate::shape::{
     Choice, Key,
     Need::{Absent, Default},
-    Shape::{self, Flag, Integer, Name, Or},
+    Shape::{self, Flag, Integer, Name, Number, Or, Probability},
     Table,
 };
 
@@ -19,6 +19,13 @@ pub(super) static TRANSPORT: Table = Table {
             need: Default("\"mptcp\""),
             doc: "One path or all of them.",
             example: "\"mptcp\"",
+        },
+        Key {
+            name: "rec",
+            shape: Shape::Table(&REC),
+            need: Absent("all of it, as reconstructed"),
+            doc: "With `mptcp-rec`: which of its parts are at work, and how.",
+            example: "{ path_choice = false, sigma = 4 }",
         },
         Key {
             name: "preset",
@@ -277,6 +284,110 @@ pub(super) static TRANSPORT: Table = Table {
     ],
 };
 
+/// What of MPTCP-rec was open in the paper, and its parts; docs/mptcp-rec.md has the reasons.
+static REC: Table = Table {
+    name: "MPTCP-rec",
+    doc: "The parts of MPTCP-rec, each of which works for itself, and what its paper leaves open. See \
+          docs/mptcp-rec.md.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "nr_sack",
+            shape: Flag,
+            need: Default("true"),
+            doc: "The receiver says what it holds out of order for good, and the sender frees that.",
+            example: "false",
+        },
+        Key {
+            name: "rates",
+            shape: Flag,
+            need: Default("true"),
+            doc: "The sender sends at the rates that the receiver wants, not by windows of its own.",
+            example: "false",
+        },
+        Key {
+            name: "path_choice",
+            shape: Flag,
+            need: Default("true"),
+            doc: "Data goes to the path with the highest rate first, and while the receive buffer threatens to \
+                  block a path is left out. Takes the place of `scheduler`.",
+            example: "false",
+        },
+        Key {
+            name: "phi",
+            shape: Probability,
+            need: Default("0.5"),
+            doc: "Weight of a path's rate before in its rate after a round.",
+            example: "0.5",
+        },
+        Key {
+            name: "sigma",
+            shape: Integer { min: 1, max: 16 },
+            need: Default("8"),
+            doc: "Of so many rates the one that is told is smoothed.",
+            example: "4",
+        },
+        Key {
+            name: "round_trip",
+            shape: Shape::Choice(&ROUND_TRIPS),
+            need: Default("\"echo\""),
+            doc: "By what the receiver knows a path's round trip.",
+            example: "\"rounds\"",
+        },
+        Key {
+            name: "rate",
+            shape: Shape::Choice(&RATE_RULES),
+            need: Default("\"rounds\""),
+            doc: "By what the receiver knows how fast a path can go.",
+            example: "\"window\"",
+        },
+        Key {
+            name: "tolerance",
+            shape: Number { min: 0.0, max: 100.0 },
+            need: Default("0.125"),
+            doc: "The sender is told at once where it is off its rate by more than this part of it.",
+            example: "0.25",
+        },
+        Key {
+            name: "observations",
+            shape: Integer { min: 2, max: 64 },
+            need: Default("8"),
+            doc: "Of so many looks at the receive buffer, one each round trip of the fastest path, the sender makes \
+                  out whether it will block.",
+            example: "16",
+        },
+        Key {
+            name: "hold",
+            shape: Integer { min: 1, max: 1000 },
+            need: Default("8"),
+            doc: "After so many looks without such a sign all paths are used again.",
+            example: "1",
+        },
+        Key {
+            name: "removal",
+            shape: Shape::Choice(&REMOVALS),
+            need: Default("\"worst\""),
+            doc: "Which path is left out.",
+            example: "\"weighed\"",
+        },
+    ],
+};
+
+pub(super) static ROUND_TRIPS: [Choice; 2] = [
+    choice("echo", "the timestamps that data echoes, or where there are none as `rounds`"),
+    choice("rounds", "the lengths of its own rounds"),
+];
+
+pub(super) static RATE_RULES: [Choice; 2] = [
+    choice("rounds", "what came in a round over the round trip"),
+    choice("window", "the receiver's window over the round trip, as in TEAR"),
+];
+
+pub(super) static REMOVALS: [Choice; 2] = [
+    choice("worst", "the one with the lowest rate, as in the paper"),
+    choice("weighed", "the slowest, and only where it holds up more than it brings: Tandem's own"),
+];
+
 static PRESETS: [Choice; 2] = [
     choice("rfc", "the defaults of this table"),
     choice("linux", "what Linux 6 has by default: `cubic`, `linux`, and most of the switches below"),
@@ -319,8 +430,11 @@ static KEEPALIVE: Table = Table {
     ],
 };
 
-static PROTOCOLS: [Choice; 2] =
-    [choice("mptcp", "Multipath TCP (RFC 8684) over all paths"), choice("tcp", "plain TCP over one path")];
+static PROTOCOLS: [Choice; 3] = [
+    choice("mptcp", "Multipath TCP (RFC 8684) over all paths"),
+    choice("mptcp-rec", "the same, and the receiver says how fast each path sends (Cao et al. 2016)"),
+    choice("tcp", "plain TCP over one path"),
+];
 
 pub(super) static SCHEDULERS: [Choice; 7] = [
     choice("min-rtt", "the lowest round-trip time that has room"),

@@ -5,5 +5,6 @@ mod alone;
 mod bbr;
 mod bench;
 mod coupled;
+mod driven;
 mod loss;
 mod redundant;

@@ -1,0 +1,182 @@
+//! MPTCP-rec over whole connections: how it begins, what it does, and how it ends where it cannot go on.
+
+use crate::pair::{CLIENT, Pair, PathModel, SERVER};
+use tandem_mptcp::rec::state::State;
+use tandem_mptcp::{Config, PathId, Rec, RecInfo};
+use units::Time;
+use wire::{Flags, RecOption};
+
+fn with(rec: Option<Rec>) -> Config {
+    Config { rec, recv_buffer: 64_000, ..Config::default() }
+}
+
+/// The server has `bytes` for the client, over a slow path and a fast one.
+fn download(client: Config, server: Config, bytes: u64, loss: f64) -> Pair {
+    let paths = vec![PathModel::lossy(60, loss), PathModel::lossy(10, loss)];
+    let mut pair = Pair::with(7, client, server, paths).keep_trace();
+    pair.to_write[SERVER] = bytes;
+    pair.close_when_done = [true, true];
+    pair
+}
+
+fn reports(pair: &Pair, from: usize) -> usize {
+    let is_report = |option: &Option<RecOption>| matches!(option, Some(RecOption::Report(_)));
+    pair.trace.iter().filter(|seen| seen.from == from && is_report(&seen.segment.rec)).count()
+}
+
+fn info(pair: &mut Pair, end: usize, path: u8) -> RecInfo {
+    pair.ends[end].rec(PathId(path)).expect("MPTCP-rec is spoken here")
+}
+
+#[test]
+fn both_ends_must_offer_it() {
+    let rec = || with(Some(Rec::default()));
+    for (client, server, spoken) in [
+        (rec(), rec(), true),
+        (rec(), with(None), false),
+        (with(None), rec(), false),
+        (rec(), Config { mptcp: false, ..rec() }, false),
+    ] {
+        let mut pair = download(client, server, 300_000, 0.01);
+        pair.connect();
+        pair.run_until(Time::from_secs(1));
+        assert_eq!(pair.ends[CLIENT].rec(PathId(0)).is_some(), spoken);
+        pair.run_until(Time::from_secs(120));
+        assert_eq!(pair.read[CLIENT], 300_000);
+        assert_eq!(reports(&pair, CLIENT) > 0, spoken);
+        // The one that sends no data has nothing to say about how fast it comes.
+        assert_eq!(reports(&pair, SERVER), 0);
+        // The offer stands in the SYN of the first subflow, and the answer only where it was heard.
+        let offers =
+            pair.trace.iter().filter(|seen| matches!(seen.segment.rec, Some(RecOption::Offer { .. })));
+        assert!(offers.clone().all(|seen| seen.segment.flags.has(Flags::SYN) && seen.path == PathId(0)));
+        assert_eq!(offers.clone().any(|seen| seen.from == SERVER), spoken);
+    }
+}
+
+#[test]
+fn an_offer_that_is_taken_out_is_none() {
+    for taken_from in [CLIENT, SERVER] {
+        let mut pair = download(with(Some(Rec::default())), with(Some(Rec::default())), 300_000, 0.01);
+        pair.meddler = Some(Box::new(move |from, _, segment| {
+            if from == taken_from && matches!(segment.rec, Some(RecOption::Offer { .. })) {
+                segment.rec = None;
+            }
+            true
+        }));
+        pair.connect();
+        pair.run_until(Time::from_secs(120));
+        assert_eq!(pair.read[CLIENT], 300_000);
+        assert_eq!(reports(&pair, CLIENT), 0);
+    }
+}
+
+#[test]
+fn the_receiver_sets_the_pace_until_its_reports_stop_coming() {
+    let mut pair = download(with(Some(Rec::default())), with(Some(Rec::default())), 20_000_000, 0.01);
+    let silent = Time::from_secs(3);
+    pair.connect();
+    pair.run_until(silent);
+    for path in [0, 1] {
+        assert!(info(&mut pair, SERVER, path).driven, "path {path}");
+    }
+    pair.meddler = Some(Box::new(|_, _, segment| {
+        segment.rec = None;
+        true
+    }));
+    pair.run_until(Time::from_secs(10));
+    let undriven = |pair: &mut Pair| [0, 1].map(|path| !info(pair, SERVER, path).driven);
+    // A path that carries nothing gets no acknowledgements without a report either.
+    assert!(undriven(&mut pair)[1], "the fast path goes by its own window again");
+    pair.meddler = None;
+    pair.run_until(Time::from_secs(12));
+    assert!(info(&mut pair, SERVER, 1).driven, "and by the receiver's where that is heard again");
+    pair.run_until(Time::from_secs(300));
+    assert_eq!(pair.read[CLIENT], 20_000_000);
+}
+
+#[test]
+fn every_state_is_entered_on_a_lossy_path() {
+    let mut entered = [0; 7];
+    for seed in 0..4 {
+        let mut pair = Pair::new(seed, with(Some(Rec::default())), vec![PathModel::lossy(20, 0.15)]);
+        pair.to_write[SERVER] = 1_000_000;
+        pair.connect();
+        // Then little at a time: after a loss not enough comes to tell it from what is late.
+        for second in 60..160 {
+            pair.run_until(Time::from_secs(second));
+            pair.to_write[SERVER] += 3000;
+        }
+        let info = info(&mut pair, CLIENT, 0);
+        (0..7).for_each(|i| entered[i] += info.entered[i]);
+    }
+    for (state, count) in State::ALL.iter().zip(entered) {
+        assert!(count > 0, "{} was never entered: {entered:?}", state.short());
+    }
+}
+
+#[test]
+fn what_is_held_for_good_is_freed_at_the_sender() {
+    // Half a megabyte is asked for, and the send buffer takes a tenth: one loss on the long path holds up all.
+    let run = |nr_sack| {
+        let rec = Some(Rec { nr_sack, rates: false, path_choice: false, ..Rec::default() });
+        let config = Config { rec, recv_buffer: 500_000, send_buffer: 50_000, ..Config::default() };
+        let mut pair = download(config.clone(), config, 3_000_000, 0.01);
+        pair.connect();
+        let mut held = 0;
+        for ms in 1..4000 {
+            pair.run_until(Time::from_millis(5 * ms));
+            held = held.max(pair.ends[SERVER].rec(PathId(0)).map_or(0, |info| info.held));
+        }
+        pair.run_until(Time::from_secs(600));
+        assert_eq!(pair.read[CLIENT], 3_000_000);
+        let took = pair.trace.iter().filter(|s| s.from == SERVER && s.segment.payload.len > 0);
+        (held, took.map(|s| s.at).max())
+    };
+    let ((with, faster), (_, slower)) = (run(true), run(false));
+    assert!(with > 20_000, "{with} bytes were held");
+    assert!(faster < slower, "{faster:?} and {slower:?}");
+}
+
+#[test]
+fn reports_fit_beside_all_else_and_say_what_the_receiver_has() {
+    let mut pair = download(with(Some(Rec::default())), with(Some(Rec::default())), 3_000_000, 0.03);
+    pair.connect();
+    pair.run_until(Time::from_secs(100));
+    let (mut blocks, mut clocks) = (0, [0, 0]);
+    for seen in pair.trace.iter().filter(|seen| seen.from == CLIENT) {
+        assert!(seen.segment.options_len() <= 40);
+        let Some(RecOption::Report(report)) = seen.segment.rec else { continue };
+        // The first subflow has identifier 0, the second the device's for that path.
+        let path = usize::from(report.path > 0);
+        assert_eq!(u8::from(report.path > 0), seen.path.0);
+        assert!(report.clock >= clocks[path], "reports are in order");
+        clocks[path] = report.clock;
+        blocks += report.blocks.as_slice().len();
+        assert!(report.blocks.as_slice().iter().all(|&(ahead, len)| ahead > 0 && len > 0));
+    }
+    assert!(blocks > 100, "{blocks} blocks");
+}
+
+#[test]
+fn the_worst_path_is_left_out_and_comes_back() {
+    let paths = vec![PathModel::lossy(300, 0.02), PathModel::lossy(10, 0.005)];
+    let mut pair = Pair::with(3, with(Some(Rec::default())), with(Some(Rec::default())), paths);
+    pair.to_write[SERVER] = 30_000_000;
+    pair.connect();
+    let (mut out, mut in_use) = (0, 0);
+    for step in 1..600 {
+        pair.run_until(Time::from_millis(20 * step));
+        if pair.ends[SERVER].rec(PathId(0)).is_some_and(|info| info.unused) {
+            out += 1;
+        } else {
+            in_use += 1;
+        }
+        // One of two always stays.
+        let unused = |path| pair.ends[SERVER].rec(PathId(path)).is_some_and(|info| info.unused);
+        let both = [0, 1].map(unused) == [true, true];
+        assert!(!both);
+    }
+    assert!(out > 20 && in_use > 20, "out {out}, in use {in_use}");
+    assert!(info(&mut pair, SERVER, 0).removals > 3);
+}
