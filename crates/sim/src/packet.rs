@@ -191,7 +191,7 @@ mod tests {
     /// What differs from plain data in one thing each, and whether that has room.
     fn others() -> Vec<(bool, Segment<Span>)> {
         type Change = (bool, fn(&mut Segment<Span>));
-        let changes: [Change; 19] = [
+        let changes: [Change; 20] = [
             (true, |_| {}),
             (true, |s| s.timestamps = None),
             (true, |s| s.dss = None),

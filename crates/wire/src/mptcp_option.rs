@@ -70,8 +70,7 @@ pub(crate) fn parse(value: &[u8], offset: usize) -> Result<MptcpOption, WireErro
         MP_FASTCLOSE => ("MP_FASTCLOSE", "12", fast_close(&mut reader).map(Signal)),
         MP_TCPRST => ("MP_TCPRST", "4", reset(nibble, &mut reader).map(Signal)),
         EXPERIMENTAL => {
-            let known = rec::parse(nibble, &mut reader, len, offset)?;
-            return Ok(known.map_or(Unknown(subtype), MptcpOption::Rec));
+            return Ok(rec::parse(nibble, &mut reader).map_or(Unknown(subtype), MptcpOption::Rec));
         }
         _ => return Ok(Unknown(subtype)),
     };

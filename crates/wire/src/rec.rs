@@ -10,7 +10,6 @@
 //! An offer stands in a SYN and in its answer beside MP_CAPABLE or MP_JOIN. A report stands beside a DSS, to
 //! whose DATA_ACK its blocks are relative: with timestamps there is room for one, without for up to three.
 
-use crate::WireError;
 use crate::mptcp_option::{EXPERIMENTAL, KIND};
 use crate::reader::Reader;
 
@@ -107,27 +106,15 @@ impl RecOption {
     }
 }
 
-/// Reads what follows the subtype's byte, whose lower half is `nibble`; the option has `len` bytes and its
-/// kind lies at `offset`. `None` for a form that is not known.
-pub(crate) fn parse(
-    nibble: u8,
-    reader: &mut Reader<'_>,
-    len: usize,
-    offset: usize,
-) -> Result<Option<RecOption>, WireError> {
-    let wrong = |what, expected| WireError::Length { what, offset, found: len, expected };
-    match nibble {
-        OFFER => match (reader.u8(), reader.is_empty()) {
-            (Some(version), true) => Ok(Some(RecOption::Offer { version })),
-            _ => Err(wrong("MPTCP-rec offer", "4")),
-        },
-        REPORT => {
-            let read = report(reader).filter(|_| reader.is_empty());
-            read.map(|report| Some(RecOption::Report(report)))
-                .ok_or_else(|| wrong("MPTCP-rec report", "12, 20, 28 or 36"))
-        }
-        _ => Ok(None),
-    }
+/// Reads what follows the subtype's byte, whose lower half is `nibble`. `None` for any other form or length: the
+/// subtype is private, so that what is not ours may be somebody else's.
+pub(crate) fn parse(nibble: u8, reader: &mut Reader<'_>) -> Option<RecOption> {
+    let option = match nibble {
+        OFFER => RecOption::Offer { version: reader.u8()? },
+        REPORT => RecOption::Report(report(reader)?),
+        _ => return None,
+    };
+    reader.is_empty().then_some(option)
 }
 
 fn report(reader: &mut Reader<'_>) -> Option<Report> {
