@@ -142,6 +142,9 @@ pub(crate) struct Testbed {
     /// Also write every packet, as the device's interfaces see it, to capture.pcapng
     #[arg(long)]
     pub(crate) pcap: bool,
+    /// Let the kernels split into packets what they send, and not the emulator: slower, and no packet is another
+    #[arg(long)]
+    pub(crate) no_offload: bool,
     /// Remove what a killed run left beside the results, and run nothing
     #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "duration", "pcap"])]
     pub(crate) clean: bool,
@@ -192,6 +195,9 @@ pub(crate) struct Emulate {
     /// End COMMAND after so long, such as 20s; the scenario's own duration does not
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<units::Duration>,
+    /// Let the kernels split into packets what they send, and not the emulator: slower, and no packet is another
+    #[arg(long)]
+    pub(crate) no_offload: bool,
     /// Write result.json, series.csv and report.html there
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

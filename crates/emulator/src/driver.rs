@@ -2,7 +2,7 @@
 
 use crate::Network;
 use linux::clock::{Clock, precise_timers};
-use linux::tun::Tun;
+use linux::tun::{LONGEST_PACKET, Tun};
 use linux::{Error, namespace::Namespace};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io;
@@ -14,8 +14,13 @@ use units::{Duration, Time};
 
 /// So many packets are read from one device before another, and the clock, have their turn.
 const BATCH: usize = 64;
-/// The longest packet that a device can have.
-const LONGEST: usize = 65_536;
+/// From so many packets in a [`SPAN`] on, they are moved by the [`PERIOD`] and no more one by one.
+const MANY: u32 = 64;
+/// Over which packets are counted.
+const SPAN: Duration = Duration::from_millis(1);
+/// So long the emulator then rests between two looks, as interface cards do that moderate their interrupts:
+/// each time that it wakes up costs as much as moving a packet.
+const PERIOD: Duration = Duration::from_micros(50);
 /// Without anything to do, it looks up so often.
 const IDLE: Duration = Duration::from_millis(200);
 
@@ -75,10 +80,19 @@ impl Driver {
     /// Makes the devices of a path, called `name` at both ends, in the namespaces of the device and of
     /// the server.
     ///
+    /// With `offload`, the kernels leave checksums and segmentation to the emulator, which splits before the link
+    /// what they send whole. No packet on a link is another for that; it only takes fewer system calls.
+    ///
     /// # Errors
     /// As [`Tun::create`] and [`Namespace::run`].
-    pub fn devices(name: &str, device: &Namespace, server: &Namespace) -> Result<[Tun; 2], Error> {
-        Ok([device.run(|| Tun::create(name))?, server.run(|| Tun::create(name))?])
+    pub fn devices(
+        name: &str,
+        device: &Namespace,
+        server: &Namespace,
+        offload: bool,
+    ) -> Result<[Tun; 2], Error> {
+        let create = || if offload { Tun::create_offloading(name) } else { Tun::create(name) };
+        Ok([device.run(create)?, server.run(create)?])
     }
 
     /// Starts moving packets. With `realtime` the thread comes before all others that are not, where the
@@ -105,20 +119,28 @@ impl Driver {
     }
 
     fn work(&self, stop: &AtomicBool, paused: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
-        let mut buffer = vec![0; LONGEST];
+        let mut buffer = vec![0; LONGEST_PACKET];
         let mut polled: Vec<PollFd<'_>> =
             self.devices.iter().flatten().map(|tun| PollFd::new(tun, PollFlags::IN)).collect();
         polled.push(PollFd::new(wake, PollFlags::IN));
+        let mut busy = Busy::default();
         while !stop.load(Ordering::Relaxed) {
             if paused.load(Ordering::Relaxed) {
                 rest(wake)?;
                 continue;
             }
-            let (next, more) = self.step(&mut buffer)?;
+            let begun = self.shared.clock.now();
+            let Step { next, moved, more } = self.step(&mut buffer)?;
+            busy.moved(begun, moved);
             if more {
                 continue;
             }
             let now = self.shared.clock.now();
+            if busy.is(now) {
+                // What comes meanwhile, and what is due, has its turn then.
+                self.shared.clock.sleep_until(begun + PERIOD);
+                continue;
+            }
             let wait = next.map_or(IDLE, |at| at.since(now).min(IDLE));
             if !wait.is_zero() {
                 let wait = Timespec {
@@ -138,19 +160,20 @@ impl Driver {
         Ok(())
     }
 
-    /// Reads what devices have sent and writes what has arrived. Says when there is more to write, and
-    /// whether there may be more to read.
-    fn step(&self, buffer: &mut [u8]) -> io::Result<(Option<Time>, bool)> {
-        let mut more = false;
+    /// Reads what devices have sent and writes what has arrived.
+    fn step(&self, buffer: &mut [u8]) -> io::Result<Step> {
+        let (mut more, mut moved) = (false, 0);
         let (mut network, mut now) = self.shared.lock();
         for (path, ends) in self.devices.iter().enumerate() {
             for (down, tun) in [false, true].into_iter().zip(ends) {
-                for taken in 0..BATCH {
-                    let Some(length) = tun.receive(buffer)? else { break };
+                let mut taken = 0;
+                while taken < BATCH {
+                    let Some((unfinished, packet)) = tun.receive(buffer)? else { break };
                     now = self.shared.clock.now();
-                    network.send(now, path, down, &buffer[..length]);
-                    more |= taken == BATCH - 1;
+                    taken += network.send_unfinished(now, path, down, packet, unfinished);
                 }
+                moved += taken;
+                more |= taken >= BATCH;
             }
         }
         while let Some(delivery) = network.poll(now) {
@@ -158,8 +181,43 @@ impl Driver {
             self.devices[delivery.path][end].send(&delivery.packet)?;
             network.recycle(delivery.packet);
             now = self.shared.clock.now();
+            moved += 1;
         }
-        Ok((network.next(), more))
+        Ok(Step { next: network.next(), moved: moved as u32, more })
+    }
+}
+
+/// What came of a look at all devices.
+struct Step {
+    /// When there is more to write.
+    next: Option<Time>,
+    /// Packets read and written.
+    moved: u32,
+    /// There may be more to read.
+    more: bool,
+}
+
+/// Whether many packets were moved lately.
+#[derive(Debug, Default)]
+struct Busy {
+    since: Time,
+    count: u32,
+    until: Time,
+}
+
+impl Busy {
+    fn moved(&mut self, now: Time, packets: u32) {
+        if now.since(self.since) >= SPAN {
+            (self.since, self.count) = (now, 0);
+        }
+        self.count += packets;
+        if self.count >= MANY {
+            self.until = self.since + SPAN + SPAN;
+        }
+    }
+
+    fn is(&self, now: Time) -> bool {
+        now < self.until
     }
 }
 

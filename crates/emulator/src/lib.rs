@@ -16,6 +16,7 @@
 mod driver;
 mod lateness;
 mod network;
+mod offload;
 mod packet;
 
 pub use driver::{Driver, Running, Shared};

@@ -1,10 +1,12 @@
 //! The sans-IO half: packets in, packets out, and what the device's radios and interfaces saw of them.
 
 use crate::Lateness;
+use crate::offload::finish;
 use crate::packet::{emit, is_tcp, mark, payload_len, segment};
 use bytes::Bytes;
 use core::net::IpAddr;
 use link::LinkStats;
+use linux::tun::Unfinished;
 use middlebox::{Chain, Passing};
 use radio::{Direction, Meter};
 use sim::{Background, Experiment, Medium, MiddleboxOutcome, PathTotals, Ports, SNAPLEN, media};
@@ -182,6 +184,26 @@ impl Network {
             return true;
         }
         self.push(now, path, down, packet)
+    }
+
+    /// A host sends what its kernel has not finished: each of the packets that it is, as [`send`](Self::send)
+    /// does, all at `now`. Says how many these are.
+    pub fn send_unfinished(
+        &mut self,
+        now: Time,
+        path: usize,
+        down: bool,
+        packet: &mut [u8],
+        unfinished: Unfinished,
+    ) -> usize {
+        let mut room = self.spare.pop().unwrap_or_default();
+        let mut packets = 0;
+        finish(unfinished, packet, &mut room, |packet| {
+            packets += 1;
+            self.send(now, path, down, packet);
+        });
+        self.recycle(room);
+        packets
     }
 
     /// The next packet that reaches a host at or before `now`.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
+use linux::tun::{Split, Unfinished};
+use proptest::prelude::*;
 use scenario::Scenario;
 use sim::Experiment;
 use tandem_emulator::Network;
@@ -153,4 +155,76 @@ fn background_takes_its_part_of_link_and_radio_and_reaches_nobody() {
     assert!(network.background()[0].next().is_some());
     network.advance(Time::ZERO + Duration::from_secs(10));
     assert!(network.paths()[0].meters[0].energy().as_joules() > 1.0);
+}
+
+/// What a host sends at once: so much payload, and the time of it in microseconds.
+fn bursts() -> impl Strategy<Value = Vec<(u64, usize)>> {
+    prop::collection::vec((0u64..20_000, 1usize..30_000), 1..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A link that loses, that sends packets late and so reorders them, that has a small queue, in packets or in
+    /// bytes: what is left to the emulator to split meets it as the segments themselves would.
+    #[test]
+    fn what_is_split_meets_the_link_as_the_segments_do(
+        bursts in bursts(),
+        queue in prop::sample::select(vec!["'20 packets'", "'30kB'", "'1MB'"]),
+        rate in prop::sample::select(vec!["2Mbps", "50Mbps", "1Gbps"]),
+        size in 100u16..1400,
+    ) {
+        let down = format!(
+            "down = {{ rate = '{rate}', delay = '5ms', loss = 0.1, queue = {queue}, \
+             reorder = {{ chance = 0.2, by = '3ms' }} }}"
+        );
+        let paths = WIFI.replace("down = { rate = '2Mbps', delay = '5ms' }", &down);
+        let experiment = experiment(&paths);
+        let (mut whole, mut apart) = (Network::new(&experiment), Network::new(&experiment));
+        let (server, device) = ("10.77.255.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
+        let emit = |sequence: u32, payload: &[u8], last: bool| {
+            let flags = if last { Flags::ACK.with(Flags::PSH) } else { Flags::ACK };
+            let mut segment = wire::Segment::new(5001, 40000, sequence, 0, flags, 1000);
+            segment.payload = bytes::Bytes::copy_from_slice(payload);
+            let mut out = Vec::new();
+            ip::emit_header(server, device, ip::TCP, segment.ecn, segment.wire_len(), &mut out).unwrap();
+            tcp::emit(&segment, server, device, &segment.payload, &mut out).unwrap();
+            out
+        };
+        let (mut now, mut sequence) = (Time::ZERO, 0);
+        let (mut found, mut wanted) = (Vec::new(), Vec::new());
+        for (wait, length) in bursts {
+            now += Duration::from_micros(wait);
+            found.extend(drain(&mut whole, now));
+            wanted.extend(drain(&mut apart, now));
+            let payload: Vec<u8> = (0..length).map(|at| (at % 253) as u8).collect();
+            let unfinished =
+                Unfinished { checksum: Some((20, 16)), split: Some(Split::Tcp(size)) };
+            let packets =
+                whole.send_unfinished(now, 0, true, &mut emit(sequence, &payload, true), unfinished);
+            let pieces: Vec<_> = payload.chunks(usize::from(size)).collect();
+            prop_assert_eq!(packets, pieces.len());
+            for (n, piece) in pieces.iter().enumerate() {
+                let at = sequence + (n * usize::from(size)) as u32;
+                apart.send(now, 0, true, &emit(at, piece, n + 1 == pieces.len()));
+            }
+            sequence += length as u32;
+        }
+        found.extend(drain(&mut whole, Time::MAX));
+        wanted.extend(drain(&mut apart, Time::MAX));
+        // The number that IPv4 counts packets by, and the header's checksum with it, may be another.
+        let compared = |all: Vec<(Time, usize, bool, Vec<u8>)>| {
+            let plain = |(at, path, down, mut packet): (Time, usize, bool, Vec<u8>)| {
+                ip::parse(&packet).unwrap();
+                packet[4..6].fill(0);
+                packet[10..12].fill(0);
+                (at, path, down, packet)
+            };
+            all.into_iter().map(plain).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(compared(found), compared(wanted));
+        let (whole, apart) = (whole.totals(0, 0), apart.totals(0, 0));
+        prop_assert_eq!(whole.stats, apart.stats);
+        prop_assert_eq!((whole.wire_down, whole.payload_down), (apart.wire_down, apart.payload_down));
+    }
 }

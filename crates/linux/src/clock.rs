@@ -1,5 +1,6 @@
 //! Real time as the sans-IO machines want it: nanoseconds since a start.
 
+use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use units::Time;
 
@@ -19,6 +20,14 @@ impl Clock {
     #[inline]
     pub fn now(&self) -> Time {
         Time::from_nanos(nanos(clock_gettime(ClockId::Monotonic)).saturating_sub(self.start))
+    }
+
+    /// Lets the calling thread sleep until then; at once back where that has passed.
+    pub fn sleep_until(&self, at: Time) {
+        let nanos = self.start + at.as_nanos();
+        let at = Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ };
+        // A signal only wakes it early.
+        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &at);
     }
 
     /// How long it is until `at`, as a system call wants it; zero where that has passed.

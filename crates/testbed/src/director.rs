@@ -52,6 +52,21 @@ pub struct Ran {
     pub notes: Vec<String>,
 }
 
+/// What a run has beyond its experiment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setup {
+    /// What goes wrong, and when.
+    pub faults: Vec<(Time, Fault)>,
+    /// The emulator segments and sums up for the kernels ([`Driver::devices`]).
+    pub offload: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { faults: Vec::new(), offload: true }
+    }
+}
+
 /// Runs an experiment on the kernel, as long as it says. `progress` is told the share that is done, from 0
 /// to 1, now and then; where `stop` becomes true, it ends early.
 ///
@@ -63,22 +78,22 @@ pub fn run(
     stop: &Arc<AtomicBool>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Ran, Error> {
-    run_with(experiment, &[], stop, progress)
+    run_with(experiment, &Setup::default(), stop, progress)
 }
 
-/// Runs an experiment as [`run`] does, and lets `faults` happen at their times. Where the system is so busy
+/// Runs an experiment as [`run`] does, and lets faults happen at their times. Where the system is so busy
 /// that this comes late, what is still to happen, and the end, are put off as much: they keep their distances.
 ///
 /// # Errors
 /// As [`run`]; and where a fault is about a path that is not there.
 pub fn run_with(
     experiment: &Experiment,
-    faults: &[(Time, Fault)],
+    setup: &Setup,
     stop: &Arc<AtomicBool>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Ran, Error> {
-    fits(experiment, faults)?;
-    let (mut topology, devices) = Topology::build(experiment)?;
+    fits(experiment, &setup.faults)?;
+    let (mut topology, devices) = Topology::build(experiment, setup.offload)?;
     let mut notes = Vec::new();
     let mut director = Director::new(experiment, &mut topology, &mut notes)?;
     // What the policy wants from the start is so before the first byte.
@@ -89,7 +104,7 @@ pub fn run_with(
     let emulator = Driver::new(devices, director.shared.clone()).start(true)?;
     let over = Arc::new(AtomicBool::new(false));
     let end = Time::ZERO + experiment.duration;
-    let mut faults = faults.to_vec();
+    let mut faults = setup.faults.clone();
     faults.sort_by_key(|&(at, _)| at);
     let restarts = faults.iter().any(|(_, fault)| matches!(fault, Fault::ServerDown(_)));
     let program = Arc::new(Server::default());

@@ -45,6 +45,8 @@ pub struct Programs {
     pub multipath: bool,
     /// After so long the command is asked to end, and soon is.
     pub limit: Option<Duration>,
+    /// The emulator segments and sums up for the kernels ([`Driver::devices`]).
+    pub offload: bool,
 }
 
 /// How it ended.
@@ -102,11 +104,11 @@ pub struct Emulated {
 /// begins, and where a signal came before that.
 pub fn emulate(experiment: &Experiment, programs: Programs, signals: &Signals) -> Result<Emulated, Error> {
     fits(experiment, &[])?;
-    let Programs { mut command, server, multipath, limit } = programs;
+    let Programs { mut command, server, multipath, limit, offload } = programs;
     let open = Experiment { traffic: Vec::new(), duration: limit.unwrap_or(FOR_EVER), ..experiment.clone() };
     let done = OnceCell::new();
     let mut notes = Vec::new();
-    let (mut topology, devices) = Topology::build(&open)?;
+    let (mut topology, devices) = Topology::build(&open, offload)?;
     let mut director = Director::new(&open, &mut topology, &mut notes)?;
     director.spread_allowances(limit.unwrap_or(experiment.duration));
     director.steer(Time::ZERO)?;

@@ -29,7 +29,7 @@ mod topology;
 mod traffic;
 mod watch;
 
-pub use director::{Ran, run, run_with};
+pub use director::{Ran, Setup, run, run_with};
 pub use emulate::{Emulated, End, Multipath, Programs, emulate};
 pub use emulator::Lateness;
 pub use faults::{Ending, Fault};

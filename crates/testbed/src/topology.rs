@@ -75,8 +75,8 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
-    /// Makes both hosts and their devices. Nothing of it outlives the value and the devices.
-    pub(crate) fn build(experiment: &Experiment) -> Result<(Self, Vec<[Tun; 2]>), Error> {
+    /// Makes both hosts and their devices, which may offload. Nothing of it outlives the value and the devices.
+    pub(crate) fn build(experiment: &Experiment, offload: bool) -> Result<(Self, Vec<[Tun; 2]>), Error> {
         let (device, server) = (Namespace::create()?, Namespace::create()?);
         for namespace in [&device, &server] {
             namespace.run(|| settle(experiment))?;
@@ -89,7 +89,7 @@ impl Topology {
         let mut interfaces = Vec::new();
         for (path, spec) in experiment.paths.iter().enumerate() {
             let name = interface_name(&spec.name, path);
-            devices.push(Driver::devices(&name, &device, &server)?);
+            devices.push(Driver::devices(&name, &device, &server, offload)?);
             let mtu = u32::from(experiment.transport.config.mss) + HEADERS;
             let there = server_route.link(&name)?.index;
             server_route.set_mtu(there, mtu)?;

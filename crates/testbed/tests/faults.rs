@@ -9,7 +9,7 @@ use linux::socket::TcpState;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
-use tandem_testbed::{Ending, Error, Fault, Ran, run_with};
+use tandem_testbed::{Ending, Error, Fault, Ran, Setup, run_with};
 use units::{Duration, Time};
 
 const WIFI: usize = 0;
@@ -78,7 +78,8 @@ impl Case {
         let text = self.scenario.replace("[WIFI]", "[]").replace("[LTE]", "[]");
         let nothing = |_: &str| Err("no such file".to_owned());
         let scenario = scenario::Scenario::parse(self.name, &text, &nothing).expect("it is valid");
-        run_with(&scenario.experiment, &self.faults, &Arc::default(), &mut |_| {})
+        let setup = Setup { faults: self.faults.clone(), ..Setup::default() };
+        run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {})
     }
 }
 

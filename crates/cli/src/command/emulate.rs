@@ -40,6 +40,7 @@ pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
         server: arguments.server.as_deref().map(on_server).transpose()?,
         multipath: arguments.mptcp == Sockets::All,
         limit: arguments.duration,
+        offload: !arguments.no_offload,
     };
     let signals = Signals::take().map_err(|error| failure(&error.into()))?;
     let emulated = testbed::emulate(&experiment, programs, &signals).map_err(|error| failure(&error))?;

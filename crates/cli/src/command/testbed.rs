@@ -24,7 +24,10 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
 
     let stop = stop_on_signals()?;
     let bar = progress::bar(talk, 1000, "on the kernel");
-    let ran = testbed::run(&experiment, &stop, &mut |share| bar.set_position((share * 1000.0) as u64));
+    let setup = testbed::Setup { offload: !arguments.no_offload, ..testbed::Setup::default() };
+    let ran = testbed::run_with(&experiment, &setup, &stop, &mut |share| {
+        bar.set_position((share * 1000.0) as u64);
+    });
     bar.finish_and_clear();
     let ran = ran.map_err(|error| failure(&error))?;
     let kernel = Kernel {

@@ -164,6 +164,16 @@ fn no_mptcp(error: Errno) -> Error {
     }
 }
 
+/// What is written to a UDP socket becomes datagrams of so many bytes each (UDP_SEGMENT, udp(7)).
+///
+/// # Errors
+/// Where the kernel does not split datagrams (before Linux 4.18).
+pub fn split_datagrams(socket: impl AsFd, size: u16) -> Result<(), Error> {
+    const UDP_SEGMENT: i32 = 103;
+    option::set_number(socket, libc::SOL_UDP, UDP_SEGMENT, i32::from(size))
+        .map_err(|error| Error::system("have datagrams split", error))
+}
+
 /// Sets the congestion control of a TCP socket, or of every subflow of an MPTCP socket, later ones too.
 ///
 /// # Errors
