@@ -4,8 +4,8 @@
 //! killed in between leaves that hidden folder at most; the next run cleans it away.
 
 use crate::failure::Failure;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,23 +46,34 @@ impl Folder {
         }
         folder.check()?;
         // What will be the parent has to let us in; a probe says so before the work is done.
-        let mut there = folder.parent();
-        while !there.exists() {
-            let Some(above) = there.parent() else { break };
-            there = above;
-        }
         tempfile::Builder::new()
             .prefix(".tandem-probe-")
-            .tempdir_in(there)
+            .tempdir_in(folder.there())
             .map_err(|error| Failure::write(path, &error))?;
         Ok(folder)
     }
 
+    /// A file beside where the results are going to be, for what is too long to be kept in memory. It has no
+    /// name: nothing is left of it, however the program ends.
+    pub(crate) fn stream(&self) -> Result<File, Failure> {
+        tempfile::tempfile_in(self.there()).map_err(|error| Failure::write(&self.shown, &error))
+    }
+
     /// Writes all files and puts the folder in its place. The path of each is `self.file(name)`.
     pub(crate) fn write(&self, files: &[(&str, &[u8])]) -> Result<(), Failure> {
-        debug_assert!(files.iter().all(|(name, _)| OURS.contains(name)), "a name that is not ours");
+        self.write_with(files, None)
+    }
+
+    /// The same, with what was written to a [`stream`](Self::stream).
+    pub(crate) fn write_with(
+        &self,
+        files: &[(&str, &[u8])],
+        stream: Option<(&str, &File)>,
+    ) -> Result<(), Failure> {
+        let mut names = files.iter().map(|(name, _)| name).chain(stream.iter().map(|(name, _)| name));
+        debug_assert!(names.all(|name| OURS.contains(name)), "a name that is not ours");
         self.check()?;
-        self.write_all(files).map_err(|error| Failure::write(&self.shown, &error))
+        self.write_all(files, stream).map_err(|error| Failure::write(&self.shown, &error))
     }
 
     /// The path of a file in it, as the user knows the folder.
@@ -70,7 +81,7 @@ impl Folder {
         self.shown.join(name)
     }
 
-    fn write_all(&self, files: &[(&str, &[u8])]) -> io::Result<()> {
+    fn write_all(&self, files: &[(&str, &[u8])], stream: Option<(&str, &File)>) -> io::Result<()> {
         let parent = self.parent();
         fs::create_dir_all(parent)?;
         self.clean(parent);
@@ -80,6 +91,10 @@ impl Folder {
         fs::create_dir(&content)?;
         for (name, bytes) in files {
             fs::write(content.join(name), bytes)?;
+        }
+        if let Some((name, mut stream)) = stream {
+            stream.rewind()?;
+            io::copy(&mut stream, &mut File::create(content.join(name))?)?;
         }
         let old = new.path().join("old");
         if self.target.exists() {
@@ -159,6 +174,16 @@ impl Folder {
     fn prefix(&self) -> String {
         let name = self.target.file_name().map(|name| name.to_string_lossy().into_owned());
         format!(".{}{PART}", name.unwrap_or_default())
+    }
+
+    /// What exists already of the way to its place.
+    fn there(&self) -> &Path {
+        let mut there = self.parent();
+        while !there.exists() {
+            let Some(above) = there.parent() else { break };
+            there = above;
+        }
+        there
     }
 
     fn parent(&self) -> &Path {

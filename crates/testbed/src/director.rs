@@ -16,6 +16,8 @@ use mptcp::{CongestionKind, SchedulerKind};
 use policy::{Action, Actuator, Ledger, PolicyConfig};
 use radio::{Meter, State};
 use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Experiment, Hop, Series, goodput_span};
+use std::fs::File;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,24 +80,26 @@ pub fn run(
     stop: &Arc<AtomicBool>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Ran, Error> {
-    run_with(experiment, &Setup::default(), stop, progress)
+    run_with(experiment, &Setup::default(), stop, progress, None)
 }
 
 /// Runs an experiment as [`run`] does, and lets faults happen at their times. Where the system is so busy
 /// that this comes late, what is still to happen, and the end, are put off as much: they keep their distances.
 ///
 /// # Errors
-/// As [`run`]; and where a fault is about a path that is not there.
+/// As [`run`]; where a fault is about a path that is not there, and where the capture cannot be written.
 pub fn run_with(
     experiment: &Experiment,
     setup: &Setup,
     stop: &Arc<AtomicBool>,
     progress: &mut dyn FnMut(f64),
+    capture: Option<&File>,
 ) -> Result<Ran, Error> {
     fits(experiment, &setup.faults)?;
     let (mut topology, devices) = Topology::build(experiment, setup.offload)?;
     let mut notes = Vec::new();
     let mut director = Director::new(experiment, &mut topology, &mut notes)?;
+    director.capture = capture;
     // What the policy wants from the start is so before the first byte.
     director.steer(Time::ZERO)?;
     let before = Settings::of(&director.topology.device)?;
@@ -318,6 +322,8 @@ pub(crate) struct Director<'a> {
     series: Series,
     rows: Rows,
     pub(crate) reactions: Reactions,
+    /// Where what is captured goes while it goes on.
+    pub(crate) capture: Option<&'a File>,
 }
 
 impl<'a> Director<'a> {
@@ -342,6 +348,7 @@ impl<'a> Director<'a> {
             flows: Vec::new(),
             subflows: Default::default(),
             shared: Shared::new(Network::new(experiment), Clock::start()),
+            capture: None,
             topology,
         })
     }
@@ -409,6 +416,7 @@ impl<'a> Director<'a> {
                 if clock.now() < end {
                     self.subflows = self.watch.latest();
                 }
+                self.write_capture()?;
                 next_watch = now + Watch::INTERVAL;
             }
             if next_row <= now {
@@ -422,6 +430,13 @@ impl<'a> Director<'a> {
             let wait = wanted.since(clock.now());
             std::thread::sleep(std::time::Duration::from_nanos(wait.as_nanos()));
         }
+    }
+
+    /// Writes what was captured since it did so last.
+    fn write_capture(&self) -> Result<(), Error> {
+        let Some(mut file) = self.capture else { return Ok(()) };
+        let bytes = self.shared.lock().0.take_capture();
+        bytes.map_or(Ok(()), |bytes| file.write_all(&bytes)).map_err(Error::Capture)
     }
 
     /// An interface of the device comes or goes.
@@ -525,6 +540,7 @@ impl<'a> Director<'a> {
 
     pub(crate) fn outcome(&mut self) -> Result<Outcome, Error> {
         self.watch.look()?;
+        self.write_capture()?;
         let experiment = self.experiment;
         let mut connections = Vec::new();
         for (i, (flow, config)) in self.flows.iter().zip(&experiment.traffic).enumerate() {
@@ -560,7 +576,7 @@ impl<'a> Director<'a> {
             segments: network.segments(),
             series: std::mem::take(&mut self.series),
             timelines,
-            capture: network.take_capture(),
+            capture: if self.capture.is_some() { None } else { network.take_capture() },
         })
     }
 }

@@ -13,7 +13,7 @@ use linux::program::{Foreground, Program, Sockets};
 use linux::signal::Signals;
 use sim::{Experiment, Hop, Protocol};
 use std::cell::OnceCell;
-use std::fs;
+use std::fs::{self, File};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,12 +97,17 @@ pub struct Emulated {
 /// ended. Its time begins with the command.
 ///
 /// The command has the terminal and the standard streams; `signals` are passed on to it, but for those that
-/// the terminal has sent to it already.
+/// the terminal has sent to it already. `capture` is as in [`run_with`](crate::run_with).
 ///
 /// # Errors
 /// Where the system lacks something, the programs cannot be started or the server's ends before the other
 /// begins, and where a signal came before that.
-pub fn emulate(experiment: &Experiment, programs: Programs, signals: &Signals) -> Result<Emulated, Error> {
+pub fn emulate(
+    experiment: &Experiment,
+    programs: Programs,
+    signals: &Signals,
+    capture: Option<&File>,
+) -> Result<Emulated, Error> {
     fits(experiment, &[])?;
     let Programs { mut command, server, multipath, limit, offload } = programs;
     let open = Experiment { traffic: Vec::new(), duration: limit.unwrap_or(FOR_EVER), ..experiment.clone() };
@@ -110,6 +115,7 @@ pub fn emulate(experiment: &Experiment, programs: Programs, signals: &Signals) -
     let mut notes = Vec::new();
     let (mut topology, devices) = Topology::build(&open, offload)?;
     let mut director = Director::new(&open, &mut topology, &mut notes)?;
+    director.capture = capture;
     director.spread_allowances(limit.unwrap_or(experiment.duration));
     director.steer(Time::ZERO)?;
     let sockets = match experiment.transport.protocol {

@@ -54,6 +54,9 @@ pub enum Error {
         /// Its exit code.
         code: u8,
     },
+    /// The capture cannot be written.
+    #[error("cannot write the capture: {0}")]
+    Capture(#[source] std::io::Error),
     /// The scenario asks for what cannot be had on a kernel.
     #[error("{what}")]
     Unfit {
@@ -79,6 +82,7 @@ impl Error {
             Self::System(error) => error.hint(),
             Self::Unfit { hint, .. } => hint,
             Self::Stopped => "",
+            Self::Capture(_) => "it is kept beside the results until the end; `--out DIR` writes elsewhere",
             Self::ServerEnded { .. } => "it is run by `sh -c` and has to stay in the foreground",
             Self::Differs { .. } => {
                 "`--pcap` shows what was on the paths; without middleboxes this is a fault of Tandem or the kernel"

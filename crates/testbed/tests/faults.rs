@@ -79,7 +79,7 @@ impl Case {
         let nothing = |_: &str| Err("no such file".to_owned());
         let scenario = scenario::Scenario::parse(self.name, &text, &nothing).expect("it is valid");
         let setup = Setup { faults: self.faults.clone(), ..Setup::default() };
-        run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {})
+        run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, None)
     }
 }
 

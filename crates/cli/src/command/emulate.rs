@@ -42,8 +42,10 @@ pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
         limit: arguments.duration,
         offload: !arguments.no_offload,
     };
+    let capture = folder.as_ref().filter(|_| arguments.pcap).map(Folder::stream).transpose()?;
     let signals = Signals::take().map_err(|error| failure(&error.into()))?;
-    let emulated = testbed::emulate(&experiment, programs, &signals).map_err(|error| failure(&error))?;
+    let emulated = testbed::emulate(&experiment, programs, &signals, capture.as_ref())
+        .map_err(|error| failure(&error))?;
 
     let kernel = Kernel {
         release: linux::clock::kernel_release(),
@@ -63,15 +65,12 @@ pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
     talk.show(&run.tables());
     if let Some(folder) = folder {
         let (result, series, page) = (output::pretty(&run.to_json()), run.series_csv(), run.page().to_html());
-        let mut files = vec![
+        let files = [
             ("result.json", result.as_bytes()),
             ("series.csv", series.as_bytes()),
             ("report.html", page.as_bytes()),
         ];
-        if let Some(capture) = &run.outcome.capture {
-            files.push(("capture.pcapng", capture));
-        }
-        folder.write(&files)?;
+        folder.write_with(&files, capture.as_ref().map(|file| ("capture.pcapng", file)))?;
         talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
     }
     match emulated.end {

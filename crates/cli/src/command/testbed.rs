@@ -22,12 +22,12 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     experiment.capture = arguments.pcap;
     experiment.duration = arguments.duration.unwrap_or(experiment.duration);
 
+    let capture = arguments.pcap.then(|| folder.stream()).transpose()?;
     let stop = stop_on_signals()?;
     let bar = progress::bar(talk, 1000, "on the kernel");
     let setup = testbed::Setup { offload: !arguments.no_offload, ..testbed::Setup::default() };
-    let ran = testbed::run_with(&experiment, &setup, &stop, &mut |share| {
-        bar.set_position((share * 1000.0) as u64);
-    });
+    let mut progress = |share| bar.set_position((share * 1000.0) as u64);
+    let ran = testbed::run_with(&experiment, &setup, &stop, &mut progress, capture.as_ref());
     bar.finish_and_clear();
     let ran = ran.map_err(|error| failure(&error))?;
     let kernel = Kernel {
@@ -42,15 +42,12 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
 
     let json = run.to_json();
     let (result, series, page) = (output::pretty(&json), run.series_csv(), run.page().to_html());
-    let mut files = vec![
+    let files = [
         ("result.json", result.as_bytes()),
         ("series.csv", series.as_bytes()),
         ("report.html", page.as_bytes()),
     ];
-    if let Some(capture) = &run.outcome.capture {
-        files.push(("capture.pcapng", capture));
-    }
-    folder.write(&files)?;
+    folder.write_with(&files, capture.as_ref().map(|file| ("capture.pcapng", file)))?;
     let printed = output::print(talk, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
     talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
     printed
