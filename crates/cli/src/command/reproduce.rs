@@ -6,6 +6,7 @@ use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::progress;
+use clap::ValueEnum as _;
 use std::fs;
 use std::io::Write as _;
 use std::num::NonZeroUsize;
@@ -14,7 +15,7 @@ use std::sync::atomic::Ordering;
 use study::emtcp::calibration::{Calibration, STEPS, fit};
 use study::emtcp::kernel::{KernelReproduction, plans};
 use study::emtcp::{Options, reproduce};
-use study::parallel;
+use study::{mptcp_rec, parallel};
 
 /// Where the fit of the eMTCP paper is kept, beside where the program is run.
 const EMTCP_CALIBRATION: &str = "calibration/emtcp.toml";
@@ -23,13 +24,64 @@ pub(crate) fn run(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     match (arguments.paper, arguments.on) {
         (Paper::Emtcp, World::Sim) => emtcp(arguments, talk),
         (Paper::Emtcp, World::Kernel) => emtcp_on_kernel(arguments, talk),
+        (Paper::MptcpRec, World::Sim) => mptcp_rec(arguments, talk),
+        (Paper::MptcpRec, World::Kernel) => Err(not_for(arguments.paper, "--on kernel")),
     }
+}
+
+/// An option that a paper's reproduction has no use for.
+fn not_for(paper: Paper, option: &str) -> Failure {
+    let name = paper.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    Failure::Usage {
+        message: format!("`{option}` is not for the paper `{name}`"),
+        hint: "`tandem help reproduce` says what each is for".to_owned(),
+    }
+}
+
+fn mptcp_rec(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
+    for (given, option) in
+        [(arguments.calibrate, "--calibrate"), (arguments.calibration.is_some(), "--calibration")]
+    {
+        if given {
+            return Err(not_for(arguments.paper, option));
+        }
+    }
+    let default = Path::new("tandem-out").join("mptcp-rec");
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
+    let options = mptcp_rec::Options {
+        seeds: u64::from(arguments.seeds.unwrap_or(30)),
+        duration: arguments.duration.unwrap_or(mptcp_rec::model::whole()),
+        jobs: parallel::jobs(arguments.jobs),
+        grid: mptcp_rec::model::grid(),
+        schemes: mptcp_rec::schemes::all(),
+    };
+    let bar = progress::bar(talk, 1, "reproducing");
+    let result = mptcp_rec::reproduce(&options, &|done, total| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+
+    let json = result.to_json();
+    let (text, page) = (output::pretty(&json), result.page().to_html());
+    folder.write(&[
+        ("result.json", text.as_bytes()),
+        ("runs.csv", result.runs_table().to_csv().as_bytes()),
+        ("report.html", page.as_bytes()),
+    ])?;
+    let csv = || result.long_table().to_csv();
+    let printed = output::print(talk, arguments.format, &result.tables(), &json, csv);
+    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+    printed
 }
 
 /// Runs at once on the kernel: each of the paper's cases carries 2 Mbit/s and mostly waits.
 const KERNEL_JOBS: NonZeroUsize = NonZeroUsize::new(16).expect("it is not zero");
 
 fn emtcp_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
+    if arguments.duration.is_some() {
+        return Err(not_for(arguments.paper, "--duration"));
+    }
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/emtcp-kernel")))?;
     let calibration = calibration(arguments.calibration.as_deref())?;
     let seeds = u64::from(arguments.seeds.unwrap_or(3));
@@ -65,6 +117,9 @@ fn emtcp_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
 }
 
 fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
+    if arguments.duration.is_some() {
+        return Err(not_for(arguments.paper, "--duration"));
+    }
     let jobs = parallel::jobs(arguments.jobs);
     let seeds = u64::from(arguments.seeds.unwrap_or(30));
     let default = Path::new("tandem-out").join("emtcp");

@@ -179,7 +179,7 @@ impl Delivery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::{Dss, Flags, MptcpSignal, TimestampOption};
+    use wire::{Dss, Flags, MptcpSignal, RecOption, TimestampOption};
 
     fn data(offset: u64, len: u32) -> Segment<Span> {
         let mut segment = Segment::new(0, 0, 0, 0, Flags::ACK, 0);
@@ -273,6 +273,7 @@ mod tests {
         answer.sack.push(1, 2);
         answer.sack.push(3, 4);
         answer.signal = Some(MptcpSignal::Priority { backup: true, address_id: None });
+        answer.rec = Some(RecOption::Offer { version: 1 });
         delivery.leaves(at(1), Side::Receiver, &answer);
         delivery.arrived(at(2), Side::Sender, &answer, 0);
         let outcome = delivery.outcome();
@@ -280,7 +281,10 @@ mod tests {
         assert_eq!(outcome.sender.sent.segments, 1);
         assert_eq!(outcome.sender.sent.options, OptionCounts { tcp: 1, dss: 1, ..none });
         // Two blocks are one option.
-        assert_eq!(outcome.sender.received.options, OptionCounts { sack: 1, mptcp: 1, ..none });
+        assert_eq!(
+            outcome.sender.received.options,
+            OptionCounts { sack: 1, mptcp: 1, experimental: 1, ..none }
+        );
         assert_eq!(outcome.receiver.sent, outcome.sender.received);
         assert_eq!(outcome.receiver.received.segments, 0);
     }

@@ -103,7 +103,7 @@ pub struct OptionCounts {
     pub dss: u64,
     /// All other options of RFC 8684.
     pub mptcp: u64,
-    /// MPTCP options of the experimental subtype (RFC 8684, section 7.2).
+    /// MPTCP options of the subtype for private use (RFC 8684, section 7.2): those of MPTCP-rec.
     pub experimental: u64,
     /// The rest: maximum segment size, window scale, SACK permitted, timestamps.
     pub tcp: u64,
@@ -117,6 +117,7 @@ impl SegmentCounts {
         options.sack += u64::from(!segment.sack.is_empty());
         options.dss += u64::from(segment.dss.is_some());
         options.mptcp += u64::from(segment.signal.is_some());
+        options.experimental += u64::from(segment.rec.is_some());
         options.tcp += u64::from(segment.mss.is_some())
             + u64::from(segment.window_scale.is_some())
             + u64::from(segment.sack_permitted)

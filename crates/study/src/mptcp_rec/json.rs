@@ -22,6 +22,7 @@ const fn role(role: Role) -> &'static str {
         Role::Standard => "standard",
         Role::Proposed => "proposed",
         Role::Part => "part",
+        Role::Variant => "variant",
         Role::SenderSide => "sender-side",
     }
 }

@@ -1,5 +1,6 @@
 //! What is held against what.
 
+use mptcp::rec::{Rec, Removal};
 use mptcp::{Config, CongestionKind, SchedulerKind};
 
 /// A way to send over several paths.
@@ -25,6 +26,8 @@ pub enum Role {
     Proposed,
     /// A part of what the paper proposes, the rest switched off.
     Part,
+    /// What the paper proposes, changed: not the paper's.
+    Variant,
     /// What a sender does by itself.
     SenderSide,
 }
@@ -65,9 +68,30 @@ pub fn standard() -> Vec<Scheme> {
     ]
 }
 
-/// What the paper proposes, and its parts: MPTCP-rec belongs here as soon as the endpoint has it.
+/// What the paper proposes, each part of it alone, and what is Tandem's own. With a part switched off its
+/// work is done as in standard MPTCP: `min-rtt`, LIA.
 pub fn proposed() -> Vec<Scheme> {
-    Vec::new()
+    let none = Rec { nr_sack: false, rates: false, path_choice: false, ..Rec::default() };
+    let rec = |key: &str, title: &str, role, rec| {
+        Scheme::new(key, title, role, Config { rec: Some(rec), ..standard_config() })
+    };
+    vec![
+        rec("mptcp-rec", "MPTCP-rec", Role::Proposed, Rec::default()),
+        rec("mptcp-rec-nr-sack", "NR-SACK alone", Role::Part, Rec { nr_sack: true, ..none }),
+        rec("mptcp-rec-rates", "rates alone", Role::Part, Rec { rates: true, ..none }),
+        rec("mptcp-rec-path-choice", "path choice alone", Role::Part, Rec { path_choice: true, ..none }),
+        rec(
+            "mptcp-rec-weighed",
+            "MPTCP-rec, weighed",
+            Role::Variant,
+            Rec { removal: Removal::Weighed, ..Rec::default() },
+        ),
+    ]
+}
+
+/// The first of the [`standard`] ones.
+fn standard_config() -> Config {
+    Config { scheduler: SchedulerKind::MinRtt, congestion: CongestionKind::Lia, ..Config::default() }
 }
 
 /// The schedulers of today, each with LIA and OLIA; those that are among the [`standard`] ones left out.
@@ -102,5 +126,6 @@ mod tests {
         }
         // Five schedulers with two congestion controls.
         assert_eq!(standard().len() + sender_side().len(), 10);
+        assert_eq!(standard()[0].config, standard_config());
     }
 }
