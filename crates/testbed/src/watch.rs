@@ -2,9 +2,10 @@
 
 use crate::topology::{Topology, path_of};
 use linux::Error;
-use linux::diag::{Diag, Subflow};
+use linux::diag::{Diag, Filter, Subflow};
 use linux::mib::Mib;
 use linux::namespace::Namespace;
+use linux::socket::TcpInfo;
 use sim::Experiment;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,6 +18,8 @@ pub(crate) struct Watch {
     server: Namespace,
     /// The last that was seen of each subflow, by host and addresses.
     seen: BTreeMap<(usize, SocketAddr, SocketAddr), u64>,
+    /// Connections are of plain TCP.
+    is_plain: bool,
     now: Vec<Now>,
     /// All of them at the last look, of the device and of the server.
     latest: [Vec<Subflow>; 2],
@@ -40,6 +43,7 @@ impl Watch {
             hosts: [topology.device.run(Diag::open)?, topology.server.run(Diag::open)?],
             server: topology.server.run(Namespace::current)?,
             seen: BTreeMap::new(),
+            is_plain: !matches!(experiment.transport.protocol, sim::Protocol::Mptcp),
             latest: Default::default(),
             now: vec![Now::default(); experiment.paths.len()],
         })
@@ -47,25 +51,28 @@ impl Watch {
 
     pub(crate) fn look(&mut self) -> Result<(), Error> {
         self.now.fill(Now::default());
+        let mut all: Vec<(usize, SocketAddr, SocketAddr, TcpInfo)> = Vec::new();
         for (host, diag) in self.hosts.iter_mut().enumerate() {
             self.latest[host] = diag.subflows()?;
-            for subflow in &self.latest[host] {
-                let &Subflow { local, remote, .. } = subflow;
-                let device = if host == 0 { local } else { remote };
-                let path = path_of(device.ip()).filter(|&path| path < self.now.len());
-                let Some(path) = path else { continue };
-                self.seen.insert((host, local, remote), u64::from(subflow.tcp.total_retransmitted));
-                if host == 1 {
-                    self.now[path].not_sent += u64::from(subflow.tcp.not_sent);
-                }
-                // Who sends data knows the round trip; the other one's window says nothing.
-                let tcp = &subflow.tcp;
-                if tcp.bytes_sent > tcp.bytes_received {
-                    let now = &mut self.now[path];
-                    let srtt = Duration::from_micros(u64::from(tcp.srtt_us));
-                    now.srtt = Some(srtt).filter(|srtt| !srtt.is_zero()).or(now.srtt);
-                    now.cwnd += u64::from(tcp.cwnd) * u64::from(tcp.mss);
-                }
+            all.extend(self.latest[host].iter().map(|one| (host, one.local, one.remote, one.tcp)));
+            if self.is_plain {
+                diag.each_tcp(&Filter::default(), |one| all.push((host, one.local, one.remote, one.tcp)))?;
+            }
+        }
+        for (host, local, remote, tcp) in all {
+            let device = if host == 0 { local } else { remote };
+            let path = path_of(device.ip()).filter(|&path| path < self.now.len());
+            let Some(path) = path else { continue };
+            self.seen.insert((host, local, remote), u64::from(tcp.total_retransmitted));
+            let now = &mut self.now[path];
+            if host == 1 {
+                now.not_sent += u64::from(tcp.not_sent);
+            }
+            // Who sends data knows the round trip; the other one's window says nothing.
+            if tcp.bytes_sent > tcp.bytes_received {
+                let srtt = Duration::from_micros(u64::from(tcp.srtt_us));
+                now.srtt = Some(srtt).filter(|srtt| !srtt.is_zero()).or(now.srtt);
+                now.cwnd += u64::from(tcp.cwnd) * u64::from(tcp.mss);
             }
         }
         Ok(())

@@ -9,7 +9,7 @@
 
 mod wire;
 
-pub use wire::{Connection, Filter, Subflow};
+pub use wire::{Connection, Filter, Subflow, Tcp};
 
 use crate::Error;
 use crate::netlink::{Dump, Family, Malformed, Request, Socket};
@@ -55,6 +55,24 @@ impl Diag {
             self.dump(format_args!("list the subflows"), |payload| {
                 if let Some(subflow) = Subflow::parse_if(payload, filter)? {
                     each(subflow);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Hands every TCP connection that passes the filter, and is no subflow, to `each`, as [`Self::each_subflow`]. Who
+    /// lacks CAP_NET_ADMIN is told of subflows too.
+    ///
+    /// # Errors
+    /// As [`Self::each_subflow`].
+    pub fn each_tcp(&mut self, filter: &Filter, mut each: impl FnMut(Tcp)) -> Result<(), Error> {
+        for family in filter.families() {
+            wire::list_subflows(&mut self.request, *family, filter);
+            self.dump(format_args!("list the TCP connections"), |payload| {
+                if let Some(tcp) = Tcp::parse_if(payload, filter)? {
+                    each(tcp);
                 }
                 Ok(())
             })?;

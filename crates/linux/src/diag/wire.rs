@@ -149,6 +149,47 @@ impl Subflow {
     }
 }
 
+/// A TCP connection that is no subflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tcp {
+    /// This end. IPv4 over an IPv6 socket is given as IPv4.
+    pub local: SocketAddr,
+    /// The other end.
+    pub remote: SocketAddr,
+    /// What TCP knows of it.
+    pub tcp: TcpInfo,
+}
+
+impl Tcp {
+    /// Reads what follows the header of an answer; `None` where it is a subflow.
+    ///
+    /// # Errors
+    /// Where it is cut off or malformed.
+    pub fn parse(payload: &[u8]) -> Result<Option<Self>, Malformed> {
+        Self::parse_if(payload, &Filter::default())
+    }
+
+    pub(super) fn parse_if(payload: &[u8], filter: &Filter) -> Result<Option<Self>, Malformed> {
+        let message = Message::parse(payload)?;
+        if filter.local.is_some_and(|local| local != message.local.ip()) {
+            return Ok(None);
+        }
+        let mut info = None;
+        for attribute in message.attributes.clone() {
+            let attribute = attribute?;
+            match attribute.kind {
+                ULP_INFO if Ulp::parse(attribute.nested())?.is_some() => return Ok(None),
+                INFO => info = Some(attribute.value),
+                _ => {}
+            }
+        }
+        let Some(info) = info else { return Ok(None) };
+        let mut tcp = TcpInfo::parse(info)?;
+        tcp.state = message.state;
+        Ok(Some(Self { local: message.local, remote: message.remote, tcp }))
+    }
+}
+
 /// An MPTCP connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
