@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 use tandem_agent::config::Config;
-use tandem_agent::daemon::{Options as Running, run};
+use tandem_agent::daemon::{Options as Running, Signals, run};
 use tandem_agent::status::ask;
 
 const CONNECTIONS: usize = 10_000;
@@ -44,7 +44,9 @@ fn agent(folder: &Path) {
     let config = Config::parse("cost", text.as_bytes(), &|_| Err(String::new())).expect("it is right");
     let running = Running { dry_run: false, state: folder.to_owned(), socket: folder.join("agent.sock") };
     // It is killed, and its namespace goes with it.
-    run(config, &running, &AtomicBool::new(false)).expect("it works");
+    let never = AtomicBool::new(false);
+    let signals = Signals { stop: &never, reload: &never, read: &|| Err(String::new()) };
+    run(config, &running, &signals).expect("it works");
 }
 
 fn measure(span: Duration) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::journal::{Journal, Place, Step};
 use crate::store::Store;
+use linux::pm::path_manager;
 use linux::pm::{Endpoint, Flags, Limits, PathManager};
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -15,6 +16,9 @@ const JOURNAL: &str = "changes.json";
 const MOST: u32 = 8;
 /// What the kernel refused is tried again after this.
 const RETRY: Duration = Duration::from_secs(2);
+
+const TAKEN_OVER: &str =
+    "connections that begin from now on are managed one by one (path manager `userspace`)";
 
 /// An endpoint as it is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +133,43 @@ impl Endpoints {
         Ok(())
     }
 
+    /// Whether new connections are managed one by one: not by the kernel and its endpoints, but by who listens to the
+    /// path manager's events.
+    ///
+    /// # Errors
+    /// Where the kernel has no such path manager, the caller may not, or as [`Self::hold`].
+    pub fn take_over(&mut self, take_over: bool) -> Result<(), Error> {
+        if take_over == self.journal.is_taken_over() {
+            return Ok(());
+        }
+        info!(
+            "{}",
+            self.say(if take_over { TAKEN_OVER } else { "new connections are managed by the kernel" })
+        );
+        if self.dry() {
+            self.journal.note_taken_over(take_over);
+            return Ok(());
+        }
+        if take_over {
+            self.journal.note_taken_over(true);
+            self.save()?;
+            if let Err(error) = path_manager::choose(path_manager::USERSPACE) {
+                self.journal.note_taken_over(false);
+                self.save()?;
+                return Err(Error::System(linux::Error::Lacks {
+                    what: format!("no connection can have a rule of its own: {error}"),
+                    hint: "Linux 5.19 and later have the path manager `userspace`; a service needs \
+                        ProtectKernelTunables=no to choose it"
+                        .to_owned(),
+                }));
+            }
+            return Ok(());
+        }
+        path_manager::choose(path_manager::KERNEL)?;
+        self.journal.note_taken_over(false);
+        self.save()
+    }
+
     /// Marks subflows from an address once more: one with which a connection began knows nothing of its
     /// endpoint's flag.
     ///
@@ -153,6 +194,13 @@ impl Endpoints {
     /// put back is logged, and the rest put back.
     pub fn restore(&mut self) -> Result<(), Error> {
         let Some(store) = self.store.clone() else { return Ok(()) };
+        // Somebody else may have chosen anew.
+        if self.journal.note_taken_over(false)
+            && path_manager::chosen().as_deref() == Some(path_manager::USERSPACE)
+            && let Err(error) = path_manager::choose(path_manager::KERNEL)
+        {
+            warn!("{error}");
+        }
         self.now = self.manager.endpoints()?;
         self.limits = self.manager.limits()?;
         for step in self.journal.undo(&self.now, self.limits) {

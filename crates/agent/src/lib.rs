@@ -14,6 +14,7 @@
 //! | [`daemon`] | the agent at work: one thread, one `poll` |
 //! | [`host`] | which interfaces there are, and from which address of each subflows begin, pure |
 //! | [`pacing`] | how often the counters are read, pure |
+//! | [`connections`] | connections that have rules of their own, subflow by subflow |
 //! | [`energy`] | what the radios draw, and what it costs to switch them, pure |
 //! | [`allowance`] | how much interfaces may carry in a period, and how much they have |
 //! | [`journal`] | what was changed, and what puts it back, pure |
@@ -22,6 +23,7 @@
 
 pub mod allowance;
 pub mod config;
+pub mod connections;
 pub mod daemon;
 pub mod endpoints;
 pub mod energy;

@@ -69,6 +69,19 @@ impl Failure {
         }
     }
 
+    /// All of it, where the program goes on and it is only told.
+    pub(crate) fn to_text(&self) -> String {
+        match self {
+            Self::Input(problems) => problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+            Self::Usage { message, .. }
+            | Self::Unreadable { message, .. }
+            | Self::Lacks { message, .. }
+            | Self::Other { message, .. }
+            | Self::NotRun { message, .. } => message.clone(),
+            Self::Program { .. } | Self::ClosedPipe => String::new(),
+        }
+    }
+
     /// A file or folder that could not be written.
     pub(crate) fn write(path: &Path, error: &io::Error) -> Self {
         Self::Other {

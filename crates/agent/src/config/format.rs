@@ -29,6 +29,13 @@ pub(super) static AGENT: Table = Table {
             example: "[{ match = \"wlan*\", radio = \"huang2012.wifi\" }]",
         },
         Key {
+            name: "connection",
+            shape: Tables(&CONNECTION),
+            need: Default("[]"),
+            doc: "rules for connections by where they lead to; all others follow the policy",
+            example: "[{ remote = \"203.0.113.0/24:443\", policy = \"wifi-only\" }]",
+        },
+        Key {
             name: "detector",
             shape: Shape::Table(&DETECTOR),
             need: Default("{}"),
@@ -91,6 +98,35 @@ static INTERFACE: Table = Table {
             need: Absent("no limit"),
             doc: "how much it may carry",
             example: "{ data = \"5GB\", per = \"month\", from = 1, at_cap = \"close\" }",
+        },
+    ],
+};
+
+static CONNECTION: Table = Table {
+    name: "a connection",
+    doc: "Connections of this device, by where they lead to. The first rule that fits counts.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "remote",
+            shape: Text,
+            need: Required,
+            doc: "the other end: an address, a network, a port, or one of these with a port",
+            example: "\"203.0.113.0/24:443\"",
+        },
+        Key {
+            name: "policy",
+            shape: Text,
+            need: Absent("the policy of the device"),
+            doc: "what these connections do with the device's paths",
+            example: "\"wifi-only\"",
+        },
+        Key {
+            name: "never",
+            shape: Text,
+            need: Absent("the policy alone decides"),
+            doc: "interfaces that they never use; `*` stands for any letters and `?` for any one",
+            example: "\"wwan*\"",
         },
     ],
 };

@@ -1,6 +1,9 @@
 //! The agent's file: which interfaces, which policy, how much each may carry.
 
+mod connection;
 mod format;
+
+pub use connection::Remote;
 
 use crate::allowance::{Allowance, AtCap, Period, Zone};
 use document::node::{Fields, Node, Value};
@@ -28,6 +31,8 @@ pub struct Config {
     pub policy: PolicyConfig,
     /// The interfaces that are managed; the first that matches a name counts.
     pub interfaces: Vec<Rule>,
+    /// Rules for connections; the first that fits counts.
+    pub connections: Vec<ConnectionRule>,
     /// Between two looks at the counters while something is carried.
     pub busy: Duration,
     /// The same while nothing is.
@@ -55,6 +60,24 @@ pub struct Rule {
     pub profile: Arc<Profile>,
     /// What those that match may carry together.
     pub allowance: Option<Allowance>,
+}
+
+/// Connections that do something else than the device's policy says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectionRule {
+    /// Where they lead to.
+    pub remote: Remote,
+    /// Their policy; `None` for that of the device.
+    pub policy: Option<PolicyConfig>,
+    /// Interfaces that they never use, by a name with `*` and `?`.
+    pub never: Option<String>,
+}
+
+impl ConnectionRule {
+    /// Whether they never use the interface of that name.
+    pub fn excludes(&self, interface: &str) -> bool {
+        self.never.as_ref().is_some_and(|pattern| glob(pattern.as_bytes(), interface.as_bytes()))
+    }
 }
 
 impl Rule {
@@ -150,13 +173,15 @@ impl Reader<'_, '_> {
             interfaces.push(Rule { pattern, profile, allowance });
         }
         let mut remarks = Vec::new();
-        let policy = self.policy(root, &interfaces, &mut remarks);
+        let policy = self.policy(root, &interfaces, &mut remarks).unwrap_or_default();
+        let connections = self.connections(root, &interfaces, &mut remarks);
         let (busy, rest) = self.detector(root);
         let status = root.fields("status");
         let path = |fields: Option<&Fields>, key| fields.and_then(|f| f.text(key)).map(PathBuf::from);
         Config {
             policy,
             interfaces,
+            connections,
             busy,
             rest,
             socket: path(status, "socket"),
@@ -168,8 +193,39 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn policy(&mut self, root: &Fields, rules: &[Rule], remarks: &mut Vec<String>) -> PolicyConfig {
-        let Some(text) = root.text("policy") else { return PolicyConfig::default() };
+    fn connections(
+        &mut self,
+        root: &Fields,
+        rules: &[Rule],
+        remarks: &mut Vec<String>,
+    ) -> Vec<ConnectionRule> {
+        let mut connections = Vec::new();
+        for fields in root.list("connection").iter().filter_map(Node::fields) {
+            let text = fields.text("remote").unwrap_or_default();
+            let Ok(remote) = text.parse::<Remote>() else {
+                self.problems
+                    .add(
+                        fields.span("remote"),
+                        format!("`{}` is no end of a connection", document::read::clip(text)),
+                    )
+                    .expected("such as `203.0.113.0/24:443`, `203.0.113.7`, `[2001:db8::/32]:443` or `:443`")
+                    .hint("names are not looked up: `getent ahosts NAME` does");
+                continue;
+            };
+            let policy = self.policy(fields, rules, remarks);
+            let never = fields.text("never").map(str::to_owned);
+            if policy.is_none() && never.is_none() {
+                self.problems
+                    .add(fields.span("remote"), "nothing is said of these connections")
+                    .expected("a `policy`, or interfaces that are used `never`");
+            }
+            connections.push(ConnectionRule { remote, policy, never });
+        }
+        connections
+    }
+
+    fn policy(&mut self, root: &Fields, rules: &[Rule], remarks: &mut Vec<String>) -> Option<PolicyConfig> {
+        let text = root.text("policy")?;
         let kinds: Vec<_> = rules.iter().map(|rule| rule.profile.kind).collect();
         let read = text.parse::<PolicyConfig>();
         match read.and_then(|policy| policy.check(&kinds).map(|()| policy)) {
@@ -178,15 +234,15 @@ impl Reader<'_, '_> {
                 remarks.push(format!(
                     "policy {text}: a device cannot tell a sender its shares, so {policy} holds the share by MP_PRIO"
                 ));
-                policy
+                Some(policy)
             }
-            Ok(policy) => policy,
+            Ok(policy) => Some(policy),
             Err(error) => {
                 self.problems
                     .add(root.span("policy"), error.to_string())
                     .expected("a policy that these interfaces can follow")
                     .hint(error.hint());
-                PolicyConfig::default()
+                Some(PolicyConfig::default())
             }
         }
     }

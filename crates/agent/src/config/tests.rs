@@ -45,6 +45,23 @@ fn every_key_has_its_place_in_the_example() {
 }
 
 #[test]
+fn rules_for_connections_are_read_and_what_is_wrong_with_them_is_told() {
+    let rules = "[[connection]]\nremote = '203.0.113.0/24:443'\npolicy = 'wifi-only'\n\
+        [[connection]]\nremote = ':22'\nnever = 'wlan*'\n";
+    let config = read(&format!("policy = 'none'\n{WIFI}{rules}")).unwrap();
+    let [web, shell] = &config.connections[..] else { panic!("{:?}", config.connections) };
+    assert!(web.remote.matches("203.0.113.4:443".parse().unwrap()));
+    assert_eq!(web.policy.map(|policy| policy.to_string()).as_deref(), Some("wifi-only"));
+    assert!(!web.excludes("wlan0") && shell.excludes("wlan0") && !shell.excludes("wwan0"));
+    let wrong = "[[connection]]\nremote = 'example.org:443'\nnever = 'wlan*'\n\
+        [[connection]]\nremote = ':22'\n[[connection]]\nremote = ':22'\npolicy = 'wifi-frist'\n";
+    let told = read(&format!("policy = 'none'\n{WIFI}{wrong}")).unwrap_err();
+    let told: Vec<&str> = told.iter().map(|one| &*one.message).collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[0].contains("example.org:443") && told[1].contains("nothing is said"), "{told:?}");
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     let text = "policy = 'wifi-frist'\nzone = 'CET'\nlogs = 'info'\n\
         [[interface]]\nmatch = 'wlan*'\nradio = 'huang2012.wify'\n\

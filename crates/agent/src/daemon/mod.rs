@@ -1,11 +1,15 @@
 //! The agent at work: one thread that waits for the kernel, for questions, and for its next look.
 
 mod path;
+mod reload;
+mod round_trips;
+mod rules;
 mod tell;
 
 use crate::allowance::AtCap;
 use crate::allowance::book::Book;
 use crate::config::Config;
+use crate::connections::Connections;
 use crate::endpoints::{Endpoints, Wanted};
 use crate::host::Host;
 use crate::journal::Place;
@@ -15,13 +19,15 @@ use crate::store::Store;
 use crate::{Error, Look, Steering};
 use linux::clock::{self, Clock};
 use linux::diag::Diag;
-use linux::pm::{Event, Events};
+use linux::pm::{Event, Events, path_manager};
 use linux::route::{Monitor, Route};
 use linux::{process, sysctl};
 use path::Path;
 use policy::InterfaceKind;
+use round_trips::RoundTrips;
+use rules::RuleSteering;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -52,14 +58,24 @@ pub struct Options {
     pub socket: PathBuf,
 }
 
-/// Steers the device until `stop` becomes true, then puts back what it changed.
+/// What an agent is told from outside.
+pub struct Signals<'a> {
+    /// It is to end.
+    pub stop: &'a AtomicBool,
+    /// It is to read its file again.
+    pub reload: &'a AtomicBool,
+    /// Reads it, or says what is wrong with it.
+    pub read: &'a dyn Fn() -> Result<Config, String>,
+}
+
+/// Steers the device until it is to end, then puts back what it changed.
 ///
 /// # Errors
 /// Where the system lacks something (MPTCP, CAP_NET_ADMIN), another agent is at work, or what has to outlive
 /// it cannot be kept. All that was changed is put back then too.
-pub fn run(config: Config, options: &Options, stop: &AtomicBool) -> Result<(), Error> {
+pub fn run(config: Config, options: &Options, signals: &Signals<'_>) -> Result<(), Error> {
     let mut agent = Agent::open(config, options)?;
-    let worked = agent.work(stop);
+    let worked = agent.work(signals);
     let saved = agent.book.save(agent.clock.now(), true);
     let restored = agent.endpoints.restore();
     info!("ended; {}", if options.dry_run { "nothing was changed" } else { "what was changed is as it was" });
@@ -80,7 +96,14 @@ struct Agent {
     host: Host,
     endpoints: Endpoints,
     steering: Steering,
+    /// The policies of connections that have rules, one for each rule.
+    rules: Vec<RuleSteering>,
+    round_trips: RoundTrips,
+    /// `None` where there is no rule.
+    connections: Option<Connections>,
     paths: Vec<Path>,
+    /// While a file is read again: what is known of interfaces, by name.
+    kept: BTreeMap<String, Path>,
     book: Book,
     pacing: Pacing,
     /// How long until the next look, as was decided at the last.
@@ -119,6 +142,8 @@ impl Agent {
         // Listened to before it is looked: no change falls in between.
         let monitor = Monitor::open()?;
         let endpoints = Endpoints::open(place, store.clone())?;
+        // What an agent has left that was killed is put back by now.
+        managed_by_the_kernel()?;
         let events = match Events::open() {
             Ok(events) => Some(events),
             Err(error) if options.dry_run => {
@@ -132,6 +157,9 @@ impl Agent {
         let mut agent = Self {
             host: Host::new(&config.interfaces),
             steering: Steering::new(&config.policy, &[], &[]),
+            rules: Vec::new(),
+            round_trips: RoundTrips::default(),
+            connections: None,
             pacing: Pacing::new(config.busy, config.rest),
             wait: config.busy,
             book: Book::open(boot, config.zone, store)?,
@@ -145,6 +173,7 @@ impl Agent {
             server,
             endpoints,
             paths: Vec::new(),
+            kept: BTreeMap::new(),
             looked: None,
             steered: None,
             refreshed: Time::ZERO,
@@ -153,12 +182,22 @@ impl Agent {
             begun_at: None,
         };
         agent.scan()?;
+        if let Err(error) = agent.take_over() {
+            agent.endpoints.restore()?;
+            return Err(error);
+        }
         Ok(agent)
     }
 
-    fn work(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+    fn work(&mut self, signals: &Signals<'_>) -> Result<(), Error> {
         info!(policy = %self.config.policy, "at work{}", if self.dry_run { ", changing nothing" } else { "" });
-        while !stop.load(Ordering::Relaxed) {
+        while !signals.stop.load(Ordering::Relaxed) {
+            if signals.reload.swap(false, Ordering::Relaxed) {
+                match (signals.read)() {
+                    Ok(config) => self.reload(config)?,
+                    Err(why) => warn!("the configuration stays as it was: {why}"),
+                }
+            }
             let now = self.clock.now();
             if self.looked.is_none_or(|at| at + self.wait <= now) {
                 self.tick(now)?;
@@ -222,7 +261,14 @@ impl Agent {
     fn take_events(&mut self) -> Result<(), Error> {
         let Some(events) = &mut self.events else { return Ok(()) };
         let now = self.clock.now();
+        let mut lost = false;
         while let Some(event) = events.next(std::time::Duration::ZERO)? {
+            if let Some(connections) = &mut self.connections {
+                lost |= !connections.take(now, &event);
+                // At once: until then a connection has one subflow.
+                self.looked = None;
+                continue;
+            }
             let local = match event {
                 Event::Established(connection) => connection.local.ip(),
                 _ => continue,
@@ -237,6 +283,9 @@ impl Agent {
                 self.begun.insert(local);
                 self.begun_at.get_or_insert(now);
             }
+        }
+        if lost && let (Some(connections), Some(diag)) = (&mut self.connections, &mut self.diag) {
+            connections.find(diag)?;
         }
         Ok(())
     }
@@ -279,12 +328,19 @@ impl Agent {
             let backup = there.any(|endpoint| endpoint.flags.backup);
             let rule = &self.config.interfaces[one.rule];
             info!(interface = one.name, kind = %rule.profile.kind, radio = rule.profile.name, "managed");
-            self.paths.push(Path::new(one.rule, rule, backup));
+            let kept = self.kept.remove(&one.name);
+            self.paths.push(kept.unwrap_or_else(|| Path::new(one.rule, rule, backup)));
         }
         let kinds: Vec<InterfaceKind> =
             self.paths.iter().map(|path| self.config.interfaces[path.rule].profile.kind).collect();
         let backups: Vec<bool> = self.paths.iter().map(|path| path.switch.backup).collect();
         self.steering = Steering::new(&self.config.policy, &kinds, &backups);
+        self.rules = self
+            .config
+            .connections
+            .iter()
+            .map(|rule| RuleSteering::new(rule.policy.as_ref(), &kinds))
+            .collect();
         self.steered = None;
     }
 
@@ -304,7 +360,8 @@ impl Agent {
         self.wait = self.pacing.looked(now, carried);
         self.looked = Some(now);
         let urgent = self.caps();
-        let interval = self.steering.interval().unwrap_or(Duration::MAX);
+        let of_rules = self.rules.iter().filter_map(|rule| rule.steering.as_ref()?.interval());
+        let interval = of_rules.chain(self.steering.interval()).min().unwrap_or(Duration::MAX);
         if !self.pacing.is_at_rest() {
             // Near a cap a policy looks more often.
             self.wait = self.wait.min(interval.max(QUICKEST));
@@ -312,7 +369,7 @@ impl Agent {
         // A look that comes a little early is better than one that comes a whole tick late.
         let half = Duration::from_nanos(self.wait.as_nanos() / 2);
         if urgent || self.steered.is_none_or(|at| now.since(at) + half >= interval) {
-            self.steer(now);
+            self.steer(now)?;
         }
         self.hold(now)?;
         self.judge();
@@ -384,8 +441,9 @@ impl Agent {
     }
 
     /// Lets the policy look.
-    fn steer(&mut self, now: Time) {
+    fn steer(&mut self, now: Time) -> Result<(), Error> {
         self.steered = Some(now);
+        self.round_trips.look(now, &self.config, self.pacing.is_at_rest(), &mut self.diag)?;
         let clock = clock::unix_seconds();
         let mut looks = Vec::new();
         for (one, path) in self.host.managed().iter().zip(&self.paths) {
@@ -395,6 +453,7 @@ impl Agent {
                 up: one.is_up() && !self.is_shut(path),
                 bytes_down: path.down,
                 bytes_up: path.up,
+                srtt: one.addresses.iter().flatten().filter_map(|at| self.round_trips.of(*at)).min(),
                 awake: path.radio.is_awake(),
                 energy_per_mbit: path.radio.per_mbit(path.rate_down),
                 allowance_left: self.book.left(rule),
@@ -406,6 +465,12 @@ impl Agent {
         for action in self.steering.observe(now, &looks) {
             debug!(?action, "the policy asks");
         }
+        for steering in self.rules.iter_mut().filter_map(|rule| rule.steering.as_mut()) {
+            for action in steering.observe(now, &looks) {
+                debug!(?action, policy = steering.policy(), "a connection's policy asks");
+            }
+        }
+        Ok(())
     }
 
     /// Makes the endpoints what the policy and the allowances want.
@@ -428,7 +493,9 @@ impl Agent {
                 backup: path.switch.backup,
             }));
         }
-        self.endpoints.hold(now, &wanted)
+        self.endpoints.hold(now, &wanted)?;
+        self.hold_connections(now, &wanted);
+        Ok(())
     }
 
     /// Says where switching costs more than it saves, once until it does no more.
@@ -471,15 +538,16 @@ fn ready(dry_run: bool) -> Result<(), Error> {
             "run it as root, or as a service: `tandem agent unit` prints one; `--dry-run` changes nothing",
         );
     }
-    // Renamed in Linux 6.15.
-    let manager = sysctl::read("net.mptcp.path_manager").or_else(|_| {
-        sysctl::read("net.mptcp.pm_type").map(|kind| if kind == "1" { "userspace".to_owned() } else { kind })
-    });
-    if manager.is_ok_and(|manager| manager == "userspace") {
-        return lacks(
-            "connections here are managed by another program (the path manager is `userspace`)",
-            "end that program (mptcpd?) and: sysctl net.mptcp.path_manager=kernel",
-        );
-    }
     Ok(())
+}
+
+/// Nobody else manages connections one by one.
+fn managed_by_the_kernel() -> Result<(), Error> {
+    if path_manager::chosen().as_deref() != Some(path_manager::USERSPACE) {
+        return Ok(());
+    }
+    Err(Error::System(linux::Error::Lacks {
+        what: "connections here are managed by another program (the path manager is `userspace`)".to_owned(),
+        hint: "end that program (mptcpd?) and: sysctl net.mptcp.path_manager=kernel".to_owned(),
+    }))
 }

@@ -64,6 +64,7 @@ impl Agent {
                 name: one.name.clone(),
                 kind: rule.profile.kind.to_string(),
                 radio: rule.profile.name.clone(),
+                round_trip_ms: self.steering.state().paths[nth].srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
                 link: link.to_owned(),
                 backup: path.switch.backup,
                 channel: if path.lately.0 > 0 { "rx" } else { "idle" }.to_owned(),

@@ -25,6 +25,9 @@ pub struct Journal {
     before: Vec<Before>,
     /// The limits as they were, and as they were set.
     limits: Option<[(u32, u32); 2]>,
+    /// The kernel's path manager was chosen, and is not now.
+    #[serde(default)]
+    taken_over: bool,
 }
 
 /// Where endpoints are.
@@ -107,7 +110,7 @@ impl Journal {
 
     /// Whether there is nothing to put back.
     pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.before.is_empty() && self.limits.is_none()
+        self.added.is_empty() && self.before.is_empty() && self.limits.is_none() && !self.taken_over
     }
 
     /// Notes that an endpoint is about to be added; true where that is news.
@@ -168,6 +171,17 @@ impl Journal {
         let first = self.limits.map_or(pair(before), |[first, _]| first);
         let new = Some([first, pair(set)]);
         std::mem::replace(&mut self.limits, new) != new
+    }
+
+    /// Notes that new connections are about to be managed one by one, or by the kernel again; true where that is
+    /// news.
+    pub fn note_taken_over(&mut self, taken_over: bool) -> bool {
+        std::mem::replace(&mut self.taken_over, taken_over) != taken_over
+    }
+
+    /// Whether new connections are managed one by one, and were not before.
+    pub fn is_taken_over(&self) -> bool {
+        self.taken_over
     }
 
     /// What puts back how it was, where it is `now` so.

@@ -40,6 +40,9 @@ pub struct Interface {
     pub kind: String,
     /// Its power profile.
     pub radio: String,
+    /// The round trip that the policy is shown, in milliseconds, where it looks at it and something is sent.
+    #[serde(default)]
+    pub round_trip_ms: Option<f64>,
     /// `up`, `down`, `absent`, or `closed` by the policy or an allowance.
     pub link: String,
     /// Its subflows are backups.

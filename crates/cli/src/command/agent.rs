@@ -1,15 +1,17 @@
 //! `tandem agent`.
 
 use crate::arguments::{Agent, AgentCommand, AgentStatus, Format};
-use crate::command::testbed::stop_on_signals;
+use crate::command::testbed::{ENDING, not_heard, stop_on};
 use crate::failure::{Failure, reason};
 use crate::output::{self, Talk};
 use agent::config::{Config, EXAMPLE};
-use agent::daemon::Options;
+use agent::daemon::{Options, Signals};
 use agent::status::{Status, ask, tables};
+use signal_hook::consts::SIGHUP;
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -28,11 +30,18 @@ pub(crate) fn run(arguments: &Agent, talk: Talk) -> Result<(), Failure> {
 }
 
 fn daemon(arguments: &Agent, talk: Talk) -> Result<(), Failure> {
-    let config = read(arguments.config.as_deref().unwrap_or(Path::new("/etc/tandem/agent.toml")))?;
+    let path = arguments.config.as_deref().unwrap_or(Path::new("/etc/tandem/agent.toml"));
+    let config = read(path)?;
     log(arguments.log.as_deref().unwrap_or(&config.log), talk)?;
     let options = Options { dry_run: arguments.dry_run, state: state(&config), socket: socket(&config) };
-    let stop = stop_on_signals()?;
-    agent::daemon::run(config, &options, &stop).map_err(|error| {
+    // Where a person started it and closes the terminal, it ends.
+    let is_service = !io::stdin().is_terminal();
+    let (stop, reload) = (stop_on(if is_service { &ENDING[..2] } else { &ENDING })?, Arc::default());
+    if is_service {
+        signal_hook::flag::register(SIGHUP, Arc::clone(&reload)).map_err(|error| not_heard(&error))?;
+    }
+    let signals = Signals { stop: &stop, reload: &reload, read: &|| read(path).map_err(|why| why.to_text()) };
+    agent::daemon::run(config, &options, &signals).map_err(|error| {
         let (message, hint) = (error.to_string(), error.hint().to_owned());
         if error.is_lack() { Failure::Lacks { message, hint } } else { Failure::Other { message, hint } }
     })
@@ -68,7 +77,6 @@ fn socket(config: &Config) -> PathBuf {
 
 /// Logs to stderr, where a service's log is taken from; with times only where a person reads it.
 fn log(filter: &str, talk: Talk) -> Result<(), Failure> {
-    use std::io::IsTerminal;
     let filter = if talk.quiet() { "error" } else { filter };
     let targets: Targets = filter.parse().map_err(|error| Failure::Usage {
         message: format!("`{filter}` is nothing that can be logged: {error}"),

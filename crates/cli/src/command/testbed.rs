@@ -6,6 +6,7 @@ use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::{input, progress};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -71,18 +72,25 @@ pub(crate) fn reactions(experiment: &sim::Experiment, reactions: &[testbed::Reac
 
 /// A flag that becomes true on Ctrl-C, SIGTERM or SIGHUP.
 pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    stop_on(&ENDING)
+}
+
+/// The signals that end a program.
+pub(crate) const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+pub(crate) fn stop_on(signals: &[i32]) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for &signal in signals {
         // A second one ends the program at once, should the first be of no avail.
-        let asked = signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
-        asked.map_err(|error| Failure::Other {
-            message: format!("cannot listen for signals: {error}"),
-            hint: String::new(),
-        })?;
+        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .map_err(|error| not_heard(&error))?;
     }
     Ok(stop)
+}
+
+pub(crate) fn not_heard(error: &std::io::Error) -> Failure {
+    Failure::Other { message: format!("cannot listen for signals: {error}"), hint: String::new() }
 }
 
 /// Namespaces, devices and sockets go with the process that made them. What a `kill -9` can leave is a

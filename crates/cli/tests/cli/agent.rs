@@ -33,6 +33,10 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
+fn port(listener: &TcpListener) -> u16 {
+    listener.local_addr().expect("it has one").port()
+}
+
 /// Runs `test` in a world of its own, or says why it cannot.
 fn world(test: impl FnOnce(&World) -> Result<(), Error>) {
     match World::new().and_then(|world| test(&world)) {
@@ -162,7 +166,7 @@ impl World {
         self.device.run(|| {
             let mut command = self.place.command(&arguments);
             // A thread that ends does not take its children with it.
-            let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+            let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
             Ok(Agent(child.expect("the program starts")))
         })
     }
@@ -189,9 +193,14 @@ impl World {
     /// A connection of the device on which the server sends as fast as the device reads: `rate` bytes a second,
     /// until it is dropped.
     fn download(&self, rate: u64) -> Result<Download, Error> {
-        let to = SocketAddr::new(ip(SERVER), self.listener.local_addr().expect("it has one").port());
+        self.download_from(&self.listener, rate)
+    }
+
+    /// The same from another port of the server.
+    fn download_from(&self, listener: &TcpListener, rate: u64) -> Result<Download, Error> {
+        let to = SocketAddr::new(ip(SERVER), port(listener));
         let mut near = self.device.run(|| socket::connect(to, Protocol::Mptcp, &Options::default()))?;
-        let (mut far, _) = self.listener.accept().expect("somebody connects");
+        let (mut far, _) = listener.accept().expect("somebody connects");
         let over = std::sync::Arc::new(AtomicBool::new(false));
         let (stop, stopped) = (over.clone(), over.clone());
         let _ = far.set_write_timeout(Some(Duration::from_millis(200)));
@@ -209,6 +218,35 @@ impl World {
             }
         });
         Ok(Download { over, threads: vec![sender, receiver] })
+    }
+
+    /// Interface and backup flag of each subflow of the connection to that port of the server.
+    fn subflows(&self, port: u16) -> Vec<(String, bool)> {
+        let status = self.status();
+        let connections = status["connections"]["most"].as_array().cloned().unwrap_or_default();
+        let remote = format!("{SERVER}:{port}");
+        let one = connections.iter().find(|one| one["remote"] == *remote);
+        let subflows = one.and_then(|one| one["subflows"].as_array()).cloned().unwrap_or_default();
+        let told = |one: &Value| {
+            let name = one["interface"].as_str().unwrap_or_default();
+            (name.to_owned(), one["backup"] == true)
+        };
+        let mut subflows: Vec<_> = subflows.iter().map(told).collect();
+        subflows.sort();
+        subflows
+    }
+
+    fn until_subflows(&self, port: u16, wanted: &[(&str, bool)]) {
+        let start = Instant::now();
+        let mut last = Vec::new();
+        while start.elapsed() < Duration::from_secs(20) {
+            last = self.subflows(port);
+            if last.iter().map(|(name, backup)| (&**name, *backup)).eq(wanted.iter().copied()) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        panic!("waited in vain for {wanted:?}; there is {last:?}");
     }
 
     fn carried(&self, name: &str) -> Result<u64, Error> {
@@ -239,6 +277,11 @@ impl Drop for Download {
 struct Agent(Child);
 
 impl Agent {
+    fn signal(&self, signal: &str) {
+        let kill = std::process::Command::new("kill").args([signal, &self.0.id().to_string()]).status();
+        assert!(kill.expect("there is such a program").success());
+    }
+
     fn kill(&mut self) {
         self.0.kill().expect("it runs");
         self.0.wait().expect("it was started");
@@ -261,9 +304,7 @@ impl Drop for Agent {
 
 /// Ends the agent as a service is ended; gives what it logged.
 fn end(mut agent: Agent) -> String {
-    let id = agent.0.id().to_string();
-    let kill = std::process::Command::new("kill").args(["-TERM", &id]).status();
-    assert!(kill.expect("there is such a program").success());
+    agent.signal("-TERM");
     let (code, log) = agent.ended();
     assert_eq!(code, Some(0), "{log}");
     log
@@ -333,6 +374,69 @@ fn a_connection_that_begins_on_a_backup_is_moved_away_from_it() {
         let (wifi, lte) = (world.carried("wlan0")? - before.0, world.carried("lte0")? - before.1);
         assert!(wifi > 1_000_000 && lte < wifi / 4, "{wifi} over Wi-Fi, {lte} over LTE");
         end(agent);
+        Ok(())
+    });
+}
+
+#[test]
+fn connections_with_rules_follow_them_and_the_others_the_policy() {
+    world(|world| {
+        let any = SocketAddr::new(ip("0.0.0.0"), 0);
+        let listen = || world.server.run(|| socket::listen(any, Protocol::Mptcp, &Options::default()));
+        let (first, never) = (listen()?, listen()?);
+        let rules = |first_says: &str| {
+            format!(
+                "[[connection]]\nremote = ':{}'\n{first_says}\n[[connection]]\nremote = '{SERVER}/24:{}'\nnever = 'lte?'",
+                port(&first),
+                port(&never)
+            )
+        };
+        let chosen = || world.device.run(|| Ok::<_, Error>(linux::pm::path_manager::chosen()));
+        if world.device.run(|| linux::pm::path_manager::choose("userspace")).is_err() {
+            println!("skipped: this kernel has one path manager alone");
+            return Ok(());
+        }
+        world.device.run(|| linux::pm::path_manager::choose("kernel"))?;
+        world.configure("none", &rules("policy = 'wifi-first'"));
+        let mut agent = world.agent(&[])?;
+        world.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", false)])?;
+        until("it has taken over", || Ok(chosen()?.as_deref() == Some("userspace")))?;
+        world.until_it_answers()?;
+        let _first = world.download_from(&first, 500_000)?;
+        let _never = world.download_from(&never, 500_000)?;
+        let _other = world.download(500_000)?;
+        world.until_subflows(port(&first), &[("lte0", true), ("wlan0", false)]);
+        world.until_subflows(port(&world.listener), &[("lte0", false), ("wlan0", false)]);
+        world.until_subflows(port(&never), &[("wlan0", false)]);
+        // Wi-Fi goes: what is a backup by a rule is one no more, and who never uses LTE waits.
+        let wifi = |up| {
+            world.device.run(|| {
+                let mut route = Route::open()?;
+                let index = route.link("wlan0")?.index;
+                route.set_up(index, up)
+            })
+        };
+        wifi(false)?;
+        until("LTE is regular", || Ok(world.subflows(port(&first)).contains(&("lte0".to_owned(), false))))?;
+        // Killed, it leaves them to the next one, whose rules they follow.
+        agent.kill();
+        drop(agent);
+        assert_eq!(chosen()?.as_deref(), Some("userspace"));
+        wifi(true)?;
+        world.device.run(|| {
+            let mut route = Route::open()?;
+            let device = route.link("wlan0")?.index;
+            let via = Some(ip("10.1.0.1"));
+            route.add_route(&RouteEntry { to: ip(SERVER), prefix: 32, device, via, source: None, metric: 10 })
+        })?;
+        world.configure("none", &rules("policy = 'wifi-only'"));
+        let agent = world.agent(&[])?;
+        until("it has taken over", || Ok(agent::status::ask(&world.socket(), "/metrics").is_ok()))?;
+        world.until_subflows(port(&first), &[("wlan0", false)]);
+        world.until_subflows(port(&world.listener), &[("lte0", false), ("wlan0", false)]);
+        let log = end(agent);
+        assert!(log.contains("managed one by one"), "{log}");
+        assert_eq!(chosen()?.as_deref(), Some("kernel"));
         Ok(())
     });
 }
@@ -450,6 +554,73 @@ fn an_allowance_closes_its_interface_in_time_and_outlives_the_agent() {
         world.until_endpoints(&[("10.2.0.2", false)])?;
         let kept = world.status()["interfaces"][1]["allowance"]["used_bytes"].as_u64().unwrap();
         assert!(kept >= used, "{kept}, not {used}");
+        end(agent);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_file_that_is_read_again_counts_unless_it_is_wrong() {
+    world(|world| {
+        world.configure("none", "");
+        let agent = world.agent(&[])?;
+        world.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", false)])?;
+        world.until_it_answers()?;
+        let download = world.download(500_000)?;
+        until("something is counted", || {
+            Ok(world.status()["interfaces"][0]["down_bytes"].as_u64() > Some(100_000))
+        })?;
+        let policy = || world.status()["policy"].as_str().map(str::to_owned);
+        world.configure("wifi-first", "allowance = { data = '3GB', per = 'month' }");
+        agent.signal("-HUP");
+        world.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", true)])?;
+        let status = world.status();
+        assert_eq!(status["policy"], "wifi-first");
+        assert_eq!(status["interfaces"][1]["allowance"]["data_bytes"], 3_000_000_000_u64);
+        assert!(
+            status["interfaces"][0]["down_bytes"].as_u64() > Some(100_000),
+            "what was counted is kept: {status}"
+        );
+        assert_eq!(world.subflows(port(&world.listener)).len(), 2, "nothing was closed");
+        drop(download);
+        world.configure("wifi-frist", "");
+        agent.signal("-HUP");
+        thread::sleep(Duration::from_millis(500));
+        assert_eq!(policy().as_deref(), Some("wifi-first"));
+        // The interface over which nothing is to go is named no more: it is as it was.
+        world.place.write(
+            "agent.toml",
+            &std::fs::read_to_string(world.place.path().join("agent.toml"))
+                .expect("it was written")
+                .replace("wifi-frist", "wifi-first")
+                .replace("match = 'lte*'", "match = 'wwan*'"),
+        );
+        agent.signal("-HUP");
+        world.until_endpoints(&[("10.1.0.2", false)])?;
+        let log = end(agent);
+        assert!(log.contains("the configuration stays as it was") && log.contains("wifi-frist"), "{log}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_policy_is_shown_the_round_trip_of_what_the_device_sends() {
+    world(|world| {
+        world.configure("when-needed", "");
+        let agent = world.agent(&[])?;
+        world.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", true)])?;
+        world.until_it_answers()?;
+        let round_trip = || world.status()["interfaces"][0]["round_trip_ms"].as_f64();
+        assert_eq!(round_trip(), None, "nothing is sent");
+        let to = SocketAddr::new(ip(SERVER), port(&world.listener));
+        let mut near = world.device.run(|| socket::connect(to, Protocol::Mptcp, &Options::default()))?;
+        let (mut far, _) = world.listener.accept().expect("somebody connects");
+        let mut buffer = vec![0; 20_000];
+        until("the policy sees a round trip", || {
+            near.write_all(&buffer).expect("it is open");
+            far.read_exact(&mut buffer).expect("it is open");
+            Ok(round_trip().is_some_and(|milliseconds| milliseconds > 0.0 && milliseconds < 1000.0))
+        })?;
         end(agent);
         Ok(())
     });

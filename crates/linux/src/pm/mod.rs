@@ -9,10 +9,12 @@
 //! | `endpoint` | addresses and endpoints, to bytes and back, pure |
 //! | `event` | what the kernel tells of connections, from bytes, pure |
 //! | `events` | the socket on which it tells |
+//! | [`path_manager`] | which of the two new connections have |
 
 mod endpoint;
 mod event;
 mod events;
+pub mod path_manager;
 
 pub use endpoint::{Endpoint, Flags};
 pub use event::{ConnectionEvent, Event, Reset, SubflowEvent};

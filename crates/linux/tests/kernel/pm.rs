@@ -3,11 +3,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use tandem_linux::Error;
+use tandem_linux::diag::Diag;
 use tandem_linux::pm::{
     ConnectionEvent, Endpoint, Event, Events, Flags, Limits, PathManager, SubflowEvent, Target,
 };
 use tandem_linux::route::Route;
-use tandem_linux::socket::{Protocol, full_info, mptcp_info};
+use tandem_linux::socket::{Protocol, TcpState, full_info, mptcp_info};
 use tandem_linux::sysctl;
 
 /// The next event that `pick` takes.
@@ -318,4 +319,55 @@ fn finish(mut near: TcpStream, far: &mut TcpStream) {
     let mut rest = Vec::new();
     far.read_to_end(&mut rest).expect("it is open");
     assert_eq!(rest, b"end");
+}
+
+/// What the agent says of connections that it cannot steer by themselves.
+#[test]
+fn the_kernels_path_manager_takes_no_orders_for_one_connection() {
+    world(|world| {
+        let (mut pm, mut here) = (PathManager::open()?, Events::open()?);
+        pm.add(&lte(7, "10.2.0.2")?)?;
+        let _connection = world.connect("10.1.0.1", Protocol::Mptcp)?;
+        let joined = wait(&mut here, established)?;
+        let SubflowEvent { token, local, remote, .. } = joined;
+        for refused in [
+            pm.set_backup(Target::Subflow { token, local, remote }, true).unwrap_err(),
+            pm.create_subflow(token, &lte(8, "10.2.0.2")?, remote).unwrap_err(),
+            pm.destroy_subflow(token, local, remote).unwrap_err(),
+        ] {
+            assert_eq!(refused.errno(), Some(22), "{refused}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_program_steers_the_first_subflow_of_a_connection_too() {
+    world(|world| {
+        userspace()?;
+        let limits = Limits { subflows: 8, accepted_addresses: 0 };
+        world.server.run(|| PathManager::open()?.set_limits(limits))?;
+        let (mut pm, mut here) = (PathManager::open()?, Events::open()?);
+        let mut there = world.server.run(Events::open)?;
+        let connection = world.connect("10.1.0.1", Protocol::Mptcp)?;
+        let ConnectionEvent { token, local, remote, .. } = wait(&mut here, begun)?;
+        pm.create_subflow(token, &lte(7, "10.2.0.2")?, remote)?;
+        let joined = wait(&mut here, established)?;
+        for backup in [true, false] {
+            pm.set_backup(Target::Subflow { token, local, remote }, backup)?;
+            let changed = wait(&mut there, priority)?;
+            assert_eq!((changed.remote, changed.backup), (local, backup));
+        }
+        pm.destroy_subflow(token, local, remote)?;
+        assert_eq!(wait(&mut here, closed)?.local, local);
+        // The socket of the first stays until the end, closed: what is established is what joined.
+        let mut diag = Diag::open()?;
+        crate::until("one subflow is established", || {
+            let mut all = diag.subflows()?;
+            all.retain(|one| one.token == token && one.tcp.state == TcpState::Established);
+            Ok(all.len() == 1 && all[0].local == joined.local)
+        })?;
+        drop(connection);
+        Ok(())
+    });
 }

@@ -1,0 +1,307 @@
+//! Connections that have rules of their own: their subflows, one by one.
+//!
+//! The kernel's own path manager takes orders for endpoints, and so for all connections at once. A connection that
+//! begins while the path manager is `userspace` is left to whoever listens to its events: here each of its subflows is
+//! opened, marked and closed by the connection's token. What kind a connection is of is settled when it begins.
+
+use crate::Error;
+use linux::diag::{Diag, Filter};
+use linux::pm::{ConnectionEvent, Endpoint, Event, Flags, PathManager, SubflowEvent, Target};
+use linux::socket::TcpState;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use tracing::{debug, info};
+use units::{Duration, Time};
+
+/// A subflow that was asked for is there after so long, or did not come about.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What was refused is tried again after this, then after twice as long.
+const RETRY: Duration = Duration::from_secs(1);
+/// And at last so often.
+const RARELY: u32 = 6;
+
+/// One address of the device, as a connection is to use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    /// Where subflows begin.
+    pub address: IpAddr,
+    /// Its interface.
+    pub device: u32,
+    /// A subflow begins there.
+    pub open: bool,
+    /// It is a backup.
+    pub backup: bool,
+}
+
+/// What is to be done to a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Open(Way),
+    Close(SocketAddr, SocketAddr),
+    SetBackup(SocketAddr, SocketAddr, bool),
+    /// The address is gone from the device.
+    Withdraw(IpAddr),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Flow {
+    local: SocketAddr,
+    remote: SocketAddr,
+    backup: bool,
+}
+
+/// A connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Connection {
+    remote: SocketAddr,
+    flows: Vec<Flow>,
+    /// Subflows that were asked for, as what, and when.
+    asked: Vec<(IpAddr, bool, Time)>,
+    /// Nothing is opened before.
+    not_before: Time,
+    refusals: u32,
+}
+
+impl Connection {
+    fn new(remote: SocketAddr) -> Self {
+        Self { remote, flows: Vec::new(), asked: Vec::new(), not_before: Time::ZERO, refusals: 0 }
+    }
+
+    /// What makes it use the device as `ways` say.
+    fn orders(&self, now: Time, ways: &[Way]) -> Vec<Order> {
+        let mut orders = Vec::new();
+        let way = |address: IpAddr| ways.iter().find(|way| way.address == address);
+        let stays = |flow: &Flow| way(flow.local.ip()).is_some_and(|way| way.open);
+        // One that has no other is not cut off.
+        let has_another = self.flows.iter().any(stays);
+        for flow in &self.flows {
+            match way(flow.local.ip()) {
+                Some(way) if !way.open && has_another => orders.push(Order::Close(flow.local, flow.remote)),
+                Some(way) if way.open && way.backup != flow.backup => {
+                    orders.push(Order::SetBackup(flow.local, flow.remote, way.backup));
+                }
+                None if has_another => orders.push(Order::Withdraw(flow.local.ip())),
+                _ => {}
+            }
+        }
+        let six = self.remote.is_ipv6();
+        let wanted =
+            ways.iter().filter(|way| way.open && way.address.is_ipv6() == six && now >= self.not_before);
+        for way in wanted {
+            let there = self.flows.iter().any(|flow| flow.local.ip() == way.address);
+            let asked =
+                self.asked.iter().any(|(at, _, when)| *at == way.address && now.since(*when) < PATIENCE);
+            if !there && !asked {
+                orders.push(Order::Open(*way));
+            }
+        }
+        orders
+    }
+
+    fn refused(&mut self, now: Time) {
+        self.not_before = now + RETRY * u64::from(1_u32 << self.refusals.min(RARELY));
+        self.refusals += 1;
+    }
+}
+
+/// All connections that the agent manages one by one.
+#[derive(Debug)]
+pub struct Connections {
+    manager: PathManager,
+    all: BTreeMap<u32, Connection>,
+    /// The identifier of each address that subflows were opened from.
+    ids: BTreeMap<IpAddr, u8>,
+}
+
+impl Connections {
+    /// Finds those that an agent has left which was killed.
+    ///
+    /// # Errors
+    /// Where the kernel has no MPTCP, or does not list sockets.
+    pub fn open(diag: &mut Diag) -> Result<Self, Error> {
+        let mut connections =
+            Self { manager: PathManager::open()?, all: BTreeMap::new(), ids: BTreeMap::new() };
+        connections.find(diag)?;
+        Ok(connections)
+    }
+
+    /// Asks for all of them: some begin without being told of.
+    ///
+    /// # Errors
+    /// Where the kernel does not list sockets.
+    pub fn find(&mut self, diag: &mut Diag) -> Result<(), Error> {
+        let mut all: BTreeMap<u32, Connection> = BTreeMap::new();
+        let mut server = Vec::new();
+        diag.each_subflow(&Filter::default(), |one| {
+            if one.tcp.state != TcpState::Established {
+                return;
+            }
+            // Who joined at the other end's wish is a server, as far as it goes.
+            if one.joined && one.remote_token == 0 {
+                server.push(one.token);
+            }
+            let connection = all.entry(one.token).or_insert_with(|| Connection::new(one.remote));
+            connection.flows.push(Flow { local: one.local, remote: one.remote, backup: one.backup });
+        })?;
+        all.retain(|token, _| self.all.contains_key(token) || self.is_ours(*token, &server));
+        self.all = all;
+        Ok(())
+    }
+
+    /// Whether a connection is managed one by one: the kernel answers what it asks of such only.
+    fn is_ours(&mut self, token: u32, server: &[u32]) -> bool {
+        !server.contains(&token) && self.manager.endpoints_of(token).is_ok()
+    }
+
+    /// What the kernel tells of connections; false where all must be asked for anew.
+    pub fn take(&mut self, now: Time, event: &Event) -> bool {
+        match *event {
+            Event::Established(ConnectionEvent { token, local, remote, server: false, .. })
+                if !remote.ip().is_loopback() =>
+            {
+                let connection = self.all.entry(token).or_insert_with(|| Connection::new(remote));
+                connection.flows = vec![Flow { local, remote, backup: false }];
+            }
+            Event::SubflowEstablished(SubflowEvent { token, local, remote, .. }) => {
+                let Some(connection) = self.all.get_mut(&token) else { return true };
+                let asked = connection.asked.iter().position(|(address, ..)| *address == local.ip());
+                let backup = asked.is_some_and(|at| connection.asked.remove(at).1);
+                connection.flows.push(Flow { local, remote, backup });
+                connection.refusals = 0;
+            }
+            Event::SubflowClosed(SubflowEvent { token, local, .. }) => {
+                let Some(connection) = self.all.get_mut(&token) else { return true };
+                connection.flows.retain(|flow| flow.local != local);
+                connection.refused(now);
+            }
+            Event::Closed { token } => {
+                self.all.remove(&token);
+            }
+            Event::Overrun => return false,
+            _ => {}
+        }
+        true
+    }
+
+    /// Makes every connection use the device as `ways` say for the end that it leads to. What the kernel refuses is
+    /// tried again later.
+    pub fn hold<'a>(&mut self, now: Time, ways: &dyn Fn(SocketAddr) -> &'a [Way]) {
+        let mut foreign = Vec::new();
+        for (token, connection) in &mut self.all {
+            for order in connection.orders(now, ways(connection.remote)) {
+                let done = carry_out(&mut self.manager, &mut self.ids, *token, connection, order, now);
+                let Err(error) = done else { continue };
+                debug!("{error}");
+                // A connection that began before is the kernel's.
+                if error.errno() == Some(22) && error.to_string().contains("userspace") {
+                    foreign.push(*token);
+                    break;
+                }
+                connection.refused(now);
+            }
+        }
+        self.all.retain(|token, _| !foreign.contains(token));
+    }
+}
+
+fn carry_out(
+    manager: &mut PathManager,
+    ids: &mut BTreeMap<IpAddr, u8>,
+    token: u32,
+    connection: &mut Connection,
+    order: Order,
+    now: Time,
+) -> Result<(), linux::Error> {
+    let name = format!("{token:08x}");
+    match order {
+        Order::Open(way) => {
+            // An address that comes again has another number: the peer may hear late of the old one's end.
+            let next = (1..=u8::MAX).find(|id| !ids.values().any(|taken| taken == id)).unwrap_or(u8::MAX);
+            let id = *ids.entry(way.address).or_insert(next);
+            let flags = Flags { backup: way.backup, ..Flags::default() };
+            let local = Endpoint { id, address: way.address, port: 0, device: way.device, flags };
+            info!(connection = name, remote = %connection.remote, address = %way.address, backup = way.backup, "opened");
+            connection.asked.retain(|(address, ..)| *address != way.address);
+            connection.asked.push((way.address, way.backup, now));
+            manager.create_subflow(token, &local, connection.remote)
+        }
+        Order::Close(local, remote) => {
+            info!(connection = name, %remote, address = %local.ip(), "closed");
+            manager.destroy_subflow(token, local, remote)?;
+            connection.flows.retain(|flow| flow.local != local);
+            Ok(())
+        }
+        Order::SetBackup(local, remote, backup) => {
+            info!(connection = name, %remote, address = %local.ip(), backup, "MP_PRIO");
+            // What is refused for good (a subflow that is closing) is not asked for at every look.
+            for flow in connection.flows.iter_mut().filter(|flow| flow.local == local) {
+                flow.backup = backup;
+            }
+            manager.set_backup(Target::Subflow { token, local, remote }, backup)
+        }
+        Order::Withdraw(address) => {
+            connection.flows.retain(|flow| flow.local.ip() != address);
+            let id = ids.remove(&address).unwrap_or(0);
+            info!(connection = name, %address, "its address is gone: closed");
+            manager.withdraw(token, id)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, last, 2])
+    }
+
+    fn way(last: u8, open: bool, backup: bool) -> Way {
+        Way { address: ip(last), device: u32::from(last), open, backup }
+    }
+
+    fn flow(last: u8, backup: bool) -> Flow {
+        Flow { local: (ip(last), 1000).into(), remote: (ip(9), 443).into(), backup }
+    }
+
+    fn connection(flows: &[Flow]) -> Connection {
+        Connection { flows: flows.to_vec(), ..Connection::new((ip(9), 443).into()) }
+    }
+
+    #[test]
+    fn a_connection_is_made_to_use_what_it_is_to_use() {
+        let now = Time::ZERO + Duration::from_secs(9);
+        let (wifi, lte) = (way(1, true, false), way(2, true, true));
+        assert_eq!(connection(&[flow(1, false)]).orders(now, &[wifi, lte]), [Order::Open(lte)]);
+        let both = connection(&[flow(1, false), flow(2, false)]);
+        let Flow { local, remote, .. } = flow(2, false);
+        assert_eq!(both.orders(now, &[wifi, lte]), [Order::SetBackup(local, remote, true)]);
+        assert_eq!(both.orders(now, &[wifi, way(2, false, true)]), [Order::Close(local, remote)]);
+        assert_eq!(both.orders(now, &[wifi]), [Order::Withdraw(ip(2))]);
+        let held = connection(&[flow(1, false), flow(2, true)]);
+        assert_eq!(held.orders(now, &[wifi, lte]), []);
+    }
+
+    #[test]
+    fn the_last_subflow_is_not_closed_and_what_was_asked_for_is_waited_for() {
+        let now = Time::ZERO + Duration::from_secs(9);
+        let never = way(2, false, true);
+        let mut one = connection(&[flow(2, false)]);
+        assert_eq!(one.orders(now, &[never]), [], "it is all there is");
+        assert_eq!(one.orders(now, &[way(1, true, false), never]), [Order::Open(way(1, true, false))]);
+        one.asked.push((ip(1), false, now));
+        assert_eq!(one.orders(now, &[way(1, true, false), never]), []);
+        assert_eq!(one.orders(now + PATIENCE, &[way(1, true, false), never]).len(), 1);
+        let later = now + PATIENCE;
+        one.refused(later);
+        one.refused(later);
+        assert_eq!(one.orders(later + RETRY, &[way(1, true, false)]), []);
+        assert_eq!(one.orders(later + RETRY * 2, &[way(1, true, false)]).len(), 1);
+    }
+
+    #[test]
+    fn an_address_of_another_family_is_not_used() {
+        let six = Way { address: "fd00::2".parse().unwrap(), ..way(3, true, false) };
+        assert_eq!(connection(&[flow(1, false)]).orders(Time::ZERO, &[way(1, true, false), six]), []);
+    }
+}

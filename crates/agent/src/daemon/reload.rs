@@ -1,0 +1,43 @@
+//! The file, read again.
+
+use super::{Agent, Pacing, Steering};
+use crate::Error;
+use crate::config::{Config, Rule};
+use crate::host::Host;
+use tracing::{info, warn};
+
+impl Agent {
+    /// Takes another file, while all goes on: interfaces that stay keep what is known of them.
+    pub(super) fn reload(&mut self, config: Config) -> Result<(), Error> {
+        let now = &self.config;
+        let places = (&now.socket, &now.metrics, &now.state, &now.zone, &now.log);
+        if places != (&config.socket, &config.metrics, &config.state, &config.zone, &config.log) {
+            warn!("socket, metrics, state, zone and log are as they were until the next start");
+        }
+        for remark in &config.remarks {
+            info!("{remark}");
+        }
+        for (one, mut path) in self.host.managed().iter().zip(std::mem::take(&mut self.paths)) {
+            let is_same = |rule: &Rule| {
+                rule.matches(&one.name) && rule.profile == self.config.interfaces[path.rule].profile
+            };
+            // The first that matches counts.
+            let rule = config.interfaces.iter().position(|rule| rule.matches(&one.name));
+            if let Some(rule) = rule.filter(|rule| is_same(&config.interfaces[*rule])) {
+                path.rule = rule;
+                path.capped = false;
+                self.kept.insert(one.name.clone(), path);
+            }
+        }
+        self.pacing = Pacing::new(config.busy, config.rest);
+        self.host = Host::new(&config.interfaces);
+        self.steering = Steering::new(&config.policy, &[], &[]);
+        self.config = config;
+        self.scan()?;
+        self.kept.clear();
+        (self.looked, self.steered) = (None, None);
+        self.take_over()?;
+        info!(policy = %self.config.policy, "the configuration was read again");
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Round trips of subflows, for policies that look at them.
+
+use crate::Error;
+use crate::config::Config;
+use linux::diag::{Diag, Filter};
+use linux::socket::TcpState;
+use policy::PolicyConfig;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use units::{Duration, Time};
+
+/// Listing sockets costs by their number: one list takes no more than this part of the time between two.
+const PART: u64 = 200;
+/// So often at most.
+const QUICKEST: Duration = Duration::from_millis(100);
+
+/// The least smoothed round trip of the subflows from each address, of those that sent lately.
+#[derive(Debug, Default)]
+pub(super) struct RoundTrips {
+    now: BTreeMap<IpAddr, Duration>,
+    /// What each socket had sent when it was last looked at.
+    sent: BTreeMap<u64, u64>,
+    /// Nothing is listed before.
+    next: Time,
+}
+
+impl RoundTrips {
+    /// Asks the kernel, where a policy looks at round trips, something is carried, and enough time has passed.
+    ///
+    /// # Errors
+    /// Where the kernel does not list sockets.
+    pub(super) fn look(
+        &mut self,
+        now: Time,
+        config: &Config,
+        rests: bool,
+        diag: &mut Option<Diag>,
+    ) -> Result<(), Error> {
+        let looks = |policy: &PolicyConfig| matches!(policy, PolicyConfig::WhenNeeded(_));
+        let wanted = looks(&config.policy)
+            || config.connections.iter().any(|rule| rule.policy.as_ref().is_some_and(looks));
+        if !wanted || rests || now < self.next {
+            if rests || !wanted {
+                self.now.clear();
+            }
+            return Ok(());
+        }
+        let diag = match diag {
+            Some(diag) => diag,
+            none => none.insert(Diag::open()?),
+        };
+        let began = linux::clock::Clock::start();
+        let before = std::mem::take(&mut self.sent);
+        self.now.clear();
+        diag.each_subflow(&Filter::default(), |one| {
+            let sent = one.tcp.bytes_acked;
+            let news = before.get(&one.cookie).is_some_and(|before| *before != sent);
+            self.sent.insert(one.cookie, sent);
+            let srtt = Duration::from_micros(u64::from(one.tcp.srtt_us));
+            // Only who sends measures: of one that receives it is what the handshake took.
+            if one.tcp.state == TcpState::Established && news && !srtt.is_zero() {
+                let least = self.now.entry(one.local.ip()).or_insert(srtt);
+                *least = srtt.min(*least);
+            }
+        })?;
+        self.next = now + QUICKEST.max(began.now().since(Time::ZERO) * PART);
+        Ok(())
+    }
+
+    /// That of an address, where something was sent from there lately.
+    pub(super) fn of(&self, address: IpAddr) -> Option<Duration> {
+        self.now.get(&address).copied()
+    }
+}

@@ -1,0 +1,76 @@
+//! Connections that have rules of their own, beside the device's policy.
+
+use super::path::Switch;
+use super::{Agent, Diag, Steering, Wanted};
+use crate::Error;
+use crate::allowance::AtCap;
+use crate::connections::{Connections, Way};
+use policy::{InterfaceKind, PolicyConfig};
+use units::Time;
+
+/// A rule for connections, at work.
+pub(super) struct RuleSteering {
+    /// `None` where they follow the device's.
+    pub(super) steering: Option<Steering>,
+    switches: Vec<Switch>,
+}
+
+impl RuleSteering {
+    pub(super) fn new(policy: Option<&PolicyConfig>, kinds: &[InterfaceKind]) -> Self {
+        Self {
+            steering: policy.map(|policy| Steering::new(policy, kinds, &vec![false; kinds.len()])),
+            switches: vec![Switch::new(false); kinds.len()],
+        }
+    }
+}
+
+impl Agent {
+    /// Manages connections one by one where there are rules for them.
+    pub(super) fn take_over(&mut self) -> Result<(), Error> {
+        let wanted = !self.config.connections.is_empty();
+        if wanted && self.connections.is_none() && !self.dry_run {
+            let diag = match &mut self.diag {
+                Some(diag) => diag,
+                none => none.insert(Diag::open()?),
+            };
+            self.connections = Some(Connections::open(diag)?);
+        }
+        self.endpoints.take_over(wanted)
+    }
+
+    /// Makes the connections what their rules want; those without one, what all do.
+    pub(super) fn hold_connections(&mut self, now: Time, wanted: &[Wanted]) {
+        let Some(connections) = &mut self.connections else { return };
+        let way = |one: &Wanted| Way {
+            address: one.address,
+            device: one.device,
+            open: one.open,
+            backup: one.backup,
+        };
+        let ordinary: Vec<Way> = wanted.iter().map(way).collect();
+        let mut ways: Vec<Vec<Way>> = Vec::new();
+        for (rule, said) in self.rules.iter_mut().zip(&self.config.connections) {
+            let mut own = ordinary.clone();
+            for (nth, (path, one)) in self.paths.iter().zip(self.host.managed()).enumerate() {
+                let allowance = self.config.interfaces[path.rule].allowance;
+                let at_cap = allowance.filter(|_| path.capped).map(|allowance| allowance.at_cap);
+                let places = wanted.iter().zip(&mut own).filter(|(wanted, _)| wanted.name == one.name);
+                let of_rule = rule.steering.as_ref().map(|steering| {
+                    let backup = steering.state().paths[nth].backup || at_cap == Some(AtCap::Backup);
+                    rule.switches[nth].set(now, backup);
+                    (steering.wants(nth) && at_cap != Some(AtCap::Close), rule.switches[nth].backup)
+                });
+                for (_, way) in places {
+                    (way.open, way.backup) = of_rule.unwrap_or((way.open, way.backup));
+                    way.open &= !said.excludes(&one.name);
+                }
+            }
+            ways.push(own);
+        }
+        let rules = &self.config.connections;
+        connections.hold(now, &|remote| {
+            let rule = rules.iter().position(|rule| rule.remote.matches(remote));
+            rule.map_or(&ordinary, |rule| &ways[rule])
+        });
+    }
+}
