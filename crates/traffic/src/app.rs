@@ -26,7 +26,7 @@ pub struct App {
 enum Source {
     Bulk,
     File { left: u64 },
-    Timed(Timed),
+    Timed(Box<Timed>),
 }
 
 /// What says when the next packet is due, and how large it is.
@@ -76,7 +76,7 @@ impl App {
                 backlog: 0,
             };
             timed.rearm(config.stop);
-            Source::Timed(timed)
+            Source::Timed(Box::new(timed))
         };
         let mixed = |vbr| {
             let span = start..config.stop.unwrap_or(Time::MAX);
@@ -84,7 +84,7 @@ impl App {
             let clock = Some(Ticker::Mixed(Box::new(packets)));
             let mut timed = Timed { clock, due: None, packet: 1, on_full: config.on_full, backlog: 0 };
             timed.rearm(config.stop);
-            Source::Timed(timed)
+            Source::Timed(Box::new(timed))
         };
         let source = match config.kind {
             Kind::Vbr(vbr) => mixed(vbr),
@@ -181,8 +181,10 @@ impl App {
     pub fn write(&mut self, now: Time, room: u64) -> u64 {
         let wanted = self.poll(now);
         let mut fits = wanted.min(room);
-        if let Source::Timed(Timed { packet, on_full: OnFull::Drop, .. }) = self.source {
-            fits -= fits.checked_rem(packet).unwrap_or(0);
+        if let Source::Timed(timed) = &self.source
+            && timed.on_full == OnFull::Drop
+        {
+            fits -= fits.checked_rem(timed.packet).unwrap_or(0);
         }
         if wanted > 0 {
             self.wrote(now, fits);
