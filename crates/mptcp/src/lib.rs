@@ -24,6 +24,7 @@ pub mod scheduler;
 mod config;
 mod crypto;
 mod endpoint;
+mod rarely;
 mod seq;
 mod subflow;
 

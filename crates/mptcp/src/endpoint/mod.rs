@@ -31,6 +31,7 @@ mod timers;
 
 pub use driven::RecInfo;
 
+use crate::rarely::Rarely;
 use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};
 use crate::{Config, PathId, crypto};
@@ -42,7 +43,7 @@ use fallback::{Failing, Infinite};
 use reorder::Reorder;
 use repair::Repair;
 use send_buffer::SendBuffer;
-use std::collections::VecDeque;
+use std::sync::Arc;
 use units::{Duration, Rng, Seed, Time};
 use wire::{MptcpSignal, Payload};
 
@@ -162,9 +163,11 @@ const MOST_BUFFER: u64 = 1 << 40;
 ///
 /// Its fields are in the order of use, so that what every segment looks at is fetched together.
 #[derive(Debug, Clone)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Endpoint<P> {
     subflows: Vec<Subflow<P>>,
+    /// Mostly one for all connections of a driver, so that what it says is always near.
+    config: Arc<Config>,
     /// MPTCP-rec, once both ends have said that they speak it.
     driving: Option<Box<Driving>>,
     mode: Mode,
@@ -188,6 +191,8 @@ pub struct Endpoint<P> {
     send_data_fin: bool,
     send_probe: bool,
     peer_closed: bool,
+    /// Why the last subflow ended.
+    lost: Option<Failure>,
     /// First data offset not acknowledged.
     data_una: u64,
     /// First data offset not dealt to a subflow.
@@ -196,33 +201,29 @@ pub struct Endpoint<P> {
     window_end: u64,
     /// We told the peer that we take data before this offset.
     advertised: u64,
-    buffer: SendBuffer<P>,
+    reinjections: Rarely<Reinjection<P>>,
+    events: Rarely<Event>,
+    /// The earliest timer of what rarely happens.
+    rare: Option<Time>,
+    probe_timer: Option<Time>,
+    fin_timer: Option<Time>,
     reorder: Reorder<P>,
     /// Data offset of the peer's DATA_FIN.
     peer_fin: Option<u64>,
-    /// The earliest timer of what rarely happens.
-    rare: Option<Time>,
-    /// Why the last subflow ended.
-    lost: Option<Failure>,
-    fin_timer: Option<Time>,
-    probe_timer: Option<Time>,
-    probe_tries: u32,
-    fin_tries: u32,
-    events: VecDeque<Event>,
-    reinjections: VecDeque<Reinjection<P>>,
+    infinite: Option<Infinite>,
+    autotune: Autotune,
+    buffer: SendBuffer<P>,
     local_idsn: u64,
     remote_idsn: u64,
     scheduler: AnyScheduler,
-    autotune: Autotune,
-    infinite: Option<Infinite>,
-    config: Config,
+    probe_tries: u32,
+    fin_tries: u32,
     failing: Option<Failing>,
     /// Data offset of our DATA_FIN, once it was sent.
     data_fin: Option<u64>,
     /// Room to list for the scheduler whom it may pick.
     list: Vec<Candidate>,
     first: Option<PathId>,
-
     rng: Rng,
     local_key: u64,
     remote_key: Option<u64>,
@@ -254,21 +255,24 @@ pub struct Endpoint<P> {
 impl<P: Payload> Endpoint<P> {
     /// The end that opens the connection. Nothing happens before [`open`](Self::open).
     ///
-    /// `seed` gives keys, initial sequence numbers and nonces.
-    pub fn client(config: Config, seed: Seed) -> Self {
-        Self::new(Role::Client, config, seed)
+    /// `seed` gives keys, initial sequence numbers and nonces. Who has many of them shares one `config`.
+    pub fn client(config: impl Into<Arc<Config>>, seed: Seed) -> Self {
+        Self::new(Role::Client, config.into(), seed)
     }
 
     /// The end that waits for a SYN on any path.
-    pub fn server(config: Config, seed: Seed) -> Self {
-        Self::new(Role::Server, config, seed)
+    pub fn server(config: impl Into<Arc<Config>>, seed: Seed) -> Self {
+        Self::new(Role::Server, config.into(), seed)
     }
 
-    fn new(role: Role, mut config: Config, seed: Seed) -> Self {
+    fn new(role: Role, mut config: Arc<Config>, seed: Seed) -> Self {
         // Beyond these nothing would be left to add.
-        config.recv_buffer = config.recv_buffer.min(MOST_BUFFER);
-        config.mss = config.mss.max(handshake::LEAST_MSS);
-        config.initial_window = config.initial_window.max(1);
+        let recv_buffer = config.recv_buffer.min(MOST_BUFFER);
+        let mss = config.mss.max(handshake::LEAST_MSS);
+        let initial_window = config.initial_window.max(1);
+        if (recv_buffer, mss, initial_window) != (config.recv_buffer, config.mss, config.initial_window) {
+            config = Arc::new(Config { recv_buffer, mss, initial_window, ..(*config).clone() });
+        }
         let mut rng = seed.rng("endpoint");
         let local_key = rng.bits();
         let autotune = Autotune::new(&config);
@@ -304,7 +308,7 @@ impl<P: Payload> Endpoint<P> {
             data_una: 1,
             data_next: 1,
             window_end: 1,
-            reinjections: VecDeque::new(),
+            reinjections: Rarely::new(),
             seized: 1,
             repeated_bytes: 0,
             scheduler: AnyScheduler::new(config.scheduler),
@@ -328,7 +332,7 @@ impl<P: Payload> Endpoint<P> {
             advertised: 1 + autotune.buffer.min(65_535),
             autotune,
             ended: false,
-            events: VecDeque::new(),
+            events: Rarely::new(),
             work: false,
             rng,
             config,

@@ -9,6 +9,9 @@ use crate::congestion::{CongestionControl, Coupling, View};
 use units::{Duration, Time};
 use wire::Payload;
 
+/// Room for so many segments in flight is always kept.
+const LEAST_ROOM: usize = 8;
+
 impl<P: Payload> Sender<P> {
     /// An acknowledgement up to `ack` with these blocks (already turned into offsets). `pure` is one
     /// without data that changes no window: only such a one counts as duplicate (RFC 5681, section 2).
@@ -193,6 +196,23 @@ impl<P: Payload> Sender<P> {
         self.una <= self.limited_until
     }
 
+    /// A queue goes round through all the memory that it has, and what the end of slow start took, some
+    /// windows later nobody needs. Half of it is given back once less than a quarter is in use, so that it
+    /// is never taken again at once.
+    #[inline]
+    fn trim(&mut self) {
+        let room = self.sent.capacity();
+        if room > LEAST_ROOM && self.sent.len() < room / 4 {
+            self.give_room_back();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_room_back(&mut self) {
+        self.sent.shrink_to(self.sent.capacity() / 2);
+    }
+
     fn advance(&mut self, now: Time, ack: u64, clock_sample: Option<Duration>) -> Acked {
         let mut acked = ack - self.una;
         let mut segments = 0;
@@ -261,6 +281,7 @@ impl<P: Payload> Sender<P> {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
         }
+        self.trim();
         self.timeouts = 0;
         // RFC 6298, sections 5.2 and 5.3.
         self.timer = (!self.sent.is_empty()).then(|| now + self.rtt.rto());
