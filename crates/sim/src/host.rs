@@ -4,6 +4,7 @@ use crate::delivery::Side;
 use crate::{Experiment, Hop, Protocol};
 use link::Rate;
 use mptcp::{CongestionKind, Endpoint, PathId};
+use std::sync::Arc;
 use traffic::{App, Direction, TrafficConfig};
 use units::{Bitrate, Seed, Time};
 use wire::{Segment, Span};
@@ -17,53 +18,71 @@ pub(crate) enum End {
 }
 
 /// One application and its connection.
+///
+/// What every segment looks at lies first and together, as in [`Endpoint`].
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Connection {
-    pub(crate) config: TrafficConfig,
-    /// The device's end.
-    pub(crate) client: Endpoint<Span>,
-    /// The server's end.
-    pub(crate) server: Endpoint<Span>,
-    pub(crate) app: App,
-    written: u64,
     /// Bytes that reached the other application.
     pub(crate) delivered: u64,
     /// Of which with bytes that a middlebox changed.
     pub(crate) corrupted: u64,
     pub(crate) last_byte: Option<Time>,
     pub(crate) largest_gap: u64,
+    /// The earliest of `rejoin`; [`Time::MAX`] for never.
+    pub(crate) next_rejoin: Time,
+    /// When the client's place on the agenda and the server's come up; [`Time::MAX`] where they are empty.
+    pub(crate) alarms: [Time; 2],
+    direction: Direction,
     /// The client has tried to open the connection.
     pub(crate) begun: bool,
-    /// When a path that was lost is tried again.
-    rejoin: Vec<Option<Time>>,
-    /// The earliest of these; [`Time::MAX`] for never.
-    pub(crate) next_rejoin: Time,
     pub(crate) failed: bool,
     closed: bool,
+    /// The device's end.
+    pub(crate) client: Endpoint<Span>,
+    /// The server's end.
+    pub(crate) server: Endpoint<Span>,
+    written: u64,
+    pub(crate) app: App,
+    /// When a path that was lost is tried again.
+    rejoin: Vec<Option<Time>>,
+    pub(crate) config: TrafficConfig,
+}
+
+/// What all connections of an experiment have in common.
+pub(crate) fn transport(experiment: &Experiment) -> Arc<mptcp::Config> {
+    Arc::new(mptcp::Config {
+        mptcp: experiment.transport.protocol == Protocol::Mptcp,
+        ..experiment.transport.config.clone()
+    })
 }
 
 impl Connection {
-    pub(crate) fn new(experiment: &Experiment, config: &TrafficConfig, seed: Seed) -> Self {
-        let transport = mptcp::Config {
-            mptcp: experiment.transport.protocol == Protocol::Mptcp,
-            ..experiment.transport.config.clone()
-        };
+    /// `transport` is [what all have in common](transport).
+    pub(crate) fn new(
+        experiment: &Experiment,
+        transport: &Arc<mptcp::Config>,
+        config: &TrafficConfig,
+        seed: Seed,
+    ) -> Self {
         let by_cost = transport.congestion == CongestionKind::EcMtcp;
         let mut connection = Self {
-            config: config.clone(),
-            client: Endpoint::client(transport.clone(), seed.derive("client")),
-            server: Endpoint::server(transport, seed.derive("server")),
-            app: App::new(config, seed.derive("app")),
-            written: 0,
             delivered: 0,
             corrupted: 0,
             last_byte: None,
             largest_gap: 0,
-            begun: false,
-            rejoin: vec![None; experiment.paths.len()],
             next_rejoin: Time::MAX,
+            alarms: [Time::MAX; 2],
+            direction: config.direction,
+            begun: false,
             failed: false,
             closed: false,
+            client: Endpoint::client(Arc::clone(transport), seed.derive("client")),
+            server: Endpoint::server(Arc::clone(transport), seed.derive("server")),
+            written: 0,
+            app: App::new(config, seed.derive("app")),
+            rejoin: vec![None; experiment.paths.len()],
+            config: config.clone(),
         };
         if by_cost {
             let costs = energy_costs(experiment, config.direction);
@@ -87,7 +106,7 @@ impl Connection {
     }
 
     pub(crate) fn is_down(&self) -> bool {
-        self.config.direction == Direction::Down
+        self.direction == Direction::Down
     }
 
     #[inline]

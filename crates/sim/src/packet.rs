@@ -4,7 +4,7 @@
 //! arrives, with all others in between: what they take of the memory near the processor the
 //! connections lack. So a packet is packed where it enters a medium and unpacked where it leaves.
 
-use wire::{Dss, Ecn, Flags, Mapping, Segment, Span, TimestampOption};
+use wire::{Dss, Ecn, Flags, Mapping, Payload, SackBlocks, Segment, Span, TimestampOption};
 
 /// Whose packet it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,8 @@ pub(crate) enum Packet {
     Other(Label, Box<Segment<Span>>),
 }
 
-/// Data or an acknowledgement, with the options that nearly all of them have.
+/// Data or an acknowledgement, with the options that nearly all of them have. An acknowledgement's blocks
+/// of SACK lie where data says what it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plain {
     payload: Span,
@@ -40,7 +41,7 @@ pub(crate) struct Plain {
     window: u16,
     flags: Flags,
     ecn: Ecn,
-    /// Which of the options it has: [`CLOCK`], [`DSS`] and so on.
+    /// Which of the options it has: [`CLOCK`], [`DSS`] and so on; from [`BLOCK`] on, how many blocks.
     has: u8,
     label: Label,
 }
@@ -49,6 +50,9 @@ const CLOCK: u8 = 1;
 const DSS: u8 = 2;
 const DATA_ACK: u8 = 4;
 const MAPPING: u8 = 8;
+const BLOCK: u8 = 16;
+/// So many blocks have room: as many as there are beside a clock (RFC 2018, section 3).
+const MOST_BLOCKS: usize = 3;
 
 impl Packet {
     #[inline]
@@ -95,7 +99,6 @@ impl Plain {
         let rare = segment.mss.is_some()
             || segment.window_scale.is_some()
             || segment.sack_permitted
-            || !segment.sack.is_empty()
             || segment.signal.is_some()
             || segment.rec.is_some();
         if rare {
@@ -139,7 +142,34 @@ impl Plain {
                 return None;
             }
         }
-        Some(plain)
+        if segment.sack.is_empty() { Some(plain) } else { plain.with_blocks(segment) }
+    }
+
+    /// With its blocks of SACK, where there are few enough and no data.
+    #[inline(never)]
+    fn with_blocks(mut self, segment: &Segment<Span>) -> Option<Self> {
+        let blocks = segment.sack.as_slice();
+        let room = self.has & MAPPING == 0 && segment.payload == Span::empty();
+        if !room || blocks.len() > MOST_BLOCKS {
+            return None;
+        }
+        let block = |i| blocks.get(i).copied().unwrap_or((0, 0));
+        let joined = |(left, right)| u64::from(left) << 32 | u64::from(right);
+        self.dsn = joined(block(0));
+        self.payload.offset = joined(block(1));
+        (self.payload.len, self.ssn) = block(2);
+        self.has |= BLOCK * blocks.len() as u8;
+        Some(self)
+    }
+
+    /// The blocks that [`with_blocks`](Self::with_blocks) kept.
+    #[inline(never)]
+    fn write_blocks(&self, sack: &mut SackBlocks) {
+        let parts = |joined: u64| ((joined >> 32) as u32, joined as u32);
+        let blocks = [parts(self.dsn), parts(self.payload.offset), (self.payload.len, self.ssn)];
+        for &(left, right) in &blocks[..usize::from(self.has / BLOCK).min(MOST_BLOCKS)] {
+            sack.push(left, right);
+        }
     }
 
     #[inline]
@@ -167,7 +197,12 @@ impl Plain {
                 data_fin: false,
             });
         }
-        segment.payload = self.payload;
+        if self.has < BLOCK {
+            segment.payload = self.payload;
+        } else {
+            segment.payload = Span::empty();
+            self.write_blocks(&mut segment.sack);
+        }
     }
 }
 
@@ -185,6 +220,17 @@ mod tests {
         let mapping = Mapping { dsn: u64::MAX - 8, ssn: 9, len: 1424, checksum: None };
         let data_ack = Some(u64::from(u32::MAX));
         segment.dss = Some(Dss { data_ack, ack_is_short: true, mapping: Some(mapping), ..Dss::default() });
+        segment
+    }
+
+    /// An acknowledgement with so many blocks of SACK.
+    fn sack(blocks: u32) -> Segment<Span> {
+        let mut segment = data();
+        segment.payload = Span::empty();
+        segment.dss.as_mut().unwrap().mapping = None;
+        for i in 0..blocks {
+            assert!(segment.sack.push(u32::MAX - 9 * i, 5 * i));
+        }
         segment
     }
 
@@ -223,6 +269,7 @@ mod tests {
                 change(&mut segment);
                 (fits, segment)
             })
+            .chain((0..=4).map(|blocks| (blocks <= 3, sack(blocks))))
             .collect()
     }
 

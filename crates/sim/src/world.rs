@@ -147,6 +147,7 @@ pub(crate) struct World<'a> {
 impl<'a> World<'a> {
     pub(crate) fn new(experiment: &'a Experiment) -> Self {
         let network = Network::new(experiment);
+        let transport = crate::host::transport(experiment);
         let connections: Vec<Connection> = experiment
             .traffic
             .iter()
@@ -154,6 +155,7 @@ impl<'a> World<'a> {
             .map(|(i, config)| {
                 Connection::new(
                     experiment,
+                    &transport,
                     config,
                     experiment.seed.derive("connection").derive(&i.to_string()),
                 )
@@ -245,10 +247,12 @@ impl<'a> World<'a> {
             match source {
                 Source::Medium(_) => {}
                 Source::Client(i) => {
+                    self.connections[i].alarms[End::Client as usize] = Time::MAX;
                     self.connections[i].client.handle_timeout(at);
                     self.settle_end(i, End::Client);
                 }
                 Source::Server(i) => {
+                    self.connections[i].alarms[End::Server as usize] = Time::MAX;
                     self.connections[i].server.handle_timeout(at);
                     self.settle_end(i, End::Server);
                 }
@@ -425,18 +429,21 @@ impl<'a> World<'a> {
             }
         }
         let connection = &mut self.connections[i];
-        let (source, at) = match end {
+        let timeout = match end {
             End::Client => {
                 let timeout = connection.client.poll_timeout().unwrap_or(Time::MAX);
-                let at = timeout.min(connection.next_rejoin);
-                (Source::Client(i), Some(at).filter(|&at| at < Time::MAX))
+                timeout.min(connection.next_rejoin)
             }
-            End::Server => (Source::Server(i), connection.server.poll_timeout()),
+            End::Server => connection.server.poll_timeout().unwrap_or(Time::MAX),
         };
         // Nearly every acknowledgement puts a timer off. It stays where it is until it rings, which is
         // once a timeout, and is moved then.
-        let number = self.number(source);
-        self.agenda.set_no_later(number, at);
+        let alarm = &mut connection.alarms[end as usize];
+        if timeout < *alarm {
+            *alarm = timeout;
+            let number = self.number(if end == End::Client { Source::Client(i) } else { Source::Server(i) });
+            self.agenda.set_no_later(number, Some(timeout));
+        }
     }
 
     /// Puts the outgoing segment on its way over `path`.
