@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 /// A [`VecDeque`] behind a pointer, which takes a fourth of its place in what every segment looks at. There
 /// is none before something is put in.
 #[derive(Debug, Clone)]
+#[allow(clippy::box_collection, reason = "one word, and not four, where there is nothing")]
 pub(crate) struct Rarely<T>(Option<Box<VecDeque<T>>>);
 
 impl<T> Rarely<T> {

@@ -271,7 +271,7 @@ impl<P: Payload> Endpoint<P> {
         let mss = config.mss.max(handshake::LEAST_MSS);
         let initial_window = config.initial_window.max(1);
         if (recv_buffer, mss, initial_window) != (config.recv_buffer, config.mss, config.initial_window) {
-            config = Arc::new(Config { recv_buffer, mss, initial_window, ..(*config).clone() });
+            config = Arc::new(Config { mss, recv_buffer, initial_window, ..(*config).clone() });
         }
         let mut rng = seed.rng("endpoint");
         let local_key = rng.bits();
