@@ -127,6 +127,23 @@ fn no_state_is_shorter_than_the_sender_can_follow() {
     assert!(run.shortest >= Duration::from_millis(200), "{}", run.shortest);
 }
 
+/// Much comes after closing, and what the slow path carries meanwhile is little: the credit must still get to
+/// where the gate opens.
+#[test]
+fn beside_a_slow_path_it_does_not_stay_closed_for_good() {
+    let model = Model {
+        wifi: 0.2 * 125e3,
+        lte: 32.3 * 125e3,
+        buffer: 465e3,
+        window: 400e3,
+        lag: Duration::from_millis(161),
+        ..paper()
+    };
+    let run = model.run(&mut *mp_prio(0.374), 3000, true);
+    assert!((run.lte_part() - 0.313).abs() < 0.005, "{}", run.lte_part());
+    assert!(run.switches > 50, "{}", run.switches);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
     #[test]

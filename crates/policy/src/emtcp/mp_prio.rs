@@ -126,7 +126,8 @@ impl Gate {
                 let window = p.rate_window.as_secs_f64().max(span);
                 self.rate += (total / span - self.rate) * span / window;
             }
-            let limit = p.windup.as_secs_f64() * self.rate;
+            // Above where it opens, or where the cheap path is slow and much comes after closing it never would.
+            let limit = p.windup.as_secs_f64() * self.rate + self.overshoot / 2.0;
             self.credit = (self.credit + target * total - own).min(limit);
             if let Some((_, least)) = &mut self.fall {
                 *least = least.min(self.credit);
