@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::Time;
 
 /// In each run of the tests.
-const SEEDS: u64 = 60_000;
+const SEEDS: u64 = 30_000;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)

@@ -3,7 +3,7 @@
 //! In captures of such runs, MP_PRIO is on the wire less than 2 ms after the look that decided: it waits for nothing to
 //! ride on. What comes beyond a round trip, the path's queue and the sender's own is one segment: the last one is
 //! not full, and Nagle's algorithm (RFC 9293, section 3.7.4) holds it back until all before it is acknowledged, for
-//! nearly a round trip. A server that sets `TCP_NODELAY` sends it at once.
+//! nearly a round trip. With `TCP_NODELAY` at the server 12 ms are left of 61, over 20 and 50 Mbit/s.
 
 use emulator::Network;
 use units::{Duration, Time};
