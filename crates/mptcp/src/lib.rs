@@ -24,7 +24,6 @@ pub mod scheduler;
 mod config;
 mod crypto;
 mod endpoint;
-mod rarely;
 mod seq;
 mod subflow;
 

@@ -11,14 +11,13 @@ use wire::Payload;
 const FIRST_SEGMENTS: u64 = 10;
 
 #[derive(Debug, Clone)]
-#[repr(C)]
 pub(super) struct Autotune {
+    on: bool,
     /// The buffer as it is now, in bytes.
     pub(super) buffer: u64,
+    most: u64,
     /// Read in the present round trip, and the most in one before.
     copied: u64,
-    on: bool,
-    most: u64,
     space: u64,
     since: Time,
 }

@@ -1,6 +1,6 @@
 //! A queue that mostly has one thing in it, or none.
 
-use crate::rarely::Rarely;
+use std::collections::VecDeque;
 
 /// A queue whose first item lies in it and not behind a pointer: where pieces of a stream join, there is
 /// mostly one, and no other line of memory is touched for it.
@@ -8,12 +8,12 @@ use crate::rarely::Rarely;
 pub(super) struct Few<T> {
     /// `None` only where there is nothing at all.
     first: Option<T>,
-    more: Rarely<T>,
+    more: VecDeque<T>,
 }
 
 impl<T> Few<T> {
     pub(super) fn new() -> Self {
-        Self { first: None, more: Rarely::new() }
+        Self { first: None, more: VecDeque::new() }
     }
 
     #[inline]
@@ -29,7 +29,7 @@ impl<T> Few<T> {
     pub(super) fn pop_front(&mut self) -> Option<T> {
         let front = self.first.take();
         if !self.more.is_empty() {
-            self.first = self.more.pop_front_of_many();
+            self.first = self.more.pop_front();
         }
         front
     }
@@ -56,7 +56,7 @@ impl<T> Few<T> {
 
     /// From the front on.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(self.more.iter())
+        self.first.iter().chain(&self.more)
     }
 }
 
@@ -64,7 +64,6 @@ impl<T> Few<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::VecDeque;
 
     proptest! {
         #[test]

@@ -123,7 +123,7 @@ impl<P: Payload> Endpoint<P> {
             return own;
         }
         if subflow.mappings.len() < MOST_PENDING {
-            subflow.mappings.push_back(mapped);
+            subflow.mappings.push(mapped);
         } else if let Some(furthest) = subflow.mappings.iter_mut().max_by_key(|m| m.subflow)
             && mapped.subflow < furthest.subflow
         {

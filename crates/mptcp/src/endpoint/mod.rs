@@ -31,7 +31,6 @@ mod timers;
 
 pub use driven::RecInfo;
 
-use crate::rarely::Rarely;
 use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};
 use crate::{Config, PathId, crypto};
@@ -43,6 +42,7 @@ use fallback::{Failing, Infinite};
 use reorder::Reorder;
 use repair::Repair;
 use send_buffer::SendBuffer;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use units::{Duration, Rng, Seed, Time};
 use wire::{MptcpSignal, Payload};
@@ -163,11 +163,9 @@ const MOST_BUFFER: u64 = 1 << 40;
 ///
 /// Its fields are in the order of use, so that what every segment looks at is fetched together.
 #[derive(Debug, Clone)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Endpoint<P> {
     subflows: Vec<Subflow<P>>,
-    /// Mostly one for all connections of a driver, so that what it says is always near.
-    config: Arc<Config>,
     /// MPTCP-rec, once both ends have said that they speak it.
     driving: Option<Box<Driving>>,
     mode: Mode,
@@ -191,8 +189,6 @@ pub struct Endpoint<P> {
     send_data_fin: bool,
     send_probe: bool,
     peer_closed: bool,
-    /// Why the last subflow ended.
-    lost: Option<Failure>,
     /// First data offset not acknowledged.
     data_una: u64,
     /// First data offset not dealt to a subflow.
@@ -201,29 +197,34 @@ pub struct Endpoint<P> {
     window_end: u64,
     /// We told the peer that we take data before this offset.
     advertised: u64,
-    reinjections: Rarely<Reinjection<P>>,
-    events: Rarely<Event>,
-    /// The earliest timer of what rarely happens.
-    rare: Option<Time>,
-    probe_timer: Option<Time>,
-    fin_timer: Option<Time>,
+    buffer: SendBuffer<P>,
     reorder: Reorder<P>,
     /// Data offset of the peer's DATA_FIN.
     peer_fin: Option<u64>,
-    infinite: Option<Infinite>,
-    autotune: Autotune,
-    buffer: SendBuffer<P>,
+    /// The earliest timer of what rarely happens.
+    rare: Option<Time>,
+    /// Why the last subflow ended.
+    lost: Option<Failure>,
+    fin_timer: Option<Time>,
+    probe_timer: Option<Time>,
+    probe_tries: u32,
+    fin_tries: u32,
+    events: VecDeque<Event>,
+    reinjections: VecDeque<Reinjection<P>>,
     local_idsn: u64,
     remote_idsn: u64,
     scheduler: AnyScheduler,
-    probe_tries: u32,
-    fin_tries: u32,
+    autotune: Autotune,
+    infinite: Option<Infinite>,
+    /// Mostly one for all connections of a driver, so that what it says is always near.
+    config: Arc<Config>,
     failing: Option<Failing>,
     /// Data offset of our DATA_FIN, once it was sent.
     data_fin: Option<u64>,
     /// Room to list for the scheduler whom it may pick.
     list: Vec<Candidate>,
     first: Option<PathId>,
+
     rng: Rng,
     local_key: u64,
     remote_key: Option<u64>,
@@ -308,7 +309,7 @@ impl<P: Payload> Endpoint<P> {
             data_una: 1,
             data_next: 1,
             window_end: 1,
-            reinjections: Rarely::new(),
+            reinjections: VecDeque::new(),
             seized: 1,
             repeated_bytes: 0,
             scheduler: AnyScheduler::new(config.scheduler),
@@ -332,7 +333,7 @@ impl<P: Payload> Endpoint<P> {
             advertised: 1 + autotune.buffer.min(65_535),
             autotune,
             ended: false,
-            events: Rarely::new(),
+            events: VecDeque::new(),
             work: false,
             rng,
             config,

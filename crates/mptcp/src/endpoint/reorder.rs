@@ -1,25 +1,24 @@
 //! The connection's receive buffer: data in order for the application, and data beyond a gap.
 
 use super::few::Few;
-use crate::rarely::Rarely;
+use std::collections::VecDeque;
 use wire::Payload;
 
 /// Reassembles the data stream; positions are data offsets (1 is the first byte).
 #[derive(Debug, Clone)]
-#[repr(C)]
 pub(crate) struct Reorder<P> {
     /// Next offset expected in order: the DATA_ACK.
     pub(crate) next: u64,
-    ready_bytes: u64,
-    waiting_bytes: u64,
     ready: Few<P>,
+    ready_bytes: u64,
     /// Pieces beyond a gap, by offset, disjoint.
-    waiting: Rarely<(u64, P)>,
+    waiting: VecDeque<(u64, P)>,
+    waiting_bytes: u64,
 }
 
 impl<P: Payload> Reorder<P> {
     pub(crate) fn new() -> Self {
-        Self { next: 1, ready: Few::new(), ready_bytes: 0, waiting: Rarely::new(), waiting_bytes: 0 }
+        Self { next: 1, ready: Few::new(), ready_bytes: 0, waiting: VecDeque::new(), waiting_bytes: 0 }
     }
 
     /// Bytes in order that the application has not read.
@@ -61,13 +60,13 @@ impl<P: Payload> Reorder<P> {
             piece = piece.slice((self.next - offset) as usize, len as usize);
             offset = self.next;
         }
-        if offset == self.next && self.waiting_bytes == 0 {
+        if offset == self.next && self.waiting.is_empty() {
             self.push_ready(piece);
             return;
         }
         self.insert_waiting(offset, piece);
         while self.waiting.front().is_some_and(|&(at, _)| at == self.next) {
-            if let Some((_, piece)) = self.waiting.pop_front_of_many() {
+            if let Some((_, piece)) = self.waiting.pop_front() {
                 self.waiting_bytes -= piece.len() as u64;
                 self.push_ready(piece);
             }
@@ -127,7 +126,7 @@ impl<P: Payload> Reorder<P> {
         held(self.ready_bytes == self.ready.iter().map(bytes).sum(), "ready bytes miscounted")?;
         held(self.waiting_bytes == self.waiting.iter().map(|(_, p)| bytes(p)).sum(), "waiting miscounted")?;
         let mut at = self.next + 1;
-        for (offset, piece) in self.waiting.iter() {
+        for (offset, piece) in &self.waiting {
             held(*offset >= at && !piece.is_empty(), "pieces overlap or touch what is in order")?;
             at = offset + bytes(piece);
         }

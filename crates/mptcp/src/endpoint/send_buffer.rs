@@ -5,11 +5,10 @@ use wire::Payload;
 
 /// The data stream from the first unacknowledged byte on; positions are data offsets.
 #[derive(Debug, Clone)]
-#[repr(C)]
 pub(crate) struct SendBuffer<P> {
+    pieces: Few<(u64, P)>,
     /// Offset after the last byte written.
     pub(crate) end: u64,
-    pieces: Few<(u64, P)>,
 }
 
 impl<P: Payload> SendBuffer<P> {

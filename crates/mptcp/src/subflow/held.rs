@@ -1,16 +1,15 @@
 //! Payload of a subflow that has come and cannot be placed yet.
 
-use crate::rarely::Rarely;
 use std::collections::VecDeque;
 use wire::Payload;
 
 /// Disjoint pieces in order, by subflow offset.
 #[derive(Debug, Clone)]
-pub(crate) struct Held<P>(Rarely<(u64, P)>);
+pub(crate) struct Held<P>(VecDeque<(u64, P)>);
 
 impl<P: Payload> Held<P> {
     pub(crate) fn new() -> Self {
-        Self(Rarely::new())
+        Self(VecDeque::new())
     }
     /// How many pieces.
     pub(crate) fn len(&self) -> usize {
@@ -92,17 +91,13 @@ impl<P: Payload> Held<P> {
                 left.push_back((start + b as u64, piece.slice(b, len)));
             }
         }
-        if left.is_empty() {
-            self.0.clear();
-        } else {
-            *self.0 = left;
-        }
+        self.0 = left;
         taken
     }
 
     /// Takes out everything.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = (u64, P)> + use<P> {
-        core::mem::take(&mut *self.0).into_iter()
+        core::mem::take(&mut self.0).into_iter()
     }
 }
 

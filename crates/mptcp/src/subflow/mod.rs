@@ -10,8 +10,8 @@ pub(crate) use receiver::{Arrival, Receiver};
 pub(crate) use rtt::Rtt;
 pub(crate) use sender::{Chunk, Sender};
 
-use crate::rarely::Rarely;
 use crate::{Config, PathId};
+use std::collections::VecDeque;
 use units::{Duration, Time};
 use wire::{Ecn, Flags, MptcpSignal, Payload, Segment};
 
@@ -58,7 +58,7 @@ impl Mapped {
 ///
 /// In the order of use, as [`Sender`]: what every segment looks at lies first and together.
 #[derive(Debug, Clone)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub(crate) struct Subflow<P> {
     pub(crate) state: State,
     pub(crate) path: PathId,
@@ -95,26 +95,27 @@ pub(crate) struct Subflow<P> {
     /// Initial sequence numbers, ours and the peer's.
     pub(crate) iss: u32,
     pub(crate) irs: u32,
-    /// Keepalive probes in a row without an answer.
-    pub(crate) probes: u32,
     /// Payload of a full segment, options taken off.
     pub(crate) payload_max: u64,
     /// When anything was heard of the peer.
     pub(crate) heard: Time,
     pub(crate) keepalive_at: Option<Time>,
+    /// Keepalive probes in a row without an answer.
+    pub(crate) probes: u32,
     pub(crate) receiver: Receiver,
-    pub(crate) reset: Option<Box<Reset>>,
-    /// Payload that has no mapping yet, or that waits for the rest of its mapping's.
-    pub(crate) held: Held<P>,
-    pub(crate) mappings: Rarely<Mapped>,
-    pub(crate) signals: Rarely<MptcpSignal>,
     /// The widest window that the peer has offered.
     pub(crate) widest: u64,
     /// Where all data goes over every subflow: data offset after what was dealt to this one.
     pub(crate) copied: u64,
-    pub(crate) sender: Sender<P>,
+    pub(crate) reset: Option<Box<Reset>>,
+    /// Payload that has no mapping yet, or that waits for the rest of its mapping's.
+    pub(crate) held: Held<P>,
+    pub(crate) mappings: Vec<Mapped>,
+    pub(crate) signals: VecDeque<MptcpSignal>,
     /// Offset of our FIN once sent.
     pub(crate) fin_at: Option<u64>,
+    pub(crate) sender: Sender<P>,
+
     /// When payload in order has waited too long for its mapping.
     pub(crate) unmapped: Option<Time>,
     pub(crate) local_id: u8,
@@ -184,10 +185,10 @@ impl<P: Payload> Subflow<P> {
             widest: 65_535,
             earlier: Vec::new(),
             peer_window: None,
-            signals: Rarely::new(),
+            signals: VecDeque::new(),
             fin_queued: false,
             fin_at: None,
-            mappings: Rarely::new(),
+            mappings: Vec::new(),
             held: Held::new(),
             unmapped: None,
             proven: false,

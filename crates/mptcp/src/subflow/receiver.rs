@@ -1,7 +1,6 @@
 //! The receiving half of a subflow: what has come, and what to acknowledge when.
 
 use crate::Config;
-use crate::rarely::Rarely;
 use units::{Duration, Time};
 use wire::SackBlocks;
 
@@ -27,6 +26,8 @@ pub(crate) struct Receiver {
     pub(crate) next: u64,
     /// When a delayed acknowledgement is due.
     pub(crate) ack_at: Option<Time>,
+    /// Where the peer's FIN stands, once seen.
+    pub(crate) fin_at: Option<u64>,
     /// Bytes that arrived in order since the last acknowledgement went out.
     unacked: u64,
     segments_unacked: u32,
@@ -45,14 +46,12 @@ pub(crate) struct Receiver {
     /// Tell what came twice (RFC 2883).
     dsack: bool,
     /// What has come beyond a gap, the most recently touched first (RFC 2018, section 4).
-    ranges: Rarely<(u64, u64)>,
-    /// Where the peer's FIN stands, once seen.
-    pub(crate) fin_at: Option<u64>,
+    ranges: Vec<(u64, u64)>,
     /// What came twice and is still to be told.
     twice: Option<(u64, u64)>,
-    echoed: u32,
     /// The round trip as data shows it that answers an acknowledgement, for a receiver that sends none.
     pub(crate) rtt: Option<Duration>,
+    echoed: u32,
 }
 
 impl Receiver {
@@ -82,11 +81,8 @@ impl Receiver {
         if filled {
             // A range may now be reachable; taking one may make another so.
             while let Some(i) = self.ranges.iter().position(|&(left, _)| left <= self.next) {
-                let right = self.ranges.remove(i).map_or(0, |(_, right)| right);
+                let (_, right) = self.ranges.remove(i);
                 self.next = self.next.max(right);
-            }
-            if self.ranges.is_empty() {
-                self.ranges.clear();
             }
         }
         Arrival::InOrder { filled }
@@ -95,7 +91,7 @@ impl Receiver {
     /// What of `[from, to)` has not come yet.
     pub(crate) fn missing(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let mut missing = vec![(from.max(self.next), to)];
-        for &(left, right) in self.ranges.iter() {
+        for &(left, right) in &self.ranges {
             let parts = |(from, to): (u64, u64)| [(from, to.min(left)), (from.max(right), to)];
             missing = missing.into_iter().flat_map(parts).filter(|(from, to)| from < to).collect();
         }
@@ -108,7 +104,8 @@ impl Receiver {
     fn merge(&mut self, from: u64, to: u64) -> bool {
         let (mut left, mut right) = (from, to);
         if let Some(i) = self.ranges.iter().position(|&(l, r)| l <= from && to <= r) {
-            self.ranges.make_contiguous()[..=i].rotate_right(1);
+            let known = self.ranges.remove(i);
+            self.ranges.insert(0, known);
             return false;
         }
         self.ranges.retain(|&(l, r)| {

@@ -28,7 +28,6 @@ mod undo;
 use super::rtt::Rtt;
 use crate::Config;
 use crate::congestion::{Algorithm, CongestionControl, Needs, Window};
-use crate::rarely::Rarely;
 use hystart::HyStart;
 use pace::Pace;
 use prr::Prr;
@@ -97,23 +96,16 @@ pub(crate) struct Sender<P> {
     /// Next offset to be sent.
     pub(crate) next: u64,
     pub(crate) timer: Option<Time>,
-    /// Pacing lets nothing go out before.
-    release: Option<Time>,
     /// What RACK does before the retransmission timer.
     early: Option<(Time, Early)>,
-    /// Dealt to this subflow, not yet sent.
-    queue: Rarely<Chunk<P>>,
+    /// Pacing lets nothing go out before.
+    release: Option<Time>,
     uses: Uses,
-    /// The first retransmission of a recovery goes out whatever the pipe (RFC 6675, section 5, 4.3).
-    force: bool,
+    sack: bool,
     /// A tail loss probe is to go out now, whatever the window.
     probe_due: bool,
-    sent: VecDeque<Sent<P>>,
-    queued: u64,
-    sacked: u64,
-    lost: u64,
-    retransmitting: u64,
-    sack: bool,
+    /// The first retransmission of a recovery goes out whatever the pipe (RFC 6675, section 5, 4.3).
+    force: bool,
     rescued: bool,
     repeated_last: bool,
     tells_reduced: bool,
@@ -124,12 +116,19 @@ pub(crate) struct Sender<P> {
     /// Timeouts in a row.
     pub(crate) timeouts: u32,
     recovery: Option<Recovery>,
+    sent: VecDeque<Sent<P>>,
+    /// Dealt to this subflow, not yet sent.
+    queue: VecDeque<Chunk<P>>,
+    queued: u64,
+    sacked: u64,
+    lost: u64,
+    retransmitting: u64,
+    lost_ever: u64,
     window: Window,
     mss: u64,
     /// The window held data back up to this offset: growth is earned (RFC 9438, section 5.8 and
     /// RFC 7661: a window that is not used says nothing about the path).
     limited_until: u64,
-    lost_ever: u64,
     last_sent: Time,
     /// Everything below was looked at for loss.
     judged: u64,
@@ -137,6 +136,7 @@ pub(crate) struct Sender<P> {
     retransmit_from: u64,
     pub(crate) rtt: Rtt,
     algorithm: Algorithm,
+
     highest_sacked: u64,
     previous_sack: SackBlocks,
     initial_window: u64,
@@ -168,7 +168,7 @@ impl<P: Payload> Sender<P> {
         Self {
             una: 0,
             next: 0,
-            queue: Rarely::new(),
+            queue: VecDeque::new(),
             queued: 0,
             sent: VecDeque::new(),
             sacked: 0,
@@ -340,7 +340,7 @@ impl<P: Payload> Sender<P> {
                 break;
             }
             self.queued -= len;
-            self.queue.pop_front_of_many();
+            self.queue.pop_front();
         }
         let front = self.queue.front()?;
         if self.pacing_holds(now) {
@@ -355,7 +355,7 @@ impl<P: Payload> Sender<P> {
             self.note_limited();
             return None;
         }
-        let chunk = self.queue.pop_front_of_many()?;
+        let chunk = self.queue.pop_front()?;
         self.queued -= chunk.payload.len() as u64;
         Some((self.put_in_flight(now, len, &chunk), chunk))
     }
