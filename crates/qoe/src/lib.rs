@@ -6,12 +6,15 @@
 //! | [`Mok`] | initial load time and stalls | Mok, Chan, Chang 2011 |
 //! | [`Linear`] | bitrates, stalls, changes of bitrate | Yin et al. 2015, Mao et al. 2017 (Pensieve) |
 //!
-//! All are pure functions of their arguments.
+//! Beside them [`P1203`] writes a session as the input of ITU-T P.1203, for who has an implementation
+//! of it. All are pure functions of their arguments.
 
 mod linear;
 mod mok;
+mod p1203;
 mod psnr;
 
 pub use linear::Linear;
 pub use mok::{Levels, Mok, Viewing};
+pub use p1203::{AudioSegment, Display, P1203, Stalling, VideoSegment};
 pub use psnr::{Level, PSNR_CLAMP_DB, PsnrSeries, psnr};

@@ -154,6 +154,20 @@ mod tests {
     }
 
     #[test]
+    fn each_edge_of_the_paper_s_table_belongs_to_the_better_level() {
+        // Kumar et al., Table I: T_init 0 to 1 s, to 5 s; f_rebuf 0 to 0.02 /s, to 0.15 /s; T_rebuf
+        // 0 to 5 s, to 10 s. A hundred seconds are played, so that 2 stalls are 0.02 a second.
+        let levels = |initial_ms, stalls, stalled_ms| {
+            let Levels { initial, frequency, stall } =
+                Mok::default().levels(&viewing(initial_ms, stalls, stalled_ms));
+            [initial, frequency, stall]
+        };
+        assert_eq!([1000, 1001, 5000, 5001].map(|ms| levels(ms, 0, 0)[0]), [1, 2, 2, 3]);
+        assert_eq!([2, 3, 15, 16].map(|stalls| levels(0, stalls, 0)[1]), [1, 2, 2, 3]);
+        assert_eq!([5000, 5001, 10_000, 10_001].map(|ms| levels(0, 1, ms)[2]), [1, 2, 2, 3]);
+    }
+
+    #[test]
     fn the_levels_of_the_testbed_s_4k_video() {
         // Kumar et al., Table III: 66 s of video over Wi-Fi, LTE and both.
         let seen = |stalls: f64, mean: f64| {
