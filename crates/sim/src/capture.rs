@@ -9,8 +9,6 @@ use wire::{Segment, Span, capture};
 /// Bytes that a capture keeps of each packet: headers and the first bytes of the payload, what an analysis
 /// needs.
 pub const SNAPLEN: u32 = 160;
-/// From the address blocks for documentation (RFC 5737).
-const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
 #[derive(Debug)]
 pub(crate) struct Capture {
@@ -29,9 +27,17 @@ impl Capture {
         Self { writer, interfaces }
     }
 
-    pub(crate) fn packet(&mut self, now: Time, path: usize, down: bool, segment: &Segment<Span>) {
+    /// A packet of a connection, by its number, over a path.
+    pub(crate) fn packet(
+        &mut self,
+        now: Time,
+        connection: usize,
+        path: usize,
+        down: bool,
+        segment: &Segment<Span>,
+    ) {
         let device = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 10 + path as u8));
-        let server = IpAddr::V4(SERVER);
+        let server = IpAddr::V4(server(connection));
         let (source, destination, direction) =
             if down { (server, device, Direction::Inbound) } else { (device, server, Direction::Outbound) };
         // The endpoint keeps its options within 40 bytes; were one not to fit, the packet is left out.
@@ -43,5 +49,15 @@ impl Capture {
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.writer.into_bytes()
+    }
+}
+
+/// Each connection has a server of its own: their ports are the same, and a reader tells connections apart by
+/// addresses and ports. From the address block for documentation (RFC 5737), then from that for benchmarks
+/// (RFC 2544).
+fn server(connection: usize) -> Ipv4Addr {
+    match u8::try_from(connection) {
+        Ok(number @ 0..=253) => Ipv4Addr::new(192, 0, 2, 1 + number),
+        _ => Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + (connection & 0xffff) as u32),
     }
 }

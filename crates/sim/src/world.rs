@@ -95,7 +95,7 @@ impl Arrival<'_> {
                 meter.on_packet(self.now, Direction::Down, bytes);
             }
             if let Some(capture) = self.capture {
-                capture.packet(self.now, path_index, true, segment);
+                capture.packet(self.now, i, path_index, true, segment);
             }
             End::Client
         } else {
@@ -461,7 +461,7 @@ impl<'a> World<'a> {
                 meter.on_packet(self.now, Direction::Up, size);
             }
             if let Some(capture) = &mut self.capture {
-                capture.packet(self.now, path.index(), false, &self.outgoing);
+                capture.packet(self.now, i, path.index(), false, &self.outgoing);
             }
         }
         if !self.deliveries.is_empty() {
