@@ -29,6 +29,7 @@ Examples:
   sudo tandem testbed scenarios/wifi-lte.toml
   sudo tandem emulate scenarios/wifi-lte.toml -- bash
   sudo tandem agent --config /etc/tandem/agent.toml
+  tandem capture trace.pcapng
   tandem profiles huang2012.lte
 
 Exit codes: 0 done, 2 bad command line, 3 bad input file, 4 the system lacks something, 1 the rest.
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Testbed(Testbed),
     Emulate(Emulate),
     Fidelity(Fidelity),
+    Capture(Capture),
     Agent(Agent),
     Profiles(Profiles),
     /// Print the JSON Schema of scenario files
@@ -244,6 +246,31 @@ pub(crate) struct Fidelity {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) traces: Option<PathBuf>,
     /// Where to write the results [default: tandem-out/fidelity]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// How to print the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// Say who carried what in a capture of Multipath TCP.
+///
+/// Reads pcap and pcapng of any origin: tandem, tcpdump, Wireshark; cut packets, several interfaces, captures
+/// that start in the middle. Joins subflows to connections, and prints what each subflow carried: new data,
+/// data that another had carried before, and what was sent again; round-trip times, what waited beyond a gap,
+/// MP_PRIO, ADD_ADDR and other signals.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem capture tandem-out/handover/capture.pcapng
+  tandem capture trace.pcap --out results       with a report, charts and a series
+  tandem capture trace.pcap --format json | jq '.connections[].subflows[] | {path, down}'
+  zcat trace.pcap.gz | tandem capture -")]
+pub(crate) struct Capture {
+    /// The capture, a pcap or pcapng file; - is the standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Write result.json, series.csv and report.html there
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// How to print the results

@@ -40,6 +40,7 @@ fn run(command: Command, talk: output::Talk) -> Result<(), Failure> {
         Command::Testbed(arguments) => command::testbed::run(&arguments, talk),
         Command::Emulate(arguments) => command::emulate::run(arguments, talk),
         Command::Fidelity(arguments) => command::fidelity::run(&arguments, talk),
+        Command::Capture(arguments) => command::capture::run(&arguments, talk),
         Command::Agent(arguments) => command::agent::run(&arguments, talk),
         Command::Profiles(arguments) => command::profiles::run(&arguments, talk),
         Command::Schema => command::schema::run(),

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub(crate) mod agent;
+pub(crate) mod capture;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod emulate;

@@ -1,4 +1,5 @@
-//! The capture opens in Wireshark's tshark, with MPTCP decoded and no complaint.
+//! Captures: Wireshark's tshark opens those that we write, with MPTCP decoded and no complaint; and we read them,
+//! also as Wireshark's tools write them.
 
 use crate::support::Place;
 use std::process::Command;
@@ -30,4 +31,130 @@ fn tshark_reads_the_capture_as_mptcp() {
     assert!(interfaces.contains("wifi") && interfaces.contains("lte"), "an interface for each path");
     let malformed = read("_ws.malformed", &["frame.number"]).unwrap();
     assert_eq!(malformed, "", "malformed frames");
+}
+
+/// A run with a capture, and what `tandem run` says of it.
+fn captured() -> (Place, serde_json::Value) {
+    let place = Place::new();
+    let json = place.done(&["run", "tiny.toml", "--pcap", "--out", "run", "--format", "json"]);
+    (place, serde_json::from_str(&json).expect("it is JSON"))
+}
+
+#[test]
+fn the_table_of_a_run() {
+    let (place, _) = captured();
+    insta::assert_snapshot!(place.done(&["capture", "run/capture.pcapng"]));
+    assert_eq!(place.list(""), ["lte.csv", "run", "tiny.toml"], "nothing is written without --out");
+}
+
+#[test]
+fn it_says_what_the_run_said() {
+    let (place, run) = captured();
+    let said = place.run(&["capture", "run/capture.pcapng", "--format", "json", "--out", "who"]);
+    assert_eq!((said.code, said.err.as_str()), (0, "\nreport: who/report.html\n"));
+    assert_eq!(place.list("who"), ["report.html", "result.json", "series.csv"]);
+    assert_eq!(place.read("who/result.json"), said.out);
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    for path in run["paths"].as_array().unwrap() {
+        let sum = |direction: &str| -> u64 {
+            let subflows = told["connections"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .flat_map(|one| one["subflows"].as_array().unwrap());
+            let ours = subflows.filter(|subflow| subflow["interface"] == path["name"]);
+            ours.map(|subflow| subflow[direction]["payload_bytes"].as_u64().unwrap()).sum()
+        };
+        assert_eq!(sum("down"), path["payload_down_bytes"].as_u64().unwrap(), "{path}");
+        assert_eq!(sum("up"), path["payload_up_bytes"].as_u64().unwrap(), "{path}");
+    }
+    let series = place.read("who/series.csv");
+    let columns: Vec<&str> = series.lines().next().unwrap().split(',').collect();
+    let down = columns.iter().position(|name| *name == "connection1.wifi.down.payload_bytes").unwrap();
+    let sum: u64 =
+        series.lines().skip(1).map(|row| row.split(',').nth(down).unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, told["connections"][0]["subflows"][0]["down"]["payload_bytes"].as_u64().unwrap());
+    // And a row for each direction of each subflow.
+    let csv = place.done(&["capture", "run/capture.pcapng", "--format", "csv"]);
+    let subflows: usize = told["connections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["subflows"].as_array().unwrap().len())
+        .sum();
+    assert_eq!(csv.lines().count(), 1 + 2 * subflows, "{csv}");
+}
+
+#[test]
+fn the_standard_input_is_read_too() {
+    let (place, _) = captured();
+    let file = std::fs::File::open(place.path().join("run/capture.pcapng")).unwrap();
+    let mut command = place.command(&["capture", "-"]);
+    let said = crate::support::said(command.stdin(file));
+    assert_eq!((said.code, said.out), (0, place.done(&["capture", "run/capture.pcapng"])), "{}", said.err);
+}
+
+#[test]
+fn what_cannot_be_read_is_told() {
+    let place = Place::new();
+    let told = ["missing.pcap", "tiny.toml", "."].map(|file| {
+        let said = place.run(&["capture", file]);
+        assert_eq!((said.code, said.out.as_str()), (3, ""));
+        said.err
+    });
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn files_of_wiresharks_tools_say_the_same() {
+    let (place, _) = captured();
+    let ours = |file: &str| -> serde_json::Value {
+        serde_json::from_str(&place.done(&["capture", file, "--format", "json"])).unwrap()
+    };
+    let expected = ours("run/capture.pcapng");
+    let tool = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(place.path()).output().ok()?;
+        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+        Some(())
+    };
+    let Some(()) = tool("tshark", &["-r", "run/capture.pcapng", "-w", "by-tshark.pcapng"]) else {
+        eprintln!("skipped: no tshark on the path");
+        return;
+    };
+    let all = |file: &str| {
+        let told = ours(file);
+        for key in ["packets", "segments", "connections", "events", "options", "notes"] {
+            assert_eq!(told[key], expected[key], "{key} of {file}");
+        }
+        told
+    };
+    all("by-tshark.pcapng");
+    // In two halves, by time, and together again.
+    let Some(()) = tool("editcap", &["-c", "700", "run/capture.pcapng", "part.pcapng"]) else { return };
+    let mut parts: Vec<String> = place.list("").into_iter().filter(|name| name.starts_with("part")).collect();
+    assert!(parts.len() > 1, "{parts:?}");
+    parts.splice(0..0, ["-w".to_owned(), "merged.pcapng".to_owned()]);
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let Some(()) = tool("mergecap", &parts) else { return };
+    all("merged.pcapng");
+    // pcap knows no interfaces and no directions: what was carried is the same.
+    for format in ["pcap", "nsecpcap"] {
+        let Some(()) = tool("editcap", &["-F", format, "run/capture.pcapng", format]) else { return };
+        let told = ours(format);
+        assert_eq!((&told["format"], &told["options"]), (&"pcap".into(), &expected["options"]));
+        for (one, other) in
+            told["connections"].as_array().unwrap().iter().zip(expected["connections"].as_array().unwrap())
+        {
+            assert_eq!(one["down"]["bytes"], other["down"]["bytes"]);
+            let subflows = |one: &serde_json::Value| -> Vec<serde_json::Value> {
+                one["subflows"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|subflow| serde_json::json!([subflow["down"], subflow["up"]]))
+                    .collect()
+            };
+            assert_eq!(subflows(one), subflows(other));
+        }
+    }
 }

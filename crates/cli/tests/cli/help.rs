@@ -24,15 +24,29 @@ fn help_of_compare() {
 }
 
 #[test]
+fn help_of_capture() {
+    insta::assert_snapshot!(help(&["capture", "--help"]));
+}
+
+#[test]
 fn help_of_profiles() {
     insta::assert_snapshot!(help(&["profiles", "--help"]));
 }
 
 #[test]
 fn every_command_shows_an_example() {
-    for command in
-        ["run", "compare", "reproduce", "testbed", "emulate", "fidelity", "profiles", "schema", "completions"]
-    {
+    for command in [
+        "run",
+        "compare",
+        "reproduce",
+        "testbed",
+        "emulate",
+        "fidelity",
+        "capture",
+        "profiles",
+        "schema",
+        "completions",
+    ] {
         let text = help(&[command, "--help"]);
         assert!(text.contains("Example") && text.contains(&format!(" tandem {command}")), "{text}");
     }

@@ -1,0 +1,272 @@
+//! One TCP connection, which may be a subflow: its handshake, and what each direction carried.
+
+use crate::frame::End;
+use crate::rtt::Rtt;
+use crate::seen::{Before, Seen};
+use crate::series::Series;
+use std::collections::VecDeque;
+use units::Time;
+use wire::Mapping;
+use wire::pcapng::Direction;
+
+/// Ranges of sequence numbers that are remembered of a direction: of a subflow, and of plain TCP.
+const MOST_RANGES: usize = 256;
+/// Mappings that are remembered of a direction.
+const MOST_MAPS: usize = 64;
+
+/// Where a packet was seen: interface by name, by the kernel's index, and which way it went there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub(crate) interface: u32,
+    pub(crate) index: Option<u32>,
+    pub(crate) direction: Option<Direction>,
+}
+
+impl Point {
+    /// Whether both are one place; a packet of which the direction is not told may have gone either way.
+    pub(crate) fn is(self, other: Self) -> bool {
+        let directions = self.direction.zip(other.direction);
+        (self.interface, self.index) == (other.interface, other.index)
+            && directions.is_none_or(|(one, other)| one == other)
+    }
+}
+
+/// A TCP connection. Direction 0 is from `ends[0]` to `ends[1]`.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    pub(crate) ends: [End; 2],
+    /// Which end sent the SYN; guessed where none was seen.
+    pub(crate) opener: usize,
+    pub(crate) first: Time,
+    pub(crate) last: Time,
+    pub(crate) handshake: Handshake,
+    pub(crate) streams: [Stream; 2],
+    /// Segments that were seen at another place as well, and count once.
+    pub(crate) elsewhere: u64,
+    pub(crate) offered: bool,
+    /// The token that its SYN asked for, where its connection was not known then.
+    pub(crate) token: Option<u32>,
+    pub(crate) backup: bool,
+    pub(crate) closed: bool,
+    pub(crate) reset: bool,
+    /// Of a subflow.
+    pub(crate) membership: Option<Membership>,
+}
+
+/// Whose subflow it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Membership {
+    pub(crate) connection: u32,
+    /// Its number in the connection, from 0 on.
+    pub(crate) number: u16,
+    /// Which side of the connection `ends[0]` is.
+    pub(crate) side: usize,
+    pub(crate) how: How,
+}
+
+/// How a subflow was found to belong to its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    /// It began the connection.
+    Capable,
+    /// It joined by token.
+    Token,
+    /// Its data fit; its beginning is missing.
+    Data,
+    /// Its beginning is missing, and its connection's.
+    Alone,
+}
+
+/// When the three segments of a handshake passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Handshake {
+    pub(crate) syn: Option<Time>,
+    pub(crate) answer: Option<Time>,
+    pub(crate) ack: Option<Time>,
+    /// SYNs that were sent; more than one was needed where an answer was late or lost.
+    pub(crate) syns: u32,
+}
+
+/// What one direction carried.
+#[derive(Debug, Clone)]
+pub(crate) struct Stream {
+    pub(crate) point: Option<Point>,
+    pub(crate) segments: u64,
+    pub(crate) data_segments: u64,
+    pub(crate) payload: u64,
+    pub(crate) wire: u64,
+    pub(crate) retransmitted_segments: u64,
+    pub(crate) retransmitted: u64,
+    pub(crate) late_segments: u64,
+    pub(crate) initial: Option<u32>,
+    highest: Option<u64>,
+    seen: Seen,
+    pub(crate) subflow: Option<Box<SubflowStream>>,
+}
+
+/// What one direction of a subflow carried besides.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SubflowStream {
+    pub(crate) new: u64,
+    pub(crate) reinjected: u64,
+    pub(crate) reinjected_segments: u64,
+    pub(crate) repeated: u64,
+    pub(crate) unmapped: u64,
+    pub(crate) series: Series,
+    pub(crate) rtt: Rtt,
+    maps: VecDeque<Map>,
+    /// The initial sequence number as far as mappings tell it, where the SYN was not seen.
+    guess: Option<u32>,
+}
+
+/// A mapping in positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Map {
+    from: u64,
+    len: u64,
+    dsn: u64,
+    short: bool,
+}
+
+/// A piece of payload and where it belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) len: u64,
+    /// The DSN of its first byte, and whether only the lower half of it is known; `None` without a mapping.
+    pub(crate) dsn: Option<(u64, bool)>,
+}
+
+/// What came of a segment's payload at the subflow's level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Placed {
+    /// Position of its first byte.
+    pub(crate) from: u64,
+    /// Bytes seen before.
+    pub(crate) again: u64,
+}
+
+impl Flow {
+    pub(crate) fn new(ends: [End; 2], opener: usize, now: Time) -> Self {
+        Self {
+            ends,
+            opener,
+            first: now,
+            last: now,
+            handshake: Handshake::default(),
+            streams: [Stream::new(), Stream::new()],
+            elsewhere: 0,
+            offered: false,
+            token: None,
+            backup: false,
+            closed: false,
+            reset: false,
+            membership: None,
+        }
+    }
+}
+
+impl Stream {
+    fn new() -> Self {
+        Self {
+            point: None,
+            segments: 0,
+            data_segments: 0,
+            payload: 0,
+            wire: 0,
+            retransmitted_segments: 0,
+            retransmitted: 0,
+            late_segments: 0,
+            initial: None,
+            highest: None,
+            seen: Seen::new(MOST_RANGES),
+            subflow: None,
+        }
+    }
+    /// The position of a sequence number: the one nearest to the furthest that was seen.
+    pub(crate) fn position(&mut self, seq: u32) -> u64 {
+        // High enough that nothing near it lies below zero.
+        let highest = *self.highest.get_or_insert((1 << 33) + u64::from(seq));
+        highest.wrapping_add_signed(i64::from(seq.wrapping_sub(highest as u32).cast_signed()))
+    }
+    /// A SYN tells where the numbers begin.
+    pub(crate) fn begins(&mut self, seq: u32) {
+        self.initial = Some(seq);
+        let position = self.position(seq.wrapping_add(1));
+        self.highest = self.highest.map(|highest| highest.max(position));
+    }
+    /// Counts a segment's payload.
+    pub(crate) fn place(&mut self, seq: u32, len: u32) -> Placed {
+        let from = self.position(seq);
+        let len = u64::from(len);
+        self.data_segments += 1;
+        self.payload += len;
+        let mut again = 0;
+        self.seen.insert(from, from + len, 0, |from, to, before| {
+            if before != Before::New {
+                again += to - from;
+            }
+        });
+        if again > 0 {
+            self.retransmitted_segments += 1;
+            self.retransmitted += again;
+        } else if self.highest.is_some_and(|highest| from < highest) {
+            self.late_segments += 1;
+        }
+        self.highest = self.highest.map(|highest| highest.max(from + len));
+        Placed { from, again }
+    }
+    /// A mapping passes, in a segment with `len` bytes of payload from `seq` on.
+    pub(crate) fn map(&mut self, mapping: &Mapping, short: bool, seq: u32, len: u32) {
+        let data_len = u64::from(mapping.len);
+        // Zero is a fallback's, and without end; it counts from the number that the segment has.
+        let endless = mapping.len == 0;
+        let initial = if let Some(initial) = self.initial {
+            initial
+        } else {
+            let Some(subflow) = &mut self.subflow else { return };
+            if len == 0 {
+                return;
+            }
+            // The segment may lie anywhere in its mapping: the true number is the lowest of these.
+            let latest = seq.wrapping_sub(mapping.ssn);
+            let guess = subflow.guess.get_or_insert(latest);
+            let lower = latest.wrapping_sub(*guess).cast_signed();
+            if lower < 0 && lower > -(1 << 17) {
+                *guess = latest;
+            }
+            *guess
+        };
+        let from = self.position(initial.wrapping_add(mapping.ssn));
+        let map = Map { from, len: if endless { u64::MAX } else { data_len }, dsn: mapping.dsn, short };
+        let Some(subflow) = &mut self.subflow else { return };
+        if subflow.maps.back() == Some(&map) {
+            return;
+        }
+        if subflow.maps.len() == MOST_MAPS {
+            subflow.maps.pop_front();
+        }
+        subflow.maps.push_back(map);
+    }
+    /// The next piece of `len` bytes of payload from a position on: where it belongs by the latest mapping
+    /// that covers it.
+    pub(crate) fn piece(&self, from: u64, len: u64) -> Piece {
+        let Some(subflow) = &self.subflow else { return Piece { len, dsn: None } };
+        let mut bound = len;
+        for map in subflow.maps.iter().rev() {
+            if map.from <= from {
+                let skipped = from - map.from;
+                if skipped < map.len {
+                    let dsn = map.dsn.wrapping_add(skipped);
+                    return Piece { len: bound.min(map.len - skipped), dsn: Some((dsn, map.short)) };
+                }
+            } else {
+                bound = bound.min(map.from - from);
+            }
+        }
+        Piece { len: bound, dsn: None }
+    }
+    /// Bytes that were never seen but count as such.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.seen.forgotten()
+    }
+}

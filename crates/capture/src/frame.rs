@@ -1,0 +1,209 @@
+//! From a frame's first byte to its TCP header, whatever lies in between, and however much of it was kept.
+
+use crate::reader::Frame;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::pcapng::Direction;
+use wire::{ip, tcp};
+
+// Link types (<https://www.tcpdump.org/linktypes.html>).
+const NULL: u16 = 0;
+const ETHERNET: u16 = 1;
+const RAW: u16 = 101;
+/// What some systems write for raw IP.
+const RAW_OTHERS: [u16; 2] = [12, 14];
+const LOOP: u16 = 108;
+const LINUX_SLL: u16 = 113;
+const IPV4: u16 = 228;
+const IPV6: u16 = 229;
+const LINUX_SLL2: u16 = 276;
+
+// Ethertypes.
+const TYPE_IPV4: u16 = 0x0800;
+const TYPE_IPV6: u16 = 0x86dd;
+/// VLAN tags: 802.1Q, 802.1ad, and the one from before it.
+const TYPE_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+const MOST_TAGS: usize = 4;
+
+/// The packet type of Linux' cooked captures: sent by us.
+const SLL_OUTGOING: u16 = 4;
+
+// Extension headers of IPv6 (RFC 8200, section 4).
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION_OPTIONS: u8 = 60;
+const MOST_EXTENSIONS: usize = 16;
+
+/// An address and a port, in the form in which they are compared: IPv4 as IPv6 has it (`::ffff:a.b.c.d`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct End {
+    pub(crate) address: u128,
+    pub(crate) port: u16,
+}
+
+impl End {
+    pub(crate) fn ip(self) -> IpAddr {
+        Ipv6Addr::from(self.address).to_canonical()
+    }
+}
+
+/// A TCP segment where it lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tcp<'a> {
+    pub(crate) source: End,
+    pub(crate) destination: End,
+    pub(crate) header: tcp::Packet<'a>,
+    /// By the IP header's account, whatever was kept.
+    pub(crate) payload_len: u32,
+    /// Bytes of the IP packet.
+    pub(crate) wire_len: u32,
+    /// The kernel's index of the interface, where every packet has it (cooked captures).
+    pub(crate) index: Option<u32>,
+    pub(crate) direction: Option<Direction>,
+}
+
+/// Why a frame is not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Other {
+    /// A link type that nothing here knows.
+    Link,
+    /// Not IP, or not TCP.
+    Protocol,
+    /// A fragment of an IP packet: the TCP header and its lengths are not together.
+    Fragment,
+    /// Cut before the end of the TCP header.
+    Cut,
+    /// Lengths that cannot be.
+    Malformed,
+}
+
+pub(crate) fn tcp<'a>(frame: &Frame<'a>) -> Result<Tcp<'a>, Other> {
+    let bytes = frame.bytes;
+    let mut direction = frame.direction;
+    let mut index = None;
+    let mut cooked = |kind: u16| match kind {
+        SLL_OUTGOING => direction = direction.or(Some(Direction::Outbound)),
+        0 => direction = direction.or(Some(Direction::Inbound)),
+        _ => {}
+    };
+    let at = match frame.link_type {
+        ETHERNET => ethernet(bytes)?,
+        RAW | IPV4 | IPV6 => 0,
+        other if RAW_OTHERS.contains(&other) => 0,
+        // The family's numbers differ between systems; what follows says its version itself.
+        NULL | LOOP => 4,
+        LINUX_SLL => {
+            cooked(u16_at(bytes, 0)?);
+            internet(u16_at(bytes, 14)?)?;
+            16
+        }
+        LINUX_SLL2 => {
+            internet(u16_at(bytes, 0)?)?;
+            let number = bytes.get(4..8).and_then(|four| four.first_chunk::<4>()).ok_or(Other::Cut)?;
+            index = Some(u32::from_be_bytes(*number));
+            cooked(u16::from(*bytes.get(10).ok_or(Other::Cut)?));
+            20
+        }
+        _ => return Err(Other::Link),
+    };
+    let packet = bytes.get(at..).ok_or(Other::Cut)?;
+    // What the packet had on the wire, for those whose IP header does not say.
+    let original = (frame.original_len as usize).saturating_sub(at);
+    let (source, destination, header_at, len) = match packet.first().ok_or(Other::Cut)? >> 4 {
+        4 => ipv4(packet, original)?,
+        6 => ipv6(packet, original)?,
+        _ => return Err(Other::Protocol),
+    };
+    let kept = packet.get(header_at..len.min(packet.len())).ok_or(Other::Cut)?;
+    let header = tcp::Packet::new(kept).map_err(|error| match error {
+        wire::WireError::Truncated { .. } if len > packet.len() => Other::Cut,
+        _ => Other::Malformed,
+    })?;
+    Ok(Tcp {
+        source: End { address: source, port: header.source() },
+        destination: End { address: destination, port: header.destination() },
+        header,
+        payload_len: (len - header_at).saturating_sub(header.header_len()) as u32,
+        wire_len: len as u32,
+        index,
+        direction,
+    })
+}
+
+fn ethernet(bytes: &[u8]) -> Result<usize, Other> {
+    let mut at = 12;
+    for _ in 0..=MOST_TAGS {
+        let kind = u16_at(bytes, at)?;
+        if !TYPE_VLAN.contains(&kind) {
+            internet(kind)?;
+            return Ok(at + 2);
+        }
+        at += 4;
+    }
+    Err(Other::Protocol)
+}
+
+fn internet(kind: u16) -> Result<(), Other> {
+    if kind == TYPE_IPV4 || kind == TYPE_IPV6 { Ok(()) } else { Err(Other::Protocol) }
+}
+
+/// Addresses, where the payload begins, and where the packet ends.
+type Located = (u128, u128, usize, usize);
+
+fn ipv4(packet: &[u8], original: usize) -> Result<Located, Other> {
+    let header = packet.get(..20).ok_or(Other::Cut)?;
+    let header_len = usize::from(header[0] & 0x0f) * 4;
+    if header[9] != ip::TCP {
+        return Err(Other::Protocol);
+    }
+    // Offset, or more to come.
+    if u16_at(header, 6)? & 0x3fff != 0 {
+        return Err(Other::Fragment);
+    }
+    // 0 is what the system sees before the interface cuts a large packet in pieces.
+    let len = match usize::from(u16_at(header, 2)?) {
+        0 => original,
+        len => len,
+    };
+    if header_len < 20 || len < header_len + tcp::HEADER_LEN {
+        return Err(Other::Malformed);
+    }
+    let address = |at: usize| {
+        let octets = header.get(at..).and_then(|rest| rest.first_chunk::<4>()).copied().unwrap_or_default();
+        u128::from(Ipv4Addr::from(octets).to_ipv6_mapped())
+    };
+    Ok((address(12), address(16), header_len, len))
+}
+
+fn ipv6(packet: &[u8], original: usize) -> Result<Located, Other> {
+    let header = packet.get(..40).ok_or(Other::Cut)?;
+    let len = match usize::from(u16_at(header, 4)?) {
+        0 => original,
+        len => 40 + len,
+    };
+    let address = |at: usize| {
+        header
+            .get(at..)
+            .and_then(|rest| rest.first_chunk::<16>())
+            .map_or(0, |octets| u128::from_be_bytes(*octets))
+    };
+    let (mut protocol, mut at) = (header[6], 40);
+    for _ in 0..MOST_EXTENSIONS {
+        match protocol {
+            ip::TCP if len < at + tcp::HEADER_LEN => return Err(Other::Malformed),
+            ip::TCP => return Ok((address(8), address(24), at, len)),
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
+                let extension = packet.get(at..at + 2).ok_or(Other::Cut)?;
+                protocol = extension[0];
+                at += 8 + usize::from(extension[1]) * 8;
+            }
+            FRAGMENT => return Err(Other::Fragment),
+            _ => return Err(Other::Protocol),
+        }
+    }
+    Err(Other::Malformed)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Other> {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).map(|two| u16::from_be_bytes(*two)).ok_or(Other::Cut)
+}

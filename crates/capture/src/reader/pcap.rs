@@ -1,0 +1,121 @@
+//! pcap: a header, then records.
+
+use super::{Buffer, Ended, Found, KEEP, Order, ReadError};
+use std::io::{self, Read};
+use units::Time;
+
+const FILE_HEADER: usize = 24;
+const RECORD_HEADER: usize = 16;
+/// Whatever a file says of its longest packet, readers take this much (libpcap's largest snapshot length).
+const SNAPLEN: u32 = 262_144;
+
+/// How the file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    order: Order,
+    /// Nanoseconds in a unit of the fraction of a second.
+    unit: u64,
+    link_type: u16,
+    longest: u32,
+}
+
+impl Header {
+    /// What the first four bytes say; the rest of the header is still to be read.
+    pub(super) fn of_magic(magic: [u8; 4]) -> Option<Self> {
+        let (order, unit) = match magic {
+            [0xa1, 0xb2, 0xc3, 0xd4] => (Order::Big, 1000),
+            [0xd4, 0xc3, 0xb2, 0xa1] => (Order::Little, 1000),
+            [0xa1, 0xb2, 0x3c, 0x4d] => (Order::Big, 1),
+            [0x4d, 0x3c, 0xb2, 0xa1] => (Order::Little, 1),
+            _ => return None,
+        };
+        Some(Self { order, unit, link_type: 0, longest: SNAPLEN })
+    }
+    /// Reads the rest of the header.
+    pub(super) fn read<R: Read>(mut self, bytes: &mut Buffer<R>) -> Result<Self, ReadError> {
+        let header =
+            |what, offset, found: String, expected| ReadError::Header { what, offset, found, expected };
+        if !bytes.fill(FILE_HEADER)? {
+            let found = format!("{} bytes long", bytes.filled().len());
+            return Err(header("the header of a pcap file", 0, found, "24 bytes"));
+        }
+        let filled = bytes.filled();
+        let major = self.order.u16(filled, 4);
+        if major != 2 {
+            return Err(header("the version of a pcap file", 4, major.to_string(), "2"));
+        }
+        let snaplen = self.order.u32(filled, 16);
+        // Some write 0 for no limit.
+        self.longest = if snaplen == 0 { u32::MAX } else { snaplen.max(SNAPLEN) };
+        // The upper half is for other things (length of a frame check sequence).
+        self.link_type = self.order.u32(filled, 20) as u16;
+        bytes.skip(FILE_HEADER as u64)?;
+        Ok(self)
+    }
+    pub(super) fn next<R: Read>(self, bytes: &mut Buffer<R>) -> io::Result<Result<Found, Ended>> {
+        let offset = bytes.offset;
+        if !bytes.fill(RECORD_HEADER)? {
+            return Ok(Err(bytes.end()));
+        }
+        let filled = bytes.filled();
+        let number = |at| self.order.u32(filled, at);
+        let (seconds, fraction, captured, original_len) = (number(0), number(4), number(8), number(12));
+        if captured > self.longest {
+            let what = format!("a packet of {captured} bytes, at most {} can be", self.longest);
+            return Ok(Err(Ended::Damaged { offset, what }));
+        }
+        let kept = (captured as usize).min(KEEP);
+        if !bytes.fill(RECORD_HEADER + kept)? {
+            return Ok(Err(bytes.end()));
+        }
+        let from = bytes.from + RECORD_HEADER;
+        let found = Found {
+            at: Some(Time::from_nanos(u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit)),
+            interface: 0,
+            link_type: self.link_type,
+            direction: None,
+            original_len: original_len.max(captured),
+            from,
+            to: from + kept,
+        };
+        let rest = u64::from(captured) - kept as u64;
+        // What is passed over does not move what is in the buffer, but where it has to be read for it.
+        if rest == 0 {
+            bytes.skip((RECORD_HEADER + kept) as u64)?;
+        } else {
+            return pass(bytes, found, (RECORD_HEADER + kept) as u64 + rest, offset);
+        }
+        Ok(Ok(found))
+    }
+}
+
+/// Passes over a record longer than the buffer is to hold. Its first bytes go to where reading does not
+/// overwrite them: the buffer's own beginning is read into, so what is kept is only what headers need.
+pub(super) fn pass<R: Read>(
+    bytes: &mut Buffer<R>,
+    mut found: Found,
+    len: u64,
+    offset: u64,
+) -> io::Result<Result<Found, Ended>> {
+    let mut head = [0; 512];
+    let kept = (found.to - found.from).min(head.len());
+    head[..kept].copy_from_slice(&bytes.data[found.from..found.from + kept]);
+    if !bytes.skip(len)? {
+        return Ok(Err(Ended::Cut { offset }));
+    }
+    // Behind a skip the bytes before `from` are free; where there are too few of them, what is there moves up.
+    if bytes.from < kept {
+        let (from, to) = (bytes.from, bytes.to);
+        if bytes.data.len() - (to - from) < kept {
+            found.to = found.from;
+            return Ok(Ok(found));
+        }
+        bytes.data.copy_within(from..to, kept);
+        bytes.to = to - from + kept;
+        bytes.from = kept;
+    }
+    found.from = bytes.from - kept;
+    found.to = bytes.from;
+    bytes.data[found.from..found.to].copy_from_slice(&head[..kept]);
+    Ok(Ok(found))
+}

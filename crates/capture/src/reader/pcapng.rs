@@ -1,0 +1,273 @@
+//! pcapng: sections of blocks.
+
+use super::pcap::pass;
+use super::{Buffer, Ended, Found, KEEP, MOST_INTERFACES, MOST_NAME, Order, ReadError};
+use std::io::{self, Read};
+use units::Time;
+use wire::pcapng::Direction;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+/// Obsolete, but still met with.
+const PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
+const BYTE_ORDER: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
+/// Kind, length, and the length again at the end.
+const AROUND: usize = 12;
+const SECTION_LEN: u32 = 28;
+
+const END_OF_OPTIONS: u16 = 0;
+const IF_NAME: u16 = 2;
+const IF_DESCRIPTION: u16 = 3;
+const IF_TSRESOL: u16 = 9;
+const IF_TSOFFSET: u16 = 14;
+const EPB_FLAGS: u16 = 2;
+
+/// What the blocks of a section say about those that follow.
+#[derive(Debug, Default)]
+pub(super) struct Section {
+    order: Order,
+    interfaces: Vec<Interface>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Interface {
+    /// Index among the names.
+    name: usize,
+    link_type: u16,
+    snaplen: u32,
+    clock: Clock,
+}
+
+/// How timestamps count: units of 10^-n or 2^-n seconds, from an offset in seconds on.
+#[derive(Debug, Clone, Copy)]
+struct Clock {
+    per_second: u128,
+    offset: i64,
+}
+
+impl Clock {
+    fn new(resolution: u8, offset: i64) -> Self {
+        let power = u32::from(resolution & 0x7f);
+        let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
+        // What counts finer than any clock could is as good as zero.
+        Self { per_second: base.checked_pow(power).unwrap_or(u128::MAX), offset }
+    }
+    fn time(self, units: u64) -> Time {
+        let nanos = (u128::from(units) * 1_000_000_000 / self.per_second) as i128;
+        let nanos = nanos + i128::from(self.offset) * 1_000_000_000;
+        Time::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+impl Section {
+    /// Looks at the section header at the front of the file, which is then read as a block like others.
+    pub(super) fn begin<R: Read>(bytes: &mut Buffer<R>) -> Result<(), ReadError> {
+        let header =
+            |what, offset, found: String, expected| ReadError::Header { what, offset, found, expected };
+        if !bytes.fill(SECTION_LEN as usize)? {
+            let found = format!("{} bytes long", bytes.filled().len());
+            return Err(header("the section header of a pcapng file", 0, found, "at least 28 bytes"));
+        }
+        let filled = bytes.filled();
+        let Some(order) = order(filled) else {
+            let found = super::hex(filled.get(8..12).unwrap_or_default());
+            return Err(header("the byte order of a pcapng file", 8, found, "1a2b3c4d in either order"));
+        };
+        let (len, major) = (order.u32(filled, 4), order.u16(filled, 12));
+        if major != 1 {
+            return Err(header("the version of a pcapng file", 12, major.to_string(), "1"));
+        }
+        if len < SECTION_LEN || len % 4 != 0 {
+            let expected = "at least 28, and a multiple of 4";
+            return Err(header("the length of a pcapng section header", 4, len.to_string(), expected));
+        }
+        Ok(())
+    }
+
+    /// The next packet, past blocks of other kinds.
+    pub(super) fn next<R: Read>(
+        &mut self,
+        bytes: &mut Buffer<R>,
+        names: &mut Vec<String>,
+        unknown: &mut u64,
+    ) -> io::Result<Result<Found, Ended>> {
+        loop {
+            let offset = bytes.offset;
+            let damaged = |what: String| Ok(Err(Ended::Damaged { offset, what }));
+            if !bytes.fill(AROUND)? {
+                return Ok(Err(bytes.end()));
+            }
+            let filled = bytes.filled();
+            let is_section = self.order.u32(filled, 0) == SECTION_HEADER;
+            if is_section {
+                let Some(order) = order(filled) else {
+                    return damaged("a section header without a byte order".to_owned());
+                };
+                self.order = order;
+                self.interfaces.clear();
+            }
+            let (kind, len) = (self.order.u32(filled, 0), self.order.u32(filled, 4));
+            let least = if is_section { SECTION_LEN } else { AROUND as u32 };
+            if len < least || len % 4 != 0 {
+                return damaged(format!("a block of {len} bytes"));
+            }
+            let kept = (len as usize).min(KEEP);
+            if !bytes.fill(kept)? {
+                return Ok(Err(bytes.end()));
+            }
+            let block = &bytes.filled()[..kept];
+            let whole = kept == len as usize;
+            if whole && self.order.u32(block, kept - 4) != len {
+                let end = self.order.u32(block, kept - 4);
+                return damaged(format!("a block of {len} bytes that says {end} at its end"));
+            }
+            if is_section && self.order.u16(block, 12) != 1 {
+                return damaged(format!("a section of version {}", self.order.u16(block, 12)));
+            }
+            let body = if whole { &block[..kept - 4] } else { block };
+            let found = match kind {
+                INTERFACE_DESCRIPTION => {
+                    if self.interfaces.len() < MOST_INTERFACES {
+                        self.interfaces.push(self.interface(body, names));
+                    }
+                    None
+                }
+                ENHANCED_PACKET | PACKET | SIMPLE_PACKET => match self.packet(kind, body, len) {
+                    Ok(None) => {
+                        *unknown += 1;
+                        None
+                    }
+                    Ok(found) => found,
+                    Err(what) => return damaged(what),
+                },
+                _ => None,
+            };
+            let Some(mut found) = found else {
+                if !bytes.skip(u64::from(len))? {
+                    return Ok(Err(Ended::Cut { offset }));
+                }
+                continue;
+            };
+            found.from += bytes.from;
+            found.to += bytes.from;
+            if whole {
+                bytes.skip(u64::from(len))?;
+                return Ok(Ok(found));
+            }
+            return pass(bytes, found, u64::from(len), offset);
+        }
+    }
+
+    fn interface(&self, body: &[u8], names: &mut Vec<String>) -> Interface {
+        let (mut name, mut description, mut resolution, mut offset) = ("", "", 6, 0);
+        for (code, value) in self.options(body, 16) {
+            match (code, value) {
+                (IF_NAME, _) => name = text(value),
+                (IF_DESCRIPTION, _) => description = text(value),
+                (IF_TSRESOL, [n, ..]) => resolution = *n,
+                (IF_TSOFFSET, _) if value.len() == 8 => {
+                    let words = [self.order.u32(value, 0), self.order.u32(value, 4)].map(u64::from);
+                    let [low, high] = if self.order == Order::Big { [words[1], words[0]] } else { words };
+                    offset = (high << 32 | low) as i64;
+                }
+                _ => {}
+            }
+        }
+        let name = if name.is_empty() { description } else { name };
+        let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
+            // The last one stands for all beyond the bound.
+            if names.len() < MOST_INTERFACES {
+                names.push(name.to_owned());
+            }
+            names.len() - 1
+        });
+        Interface {
+            name: index,
+            link_type: self.order.u16(body, 8),
+            snaplen: self.order.u32(body, 12),
+            clock: Clock::new(resolution, offset),
+        }
+    }
+
+    /// Where the packet lies in its block; `None` where its interface is not known.
+    fn packet(&self, kind: u32, body: &[u8], len: u32) -> Result<Option<Found>, String> {
+        let number = |at| self.order.u32(body, at);
+        let (interface, data) = match kind {
+            SIMPLE_PACKET => (0, 12),
+            PACKET => (usize::from(self.order.u16(body, 8)), 28),
+            _ => (number(8) as usize, 28),
+        };
+        let room = (len as usize).saturating_sub(data + 4);
+        let Some(interface) = self.interfaces.get(interface) else { return Ok(None) };
+        let (captured, original) = if kind == SIMPLE_PACKET {
+            let original = number(8);
+            let snaplen = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
+            (original.min(snaplen).min(room as u32), original)
+        } else {
+            (number(20), number(24))
+        };
+        if captured as usize > room {
+            return Err(format!("a packet of {captured} bytes in a block of {len}"));
+        }
+        let units = u64::from(number(12)) << 32 | u64::from(number(16));
+        let flags = || {
+            let behind = data + (captured as usize).next_multiple_of(4);
+            self.options(body, behind).find(|(code, value)| *code == EPB_FLAGS && value.len() == 4)
+        };
+        let direction = match kind {
+            ENHANCED_PACKET => flags().and_then(|(_, value)| match self.order.u32(value, 0) & 3 {
+                1 => Some(Direction::Inbound),
+                2 => Some(Direction::Outbound),
+                _ => None,
+            }),
+            _ => None,
+        };
+        Ok(Some(Found {
+            at: (kind != SIMPLE_PACKET).then(|| interface.clock.time(units)),
+            interface: interface.name,
+            link_type: interface.link_type,
+            direction,
+            original_len: original.max(captured),
+            from: data,
+            to: (data + captured as usize).min(body.len()),
+        }))
+    }
+
+    /// The options of a block from `at` on, up to the first that does not fit.
+    fn options<'a>(&self, body: &'a [u8], at: usize) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
+        let order = self.order;
+        let mut rest = body.get(at..).unwrap_or_default();
+        core::iter::from_fn(move || {
+            if rest.len() < 4 {
+                return None;
+            }
+            let (code, len) = (order.u16(rest, 0), usize::from(order.u16(rest, 2)));
+            let value = rest.get(4..4 + len)?;
+            rest = rest.get(4 + len.next_multiple_of(4)..).unwrap_or_default();
+            (code != END_OF_OPTIONS).then_some((code, value))
+        })
+    }
+}
+
+fn order(block: &[u8]) -> Option<Order> {
+    let magic: [u8; 4] = *block.get(8..)?.first_chunk()?;
+    if magic == BYTE_ORDER {
+        return Some(Order::Big);
+    }
+    let mut reversed = BYTE_ORDER;
+    reversed.reverse();
+    (magic == reversed).then_some(Order::Little)
+}
+
+/// A name, up to where it stops being text, or gets too long.
+fn text(value: &[u8]) -> &str {
+    let value = &value[..value.len().min(MOST_NAME)];
+    let end = value.iter().position(|byte| *byte == 0).unwrap_or(value.len());
+    match core::str::from_utf8(&value[..end]) {
+        Ok(text) => text,
+        Err(error) => core::str::from_utf8(&value[..error.valid_up_to()]).unwrap_or_default(),
+    }
+}

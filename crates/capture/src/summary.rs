@@ -1,0 +1,662 @@
+//! What a capture says, in plain numbers. It serialises as `result.json` has it.
+
+use crate::event::{Event, Options};
+use crate::flow::{Flow, How, Membership};
+use crate::frame::End;
+use crate::reader::Ended;
+use crate::series::{Bin, Series};
+use crate::sketch::Quantiles;
+use crate::tracker::{Connection, MOST_EVENTS, MOST_FLOWS, MOST_SUBFLOWS, Tracker};
+use core::net::SocketAddr;
+use serde::{Serialize, Serializer};
+use units::{Duration, Time};
+use wire::pcapng::Direction;
+
+/// Flows of plain TCP that are listed, those with the most bytes first.
+const MOST_PLAIN: usize = 1000;
+/// Directions of subflows that have a series, those with the most bytes first.
+const MOST_SERIES: usize = 32;
+
+/// A capture, read from its beginning to its end. Times are seconds since its first packet.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// `capture`.
+    pub kind: &'static str,
+    /// The version of this program.
+    pub tandem: &'static str,
+    /// `pcap` or `pcapng`.
+    pub format: &'static str,
+    /// Bytes that were read.
+    pub file_bytes: u64,
+    /// Names of the interfaces; empty for one without a name.
+    pub interfaces: Vec<String>,
+    /// `whole`, `cut` (in the middle of a record) or `damaged`.
+    pub ended: &'static str,
+    /// From the first packet to the last.
+    pub duration_s: f64,
+    /// Packets of all kinds.
+    pub packets: u64,
+    /// Of which TCP segments with a whole header.
+    pub segments: u64,
+    /// Connections of Multipath TCP, in the order of their beginnings.
+    pub connections: Vec<ConnectionSummary>,
+    /// What MPTCP-rec's receivers asked for.
+    pub mptcp_rec: Vec<AskedSummary>,
+    /// Everything else that was signalled, up to a bound.
+    pub events: Vec<Event>,
+    /// How many segments carried each option.
+    #[serde(serialize_with = "counts")]
+    pub options: Options,
+    /// Connections of plain TCP, those with the most bytes first.
+    pub tcp: Vec<PlainSummary>,
+    /// What was left out, or is not as it should be; in words.
+    pub notes: Vec<String>,
+    /// What was carried over time.
+    #[serde(skip)]
+    pub series: SeriesSet,
+}
+
+/// A connection of Multipath TCP.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ConnectionSummary {
+    /// From 1 on.
+    pub number: usize,
+    /// `handshake`: its keys were seen; `missing`: it had begun before the capture.
+    pub beginning: &'static str,
+    /// The client's token and the server's, in hexadecimal digits, where their keys were seen.
+    pub tokens: [Option<String>; 2],
+    /// It protects its data with checksums.
+    pub checksums: bool,
+    /// It has fallen back to TCP.
+    pub fell_back: bool,
+    /// First segment.
+    pub from_s: f64,
+    /// Last segment.
+    pub to_s: f64,
+    /// Client to server.
+    pub up: DataSummary,
+    /// Server to client.
+    pub down: DataSummary,
+    /// In the order in which they appeared.
+    pub subflows: Vec<SubflowSummary>,
+}
+
+/// One direction of a connection, at the data level.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DataSummary {
+    /// Bytes of the stream, each counted once.
+    pub bytes: u64,
+    /// The most that had passed beyond a gap.
+    pub peak_out_of_order_bytes: u64,
+    /// When.
+    pub peak_at_s: Option<f64>,
+    /// Where the capture saw these data: near their `receiver`, whose reordering the figures then show, near
+    /// their `sender`, or `between` them; `null` where nothing tells.
+    pub seen_near: Option<&'static str>,
+    /// Bytes that are missing before the last ones seen.
+    pub missing_bytes: u64,
+    /// When DATA_FIN passed.
+    pub finished_s: Option<f64>,
+}
+
+/// A subflow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SubflowSummary {
+    /// From 1 on, within its connection.
+    pub number: usize,
+    /// A name for tables: the interface's where it has one that is this subflow's alone, else the client's
+    /// address.
+    pub path: String,
+    /// The interface that saw it.
+    pub interface: String,
+    /// The client's address and port.
+    pub client: SocketAddr,
+    /// The server's.
+    pub server: SocketAddr,
+    /// `client` or `server`.
+    pub opened_by: &'static str,
+    /// `mp_capable`: it began the connection; `token`: it joined; `data`: its beginning is missing, its data
+    /// fit; `alone`: its beginning is missing, and nothing fits.
+    pub joined_by: &'static str,
+    /// It was opened as a backup.
+    pub backup: bool,
+    /// First segment.
+    pub from_s: f64,
+    /// Last segment.
+    pub to_s: f64,
+    /// `fin`, `rst`, or `null`.
+    pub closed: Option<&'static str>,
+    /// Its handshake, where its beginning was seen.
+    pub handshake: Option<HandshakeSummary>,
+    /// Round-trip time.
+    pub rtt: Option<RttSummary>,
+    /// Segments that the file has twice, from several interfaces or both of an interface's directions; they
+    /// count once.
+    pub seen_elsewhere: u64,
+    /// Client to server.
+    pub up: Carried,
+    /// Server to client.
+    pub down: Carried,
+}
+
+/// How long a handshake took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct HandshakeSummary {
+    /// SYNs that were sent.
+    pub syns: u32,
+    /// From the first SYN to the answer.
+    pub answer_ms: Option<f64>,
+    /// From the first SYN to the third segment: a round trip, wherever the capture was taken.
+    pub total_ms: Option<f64>,
+}
+
+/// Round-trip times from where the capture was taken to one end and back.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RttSummary {
+    /// To which end: `client` or `server`.
+    pub to: &'static str,
+    /// `timestamps` (RFC 7323), or `data`: from data to their acknowledgement.
+    pub by: &'static str,
+    /// How many there were.
+    pub samples: u64,
+    /// The least.
+    pub min_ms: f64,
+    /// Within 1.6 %.
+    pub median_ms: f64,
+    /// Within 1.6 %.
+    pub p95_ms: f64,
+}
+
+/// What one direction of a subflow carried.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Carried {
+    /// Segments of any kind.
+    pub segments: u64,
+    /// Of which with payload.
+    pub data_segments: u64,
+    /// With IP headers.
+    pub wire_bytes: u64,
+    /// Payload, each byte as often as it passed.
+    pub payload_bytes: u64,
+    /// Payload that no subflow had carried before.
+    pub new_bytes: u64,
+    /// The same as a share of what is new over all subflows, from 0 to 1.
+    pub share: Option<f64>,
+    /// Payload that another subflow had carried before, and this one not.
+    pub reinjected_bytes: u64,
+    /// Segments with such.
+    pub reinjected_segments: u64,
+    /// Payload whose sequence numbers this subflow had carried before.
+    pub retransmitted_bytes: u64,
+    /// Segments with such.
+    pub retransmitted_segments: u64,
+    /// Segments that fill a gap: sent again after a loss that the capture did not see, or reordered.
+    pub late_segments: u64,
+    /// Payload whose data this subflow had carried at another sequence number.
+    pub repeated_bytes: u64,
+    /// Payload without a mapping.
+    pub unmapped_bytes: u64,
+}
+
+/// What a receiver asked of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AskedSummary {
+    /// The connection's number.
+    pub connection: usize,
+    /// Whose reports: `client` or `server`.
+    pub from: &'static str,
+    /// The path that they are about.
+    pub path: u8,
+    /// How many there were.
+    pub reports: u64,
+    /// Blocks of received data in them.
+    pub blocks: u64,
+    /// Rates, in bytes per second.
+    pub last_rate: u32,
+    /// The least.
+    pub least_rate: u32,
+    /// The most.
+    pub most_rate: u32,
+}
+
+/// A connection of plain TCP.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlainSummary {
+    /// The client's address and port; where no SYN was seen, the higher port's.
+    pub client: SocketAddr,
+    /// The server's.
+    pub server: SocketAddr,
+    /// It offered Multipath TCP, or joined with it, and nothing came of it here.
+    pub offered: bool,
+    /// First segment.
+    pub from_s: f64,
+    /// Last segment.
+    pub to_s: f64,
+    /// Segments of both directions.
+    pub segments: u64,
+    /// Payload, client to server.
+    pub up_bytes: u64,
+    /// Payload, server to client.
+    pub down_bytes: u64,
+    /// Segments with payload that had been carried before.
+    pub retransmitted_segments: u64,
+}
+
+/// What subflows carried over time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SeriesSet {
+    /// Seconds in a bin.
+    pub interval_s: f64,
+    /// Those with the most bytes, in the order of connections and subflows.
+    pub streams: Vec<StreamSeries>,
+}
+
+/// One direction of a subflow over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamSeries {
+    /// The connection's number.
+    pub connection: usize,
+    /// The subflow's number.
+    pub subflow: usize,
+    /// Its path.
+    pub path: String,
+    /// `up` or `down`.
+    pub direction: &'static str,
+    /// A bin for each interval, as many as are needed.
+    pub bins: Vec<Bin>,
+}
+
+impl Summary {
+    /// What `result.json` holds; docs/output.md describes it.
+    pub fn to_json(&self) -> serde_json::Value {
+        // Numbers, texts and lists of them: there is nothing that could not be said in JSON.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+fn counts<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(options.counts())
+}
+
+/// What is known of the file.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) format: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) interfaces: Vec<String>,
+    pub(crate) ended: Ended,
+    pub(crate) unknown_interface: u64,
+}
+
+pub(crate) fn summary(tracker: &Tracker, file: File) -> Summary {
+    let begin = tracker.begin.unwrap_or(Time::ZERO);
+    let since = |at: Time| at.since(begin).as_secs_f64();
+    let connections: Vec<ConnectionSummary> = tracker
+        .connections
+        .iter()
+        .enumerate()
+        .map(|(i, one)| connection(i + 1, one, tracker, &file.interfaces, &since))
+        .collect();
+    let mut mptcp_rec = Vec::new();
+    for (i, one) in tracker.connections.iter().enumerate() {
+        for (sender, data) in one.data.iter().enumerate() {
+            mptcp_rec.extend(data.reports.iter().map(|(&path, asked)| AskedSummary {
+                connection: i + 1,
+                from: ["server", "client"][sender],
+                path,
+                reports: asked.count,
+                blocks: asked.blocks,
+                last_rate: asked.last,
+                least_rate: asked.least,
+                most_rate: asked.most,
+            }));
+        }
+    }
+    let mut tcp: Vec<PlainSummary> = tracker
+        .flows
+        .iter()
+        .filter(|flow| flow.membership.is_none())
+        .map(|flow| plain(flow, &since))
+        .collect();
+    tcp.sort_by_key(|flow| core::cmp::Reverse(flow.up_bytes + flow.down_bytes));
+    let mut notes = notes(tracker, &file, tcp.len());
+    tcp.truncate(MOST_PLAIN);
+    let series = series(tracker, &connections, &mut notes);
+    Summary {
+        kind: "capture",
+        tandem: env!("CARGO_PKG_VERSION"),
+        format: file.format,
+        file_bytes: file.bytes,
+        interfaces: file.interfaces,
+        ended: match file.ended {
+            Ended::Whole => "whole",
+            Ended::Cut { .. } => "cut",
+            Ended::Damaged { .. } => "damaged",
+        },
+        duration_s: since(tracker.end),
+        packets: tracker.packets,
+        segments: tracker.segments,
+        connections,
+        mptcp_rec,
+        events: tracker.events.clone(),
+        options: tracker.options,
+        tcp,
+        notes,
+        series,
+    }
+}
+
+fn connection(
+    number: usize,
+    one: &Connection,
+    tracker: &Tracker,
+    interfaces: &[String],
+    since: &impl Fn(Time) -> f64,
+) -> ConnectionSummary {
+    let members: Vec<(&Flow, Membership)> = one
+        .subflows
+        .iter()
+        .filter_map(|&index| tracker.flows.get(index))
+        .filter_map(|flow| Some((flow, flow.membership?)))
+        .collect();
+    let new = [0, 1].map(|side: usize| one.data[side].new_bytes);
+    let names: Vec<String> = members.iter().map(|(flow, _)| interface(flow, interfaces)).collect();
+    let mut subflows: Vec<SubflowSummary> = members
+        .iter()
+        .zip(&names)
+        .map(|((flow, membership), name)| {
+            let alone = names.iter().filter(|other| *other == name).count() == 1;
+            subflow(flow, *membership, name, alone, new, since)
+        })
+        .collect();
+    // Two of one address: their ports tell them apart.
+    let paths: Vec<String> = subflows.iter().map(|subflow| subflow.path.clone()).collect();
+    for subflow in &mut subflows {
+        if paths.iter().filter(|other| **other == subflow.path).count() > 1 {
+            subflow.path = subflow.client.to_string();
+        }
+    }
+    let data = |side: usize| {
+        let data = &one.data[side];
+        // Of several subflows, what most of the data were seen on.
+        let most = members.iter().max_by_key(|(flow, m)| flow.streams[m.side ^ side].payload);
+        DataSummary {
+            bytes: data.new_bytes,
+            peak_out_of_order_bytes: data.peak_beyond,
+            peak_at_s: data.peak_at.map(since),
+            seen_near: most.and_then(|(flow, m)| near(flow, *m)).map(|near| match near {
+                Near::Side(at) if at == side => "sender",
+                Near::Side(_) => "receiver",
+                Near::Between => "between",
+            }),
+            missing_bytes: data.missing(),
+            finished_s: data.finished.map(since),
+        }
+    };
+    let known = one.data.iter().any(crate::data::Data::knows_beginning);
+    let whole = |times: &mut dyn Iterator<Item = f64>, least: bool| {
+        times.reduce(if least { f64::min } else { f64::max }).unwrap_or(0.0)
+    };
+    ConnectionSummary {
+        number,
+        beginning: if known { "handshake" } else { "missing" },
+        tokens: one.tokens.map(|token| token.map(|token| format!("{token:08x}"))),
+        checksums: one.checksums,
+        fell_back: one.fell_back,
+        from_s: whole(&mut subflows.iter().map(|subflow| subflow.from_s), true),
+        to_s: whole(&mut subflows.iter().map(|subflow| subflow.to_s), false),
+        up: data(0),
+        down: data(1),
+        subflows,
+    }
+}
+
+fn subflow(
+    flow: &Flow,
+    membership: Membership,
+    interface: &str,
+    alone: bool,
+    new: [u64; 2],
+    since: &impl Fn(Time) -> f64,
+) -> SubflowSummary {
+    // Index of the client's end.
+    let client = membership.side;
+    let carried = |side: usize| {
+        let stream = &flow.streams[client ^ side];
+        let subflow = stream.subflow.as_deref().cloned().unwrap_or_default();
+        Carried {
+            segments: stream.segments,
+            data_segments: stream.data_segments,
+            wire_bytes: stream.wire,
+            payload_bytes: stream.payload,
+            new_bytes: subflow.new,
+            share: (new[side] > 0).then(|| subflow.new as f64 / new[side] as f64),
+            reinjected_bytes: subflow.reinjected,
+            reinjected_segments: subflow.reinjected_segments,
+            retransmitted_bytes: stream.retransmitted,
+            retransmitted_segments: stream.retransmitted_segments,
+            late_segments: stream.late_segments,
+            repeated_bytes: subflow.repeated,
+            unmapped_bytes: subflow.unmapped,
+        }
+    };
+    let address = flow.ends[client].ip().to_string();
+    SubflowSummary {
+        number: usize::from(membership.number) + 1,
+        path: if alone && !interface.is_empty() { interface.to_owned() } else { address },
+        interface: interface.to_owned(),
+        client: socket(flow.ends[client]),
+        server: socket(flow.ends[1 - client]),
+        opened_by: if flow.opener == client { "client" } else { "server" },
+        joined_by: match membership.how {
+            How::Capable => "mp_capable",
+            How::Token => "token",
+            How::Data => "data",
+            How::Alone => "alone",
+        },
+        backup: flow.backup,
+        from_s: since(flow.first),
+        to_s: since(flow.last),
+        closed: if flow.reset { Some("rst") } else { flow.closed.then_some("fin") },
+        handshake: flow.handshake.syn.map(|syn| {
+            let after = |at: Option<Time>| at.map(|at| millis(at.since(syn)));
+            HandshakeSummary {
+                syns: flow.handshake.syns,
+                answer_ms: after(flow.handshake.answer),
+                total_ms: after(flow.handshake.ack),
+            }
+        }),
+        rtt: rtt(flow, membership),
+        seen_elsewhere: flow.elsewhere,
+        up: carried(0),
+        down: carried(1),
+    }
+}
+
+/// Timestamps where both ends use them; to the far end, where it is known which that is.
+fn rtt(flow: &Flow, membership: Membership) -> Option<RttSummary> {
+    // What the client sends measures the way to the server.
+    let ways = [("server", membership.side), ("client", 1 - membership.side)];
+    let far = match near(flow, membership) {
+        Some(Near::Side(0)) => Some("server"),
+        Some(Near::Side(_)) => Some("client"),
+        _ => None,
+    };
+    let of = |by: &'static str| {
+        let found = ways.into_iter().filter_map(|(to, d)| {
+            let rtt = &flow.streams.get(d)?.subflow.as_ref()?.rtt;
+            let sketch = if by == "timestamps" { &rtt.by_stamps } else { &rtt.by_data };
+            Some((to, sketch.quantiles()?))
+        });
+        found.max_by_key(|(to, found)| (Some(*to) == far, found.median)).map(
+            |(to, Quantiles { count, least, median, p95 })| RttSummary {
+                to,
+                by,
+                samples: count,
+                min_ms: millis(least),
+                median_ms: millis(median),
+                p95_ms: millis(p95),
+            },
+        )
+    };
+    of("timestamps").or_else(|| of("data"))
+}
+
+/// Where a capture was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Near {
+    /// At this side of the connection.
+    Side(usize),
+    Between,
+}
+
+/// By the packets' directions where the file has them, else by the handshake: the near end answers at once.
+fn near(flow: &Flow, membership: Membership) -> Option<Near> {
+    for (d, stream) in flow.streams.iter().enumerate() {
+        match stream.point.and_then(|point| point.direction) {
+            Some(Direction::Outbound) => return Some(Near::Side(membership.side ^ d)),
+            Some(Direction::Inbound) => return Some(Near::Side(membership.side ^ (1 - d))),
+            None => {}
+        }
+    }
+    let handshake = flow.handshake;
+    let (syn, answer, ack) = (handshake.syn?, handshake.answer?, handshake.ack?);
+    if handshake.syns > 1 {
+        return None;
+    }
+    let (there, here) = (answer.since(syn), ack.since(answer));
+    let opener = membership.side ^ flow.opener;
+    let times = |a: Duration, b: Duration| a.as_nanos() / 4 > b.as_nanos();
+    Some(if times(there, here) {
+        Near::Side(opener)
+    } else if times(here, there) {
+        Near::Side(1 - opener)
+    } else {
+        Near::Between
+    })
+}
+
+fn plain(flow: &Flow, since: &impl Fn(Time) -> f64) -> PlainSummary {
+    let client = flow.opener;
+    let [up, down] = [&flow.streams[client], &flow.streams[1 - client]];
+    PlainSummary {
+        client: socket(flow.ends[client]),
+        server: socket(flow.ends[1 - client]),
+        offered: flow.offered || flow.token.is_some(),
+        from_s: since(flow.first),
+        to_s: since(flow.last),
+        segments: up.segments + down.segments,
+        up_bytes: up.payload,
+        down_bytes: down.payload,
+        retransmitted_segments: up.retransmitted_segments + down.retransmitted_segments,
+    }
+}
+
+fn interface(flow: &Flow, names: &[String]) -> String {
+    let Some(point) = flow.streams.iter().find_map(|stream| stream.point) else { return String::new() };
+    match (names.get(point.interface as usize), point.index) {
+        (Some(name), _) if !name.is_empty() && name != "any" => name.clone(),
+        (_, Some(index)) => format!("interface {index}"),
+        (name, None) => name.cloned().unwrap_or_default(),
+    }
+}
+
+fn series(tracker: &Tracker, connections: &[ConnectionSummary], notes: &mut Vec<String>) -> SeriesSet {
+    let mut streams: Vec<(u64, usize, usize, usize, &Series)> = Vec::new();
+    for (c, one) in tracker.connections.iter().enumerate() {
+        for (s, flow) in one.subflows.iter().filter_map(|&index| tracker.flows.get(index)).enumerate() {
+            let Some(membership) = flow.membership else { continue };
+            for side in [0, 1] {
+                let stream = &flow.streams[membership.side ^ side];
+                if let Some(subflow) = &stream.subflow
+                    && stream.payload > 0
+                {
+                    streams.push((stream.payload, c, s, side, &subflow.series));
+                }
+            }
+        }
+    }
+    streams.sort_by_key(|(payload, c, s, side, _)| (core::cmp::Reverse(*payload), *c, *s, *side));
+    if streams.len() > MOST_SERIES {
+        let left = streams.len() - MOST_SERIES;
+        notes.push(format!(
+            "the series and charts have the {MOST_SERIES} busiest directions; {left} are left out"
+        ));
+        streams.truncate(MOST_SERIES);
+    }
+    streams.sort_by_key(|(_, c, s, side, _)| (*c, *s, *side));
+    let doublings = streams.iter().map(|(.., series)| series.doublings()).max().unwrap_or(0);
+    let streams = streams
+        .into_iter()
+        .filter_map(|(_, c, s, side, series)| {
+            Some(StreamSeries {
+                connection: c + 1,
+                subflow: s + 1,
+                path: connections.get(c)?.subflows.get(s)?.path.clone(),
+                direction: ["up", "down"][side],
+                bins: series.at(doublings),
+            })
+        })
+        .collect();
+    SeriesSet { interval_s: Series::width_ns(doublings) as f64 / 1e9, streams }
+}
+
+fn notes(tracker: &Tracker, file: &File, plain: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    match &file.ended {
+        Ended::Whole => {}
+        Ended::Cut { offset } => {
+            notes.push(format!(
+                "the file ends in the middle of the record at byte {offset}, which is left out"
+            ));
+        }
+        Ended::Damaged { offset, what } => {
+            notes.push(format!("the file is damaged at byte {offset} ({what}); the rest is left out"));
+        }
+    }
+    let left = &tracker.left;
+    let forgotten: u64 =
+        tracker.connections.iter().flat_map(|one| &one.data).map(crate::data::Data::forgotten).sum::<u64>()
+            + tracker
+                .flows
+                .iter()
+                .flat_map(|flow| &flow.streams)
+                .map(crate::flow::Stream::forgotten)
+                .sum::<u64>();
+    let elsewhere: u64 = tracker.flows.iter().map(|flow| flow.elsewhere).sum();
+    let counts = [
+        (
+            file.unknown_interface,
+            "packets of interfaces that the file does not describe, left out".to_owned(),
+        ),
+        (left.link, "packets of link types that cannot be read, left out".to_owned()),
+        (left.fragment, "fragments of IP packets, left out".to_owned()),
+        (left.cut, "packets cut within their headers, left out".to_owned()),
+        (left.malformed, "packets with impossible lengths, left out".to_owned()),
+        (tracker.options.malformed, "segments with options that cannot be read".to_owned()),
+        (elsewhere, "segments seen on a second interface, counted once".to_owned()),
+        (left.flows, format!("segments of flows beyond the first {MOST_FLOWS}, left out")),
+        (
+            left.subflows,
+            format!("segments of subflows beyond the first {MOST_SUBFLOWS}, counted as plain TCP"),
+        ),
+        (left.events, format!("events beyond the first {MOST_EVENTS}, left out")),
+        (forgotten, "bytes in gaps older than the latest ranges: they count as seen".to_owned()),
+        (
+            plain.saturating_sub(MOST_PLAIN) as u64,
+            "flows of plain TCP, those with the least bytes, not listed".to_owned(),
+        ),
+    ];
+    notes.extend(
+        counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
+    );
+    notes
+}
+
+fn socket(end: End) -> SocketAddr {
+    SocketAddr::new(end.ip(), end.port)
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e6
+}

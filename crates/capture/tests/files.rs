@@ -1,0 +1,396 @@
+//! The same conversation in files of every kind says the same; and no damage does more than damage.
+
+#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use serde_json::Value;
+use tandem_capture::{ReadError, Summary, analyse};
+use units::{Seed, Time};
+use wire::pcapng::{Direction, Writer};
+use wire::{Dss, Flags, Mapping, MptcpSignal, Segment, Span, TimestampOption, capture};
+
+/// Key 1 has token cd266215 and begins at 19ec509083d00a50, key 2 cd04a475 and 886540e5dce77f70.
+const KEYS: [u64; 2] = [1, 2];
+const INITIAL: [u64; 2] = [0x19ec_5090_83d0_0a50, 0x8865_40e5_dce7_7f70];
+
+/// A packet of the conversation: when, from which end of which subflow, and its bytes.
+#[derive(Clone)]
+struct Packet {
+    at: Time,
+    subflow: usize,
+    down: bool,
+    bytes: Vec<u8>,
+}
+
+fn addresses(v6: bool, subflow: usize) -> [IpAddr; 2] {
+    if v6 {
+        let device = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 10 + subflow as u16);
+        [device.into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, 1).into()]
+    } else {
+        [Ipv4Addr::new(198, 51, 100, 10 + subflow as u8).into(), Ipv4Addr::new(192, 0, 2, 1).into()]
+    }
+}
+
+/// Two subflows; the server sends 5 kB over each, one segment twice, and 1 kB of the first's over the second.
+fn conversation(v6: bool) -> Vec<Packet> {
+    let mut all = Vec::new();
+    let mut millis = 100;
+    let mut say = |subflow: usize, down: bool, mut segment: Segment<Span>, len: u32| {
+        millis += 10;
+        let ports = [50_000 + subflow as u16, 443];
+        [segment.source, segment.destination] = if down { [ports[1], ports[0]] } else { ports };
+        segment.payload = Span::new(0, len);
+        segment.timestamps = Some(TimestampOption { value: millis, echo: millis - 10 });
+        let [client, server] = addresses(v6, subflow);
+        let [from, to] = if down { [server, client] } else { [client, server] };
+        let bytes = capture::packet(from, to, &segment, usize::MAX).unwrap();
+        let at = Time::from_nanos(1_700_000_000_000_000_000 + u64::from(millis) * 1_000_000);
+        all.push(Packet { at, subflow, down, bytes });
+    };
+    let segment = |seq: u32, ack: u32, flags| Segment::new(0, 0, seq, ack, flags, 1000);
+    let capable = |sender_key, receiver_key| MptcpSignal::Capable {
+        version: 1,
+        checksum: false,
+        deny_join: false,
+        hmac_sha256: true,
+        extension: false,
+        sender_key,
+        receiver_key,
+        data: None,
+    };
+    let with = |mut segment: Segment<Span>, signal| {
+        segment.signal = Some(signal);
+        segment
+    };
+    say(0, false, with(segment(100, 0, Flags::SYN), capable(None, None)), 0);
+    say(0, true, with(segment(900, 101, Flags::SYN_ACK), capable(Some(KEYS[1]), None)), 0);
+    say(0, false, with(segment(101, 901, Flags::ACK), capable(Some(KEYS[0]), Some(KEYS[1]))), 0);
+    let token = 0xcd04_a475;
+    let join = MptcpSignal::JoinSyn { backup: false, address_id: 1, token, nonce: 7 };
+    say(1, false, with(segment(u32::MAX - 1, 0, Flags::SYN), join), 0);
+    let answer = MptcpSignal::JoinSynAck { backup: false, address_id: 0, hmac: 8, nonce: 9 };
+    say(1, true, with(segment(4_294_967_000, u32::MAX, Flags::SYN_ACK), answer), 0);
+    say(
+        1,
+        false,
+        with(segment(u32::MAX, 4_294_967_001, Flags::ACK), MptcpSignal::JoinAck { hmac: [1; 20] }),
+        0,
+    );
+    let isn = [900, 4_294_967_000_u32];
+    let mut data = |subflow: usize, ssn: u32, dsn: u64| {
+        let mut one = segment(isn[subflow].wrapping_add(ssn), 101, Flags::ACK);
+        let dsn = INITIAL[1].wrapping_add(dsn);
+        one.dss =
+            Some(Dss { mapping: Some(Mapping { dsn, ssn, len: 1000, checksum: None }), ..Dss::default() });
+        say(subflow, true, one, 1000);
+    };
+    for i in 0..5 {
+        data(0, 1 + 1000 * i, 1 + 2000 * u64::from(i));
+        data(1, 1 + 1000 * i, 1001 + 2000 * u64::from(i));
+    }
+    data(0, 1 + 4000, 1 + 8000);
+    data(1, 1 + 5000, 1 + 2000);
+    let backup = MptcpSignal::Priority { backup: true, address_id: None };
+    say(1, false, with(segment(u32::MAX, isn[1].wrapping_add(6001), Flags::ACK), backup), 0);
+    all
+}
+
+/// What is the same whatever the file: all but its kind, length and interfaces.
+fn core(summary: &Summary) -> Value {
+    let mut json = summary.to_json();
+    let object = json.as_object_mut().unwrap();
+    for key in ["format", "file_bytes", "interfaces"] {
+        object.remove(key);
+    }
+    for connection in object["connections"].as_array_mut().unwrap() {
+        for subflow in connection["subflows"].as_array_mut().unwrap() {
+            for key in ["interface", "path"] {
+                subflow.as_object_mut().unwrap().remove(key);
+            }
+        }
+    }
+    json
+}
+
+fn read(bytes: &[u8]) -> Summary {
+    analyse(bytes, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn pcap(magic: [u8; 4], link_type: u32, packets: &[Packet], snaplen: usize, head: &[u8]) -> Vec<u8> {
+    let big = magic[0] == 0xa1;
+    let nanos = magic.contains(&0x3c);
+    let word = |number: u32| if big { number.to_be_bytes() } else { number.to_le_bytes() };
+    let half = |number: u16| if big { number.to_be_bytes() } else { number.to_le_bytes() };
+    let mut out = magic.to_vec();
+    out.extend([half(2), half(4)].concat());
+    out.extend([word(0), word(0), word(snaplen as u32), word(link_type)].concat());
+    for packet in packets {
+        let bytes = [head, &packet.bytes].concat();
+        let kept = &bytes[..bytes.len().min(snaplen)];
+        let (seconds, rest) = (packet.at.as_nanos() / 1_000_000_000, packet.at.as_nanos() % 1_000_000_000);
+        let rest = if nanos { rest } else { rest / 1000 };
+        for number in [seconds as u32, rest as u32, kept.len() as u32, bytes.len() as u32] {
+            out.extend(word(number));
+        }
+        out.extend(kept);
+    }
+    out
+}
+
+const MAGICS: [[u8; 4]; 4] =
+    [[0xa1, 0xb2, 0xc3, 0xd4], [0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d], [0x4d, 0x3c, 0xb2, 0xa1]];
+
+fn pcapng(packets: &[Packet]) -> Vec<u8> {
+    let mut writer = Writer::new("test");
+    let interfaces = [writer.interface("wifi", "", 0), writer.interface("lte", "", 0)];
+    for packet in packets {
+        let direction = if packet.down { Direction::Inbound } else { Direction::Outbound };
+        writer.packet(interfaces[packet.subflow], packet.at, direction, packet.bytes.len(), &packet.bytes);
+    }
+    writer.into_bytes()
+}
+
+#[test]
+fn the_conversation_is_told_as_it_was() {
+    let summary = read(&pcapng(&conversation(false)));
+    let [connection] = &summary.connections[..] else { panic!("{:#?}", summary.connections) };
+    assert_eq!(connection.tokens, [Some("cd266215".to_owned()), Some("cd04a475".to_owned())]);
+    assert_eq!((connection.down.bytes, connection.up.bytes), (10_000, 0));
+    assert_eq!(connection.down.seen_near, Some("receiver"));
+    let [wifi, lte] = &connection.subflows[..] else { panic!("{:#?}", connection.subflows) };
+    assert_eq!(
+        (&*wifi.path, wifi.joined_by, &*lte.path, lte.joined_by),
+        ("wifi", "mp_capable", "lte", "token")
+    );
+    let told = |carried: &tandem_capture::Carried| {
+        [
+            carried.data_segments,
+            carried.payload_bytes,
+            carried.new_bytes,
+            carried.reinjected_bytes,
+            carried.retransmitted_segments,
+            carried.late_segments,
+        ]
+    };
+    assert_eq!(told(&wifi.down), [6, 6000, 5000, 0, 1, 0]);
+    assert_eq!(told(&lte.down), [6, 6000, 5000, 1000, 0, 0]);
+    assert_eq!(wifi.handshake.unwrap().total_ms, Some(20.0));
+    assert_eq!(wifi.rtt.map(|rtt| (rtt.by, rtt.min_ms)), Some(("timestamps", 10.0)));
+    let [event] = &summary.events[..] else { panic!("{:?}", summary.events) };
+    assert_eq!((event.subflow, event.from, event.option, &*event.detail), (2, "client", "MP_PRIO", "backup"));
+    assert_eq!((summary.ended, summary.notes.len()), ("whole", 0));
+}
+
+#[test]
+fn four_kinds_of_pcap_and_pcapng_say_the_same() {
+    for v6 in [false, true] {
+        let packets = conversation(v6);
+        let files: Vec<Summary> =
+            MAGICS.iter().map(|magic| read(&pcap(*magic, 101, &packets, 65_535, &[]))).collect();
+        for file in &files[1..] {
+            assert_eq!(core(file), core(&files[0]));
+        }
+        assert_eq!((files[0].format, files[0].packets, files[0].connections.len()), ("pcap", 19, 1));
+        let ng = read(&pcapng(&packets));
+        assert_eq!(without_place(core(&ng)), without_place(core(&files[0])));
+    }
+}
+
+/// Without what follows from where the capture was taken: only pcapng says which way a packet went there.
+fn without_place(mut json: Value) -> Value {
+    let connection = &mut json["connections"][0];
+    for direction in ["up", "down"] {
+        connection[direction].as_object_mut().unwrap().remove("seen_near").unwrap();
+    }
+    for subflow in connection["subflows"].as_array_mut().unwrap() {
+        subflow.as_object_mut().unwrap().remove("rtt").unwrap();
+    }
+    json
+}
+
+#[test]
+fn what_was_cut_off_each_packet_is_not_missed() {
+    let packets = conversation(false);
+    let whole = read(&pcap(MAGICS[1], 101, &packets, 65_535, &[]));
+    // IP and TCP headers, the latter with up to 40 bytes of options.
+    let cut = read(&pcap(MAGICS[1], 101, &packets, 100, &[]));
+    assert_eq!(core(&whole), core(&cut));
+    let shorter = read(&pcap(MAGICS[1], 101, &packets, 50, &[]));
+    assert!(
+        shorter.notes.iter().any(|note| note.contains("cut within their headers")),
+        "{:?}",
+        shorter.notes
+    );
+}
+
+#[test]
+fn headers_of_every_link_type_lead_to_the_same() {
+    for v6 in [false, true] {
+        let packets = conversation(v6);
+        let expected = core(&read(&pcap(MAGICS[1], 101, &packets, 65_535, &[])));
+        let ethertype: [u8; 2] = if v6 { [0x86, 0xdd] } else { [0x08, 0x00] };
+        let ethernet = [&[2; 12], &ethertype[..]].concat();
+        let vlan = [&[2; 12], &[0x88, 0xa8, 0, 5, 0x81, 0x00, 0, 7][..], &ethertype].concat();
+        // Neither sent by us nor to us.
+        let cooked = [&[0, 3, 0, 1, 0, 6][..], &[0; 8], &ethertype].concat();
+        let cooked2 = [&ethertype[..], &[0, 0, 0, 0, 0, 4, 0, 1, 3, 6], &[0; 8]].concat();
+        let raw = if v6 { 229 } else { 228 };
+        let heads: [(u32, &[u8]); 8] = [
+            (1, &ethernet),
+            (1, &vlan),
+            (raw, &[]),
+            (12, &[]),
+            (0, &[2, 0, 0, 0]),
+            (108, &[0, 0, 0, 30]),
+            (113, &cooked),
+            (276, &cooked2),
+        ];
+        for (link_type, head) in heads {
+            let told = read(&pcap(MAGICS[1], link_type, &packets, 65_535, head));
+            assert_eq!(core(&told), expected, "link type {link_type}");
+            let interface = &told.connections[0].subflows[0].interface;
+            assert_eq!(interface == "interface 4", link_type == 276, "{interface}");
+        }
+    }
+}
+
+/// A block of pcapng, in the order of bytes asked for.
+fn block(big: bool, kind: u32, body: &[u8]) -> Vec<u8> {
+    let word = |number: u32| if big { number.to_be_bytes() } else { number.to_le_bytes() };
+    let len = word(body.len() as u32 + 12);
+    [&word(kind)[..], &len, body, &len].concat()
+}
+
+#[test]
+fn sections_orders_clocks_and_unknown_blocks() {
+    let packets = conversation(false);
+    let expected = core(&read(&pcap(MAGICS[0], 101, &packets, 65_535, &[])));
+    let mut out = Vec::new();
+    // Each packet in a section of its own; the orders take turns, and the clocks: microseconds by default,
+    // milliseconds from an offset on, halves of a second sixteen times over.
+    for (i, packet) in packets.iter().enumerate() {
+        let big = i % 2 == 0;
+        let word = |number: u32| if big { number.to_be_bytes() } else { number.to_le_bytes() };
+        let half = |number: u16| if big { number.to_be_bytes() } else { number.to_le_bytes() };
+        let order = [&word(0x1a2b_3c4d)[..], &half(1), &half(0), &[0xff; 8]].concat();
+        out.extend(block(big, 0x0a0d_0d0a, &order));
+        out.extend(block(big, 0x0bad_0000 + i as u32, &[7; 24]));
+        let (options, units): (Vec<u8>, u64) = if i % 3 == 0 {
+            (Vec::new(), packet.at.as_nanos() / 1000)
+        } else {
+            let offset: i64 = 1_600_000_000;
+            let eight = if big { offset.to_be_bytes() } else { offset.to_le_bytes() };
+            let options = [&half(9)[..], &half(1), &[3, 0, 0, 0], &half(14), &half(8), &eight].concat();
+            (options, packet.at.as_nanos() / 1_000_000 - 1_600_000_000_000)
+        };
+        out.extend(block(big, 1, &[&half(101)[..], &half(0), &word(0), &options].concat()));
+        let mut body = [word(0), word((units >> 32) as u32), word(units as u32)].concat();
+        body.extend([word(packet.bytes.len() as u32), word(packet.bytes.len() as u32)].concat());
+        body.extend(&packet.bytes);
+        body.resize(body.len().next_multiple_of(4), 0);
+        out.extend(block(big, 6, &body));
+    }
+    let told = read(&out);
+    assert_eq!((told.ended, told.packets), ("whole", 19));
+    assert_eq!(core(&told), expected);
+}
+
+#[test]
+fn a_file_cut_anywhere_is_read_up_to_there() {
+    let packets = conversation(false);
+    for file in [pcapng(&packets), pcap(MAGICS[2], 101, &packets, 100, &[])] {
+        let mut most = 0;
+        for len in 0..=file.len() {
+            match analyse(&file[..len], &mut |_| {}) {
+                Ok(told) => {
+                    assert!(told.packets >= most, "fewer packets of more bytes");
+                    most = told.packets;
+                    if told.ended == "cut" {
+                        assert!(told.notes[0].contains("ends in the middle of the record at byte"));
+                    } else {
+                        assert_eq!(told.ended, "whole", "{:?}", told.notes);
+                    }
+                    _ = (told.tables(), told.series_csv());
+                }
+                Err(ReadError::NotACapture { offset: 0, .. }) => assert!(len < 4),
+                Err(ReadError::Header { .. }) => assert!(len < 28),
+                Err(error) => panic!("{len} bytes: {error}"),
+            }
+        }
+        assert_eq!(most, 19);
+    }
+}
+
+#[test]
+fn damage_ends_the_reading_and_is_told_with_its_place() {
+    let packets = conversation(false);
+    let mut file = pcapng(&packets);
+    let at = file.len() - 4;
+    file[at] ^= 1;
+    let told = read(&file);
+    assert_eq!((told.ended, told.packets), ("damaged", 18));
+    assert!(told.notes[0].starts_with("the file is damaged at byte "), "{:?}", told.notes);
+    let mut file = pcap(MAGICS[1], 101, &packets, 65_535, &[]);
+    file[24 + 11] = 0x7f;
+    let told = read(&file);
+    assert_eq!((told.ended, told.packets), ("damaged", 0));
+}
+
+#[test]
+fn what_is_no_capture_is_refused_with_its_first_bytes() {
+    let refused = |bytes: &[u8]| analyse(bytes, &mut |_| {}).map(|_| ()).unwrap_err().to_string();
+    insta::assert_snapshot!(
+        [
+            refused(b""),
+            refused(b"\x1f\x8b\x08\x00rest"),
+            refused(b"GET / HTTP/1.1"),
+            refused(&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0]),
+            refused(&[&[0xd4, 0xc3, 0xb2, 0xa1, 9, 0][..], &[0; 30]].concat()),
+            refused(&[&[0x0a, 0x0d, 0x0d, 0x0a][..], &[0; 30]].concat()),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn a_block_longer_than_the_buffer_is_passed_over() {
+    let packets = conversation(false);
+    let mut file = pcapng(&packets[..10]);
+    file.extend(block(false, 0x0bad, &vec![9; 3_000_000]));
+    // A packet of which far more was kept than any header has.
+    let long = [&packets[10].bytes[..], &vec![0; 1_000_000]].concat();
+    let units = packets[10].at.as_nanos();
+    let numbers = [0, (units >> 32) as u32, units as u32, long.len() as u32, long.len() as u32];
+    let body = [&numbers.map(u32::to_le_bytes).concat()[..], &long].concat();
+    file.extend(block(
+        false,
+        6,
+        &[&body[..], &vec![0; body.len().next_multiple_of(4) - body.len()]].concat(),
+    ));
+    let rest = pcapng(&packets[11..]);
+    file.extend(&rest);
+    let told = read(&file);
+    assert_eq!((told.ended, told.packets), ("whole", 19));
+    assert_eq!(core(&told), core(&read(&pcapng(&packets))));
+}
+
+#[test]
+fn no_bytes_make_it_panic() {
+    let packets = conversation(false);
+    let files = [
+        pcapng(&packets),
+        pcap(MAGICS[1], 101, &packets, 100, &[]),
+        pcap(MAGICS[0], 276, &packets, 90, &[0; 20]),
+    ];
+    for seed in 0..3000 {
+        let mut rng = Seed::new(seed).rng("capture");
+        let mut file = files[rng.below(3) as usize].clone();
+        for _ in 0..=rng.below(8) {
+            let at = rng.below(file.len() as u64) as usize;
+            file[at] = rng.bits() as u8;
+        }
+        if let Ok(told) = analyse(&file[..], &mut |_| {}) {
+            _ = (told.tables(), told.to_json(), told.series_csv(), told.page("x").to_html());
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What a capture of a simulated run says is what the simulator itself has counted.
+
+#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+
+use sim::Outcome;
+use tandem_capture::{Carried, Summary, analyse};
+
+/// Two paths; `more` is what a test adds to the scenario's keys, by place.
+fn run(direction: &str, transport: &str, wifi: &str, kind: &str) -> (Outcome, Summary) {
+    let text = format!(
+        "title = 'x'\nseed = 3\nduration = '12s'\n[device]\nname = 'x'\n[transport]\n{transport}\n\
+         [[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n{wifi}\n\
+         down = {{ rate = '8Mbps', delay = '12ms', queue = '60 packets' }}\n\
+         up = {{ rate = '8Mbps', delay = '12ms', queue = '60 packets' }}\n\
+         [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\n\
+         down = {{ rate = '6Mbps', delay = '40ms', queue = '80ms', loss = 0.005 }}\n\
+         up = {{ rate = '6Mbps', delay = '40ms', queue = '80ms', loss = 0.005 }}\n\
+         [[traffic]]\n{kind}\ndirection = '{direction}'\n"
+    );
+    let nothing = |_: &str| Err("no such file".to_owned());
+    let scenario = scenario::Scenario::parse("capture", &text, &nothing);
+    let mut experiment = scenario.unwrap_or_else(|found| panic!("{found:#?}")).experiment;
+    experiment.capture = true;
+    let outcome = sim::run(&experiment);
+    let summary = analyse(outcome.capture.as_deref().unwrap(), &mut |_| {}).unwrap();
+    (outcome, summary)
+}
+
+fn carried<'a>(summary: &'a Summary, path: &str, up: bool) -> &'a Carried {
+    let [connection] = &summary.connections[..] else { panic!("{} connections", summary.connections.len()) };
+    let subflow = connection.subflows.iter().find(|subflow| subflow.path == path).unwrap();
+    if up { &subflow.up } else { &subflow.down }
+}
+
+/// The device sends: its capture has every segment, whatever becomes of it.
+fn agree_on_an_upload(outcome: &Outcome, summary: &Summary) {
+    let connection = &outcome.connections[0];
+    let mut reinjected = 0;
+    for path in &outcome.paths {
+        let carried = carried(summary, &path.name, true);
+        assert_eq!(carried.payload_bytes, path.payload_up_bytes, "payload of {}", path.name);
+        assert_eq!(carried.retransmitted_segments, path.retransmissions, "sent again over {}", path.name);
+        assert_eq!(carried.wire_bytes, path.wire_up_bytes, "with headers over {}", path.name);
+        assert_eq!((carried.repeated_bytes, carried.unmapped_bytes), (0, 0));
+        assert_eq!(carried.late_segments, 0, "nothing is out of order at its sender");
+        assert_eq!(
+            carried.payload_bytes,
+            carried.new_bytes + carried.reinjected_bytes + carried.retransmitted_bytes,
+            "each byte is of one kind"
+        );
+        reinjected += carried.reinjected_bytes;
+    }
+    assert_eq!(Some(reinjected), connection.repeated_bytes);
+    let data = &summary.connections[0].up;
+    assert!(data.bytes >= connection.delivered_bytes);
+    assert_eq!(data.seen_near, Some("sender"));
+    assert_eq!((summary.ended, summary.notes.len()), ("whole", 0), "{:?}", summary.notes);
+}
+
+#[test]
+fn an_upload_over_two_paths() {
+    let (outcome, summary) = run("up", "", "", "kind = 'bulk'");
+    agree_on_an_upload(&outcome, &summary);
+    assert!(outcome.paths.iter().all(|path| path.retransmissions > 0), "nothing was lost");
+}
+
+#[test]
+fn what_a_path_held_that_fell_silent_is_reinjected() {
+    let (outcome, summary) = run("up", "", "leave_at = '4s'", "kind = 'bulk'");
+    agree_on_an_upload(&outcome, &summary);
+    assert!(carried(&summary, "lte", true).reinjected_bytes > 0);
+}
+
+#[test]
+fn the_redundant_scheduler_sends_everything_twice() {
+    let (outcome, summary) = run("up", "scheduler = 'redundant'", "", "kind = 'file'\nsize = '2MB'");
+    agree_on_an_upload(&outcome, &summary);
+    let twice: u64 = ["wifi", "lte"].iter().map(|path| carried(&summary, path, true).reinjected_bytes).sum();
+    assert!(twice > 500_000, "{twice}");
+    assert_eq!(summary.connections[0].up.bytes, 2_000_000);
+    assert!(summary.connections[0].up.finished_s.is_some());
+}
+
+#[test]
+fn a_download_as_its_receiver_sees_it() {
+    for transport in
+        ["", "scheduler = 'round-robin'\ncongestion = 'reno'", "protocol = 'mptcp-rec'", "checksum = true"]
+    {
+        let (outcome, summary) = run("down", transport, "", "kind = 'bulk'");
+        let connection = &outcome.connections[0];
+        let data = &summary.connections[0].down;
+        for path in &outcome.paths {
+            let carried = carried(&summary, &path.name, false);
+            assert_eq!(carried.payload_bytes, path.payload_down_bytes, "{transport}: over {}", path.name);
+            assert_eq!(carried.wire_bytes, path.wire_down_bytes, "{transport}: over {}", path.name);
+        }
+        assert_eq!(data.seen_near, Some("receiver"));
+        assert_eq!(Some(data.peak_out_of_order_bytes), connection.peak_out_of_order_bytes, "{transport}");
+        // What waits beyond a gap at the end has arrived, and is not delivered.
+        assert!(data.bytes >= connection.delivered_bytes, "{transport}");
+        assert!(data.bytes - connection.delivered_bytes <= data.peak_out_of_order_bytes, "{transport}");
+    }
+}
+
+#[test]
+fn the_handshake_and_round_trips() {
+    let (_, summary) = run("down", "", "", "kind = 'cbr'\nrate = '1Mbps'");
+    let subflows = &summary.connections[0].subflows;
+    for (subflow, rtt) in subflows.iter().zip([24.0, 80.0]) {
+        let handshake = subflow.handshake.unwrap();
+        assert_eq!(handshake.syns, 1);
+        // The links add what they need to send a segment: an echo comes with data, up to 2 ms of them.
+        let times = [handshake.total_ms.unwrap(), handshake.answer_ms.unwrap(), subflow.rtt.unwrap().min_ms];
+        for (ms, sending) in times.into_iter().zip([0.5, 0.5, 2.5]) {
+            assert!(ms > rtt && ms < rtt + sending, "{ms} ms over {}", subflow.path);
+        }
+        assert_eq!((subflow.rtt.unwrap().by, subflow.rtt.unwrap().to), ("timestamps", "server"));
+    }
+    assert_eq!(subflows.iter().map(|s| s.joined_by).collect::<Vec<_>>(), ["mp_capable", "token"]);
+}
+
+#[test]
+fn without_its_beginning_the_subflows_are_joined_by_their_data() {
+    let (outcome, whole) = run("down", "", "", "kind = 'bulk'");
+    let bytes = outcome.capture.as_deref().unwrap();
+    // The section and the interfaces, and then what comes after some thousand packets.
+    let mut blocks = Vec::new();
+    let mut at = 0;
+    while let Some(len) = bytes.get(at + 4..at + 8) {
+        let len = u32::from_le_bytes(len.try_into().unwrap()) as usize;
+        blocks.push(&bytes[at..at + len]);
+        at += len;
+    }
+    let later = [&blocks[..3], &blocks[3003..]].concat().concat();
+    let summary = analyse(&later[..], &mut |_| {}).unwrap();
+    let [connection] = &summary.connections[..] else { panic!("{:#?}", summary.connections) };
+    assert_eq!(connection.beginning, "missing");
+    let joined: Vec<_> = connection.subflows.iter().map(|subflow| subflow.joined_by).collect();
+    assert_eq!(joined, ["alone", "data"]);
+    let new = |summary: &Summary| summary.connections[0].down.bytes;
+    assert!(new(&summary) > new(&whole) / 2 && new(&summary) < new(&whole));
+    for subflow in &connection.subflows {
+        assert_eq!(subflow.server.port(), 443);
+        assert_eq!(subflow.down.payload_bytes, subflow.down.new_bytes + subflow.down.retransmitted_bytes);
+    }
+}
