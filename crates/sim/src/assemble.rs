@@ -10,10 +10,11 @@ use crate::world::World;
 use crate::{Experiment, PathSpec};
 use link::LinkStats;
 use middlebox::{MiddleboxConfig, MiddleboxStats};
-use mptcp::Mode;
+use mptcp::{Endpoint, Mode};
 use radio::{Battery, Meter, Together};
 use traffic::{Direction, TrafficConfig};
 use units::{Duration, Time};
+use wire::Span;
 
 /// What was counted on one path.
 #[derive(Debug, Clone, Copy)]
@@ -189,7 +190,7 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
             ConnectionOutcome {
                 kind: config.kind.name(),
                 direction: if connection.is_down() { "down" } else { "up" },
-                protocol: if connection.client.mode() == Mode::Mptcp { "mptcp" } else { "tcp" },
+                protocol: protocol(&connection.client),
                 offered_bytes: connection.app.offered(),
                 dropped_bytes: connection.app.dropped(),
                 delivered_bytes: connection.delivered,
@@ -216,5 +217,14 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
         series: world.recorder.into_series(experiment),
         timelines,
         capture: world.capture.map(crate::capture::Capture::into_bytes),
+    }
+}
+
+/// What a connection speaks in the end.
+fn protocol(client: &Endpoint<Span>) -> &'static str {
+    match client.mode() {
+        Mode::Mptcp if client.speaks_rec() => "mptcp-rec",
+        Mode::Mptcp => "mptcp",
+        Mode::Offered | Mode::Tcp => "tcp",
     }
 }

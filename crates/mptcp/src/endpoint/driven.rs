@@ -328,6 +328,11 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    /// Both ends speak MPTCP-rec.
+    pub fn speaks_rec(&self) -> bool {
+        self.mode == Mode::Mptcp && self.driving.is_some()
+    }
+
     /// MPTCP-rec on `path`; `None` where it is not spoken or the path has no subflow.
     pub fn rec(&mut self, path: PathId) -> Option<RecInfo> {
         let (unused, removals) = match self.scheduler.collector() {
