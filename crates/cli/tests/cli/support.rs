@@ -71,12 +71,26 @@ impl Place {
     }
 }
 
-/// The program, with no terminal anywhere.
+/// The program, with no terminal anywhere. Where the tests themselves run under `nohup`, so that SIGHUP is ignored
+/// and that is inherited, it begins with every signal as usual: some tests send that one.
 pub(crate) fn tandem() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    let program = env!("CARGO_BIN_EXE_tandem");
+    let mut command = if hangups_are_ignored() {
+        let mut env = Command::new("env");
+        env.args(["--default-signal", program]);
+        env
+    } else {
+        Command::new(program)
+    };
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
     command
+}
+
+fn hangups_are_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|mask| mask & 1 > 0)
 }
 
 pub(crate) fn said(command: &mut Command) -> Said {
