@@ -6,6 +6,7 @@
 //! with a stable compiler.
 
 mod agent;
+mod captures;
 mod dice;
 mod kernel;
 mod packets;
@@ -13,6 +14,7 @@ mod sequence;
 mod texts;
 
 pub use agent::{agent_config, agent_state};
+pub use captures::capture;
 pub use dice::Dice;
 pub use kernel::{diag, mib, netlink, pm, route};
 pub use packets::{ipv4, ipv6, tcp};
@@ -23,7 +25,7 @@ pub use texts::{calibration, names, profile, scenario, score, trace, units};
 pub type Target = fn(&[u8]);
 
 /// Every target with its name.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 19] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -42,4 +44,5 @@ pub const TARGETS: [(&str, Target); 18] = [
     ("mib", mib),
     ("agent_config", agent_config),
     ("agent_state", agent_state),
+    ("capture", capture),
 ];

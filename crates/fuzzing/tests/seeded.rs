@@ -161,6 +161,30 @@ fn no_packet_breaks_a_parser() {
     }
 }
 
+/// Captures of those packets: pcapng with two interfaces, and pcap of raw IP.
+fn captures() -> Vec<Vec<u8>> {
+    use wire::pcapng::{Direction, Writer};
+    let packets: Vec<Vec<u8>> = packets().into_iter().filter(|bytes| bytes[0] >> 4 == 4).take(60).collect();
+    let mut writer = Writer::new("test");
+    let interfaces = [writer.interface("wifi", "", 100), writer.interface("lte", "", 0)];
+    let mut pcap = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 12], &[101, 0, 0, 0]].concat();
+    for (i, packet) in packets.iter().enumerate() {
+        let kept = &packet[..packet.len().min(100)];
+        let at = Time::from_millis(i as u64);
+        writer.packet(interfaces[i % 2], at, Direction::Outbound, packet.len(), kept);
+        let numbers = [i as u32, 0, kept.len() as u32, packet.len() as u32];
+        pcap.extend(numbers.into_iter().flat_map(u32::to_le_bytes).chain(kept.iter().copied()));
+    }
+    vec![writer.into_bytes(), pcap]
+}
+
+#[test]
+fn no_capture_breaks_its_reader() {
+    let inputs = captures();
+    assert!(inputs.iter().all(|input| input.len() > 5000));
+    play("capture", &inputs, number("TANDEM_SEEDS", 3000));
+}
+
 /// Datagrams as Linux sent them.
 fn datagrams() -> Vec<Vec<u8>> {
     [
