@@ -394,3 +394,41 @@ fn no_bytes_make_it_panic() {
         }
     }
 }
+
+/// A SYN as a packet, from any address and port.
+fn syn(source: u32, port: u16, signal: Option<MptcpSignal>, flags: Flags) -> Packet {
+    let mut segment = Segment::new(port, 443, 1, 1, flags, 1000);
+    segment.signal = signal;
+    let server = Ipv4Addr::new(192, 0, 2, 1).into();
+    let bytes = capture::packet(Ipv4Addr::from(source).into(), server, &segment, usize::MAX).unwrap();
+    Packet { at: Time::ZERO, subflow: 0, down: false, bytes }
+}
+
+#[test]
+fn floods_fill_bounded_tables_and_are_told() {
+    let flood: Vec<Packet> = (0..51_000).map(|i| syn(i, 5000, None, Flags::SYN)).collect();
+    let told = read(&pcap(MAGICS[1], 101, &flood, 100, &[]));
+    assert_eq!((told.segments, told.tcp.len(), told.connections.len()), (51_000, 1000, 0));
+    assert!(told.notes.iter().any(|note| note.starts_with("1000 segments of flows beyond the first 50000")));
+    // Each with keys of its own, as if it were the third segment of a handshake; and then signals.
+    let both = |i: u32| MptcpSignal::Capable {
+        version: 1,
+        checksum: false,
+        deny_join: false,
+        hmac_sha256: true,
+        extension: false,
+        sender_key: Some(u64::from(i)),
+        receiver_key: Some(!u64::from(i)),
+        data: None,
+    };
+    let mut flood: Vec<Packet> = (0..2100).map(|i| syn(i, 5000, Some(both(i)), Flags::ACK)).collect();
+    let backup = MptcpSignal::Priority { backup: true, address_id: None };
+    flood.extend((0..2010).map(|_| syn(0, 5000, Some(backup), Flags::ACK)));
+    let told = read(&pcap(MAGICS[1], 101, &flood, 100, &[]));
+    assert_eq!((told.connections.len(), told.tcp.len(), told.events.len()), (2000, 100, 2000));
+    let expected = [
+        "100 segments of subflows beyond the first 2000, counted as plain TCP",
+        "10 events beyond the first 2000, left out",
+    ];
+    assert_eq!(told.notes, expected);
+}
