@@ -7,12 +7,20 @@
 //! 2. Call [`App::write`] with the room there is and write as many bytes as it says; or, where what
 //!    fits is not known beforehand, [`App::poll`], the write, then [`App::wrote`].
 //! 3. When [`App::done`], close the stream.
+//!
+//! A [`Player`] is an application that asks and is answered: adaptive video, by one of the rules of [`Rule`],
+//! from a [`Manifest`]; its [`Session`] is what the viewer got.
 
 mod app;
 mod clock;
 mod config;
+mod player;
 mod vbr;
 
 pub use app::App;
 pub use config::{Direction, Kind, OnFull, TrafficConfig, WordError};
+pub use player::{
+    Encoding, Estimate, Fetched, Kpis, Manifest, ManifestError, Player, PlayerConfig, Request, Rule,
+    RuleError, Session, Stall, Wait,
+};
 pub use vbr::{Bursts, Mix, Packets, Vbr};

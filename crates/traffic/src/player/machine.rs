@@ -1,0 +1,312 @@
+//! The player itself.
+
+use super::estimate::Estimator;
+use super::rule::{Choice, Chooser, View};
+use super::session::{Fetched, Session, Stall, Wait};
+use super::{Manifest, Rule};
+use units::{Bytes, Duration, Time};
+
+/// How a player plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlayerConfig {
+    /// Which bitrate the next segment has.
+    pub rule: Rule,
+    /// The most that the buffer may hold, typically 20 to 60 s. A segment is asked for only where it
+    /// still fits, so that less than a segment is taken for one.
+    pub max_buffer: Duration,
+    /// What has to be in the buffer before the first picture; at least one segment has.
+    pub startup: Duration,
+    /// What has to be in it before a stall ends, likewise.
+    pub resume: Duration,
+}
+
+impl PlayerConfig {
+    /// 25 s of buffer; one segment starts the play and ends a stall.
+    pub const fn new(rule: Rule) -> Self {
+        Self { rule, max_buffer: Duration::from_secs(25), startup: Duration::ZERO, resume: Duration::ZERO }
+    }
+}
+
+/// A segment to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Which segment, from 0.
+    pub segment: usize,
+    /// In which level, from 0, the lowest.
+    pub level: usize,
+    /// How large it is.
+    pub size: Bytes,
+}
+
+/// An adaptive player as a state machine: it asks for segments, one after the other, is told when their
+/// bytes come, and plays them.
+///
+/// The driver's part:
+///
+/// 1. Call [`poll_request`](Self::poll_request) and send what it says; where it says nothing, wait until
+///    [`next`](Self::next).
+/// 2. Call [`receive`](Self::receive) whenever bytes of the segment come, then go to 1.
+/// 3. When [`ended`](Self::ended), or when the viewer goes, call [`finish`](Self::finish).
+///
+/// Stalls begin and end at the exact nanosecond, however seldom the player is called. A time before one that
+/// it was told already is taken for that one.
+#[derive(Debug)]
+pub struct Player {
+    manifest: Manifest,
+    config: PlayerConfig,
+    chooser: Box<dyn Chooser>,
+    estimator: Estimator,
+    start: Time,
+    /// What was seen is true at this time.
+    clock: Time,
+    phase: Phase,
+    fetch: Fetch,
+    /// Of the video, what has come and is not played.
+    buffer: Duration,
+    played: Duration,
+    initial: Option<Duration>,
+    stalls: Vec<Stall>,
+    fetched: Vec<Fetched>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing has been seen yet.
+    Starting,
+    Playing,
+    Stalled {
+        since: Time,
+    },
+    Ended {
+        at: Time,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fetch {
+    /// The next segment is to be chosen when there is room, and since then nothing else kept it.
+    Free {
+        since: Time,
+    },
+    /// It is chosen, and is asked for at that time.
+    Waiting {
+        level: usize,
+        until: Time,
+    },
+    Active(Active),
+    /// All segments have come.
+    Done,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Active {
+    request: Request,
+    asked: Time,
+    /// When its first bytes came, and how many they were.
+    first: Option<(Time, Bytes)>,
+    got: Bytes,
+}
+
+impl Player {
+    /// A player whose viewer presses the button at `start`.
+    pub fn new(manifest: Manifest, mut config: PlayerConfig, start: Time) -> Self {
+        config.max_buffer = config.max_buffer.max(manifest.segment_duration());
+        Self {
+            chooser: config.rule.chooser(&manifest, config.max_buffer),
+            estimator: Estimator::new(manifest.segment_duration()),
+            manifest,
+            config,
+            start,
+            clock: start,
+            phase: Phase::Starting,
+            fetch: Fetch::Free { since: start },
+            buffer: Duration::ZERO,
+            played: Duration::ZERO,
+            initial: None,
+            stalls: Vec::new(),
+            fetched: Vec::new(),
+        }
+    }
+
+    /// The segment to ask for at `now`, once; `None` while one is on its way, while there is no room for
+    /// another, and when all have come.
+    pub fn poll_request(&mut self, now: Time) -> Option<Request> {
+        self.advance(now);
+        let segment = self.fetched.len();
+        let level = match self.fetch {
+            Fetch::Free { since } if self.has_room() => {
+                let idle = self.clock.since(since);
+                if !idle.is_zero() {
+                    self.chooser.idled(idle);
+                }
+                let Choice { level, wait } = self.chooser.choose(&View {
+                    manifest: &self.manifest,
+                    segment,
+                    buffer: self.buffer,
+                    max_buffer: self.config.max_buffer,
+                    last: self.fetched.last().map(|last| last.level),
+                    estimate: self.estimator.estimate(),
+                });
+                // A buffer that is not being played does not shrink, and one that is empty cannot.
+                let wait = if self.phase == Phase::Playing { wait.min(self.buffer) } else { Duration::ZERO };
+                if !wait.is_zero() {
+                    self.fetch = Fetch::Waiting { level, until: self.clock + wait };
+                    return None;
+                }
+                level
+            }
+            Fetch::Waiting { level, until } if self.clock >= until => level,
+            _ => return None,
+        };
+        let level = level.min(self.manifest.highest());
+        let request = Request { segment, level, size: self.manifest.size(segment, level)? };
+        self.fetch = Fetch::Active(Active { request, asked: self.clock, first: None, got: Bytes::ZERO });
+        Some(request)
+    }
+
+    /// When to call [`poll_request`](Self::poll_request) next; `None` while a segment is on its way, and
+    /// after the end. When all segments have come, that is when the last has been played.
+    pub fn next(&self) -> Option<Time> {
+        match (self.fetch, self.phase) {
+            (Fetch::Free { .. }, _) => Some(self.clock + self.too_much()),
+            (Fetch::Waiting { until, .. }, _) => Some(until),
+            (Fetch::Done, Phase::Playing) => Some(self.clock + self.buffer),
+            (Fetch::Active(_) | Fetch::Done, _) => None,
+        }
+    }
+
+    /// Bytes of the segment that was asked for have come. True where it is whole with them; more than are
+    /// missing are not counted. No bytes are the beginning of the answer.
+    pub fn receive(&mut self, now: Time, bytes: Bytes) -> bool {
+        self.advance(now);
+        let Fetch::Active(active) = &mut self.fetch else { return false };
+        let bytes = bytes.min(active.request.size - active.got);
+        active.got += bytes;
+        let (first_at, first_bytes) = *active.first.get_or_insert((self.clock, bytes));
+        if active.got < active.request.size {
+            return false;
+        }
+        let Active { request, asked, .. } = *active;
+        let (level, segment) = (request.level, self.manifest.segment_duration());
+        // What came first says nothing of how fast: when it was sent is unknown. Where all came at once,
+        // the whole time since the request is all there is to go by.
+        let after_first = request.size - first_bytes;
+        let (size, span) = if first_at < self.clock && after_first > Bytes::ZERO {
+            (after_first, self.clock.since(first_at))
+        } else {
+            (request.size, self.clock.since(asked))
+        };
+        self.estimator.sample(size, span, first_at.since(asked));
+        self.chooser.downloaded(level, self.clock.since(asked), self.buffer);
+        self.buffer += segment;
+        self.fetched.push(Fetched {
+            segment: request.segment,
+            level,
+            bitrate: self.manifest.bitrate(level),
+            size: request.size,
+            asked,
+            first_byte: first_at,
+            arrived: self.clock,
+            buffer: self.buffer,
+        });
+        let whole = self.fetched.len() == self.manifest.segments();
+        self.fetch = if whole { Fetch::Done } else { Fetch::Free { since: self.clock } };
+        self.play_if_ready();
+        true
+    }
+
+    /// When the last picture was shown, once it has been.
+    pub fn ended(&self) -> Option<Time> {
+        if let Phase::Ended { at } = self.phase { Some(at) } else { None }
+    }
+
+    /// How much is in the buffer at `now`, which must not be before what the player was told already.
+    pub fn buffer(&self, now: Time) -> Duration {
+        match self.phase {
+            Phase::Playing => self.buffer.saturating_sub(now.since(self.clock)),
+            _ => self.buffer,
+        }
+    }
+
+    /// True while the viewer waits for a video that was seen already.
+    pub fn stalled(&self, now: Time) -> bool {
+        match self.phase {
+            Phase::Stalled { .. } => true,
+            Phase::Playing => !matches!(self.fetch, Fetch::Done) && now.since(self.clock) > self.buffer,
+            Phase::Starting | Phase::Ended { .. } => false,
+        }
+    }
+
+    /// The record of the session, which ends at `now`, or has ended with the video. A wait that is still
+    /// open is closed there, and marked.
+    pub fn finish(mut self, now: Time) -> Session {
+        self.advance(now);
+        let end = self.ended().unwrap_or(self.clock);
+        if let Phase::Stalled { since } = self.phase {
+            self.stalls.push(Stall { start: since, end, position: self.played, open: true });
+        }
+        let initial = match self.initial {
+            Some(length) => Wait { length, open: false },
+            None => Wait { length: end.since(self.start), open: true },
+        };
+        Session {
+            rule: self.config.rule,
+            start: self.start,
+            end,
+            complete: self.ended().is_some(),
+            initial,
+            stalls: self.stalls,
+            segments: self.fetched,
+            played: self.played,
+            segment_duration: self.manifest.segment_duration(),
+        }
+    }
+
+    /// Plays until `now`.
+    fn advance(&mut self, now: Time) {
+        let now = now.max(self.clock);
+        if self.phase == Phase::Playing {
+            let span = now.since(self.clock);
+            let dry = self.clock + self.buffer;
+            if matches!(self.fetch, Fetch::Done) && span >= self.buffer {
+                self.phase = Phase::Ended { at: dry };
+            } else if span > self.buffer {
+                // A segment that comes in the very nanosecond in which the buffer is empty is in time.
+                self.phase = Phase::Stalled { since: dry };
+            }
+            let shown = span.min(self.buffer);
+            self.played += shown;
+            self.buffer -= shown;
+        }
+        self.clock = now;
+    }
+
+    /// By how much the buffer is too full for another segment.
+    fn too_much(&self) -> Duration {
+        (self.buffer + self.manifest.segment_duration()).saturating_sub(self.config.max_buffer)
+    }
+
+    fn has_room(&self) -> bool {
+        self.too_much().is_zero()
+    }
+
+    fn play_if_ready(&mut self) {
+        let enough = match self.phase {
+            Phase::Starting => self.config.startup,
+            Phase::Stalled { .. } => self.config.resume,
+            Phase::Playing | Phase::Ended { .. } => return,
+        };
+        // Where no more can come, what there is has to do.
+        let no_more = !self.has_room() || matches!(self.fetch, Fetch::Done);
+        if self.buffer < enough && !no_more {
+            return;
+        }
+        if let Phase::Stalled { since } = self.phase {
+            let position = self.played;
+            self.stalls.push(Stall { start: since, end: self.clock, position, open: false });
+        } else {
+            self.initial = Some(self.clock.since(self.start));
+        }
+        self.phase = Phase::Playing;
+    }
+}

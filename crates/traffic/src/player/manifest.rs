@@ -1,0 +1,257 @@
+//! What there is to play: segments, each in several bitrates.
+
+use core::fmt;
+use serde::Deserialize;
+use units::{Bitrate, Bytes, Duration};
+
+/// A video in segments of one length, each encoded at several bitrates.
+///
+/// A level is an index into the bitrates, from 0, the lowest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    segment: Duration,
+    bitrates: Vec<Bitrate>,
+    /// A row for each segment, with a size for each level.
+    sizes: Vec<Vec<Bytes>>,
+}
+
+/// Why a document is no manifest.
+///
+/// Prints as `file:line:column: message`, as far as the place is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManifestError {
+    /// The name that was given to the reader.
+    pub file: String,
+    /// Line and column, from 1, where the text itself is wrong.
+    pub place: Option<(usize, usize)>,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl core::error::Error for ManifestError {}
+
+/// As the simulators of adaptive streaming write it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a manifest in braces")]
+struct Document {
+    segment_duration_ms: f64,
+    bitrates_kbps: Vec<f64>,
+    segment_sizes_bits: Vec<Vec<f64>>,
+}
+
+/// The longest segment, in milliseconds: an hour.
+const LONGEST_MS: f64 = 3.6e6;
+/// The highest bitrate, in kbit/s: a terabit a second.
+const HIGHEST_KBPS: f64 = 1e9;
+/// The largest segment, in bits.
+const LARGEST_BITS: f64 = 1e15;
+
+impl Manifest {
+    /// A manifest from its parts: the length of each segment, the bitrates from the lowest to the
+    /// highest, and for each segment its size in each bitrate. An error is one sentence, which counts
+    /// segments and levels from 0.
+    pub fn new(segment: Duration, bitrates: Vec<Bitrate>, sizes: Vec<Vec<Bytes>>) -> Result<Self, String> {
+        if segment.is_zero() {
+            return Err("expected segments of some length, found 0 ms".into());
+        }
+        if bitrates.is_empty() {
+            return Err("expected at least one bitrate, found none".into());
+        }
+        if bitrates[0] == Bitrate::ZERO {
+            return Err("expected bitrates above 0, found 0".into());
+        }
+        for pair in bitrates.windows(2) {
+            if pair[0] >= pair[1] {
+                return Err(format!(
+                    "expected bitrates from the lowest to the highest, found {} before {}",
+                    pair[0], pair[1]
+                ));
+            }
+        }
+        if sizes.is_empty() {
+            return Err("expected at least one segment, found none".into());
+        }
+        for (index, row) in sizes.iter().enumerate() {
+            if row.len() != bitrates.len() {
+                return Err(format!(
+                    "segment {index}: expected {} sizes, one for each bitrate, found {}",
+                    bitrates.len(),
+                    row.len()
+                ));
+            }
+            if let Some(level) = row.iter().position(|size| *size == Bytes::ZERO) {
+                return Err(format!("segment {index}, level {level}: expected a size above 0, found 0"));
+            }
+        }
+        Ok(Self { segment, bitrates, sizes })
+    }
+
+    /// Reads a JSON document such as
+    /// `{"segment_duration_ms": 3000, "bitrates_kbps": [1000, 2500], "segment_sizes_bits": [[2785344, 6937312]]}`,
+    /// a row of sizes for each segment. A size that is no whole number of bytes is rounded up to one.
+    /// `name` is for the error.
+    pub fn from_json(name: &str, text: &str) -> Result<Self, ManifestError> {
+        let wrong = |message| ManifestError { file: name.to_owned(), place: None, message };
+        let document: Document = serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+            ManifestError {
+                place: Some((error.line().max(1), error.column().max(1))),
+                ..wrong(message.to_owned())
+            }
+        })?;
+        let within = |what: &str, value: f64, least: f64, most: f64| {
+            if (least..=most).contains(&value) {
+                Ok(value)
+            } else {
+                Err(wrong(format!("{what}: expected {least} to {most}, found {value}")))
+            }
+        };
+        let ms = within("segment_duration_ms", document.segment_duration_ms, 1.0, LONGEST_MS)?;
+        let bitrates: Vec<Bitrate> = document
+            .bitrates_kbps
+            .iter()
+            .map(|&kbps| {
+                within("bitrates_kbps", kbps, 0.001, HIGHEST_KBPS).map(|kbps| Bitrate::from_mbps(kbps * 1e-3))
+            })
+            .collect::<Result<_, _>>()?;
+        let sizes: Vec<Vec<Bytes>> = document
+            .segment_sizes_bits
+            .iter()
+            .map(|row| {
+                row.iter()
+                    .map(|&bits| {
+                        within("segment_sizes_bits", bits, 1.0, LARGEST_BITS)
+                            .map(|bits| Bytes::new((bits as u64).div_ceil(8)))
+                    })
+                    .collect()
+            })
+            .collect::<Result<_, _>>()?;
+        Self::new(Duration::from_secs_f64(ms * 1e-3), bitrates, sizes).map_err(wrong)
+    }
+
+    /// How long each segment plays.
+    pub fn segment_duration(&self) -> Duration {
+        self.segment
+    }
+    /// The bitrates, from the lowest to the highest; never empty.
+    pub fn bitrates(&self) -> &[Bitrate] {
+        &self.bitrates
+    }
+    /// The bitrate of a level; that of the highest level for one above it.
+    pub fn bitrate(&self, level: usize) -> Bitrate {
+        self.bitrates[level.min(self.highest())]
+    }
+    /// The highest level.
+    pub fn highest(&self) -> usize {
+        self.bitrates.len() - 1
+    }
+    /// How many segments there are; never 0.
+    pub fn segments(&self) -> usize {
+        self.sizes.len()
+    }
+    /// The size of a segment in a level; `None` where there is no such segment or level.
+    pub fn size(&self, segment: usize, level: usize) -> Option<Bytes> {
+        self.sizes.get(segment)?.get(level).copied()
+    }
+    /// How long the whole video plays.
+    pub fn duration(&self) -> Duration {
+        self.segment * self.sizes.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Manifest, String> {
+        Manifest::from_json("m.json", text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_document_is_read() {
+        let manifest = read(
+            "{\"segment_duration_ms\": 2500, \"bitrates_kbps\": [300.5, 1000],\n\
+             \"segment_sizes_bits\": [[800, 2400], [801, 2401], [8, 16]]}",
+        )
+        .unwrap();
+        assert_eq!(manifest.segment_duration(), Duration::from_millis(2500));
+        assert_eq!(manifest.bitrates(), [Bitrate::from_bps(300_500), Bitrate::from_bps(1_000_000)]);
+        assert_eq!((manifest.segments(), manifest.highest()), (3, 1));
+        assert_eq!(manifest.duration(), Duration::from_millis(7500));
+        assert_eq!(manifest.size(0, 1), Some(Bytes::new(300)));
+        assert_eq!(manifest.size(1, 0), Some(Bytes::new(101)), "rounded up");
+        assert_eq!((manifest.size(3, 0), manifest.size(0, 2)), (None, None));
+        assert_eq!(manifest.bitrate(7), Bitrate::from_bps(1_000_000));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let with = |ms: &str, rates: &str, sizes: &str| {
+            read(&format!(
+                "{{\"segment_duration_ms\": {ms}, \"bitrates_kbps\": {rates}, \"segment_sizes_bits\": {sizes}}}"
+            ))
+            .unwrap_err()
+        };
+        let table = [
+            (read("").unwrap_err(), "m.json:1:1: EOF while parsing a value"),
+            (read("7").unwrap_err(), "m.json:1:1: invalid type: integer `7`, expected a manifest in braces"),
+            (
+                read("{\n\"x\": 1}").unwrap_err(),
+                "m.json:2:3: unknown field `x`, expected one of \
+              `segment_duration_ms`, `bitrates_kbps`, `segment_sizes_bits`",
+            ),
+            (read("{}").unwrap_err(), "m.json:1:2: missing field `segment_duration_ms`"),
+            (with("0", "[1]", "[[8]]"), "m.json: segment_duration_ms: expected 1 to 3600000, found 0"),
+            (
+                with("1e7", "[1]", "[[8]]"),
+                "m.json: segment_duration_ms: expected 1 to 3600000, found 10000000",
+            ),
+            (with("4", "[]", "[[8]]"), "m.json: expected at least one bitrate, found none"),
+            (with("4", "[-3]", "[[8]]"), "m.json: bitrates_kbps: expected 0.001 to 1000000000, found -3"),
+            (
+                with("4", "[2000, 1000]", "[[8, 8]]"),
+                "m.json: expected bitrates from the lowest to the \
+              highest, found 2Mbps before 1Mbps",
+            ),
+            (with("4", "[1]", "[]"), "m.json: expected at least one segment, found none"),
+            (
+                with("4", "[1]", "[[8], [8, 8]]"),
+                "m.json: segment 1: expected 1 sizes, one for each bitrate, \
+              found 2",
+            ),
+            (
+                with("4", "[1]", "[[0]]"),
+                "m.json: segment_sizes_bits: expected 1 to 1000000000000000, found 0",
+            ),
+        ];
+        for (found, expected) in table {
+            assert_eq!(found, expected);
+        }
+        let rates = vec![Bitrate::from_bps(1)];
+        let one =
+            |span, rates: &[Bitrate], size| Manifest::new(span, rates.to_vec(), vec![vec![Bytes::new(size)]]);
+        assert_eq!(
+            one(Duration::ZERO, &rates, 1).unwrap_err(),
+            "expected segments of some length, found 0 ms"
+        );
+        assert_eq!(
+            one(Duration::from_secs(1), &[Bitrate::ZERO], 1).unwrap_err(),
+            "expected bitrates above 0, found 0"
+        );
+        assert_eq!(
+            one(Duration::from_secs(1), &rates, 0).unwrap_err(),
+            "segment 0, level 0: expected a size above 0, found 0"
+        );
+    }
+}

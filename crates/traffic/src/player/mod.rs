@@ -1,0 +1,13 @@
+//! An adaptive player, sans-IO: buffer, start-up, stalls, and which bitrate comes next.
+
+mod estimate;
+mod machine;
+mod manifest;
+mod rule;
+mod session;
+
+pub use estimate::Estimate;
+pub use machine::{Player, PlayerConfig, Request};
+pub use manifest::{Manifest, ManifestError};
+pub use rule::{Rule, RuleError};
+pub use session::{Encoding, Fetched, Kpis, Session, Stall, Wait};
