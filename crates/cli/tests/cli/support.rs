@@ -71,11 +71,11 @@ impl Place {
     }
 }
 
-/// The program, with no terminal anywhere. Where the tests themselves run under `nohup`, so that SIGHUP is ignored
-/// and that is inherited, it begins with every signal as usual: some tests send that one.
+/// The program, with no terminal anywhere. Where the tests themselves run under `nohup` or in a shell's background,
+/// so that some signals are ignored and that is inherited, it begins with each as usual: some tests send them.
 pub(crate) fn tandem() -> Command {
     let program = env!("CARGO_BIN_EXE_tandem");
-    let mut command = if hangups_are_ignored() {
+    let mut command = if signals_are_ignored() {
         let mut env = Command::new("env");
         env.args(["--default-signal", program]);
         env
@@ -87,10 +87,11 @@ pub(crate) fn tandem() -> Command {
     command
 }
 
-fn hangups_are_ignored() -> bool {
+/// SIGHUP, SIGINT, SIGQUIT or SIGTERM.
+fn signals_are_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|mask| mask & 1 > 0)
+    mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|mask| mask & 0x4007 > 0)
 }
 
 pub(crate) fn said(command: &mut Command) -> Said {
