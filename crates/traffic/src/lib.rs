@@ -20,7 +20,7 @@ mod vbr;
 pub use app::App;
 pub use config::{Direction, Kind, OnFull, TrafficConfig, WordError};
 pub use player::{
-    Encoding, Estimate, Fetched, Kpis, Manifest, ManifestError, Player, PlayerConfig, Request, Rule,
-    RuleError, Session, Stall, Wait,
+    Abandoned, Encoding, Estimate, Fetched, Kpis, Manifest, ManifestError, Player, PlayerConfig, Request,
+    Rule, RuleError, Session, Stall, Wait,
 };
 pub use vbr::{Bursts, Mix, Packets, Vbr};

@@ -1,8 +1,8 @@
 //! The player itself.
 
 use super::estimate::Estimator;
-use super::rule::{Choice, Chooser, View};
-use super::session::{Fetched, Session, Stall, Wait};
+use super::rule::{Choice, Chooser, Progress, View};
+use super::session::{Abandoned, Fetched, Session, Stall, Wait};
 use super::{Manifest, Rule};
 use units::{Bytes, Duration, Time};
 
@@ -18,12 +18,20 @@ pub struct PlayerConfig {
     pub startup: Duration,
     /// What has to be in it before a stall ends, likewise.
     pub resume: Duration,
+    /// Whether a segment may be given up on its way, for a smaller one: as its rule has it.
+    pub abandon: bool,
 }
 
 impl PlayerConfig {
-    /// 25 s of buffer; one segment starts the play and ends a stall.
+    /// 25 s of buffer; one segment starts the play and ends a stall; segments may be given up.
     pub const fn new(rule: Rule) -> Self {
-        Self { rule, max_buffer: Duration::from_secs(25), startup: Duration::ZERO, resume: Duration::ZERO }
+        Self {
+            rule,
+            max_buffer: Duration::from_secs(25),
+            startup: Duration::ZERO,
+            resume: Duration::ZERO,
+            abandon: true,
+        }
     }
 }
 
@@ -45,7 +53,8 @@ pub struct Request {
 ///
 /// 1. Call [`poll_request`](Self::poll_request) and send what it says; where it says nothing, wait until
 ///    [`next`](Self::next).
-/// 2. Call [`receive`](Self::receive) whenever bytes of the segment come, then go to 1.
+/// 2. Call [`receive`](Self::receive) whenever bytes of the segment come, then go to 1. A request that comes
+///    while a segment is on its way takes its place: cancel the one, send the other.
 /// 3. When [`ended`](Self::ended), or when the viewer goes, call [`finish`](Self::finish).
 ///
 /// Stalls begin and end at the exact nanosecond, however seldom the player is called. A time before one that
@@ -67,7 +76,11 @@ pub struct Player {
     initial: Option<Duration>,
     stalls: Vec<Stall>,
     fetched: Vec<Fetched>,
+    abandoned: Vec<Abandoned>,
 }
+
+/// Before so much of a segment has come, in so long a time, nobody knows how fast it is.
+const FIRST_LOOK: (Bytes, Duration) = (Bytes::new(1_500), Duration::from_millis(50));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -105,6 +118,8 @@ struct Active {
     /// When its first bytes came, and how many they were.
     first: Option<(Time, Bytes)>,
     got: Bytes,
+    /// In which level it is better asked for anew.
+    instead: Option<usize>,
 }
 
 impl Player {
@@ -125,11 +140,12 @@ impl Player {
             initial: None,
             stalls: Vec::new(),
             fetched: Vec::new(),
+            abandoned: Vec::new(),
         }
     }
 
-    /// The segment to ask for at `now`, once; `None` while one is on its way, while there is no room for
-    /// another, and when all have come.
+    /// The segment to ask for at `now`, once; `None` while there is no room for another, and when all have
+    /// come. While one is on its way, it is the same again in a lower level, where that one is given up.
     pub fn poll_request(&mut self, now: Time) -> Option<Request> {
         self.advance(now);
         let segment = self.fetched.len();
@@ -139,14 +155,15 @@ impl Player {
                 if !idle.is_zero() {
                     self.chooser.idled(idle);
                 }
-                let Choice { level, wait } = self.chooser.choose(&View {
+                let view = View {
                     manifest: &self.manifest,
                     segment,
                     buffer: self.buffer,
                     max_buffer: self.config.max_buffer,
                     last: self.fetched.last().map(|last| last.level),
                     estimate: self.estimator.estimate(),
-                });
+                };
+                let Choice { level, wait } = self.chooser.choose(&view);
                 // A buffer that is not being played does not shrink, and one that is empty cannot.
                 let wait = if self.phase == Phase::Playing { wait.min(self.buffer) } else { Duration::ZERO };
                 if !wait.is_zero() {
@@ -156,11 +173,18 @@ impl Player {
                 level
             }
             Fetch::Waiting { level, until } if self.clock >= until => level,
+            Fetch::Active(Active { request, asked, got, instead: Some(level), .. }) => {
+                let Request { segment, level: was, .. } = request;
+                self.abandoned.push(Abandoned { segment, level: was, got, asked, at: self.clock });
+                self.chooser.abandoned(level, self.buffer);
+                level
+            }
             _ => return None,
         };
         let level = level.min(self.manifest.highest());
         let request = Request { segment, level, size: self.manifest.size(segment, level)? };
-        self.fetch = Fetch::Active(Active { request, asked: self.clock, first: None, got: Bytes::ZERO });
+        let (asked, got) = (self.clock, Bytes::ZERO);
+        self.fetch = Fetch::Active(Active { request, asked, first: None, got, instead: None });
         Some(request)
     }
 
@@ -184,6 +208,20 @@ impl Player {
         active.got += bytes;
         let (first_at, first_bytes) = *active.first.get_or_insert((self.clock, bytes));
         if active.got < active.request.size {
+            let (elapsed, latency) = (self.clock.since(active.asked), first_at.since(active.asked));
+            if self.config.abandon && active.got >= FIRST_LOOK.0 && elapsed >= FIRST_LOOK.1 {
+                let Request { segment, level, size } = active.request;
+                let view = View {
+                    manifest: &self.manifest,
+                    segment,
+                    buffer: self.buffer,
+                    max_buffer: self.config.max_buffer,
+                    last: self.fetched.last().map(|last| last.level),
+                    estimate: self.estimator.estimate(),
+                };
+                let progress = Progress { level, size, got: active.got, elapsed, latency };
+                active.instead = self.chooser.instead(&view, &progress);
+            }
             return false;
         }
         let Active { request, asked, .. } = *active;
@@ -257,6 +295,7 @@ impl Player {
             initial,
             stalls: self.stalls,
             segments: self.fetched,
+            abandoned: self.abandoned,
             played: self.played,
             segment_duration: self.manifest.segment_duration(),
         }

@@ -10,4 +10,4 @@ pub use estimate::Estimate;
 pub use machine::{Player, PlayerConfig, Request};
 pub use manifest::{Manifest, ManifestError};
 pub use rule::{Rule, RuleError};
-pub use session::{Encoding, Fetched, Kpis, Session, Stall, Wait};
+pub use session::{Abandoned, Encoding, Fetched, Kpis, Session, Stall, Wait};

@@ -25,6 +25,8 @@ pub struct Session {
     pub stalls: Vec<Stall>,
     /// The segments that came whole, each once and in order, played or not.
     pub segments: Vec<Fetched>,
+    /// What was given up, in the order in which it was.
+    pub abandoned: Vec<Abandoned>,
     /// How much of the video was played.
     pub played: Duration,
     /// How long each segment plays.
@@ -72,6 +74,21 @@ pub struct Fetched {
     pub arrived: Time,
     /// What was in the buffer then, with it.
     pub buffer: Duration,
+}
+
+/// A segment that was given up on its way, to be asked for anew in a lower level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abandoned {
+    /// Which, from 0.
+    pub segment: usize,
+    /// In which level it was on its way.
+    pub level: usize,
+    /// How much of it came in vain.
+    pub got: Bytes,
+    /// When it was asked for.
+    pub asked: Time,
+    /// When it was given up.
+    pub at: Time,
 }
 
 /// A session in a few figures.
@@ -186,6 +203,19 @@ impl Session {
                 json!({ "segment": after.segment, "from_level": before.level, "to_level": after.level })
             })
             .collect();
+        let abandoned: Vec<Value> = self
+            .abandoned
+            .iter()
+            .map(|vain| {
+                json!({
+                    "segment": vain.segment,
+                    "level": vain.level,
+                    "got_bytes": vain.got.get(),
+                    "asked_s": since(vain.asked),
+                    "at_s": since(vain.at),
+                })
+            })
+            .collect();
         let segments: Vec<Value> = self
             .segments
             .iter()
@@ -227,6 +257,7 @@ impl Session {
             "stalls": stalls,
             "switches": switches,
             "segments": segments,
+            "abandoned": abandoned,
         })
     }
 

@@ -1,6 +1,8 @@
 //! Sessions of four segments of 2 s, at 1 or 4 Mbit/s, whose every time was worked out by hand.
 
-use tandem_traffic::{Encoding, Manifest, Player, PlayerConfig, Request, Rule, Session, Stall, Wait};
+use tandem_traffic::{
+    Abandoned, Encoding, Manifest, Player, PlayerConfig, Request, Rule, Session, Stall, Wait,
+};
 use units::{Bitrate, Bytes, Duration, Time};
 
 fn manifest() -> Manifest {
@@ -167,4 +169,30 @@ fn a_start_and_a_stall_may_want_more_than_a_segment() {
     assert_eq!(session.initial.length, span(2_000));
     let stall = Stall { start: ms(6_000), end: ms(9_000), position: span(4_000), open: false };
     assert_eq!((session.stalls.as_slice(), session.end), ([stall].as_slice(), ms(13_000)));
+}
+
+#[test]
+fn a_download_that_turns_out_too_slow_is_given_up_for_a_smaller_one() {
+    let play = |abandon| {
+        let config = PlayerConfig { abandon, ..PlayerConfig::new(Rule::Throughput) };
+        let mut player = Player::new(manifest(), config, Time::ZERO);
+        // 20 Mbit/s, so the next is at 4: 8 Mbit, of which 0.4 come in half a second.
+        fetch(&mut player, 0, 100);
+        let second = player.poll_request(ms(100)).unwrap();
+        assert_eq!((second.segment, second.level), (1, 1));
+        assert!(!player.receive(ms(200), Bytes::ZERO));
+        assert!(!player.receive(ms(700), Bytes::new(50_000)));
+        let instead = player.poll_request(ms(700));
+        assert_eq!(player.poll_request(ms(700)), None, "once");
+        (instead, player)
+    };
+    assert_eq!(play(false).0, None);
+    let (instead, mut player) = play(true);
+    assert_eq!(instead, Some(Request { segment: 1, level: 0, size: Bytes::new(250_000) }));
+    assert!(!player.receive(ms(900), Bytes::new(200_000)), "what came of the other does not count");
+    assert!(player.receive(ms(1_000), Bytes::new(50_000)));
+    let session = player.finish(ms(1_000));
+    let vain = Abandoned { segment: 1, level: 1, got: Bytes::new(50_000), asked: ms(100), at: ms(700) };
+    assert_eq!(session.abandoned, [vain]);
+    assert_eq!((session.segments[1].asked, session.segments[1].level), (ms(700), 0));
 }

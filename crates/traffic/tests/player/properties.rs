@@ -21,8 +21,15 @@ fn manifest() -> impl Strategy<Value = Manifest> {
 
 fn config() -> impl Strategy<Value = PlayerConfig> {
     let seconds = || (0_u64..60_000).prop_map(Duration::from_millis);
-    (prop::sample::select(Rule::ALL.to_vec()), seconds(), seconds(), seconds())
-        .prop_map(|(rule, max_buffer, startup, resume)| PlayerConfig { rule, max_buffer, startup, resume })
+    (prop::sample::select(Rule::ALL.to_vec()), seconds(), seconds(), seconds(), any::<bool>()).prop_map(
+        |(rule, max_buffer, startup, resume, abandon)| PlayerConfig {
+            rule,
+            max_buffer,
+            startup,
+            resume,
+            abandon,
+        },
+    )
 }
 
 /// Plays over a network that brings the steps' bytes after the steps' times, round and round, until the
@@ -42,15 +49,25 @@ fn play(
             assert_eq!(request.segment, asked, "each once and in order");
             assert_eq!(manifest.size(request.segment, request.level), Some(request.size));
             asked += 1;
+            let mut level = request.level;
             loop {
                 let (nanos, bytes) = steps[taken % steps.len()];
                 taken += 1;
                 if curious {
-                    assert_eq!(player.poll_request(now + Duration::from_nanos(nanos / 2)), None);
+                    assert_eq!(player.next(), None);
                 }
                 now += Duration::from_nanos(nanos);
                 if player.receive(now, Bytes::new(bytes)) || taken >= most {
                     break;
+                }
+                if let Some(instead) = player.poll_request(now) {
+                    assert!(config.abandon && instead.level < level, "only downwards");
+                    assert_eq!(instead.segment, request.segment);
+                    level = instead.level;
+                }
+                if curious {
+                    let between = now + Duration::from_nanos(steps[taken % steps.len()].0 / 2);
+                    assert_eq!(player.poll_request(between), None);
                 }
             }
         } else if player.ended().is_none() {
@@ -71,6 +88,7 @@ fn play(
 fn check(session: &Session, manifest: &Manifest) {
     let stalled = session.stalls.iter().fold(Duration::ZERO, |sum, stall| sum + stall.length());
     assert_eq!(session.initial.length + stalled + session.played, session.end.since(session.start));
+    assert!(session.abandoned.iter().all(|vain| vain.asked <= vain.at && vain.at <= session.end));
     for (at, segment) in session.segments.iter().enumerate() {
         assert_eq!(segment.segment, at);
         assert!(segment.asked <= segment.first_byte && segment.first_byte <= segment.arrived);

@@ -1,6 +1,6 @@
 //! By the buffer's level, as BOLA.
 
-use super::{Choice, Chooser, View, utility};
+use super::{Choice, Chooser, Progress, View, utility};
 use units::Duration;
 
 /// γp, the weight of playing without stalls against the utility of bitrates: 5 as in the paper's
@@ -14,7 +14,8 @@ const GAMMA_P: f64 = 5.0;
 /// Spiteri, Urgaonkar, Sitaraman: BOLA: Near-Optimal Bitrate Adaptation for Online Videos, INFOCOM 2016,
 /// BOLA-BASIC and Algorithm 1 (BOLA-FINITE, of which BOLA-U). All levels are in seconds
 /// here, in segments there. The bandwidth r of Algorithm 1 is the player's estimate and not that of the
-/// last segment alone, as in dash.js. What it leaves out: segments are not abandoned.
+/// last segment alone, as in dash.js. With Algorithm 1 goes the paper's abandonment: a segment that is on
+/// its way is given up where a whole one of a lower level is worth more by the bit than the rest of it.
 #[derive(Debug, Clone)]
 pub(super) struct Bola {
     /// Algorithm 1: a smaller buffer near the beginning and the end, and no climb beyond one level
@@ -28,6 +29,12 @@ impl Bola {
     }
     pub(super) fn finite() -> Self {
         Self { finite: true }
+    }
+
+    /// V in seconds, and what may be in the buffer when a segment is asked for.
+    fn v(&self, view: &View<'_>) -> (f64, f64) {
+        let room = self.target(view) - view.segment_secs();
+        (room / (utility(view.manifest, view.manifest.highest()) + GAMMA_P), room)
     }
 
     /// Q_max^D in seconds: what the buffer is to hold at most.
@@ -44,8 +51,7 @@ impl Bola {
 impl Chooser for Bola {
     fn choose(&mut self, view: &View<'_>) -> Choice {
         let manifest = view.manifest;
-        let room = self.target(view) - view.segment_secs();
-        let v = room / (utility(manifest, manifest.highest()) + GAMMA_P);
+        let (v, room) = self.v(view);
         let level = view.buffer.as_secs_f64();
         let score =
             |m: usize| (v * (utility(manifest, m) + GAMMA_P) - level) / manifest.bitrate(m).as_bps() as f64;
@@ -64,12 +70,23 @@ impl Chooser for Bola {
         }
         Choice { level: best, wait: Duration::from_secs_f64(level - room) }
     }
+
+    fn instead(&self, view: &View<'_>, progress: &Progress) -> Option<usize> {
+        if !self.finite {
+            return None;
+        }
+        let (v, _) = self.v(view);
+        let buffer = view.buffer.as_secs_f64();
+        let worth = |m: usize| v * (utility(view.manifest, m) + GAMMA_P) - buffer;
+        progress.better(view.manifest, progress.left(), worth)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{ladder, view};
     use super::*;
+    use units::Bytes;
 
     #[test]
     fn the_thresholds_of_the_buffer_worked_out_by_hand() {
@@ -98,6 +115,26 @@ mod tests {
         assert_eq!(at(5, 1.0), 5);
         let low = Bola::finite().choose(&view(&manifest, 2.0, 5, 50.0));
         assert_eq!(low, Choice::now(0), "a small buffer is a small buffer");
+    }
+
+    #[test]
+    fn the_rest_of_a_segment_is_weighed_against_a_whole_one() {
+        let manifest = ladder();
+        let instead = |rule: Bola, buffer, got| {
+            let (size, span) = (Bytes::new(13_125_000), Duration::from_secs(1));
+            let progress =
+                Progress { level: 5, size, got: Bytes::new(got), elapsed: span, latency: Duration::ZERO };
+            rule.instead(&view(&manifest, buffer, 5, 20.0), &progress)
+        };
+        // V = 2.57152, so that the levels are worth 12.858, 15.214, 16.996, 18.205, 19.987 and 22, less
+        // the buffer. With 8 s in it the whole 105 Mbit are worth 0.133 each, 3 Mbit of the lowest 1.619.
+        assert_eq!(instead(Bola::finite(), 8.0, 1_500), Some(0));
+        assert_eq!(instead(Bola::basic(), 8.0, 1_500), None);
+        // 14 / 1.619 are 8.64 Mbit: where less is left, it is fetched.
+        assert_eq!(instead(Bola::finite(), 8.0, 13_125_000 - 1_082_000), Some(0));
+        assert_eq!(instead(Bola::finite(), 8.0, 13_125_000 - 1_079_000), None);
+        // With 18.5 s 105 Mbit are worth 3.5, the 48 of the level below 1.487: less by the bit.
+        assert_eq!(instead(Bola::finite(), 18.5, 1_500), None);
     }
 
     #[test]

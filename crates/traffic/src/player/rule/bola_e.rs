@@ -1,6 +1,6 @@
 //! By the buffer's level and a placeholder, as BOLA-E.
 
-use super::{Choice, Chooser, Insufficient, Manifest, View, utility};
+use super::{Choice, Chooser, Insufficient, Manifest, Progress, View, utility};
 use units::Duration;
 
 /// The buffer at which the lowest level gives way to the next: what is kept against stalls, in seconds.
@@ -15,7 +15,7 @@ const PER_LEVEL: f64 = 2.0;
 /// Spiteri, Sitaraman, Sparacio: From Theory to Practice: Improving Bitrate Adaptation in the DASH
 /// Reference Player, MMSys 2018, with the parameters and the variant BOLA-O (no climb
 /// above the throughput) of dash.js, and its insufficient buffer rule. What it leaves out: segments are
-/// neither abandoned nor fetched a second time in a better bitrate.
+/// not fetched a second time in a better bitrate.
 #[derive(Debug, Clone)]
 pub(super) struct BolaE {
     /// For each level S_m and υ_m = 1 + ln(S_m / S_1).
@@ -112,6 +112,24 @@ impl Chooser for BolaE {
         // Not where it ran dry: a stall is no time for optimism.
         if !buffer.is_zero() {
             *placeholder = placeholder.max(least - before);
+        }
+    }
+
+    fn instead(&self, view: &View<'_>, progress: &Progress) -> Option<usize> {
+        // To ask anew costs the latency again, in which the rest goes on coming.
+        let latency = progress.latency.as_secs_f64();
+        let left = progress.left() - latency * progress.rate()?;
+        if left <= 0.0 {
+            return None;
+        }
+        let seen = (view.buffer.as_secs_f64() + self.placeholder.unwrap_or(0.0) - latency).max(0.0);
+        progress.better(view.manifest, left, |m| self.most(m) - seen)
+    }
+
+    fn abandoned(&mut self, level: usize, buffer: Duration) {
+        let wanted = if level > 0 { self.least(level) } else { MINIMUM };
+        if let Some(placeholder) = &mut self.placeholder {
+            *placeholder = placeholder.min((wanted - buffer.as_secs_f64()).max(0.0));
         }
     }
 }

@@ -8,7 +8,7 @@ mod throughput;
 use super::{Estimate, Manifest};
 use core::fmt;
 use core::str::FromStr;
-use units::Duration;
+use units::{Bytes, Duration};
 
 /// A rule of adaptation. Each says its source in its own file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,12 +110,70 @@ impl Choice {
     }
 }
 
+/// A download on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Progress {
+    pub(super) level: usize,
+    pub(super) size: Bytes,
+    /// Less than the size, and more than nothing.
+    pub(super) got: Bytes,
+    /// Since the request.
+    pub(super) elapsed: Duration,
+    /// Of that, until the first byte.
+    pub(super) latency: Duration,
+}
+
 pub(super) trait Chooser: fmt::Debug + Send {
     fn choose(&mut self, view: &View<'_>) -> Choice;
     /// Nothing was asked for during `span`, because there was no room in the buffer.
     fn idled(&mut self, _span: Duration) {}
     /// A segment of `level` came `span` after its request. `buffer` does not hold it yet.
     fn downloaded(&mut self, _level: usize, _span: Duration, _buffer: Duration) {}
+    /// The level in which to ask for a segment anew, where that is better than to wait for the rest of it;
+    /// always a lower one.
+    fn instead(&self, _view: &View<'_>, _progress: &Progress) -> Option<usize> {
+        None
+    }
+    /// That was done.
+    fn abandoned(&mut self, _level: usize, _buffer: Duration) {}
+}
+
+impl Progress {
+    /// In bits.
+    fn left(&self) -> f64 {
+        (self.size - self.got).bits() as f64
+    }
+
+    /// Bits a second since the first byte; `None` where no time has passed since then.
+    fn rate(&self) -> Option<f64> {
+        let span = self.elapsed.saturating_sub(self.latency).as_secs_f64();
+        (span > 0.0).then(|| self.got.bits() as f64 / span)
+    }
+
+    /// How large the segment is in another level, in bits: as the bitrates are to one another.
+    fn size_in(&self, manifest: &Manifest, level: usize) -> f64 {
+        let share = manifest.bitrate(level).as_bps() as f64 / manifest.bitrate(self.level).as_bps() as f64;
+        self.size.bits() as f64 * share
+    }
+
+    /// BOLA's choice between the rest of this segment, of `left` bits, and a whole one of a lower level:
+    /// the best of `worth` by the bit, where the whole is no larger than the rest.
+    fn better(&self, manifest: &Manifest, left: f64, worth: impl Fn(usize) -> f64) -> Option<usize> {
+        let mut best = worth(self.level) / left;
+        let mut instead = None;
+        // Above its target BOLA waits rather than fetches: no reason to throw away what came.
+        if best < 0.0 {
+            return None;
+        }
+        for level in 0..self.level {
+            let size = self.size_in(manifest, level);
+            let score = worth(level) / size;
+            if size < left && score > best {
+                (best, instead) = (score, Some(level));
+            }
+        }
+        instead
+    }
 }
 
 impl View<'_> {
@@ -158,9 +216,9 @@ impl Default for Insufficient {
 impl Insufficient {
     /// The highest level that it permits.
     fn highest(&mut self, view: &View<'_>) -> usize {
+        let Some(Estimate { throughput, latency }) = view.estimate else { return 0 };
         let share = self.share;
         self.share = (share * 0.9).max(0.5);
-        let Some(Estimate { throughput, latency }) = view.estimate else { return 0 };
         let seconds = share * view.buffer.saturating_sub(latency).as_secs_f64();
         view.highest_within(seconds * throughput.as_bps() as f64)
     }
@@ -174,7 +232,7 @@ fn utility(manifest: &Manifest, level: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Bitrate, Bytes};
+    use units::Bitrate;
 
     /// 100 segments of 3 s at 1, 2.5, 5, 8, 16 and 35 Mbit/s.
     pub(super) fn ladder() -> Manifest {
@@ -225,6 +283,8 @@ mod tests {
     fn an_insufficient_buffer_keeps_the_level_low() {
         let manifest = ladder();
         let mut rule = Insufficient::default();
+        // Where nothing was measured, the share stays.
+        assert_eq!(rule.highest(&View { estimate: None, ..view(&manifest, 10.0, 0, 5.0) }), 0);
         // 0.9 of 10 s at 5 Mbit/s are 45 Mbit, 15 Mbit/s for 3 s: 8. Then 0.81, 0.729, 0.6561, 0.59,
         // 0.53, 0.5: at 4.7 Mbit/s the last is 23.5 Mbit, or 7.8 Mbit/s: 5.
         assert_eq!(rule.highest(&view(&manifest, 10.0, 0, 5.0)), 3);
