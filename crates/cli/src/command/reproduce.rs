@@ -7,6 +7,7 @@ use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::progress;
 use clap::ValueEnum as _;
+use report::{Page, Table};
 use std::fs;
 use std::io::Write as _;
 use std::num::NonZeroUsize;
@@ -62,17 +63,41 @@ fn mptcp_rec(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
 
-    let json = result.to_json();
-    let (text, page) = (output::pretty(&json), result.page().to_html());
-    folder.write(&[
-        ("result.json", text.as_bytes()),
-        ("runs.csv", result.runs_table().to_csv().as_bytes()),
-        ("report.html", page.as_bytes()),
-    ])?;
-    let csv = || result.long_table().to_csv();
-    let printed = output::print(talk, arguments.format, &result.tables(), &json, csv);
-    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
-    printed
+    let results = Results {
+        json: result.to_json(),
+        runs: Some(result.runs_table()),
+        page: result.page(),
+        tables: result.tables(),
+        csv: result.long_table(),
+    };
+    results.deliver(arguments, talk, &folder)
+}
+
+/// What a reproduction comes to.
+struct Results {
+    json: serde_json::Value,
+    /// Each run, where they are kept.
+    runs: Option<Table>,
+    page: Page,
+    tables: Vec<Table>,
+    /// What `--format csv` prints.
+    csv: Table,
+}
+
+impl Results {
+    /// Writes the directory, then prints.
+    fn deliver(self, arguments: &Reproduce, talk: Talk, folder: &Folder) -> Result<(), Failure> {
+        let (text, page) = (output::pretty(&self.json), self.page.to_html());
+        let runs = self.runs.map(|runs| runs.to_csv());
+        let mut files = vec![("result.json", text.as_bytes())];
+        files.extend(runs.iter().map(|runs| ("runs.csv", runs.as_bytes())));
+        files.push(("report.html", page.as_bytes()));
+        folder.write(&files)?;
+        let csv = || self.csv.to_csv();
+        let printed = output::print(talk, arguments.format, &self.tables, &self.json, csv);
+        talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+        printed
+    }
 }
 
 /// Runs at once on the kernel: each of the paper's cases carries 2 Mbit/s and mostly waits.
@@ -107,13 +132,14 @@ fn emtcp_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     let release = linux::clock::kernel_release();
     let result = KernelReproduction::new(&calibration, seeds, &outcomes, release, parallel::jobs(None));
 
-    let json = result.to_json();
-    let (text, page) = (output::pretty(&json), result.page().to_html());
-    folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())])?;
-    let csv = || result.figures().to_csv();
-    let printed = output::print(talk, arguments.format, &result.tables(), &json, csv);
-    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
-    printed
+    let results = Results {
+        json: result.to_json(),
+        runs: None,
+        page: result.page(),
+        tables: result.tables(),
+        csv: result.figures(),
+    };
+    results.deliver(arguments, talk, &folder)
 }
 
 fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
@@ -144,17 +170,14 @@ fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
 
-    let json = result.to_json();
-    let (text, page) = (output::pretty(&json), result.page().to_html());
-    folder.write(&[
-        ("result.json", text.as_bytes()),
-        ("runs.csv", result.runs_table().to_csv().as_bytes()),
-        ("report.html", page.as_bytes()),
-    ])?;
-    let csv = || result.figures().to_csv();
-    let printed = output::print(talk, arguments.format, &result.tables(), &json, csv);
-    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
-    printed
+    let results = Results {
+        json: result.to_json(),
+        runs: Some(result.runs_table()),
+        page: result.page(),
+        tables: result.tables(),
+        csv: result.figures(),
+    };
+    results.deliver(arguments, talk, &folder)
 }
 
 /// The fit in the file that was named; else in its usual place; else the one built in.
