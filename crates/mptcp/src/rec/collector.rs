@@ -12,8 +12,8 @@ pub enum Removal {
     /// The one with the lowest rate: the paper's.
     #[default]
     Worst,
-    /// The one whose data is waited for longest, and only where leaving it out frees more of the buffer than
-    /// the path brings: Tandem's own.
+    /// The one whose data is waited for longest, and only where the others would fill the buffer meanwhile:
+    /// Tandem's own.
     Weighed,
 }
 
@@ -115,17 +115,15 @@ impl Collector {
         }
     }
 
-    /// The slowest path, where it costs more than it brings: while a segment is under way on it, the others
-    /// would bring more than the buffer holds, and what of that must wait is more than the path itself
-    /// carries meanwhile.
+    /// The slowest path, where it blocks: while a segment is under way on it, the others would bring more than the
+    /// buffer holds.
     fn blocker<'a, 'b>(&self, listed: &'a [&'b Candidate], buffer: u64) -> Option<&'a &'b Candidate> {
         let time = |path: &Candidate| transfer_time(path, self.rate(path));
         let slowest = listed.iter().max_by_key(|path| time(path))?;
         let others = listed.iter().filter(|path| path.path != slowest.path);
         let meanwhile = time(slowest).as_secs_f64();
-        let brings = self.rate(slowest) * meanwhile;
         let rest: f64 = others.map(|path| self.rate(path) * meanwhile).sum();
-        (rest + brings - buffer as f64 > brings).then_some(slowest)
+        (rest > buffer as f64).then_some(slowest)
     }
 }
 

@@ -194,9 +194,8 @@ impl Estimator {
     /// After a timeout what was is no measure: a packet each round trip.
     fn restart(&mut self) {
         if self.rate > 0.0 {
-            let bytes = self.rate * self.round_trip.srtt().as_secs_f64();
-            // Of a window's bytes one packet's; the window is already 1.
-            self.rate = (bytes / (2.0 * self.threshold).max(1.0) / self.seconds()).max(1.0);
+            // Of a window, which was twice the threshold, one packet.
+            self.rate = (self.rate / (2.0 * self.threshold)).max(1.0);
             self.history.clear();
             self.history.push(self.rate);
             self.due = true;

@@ -385,7 +385,7 @@ pub(super) static RATE_RULES: [Choice; 2] = [
 
 pub(super) static REMOVALS: [Choice; 2] = [
     choice("worst", "the one with the lowest rate, as in the paper"),
-    choice("weighed", "the slowest, and only where it holds up more than it brings: Tandem's own"),
+    choice("weighed", "the slowest, and only where the others would fill the buffer meanwhile: Tandem's own"),
 ];
 
 static PRESETS: [Choice; 2] = [
