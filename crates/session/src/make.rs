@@ -107,7 +107,8 @@ impl Record {
                     level: level(segment.level),
                     bitrate_kbps: kbps(segment.bitrate),
                     size_bytes: segment.size.get(),
-                    duration_s: None,
+                    duration_s: (segment.duration != session.segment_duration)
+                        .then(|| segment.duration.as_secs_f64()),
                     asked_s: since(segment.asked),
                     first_byte_s: since(segment.first_byte),
                     arrived_s: since(segment.arrived),

@@ -1,6 +1,6 @@
 //! The player itself.
 
-use super::estimate::Estimator;
+use super::estimate::{Estimate, Estimator};
 use super::rule::{Choice, Chooser, Progress, View};
 use super::session::{Abandoned, Fetched, Session, Stall, Wait};
 use super::{Manifest, Rule};
@@ -199,6 +199,15 @@ impl Player {
         }
     }
 
+    /// The answer says that the segment which was asked for has another size than the manifest says, or than
+    /// the driver guessed from its bitrate. One that is smaller than what has come already is taken as that;
+    /// the segment is whole with the next [`receive`](Self::receive) that fills it, of no bytes maybe.
+    pub fn resize(&mut self, size: Bytes) {
+        if let Fetch::Active(active) = &mut self.fetch {
+            active.request.size = size.max(active.got).max(Bytes::new(1));
+        }
+    }
+
     /// Bytes of the segment that was asked for have come. True where it is whole with them; more than are
     /// missing are not counted. No bytes are the beginning of the answer.
     pub fn receive(&mut self, now: Time, bytes: Bytes) -> bool {
@@ -225,7 +234,7 @@ impl Player {
             return false;
         }
         let Active { request, asked, .. } = *active;
-        let (level, segment) = (request.level, self.manifest.segment_duration());
+        let (level, length) = (request.level, self.manifest.length(request.segment));
         // What came first says nothing of how fast: when it was sent is unknown. Where all came at once,
         // the whole time since the request is all there is to go by.
         let after_first = request.size - first_bytes;
@@ -236,12 +245,13 @@ impl Player {
         };
         self.estimator.sample(size, span, first_at.since(asked));
         self.chooser.downloaded(level, self.clock.since(asked), self.buffer);
-        self.buffer += segment;
+        self.buffer += length;
         self.fetched.push(Fetched {
             segment: request.segment,
             level,
             bitrate: self.manifest.bitrate(level),
             size: request.size,
+            duration: length,
             asked,
             first_byte: first_at,
             arrived: self.clock,
@@ -264,6 +274,34 @@ impl Player {
             Phase::Playing => self.buffer.saturating_sub(now.since(self.clock)),
             _ => self.buffer,
         }
+    }
+
+    /// How much of the video has been played at `now`, likewise.
+    pub fn played(&self, now: Time) -> Duration {
+        match self.phase {
+            Phase::Playing => self.played + self.buffer.min(now.since(self.clock)),
+            _ => self.played,
+        }
+    }
+
+    /// What the network is believed to carry; `None` before the first segment.
+    pub fn estimate(&self) -> Option<Estimate> {
+        self.estimator.estimate()
+    }
+
+    /// True once the first picture has been shown.
+    pub fn started(&self) -> bool {
+        self.initial.is_some()
+    }
+
+    /// How many stalls have come to an end, and how long they were together.
+    pub fn stalls(&self) -> (usize, Duration) {
+        (self.stalls.len(), self.stalls.iter().fold(Duration::ZERO, |sum, stall| sum + stall.length()))
+    }
+
+    /// The level of the segment that came last.
+    pub fn level(&self) -> Option<usize> {
+        self.fetched.last().map(|last| last.level)
     }
 
     /// True while the viewer waits for a video that was seen already.
@@ -322,7 +360,8 @@ impl Player {
 
     /// By how much the buffer is too full for another segment.
     fn too_much(&self) -> Duration {
-        (self.buffer + self.manifest.segment_duration()).saturating_sub(self.config.max_buffer)
+        let next = self.manifest.length(self.fetched.len());
+        (self.buffer + next).saturating_sub(self.config.max_buffer)
     }
 
     fn has_room(&self) -> bool {

@@ -4,12 +4,15 @@ use core::fmt;
 use serde::Deserialize;
 use units::{Bitrate, Bytes, Duration};
 
-/// A video in segments of one length, each encoded at several bitrates.
+/// A video in segments, each encoded at several bitrates.
 ///
 /// A level is an index into the bitrates, from 0, the lowest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
+    /// The longest of them.
     segment: Duration,
+    /// How long each plays; empty where all are of one length.
+    lengths: Vec<Duration>,
     bitrates: Vec<Bitrate>,
     /// A row for each segment, with a size for each level.
     sizes: Vec<Vec<Bytes>>,
@@ -93,7 +96,38 @@ impl Manifest {
                 return Err(format!("segment {index}, level {level}: expected a size above 0, found 0"));
             }
         }
-        Ok(Self { segment, bitrates, sizes })
+        Ok(Self { segment, lengths: Vec::new(), bitrates, sizes })
+    }
+
+    /// The same with segments of several lengths, one for each row of sizes: a last one is shorter mostly.
+    pub fn uneven(
+        lengths: Vec<Duration>,
+        bitrates: Vec<Bitrate>,
+        sizes: Vec<Vec<Bytes>>,
+    ) -> Result<Self, String> {
+        if lengths.len() != sizes.len() {
+            return Err(format!(
+                "expected a length for each of {} segments, found {}",
+                sizes.len(),
+                lengths.len()
+            ));
+        }
+        if let Some(index) = lengths.iter().position(|length| length.is_zero()) {
+            return Err(format!("segment {index}: expected some length, found 0 ms"));
+        }
+        let longest = lengths.iter().copied().max().unwrap_or(Duration::ZERO);
+        Ok(Self { lengths, ..Self::new(longest, bitrates, sizes)? })
+    }
+
+    /// The same video in one level alone, which then is its level 0; in the highest for one above it.
+    pub fn only(&self, level: usize) -> Self {
+        let level = level.min(self.highest());
+        Self {
+            segment: self.segment,
+            lengths: self.lengths.clone(),
+            bitrates: vec![self.bitrates[level]],
+            sizes: self.sizes.iter().map(|row| vec![row[level]]).collect(),
+        }
     }
 
     /// Reads a JSON document such as
@@ -140,9 +174,13 @@ impl Manifest {
         Self::new(Duration::from_secs_f64(ms * 1e-3), bitrates, sizes).map_err(wrong)
     }
 
-    /// How long each segment plays.
+    /// How long each segment plays, the longest where they differ.
     pub fn segment_duration(&self) -> Duration {
         self.segment
+    }
+    /// How long one segment plays.
+    pub fn length(&self, segment: usize) -> Duration {
+        self.lengths.get(segment).copied().unwrap_or(self.segment)
     }
     /// The bitrates, from the lowest to the highest; never empty.
     pub fn bitrates(&self) -> &[Bitrate] {
@@ -166,7 +204,10 @@ impl Manifest {
     }
     /// How long the whole video plays.
     pub fn duration(&self) -> Duration {
-        self.segment * self.sizes.len() as u64
+        if self.lengths.is_empty() {
+            return self.segment * self.sizes.len() as u64;
+        }
+        self.lengths.iter().fold(Duration::ZERO, |sum, length| sum + *length)
     }
 }
 
@@ -193,6 +234,27 @@ mod tests {
         assert_eq!(manifest.size(1, 0), Some(Bytes::new(101)), "rounded up");
         assert_eq!((manifest.size(3, 0), manifest.size(0, 2)), (None, None));
         assert_eq!(manifest.bitrate(7), Bitrate::from_bps(1_000_000));
+    }
+
+    #[test]
+    fn segments_may_be_of_several_lengths_and_one_level_stand_alone() {
+        let rates = vec![Bitrate::from_bps(1_000), Bitrate::from_bps(2_000)];
+        let sizes = vec![vec![Bytes::new(5), Bytes::new(9)], vec![Bytes::new(2), Bytes::new(4)]];
+        let lengths = [2_000, 1_500].map(Duration::from_millis);
+        let manifest = Manifest::uneven(lengths.to_vec(), rates.clone(), sizes.clone()).unwrap();
+        assert_eq!(manifest.segment_duration(), lengths[0], "the longest");
+        assert_eq!([manifest.length(0), manifest.length(1)], lengths);
+        assert_eq!(manifest.duration(), Duration::from_millis(3_500));
+        let high = manifest.only(7);
+        assert_eq!(
+            (high.bitrates(), high.size(1, 0), high.length(1)),
+            (&rates[1..], Some(Bytes::new(4)), lengths[1])
+        );
+        let wrong = |lengths: &[Duration]| {
+            Manifest::uneven(lengths.to_vec(), rates.clone(), sizes.clone()).unwrap_err()
+        };
+        assert_eq!(wrong(&lengths[..1]), "expected a length for each of 2 segments, found 1");
+        assert_eq!(wrong(&[lengths[0], Duration::ZERO]), "segment 1: expected some length, found 0 ms");
     }
 
     #[test]

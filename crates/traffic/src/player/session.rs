@@ -29,7 +29,7 @@ pub struct Session {
     pub abandoned: Vec<Abandoned>,
     /// How much of the video was played.
     pub played: Duration,
-    /// How long each segment plays.
+    /// How long each segment plays, the longest where they differ.
     pub segment_duration: Duration,
 }
 
@@ -66,6 +66,8 @@ pub struct Fetched {
     pub bitrate: Bitrate,
     /// How large it is.
     pub size: Bytes,
+    /// How long it plays.
+    pub duration: Duration,
     /// When it was asked for.
     pub asked: Time,
     /// When the first of it came.
@@ -165,7 +167,7 @@ impl Session {
     pub fn shown(&self) -> impl Iterator<Item = (&Fetched, Duration)> {
         let mut left = self.played;
         self.segments.iter().map_while(move |segment| {
-            let span = left.min(self.segment_duration);
+            let span = left.min(segment.duration);
             left -= span;
             (!span.is_zero()).then_some((segment, span))
         })
@@ -269,13 +271,7 @@ impl Session {
             .shown()
             .map(|(segment, duration)| {
                 let Encoding { codec, fps, pixels } = encoding(segment.level);
-                VideoSegment {
-                    duration,
-                    bitrate: segment.size.per(self.segment_duration),
-                    codec,
-                    fps,
-                    pixels,
-                }
+                VideoSegment { duration, bitrate: segment.size.per(segment.duration), codec, fps, pixels }
             })
             .collect();
         let stalls = self.stalls.iter();

@@ -196,3 +196,44 @@ fn a_download_that_turns_out_too_slow_is_given_up_for_a_smaller_one() {
     assert_eq!(session.abandoned, [vain]);
     assert_eq!((session.segments[1].asked, session.segments[1].level), (ms(700), 0));
 }
+
+#[test]
+fn a_size_that_only_the_answer_tells_and_a_last_segment_that_is_shorter() {
+    let guess = vec![Bytes::new(250_000)];
+    let lengths = [2_000, 2_000, 500].map(span).to_vec();
+    let manifest =
+        Manifest::uneven(lengths, vec![Bitrate::from_mbps(1.0)], vec![guess; 3]).expect("a manifest");
+    let config = PlayerConfig { max_buffer: span(4_000), ..PlayerConfig::new(Rule::Throughput) };
+    let mut player = Player::new(manifest, config, ms(0));
+    assert_eq!((player.started(), player.estimate()), (false, None));
+
+    // Larger than was guessed, as its header says.
+    player.poll_request(ms(0)).expect("there is room");
+    player.resize(Bytes::new(300_000));
+    assert!(!player.receive(ms(400), Bytes::new(250_000)));
+    assert!(player.receive(ms(1_000), Bytes::new(50_000)));
+    assert_eq!((player.started(), player.level(), player.played(ms(1_600))), (true, Some(0), span(600)));
+    // 50 kB in 0.6 s after the first of it.
+    assert!((player.estimate().expect("a sample").throughput.as_mbps() - 0.4 / 0.6).abs() < 1e-6);
+
+    // Smaller, which only its end says.
+    player.poll_request(ms(1_000)).expect("there is room");
+    assert!(!player.receive(ms(1_500), Bytes::new(100_000)));
+    player.resize(Bytes::new(1));
+    assert!(player.receive(ms(2_000), Bytes::ZERO), "what came already is all there is");
+    assert_eq!(player.buffer(ms(2_000)), span(3_000));
+
+    // Half a second fits where two would not: at 3.5 of 4 s.
+    assert_eq!(player.next(), Some(ms(2_000)));
+    let last = player.poll_request(ms(2_000)).expect("there is room");
+    assert!(player.receive(ms(2_100), last.size));
+    assert_eq!(player.next(), Some(ms(5_500)));
+    let session = player.finish(ms(9_000));
+    assert_eq!((session.complete, session.end, session.played), (true, ms(5_500), span(4_500)));
+    let sizes: Vec<u64> = session.segments.iter().map(|segment| segment.size.get()).collect();
+    assert_eq!(sizes, [300_000, 100_000, 250_000]);
+    assert_eq!(
+        session.segments.iter().map(|s| s.duration).collect::<Vec<_>>(),
+        [span(2_000), span(2_000), span(500)]
+    );
+}
