@@ -21,4 +21,4 @@ mod packet;
 
 pub use driver::{Driver, Running, Shared};
 pub use lateness::Lateness;
-pub use network::{Delivery, Network, PathCounts, Transit};
+pub use network::{Delivery, FollowedPriority, Network, PathCounts, Transit};

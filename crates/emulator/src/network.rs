@@ -2,7 +2,7 @@
 
 use crate::Lateness;
 use crate::offload::finish;
-use crate::packet::{emit, is_tcp, mark, payload_len, segment};
+use crate::packet::{emit, has_priority, is_tcp, mark, payload_len, segment};
 use bytes::Bytes;
 use core::net::IpAddr;
 use link::LinkStats;
@@ -65,9 +65,22 @@ pub struct PathCounts {
     pub wire_up: u64,
     /// When payload last reached the device.
     pub last_payload_down: Time,
+    /// When the server sent that.
+    pub last_payload_sent: Time,
+    /// The last priority that [`Network::follow_priority`] was asked to follow.
+    pub priority: Option<FollowedPriority>,
     /// How long packets were on their way, from being sent to being received, down and up.
     pub transit: [Transit; 2],
     boxes: Option<Box<Boxes>>,
+}
+
+/// A change of priority that the device sends (MP_PRIO), and what the server sends after it has heard it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FollowedPriority {
+    /// When the server heard it.
+    pub heard: Option<Time>,
+    /// Packets with payload that the server sent over the path since then, in bytes with all headers.
+    pub sent_since: u64,
 }
 
 /// How long packets were on their way.
@@ -136,6 +149,8 @@ impl Network {
                 wire_down: 0,
                 wire_up: 0,
                 last_payload_down: Time::ZERO,
+                last_payload_sent: Time::ZERO,
+                priority: None,
                 transit: [Transit::default(); 2],
                 boxes: (!spec.middleboxes.is_empty()).then(|| {
                     Box::new(Boxes { chain: Chain::new(&spec.middleboxes, seed), flows: Vec::new() })
@@ -179,11 +194,18 @@ impl Network {
                 meter.on_packet(now, Direction::Up, bytes);
             }
             self.write_down(now, path, false, packet);
-        } else if self.paths[path].boxes.is_some() && self.push_boxes(now, path, true, packet) {
+            return self.push(now, path, false, packet);
+        }
+        if let Some(FollowedPriority { heard: Some(_), sent_since }) = &mut counts.priority
+            && payload_len(packet) > 0
+        {
+            *sent_since += packet.len() as u64;
+        }
+        if self.paths[path].boxes.is_some() && self.push_boxes(now, path, true, packet) {
             self.drain_boxes(now, path);
             return true;
         }
-        self.push(now, path, down, packet)
+        self.push(now, path, true, packet)
     }
 
     /// A host sends what its kernel has not finished: each of the packets that it is, as [`send`](Self::send)
@@ -259,6 +281,13 @@ impl Network {
     pub fn advance(&mut self, now: Time) {
         for meter in self.paths.iter_mut().flat_map(|counts| &mut counts.meters) {
             meter.advance(now);
+        }
+    }
+
+    /// Looks out for the next priority that the device sends over a path, of whichever connection.
+    pub fn follow_priority(&mut self, path: usize) {
+        if let Some(counts) = self.paths.get_mut(path) {
+            counts.priority = Some(FollowedPriority::default());
         }
     }
 
@@ -356,7 +385,11 @@ impl Network {
         }
         let packet = match frame.load {
             Load::Packet { bytes, sent } => {
-                self.paths[path].transit[usize::from(!down)].add(now.since(sent));
+                let counts = &mut self.paths[path];
+                counts.transit[usize::from(!down)].add(now.since(sent));
+                if down && payload_len(&bytes) > 0 {
+                    counts.last_payload_sent = sent;
+                }
                 bytes
             }
             Load::Datagram { flow, sent, size } => {
@@ -380,6 +413,10 @@ impl Network {
         if down {
             self.hear(now, path, packet.len() as u32, payload_len(&packet));
             self.write_down(now, path, true, &packet);
+        } else if let Some(FollowedPriority { heard: heard @ None, .. }) = &mut self.paths[path].priority
+            && has_priority(&packet)
+        {
+            *heard = Some(now);
         }
         Delivery { path, down, packet }
     }

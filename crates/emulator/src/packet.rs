@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use core::net::IpAddr;
-use wire::{Ecn, Segment, WireError, ip, tcp};
+use wire::{Ecn, MptcpSignal, Segment, WireError, ip, tcp};
 
 const UDP: u8 = 17;
 const UDP_HEADER: usize = 8;
@@ -80,6 +80,12 @@ pub(crate) fn segment(packet: &[u8]) -> Option<(IpAddr, IpAddr, Segment<Bytes>)>
     let mut segment = tcp::parse(datagram.payload).ok()?;
     segment.ecn = datagram.ecn;
     Some((datagram.source, datagram.destination, segment))
+}
+
+/// True where it changes a subflow's priority (RFC 8684, section 3.3.8).
+pub(crate) fn has_priority(packet: &[u8]) -> bool {
+    let signal = segment(packet).and_then(|(_, _, segment)| segment.signal);
+    matches!(signal, Some(MptcpSignal::Priority { .. }))
 }
 
 /// The packet that a segment is between two addresses.

@@ -66,6 +66,53 @@ fn a_packet_takes_its_turn_on_the_link_and_then_the_delay() {
     assert_eq!(network.segments(), 3);
 }
 
+/// The times of a reaction are those of these packets.
+#[test]
+fn a_priority_is_followed_to_the_server_and_what_is_sent_after_it_is_counted() {
+    let mut network = Network::new(&experiment(WIFI));
+    network.send(Time::ZERO, 0, false, &priority());
+    drain(&mut network, Time::from_millis(100));
+    assert_eq!(network.paths()[0].priority, None, "nobody asked for it");
+    let at = Time::from_millis(100);
+    network.follow_priority(0);
+    network.send(at, 0, true, &packet(1, 960, true));
+    network.send(at, 0, false, &packet(2, 45, false));
+    drain(&mut network, at + Duration::from_millis(9));
+    assert_eq!(network.paths()[0].priority.unwrap().heard, None, "that was no priority");
+    let at = Time::from_millis(110);
+    network.send(at, 0, false, &priority());
+    drain(&mut network, at + Duration::from_millis(20));
+    let heard = network.paths()[0].priority.unwrap().heard.unwrap();
+    // 44 bytes at 1 Mbit/s, and the delay.
+    assert_eq!(heard, at + Duration::from_micros(352) + Duration::from_millis(7));
+    let sent = Time::from_millis(140);
+    network.send(sent, 0, true, &packet(3, 960, true));
+    network.send(sent, 0, false, &priority());
+    drain(&mut network, Time::from_secs(1));
+    let counts = &network.paths()[0];
+    let followed = counts.priority.unwrap();
+    assert_eq!(
+        (followed.heard, followed.sent_since),
+        (Some(heard), 1000),
+        "the first, and what came after it"
+    );
+    assert_eq!(counts.last_payload_sent, sent);
+    assert_eq!(counts.last_payload_down, sent + Duration::from_millis(4 + 5));
+}
+
+/// An acknowledgement with MP_PRIO, of 44 bytes.
+fn priority() -> Vec<u8> {
+    let (device, server) = ("10.77.0.2".parse().unwrap(), "10.77.255.1".parse().unwrap());
+    let mut segment = wire::Segment::new(40000, 5001, 1, 1, Flags::ACK, 1000);
+    segment.signal = Some(wire::MptcpSignal::Priority { backup: true, address_id: None });
+    segment.payload = bytes::Bytes::new();
+    let mut out = Vec::new();
+    ip::emit_header(device, server, ip::TCP, Ecn::NotEct, segment.wire_len(), &mut out).unwrap();
+    tcp::emit(&segment, device, server, &segment.payload, &mut out).unwrap();
+    assert_eq!(out.len(), 44);
+    out
+}
+
 #[test]
 fn losses_fall_on_the_same_packets_as_in_a_link_of_the_simulator() {
     let experiment = experiment(&WIFI.replace("delay = '5ms'", "delay = '5ms', loss = 0.2"));

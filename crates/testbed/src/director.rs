@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use traffic::Direction;
-use units::{Bytes, Duration, Time};
+use units::{Duration, Time};
 
 /// So often somebody who waits for an end is heard.
 const LOOK_UP: Duration = Duration::from_millis(20);
@@ -477,14 +477,9 @@ impl<'a> Director<'a> {
             }
             match action {
                 Action::SetBackup { path, backup } => {
-                    self.watch.look()?;
                     let rate = self.steering.state().paths[path].rate_down;
-                    let given = Bytes::new(self.watch.not_sent(path));
-                    let given = if rate.as_bps() == 0 { Duration::ZERO } else { rate.time_for(given) };
                     let (mut network, at) = self.shared.lock();
-                    let spec = &self.experiment.paths[path];
-                    let round_trip = mean_delay(&spec.down) + mean_delay(&spec.up);
-                    self.reactions.decided(&mut network, at, path, backup, round_trip, given);
+                    self.reactions.decided(&mut network, at, path, backup, rate);
                     drop(network);
                     self.topology.hands.set_backup(path, backup)?;
                 }

@@ -1,12 +1,13 @@
-//! How soon a path falls silent once it has been marked as backup.
+//! How soon a path falls silent once it has been marked as backup, and what that time goes to.
 //!
-//! In captures of such runs, MP_PRIO is on the wire less than 2 ms after the look that decided: it waits for nothing to
-//! ride on. What comes beyond a round trip, the path's queue and the sender's own is one segment: the last one is
-//! not full, and Nagle's algorithm (RFC 9293, section 3.7.4) holds it back until all before it is acknowledged, for
-//! nearly a round trip. With `TCP_NODELAY` at the server 12 ms are left of 61, over 20 and 50 Mbit/s.
+//! Each part is measured where packets pass, in the emulator: when MP_PRIO reached the server, when the last payload
+//! left it, and when that arrived. What the server sends over the path in between it had given to the path's subflow
+//! before: a priority takes none of it back. Where that takes longer than the path needs for so many bytes, something
+//! else holds them back. (It was Nagle's algorithm, RFC 9293, section 3.7.4, which keeps a last segment that is not
+//! full until all before it is acknowledged: 50 of 60 ms, until the servers here set `TCP_NODELAY` as web servers do.)
 
 use emulator::Network;
-use units::{Duration, Time};
+use units::{Bitrate, Bytes, Duration, Time};
 
 /// A path on which no payload has come for so long is silent.
 const SILENCE: Duration = Duration::from_millis(100);
@@ -20,52 +21,78 @@ pub struct Reaction {
     pub path: usize,
     /// When it was decided.
     pub at: Time,
-    /// How long after that the last payload arrived.
+    /// How long after that the last payload arrived: the sum of the three that follow.
     pub took: Duration,
-    /// One round trip, and what waited in the path's queue then: no order of the device can be faster.
-    pub least: Duration,
-    /// How long the path needs for what the server had given to its subflows and they had not sent: a
-    /// priority takes none of it back.
-    pub given: Duration,
+    /// From the decision until the server heard of it.
+    pub order: Duration,
+    /// From then until the last payload left the server.
+    pub sender: Duration,
+    /// From then until it arrived: the link's queue and its delay.
+    pub link: Duration,
+    /// What left the server meanwhile with payload, headers and all.
+    pub given: Bytes,
+    /// How long the path takes for that, at the rate at which it carried before the decision.
+    pub needed: Duration,
 }
 
-/// Decisions whose effect is still to be seen.
+/// A decision whose effect is still to be seen.
+#[derive(Debug, Clone, Copy)]
+struct Decided {
+    path: usize,
+    at: Time,
+    rate: Bitrate,
+}
+
+/// All decisions.
 #[derive(Debug, Default)]
 pub(crate) struct Reactions {
-    waiting: Vec<Reaction>,
+    waiting: Vec<Decided>,
     pub(crate) seen: Vec<Reaction>,
 }
 
 impl Reactions {
-    /// The device has marked `path` as backup, or as regular again. `round_trip` is that of the path
-    /// without its queue, `given` as in [`Reaction`].
+    /// The device is about to mark `path`, which carries `rate`, as backup, or as regular again.
     pub(crate) fn decided(
         &mut self,
         network: &mut Network,
         now: Time,
         path: usize,
         backup: bool,
-        round_trip: Duration,
-        given: Duration,
+        rate: Bitrate,
     ) {
-        self.waiting.retain(|reaction| reaction.path != path);
+        self.waiting.retain(|decided| decided.path != path);
         let carries = now.since(network.paths()[path].last_payload_down) < RECENT;
         if backup && carries {
-            let least = round_trip + network.wait_down(now, path);
-            self.waiting.push(Reaction { path, at: now, took: Duration::ZERO, least, given });
+            network.follow_priority(path);
+            self.waiting.push(Decided { path, at: now, rate });
         }
     }
 
-    /// Looks which paths have fallen silent.
+    /// Looks which paths have fallen silent. Where the server has not heard of it, none has.
     pub(crate) fn look(&mut self, network: &Network, now: Time) {
         let seen = &mut self.seen;
-        self.waiting.retain(|reaction| {
-            let last = network.paths()[reaction.path].last_payload_down.max(reaction.at);
-            let silent = now.since(last) > SILENCE;
-            if silent {
-                seen.push(Reaction { took: last.since(reaction.at), ..*reaction });
+        self.waiting.retain(|&Decided { path, at, rate }| {
+            let counts = &network.paths()[path];
+            let followed = counts.priority.and_then(|followed| Some((followed.heard?, followed.sent_since)));
+            let Some((heard, given)) = followed else { return true };
+            let last = counts.last_payload_down.max(at);
+            if now.since(last.max(heard)) <= SILENCE {
+                return true;
             }
-            !silent
+            let heard = heard.min(last);
+            let sent = counts.last_payload_sent.clamp(heard, last);
+            let given = Bytes::new(given);
+            seen.push(Reaction {
+                path,
+                at,
+                took: last.since(at),
+                order: heard.since(at),
+                sender: sent.since(heard),
+                link: last.since(sent),
+                given,
+                needed: if rate.as_bps() == 0 { Duration::ZERO } else { rate.time_for(given) },
+            });
+            false
         });
     }
 }

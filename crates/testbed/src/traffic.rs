@@ -93,7 +93,9 @@ pub(crate) struct Plan {
 impl Plan {
     fn listen(&self) -> Result<TcpListener, Error> {
         let any = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), self.server.port());
-        socket::listen(any, self.protocol, &self.options)
+        // As web servers do: what is written last is not held back until the rest is acknowledged.
+        let options = Options { no_delay: true, ..self.options.clone() };
+        socket::listen(any, self.protocol, &options)
     }
 
     /// What there is to write from `offset` on; `None` where there is not so much.

@@ -30,8 +30,6 @@ pub(crate) struct Watch {
 struct Now {
     srtt: Option<Duration>,
     cwnd: u64,
-    /// Written to subflows by the server and not yet sent.
-    not_sent: u64,
 }
 
 impl Watch {
@@ -65,9 +63,6 @@ impl Watch {
             let Some(path) = path else { continue };
             self.seen.insert((host, local, remote), u64::from(tcp.total_retransmitted));
             let now = &mut self.now[path];
-            if host == 1 {
-                now.not_sent += u64::from(tcp.not_sent);
-            }
             // Who sends data knows the round trip; the other one's window says nothing.
             if tcp.bytes_sent > tcp.bytes_received {
                 let srtt = Duration::from_micros(u64::from(tcp.srtt_us));
@@ -93,11 +88,6 @@ impl Watch {
 
     pub(crate) fn cwnd(&self, path: usize) -> u64 {
         self.now[path].cwnd
-    }
-
-    /// Bytes that the server's Multipath TCP has given to subflows of a path, and that these have not sent.
-    pub(crate) fn not_sent(&self, path: usize) -> u64 {
-        self.now[path].not_sent
     }
 
     /// The subflows of the device and of the server at the last look.

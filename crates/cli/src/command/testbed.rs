@@ -61,11 +61,14 @@ pub(crate) fn late(lateness: &testbed::Lateness) -> [units::Duration; 3] {
 
 /// With the names of paths in place of their numbers.
 pub(crate) fn reactions(experiment: &sim::Experiment, reactions: &[testbed::Reaction]) -> Vec<Reaction> {
-    let named = |&testbed::Reaction { path, took, least, given, .. }: &testbed::Reaction| Reaction {
-        path: experiment.paths[path].name.clone(),
-        took,
-        least,
-        given,
+    let named = |reaction: &testbed::Reaction| Reaction {
+        path: experiment.paths[reaction.path].name.clone(),
+        took: reaction.took,
+        order: reaction.order,
+        sender: reaction.sender,
+        link: reaction.link,
+        needed: reaction.needed,
+        given: reaction.given,
     };
     reactions.iter().map(named).collect()
 }

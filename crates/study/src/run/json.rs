@@ -27,8 +27,11 @@ pub(super) fn result(run: &Run) -> Value {
             json!({
                 "path": reaction.path,
                 "took_s": reaction.took.as_secs_f64(),
-                "rtt_and_queue_s": reaction.least.as_secs_f64(),
-                "in_sender_s": reaction.given.as_secs_f64(),
+                "order_s": reaction.order.as_secs_f64(),
+                "sender_s": reaction.sender.as_secs_f64(),
+                "link_s": reaction.link.as_secs_f64(),
+                "given_bytes": reaction.given.get(),
+                "given_needs_s": reaction.needed.as_secs_f64(),
             })
         });
         let reactions: Vec<Value> = reactions.collect();

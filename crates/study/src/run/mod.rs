@@ -11,7 +11,7 @@ use report::{Page, Table};
 use scenario::Scenario;
 use serde_json::Value;
 use sim::{Experiment, Outcome};
-use units::{Duration, Seed};
+use units::{Bytes, Duration, Seed};
 
 /// What a run changes of its scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -46,12 +46,18 @@ pub struct Run {
 pub struct Reaction {
     /// The path's name.
     pub path: String,
-    /// From the decision to the last payload.
+    /// From the decision to the last payload: the sum of the three that follow.
     pub took: Duration,
-    /// One round trip, and the path's queue at the decision.
-    pub least: Duration,
-    /// What the path needed for what the sender had already given to its subflow.
-    pub given: Duration,
+    /// Until the server heard of it.
+    pub order: Duration,
+    /// From then until the last payload left the server, which had given it to the path's subflow before.
+    pub sender: Duration,
+    /// From then until it arrived: the link's queue and its delay.
+    pub link: Duration,
+    /// How long the path takes for what left the server meanwhile.
+    pub needed: Duration,
+    /// So much it was, headers and all.
+    pub given: Bytes,
 }
 
 /// A run on a real kernel.

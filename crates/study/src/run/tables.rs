@@ -265,11 +265,14 @@ pub(super) fn reactions(kernel: &Kernel) -> Option<Table> {
     let mut table = Table::new("Reaction, from the decision to the last payload; medians")
         .column(Column::text("path"))
         .column(Column::number("decisions"))
-        .column(Column::number("RTT and queue").unit("ms").key("least_ms"))
-        .column(Column::number("in the sender").unit("ms").key("given_ms"))
+        .column(Column::number("order").unit("ms").key("order_ms"))
+        .column(Column::number("link").unit("ms").key("link_ms"))
+        .column(Column::number("sender").unit("ms").key("sender_ms"))
         .column(Column::number("reaction").unit("ms").key("took_ms"))
         .column(Column::number("longest").unit("ms").key("longest_ms"))
-        .column(Column::number("beyond both").unit("ms").key("beyond_ms"));
+        .column(Column::number("given before").unit("kB").key("given_kb"))
+        .column(Column::number("takes").unit("ms").key("given_needs_ms"))
+        .column(Column::number("unexplained").unit("ms").key("unexplained_ms"));
     let mut names: Vec<&str> = kernel.reactions.iter().map(|reaction| &*reaction.path).collect();
     names.sort_unstable();
     names.dedup();
@@ -284,17 +287,22 @@ pub(super) fn reactions(kernel: &Kernel) -> Option<Table> {
         let took = of(|reaction| reaction.took.as_secs_f64());
         let row = Row::new([Cell::text(*name), count(took.len() as u64)]);
         let cells = [
-            median(|reaction| reaction.least.as_secs_f64()),
-            median(|reaction| reaction.given.as_secs_f64()),
+            median(|reaction| reaction.order.as_secs_f64()),
+            median(|reaction| reaction.link.as_secs_f64()),
+            median(|reaction| reaction.sender.as_secs_f64()),
             median(|reaction| reaction.took.as_secs_f64()),
             took.last().copied().unwrap_or(f64::NAN),
-            median(|reaction| {
-                (reaction.took.as_secs_f64()) - (reaction.least + reaction.given).as_secs_f64()
-            }),
+            median(|reaction| reaction.given.get() as f64 * 1e-6),
+            median(|reaction| reaction.needed.as_secs_f64()),
+            median(|reaction| reaction.sender.as_secs_f64() - reaction.needed.as_secs_f64()),
         ];
         table = table.row(cells.map(|ms| Cell::number(ms, 0)).into_iter().fold(row, Row::cell));
     }
-    (!names.is_empty()).then_some(table)
+    (!names.is_empty()).then(|| {
+        table.note("order and link: one round trip, with what waited in the link's queue").note(
+            "sender: what it had given to the path before it heard, which a priority does not take back",
+        )
+    })
 }
 
 /// The kernel that ran it.
