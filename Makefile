@@ -8,7 +8,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 locked := $(if $(CI),--locked)
 all := $(if $(CI),--no-fail-fast)
 
-.PHONY: help run test soak bench lint format clean
+.PHONY: help run test soak bench lint format clean web web-test web-lint
 
 help: ## list these targets
 	@echo "Tandem: which radio should carry which byte, and what does that cost?"
@@ -23,6 +23,7 @@ run: ## build, then reproduce the eMTCP paper: the table here, the report in tan
 test: ## build and run all tests
 	@sh scripts/prerequisites.sh test
 	cargo test --workspace $(locked) $(all)
+	@$(MAKE) --no-print-directory web-test
 
 soak: ## a million connections against the adversary, on all cores; TANDEM_SEEDS=... for another number
 	@sh scripts/prerequisites.sh build
@@ -45,6 +46,7 @@ lint: ## formatting, clippy and documentation, with warnings as errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(locked) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps $(locked)
+	@$(MAKE) --no-print-directory web-lint
 
 deny: ## licences and sources of all dependencies, where cargo-deny is installed
 	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --all-features check licenses bans sources; \
@@ -53,7 +55,28 @@ deny: ## licences and sources of all dependencies, where cargo-deny is installed
 format: ## format the code
 	@sh scripts/prerequisites.sh lint
 	cargo fmt --all
+	@if [ -d web/node_modules ]; then cd web && npm run --silent format; fi
+
+web: ## build the player's page into web/dist
+	@sh scripts/prerequisites.sh web
+	@$(MAKE) --no-print-directory web/node_modules/.package-lock.json
+	cd web && npm run --silent build
+
+# Without Node these two say that they were skipped, as the tests do that want a browser.
+web-test:
+	@if sh scripts/prerequisites.sh web; then \
+		$(MAKE) --no-print-directory web/node_modules/.package-lock.json && cd web && npm test; \
+		else echo "skipped: the tests of the player's page"; fi
+
+web-lint:
+	@if sh scripts/prerequisites.sh web; then \
+		$(MAKE) --no-print-directory web/node_modules/.package-lock.json && cd web && npm run --silent lint; \
+		else echo "skipped: the lints of the player's page"; fi
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	cd web && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 clean: ## remove what was built and the results in tandem-out
-	rm -rf tandem-out
+	rm -rf tandem-out web/node_modules web/dist web/.build web/.cache
 	cargo clean

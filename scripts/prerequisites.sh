@@ -3,7 +3,8 @@
 #
 #   scripts/prerequisites.sh build    a C compiler to link with, and Rust
 #   scripts/prerequisites.sh lint     these, rustfmt and clippy
-#   scripts/prerequisites.sh test     these, and tshark, which reads captures in some tests
+#   scripts/prerequisites.sh test     these, and what some tests use: tshark, Node, Chromium and ffmpeg
+#   scripts/prerequisites.sh web      Node alone, which builds the player's page
 #
 # Quiet when nothing is missing. Else it names everything that is, each with the way to get it, and
 # exits with 4, the program's own code for a system that lacks something.
@@ -97,19 +98,44 @@ checkers() {
     done
 }
 
-# Without it some tests say that they were skipped, so nothing is stopped for want of it.
-analyser() {
-    has tshark && return
+# Without these some tests say that they were skipped, so nothing is stopped for want of them.
+#   helper COMMAND PACKAGE "what is skipped"
+helper() {
+    has "$1" && return
     if has apt-get && [ "$(id -u)" = 0 ]; then
-        apt_install tshark || true
-        has tshark && return
+        apt_install "$2" || true
+        has "$1" && return
     fi
-    echo "not here: tshark, so the tests that read captures with it will be skipped" >&2
-    echo "  hint: as root on Debian: apt-get update && apt-get install tshark" >&2
+    echo "not here: $2, so $3 will be skipped" >&2
+    echo "  hint: as root on Debian: apt-get update && apt-get install $2" >&2
 }
 
+node_version=20
+node_found() { node --version 2>/dev/null | sed 's/^v//'; }
+node_here() { has npm && at_least "$(node_found)" "$node_version"; }
+
+node_js() {
+    node_here && return
+    if has apt-get && [ "$(id -u)" = 0 ] && ! has node; then
+        apt_install nodejs npm || true
+        node_here && return
+    fi
+    found=$(node_found)
+    missing "Node $node_version or newer, with npm${found:+; node here is $found}" \
+        "Debian 13 has it: as root: apt-get update && apt-get install nodejs npm" "or from https://nodejs.org"
+}
+
+if [ "$need" = web ]; then
+    node_js
+    [ $all_here = yes ] || exit 4
+    exit 0
+fi
 linker
 rust
 if [ "$need" = lint ] && [ $all_here = yes ]; then checkers; fi
-if [ "$need" = test ] && [ $all_here = yes ]; then analyser; fi
+if [ "$need" = test ] && [ $all_here = yes ]; then
+    helper tshark tshark "the tests that read captures with it"
+    helper chromium chromium "the tests that look at pages"
+    helper ffmpeg ffmpeg "the tests that play a video"
+fi
 [ $all_here = yes ] || exit 4
