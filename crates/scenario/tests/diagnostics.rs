@@ -36,10 +36,15 @@ kind = "cbr"
 rate = "2Mbps"
 "#;
 
+const VIDEO: &str = "{\"segment_duration_ms\": 2000,\n \"bitrates_kbps\": [1000, 2500, 5000],\n \
+                     \"segment_sizes_bits\": [[1900000, 5000000, 9900000], [2100000, 4900000, 9800000]]}";
+
 fn files(path: &str) -> Result<String, String> {
     match path {
         "good.csv" => Ok("1,2000000\n2,2500000\n3,1000000\n".to_owned()),
         "bad.csv" => Ok("1,2000000\n2,fast\n3,1000000\n".to_owned()),
+        "good.json" => Ok(VIDEO.to_owned()),
+        "bad.json" => Ok(VIDEO.replace("2500,", "900,")),
         "empty.csv" => Ok(String::new()),
         "bad.toml" => Ok("name = \"mine\"\nkind = \"wifi\"\nactive = 132\n".to_owned()),
         _ => Err("no such file".to_owned()),
@@ -88,6 +93,20 @@ macro_rules! cases {
 }
 
 cases! {
+    a_video_without_a_manifest: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"video\"";
+    a_video_upwards: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+        "kind = \"video\"\ndirection = \"up\"\nmanifest = { bitrates = \"2Mbps\", duration = \"60s\" }";
+    a_video_of_half_a_segment: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+        "kind = \"video\"\nmanifest = { bitrates = \"2Mbps\", duration = \"61s\" }";
+    bitrates_out_of_order: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+        "kind = \"video\"\nmanifest = { bitrates = [\"2Mbps\", \"1Mbps\"], duration = \"60s\" }";
+    a_buffer_for_less_than_a_segment: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+        "kind = \"video\"\nbuffer = \"1s\"\nmanifest = { bitrates = \"2Mbps\", duration = \"60s\" }";
+    a_request_of_nearly_nothing: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+        "kind = \"video\"\nrequest = \"9B\"\nmanifest = { bitrates = \"2Mbps\", duration = \"60s\" }";
+    a_manifest_that_is_none: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"video\"\nmanifest = \"bad.json\"";
+    a_manifest_for_a_bulk_transfer: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+        "kind = \"bulk\"\nmanifest = \"good.json\"";
     unknown_key: "delay = \"50ms\", queue" => "dealy = \"50ms\", queue";
     unknown_key_that_is_near_none: "battery = \"300J\"" => "battery = \"300J\"\ncolour = \"red\"";
     unknown_table: "[transport]" => "[transprot]";

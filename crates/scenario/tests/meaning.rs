@@ -240,6 +240,49 @@ fn equation_1_sizes_the_buffer_of_the_paper() {
 }
 
 #[test]
+fn a_video_is_read_from_a_document_or_made_of_even_segments() {
+    let one = |text: &str| {
+        let json = |path: &str| match path {
+            "two.json" => Ok("{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [100], \
+                              \"segment_sizes_bits\": [[800], [1600]]}"
+                .to_owned()),
+            _ => Err("no such file".to_owned()),
+        };
+        let text = LEAST.replace("kind = \"bulk\"", &format!("kind = \"video\"\n{text}"));
+        let scenario = Scenario::parse("s.toml", &text, &json).unwrap();
+        match &scenario.experiment.traffic[0].kind {
+            traffic::Kind::Video(video) => (**video).clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let read = one("manifest = \"two.json\"");
+    assert_eq!(read.manifest.duration(), Duration::from_secs(6));
+    assert_eq!(read.manifest.size(1, 0), Some(Bytes::new(200)));
+    let standard =
+        traffic::PlayerConfig { abandon: false, ..traffic::PlayerConfig::new(traffic::Rule::Bola) };
+    assert_eq!(read, traffic::Video::new(read.manifest.clone(), standard));
+
+    let even = one(
+        "manifest = { bitrates = [\"1Mbps\", \"4Mbps\"], duration = \"12s\", segment = \"4s\" }\n\
+                    rule = \"buffer\"\nbuffer = \"30s\"\nstartup = \"8s\"\nresume = \"5s\"\nrequest = \"800B\"\n\
+                    wait = \"25ms\"",
+    );
+    assert_eq!((even.manifest.segments(), even.manifest.highest()), (3, 1));
+    assert_eq!(even.manifest.size(2, 1), Some(Bytes::new(2_000_000)));
+    assert_eq!((even.request, even.wait), (Bytes::new(800), Duration::from_millis(25)));
+    assert_eq!(
+        even.player,
+        traffic::PlayerConfig {
+            rule: traffic::Rule::Buffer,
+            max_buffer: Duration::from_secs(30),
+            startup: Duration::from_secs(8),
+            resume: Duration::from_secs(5),
+            abandon: false,
+        }
+    );
+}
+
+#[test]
 fn every_kind_of_traffic_is_read() {
     use traffic::{Direction, Kind, OnFull};
     let one = |text: &str| parse(&LEAST.replace("kind = \"bulk\"", text)).experiment.traffic[0].clone();
@@ -315,7 +358,7 @@ fn a_mix_of_packets_is_datagrams_beside_the_connections_or_a_connection() {
     let datagrams = sim::BackgroundSpec { path: 0, direction, start: Time::ZERO, stop: None, packets };
     assert_eq!(e.background, [datagrams]);
     let bursts = Some(traffic::Bursts { on: Duration::from_secs(1), off: Duration::from_secs(3) });
-    let kinds: Vec<traffic::Kind> = e.traffic.iter().map(|t| t.kind).collect();
+    let kinds: Vec<traffic::Kind> = e.traffic.iter().map(|t| t.kind.clone()).collect();
     let written = traffic::Kind::Vbr(traffic::Vbr { bursts, ..vbr(1_000_000, 1_000_000) });
     assert_eq!(kinds, [traffic::Kind::Bulk, written]);
 }

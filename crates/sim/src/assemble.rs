@@ -177,6 +177,7 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
         timelines.push(totals.timeline(spec));
     }
 
+    let now = world.now;
     let connections: Vec<ConnectionOutcome> = world
         .connections
         .iter_mut()
@@ -200,6 +201,7 @@ pub(crate) fn outcome(mut world: World<'_>) -> Outcome {
                 peak_out_of_order_bytes: Some(connection.largest_gap),
                 repeated_bytes: Some(connection.client.repeated() + connection.server.repeated()),
                 failed: connection.failed,
+                video: connection.talk.take().map(|talk| talk.finish(now)),
             }
         })
         .collect();

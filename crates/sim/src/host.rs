@@ -1,11 +1,12 @@
 //! The two hosts: a connection's ends, and the application that writes into it.
 
 use crate::delivery::Side;
+use crate::video::Talk;
 use crate::{Experiment, Hop, Protocol};
 use link::Rate;
 use mptcp::{CongestionKind, Endpoint, PathId};
 use std::sync::Arc;
-use traffic::{App, Direction, TrafficConfig};
+use traffic::{App, Direction, Kind, TrafficConfig};
 use units::{Bitrate, Seed, Time};
 use wire::{Segment, Span};
 
@@ -17,6 +18,17 @@ pub(crate) enum End {
     Server,
 }
 
+/// What becomes of a segment that an end has heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Duty {
+    /// Its application reads.
+    Reads,
+    /// There may be room for its application to write.
+    Writes,
+    /// It asks, or answers.
+    Talks,
+}
+
 /// One application and its connection.
 ///
 /// What every segment looks at lies first and together, as in [`Endpoint`].
@@ -25,15 +37,14 @@ pub(crate) enum End {
 pub(crate) struct Connection {
     /// Bytes that reached the other application.
     pub(crate) delivered: u64,
-    /// Of which with bytes that a middlebox changed.
-    pub(crate) corrupted: u64,
     pub(crate) last_byte: Option<Time>,
     pub(crate) largest_gap: u64,
-    /// The earliest of `rejoin`; [`Time::MAX`] for never.
-    pub(crate) next_rejoin: Time,
+    /// When the client and the server have something to do besides their endpoints; [`Time::MAX`] for never.
+    pub(crate) due: [Time; 2],
     /// When the client's place on the agenda and the server's come up; [`Time::MAX`] where they are empty.
     pub(crate) alarms: [Time; 2],
-    direction: Direction,
+    /// What the client and the server do with what they hear.
+    duties: [Duty; 2],
     /// The client has tried to open the connection.
     pub(crate) begun: bool,
     pub(crate) failed: bool,
@@ -42,8 +53,12 @@ pub(crate) struct Connection {
     pub(crate) client: Endpoint<Span>,
     /// The server's end.
     pub(crate) server: Endpoint<Span>,
+    /// Of what was delivered, bytes that a middlebox changed.
+    pub(crate) corrupted: u64,
     written: u64,
     pub(crate) app: App,
+    /// Of a video, who asks for it and what was asked for.
+    pub(crate) talk: Option<Box<Talk>>,
     /// When a path that was lost is tried again.
     rejoin: Vec<Option<Time>>,
     pub(crate) config: TrafficConfig,
@@ -65,21 +80,30 @@ impl Connection {
         config: &TrafficConfig,
         seed: Seed,
     ) -> Self {
+        let video = match &config.kind {
+            Kind::Video(video) => Some(Box::new(Talk::new(video, config))),
+            _ => None,
+        };
         let by_cost = transport.congestion == CongestionKind::EcMtcp;
         let mut connection = Self {
             delivered: 0,
-            corrupted: 0,
             last_byte: None,
             largest_gap: 0,
-            next_rejoin: Time::MAX,
+            due: [Time::MAX; 2],
             alarms: [Time::MAX; 2],
-            direction: config.direction,
+            duties: match config.direction {
+                _ if video.is_some() => [Duty::Talks; 2],
+                Direction::Down => [Duty::Reads, Duty::Writes],
+                Direction::Up => [Duty::Writes, Duty::Reads],
+            },
             begun: false,
             failed: false,
             closed: false,
             client: Endpoint::client(Arc::clone(transport), seed.derive("client")),
             server: Endpoint::server(Arc::clone(transport), seed.derive("server")),
+            corrupted: 0,
             written: 0,
+            talk: video,
             app: App::new(config, seed.derive("app")),
             rejoin: vec![None; experiment.paths.len()],
             config: config.clone(),
@@ -94,19 +118,82 @@ impl Connection {
     /// A path is to be tried again at `at`, or not.
     pub(crate) fn set_rejoin(&mut self, path: PathId, at: Option<Time>) {
         self.rejoin[path.index()] = at;
-        self.next_rejoin = self.rejoin.iter().flatten().min().copied().unwrap_or(Time::MAX);
+        self.plan();
     }
 
-    /// What was to be tried again by `now` has been.
-    pub(crate) fn forget_rejoins(&mut self, now: Time) {
+    /// What was to be tried again by `now` has been. Says whether there was something.
+    pub(crate) fn forget_rejoins(&mut self, now: Time) -> bool {
+        let mut any = false;
         for at in self.rejoin.iter_mut().filter(|at| at.is_some_and(|at| at <= now)) {
-            *at = None;
+            (*at, any) = (None, true);
         }
-        self.next_rejoin = self.rejoin.iter().flatten().min().copied().unwrap_or(Time::MAX);
+        self.plan();
+        any
+    }
+
+    /// Notes when the ends have something to do besides their endpoints.
+    fn plan(&mut self) {
+        let rejoin = self.rejoin.iter().flatten().min().copied().unwrap_or(Time::MAX);
+        let [asks, answers] = self.talk.as_ref().map_or([Time::MAX; 2], |talk| talk.next());
+        self.due = [rejoin.min(asks), answers];
+    }
+
+    /// An end's place on the agenda has come up.
+    pub(crate) fn ring(&mut self, now: Time, end: End) {
+        self.alarms[end as usize] = Time::MAX;
+        self.end(end).handle_timeout(now);
+        if self.talk.is_some() {
+            self.talk(now, end);
+        }
+    }
+
+    /// The application's place on the agenda has come up.
+    pub(crate) fn wake(&mut self, now: Time) {
+        if self.talk.is_some() {
+            self.talk(now, End::Client);
+        }
+        self.write(now);
+    }
+
+    /// An end of a video does what there is to do: asks for the next segment, or begins an answer.
+    fn talk(&mut self, now: Time, end: End) {
+        let Some(talk) = &mut self.talk else { return };
+        match end {
+            End::Client => talk.ask(now, &mut self.client),
+            End::Server => {
+                self.app.answer(talk.answers(now));
+                self.write_if_waiting(now);
+            }
+        }
+        self.plan();
+    }
+
+    /// An end of a video has heard something.
+    #[cold]
+    #[inline(never)]
+    fn hear_talk(&mut self, now: Time, end: End) {
+        match end {
+            End::Client => {
+                let before = self.delivered;
+                self.read(now);
+                if let Some(talk) = &mut self.talk
+                    && self.delivered > before
+                {
+                    talk.receive(now, self.delivered - before);
+                    self.talk(now, end);
+                }
+            }
+            End::Server => {
+                if let Some(talk) = &mut self.talk {
+                    talk.hear(now, &mut self.server);
+                }
+                self.talk(now, end);
+            }
+        }
     }
 
     pub(crate) fn is_down(&self) -> bool {
-        self.direction == Direction::Down
+        self.config.direction == Direction::Down
     }
 
     #[inline]
@@ -172,10 +259,10 @@ impl Connection {
     #[inline]
     pub(crate) fn hear(&mut self, now: Time, end: End, path: PathId, segment: &Segment<Span>) {
         self.end(end).handle_segment(now, path, segment);
-        if end == self.receiving_end() {
-            self.read(now);
-        } else {
-            self.write_if_waiting(now);
+        match self.duties[end as usize] {
+            Duty::Reads => self.read(now),
+            Duty::Writes => self.write_if_waiting(now),
+            Duty::Talks => self.hear_talk(now, end),
         }
     }
 

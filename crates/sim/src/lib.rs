@@ -6,7 +6,7 @@
 //! stream of its own.
 //!
 //! `agenda` says what happens next; `world` does it; `network` carries packets over `media`; `host` holds the
-//! connections; `background` is what passes beside them; `steer` shows the device to its policy and does what that asks; `recorder` writes
+//! connections, `video` those who ask for video over them; `background` is what passes beside them; `steer` shows the device to its policy and does what that asks; `recorder` writes
 //! down series; `capture` writes down packets; `delivery` records what became of data on its way.
 
 mod agenda;
@@ -22,6 +22,7 @@ mod outcome;
 mod packet;
 mod recorder;
 mod steer;
+mod video;
 mod world;
 
 pub use agenda::Agenda;

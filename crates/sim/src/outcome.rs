@@ -1,7 +1,8 @@
 //! What came of a run.
 
 use crate::delivery::DeliveryOutcome;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use traffic::Session;
 use units::Time;
 
 /// Everything that a run measured. Serialises in a fixed order; the capture is left to the caller.
@@ -87,6 +88,14 @@ pub struct ConnectionOutcome {
     pub repeated_bytes: Option<u64>,
     /// The connection was lost.
     pub failed: bool,
+    /// Of a video, what the viewer got.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "session")]
+    pub video: Option<Session>,
+}
+
+#[expect(clippy::ref_option, reason = "so serde calls it")]
+fn session<S: Serializer>(video: &Option<Session>, serializer: S) -> Result<S::Ok, S::Error> {
+    video.as_ref().map(Session::to_json).serialize(serializer)
 }
 
 /// One path.

@@ -4,6 +4,7 @@ use crate::Experiment;
 use crate::outcome::{Series, SeriesColumn};
 use crate::world::World;
 use mptcp::PathId;
+use traffic::{Kind, Sight};
 
 /// Columns of each path, then of each connection, then of the device.
 const PATH: [(&str, &str); 8] = [
@@ -18,6 +19,8 @@ const PATH: [(&str, &str); 8] = [
 ];
 const CONNECTION: [(&str, &str); 3] =
     [("goodput_mbps", "Mbit/s"), ("out_of_order_kb", "kB"), ("unsent_kb", "kB")];
+/// Of a connection that carries video, after its own.
+const VIDEO: [(&str, &str); 3] = [("buffer_s", "s"), ("bitrate_mbps", "Mbit/s"), ("waiting", "")];
 const DEVICE: [(&str, &str); 2] = [("power_w", "W"), ("energy_j", "J")];
 
 impl Series {
@@ -31,10 +34,22 @@ impl Series {
         };
         if !experiment.sample.is_zero() {
             experiment.paths.iter().for_each(|path| add(&path.name, &PATH));
-            (0..experiment.traffic.len()).for_each(|i| add(&format!("connection{}", i + 1), &CONNECTION));
+            for (i, traffic) in experiment.traffic.iter().enumerate() {
+                let owner = format!("connection{}", i + 1);
+                add(&owner, &CONNECTION);
+                if matches!(traffic.kind, Kind::Video(_)) {
+                    add(&owner, &VIDEO);
+                }
+            }
             add("device", &DEVICE);
         }
         Self { interval_s: experiment.sample.as_secs_f64(), columns }
+    }
+
+    /// What a row says of a video, in the order of its columns.
+    pub fn video(sight: &Sight) -> [f64; 3] {
+        let waiting = f64::from(u8::from(sight.waiting));
+        [sight.buffer.as_secs_f64(), sight.bitrate.as_mbps(), waiting]
     }
 
     /// Adds a row: a value for each column, in their order.
@@ -115,6 +130,7 @@ impl World<'_> {
             let sender = connection.sender();
             let unsent = sender.written() - sender.acknowledged();
             row.extend([goodput, out_of_order as f64 / 1e3, unsent as f64 / 1e3]);
+            row.extend(connection.talk.iter().flat_map(|talk| Series::video(&talk.sight(self.now))));
         }
         row.extend([(total - self.recorder.energy) / seconds, total]);
         self.recorder.energy = total;

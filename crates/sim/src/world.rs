@@ -247,13 +247,11 @@ impl<'a> World<'a> {
             match source {
                 Source::Medium(_) => {}
                 Source::Client(i) => {
-                    self.connections[i].alarms[End::Client as usize] = Time::MAX;
-                    self.connections[i].client.handle_timeout(at);
+                    self.connections[i].ring(at, End::Client);
                     self.settle_end(i, End::Client);
                 }
                 Source::Server(i) => {
-                    self.connections[i].alarms[End::Server as usize] = Time::MAX;
-                    self.connections[i].server.handle_timeout(at);
+                    self.connections[i].ring(at, End::Server);
                     self.settle_end(i, End::Server);
                 }
                 Source::App(i) => self.on_app(i),
@@ -398,7 +396,7 @@ impl<'a> World<'a> {
             self.open_paths(i);
         }
         let connection = &mut self.connections[i];
-        connection.write(now);
+        connection.wake(now);
         let next = self.connections[i].app.next();
         self.schedule(Source::App(i), next);
         self.settle(i);
@@ -429,13 +427,8 @@ impl<'a> World<'a> {
             }
         }
         let connection = &mut self.connections[i];
-        let timeout = match end {
-            End::Client => {
-                let timeout = connection.client.poll_timeout().unwrap_or(Time::MAX);
-                timeout.min(connection.next_rejoin)
-            }
-            End::Server => connection.server.poll_timeout().unwrap_or(Time::MAX),
-        };
+        let timeout = connection.end(end).poll_timeout().unwrap_or(Time::MAX);
+        let timeout = timeout.min(connection.due[end as usize]);
         // Nearly every acknowledgement puts a timer off. It stays where it is until it rings, which is
         // once a timeout, and is moved then.
         let alarm = &mut connection.alarms[end as usize];
@@ -481,10 +474,9 @@ impl<'a> World<'a> {
     /// Hears what the device's end has to tell. True if something was told.
     fn client_events(&mut self, i: usize) -> bool {
         let now = self.now;
-        let due = self.connections[i].next_rejoin <= now;
-        let mut told = due;
-        if due {
-            self.connections[i].forget_rejoins(now);
+        let mut told = false;
+        if self.connections[i].due[End::Client as usize] <= now && self.connections[i].forget_rejoins(now) {
+            told = true;
             self.open_paths(i);
         }
         while let Some(event) = self.connections[i].client.poll_event() {

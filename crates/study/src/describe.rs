@@ -6,7 +6,7 @@ use report::{Badge, Cell, Column, Row, Table, Tone, literal};
 use serde_json::{Value, json};
 use sim::{BackgroundSpec, Experiment, Hop, Protocol};
 use std::fmt::Write as _;
-use traffic::{Direction, Kind, TrafficConfig, Vbr};
+use traffic::{Direction, Kind, TrafficConfig, Vbr, Video};
 use units::{Duration, Time};
 
 /// Names and what they stand for, for a page: values carry inline markup.
@@ -230,18 +230,19 @@ fn hop(experiment: &Experiment, hop: &Hop) -> String {
 }
 
 fn traffic(config: &TrafficConfig) -> String {
-    let mut text = match config.kind {
+    let mut text = match &config.kind {
         Kind::Bulk => "bulk".to_owned(),
         Kind::Cbr { rate, packet } => {
             format!("{} in packets of {}", spaced(&rate.to_string()), spaced(&packet.to_string()))
         }
         Kind::OnOff { rate, on, off, exponential, .. } => {
-            let spans = if exponential { "exponential times" } else { "turns" };
+            let spans = if *exponential { "exponential times" } else { "turns" };
             let (on, off) = (spaced(&on.to_string()), spaced(&off.to_string()));
             format!("{} in {spans} of {on} on and {off} off", spaced(&rate.to_string()))
         }
-        Kind::Vbr(vbr) => mixed(&vbr),
+        Kind::Vbr(vbr) => mixed(vbr),
         Kind::File { size } => format!("a file of {}", spaced(&size.to_string())),
+        Kind::Video(video) => of_video(video),
     };
     text.push_str(match config.direction {
         Direction::Down => ", down",
@@ -254,6 +255,24 @@ fn traffic(config: &TrafficConfig) -> String {
         let _ = write!(text, ", until {}", seconds(stop));
     }
     text
+}
+
+fn of_video(video: &Video) -> String {
+    let rates = video.manifest.bitrates();
+    let span = spaced(&video.manifest.duration().to_string());
+    let buffer = spaced(&video.player.max_buffer.to_string());
+    let rate = |rate: &units::Bitrate| spaced(&rate.to_string());
+    match rates {
+        [one] => format!("a video of {span} at {}, buffer {buffer}", rate(one)),
+        [low, .., high] => format!(
+            "a video of {span} in {} bitrates from {} to {}, rule {}, buffer {buffer}",
+            rates.len(),
+            rate(low),
+            rate(high),
+            video.player.rule
+        ),
+        [] => format!("a video of {span}"),
+    }
 }
 
 fn mixed(vbr: &Vbr) -> String {

@@ -196,6 +196,12 @@ pub(crate) fn fits(experiment: &Experiment, faults: &[(Time, Fault)]) -> Result<
             hint: "`tandem run` simulates any number".to_owned(),
         });
     }
+    if experiment.traffic.iter().any(|traffic| matches!(traffic.kind, traffic::Kind::Video(_))) {
+        return Err(Error::Unfit {
+            what: "traffic of kind `video`: nobody plays it here yet".to_owned(),
+            hint: "`tandem run` simulates it".to_owned(),
+        });
+    }
     let paths = experiment.paths.len();
     if let Some(path) = faults.iter().filter_map(|(_, fault)| fault.path()).find(|&path| path >= paths) {
         return Err(Error::Unfit {
@@ -613,5 +619,6 @@ fn connection(
         peak_out_of_order_bytes: None,
         repeated_bytes: None,
         failed: rest.failed.is_some(),
+        video: None,
     }
 }

@@ -26,6 +26,7 @@ pub struct App {
 enum Source {
     Bulk,
     File { left: u64 },
+    Answers { left: u64 },
     Timed(Box<Timed>),
 }
 
@@ -87,6 +88,7 @@ impl App {
             Source::Timed(Box::new(timed))
         };
         let source = match config.kind {
+            Kind::Video(_) => Source::Answers { left: 0 },
             Kind::Vbr(vbr) => mixed(vbr),
             Kind::Bulk => Source::Bulk,
             Kind::File { size } => Source::File { left: size.get() },
@@ -116,7 +118,9 @@ impl App {
         let stop = self.stop.filter(|_| !self.stopped);
         let own = match &self.source {
             Source::File { left: 0 } if self.started => return None,
-            Source::Bulk | Source::File { .. } => (!self.started).then_some(self.start),
+            Source::Bulk | Source::File { .. } | Source::Answers { .. } => {
+                (!self.started).then_some(self.start)
+            }
             Source::Timed(timed) => timed.due.map(|(at, _)| at),
         };
         match (own, stop) {
@@ -134,8 +138,8 @@ impl App {
         self.stopped |= self.stop.is_some_and(|stop| now >= stop);
         match &mut self.source {
             Source::Bulk if self.started && !self.stopped => u64::MAX,
-            Source::File { left } if self.started && !self.stopped => *left,
-            Source::Bulk | Source::File { .. } => 0,
+            Source::File { left } | Source::Answers { left } if self.started && !self.stopped => *left,
+            Source::Bulk | Source::File { .. } | Source::Answers { .. } => 0,
             Source::Timed(timed) => {
                 let before = timed.backlog;
                 timed.collect(now, self.stop);
@@ -152,7 +156,7 @@ impl App {
         self.accepted += accepted;
         match &mut self.source {
             Source::Bulk => self.offered += accepted,
-            Source::File { left } => {
+            Source::File { left } | Source::Answers { left } => {
                 *left = left.saturating_sub(accepted);
                 self.offered += accepted;
             }
@@ -170,7 +174,7 @@ impl App {
     pub fn waiting(&self) -> bool {
         match &self.source {
             Source::Bulk => self.started && !self.stopped,
-            Source::File { left } => self.started && !self.stopped && *left > 0,
+            Source::File { left } | Source::Answers { left } => self.started && !self.stopped && *left > 0,
             Source::Timed(timed) => timed.backlog > 0,
         }
     }
@@ -192,11 +196,19 @@ impl App {
         fits
     }
 
+    /// A [`Kind::Video`] was asked for so many bytes more.
+    pub fn answer(&mut self, bytes: u64) {
+        if let Source::Answers { left } = &mut self.source {
+            *left = left.saturating_add(bytes);
+        }
+    }
+
     /// True where it will never write again, so that the stream can be closed.
     pub fn done(&self, now: Time) -> bool {
         let stopped = self.stop.is_some_and(|stop| now >= stop);
         match &self.source {
-            Source::Bulk => stopped,
+            // Whoever asks says when there is nothing more to ask for.
+            Source::Bulk | Source::Answers { .. } => stopped,
             Source::File { left } => stopped || (*left == 0 && now >= self.start),
             Source::Timed(timed) => stopped && timed.due.is_none() && timed.backlog == 0,
         }
@@ -369,7 +381,7 @@ mod tests {
     #[test]
     fn what_has_nothing_to_write_says_so() {
         for kind in [cbr(0, 1000), cbr(1000, 0)] {
-            let mut app = App::new(&config(kind, None, OnFull::Wait), Seed::new(1));
+            let mut app = App::new(&config(kind.clone(), None, OnFull::Wait), Seed::new(1));
             assert_eq!(app.next(), None);
             assert_eq!(app.write(Time::from_secs(9), ROOM), 0);
             let stopping = App::new(&config(kind, Some(Time::from_secs(2)), OnFull::Wait), Seed::new(1));
@@ -389,7 +401,7 @@ mod tests {
         };
         let run = |seed| {
             drive(
-                &mut App::new(&config(kind, None, OnFull::Drop), Seed::new(seed)),
+                &mut App::new(&config(kind.clone(), None, OnFull::Drop), Seed::new(seed)),
                 Time::from_secs(60),
                 ROOM,
             )

@@ -1,8 +1,9 @@
 //! What an application does.
 
-use crate::Vbr;
+use crate::{Vbr, Video};
 use core::fmt;
 use core::str::FromStr;
+use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration, Time};
 
 /// One application: what it writes, in which direction and when.
@@ -22,7 +23,7 @@ pub struct TrafficConfig {
 }
 
 /// What an application writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// As much as there is room for, for ever.
     Bulk,
@@ -53,6 +54,8 @@ pub enum Kind {
         /// Its length.
         size: Bytes,
     },
+    /// The answers to the requests of a [`Viewer`](crate::Viewer), always from the server.
+    Video(Arc<Video>),
 }
 
 /// Who writes.
@@ -85,12 +88,13 @@ impl TrafficConfig {
 
 impl Kind {
     /// Every kind's name, and a line on what it does.
-    pub const NAMES: [(&'static str, &'static str); 5] = [
+    pub const NAMES: [(&'static str, &'static str); 6] = [
         ("bulk", "as much as there is room for"),
         ("cbr", "packets at a constant rate"),
         ("on-off", "constant rate while on, nothing while off"),
         ("vbr", "a mix of sizes at a rate that varies"),
         ("file", "so many bytes, as fast as they go"),
+        ("video", "adaptive video, segment by segment"),
     ];
 
     /// Its name.
@@ -101,13 +105,14 @@ impl Kind {
             Self::OnOff { .. } => "on-off",
             Self::Vbr(_) => "vbr",
             Self::File { .. } => "file",
+            Self::Video(_) => "video",
         }
     }
 
     /// The rate it offers in the long run, where it has one of its own.
     pub fn mean_rate(&self) -> Option<Bitrate> {
         match *self {
-            Self::Bulk | Self::File { .. } => None,
+            Self::Bulk | Self::File { .. } | Self::Video(_) => None,
             Self::Cbr { rate, .. } => Some(rate),
             Self::Vbr(vbr) => Some(vbr.mean_rate()),
             Self::OnOff { rate, on, off, .. } => {

@@ -9,7 +9,7 @@
 //! 3. When [`App::done`], close the stream.
 //!
 //! A [`Player`] is an application that asks and is answered: adaptive video, by one of the rules of [`Rule`],
-//! from a [`Manifest`]; its [`Session`] is what the viewer got.
+//! from a [`Manifest`]; its [`Session`] is what the viewer got. A [`Viewer`] is one at its end of a connection.
 
 mod app;
 mod clock;
@@ -21,6 +21,6 @@ pub use app::App;
 pub use config::{Direction, Kind, OnFull, TrafficConfig, WordError};
 pub use player::{
     Abandoned, Encoding, Estimate, Fetched, Kpis, Manifest, ManifestError, Player, PlayerConfig, Request,
-    Rule, RuleError, Session, Stall, Wait,
+    Rule, RuleError, Session, Sight, Stall, Video, Viewer, Wait,
 };
 pub use vbr::{Bursts, Mix, Packets, Vbr};

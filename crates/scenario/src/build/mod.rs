@@ -8,6 +8,7 @@ mod path;
 mod radio;
 mod traffic;
 mod transport;
+mod video;
 
 use crate::diagnostic::{Place, Problems, Source};
 use crate::node::{Fields, Node};

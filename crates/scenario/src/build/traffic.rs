@@ -8,7 +8,7 @@ use sim::{BackgroundSpec, PathSpec};
 use units::{Bitrate, Bytes, Duration, Time};
 
 /// All keys that only some kinds have.
-const OF_SOME: [&str; 13] = [
+const OF_SOME: [&str; 20] = [
     "rate",
     "packet",
     "on",
@@ -22,6 +22,13 @@ const OF_SOME: [&str; 13] = [
     "spread",
     "every",
     "bursts",
+    "manifest",
+    "rule",
+    "buffer",
+    "startup",
+    "resume",
+    "request",
+    "wait",
 ];
 
 impl Builder<'_, '_> {
@@ -123,13 +130,20 @@ impl Builder<'_, '_> {
                 format!("`{kind}` has {}", crate::shape::list(has).replace(" or ", " and "))
             };
             self.not_with(fields, &not, &format!("for `{kind}`"), &hint);
-            for (key, example) in [("rate", "2Mbps"), ("size", "5MB")] {
+            let needed = [("rate", "\"2Mbps\""), ("size", "\"5MB\""), ("manifest", "\"video.json\"")];
+            for (key, example) in needed {
                 if has.contains(&key) && !fields.given(key) {
                     self.problems
                         .add(fields.span.clone(), format!("traffic of kind `{kind}` needs `{key}`"))
-                        .expected(format!("a {key} such as `\"{example}\"`"))
-                        .hint(format!("add `{key} = \"{example}\"`"));
+                        .expected(format!("a {key} such as `{example}`"))
+                        .hint(format!("add `{key} = {example}`"));
                 }
+            }
+            if kind == "video" && fields.text("direction") == Some("up") {
+                self.problems
+                    .add(fields.span("direction"), "a `video` comes to the device")
+                    .expected("`\"down\"`")
+                    .hint("without `direction` it is that");
             }
         }
         self.in_order(fields, "start", "stop");
@@ -154,6 +168,7 @@ impl Builder<'_, '_> {
                     exponential: fields.flag("exponential").unwrap_or(false),
                 },
                 Some("vbr") => Kind::Vbr(self.vbr(fields)),
+                Some("video") => self.video(fields),
                 Some("file") => Kind::File { size: fields.size("size").unwrap_or_default() },
                 _ => Kind::Bulk,
             },

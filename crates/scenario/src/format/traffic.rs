@@ -132,16 +132,100 @@ pub(super) static TRAFFIC: Table = Table {
             doc: "`cbr`, `on-off`, `vbr` over TCP: what a full send buffer does to a write.",
             example: "\"drop\"",
         },
+        Key {
+            name: "manifest",
+            shape: Shape::Or(&Shape::File, &Shape::Table(&MANIFEST)),
+            need: Absent("`video` needs it"),
+            doc: "`video`: what there is to play: a JSON document (docs/player.md), or a video of even segments.",
+            example: "{ bitrates = \"16Mbps\", duration = \"66s\" }",
+        },
+        Key {
+            name: "rule",
+            shape: Shape::Choice(&RULES),
+            need: Default("\"bola\""),
+            doc: "`video`: which bitrate the next segment has.",
+            example: "\"throughput\"",
+        },
+        Key {
+            name: "buffer",
+            shape: SPAN,
+            need: Default("\"25s\""),
+            doc: "`video`: the most that the buffer holds; a segment is asked for where it still fits.",
+            example: "\"60s\"",
+        },
+        Key {
+            name: "startup",
+            shape: TIME,
+            need: Default("\"0s\""),
+            doc: "`video`: what is in the buffer before the first picture, but at least one segment.",
+            example: "\"4s\"",
+        },
+        Key {
+            name: "resume",
+            shape: TIME,
+            need: Default("\"0s\""),
+            doc: "`video`: what is in the buffer before a stall ends, but at least one segment.",
+            example: "\"4s\"",
+        },
+        Key {
+            name: "request",
+            shape: SIZE,
+            need: Default("\"400B\""),
+            doc: "`video`: how large a request is, headers and all. An answer has 240 bytes of headers.",
+            example: "\"800B\"",
+        },
+        Key {
+            name: "wait",
+            shape: TIME,
+            need: Default("\"0s\""),
+            doc: "`video`: how long after a request its answer begins, such as the round trip of a proxy to the server.",
+            example: "\"25ms\"",
+        },
     ],
 };
 
-pub(super) static TRAFFIC_KINDS: [Choice; 5] = [
+pub(super) static TRAFFIC_KINDS: [Choice; 6] = [
     choice("bulk", "as much as there is room for"),
     choice("cbr", "a constant rate"),
     choice("on-off", "a constant rate, with pauses"),
     choice("vbr", "packets of mixed sizes at random, at a rate that varies"),
     choice("file", "so much, then no more"),
+    choice(
+        "video",
+        "a video that the device plays while it comes, asked for segment by segment over HTTP/1.1",
+    ),
 ];
+
+pub(super) static RULES: [Choice; 5] = [
+    choice("throughput", "the highest bitrate that 0.9 of the throughput carries"),
+    choice("bola-basic", "BOLA, by the buffer alone"),
+    choice("bola", "BOLA-U, for videos that end"),
+    choice("bola-e", "BOLA-E, which starts at the throughput"),
+    choice("buffer", "BBA-0, a map from the buffer's level"),
+];
+
+static MANIFEST: Table = Table {
+    name: "a manifest",
+    doc: "A video whose segments are all as large as their bitrate says.",
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "bitrates",
+            shape: Shape::Or(&RATE, &Shape::List { of: &RATE, min: 1, max: 100 }),
+            need: Required,
+            doc: "The one it has, or those it is to be had in, from the lowest to the highest.",
+            example: "[\"1Mbps\", \"5Mbps\"]",
+        },
+        Key { name: "duration", shape: SPAN, need: Required, doc: "How long it plays.", example: "\"66s\"" },
+        Key {
+            name: "segment",
+            shape: SPAN,
+            need: Default("\"2s\""),
+            doc: "How long each segment plays; the duration is a multiple of it.",
+            example: "\"4s\"",
+        },
+    ],
+};
 
 static PROTOCOLS: [Choice; 2] = [
     choice("udp", "datagrams on one path, which nobody acknowledges; they have no connection"),
@@ -171,6 +255,7 @@ pub(crate) fn traffic_keys(kind: &str) -> &'static [&'static str] {
         "on-off" => &["rate", "packet", "on", "off", "exponential", "on_full"],
         "vbr" => &["rate", "protocol", "path", "mix", "spread", "every", "bursts", "on", "off", "on_full"],
         "file" => &["size"],
+        "video" => &["manifest", "rule", "buffer", "startup", "resume", "request", "wait"],
         _ => &[],
     }
 }

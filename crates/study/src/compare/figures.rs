@@ -1,8 +1,9 @@
 //! What is compared.
 
 use crate::figure::megabytes;
+use crate::run::video::all_fetched_s;
 use sim::{Experiment, Outcome};
-use traffic::Kind;
+use traffic::{Kind, Session};
 
 /// More connections than this are not told one by one.
 const MOST_CONNECTIONS: usize = 4;
@@ -25,6 +26,7 @@ pub(super) enum Quantity {
     Goodput,
     ConnectionGoodput(usize),
     Completion(usize),
+    Video(usize, Seen),
     Power,
     Energy,
     Efficiency,
@@ -32,6 +34,47 @@ pub(super) enum Quantity {
     PathBytes(usize),
     PathEnergy(usize),
     OutOfOrder,
+}
+
+/// What a viewer got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    Load,
+    Stalls,
+    Stalled,
+    Bitrate,
+    Switches,
+    Fetched,
+    Mos,
+    Linear,
+}
+
+impl Seen {
+    /// With their keys, names and units.
+    const ALL: [(Self, &'static str, &'static str, &'static str); 8] = [
+        (Self::Mos, "mos", "MOS", ""),
+        (Self::Linear, "linear", "linear score", ""),
+        (Self::Load, "initial_load_s", "load time", "s"),
+        (Self::Stalls, "stalls", "stalls", ""),
+        (Self::Stalled, "stalled_s", "stalled", "s"),
+        (Self::Bitrate, "mean_bitrate_mbps", "bitrate", "Mbit/s"),
+        (Self::Switches, "switches", "changes of bitrate", ""),
+        (Self::Fetched, "fetched_s", "whole video there", "s"),
+    ];
+
+    fn of(self, session: &Session) -> Option<f64> {
+        let kpis = session.kpis();
+        Some(match self {
+            Self::Load => kpis.initial.as_secs_f64(),
+            Self::Stalls => session.stalls.len() as f64,
+            Self::Stalled => kpis.stalled.as_secs_f64(),
+            Self::Bitrate => kpis.mean_bitrate.as_mbps(),
+            Self::Switches => kpis.switches as f64,
+            Self::Fetched => return all_fetched_s(session),
+            Self::Mos => kpis.mos,
+            Self::Linear => kpis.linear,
+        })
+    }
 }
 
 impl Figure {
@@ -49,6 +92,7 @@ impl Figure {
             }
             Quantity::ConnectionGoodput(i) => outcome.connections.get(i).map(|c| c.goodput_mbps),
             Quantity::Completion(i) => outcome.connections.get(i).and_then(|c| c.completed_s),
+            Quantity::Video(i, seen) => seen.of(outcome.connections.get(i)?.video.as_ref()?),
             Quantity::Power => Some(device.energy_rate_w),
             Quantity::Energy => Some(device.energy_j),
             Quantity::Efficiency => device.efficiency_mbit_per_j,
@@ -86,6 +130,15 @@ pub(super) fn figures(experiment: &Experiment) -> Vec<Figure> {
         };
         let key = format!("connection{}_completion_s", i + 1);
         all.push(Figure::new(key, name, "s", Quantity::Completion(i)));
+    }
+    let videos = experiment.traffic.iter().enumerate().filter(|(_, t)| matches!(t.kind, Kind::Video(_)));
+    for (i, _) in videos.take(MOST_CONNECTIONS) {
+        for (seen, key, name, unit) in Seen::ALL {
+            let name =
+                if connections == 1 { name.to_owned() } else { format!("{name}, connection {}", i + 1) };
+            let key = format!("connection{}_{key}", i + 1);
+            all.push(Figure::new(key, name, unit, Quantity::Video(i, seen)));
+        }
     }
     all.extend([
         Figure::new("energy_rate_w", "mean power", "W", Quantity::Power),

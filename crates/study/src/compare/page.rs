@@ -4,7 +4,7 @@ use super::Comparison;
 use super::figures::{Figure, Quantity};
 use crate::describe;
 use crate::figure::{decimals, time_unit};
-use crate::run::{page, timeline};
+use crate::run::{page, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
 pub(super) fn page(comparison: &Comparison) -> Page {
@@ -38,6 +38,8 @@ pub(super) fn page(comparison: &Comparison) -> Page {
                 timeline::timeline(&format!("Policy {}", policy.name), &policy.experiment, outcome)
         {
             time = time.chart(chart);
+            let seconds = policy.experiment.duration.as_secs_f64();
+            time = time.charts(video::charts(outcome, seconds));
         }
     }
     out = out.section(time);

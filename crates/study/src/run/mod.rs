@@ -5,6 +5,7 @@ pub(crate) mod page;
 mod series;
 mod tables;
 pub(crate) mod timeline;
+pub(crate) mod video;
 
 use policy::{PolicyConfig, PolicyError};
 use report::{Page, Table};

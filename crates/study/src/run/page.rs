@@ -1,6 +1,6 @@
 //! The report of a run.
 
-use super::{Run, tables, timeline};
+use super::{Run, tables, timeline, video};
 use crate::describe;
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
@@ -27,6 +27,7 @@ pub(super) fn page(run: &Run) -> Page {
         Some(chart) => time = time.chart(chart),
         None => time = time.prose("No series was taken: the scenario’s `sample` is zero."),
     }
+    time = time.charts(video::charts(outcome, run.experiment.duration.as_secs_f64()));
     page.section(time)
         .section(
             Section::new("What was run")

@@ -11,6 +11,7 @@ use units::Duration;
 pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
     let mut all =
         vec![device(experiment, outcome), paths(outcome), energy(experiment, outcome), connections(outcome)];
+    all.extend(super::video::table(outcome));
     all.extend(middleboxes(outcome));
     all.extend(background(outcome));
     all
@@ -346,7 +347,13 @@ pub(super) fn long(outcome: &Outcome) -> Table {
         }
     }
     for (i, connection) in outcome.connections.iter().enumerate() {
-        add(&format!("connection.{}", i + 1), json(connection), &[]);
+        let owner = format!("connection.{}", i + 1);
+        add(&owner, json(connection), &["video"]);
+        if let Some(session) = &connection.video {
+            let whole = session.to_json();
+            add(&format!("{owner}.video"), whole["kpis"].clone(), &["mok"]);
+            add(&format!("{owner}.video"), whole["kpis"]["mok"].clone(), &[]);
+        }
     }
     table
 }

@@ -4,7 +4,7 @@ use super::estimate::{Estimate, Estimator};
 use super::rule::{Choice, Chooser, Progress, View};
 use super::session::{Abandoned, Fetched, Session, Stall, Wait};
 use super::{Manifest, Rule};
-use units::{Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Time};
 
 /// How a player plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -304,6 +304,29 @@ impl Player {
         self.fetched.last().map(|last| last.level)
     }
 
+    /// All segments have come.
+    pub fn fetched(&self) -> bool {
+        matches!(self.fetch, Fetch::Done)
+    }
+
+    /// The bitrate of the segment that is on its way, or else of the one that came last; of the lowest level
+    /// before the first.
+    pub fn bitrate(&self) -> Bitrate {
+        let level = match self.fetch {
+            Fetch::Active(active) => active.request.level,
+            _ => self.fetched.last().map_or(0, |last| last.level),
+        };
+        self.manifest.bitrate(level)
+    }
+
+    /// What is still to come of the segment that is on its way.
+    pub fn missing(&self) -> Bytes {
+        match self.fetch {
+            Fetch::Active(active) => active.request.size - active.got,
+            _ => Bytes::ZERO,
+        }
+    }
+
     /// True while the viewer waits for a video that was seen already.
     pub fn stalled(&self, now: Time) -> bool {
         match self.phase {
@@ -336,6 +359,7 @@ impl Player {
             abandoned: self.abandoned,
             played: self.played,
             segment_duration: self.manifest.segment_duration(),
+            segments_in_video: self.manifest.segments(),
         }
     }
 

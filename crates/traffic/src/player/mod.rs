@@ -5,9 +5,11 @@ mod machine;
 mod manifest;
 mod rule;
 mod session;
+mod viewer;
 
 pub use estimate::Estimate;
 pub use machine::{Player, PlayerConfig, Request};
 pub use manifest::{Manifest, ManifestError};
 pub use rule::{Rule, RuleError};
 pub use session::{Abandoned, Encoding, Fetched, Kpis, Session, Stall, Wait};
+pub use viewer::{Sight, Video, Viewer};

@@ -31,6 +31,8 @@ pub struct Session {
     pub played: Duration,
     /// How long each segment plays, the longest where they differ.
     pub segment_duration: Duration,
+    /// How many segments the video has.
+    pub segments_in_video: usize,
 }
 
 /// The wait for the first picture.

@@ -1,0 +1,105 @@
+//! Videos: what there is to play, and how it is played.
+
+use super::{Builder, Inside};
+use crate::node::{Fields, Node};
+use ::traffic::{Kind, Manifest, PlayerConfig, Rule, Video};
+use std::sync::Arc;
+use units::{Bitrate, Bytes, Duration};
+
+/// More segments than this are no video.
+const MOST_SEGMENTS: u64 = 1_000_000;
+
+impl Builder<'_, '_> {
+    /// A video; a bulk transfer stands in for one that is wrong.
+    pub(super) fn video(&mut self, fields: &Fields) -> Kind {
+        let request = fields.size("request").unwrap_or(Video::REQUEST);
+        if request < Video::LEAST_REQUEST || request > Bytes::new(65_536) {
+            self.problems
+                .add(fields.span("request"), format!("a request of {request}"))
+                .expected(format!("a size from {} to 65536B", Video::LEAST_REQUEST))
+                .hint("browsers send some hundreds of bytes");
+        }
+        let manifest = match fields.fields("manifest") {
+            Some(even) => self.even(even),
+            None => self.manifest_file(fields),
+        };
+        let rule = fields.text("rule").and_then(|rule| rule.parse().ok()).unwrap_or(Rule::Bola);
+        let standard = PlayerConfig::new(rule);
+        let player = PlayerConfig {
+            max_buffer: fields.time("buffer").unwrap_or(standard.max_buffer),
+            startup: fields.time("startup").unwrap_or(standard.startup),
+            resume: fields.time("resume").unwrap_or(standard.resume),
+            abandon: false,
+            ..standard
+        };
+        let Some(manifest) = manifest else { return Kind::Bulk };
+        let least = manifest.segment_duration();
+        if player.max_buffer < least && fields.given("buffer") {
+            self.problems
+                .add(fields.span("buffer"), format!("a buffer of {} holds no segment", player.max_buffer))
+                .expected(format!("a time of {least} or more"))
+                .hint(format!("the segments of this video play for {least}"));
+        }
+        let wait = fields.time("wait").unwrap_or_default();
+        Kind::Video(Arc::new(Video { request, wait, ..Video::new(manifest, player) }))
+    }
+
+    fn manifest_file(&mut self, fields: &Fields) -> Option<Manifest> {
+        let path = fields.text("manifest")?;
+        let span = fields.span("manifest");
+        let text = self.read_file(path, &span)?;
+        Manifest::from_json(path, &text)
+            .map_err(|error| {
+                let (expected, found) = expectation(&error.message);
+                let inside = Inside {
+                    path: path.to_owned(),
+                    line: error.place.map(|(line, _)| line),
+                    column: error.place.map(|(_, column)| column),
+                    message: format!("malformed manifest: {found}"),
+                    expected: Some(expected.to_owned()),
+                    hint: Some("docs/player.md shows one".to_owned()),
+                };
+                self.inside(&text, inside, &span);
+            })
+            .ok()
+    }
+
+    /// Segments as large as their bitrate says.
+    fn even(&mut self, fields: &Fields) -> Option<Manifest> {
+        let node = fields.get("bitrates")?;
+        let bitrates: Vec<Bitrate> = match node.rate() {
+            Some(rate) => vec![rate],
+            None => node.list().iter().filter_map(Node::rate).collect(),
+        };
+        let duration = fields.time("duration")?;
+        let segment = fields.time("segment").unwrap_or(Duration::from_secs(2)).max(Duration::from_nanos(1));
+        let count = duration.as_nanos() / segment.as_nanos();
+        if !duration.as_nanos().is_multiple_of(segment.as_nanos()) || count > MOST_SEGMENTS {
+            self.problems
+                .add(fields.span("duration"), format!("{duration} in segments of {segment}"))
+                .expected(format!("a whole number of segments, at most {MOST_SEGMENTS}"))
+                .hint("`segment` says how long one plays");
+            return None;
+        }
+        let row: Vec<Bytes> = bitrates.iter().map(|rate| rate.over(segment)).collect();
+        match Manifest::new(segment, bitrates, vec![row; count as usize]) {
+            Ok(manifest) => Some(manifest),
+            Err(message) => {
+                let (expected, found) = expectation(&message);
+                self.problems
+                    .add(fields.span("bitrates"), format!("`bitrates` has {found}"))
+                    .expected(expected)
+                    .hint("`bitrates = [\"1Mbps\", \"5Mbps\"]`");
+                None
+            }
+        }
+    }
+}
+
+/// A sentence such as "expected this, found that" as its two halves.
+fn expectation(message: &str) -> (&str, &str) {
+    match message.split_once(", found ").and_then(|(a, found)| Some((a.split_once("expected ")?.1, found))) {
+        Some(halves) => halves,
+        None => ("a manifest as docs/player.md has it", message),
+    }
+}

@@ -1,0 +1,144 @@
+//! Video over simulated connections: what is asked for comes, and the viewer sees what the links allow.
+
+mod support;
+
+use std::sync::Arc;
+use support::{one_path, wifi_lte};
+use tandem_sim::{Experiment, Outcome, Protocol, run, run_recorded};
+use traffic::{Kind, Manifest, PlayerConfig, Rule, Session, Video};
+use units::{Bitrate, Bytes, Duration, Seed, Time};
+
+/// 15 segments of 2 s.
+fn video(mbps: &[f64]) -> Video {
+    let segment = Duration::from_secs(2);
+    let rates: Vec<Bitrate> = mbps.iter().map(|&mbps| Bitrate::from_mbps(mbps)).collect();
+    let row: Vec<Bytes> = rates.iter().map(|rate| rate.over(segment)).collect();
+    let manifest = Manifest::new(segment, rates, vec![row; 15]).expect("it is right");
+    Video::new(manifest, PlayerConfig::new(Rule::Throughput))
+}
+
+fn kind(video: Video) -> Kind {
+    Kind::Video(Arc::new(video))
+}
+
+fn session(outcome: &Outcome) -> &Session {
+    outcome.connections[0].video.as_ref().expect("the connection carries video")
+}
+
+fn parts(session: &Session) -> Duration {
+    let stalled = session.stalls.iter().fold(Duration::ZERO, |sum, stall| sum + stall.length());
+    session.initial.length + stalled + session.played
+}
+
+#[test]
+fn every_segment_that_is_asked_for_comes_with_its_headers_and_nothing_else() {
+    for protocol in [Protocol::Mptcp, Protocol::Tcp { path: 1 }] {
+        let mut experiment = wifi_lte(kind(video(&[1.0, 4.0])), 60);
+        experiment.transport.protocol = protocol;
+        let outcome = run(&experiment);
+        let (session, connection) = (session(&outcome), &outcome.connections[0]);
+        assert!(session.complete && session.segments.len() == 15);
+        let bytes: u64 = session.segments.iter().map(|s| (s.size + Video::HEAD).get()).sum();
+        assert_eq!(connection.delivered_bytes, bytes);
+        assert_eq!(connection.offered_bytes, bytes);
+        let last = session.segments[14].arrived.since(session.start).as_secs_f64();
+        assert_eq!(connection.completed_s, Some(last), "the connection is closed when all is there");
+        let up: u64 = outcome.paths.iter().map(|path| path.payload_up_bytes).sum();
+        assert!(up >= 15 * Video::REQUEST.get(), "{up} bytes of requests");
+        assert_eq!(parts(session), session.end.since(session.start));
+    }
+}
+
+#[test]
+fn on_a_link_that_is_known_the_load_time_and_the_stalls_are() {
+    // 4 Mbit/s video in segments of 1 MB over 3 Mbit/s: less than 2.8 s each with headers, 0.7 s of stall for
+    // each but the first, and the start is the handshake, the slow start and a segment.
+    let outcome = run(&one_path(3.0, 10, kind(video(&[4.0])), 120));
+    let session = session(&outcome);
+    let kpis = session.kpis();
+    assert!(session.complete);
+    assert_eq!(session.stalls.len(), 14);
+    // 1460 of 1500 bytes are payload; the link is idle for a round trip between two segments.
+    let each = 8.0 / 3.0 * 1500.0 / 1448.0;
+    let wait = kpis.mean_stall.as_secs_f64() - (each - 2.0);
+    assert!((0.0..0.12).contains(&wait), "{kpis:?}");
+    assert!((each..each + 0.3).contains(&kpis.initial.as_secs_f64()), "{kpis:?}");
+    assert_eq!(kpis.levels.frequency, 3);
+}
+
+#[test]
+fn a_server_that_waits_is_heard_later_by_as_much() {
+    let first_bytes = |wait: u64| {
+        let video = Video { wait: Duration::from_millis(wait), ..video(&[1.0]) };
+        let outcome = run(&one_path(20.0, 10, kind(video), 60));
+        let gaps = session(&outcome).segments.iter().map(|s| 1e3 * s.first_byte.since(s.asked).as_secs_f64());
+        gaps.collect::<Vec<_>>()
+    };
+    let (soon, late) = (first_bytes(0), first_bytes(100));
+    assert_eq!((soon.len(), late.len()), (15, 15));
+    for (soon, late) in soon.iter().zip(&late) {
+        assert!((20.0..60.0).contains(soon), "a round trip, and the headers: {soon}");
+        assert!((late - soon - 100.0).abs() < 5.0, "{late} after {soon}");
+    }
+}
+
+#[test]
+fn a_viewer_who_goes_asks_for_nothing_more() {
+    let mut video = video(&[1.0]);
+    video.player.max_buffer = Duration::from_secs(10);
+    let mut experiment = one_path(20.0, 10, kind(video), 60);
+    experiment.traffic[0].start = Time::from_secs(3);
+    experiment.traffic[0].stop = Some(Time::from_millis(14_500));
+    let outcome = run(&experiment);
+    let session = session(&outcome);
+    assert!(!session.complete);
+    assert_eq!((session.start, session.end), (Time::from_secs(3), Time::from_millis(14_500)));
+    assert_eq!(parts(session), session.end.since(session.start));
+    assert!(session.segments.iter().all(|s| s.asked < session.end));
+    // 11 s played and 10 s in the buffer, in segments of 2 s.
+    assert_eq!(session.segments.len(), 10);
+}
+
+#[test]
+fn a_second_path_makes_the_bitrate_higher() {
+    let rate = |experiment: &Experiment| session(&run(experiment)).kpis().mean_bitrate.as_mbps();
+    let ladder = || kind(video(&[0.5, 1.0, 4.0, 12.0]));
+    let mut both = wifi_lte(ladder(), 90);
+    let with_lte = rate(&both);
+    both.transport.protocol = Protocol::Tcp { path: 0 };
+    assert!(with_lte > 2.0 * rate(&both), "{with_lte}");
+}
+
+#[test]
+fn one_seed_gives_one_session_recorded_or_not_sampled_or_not() {
+    let mut experiment = wifi_lte(kind(video(&[0.5, 1.0, 4.0])), 60);
+    for path in &mut experiment.paths {
+        let tandem_sim::Hop::Link(link) = &mut path.down else { unreachable!() };
+        link.loss = link::Loss::Uniform(units::Probability::new(0.01).expect("it is one"));
+    }
+    let first = run(&experiment);
+    assert_eq!(first, run(&experiment));
+    assert_eq!(session(&run_recorded(&experiment)), session(&first));
+    experiment.sample = Duration::ZERO;
+    assert_eq!(session(&run(&experiment)), session(&first));
+    experiment.seed = Seed::new(2);
+    assert_ne!(session(&run(&experiment)).segments, session(&first).segments);
+}
+
+#[test]
+fn rows_of_a_video_say_what_is_left_to_play() {
+    let outcome = run(&one_path(3.0, 10, kind(video(&[4.0])), 60));
+    let session = session(&outcome);
+    let column = |name: &str| &outcome.series.column(name).expect("it is there").values;
+    let (buffer, waiting) = (column("connection1.buffer_s"), column("connection1.waiting"));
+    for (row, (&buffer, &waiting)) in buffer.iter().zip(waiting).enumerate() {
+        let now = Time::ZERO + Duration::from_millis(100) * (row as u64 + 1);
+        let stalled = session.stalls.iter().any(|stall| stall.start < now && now < stall.end);
+        let before = now < session.start + session.initial.length;
+        if now < session.end && (stalled || before) {
+            assert_eq!((buffer, waiting), (0.0, 1.0), "at {now}");
+        }
+    }
+    assert!(buffer.iter().any(|&seconds| seconds > 1.0));
+    assert!(column("connection1.bitrate_mbps").iter().all(|&mbps| mbps == 4.0));
+}
