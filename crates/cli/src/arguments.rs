@@ -29,6 +29,7 @@ Examples:
   sudo tandem testbed scenarios/wifi-lte.toml
   sudo tandem emulate scenarios/wifi-lte.toml -- bash
   sudo tandem agent --config /etc/tandem/agent.toml
+  tandem proxy --upstream proxy.example:1080
   tandem capture trace.pcapng
   tandem profiles huang2012.lte
 
@@ -69,6 +70,7 @@ pub(crate) enum Command {
     Fidelity(Fidelity),
     Capture(Capture),
     Agent(Agent),
+    Proxy(Proxy),
     Profiles(Profiles),
     /// Print the JSON Schema of scenario files
     #[command(after_help = "\
@@ -342,6 +344,72 @@ pub(crate) struct AgentStatus {
     /// How to print it
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,
+}
+
+/// Carry any program's TCP over Multipath TCP.
+///
+/// Takes requests of HTTP (also CONNECT) and SOCKS5 over Multipath TCP, and leads to servers that know TCP only.
+/// With --upstream it is a device's half: programs use it as their proxy, on this host, and it carries what they
+/// say over Multipath TCP to the other half. It listens on this host alone unless it is told whom it serves, and
+/// leads to no private address unless it is told to.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  tandem proxy                                          on 127.0.0.1:1080
+  tandem proxy --listen 192.0.2.1:1080 --allow 198.51.100.0/24
+  tandem proxy --upstream proxy.example:1080            a device's half
+  curl --proxy http://127.0.0.1:1080 http://example.org/
+  tandem proxy rules --port 3129 --interface wlan0      for connections that know of no proxy"
+)]
+pub(crate) struct Proxy {
+    #[command(subcommand)]
+    pub(crate) command: Option<ProxyCommand>,
+    /// Where to listen [default: 127.0.0.1:1080]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Vec<std::net::SocketAddr>,
+    /// Clients that it serves, such as 192.0.2.0/24
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    pub(crate) allow: Vec<proxy::network::Network>,
+    /// Private networks that it may lead to, such as 10.1.0.0/16
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    pub(crate) allow_destination: Vec<proxy::network::Network>,
+    /// The other half, to which everything is carried
+    #[arg(long, value_name = "HOST:PORT", value_parser = destination)]
+    pub(crate) upstream: Option<proxy::destination::Destination>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProxyCommand {
+    Rules(ProxyRules),
+}
+
+/// Print the rules of nftables that hand connections to a transparent listener.
+///
+/// They are commands of a shell, which change this host when root runs them.
+#[derive(Debug, Args)]
+pub(crate) struct ProxyRules {
+    /// The port of the transparent listener
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// An interface that clients are behind [default: any]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Vec<String>,
+    /// A port of servers [default: any]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) to: Vec<u16>,
+    /// The mark of packets, and the number of the routing table
+    #[arg(long, value_name = "N", default_value = "3129", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) mark: u32,
+}
+
+fn network(text: &str) -> Result<proxy::network::Network, String> {
+    text.parse().map_err(|()| "it is no network such as 192.0.2.0/24 or 2001:db8::/32".to_owned())
+}
+
+fn destination(text: &str) -> Result<proxy::destination::Destination, String> {
+    text.parse().map_err(|()| "it is no host and port such as proxy.example:1080".to_owned())
 }
 
 /// Simulate a scenario under several policies, side by side.

@@ -76,7 +76,7 @@ fn socket(config: &Config) -> PathBuf {
 }
 
 /// Logs to stderr, where a service's log is taken from; with times only where a person reads it.
-fn log(filter: &str, talk: Talk) -> Result<(), Failure> {
+pub(crate) fn log(filter: &str, talk: Talk) -> Result<(), Failure> {
     let filter = if talk.quiet() { "error" } else { filter };
     let targets: Targets = filter.parse().map_err(|error| Failure::Usage {
         message: format!("`{filter}` is nothing that can be logged: {error}"),

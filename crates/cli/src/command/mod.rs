@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod emulate;
 pub(crate) mod fidelity;
 pub(crate) mod profiles;
+pub(crate) mod proxy;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;

@@ -53,6 +53,12 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// How many connections may wait to be accepted; `None` is 4096.
     pub backlog: Option<i32>,
+    /// Of one that listens: it takes connections to addresses that are not of this host, as TPROXY hands
+    /// them over (`IP_TRANSPARENT`, ip(7)).
+    pub transparent: bool,
+    /// Of one that listens: how many connections with data in their SYN may be pending (TCP Fast Open,
+    /// RFC 7413); `None` is none.
+    pub fast_open: Option<i32>,
 }
 
 /// Listens at `address`; connections that come may be MPTCP where `protocol` is.
@@ -62,6 +68,14 @@ pub struct Options {
 pub fn listen(address: SocketAddr, protocol: Protocol, options: &Options) -> Result<TcpListener, Error> {
     let socket = open(address, protocol, options)?;
     let doing = || format!("listen at {address}");
+    if options.transparent {
+        transparent(&socket, address)?;
+    }
+    if let Some(pending) = options.fast_open {
+        const TCP_FASTOPEN: i32 = 23;
+        option::set_number(&socket, libc::SOL_TCP, TCP_FASTOPEN, pending)
+            .map_err(|error| Error::system("take data in SYNs", error))?;
+    }
     sockopt::set_socket_reuseaddr(&socket, true)
         .and_then(|()| net::bind(&socket, &address))
         .and_then(|()| net::listen(&socket, options.backlog.unwrap_or(4096)))
@@ -89,6 +103,32 @@ pub fn connect(address: SocketAddr, protocol: Protocol, options: &Options) -> Re
     }
     ioctl_fionbio(&socket, false).map_err(|error| Error::system(doing(), error))?;
     Ok(socket.into())
+}
+
+/// A socket towards `address` that is not connected yet, for whoever waits in a way of its own; it does not
+/// block. `timeout` and what concerns listening are not looked at.
+///
+/// # Errors
+/// Where the kernel has no MPTCP, or an option cannot be set.
+pub fn unconnected(address: SocketAddr, protocol: Protocol, options: &Options) -> Result<TcpStream, Error> {
+    let socket = open(address, protocol, options)?;
+    if let Some(from) = options.bind {
+        net::bind(&socket, &from).map_err(|error| Error::system(format!("bind to {from}"), error))?;
+    }
+    ioctl_fionbio(&socket, true)
+        .map_err(|error| Error::system(format!("open a socket to {address}"), error))?;
+    Ok(socket.into())
+}
+
+fn transparent(socket: &OwnedFd, address: SocketAddr) -> Result<(), Error> {
+    const IP_TRANSPARENT: i32 = 19;
+    const IPV6_TRANSPARENT: i32 = 75;
+    let set = |level, name| option::set_number(socket, level, name, 1);
+    match address {
+        SocketAddr::V4(_) => set(libc::SOL_IP, IP_TRANSPARENT),
+        SocketAddr::V6(_) => set(libc::SOL_IPV6, IPV6_TRANSPARENT),
+    }
+    .map_err(|error| Error::system("take connections to other hosts", error))
 }
 
 /// Ends a connection at once: the peer is sent a reset (of MPTCP, MP_FASTCLOSE; RFC 8684, section 3.5), and

@@ -1,0 +1,353 @@
+//! Where a client wants to go, and whether it may.
+//!
+//! A name is checked after it was looked up, and the address that was checked is the one that is connected to:
+//! a name that means something else a moment later (DNS rebinding) gains nothing.
+
+use crate::network::Network;
+use core::fmt;
+use core::str::FromStr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A host, by name or by address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Host {
+    /// A name to be looked up; of letters, digits, `-`, `_` and `.`, at most 253 of them, in lower case.
+    Name(String),
+    /// An address.
+    Address(IpAddr),
+}
+
+/// A host and a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// The host.
+    pub host: Host,
+    /// The port, never 0.
+    pub port: u16,
+}
+
+impl Host {
+    /// Reads a name or an address; an IPv6 address stands in brackets.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let text = core::str::from_utf8(text).ok()?;
+        if let Some(inside) = text.strip_prefix('[') {
+            return Some(Self::Address(IpAddr::V6(inside.strip_suffix(']')?.parse().ok()?)));
+        }
+        if let Ok(address) = text.parse::<Ipv4Addr>() {
+            return Some(Self::Address(IpAddr::V4(address)));
+        }
+        Self::name(text)
+    }
+
+    /// Reads a name.
+    pub fn name(text: &str) -> Option<Self> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let is_name = !text.is_empty() && text.len() <= 253 && text.bytes().all(fits);
+        let labels = text.strip_suffix('.').unwrap_or(text);
+        let whole = labels.split('.').all(|label| !label.is_empty() && label.len() <= 63);
+        (is_name && whole).then(|| Self::Name(text.to_ascii_lowercase()))
+    }
+}
+
+impl Destination {
+    /// Reads `HOST:PORT`, or `HOST` where there is a default.
+    pub fn parse(text: &[u8], default_port: Option<u16>) -> Option<Self> {
+        let bracket = text.iter().rposition(|&byte| byte == b']').unwrap_or(0);
+        match text[bracket..].iter().position(|&byte| byte == b':') {
+            Some(colon) => {
+                let (host, port) = text.split_at(bracket + colon);
+                Some(Self { host: Host::parse(host)?, port: port_number(&port[1..])? })
+            }
+            None => Some(Self { host: Host::parse(text)?, port: default_port? }),
+        }
+    }
+
+    /// As it stands in a request: without the port where that is `default_port`.
+    pub fn authority(&self, default_port: u16) -> String {
+        if self.port == default_port { self.host.to_string() } else { self.to_string() }
+    }
+}
+
+fn port_number(text: &[u8]) -> Option<u16> {
+    if text.is_empty() || text.len() > 5 || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number = text.iter().fold(0u32, |number, &digit| number * 10 + u32::from(digit - b'0'));
+    u16::try_from(number).ok().filter(|&port| port != 0)
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => address.fmt(f),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl FromStr for Destination {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::parse(text.as_bytes(), None).ok_or(())
+    }
+}
+
+/// Which addresses clients may reach.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rules {
+    /// Reached although they are in a range that is refused, or of this host.
+    pub allow: Vec<Network>,
+    /// Refused in any case.
+    pub deny: Vec<Network>,
+    /// The only ports that may be reached; all where it is empty.
+    pub ports: Vec<u16>,
+}
+
+/// Why an address is not reached, in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused(pub &'static str);
+
+impl Rules {
+    /// Whether a connection to this very address may be opened. That it is an address of this host is for the
+    /// caller to say (`is_ours`), who knows the host.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, address: IpAddr, port: u16, is_ours: impl FnOnce() -> bool) -> Result<(), Refused> {
+        let address = address.to_canonical();
+        if !self.ports.is_empty() && !self.ports.contains(&port) {
+            return Err(Refused("a port that is not allowed"));
+        }
+        if self.deny.iter().any(|network| network.contains(address)) {
+            return Err(Refused("a denied network"));
+        }
+        if self.allow.iter().any(|network| network.contains(address)) {
+            return Ok(());
+        }
+        match special(address) {
+            Some(range) => Err(Refused(range)),
+            None if is_ours() => Err(Refused("an address of the proxy itself")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The range that an address is in where it is not a public one (RFC 6890 and the registries that it made,
+/// RFC 4291, section 2.4); an IPv4 address in an IPv6 address counts as itself.
+pub fn special(address: IpAddr) -> Option<&'static str> {
+    match address.to_canonical() {
+        IpAddr::V4(address) => special_v4(address),
+        IpAddr::V6(address) => special_v6(address),
+    }
+}
+
+fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
+    Some(match address.octets() {
+        [0, ..] => "this network (0.0.0.0/8)",
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => "a private network (RFC 1918)",
+        [100, 64..=127, ..] => "a carrier's shared network (100.64.0.0/10)",
+        [127, ..] => "loopback",
+        [169, 254, ..] => "link-local",
+        [192, 0, 0, _] => "protocol assignments (192.0.0.0/24)",
+        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => "documentation (RFC 5737)",
+        [192, 88, 99, _] => "6to4 relays (192.88.99.0/24)",
+        [198, 18..=19, ..] => "benchmarks (198.18.0.0/15)",
+        [224..=239, ..] => "multicast",
+        [240..=255, ..] => "reserved (240.0.0.0/4)",
+        _ => return None,
+    })
+}
+
+fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
+    let [a, b, c, d, rest @ ..] = address.segments();
+    let embedded = |high: u16, low: u16| special_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
+    match [a, b, c, d] {
+        [0, 0, 0, 0] if address.is_loopback() => Some("loopback"),
+        // IPv4-compatible and unspecified; IPv4-mapped addresses are IPv4 by now.
+        [0, 0, 0, 0] => Some("reserved (::/64)"),
+        // NAT64 (RFC 6052): what stands behind it is what counts.
+        [0x64, 0xff9b, 0, 0] if rest[..2] == [0, 0] => embedded(rest[2], rest[3]),
+        [0x64, 0xff9b, 1, _] => Some("local NAT64 (64:ff9b:1::/48)"),
+        [0xfc00..=0xfdff, ..] => Some("unique-local (fc00::/7)"),
+        [0xfe80..=0xfebf, ..] => Some("link-local"),
+        [0xfec0..=0xfeff, ..] => Some("site-local (fec0::/10)"),
+        [0xff00..=0xffff, ..] => Some("multicast"),
+        // 6to4 (RFC 3056): the IPv4 address stands right behind.
+        [0x2002, high, low, _] => embedded(high, low),
+        // Teredo (2001::/32) among them, whose IPv4 address anybody chooses.
+        [0x2001, 0..=0x1ff, ..] => Some("protocol assignments (2001::/23)"),
+        [0x2001, 0xdb8, ..] => Some("documentation (2001:db8::/32)"),
+        [0x3fff, 0..=0xfff, ..] => Some("documentation (3fff::/20)"),
+        [0x2000..=0x3fff, ..] => None,
+        _ => Some("reserved (not in 2000::/3)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn every_range_that_is_not_public_is_refused_to_its_edges() {
+        let ranges = [
+            ("0.0.0.0", "0.255.255.255"),
+            ("10.0.0.0", "10.255.255.255"),
+            ("100.64.0.0", "100.127.255.255"),
+            ("127.0.0.0", "127.255.255.255"),
+            ("169.254.0.0", "169.254.255.255"),
+            ("172.16.0.0", "172.31.255.255"),
+            ("192.0.0.0", "192.0.0.255"),
+            ("192.0.2.0", "192.0.2.255"),
+            ("192.88.99.0", "192.88.99.255"),
+            ("192.168.0.0", "192.168.255.255"),
+            ("198.18.0.0", "198.19.255.255"),
+            ("198.51.100.0", "198.51.100.255"),
+            ("203.0.113.0", "203.0.113.255"),
+            ("224.0.0.0", "255.255.255.255"),
+            ("::", "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ];
+        for (first, last) in ranges {
+            assert!(special(ip(first)).is_some() && special(ip(last)).is_some(), "{first} to {last}");
+        }
+        let public = [
+            "1.0.0.0",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.0",
+            "192.0.3.0",
+            "192.88.98.255",
+            "192.167.255.255",
+            "192.169.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "2000::",
+            "2001:200::",
+            "2001:db7::1",
+            "2001:db9::1",
+            "2606:4700::1111",
+            "3ffe::1",
+            "3fff:1000::",
+        ];
+        for address in public {
+            assert_eq!(special(ip(address)), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn an_ipv4_address_within_an_ipv6_address_is_judged_as_itself() {
+        for prefix in ["::ffff:", "64:ff9b::"] {
+            for inside in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1"] {
+                assert!(special(ip(&format!("{prefix}{inside}"))).is_some(), "{prefix}{inside}");
+            }
+            assert_eq!(special(ip(&format!("{prefix}8.8.8.8"))), None);
+        }
+        assert!(special(ip("2002:7f00:1::")).is_some() && special(ip("2002:a00:1::1")).is_some());
+        assert!(special(ip("2002:c0a8:101::1")).is_some());
+        assert_eq!(special(ip("2002:808:808::1")), None);
+        // IPv4-compatible, Teredo and local NAT64 never are.
+        for address in ["::8.8.8.8", "2001:0:808:808::", "64:ff9b:1::808:808"] {
+            assert!(special(ip(address)).is_some(), "{address}");
+        }
+    }
+
+    #[test]
+    fn rules_allow_by_exception_and_deny_above_all() {
+        let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let rules = Rules {
+            allow: networks(&["10.1.0.0/16", "8.8.8.0/24"]),
+            deny: networks(&["10.1.2.0/24", "9.9.9.9"]),
+            ports: vec![80, 443],
+        };
+        let check = |address, port| rules.check(ip(address), port, || true);
+        assert_eq!(check("10.1.1.1", 80), Ok(()));
+        assert_eq!(check("::ffff:10.1.1.1", 80), Ok(()));
+        assert_eq!(check("10.1.2.1", 80), Err(Refused("a denied network")));
+        assert_eq!(check("::ffff:10.1.2.1", 80), Err(Refused("a denied network")));
+        assert_eq!(check("10.2.0.1", 80), Err(Refused("a private network (RFC 1918)")));
+        assert_eq!(check("10.1.1.1", 25), Err(Refused("a port that is not allowed")));
+        assert_eq!(check("8.8.8.8", 443), Ok(()), "allowed although it is of this host");
+        assert_eq!(check("8.8.4.4", 443), Err(Refused("an address of the proxy itself")));
+        assert_eq!(rules.check(ip("8.8.4.4"), 443, || false), Ok(()));
+    }
+
+    #[test]
+    fn destinations_are_read_strictly() {
+        let read = |text: &str| text.parse::<Destination>().map(|one| one.to_string());
+        assert_eq!(read("Example.ORG:443"), Ok("example.org:443".to_owned()));
+        assert_eq!(read("[2001:DB8::1]:80"), Ok("[2001:db8::1]:80".to_owned()));
+        assert_eq!(read("192.0.2.1:1"), Ok("192.0.2.1:1".to_owned()));
+        let bad = [
+            "",
+            ":80",
+            "a",
+            "a:",
+            "a:0",
+            "a:65536",
+            "a:+80",
+            "a:80 ",
+            " a:80",
+            "a b:80",
+            "a:080000",
+            "u@a:80",
+            "::1:80",
+            "[::1",
+            "[::1]",
+            "[::1]x:80",
+            "[::1%lo]:80",
+            "a..b:80",
+            ".:80",
+            "a/b:80",
+            "a%2e:80",
+            "ä:80",
+            "a\0:80",
+            "[fe80::1%25eth0]:80",
+            "a:80:80",
+        ];
+        for text in bad {
+            assert_eq!(read(text), Err(()), "{text}");
+        }
+        assert_eq!(read(&format!("{}:80", "a".repeat(64))), Err(()));
+        assert_eq!(Destination::parse(b"a", Some(80)).unwrap().authority(80), "a");
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_read_is_read_again(text in "[a-z0-9.:\\[\\]-]{0,20}") {
+            if let Ok(one) = text.parse::<Destination>() {
+                prop_assert_eq!(one.to_string().parse::<Destination>(), Ok(one));
+            }
+        }
+
+        #[test]
+        fn a_mapped_address_is_as_good_or_bad_as_what_it_maps(bits: u32) {
+            let inside = Ipv4Addr::from(bits);
+            prop_assert_eq!(special(IpAddr::V6(inside.to_ipv6_mapped())), special(IpAddr::V4(inside)));
+        }
+    }
+}

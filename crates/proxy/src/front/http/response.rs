@@ -1,0 +1,187 @@
+//! Responses of servers, on their way to the client.
+
+use super::PSEUDONYM;
+use super::body::Framing;
+use super::head::{Bad, Head, Hop, is_control, version};
+
+/// What a server answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// Bytes of the buffer that belong to its head.
+    pub length: usize,
+    /// The status, from 100 to 599.
+    pub status: u16,
+    /// The head that goes on.
+    pub head: Vec<u8>,
+    /// The body that follows.
+    pub body: Framing,
+    /// The server's connection may be used for another request afterwards.
+    pub keep_alive: bool,
+    /// The client's may: where the body's end is the connection's end, it may not.
+    pub client_keep_alive: bool,
+}
+
+impl Response {
+    /// Others follow until there is one that is not (RFC 9110, section 15.2).
+    pub const fn is_interim(&self) -> bool {
+        self.status < 200
+    }
+}
+
+/// Reads a response to a request of that `method` from the beginning of `buffer`; `None` where its head is not
+/// whole yet. `is_old` is whether the client speaks HTTP/1.0, and `keep_alive` whether its connection may go on.
+///
+/// # Errors
+/// Where it is malformed, or could be understood in two ways.
+pub fn read(
+    buffer: &[u8],
+    most: usize,
+    method: &str,
+    is_old: bool,
+    keep_alive: bool,
+) -> Result<Option<Response>, &'static str> {
+    read_strictly(buffer, most, method, is_old, keep_alive).map_err(|bad| bad.why)
+}
+
+fn read_strictly(
+    buffer: &[u8],
+    most: usize,
+    method: &str,
+    is_old: bool,
+    keep_alive: bool,
+) -> Result<Option<Response>, Bad> {
+    let Some(head) = Head::read(buffer, most)? else { return Ok(None) };
+    let (first, rest) = head.start.split_at_checked(8).ok_or(Bad::request("the first line is not HTTP's"))?;
+    let minor = version(first)?;
+    let (status, reason) = match rest {
+        [b' ', a @ b'1'..=b'5', b @ b'0'..=b'9', c @ b'0'..=b'9', reason @ ..]
+            if reason.is_empty() || reason.starts_with(b" ") =>
+        {
+            (u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0'), reason)
+        }
+        _ => return Err(Bad::request("the status is none")),
+    };
+    if reason.iter().any(|&byte| is_control(byte)) {
+        return Err(Bad::request("a control character in the reason"));
+    }
+    if status == 101 {
+        return Err(Bad::request("the server changes the protocol, which nobody asked it to"));
+    }
+    let hop = Hop::read(&head)?;
+    let framing = Framing::read(&head, minor)?;
+    let has_none = method == "HEAD" || status < 200 || status == 204 || status == 304;
+    let body = match framing {
+        _ if has_none => Framing::Empty,
+        Some(framing) => framing,
+        None => Framing::UntilClose,
+    };
+    // Who reads HTTP/1.0 gets the data of the chunks, and the connection's end behind it.
+    let goes_on = keep_alive
+        && match body {
+            Framing::UntilClose => false,
+            Framing::Chunked => !is_old,
+            Framing::Empty | Framing::Length(_) => true,
+        };
+    let mut out = Vec::with_capacity(head.length + 64);
+    out.extend_from_slice(b"HTTP/1.1");
+    out.extend_from_slice(rest);
+    if reason.is_empty() {
+        out.push(b' ');
+    }
+    out.extend_from_slice(b"\r\n");
+    hop.pass(&head, &[], &mut out);
+    if body == Framing::Chunked && !is_old {
+        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    }
+    out.extend_from_slice(format!("Via: 1.{minor} {PSEUDONYM}\r\n").as_bytes());
+    if status >= 200 {
+        let says = if goes_on { "keep-alive" } else { "close" };
+        if !goes_on || is_old {
+            out.extend_from_slice(format!("Connection: {says}\r\n").as_bytes());
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(Some(Response {
+        length: head.length,
+        status,
+        head: out,
+        body,
+        keep_alive: !hop.close && (minor == 1 || hop.keep_alive) && body != Framing::UntilClose,
+        client_keep_alive: goes_on,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(text: &str, method: &str, is_old: bool) -> Result<(String, Framing, bool, bool), &'static str> {
+        let one = read(text.as_bytes(), 4096, method, is_old, true)?.ok_or("not whole")?;
+        assert_eq!(one.length, text.len());
+        Ok((String::from_utf8(one.head).unwrap(), one.body, one.keep_alive, one.client_keep_alive))
+    }
+
+    #[test]
+    fn a_response_goes_on_without_what_was_for_this_hop() {
+        let text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n\
+            Keep-Alive: timeout=5\r\nUpgrade: h2c\r\nSet-Cookie: a=b\r\n\r\n";
+        let on = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nSet-Cookie: a=b\r\nVia: 1.1 tandem\r\n\r\n";
+        assert_eq!(answer(text, "GET", false), Ok((on.to_owned(), Framing::Length(5), true, true)));
+    }
+
+    #[test]
+    fn the_end_of_a_body_follows_rfc_9112() {
+        let body = |text: &str, method| answer(text, method, false).map(|one| (one.1, one.2));
+        assert_eq!(body("HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n", "GET"), Ok((Framing::Empty, true)));
+        assert_eq!(body("HTTP/1.1 304 No\r\nContent-Length: 5\r\n\r\n", "GET"), Ok((Framing::Empty, true)));
+        assert_eq!(body("HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\n", "HEAD"), Ok((Framing::Empty, true)));
+        assert_eq!(body("HTTP/1.1 200\r\n\r\n", "GET"), Ok((Framing::UntilClose, false)));
+        assert_eq!(
+            body("HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\nConnection: close\r\n\r\n", "GET"),
+            Ok((Framing::Chunked, false))
+        );
+        assert_eq!(
+            body("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n", "GET"),
+            Ok((Framing::Length(1), false))
+        );
+    }
+
+    #[test]
+    fn an_old_client_gets_no_chunks() {
+        let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let (head, body, server, client) = answer(text, "GET", true).unwrap();
+        assert_eq!((body, server, client), (Framing::Chunked, true, false));
+        assert_eq!(head, "HTTP/1.1 200 OK\r\nVia: 1.1 tandem\r\nConnection: close\r\n\r\n");
+    }
+
+    #[test]
+    fn a_response_that_two_could_read_in_two_ways_is_refused() {
+        for fields in [
+            "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+            "Content-Length: 5\r\nContent-Length: 5\r\n",
+            "Content-Length: 5, 5\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "A: b\r\n c\r\n",
+            "A : b\r\n",
+            "A: b\n",
+            "A: b\rc\r\n",
+        ] {
+            assert!(answer(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n"), "GET", false).is_err(), "{fields:?}");
+        }
+        for start in [
+            "HTTP/1.1 99 X",
+            "HTTP/1.1 600 X",
+            "HTTP/1.1 20 X",
+            "HTTP/1.1 2000 X",
+            "HTTP/2.0 200 X",
+            "HTTP/1.1  200 X",
+            "http/1.1 200 X",
+            "HTTP/1.1 101 Switching",
+            "ICY 200 OK",
+            "HTTP/1.1 200 a\0b",
+        ] {
+            assert!(answer(&format!("{start}\r\n\r\n"), "GET", false).is_err(), "{start:?}");
+        }
+    }
+}

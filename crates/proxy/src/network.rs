@@ -1,0 +1,100 @@
+//! Ranges of addresses, written as `192.0.2.0/24`, `2001:db8::/32` or one address.
+
+use core::fmt;
+use core::str::FromStr;
+use std::net::IpAddr;
+
+/// A range of addresses with a common beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    first: IpAddr,
+    prefix: u8,
+}
+
+impl Network {
+    /// The addresses that begin with the first `prefix` bits of `address`; `None` where it has not so many, or
+    /// where bits behind them are set, which is a slip mostly.
+    pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
+        let network = Self { first: address, prefix };
+        let width = if address.is_ipv4() { 32 } else { 128 };
+        (prefix <= width && bits(address) & !network.mask() == 0).then_some(network)
+    }
+
+    /// Whether `address` is one of them. An IPv4 address in IPv6's clothes (`::ffff:0:0/96`) is that IPv4
+    /// address.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.first.is_ipv4() == address.is_ipv4() && bits(address) & self.mask() == bits(self.first)
+    }
+
+    /// It is all addresses of a family, or half of them: nobody is left out on purpose.
+    pub const fn is_everybody(&self) -> bool {
+        self.prefix <= 1
+    }
+
+    fn mask(&self) -> u128 {
+        let width = if self.first.is_ipv4() { 32 } else { 128 };
+        // The bits of an IPv4 address are the lowest 32, and no mask reaches beyond them.
+        let all = u128::MAX >> (128 - width);
+        all & !all.checked_shr(u32::from(self.prefix)).unwrap_or(0)
+    }
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address),
+    }
+}
+
+impl FromStr for Network {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) if prefix.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (address, Some(prefix.parse().map_err(drop)?))
+            }
+            Some(_) => return Err(()),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(drop)?;
+        let width = if address.is_ipv4() { 32 } else { 128 };
+        Self::new(address, prefix.unwrap_or(width)).ok_or(())
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.first, self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(network: &str, address: &str) -> bool {
+        network.parse::<Network>().unwrap().contains(address.parse().unwrap())
+    }
+
+    #[test]
+    fn a_network_holds_what_begins_as_it_does() {
+        assert!(holds("192.0.2.0/24", "192.0.2.255") && !holds("192.0.2.0/24", "192.0.3.0"));
+        assert!(holds("192.0.2.7", "192.0.2.7") && !holds("192.0.2.7", "192.0.2.6"));
+        assert!(holds("0.0.0.0/0", "255.255.255.255") && !holds("0.0.0.0/0", "::1"));
+        assert!(holds("2001:db8::/33", "2001:db8:7fff::1") && !holds("2001:db8::/33", "2001:db8:8000::"));
+        assert!(holds("::/0", "ffff::") && holds("::1", "::1"));
+        assert!(holds("10.0.0.0/8", "::ffff:10.1.2.3"), "IPv4 in IPv6 is IPv4");
+        assert!(!holds("::/0", "::ffff:10.1.2.3"));
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for text in
+            ["", "/", "10.0.0.0/33", "10.0.0.1/8", "::/129", "10.0.0.0/+8", "10.0.0.0/-1", "a/8", "10/8"]
+        {
+            assert_eq!(text.parse::<Network>(), Err(()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! A proxy on this host's loopback, and everything that goes through it.
+#![allow(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+
+mod http;
+mod support;
+mod tunnel;

@@ -1,0 +1,151 @@
+//! Tunnels: CONNECT, SOCKS5, and what is in them.
+
+use crate::support::{connect, echo, head, local, noise, rest, server, start, tunnel, until};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::thread;
+use std::time::Duration;
+use tandem_proxy::config::Upstream;
+
+/// Sends `bytes` and reads them back at the same time, to the end of both directions.
+fn round(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
+    let mut out = stream.try_clone().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            out.write_all(bytes).unwrap();
+            out.shutdown(Shutdown::Write).unwrap();
+        });
+        let mut back = Vec::new();
+        stream.read_to_end(&mut back).unwrap();
+        back
+    })
+}
+
+fn socks(at: SocketAddr, to: SocketAddr) -> TcpStream {
+    let SocketAddr::V4(to) = to else { panic!("{to}") };
+    let mut stream = connect(at);
+    stream.write_all(&[5, 1, 0]).unwrap();
+    let mut choice = [0; 2];
+    stream.read_exact(&mut choice).unwrap();
+    assert_eq!(choice, [5, 0]);
+    let mut ask = vec![5, 1, 0, 1];
+    ask.extend_from_slice(&to.ip().octets());
+    ask.extend_from_slice(&to.port().to_be_bytes());
+    stream.write_all(&ask).unwrap();
+    let mut reply = [0; 10];
+    stream.read_exact(&mut reply).unwrap();
+    assert_eq!(reply[..4], [5, 0, 0, 1]);
+    stream
+}
+
+#[test]
+fn bytes_come_through_both_ways_as_they_are() {
+    let (proxy, at) = start(local());
+    let to = echo();
+    for length in [0, 1, 4096, 100_000, 20_000_000] {
+        let bytes = noise(length, length as u64);
+        assert!(round(tunnel(at, to), &bytes) == bytes, "CONNECT, {length} bytes");
+        assert!(round(socks(at, to), &bytes) == bytes, "SOCKS5, {length} bytes");
+    }
+    until("all are gone", || proxy.totals().open == 0);
+    let totals = proxy.totals();
+    assert_eq!((totals.accepted, totals.tunnels), (10, 10));
+    assert_eq!((totals.bytes_up, totals.bytes_down), (40_208_194, 40_208_194));
+    assert!(proxy.drain());
+}
+
+#[test]
+fn what_is_sent_with_the_request_is_not_lost() {
+    let (_proxy, at) = start(local());
+    let to = echo();
+    let mut stream = connect(at);
+    write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\nearly").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    head(&mut stream);
+    assert_eq!(rest(&mut stream), "early");
+}
+
+#[test]
+fn one_direction_may_end_before_the_other() {
+    let (_proxy, at) = start(local());
+    // Speaks only when it has heard all.
+    let to = server(|mut stream| {
+        let mut all = String::new();
+        stream.read_to_string(&mut all).unwrap();
+        thread::sleep(Duration::from_millis(50));
+        write!(stream, "heard {}", all.len()).unwrap();
+    });
+    let mut stream = tunnel(at, to);
+    stream.write_all(&[b'x'; 10_000]).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(rest(&mut stream), "heard 10000");
+}
+
+#[test]
+fn a_reader_that_waits_holds_its_writer_back() {
+    let (proxy, at) = start(local());
+    let to = server(|mut stream| _ = stream.write_all(&noise(64 << 20, 1)));
+    let mut stream = tunnel(at, to);
+    let mut before = 0;
+    // Nothing is read: what the proxy has taken stops growing, far before all.
+    until("it stops", || {
+        thread::sleep(Duration::from_millis(200));
+        let now = proxy.totals().bytes_down;
+        std::mem::replace(&mut before, now) == now && now > 0
+    });
+    assert!(before < 32 << 20, "{before}");
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    assert!(all == noise(64 << 20, 1));
+}
+
+#[test]
+fn a_connection_without_a_byte_is_ended() {
+    let mut config = local();
+    config.timeouts.idle = Duration::from_millis(200);
+    let (proxy, at) = start(config);
+    let mut stream = tunnel(at, echo());
+    assert!(stream.read(&mut [0]).is_err(), "it is broken off, and not ended");
+    until("it is counted", || proxy.totals().timed_out == 1);
+}
+
+#[test]
+fn a_connection_lasts_no_longer_than_it_may() {
+    let mut config = local();
+    config.timeouts.total = Some(Duration::from_millis(300));
+    let (proxy, at) = start(config);
+    let mut stream = tunnel(at, echo());
+    while stream.write_all(b"again").is_ok() && matches!(stream.read(&mut [0; 5]), Ok(1..)) {
+        thread::sleep(Duration::from_millis(20));
+    }
+    until("it is counted", || proxy.totals().timed_out == 1);
+}
+
+#[test]
+fn a_reset_is_passed_on() {
+    let (_proxy, at) = start(local());
+    let to = server(|stream| linux::socket::abort(&stream).unwrap());
+    let mut stream = tunnel(at, to);
+    let error = stream.read(&mut [0]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn two_halves_carry_what_one_does() {
+    let (far, there) = start(local());
+    let mut near = local();
+    near.upstream = Some(Upstream {
+        destination: there.to_string().parse().unwrap(),
+        protocol: crate::support::protocol(),
+        credential: None,
+    });
+    let (_near, at) = start(near);
+    let bytes = noise(1_000_000, 5);
+    let to = echo();
+    assert!(round(tunnel(at, to), &bytes) == bytes);
+    assert!(round(socks(at, to), &bytes) == bytes);
+    assert_eq!(far.totals().tunnels, 2);
+    if crate::support::protocol() == linux::socket::Protocol::Mptcp {
+        assert_eq!(far.totals().accepted_mptcp, 2);
+    }
+}
