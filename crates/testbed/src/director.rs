@@ -196,12 +196,6 @@ pub(crate) fn fits(experiment: &Experiment, faults: &[(Time, Fault)]) -> Result<
             hint: "`tandem run` simulates any number".to_owned(),
         });
     }
-    if experiment.traffic.iter().any(|traffic| matches!(traffic.kind, traffic::Kind::Video(_))) {
-        return Err(Error::Unfit {
-            what: "traffic of kind `video`: nobody plays it here yet".to_owned(),
-            hint: "`tandem run` simulates it".to_owned(),
-        });
-    }
     let paths = experiment.paths.len();
     if let Some(path) = faults.iter().filter_map(|(_, fault)| fault.path()).find(|&path| path >= paths) {
         return Err(Error::Unfit {
@@ -532,6 +526,7 @@ impl<'a> Director<'a> {
             let goodput = mbps(delivered - std::mem::replace(before, delivered));
             // The kernel does not tell what waits beyond a gap.
             row.extend([goodput, f64::NAN, written.saturating_sub(delivered) as f64 / 1e3]);
+            row.extend(flow.progress.sight(now).iter().flat_map(Series::video));
         }
         row.extend([(total - self.rows.energy) / seconds, total]);
         self.rows.energy = total;
@@ -549,7 +544,9 @@ impl<'a> Director<'a> {
             if let Some(at) = rest.differs {
                 return Err(Error::Differs { connection: i + 1, at });
             }
-            connections.push(connection(experiment, config, &flow.progress));
+            let session = flow.progress.finish(Time::ZERO + experiment.duration);
+            connections
+                .push(ConnectionOutcome { video: session, ..connection(experiment, config, &flow.progress) });
         }
         let (mut network, now) = self.shared.lock();
         network.advance(now.max(Time::ZERO + experiment.duration));

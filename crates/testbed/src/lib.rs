@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `topology` | hosts, devices, addresses, routes, endpoints |
 //! | `traffic`, `content` | real sockets, and bytes that say whether they are the right ones |
+//! | `video` | a player and its server over such sockets, by HTTP/1.1 |
 //! | `director` | what happens when: interfaces come and go, the policy looks, rows are taken |
 //! | `emulate` | somebody's own programs in place of the scenario's traffic |
 //! | `faults` | what goes wrong beyond what a scenario can say |
@@ -27,6 +28,7 @@ mod reaction;
 mod settings;
 mod topology;
 mod traffic;
+mod video;
 mod watch;
 
 pub use director::{Ran, Setup, run, run_with};

@@ -1,5 +1,5 @@
 //! Real sockets: an application writes at one end of a connection, the other end reads and looks whether
-//! every byte is the one that was written.
+//! every byte is the one that was written. Video, where both ends write, is in `video`.
 //!
 //! Where servers may restart, a file is fetched as a download manager would: whoever reads says first from
 //! which byte on it wants the stream (eight bytes, big-endian), and where the connection ends before the
@@ -16,18 +16,18 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use traffic::{App, Direction, Kind, TrafficConfig};
+use traffic::{App, Direction, Kind, Session, Sight, TrafficConfig, Viewer};
 use units::{Bytes, Duration, Seed, Time};
 
 /// So often a thread that waits looks whether it is to end.
-const LOOK_UP: Duration = Duration::from_millis(20);
+pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 /// So often a writer looks whether the send buffer has room again, which nobody tells it.
-const ROOM: Duration = Duration::from_millis(1);
+pub(crate) const ROOM: Duration = Duration::from_millis(1);
 /// So long the device waits before it connects anew, and then for an answer.
 const AGAIN: Duration = Duration::from_millis(50);
 const ANSWER: std::time::Duration = std::time::Duration::from_secs(1);
 /// Room for what is written or read at once.
-const PIECE: usize = 128 * 1024;
+pub(crate) const PIECE: usize = 128 * 1024;
 
 /// What became of a connection so far; both ends and whoever wants to know share it.
 #[derive(Debug, Default)]
@@ -37,10 +37,12 @@ pub(crate) struct Progress {
     /// Bytes that the socket took from the application.
     pub(crate) written: AtomicU64,
     /// When the last of them came, in nanoseconds.
-    last_byte: AtomicU64,
+    pub(crate) last_byte: AtomicU64,
     /// Connections that the device has opened for it.
     pub(crate) opened: AtomicU64,
     rest: Mutex<Rest>,
+    /// Of a video, who asks for it; until the end of the run.
+    pub(crate) viewer: Mutex<Option<Viewer>>,
 }
 
 /// What changes rarely.
@@ -65,7 +67,16 @@ impl Progress {
     pub(crate) fn last_byte(&self) -> Time {
         Time::from_nanos(self.last_byte.load(Ordering::Relaxed))
     }
-    fn change(&self, change: impl FnOnce(&mut Rest)) {
+    /// What the viewer of a video sees.
+    pub(crate) fn sight(&self, now: Time) -> Option<Sight> {
+        self.viewer.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|viewer| viewer.sight(now))
+    }
+    /// The record of a video's session, once: the viewer is gone after that.
+    pub(crate) fn finish(&self, now: Time) -> Option<Session> {
+        let viewer = self.viewer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        viewer.map(|viewer| viewer.finish(now))
+    }
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Rest)) {
         change(&mut self.rest.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -128,7 +139,12 @@ impl Flow {
         server: &Namespace,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, Error> {
-        let progress = Arc::new(Progress::default());
+        let config = &plan.config;
+        let viewer = match &config.kind {
+            Kind::Video(video) => Some(Viewer::new(video, config.start, config.stop)),
+            _ => None,
+        };
+        let progress = Arc::new(Progress { viewer: Mutex::new(viewer), ..Progress::default() });
         let listener = server.run(|| plan.listen())?;
         let (p, b, s) = (plan.clone(), Arc::clone(&progress), Arc::clone(stop));
         let serving = server.spawn("server", move || {
@@ -153,9 +169,9 @@ impl Flow {
 }
 
 /// One end of a connection.
-struct End<'a> {
-    plan: &'a Plan,
-    progress: &'a Progress,
+pub(crate) struct End<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) progress: &'a Progress,
     stop: &'a AtomicBool,
     /// Of the server, which of its program's lives this is.
     life: Option<u64>,
@@ -163,7 +179,7 @@ struct End<'a> {
 
 impl End<'_> {
     /// Nothing is to be done any more, or not by this life of the program.
-    fn over(&self) -> bool {
+    pub(crate) fn over(&self) -> bool {
         self.run_over() || self.dead()
     }
 
@@ -176,7 +192,7 @@ impl End<'_> {
     }
 
     /// Sleeps until then, or until it is to look up; says whether it is over.
-    fn sleep(&self, until: Time) -> bool {
+    pub(crate) fn sleep(&self, until: Time) -> bool {
         while !self.over() {
             let left = until.since(self.plan.clock.now());
             if left.is_zero() {
@@ -188,7 +204,7 @@ impl End<'_> {
     }
 
     /// Waits until something can be read or written; says whether it is over.
-    fn wait(&self, socket: &impl std::os::fd::AsFd, flags: PollFlags, longest: Duration) -> bool {
+    pub(crate) fn wait(&self, socket: &impl std::os::fd::AsFd, flags: PollFlags, longest: Duration) -> bool {
         let wait = Timespec { tv_sec: 0, tv_nsec: longest.min(LOOK_UP).as_nanos() as _ };
         // An interrupted wait is only a shorter one.
         let _ = poll(&mut [PollFd::new(socket, flags)], Some(&wait));
@@ -283,9 +299,12 @@ impl End<'_> {
             self.progress.change(|rest| rest.mptcp = Some(mptcp));
         }
         let writes = (self.plan.config.direction == Direction::Up) == device;
-        let done = stream
-            .set_nonblocking(true)
-            .and_then(|()| if writes { self.write(&mut stream) } else { self.read(&mut stream) });
+        let done = stream.set_nonblocking(true).and_then(|()| match &self.plan.config.kind {
+            Kind::Video(video) if device => self.view(&mut stream, video),
+            Kind::Video(video) => self.answer(&mut stream, video),
+            _ if writes => self.write(&mut stream),
+            _ => self.read(&mut stream),
+        });
         if self.dead() && self.plan.program.ending() == Ending::Reset {
             // Where the device has reset it already, there is nothing to end.
             let _ = socket::abort(&stream);
@@ -372,7 +391,7 @@ impl End<'_> {
     }
 
     /// Everything is written: waits until the other end has closed too.
-    fn see_end(&self, stream: &mut TcpStream) -> io::Result<bool> {
+    pub(crate) fn see_end(&self, stream: &mut TcpStream) -> io::Result<bool> {
         let mut byte = [0];
         loop {
             match stream.read(&mut byte) {

@@ -21,6 +21,6 @@ pub use app::App;
 pub use config::{Direction, Kind, OnFull, TrafficConfig, WordError};
 pub use player::{
     Abandoned, Encoding, Estimate, Fetched, Kpis, Manifest, ManifestError, Player, PlayerConfig, Request,
-    Rule, RuleError, Session, Sight, Stall, Video, Viewer, Wait,
+    Rule, RuleError, Server, Session, Sight, Stall, Video, Viewer, Wait,
 };
 pub use vbr::{Bursts, Mix, Packets, Vbr};

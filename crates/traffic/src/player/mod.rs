@@ -1,6 +1,7 @@
 //! An adaptive player, sans-IO: buffer, start-up, stalls, and which bitrate comes next.
 
 mod estimate;
+mod http;
 mod machine;
 mod manifest;
 mod rule;
@@ -8,6 +9,7 @@ mod session;
 mod viewer;
 
 pub use estimate::Estimate;
+pub use http::Server;
 pub use machine::{Player, PlayerConfig, Request};
 pub use manifest::{Manifest, ManifestError};
 pub use rule::{Rule, RuleError};

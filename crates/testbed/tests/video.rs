@@ -1,0 +1,70 @@
+//! Video on the kernel: the same requests, the same bytes, the same record as in simulation.
+
+use std::sync::Arc;
+use tandem_testbed::{Error, Outcome, run};
+use traffic::{Session, Video};
+use units::Duration;
+
+const SCENARIO: &str = "seed = 1\nduration = '6s'\n\
+    [[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\ndown = { rate = '8Mbps', delay = '10ms' }\nup = { rate = '4Mbps', delay = '10ms' }\n\
+    [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '8Mbps', delay = '20ms' }\nup = { rate = '4Mbps', delay = '20ms' }\n\
+    [[traffic]]\nkind = 'video'\nmanifest = { bitrates = '4Mbps', duration = '4s', segment = '500ms' }\nbuffer = '10s'\nwait = '20ms'\n";
+
+fn scenario(text: &str) -> scenario::Scenario {
+    let nothing = |_: &str| Err("no such file".to_owned());
+    scenario::Scenario::parse("video", text, &nothing).expect("it is valid")
+}
+
+/// `None` where the system lacks what it takes.
+fn on_kernel(text: &str) -> Option<Outcome> {
+    match run(&scenario(text).experiment, &Arc::default(), &mut |_| {}) {
+        Ok(ran) => Some(ran.outcome),
+        Err(Error::System(linux::Error::Lacks { what, hint })) => {
+            println!("skipped: {what}; {hint}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn session(outcome: &Outcome) -> &Session {
+    outcome.connections[0].video.as_ref().expect("the connection carries video")
+}
+
+#[test]
+fn a_video_is_asked_for_and_played_as_in_simulation() {
+    let Some(outcome) = on_kernel(SCENARIO) else { return };
+    let simulated = sim::run(&scenario(SCENARIO).experiment);
+    let (real, wanted) = (session(&outcome), session(&simulated));
+    assert!(!outcome.connections[0].failed, "{:?}", outcome.connections[0]);
+    let sizes = |session: &Session| session.segments.iter().map(|s| (s.level, s.size)).collect::<Vec<_>>();
+    assert_eq!(sizes(real), sizes(wanted));
+    assert_eq!(real.segments.len(), 8);
+    assert_eq!(real.played, Duration::from_secs(4));
+    let bytes: u64 = real.segments.iter().map(|s| (s.size + Video::HEAD).get()).sum();
+    for outcome in [&outcome, &simulated] {
+        let connection = &outcome.connections[0];
+        assert_eq!((connection.delivered_bytes, connection.offered_bytes), (bytes, bytes));
+        assert!(connection.completed_s.is_some());
+    }
+    // Each answer waits for the server and a round trip over the nearer path, on any kernel.
+    assert!(real.segments.iter().all(|s| s.first_byte.since(s.asked) >= Duration::from_millis(40)));
+    let stalled = real.stalls.iter().fold(Duration::ZERO, |sum, stall| sum + stall.length());
+    assert_eq!(real.initial.length + stalled + real.played, real.end.since(real.start));
+    let columns =
+        |outcome: &Outcome| outcome.series.columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
+    assert_eq!(columns(&outcome), columns(&simulated));
+    assert!(columns(&outcome).contains(&"connection1.buffer_s".to_owned()));
+    assert!(outcome.paths.iter().all(|path| path.payload_down_bytes > 0), "{:?}", outcome.paths);
+}
+
+#[test]
+fn a_viewer_who_goes_early_leaves_a_record() {
+    let text = SCENARIO.replace("wait = '20ms'", "start = '500ms'\nstop = '2s'").replace("'6s'", "'3s'");
+    let text = text.replace("'10s'", "'1s'");
+    let Some(outcome) = on_kernel(&text) else { return };
+    let session = session(&outcome);
+    assert!(!session.complete && !session.segments.is_empty() && session.segments.len() < 8);
+    assert_eq!(session.end.since(session.start), Duration::from_millis(1_500));
+    assert!(!outcome.connections[0].failed, "{:?}", outcome.connections[0]);
+}
