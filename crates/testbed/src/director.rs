@@ -1,5 +1,6 @@
 //! What happens when: interfaces come and go, the policy looks and acts, rows are taken, and the end.
 
+use crate::edge::{self, Behind, Edge};
 use crate::faults::{Fault, Server};
 use crate::reaction::{Reaction, Reactions};
 use crate::settings::Settings;
@@ -14,6 +15,7 @@ use linux::diag::Subflow;
 use linux::socket::{Options, Protocol};
 use mptcp::{CongestionKind, SchedulerKind};
 use policy::{Action, Actuator, Ledger, PolicyConfig};
+use proxy::Totals;
 use radio::{Meter, State};
 use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Experiment, Hop, Series, goodput_span};
 use std::fs::File;
@@ -50,6 +52,8 @@ pub struct Ran {
     pub subflows: [Vec<Subflow>; 2],
     /// What the device was set to before the first byte, and at the end.
     pub settings: [Settings; 2],
+    /// What the proxy counted, where there is one.
+    pub proxy: Option<Totals>,
     /// Where the kernel did something else than the scenario says, in words.
     pub notes: Vec<String>,
 }
@@ -61,11 +65,13 @@ pub struct Setup {
     pub faults: Vec<(Time, Fault)>,
     /// The emulator segments and sums up for the kernels ([`Driver::devices`]).
     pub offload: bool,
+    /// The paths lead to a proxy, and the server is behind it.
+    pub edge: Option<Edge>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { faults: Vec::new(), offload: true }
+        Self { faults: Vec::new(), offload: true, edge: None }
     }
 }
 
@@ -98,6 +104,10 @@ pub fn run_with(
     fits(experiment, &setup.faults)?;
     let (mut topology, devices) = Topology::build(experiment, setup.offload)?;
     let mut notes = Vec::new();
+    let behind = match &setup.edge {
+        Some(edge) => Some(Behind::build(edge, experiment, setup.offload, &topology.server)?),
+        None => None,
+    };
     let mut director = Director::new(experiment, &mut topology, &mut notes)?;
     director.capture = capture;
     // What the policy wants from the start is so before the first byte.
@@ -117,7 +127,12 @@ pub fn run_with(
         plan.program = Arc::clone(&program);
         // Faults that come late put off the end: connections are then told of it, and do not look for it.
         plan.end = if faults.is_empty() { end } else { Time::MAX };
-        let flow = Flow::start(&plan, &director.topology.device, &director.topology.server, &over);
+        if behind.is_some() {
+            // Which leads it to the port of the plan.
+            plan.proxy = Some(edge::address());
+        }
+        let server = behind.as_ref().map_or(&director.topology.server, |behind| &behind.content);
+        let flow = Flow::start(&plan, &director.topology.device, server, &over);
         match flow {
             Ok(flow) => director.flows.push(flow),
             Err(error) => {
@@ -139,6 +154,10 @@ pub fn run_with(
     let lateness = director.shared.lock().0.lateness().clone();
     let priorities_heard = director.watch.priorities_heard()?;
     emulator.stop()?;
+    let proxy = behind.as_ref().map(Behind::totals);
+    if let Some(behind) = behind {
+        behind.stop()?;
+    }
     let outcome = outcome??;
     Ok(Ran {
         outcome,
@@ -148,6 +167,7 @@ pub fn run_with(
         opened,
         subflows: director.subflows,
         settings: [before, after?],
+        proxy,
         notes,
     })
 }
@@ -274,6 +294,7 @@ fn plans(
         protocol,
         server: SocketAddr::new(SERVER, FIRST_PORT + i as u16),
         options: options.clone(),
+        proxy: None,
         bound_to: bound_to.clone(),
         send_buffer: transport.config.send_buffer,
         seed: seed.derive(&i.to_string()),

@@ -14,6 +14,7 @@
 //! | `traffic`, `content` | real sockets, and bytes that say whether they are the right ones |
 //! | `video` | a player and its server over such sockets, by HTTP/1.1 |
 //! | `director` | what happens when: interfaces come and go, the policy looks, rows are taken |
+//! | `edge` | a proxy, and a server behind it that speaks TCP alone |
 //! | `emulate` | somebody's own programs in place of the scenario's traffic |
 //! | `faults` | what goes wrong beyond what a scenario can say |
 //! | `settings` | what a host is set to, before and after |
@@ -22,6 +23,7 @@
 
 mod content;
 mod director;
+mod edge;
 mod emulate;
 mod faults;
 mod reaction;
@@ -32,6 +34,7 @@ mod video;
 mod watch;
 
 pub use director::{Ran, Setup, run, run_with};
+pub use edge::Edge;
 pub use emulate::{Emulated, End, Multipath, Programs, emulate};
 pub use emulator::Lateness;
 pub use faults::{Ending, Fault};
@@ -47,6 +50,9 @@ pub enum Error {
     /// The system lacks something, or refused something.
     #[error(transparent)]
     System(#[from] linux::Error),
+    /// The proxy cannot be started.
+    #[error(transparent)]
+    Proxy(#[from] proxy::Error),
     /// Somebody asked it to stop.
     #[error("stopped before its end")]
     Stopped,
@@ -83,7 +89,7 @@ impl Error {
         match self {
             Self::System(error) => error.hint(),
             Self::Unfit { hint, .. } => hint,
-            Self::Stopped => "",
+            Self::Stopped | Self::Proxy(_) => "",
             Self::Capture(_) => "it is kept beside the results until the end; `--out DIR` writes elsewhere",
             Self::ServerEnded { .. } => "it is run by `sh -c` and has to stay in the foreground",
             Self::Differs { .. } => {

@@ -217,7 +217,7 @@ impl Topology {
 }
 
 /// The settings of a host, in its own namespace.
-fn settle(experiment: &Experiment) -> Result<(), Error> {
+pub(crate) fn settle(experiment: &Experiment) -> Result<(), Error> {
     let config = &experiment.transport.config;
     if sysctl::read("net.mptcp.enabled").is_err() {
         return Err(Error::Lacks {

@@ -6,6 +6,7 @@
 //! file does, the device opens another. What was read stays read.
 
 use crate::content::Content;
+use crate::edge;
 use crate::faults::{Ending, Server};
 use linux::clock::Clock;
 use linux::socket::{self, Options, Protocol};
@@ -87,6 +88,8 @@ pub(crate) struct Plan {
     pub(crate) config: TrafficConfig,
     pub(crate) protocol: Protocol,
     pub(crate) server: SocketAddr,
+    /// The device asks there for the server, which then speaks TCP alone.
+    pub(crate) proxy: Option<SocketAddr>,
     pub(crate) options: Options,
     /// The device's socket goes through this interface alone.
     pub(crate) bound_to: Option<String>,
@@ -106,7 +109,8 @@ impl Plan {
         let any = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), self.server.port());
         // As web servers do: what is written last is not held back until the rest is acknowledged.
         let options = Options { no_delay: true, ..self.options.clone() };
-        socket::listen(any, self.protocol, &options)
+        let protocol = if self.proxy.is_some() { Protocol::Tcp } else { self.protocol };
+        socket::listen(any, protocol, &options)
     }
 
     /// What there is to write from `offset` on; `None` where there is not so much.
@@ -271,7 +275,15 @@ impl End<'_> {
         options.bind_device.clone_from(&self.plan.bound_to);
         options.timeout = self.plan.resumes.then_some(ANSWER);
         loop {
-            match socket::connect(self.plan.server, self.plan.protocol, &options) {
+            let to = self.plan.proxy.unwrap_or(self.plan.server);
+            let connected = socket::connect(to, self.plan.protocol, &options).and_then(|mut stream| {
+                if self.plan.proxy.is_some() {
+                    edge::ask(&mut stream, self.plan.server.port())
+                        .map_err(|error| Error::system("ask the proxy", error))?;
+                }
+                Ok(stream)
+            });
+            match connected {
                 Ok(stream) => {
                     self.progress.opened.fetch_add(1, Ordering::Relaxed);
                     if self.carry(stream) {

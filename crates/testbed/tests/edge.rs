@@ -1,0 +1,56 @@
+//! A server that speaks TCP alone, behind a proxy that speaks Multipath TCP.
+
+use std::sync::Arc;
+use tandem_testbed::{Edge, Error, Ran, Setup, run_with};
+use units::{Bitrate, Duration};
+
+const PATHS: &str = "\
+    [[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\ndown = { rate = '8Mbps', delay = '10ms' }\nup = { rate = '4Mbps', delay = '10ms' }\n\
+    [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '8Mbps', delay = '20ms' }\nup = { rate = '4Mbps', delay = '20ms' }\n";
+
+/// `None` where the system lacks what it takes.
+fn through_a_proxy(traffic: &str) -> Option<Ran> {
+    let nothing = |_: &str| Err("no such file".to_owned());
+    let text = format!("{traffic}\n{PATHS}");
+    let scenario = scenario::Scenario::parse("edge", &text, &nothing).expect("it is valid");
+    let edge = Edge { delay: Duration::from_micros(12_375), rate: Bitrate::from_mbps(1000.0) };
+    let setup = Setup { edge: Some(edge), ..Setup::default() };
+    match run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, None) {
+        Ok(ran) => Some(ran),
+        Err(Error::System(linux::Error::Lacks { what, hint })) => {
+            println!("skipped: {what}; {hint}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_video_from_a_server_without_multipath_comes_over_both_paths() {
+    let Some(ran) = through_a_proxy(
+        "seed = 1\nduration = '6s'\n[[traffic]]\nkind = 'video'\nmanifest = { bitrates = '4Mbps', duration = '4s', segment = '500ms' }\nbuffer = '10s'\n",
+    ) else {
+        return;
+    };
+    let connection = &ran.outcome.connections[0];
+    assert!(!connection.failed && connection.completed_s.is_some(), "{connection:?}");
+    assert!(ran.outcome.paths.iter().all(|path| path.payload_down_bytes > 0), "{:?}", ran.outcome.paths);
+    let session = connection.video.as_ref().expect("it carries video");
+    assert_eq!(session.played, Duration::from_secs(4));
+    // Both ways behind the proxy, and both over the nearer path, on any kernel.
+    let least = Duration::from_micros(2 * (12_375 + 10_000));
+    assert!(session.segments.iter().all(|s| s.first_byte.since(s.asked) >= least), "{session:?}");
+    let proxy = ran.proxy.expect("there is one");
+    assert_eq!((proxy.accepted_mptcp, proxy.tunnels), (1, 1), "{proxy:?}");
+}
+
+#[test]
+fn a_file_is_the_same_behind_it() {
+    let Some(ran) = through_a_proxy("seed = 1\nduration = '4s'\n[[traffic]]\nkind = 'file'\nsize = '2MB'\n")
+    else {
+        return;
+    };
+    let connection = &ran.outcome.connections[0];
+    assert_eq!(connection.delivered_bytes, 2_000_000);
+    assert!(connection.completed_s.is_some(), "{connection:?}");
+}
