@@ -53,20 +53,20 @@ export class Outbox {
     void this.flush();
   }
 
-  /** Sends what is kept, now. */
+  /** Sends what is kept, now, and what is added meanwhile. */
   flush(): Promise<void> {
-    if (this.#sending !== undefined) {
-      this.#more = true;
-      return this.#sending;
-    }
-    this.#sending = this.#flush().finally(() => {
+    this.#more = true;
+    this.#sending ??= this.#flushAll().finally(() => {
       this.#sending = undefined;
-      if (this.#more) {
-        this.#more = false;
-        void this.flush();
-      }
     });
     return this.#sending;
+  }
+
+  async #flushAll(): Promise<void> {
+    while (this.#more) {
+      this.#more = false;
+      await this.#flush();
+    }
   }
 
   async #flush(): Promise<void> {

@@ -1,8 +1,9 @@
 /** A session while it goes on: what the player tells is measured, sampled and kept. */
 
 import type { Listener, Playback } from '../play/playback.ts';
-import { type Look, Meter, type Phase } from './meter.ts';
+import { type Look, Meter, type Phase, type Span } from './meter.ts';
 import { type P1203, p1203Of } from './p1203.ts';
+import { type Picture, Pictures } from './pictures.ts';
 import { type Display, type Head, record, type Session, type Told } from './record.ts';
 
 /** What is known of a session before anything is played. */
@@ -24,6 +25,7 @@ export class LiveSession implements Listener {
   readonly start: number;
   readonly #given: Given;
   readonly #meter: Meter;
+  readonly #pictures = new Pictures();
   readonly #told = {
     segments: [] as Told['segments'][number][],
     abandoned: [] as Told['abandoned'][number][],
@@ -31,7 +33,7 @@ export class LiveSession implements Listener {
     switches: [] as Told['switches'][number][],
     failures: [] as Told['failures'][number][],
   };
-  readonly #changed: (phase: Phase) => void;
+  readonly #changed: () => void;
   #samples: Sampled[] = [];
   #every = SAMPLE_MS;
   #playback: Playback | undefined;
@@ -41,7 +43,7 @@ export class LiveSession implements Listener {
    * @param start when the viewer pressed the button, in milliseconds of `performance.now()`
    * @param changed is called when the session goes from one phase to another, and when it is over
    */
-  constructor(given: Given, start: number, changed: (phase: Phase) => void) {
+  constructor(given: Given, start: number, changed: () => void) {
     this.#given = given;
     this.start = start;
     this.#meter = new Meter(start);
@@ -65,16 +67,18 @@ export class LiveSession implements Listener {
     return this.#meter.complete;
   }
 
+  /** What it is now, as the viewer sees it. */
   get phase(): Phase {
-    return this.#meter.phase;
+    return this.spans().at(-1)?.phase ?? 'loading';
   }
 
   get samples(): readonly Sampled[] {
     return this.#samples;
   }
 
-  spans(): ReturnType<Meter['spans']> {
-    return this.#meter.spans(performance.now());
+  /** All of it until now, as the viewer saw it. */
+  spans(): Span[] {
+    return this.#pictures.seen(this.#meter.spans(performance.now()));
   }
 
   look(look: Look): void {
@@ -82,8 +86,20 @@ export class LiveSession implements Listener {
     this.#meter.look(look);
     if (this.#meter.phase !== phase || this.#meter.over !== over) {
       this.sample(true);
-      this.#changed(this.#meter.phase);
+      this.#changed();
     }
+  }
+
+  picture(picture: Picture): void {
+    if (!this.over) this.#pictures.show(picture);
+  }
+
+  blink(): void {
+    this.#pictures.blink();
+  }
+
+  dry(at: number, dry: boolean): void {
+    if (!this.over) this.#pictures.dry(at, dry);
   }
 
   segment(segment: Told['segments'][number]): void {
@@ -132,7 +148,7 @@ export class LiveSession implements Listener {
     if (this.#meter.over) return;
     this.sample(true);
     this.#meter.close(performance.now());
-    this.#changed(this.#meter.phase);
+    this.#changed();
   }
 
   /** The record, as if it ended now where it has not. */

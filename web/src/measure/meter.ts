@@ -53,6 +53,15 @@ const STANDSTILL_MS = 600;
 /** A clock may step back by this much when it comes to stand (s). */
 const STEP_BACK_S = 0.1;
 
+/**
+ * A clock that has just begun to run may stutter: one that follows the sound shows what has been handed to
+ * the sound card, and stands until that is heard. Looks of this long (ms) say since when it runs evenly.
+ */
+const SETTLE_MS = 2000;
+
+/** What is shorter (ms) is the clock's resolution and nothing else. */
+const SHORTEST_MS = 1;
+
 export class Meter {
   readonly #spans: Span[] = [];
   #phase: Phase = 'loading';
@@ -64,6 +73,8 @@ export class Meter {
   #last: Look | undefined;
   /** While playing: the last look at which the clock had moved. */
   #moved: Look | undefined;
+  /** While a run settles: when it began by each of its looks, and at the earliest. */
+  #settling: { readonly since: number[]; readonly earliest: number } | undefined;
   #complete = false;
   #over = false;
 
@@ -92,7 +103,7 @@ export class Meter {
    * as open, playing too.
    */
   spans(at: number): Span[] {
-    const spans = [...this.#spans];
+    const spans = this.#spans.filter(({ start, end }) => end - start >= SHORTEST_MS);
     if (this.#over) return spans;
     const end = Math.max(at, this.#start);
     const to = this.#phase === 'playing' ? (this.#moved?.position ?? this.#from) : this.#from;
@@ -145,10 +156,31 @@ export class Meter {
       if (advance !== 0 || last === undefined) this.#from = look.position;
       return;
     }
-    const since = clamp(look.at - (advance / look.rate) * 1000, this.#start, look.at);
+    const begun = look.at - (advance / look.rate) * 1000;
     const from = this.#from;
+    // It did not run when it was last looked at.
+    const since = clamp(begun, Math.max(this.#start, last.at), look.at);
+    const first = this.#phase === 'loading';
+    const earliest = this.#start;
     this.#turn('playing', since, from);
     this.#moved = look;
+    this.#settling = first ? undefined : { since: [begun], earliest };
+  }
+
+  /** This run, and so the end of what was before it, gets another beginning. */
+  #begin(at: number): void {
+    const before = this.#spans.at(-1);
+    if (before === undefined) return;
+    this.#start = Math.max(at, before.start);
+    this.#spans[this.#spans.length - 1] = { ...before, end: this.#start };
+  }
+
+  #settle(look: Look): void {
+    if (this.#settling === undefined) return;
+    const { since, earliest } = this.#settling;
+    since.push(look.at - ((look.position - this.#from) / look.rate) * 1000);
+    this.#begin(clamp(median(since), earliest, look.at));
+    if (look.at - this.#start > SETTLE_MS) this.#settling = undefined;
   }
 
   #play(look: Look): void {
@@ -162,7 +194,10 @@ export class Meter {
     const advance = look.position - moved.position;
     if (advance > 0 || advance < -STEP_BACK_S) this.#moved = look;
     const silent = advance <= 0 && look.at - moved.at >= STANDSTILL_MS;
-    if (!look.paused && look.ready && !silent) return;
+    if (!look.paused && look.ready && !silent) {
+      if (advance > 0) this.#settle(look);
+      return;
+    }
     // It stands at this position. When did it come to be there?
     const reached = clamp(moved.at + (Math.max(advance, 0) / look.rate) * 1000, this.#start, look.at);
     this.#turn(look.paused ? 'paused' : 'stalled', reached, Math.max(look.position, moved.position));
@@ -190,12 +225,12 @@ export class Meter {
     this.#start = Math.max(at, this.#start);
     this.#from = position;
     this.#moved = undefined;
+    this.#settling = undefined;
   }
 
   #end(at: number, position: number): void {
     const to = this.#phase === 'playing' ? position : this.#from;
-    const span = this.#span(Math.max(at, this.#start), to, false);
-    if (span.end > span.start) this.#spans.push(span);
+    this.#spans.push(this.#span(Math.max(at, this.#start), to, false));
   }
 
   #span(end: number, to: number, open: boolean): Span {
@@ -206,4 +241,9 @@ export class Meter {
 
 function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

@@ -84,7 +84,7 @@ function begin(from: Source, title: string | null, start: number, muted: boolean
       version: VERSION,
     },
     start,
-    (phase) => changed(live, phase),
+    () => changed(live),
   );
   session = live;
   page.failure.hidden = true;
@@ -122,13 +122,20 @@ function end(): void {
   playback = undefined;
 }
 
-function changed(live: LiveSession, phase: Phase): void {
+function changed(live: LiveSession): void {
   if (live !== session) return;
   if (live.over) over(live);
-  else if (phase === 'stalled') announce('Stalled.');
+  draw(true);
+}
+
+/** Says what has changed since it was last said. */
+function sayPhase(phase: Phase | 'none' | 'over'): void {
+  if (page.phase.dataset.phase === phase) return;
+  page.phase.dataset.phase = phase;
+  page.phase.textContent = { none: 'no session', over: 'ended' }[phase as 'none'] ?? phase;
+  if (phase === 'stalled') announce('Stalled.');
   else if (phase === 'playing') announce('Playing.');
   else if (phase === 'paused') announce('Paused.');
-  draw(true);
 }
 
 function over(live: LiveSession): void {
@@ -181,8 +188,7 @@ function draw(now = false): void {
   const live = session;
   const record = live?.record();
   figures.show(record, playback?.status());
-  page.phase.dataset.phase = live === undefined ? 'none' : live.over ? 'over' : live.phase;
-  page.phase.textContent = live === undefined ? 'no session' : live.over ? 'ended' : live.phase;
+  sayPhase(live === undefined ? 'none' : live.over ? 'over' : live.phase);
   if (live === undefined || record === undefined) return;
   const spans = live.spans();
   const seconds = (ms: number) => (ms - live.start) / 1000;

@@ -49,7 +49,10 @@ export class DashPlayback implements Playback {
             bolaRule: { active: options.rule !== 'throughput' },
           },
         },
-        buffer: { bufferTimeDefault: options.maxBuffer, bufferTimeAtTopQuality: options.maxBuffer },
+        buffer: {
+          bufferTimeDefault: options.maxBuffer,
+          bufferTimeAtTopQuality: options.maxBuffer,
+        },
         cmcd: {
           enabled: options.cmcd !== 'off',
           sid: options.sessionId,
@@ -69,16 +72,20 @@ export class DashPlayback implements Playback {
     this.#on(events.FRAGMENT_LOADING_ABANDONED, (event) => this.#abandoned(event as { request: Request }));
     this.#on(events.QUALITY_CHANGE_RENDERED, (event) => this.#rendered(event as Rendered));
     this.#on(events.ERROR, (event) => this.#failed(event as { error: Problem | string }));
+    for (const [event, dry] of [
+      [events.BUFFER_EMPTY, true],
+      [events.BUFFER_LOADED, false],
+    ] as const) {
+      this.#on(event, (told) => {
+        if ((told as { mediaType: string }).mediaType === 'video') listener.dry(performance.now(), dry);
+      });
+    }
     this.#on('gapCausedInternalSeek', () => {
       this.#internalSeek = true;
     });
     video.addEventListener('seeked', this.#seeked);
     video.addEventListener('error', this.#broken);
-    this.#stopWatching = watch(
-      video,
-      (look) => listener.look(look),
-      () => this.#internalSeek,
-    );
+    this.#stopWatching = watch(video, listener, () => this.#internalSeek);
     this.#player.initialize(video, url, true);
   }
 

@@ -12,7 +12,7 @@ export class FilePlayback implements Playback {
 
   constructor(video: HTMLVideoElement, url: string, listener: Listener) {
     this.#video = video;
-    this.#stopWatching = watch(video, (look) => listener.look(look));
+    this.#stopWatching = watch(video, listener);
     const signal = this.#gone.signal;
     video.addEventListener(
       'error',

@@ -1,6 +1,7 @@
 /** Looks at a media element: at every picture while it plays, and at all of its events. */
 
 import type { Look } from '../measure/meter.ts';
+import type { Listener } from './playback.ts';
 
 const EVENTS = [
   'waiting',
@@ -22,14 +23,26 @@ const EVENTS = [
  * @param internalSeek says that a seek now is the player's own, over a gap in the video. It is part of
  *   the wait in which it is.
  */
-export function watch(media: HTMLMediaElement, tell: (look: Look) => void, internalSeek = () => false): () => void {
-  const look = () => tell(lookAt(media, internalSeek()));
+export function watch(media: HTMLVideoElement, listener: Listener, internalSeek = () => false): () => void {
+  const look = () => listener.look(lookAt(media, internalSeek()));
   for (const event of EVENTS) media.addEventListener(event, look);
   let frame = requestAnimationFrame(function again() {
     look();
     frame = requestAnimationFrame(again);
   });
+  // The compositor says when it showed a picture, however late this is heard. Not every browser has it.
+  let picture = media.requestVideoFrameCallback?.(function again(
+    _,
+    { expectedDisplayTime, mediaTime, presentedFrames },
+  ) {
+    listener.picture({ at: expectedDisplayTime, position: mediaTime, count: presentedFrames });
+    picture = media.requestVideoFrameCallback(again);
+  });
+  const blink = () => listener.blink();
+  document.addEventListener('visibilitychange', blink);
   return () => {
+    if (picture !== undefined) media.cancelVideoFrameCallback(picture);
+    document.removeEventListener('visibilitychange', blink);
     for (const event of EVENTS) media.removeEventListener(event, look);
     cancelAnimationFrame(frame);
   };

@@ -1,12 +1,19 @@
 /** What every kind of video tells the session that measures it, and what it is asked for. */
 
 import type { Look } from '../measure/meter.ts';
+import type { Picture } from '../measure/pictures.ts';
 import type { Quality, Told } from '../measure/record.ts';
 
 /** Where a playback tells what happens. Times are milliseconds of `performance.now()`. */
 export interface Listener {
   /** The player's clock, whenever it may have changed. */
   look(look: Look): void;
+  /** A picture was on the screen. Not every player says so, and none of each. */
+  picture(picture: Picture): void;
+  /** The page came into view or went out of it: pictures that are shown meanwhile are not told. */
+  blink(): void;
+  /** The player has no pictures to show next, or has some again. */
+  dry(at: number, dry: boolean): void;
   segment(segment: Told['segments'][number]): void;
   abandoned(abandoned: Told['abandoned'][number]): void;
   audio(audio: Told['audio'][number]): void;

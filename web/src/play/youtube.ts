@@ -90,6 +90,8 @@ export class YouTubePlayback implements Playback {
   #last: Look | undefined;
   /** Looks since it began to buffer, until it is known why. */
   #undecided: Look[] | undefined;
+  /** It buffers, and not because it seeks. */
+  #decided = false;
 
   constructor(mount: HTMLElement, id: string, options: YouTubeOptions, listener: Listener) {
     this.#mount = mount;
@@ -178,34 +180,33 @@ export class YouTubePlayback implements Playback {
       ready: this.#state === playing,
       ended: this.#state === ended,
     };
-    if (this.#jumped(look)) this.#seeking = true;
-    // A player that seeks buffers first and says where it is going a little later.
-    if (this.#state === buffering && this.#started && !this.#seeking) {
-      this.#undecided ??= [];
+    const jumped = this.#jumped(look);
+    if (jumped) this.#seeking = true;
+    else if (this.#state === playing || this.#state === paused) this.#seeking = false;
+    // A player that seeks buffers first, perhaps plays again, and says where it is a little later.
+    if (this.#state === buffering && this.#started && !this.#seeking && !this.#decided) this.#undecided ??= [];
+    if (this.#state !== buffering) this.#decided = false;
+    if (this.#undecided !== undefined && !jumped) {
       this.#undecided.push(look);
-      const first = this.#undecided[0] ?? look;
-      if (at - first.at >= UNDECIDED_MS) this.#decide();
+      if (at - (this.#undecided[0] ?? look).at < UNDECIDED_MS && !look.ended) return;
+      this.#decided = this.#state === buffering;
+      this.#flush();
       return;
     }
-    this.#decide();
+    this.#flush();
     this.#tell(look);
-    if (this.#state === playing || this.#state === paused) this.#seeking = false;
   }
 
   /** Tells what was held back, now that it is known what it was. */
-  #decide(): void {
+  #flush(): void {
     const looks = this.#undecided ?? [];
     this.#undecided = undefined;
     for (const look of looks) this.#tell(look);
-    // From here on it buffers without a doubt, until it plays.
-    if (looks.length > 0 && this.#state === STATE.buffering) this.#undecided = [];
   }
 
   #tell(look: Look): void {
-    const seeking = this.#seeking && (look.paused || !look.ready);
-    const told = this.#seeking ? { ...look, seeking } : look;
     this.#last = look;
-    this.#listener.look(told);
+    this.#listener.look({ ...look, seeking: this.#seeking });
   }
 
   #jumped(look: Look): boolean {

@@ -1,0 +1,135 @@
+/**
+ * Watches a video without the page's knowing, as a person would: at every refresh of the screen it looks at the
+ * picture itself, by its pixels. No event of the player, no clock of the video and no word of the compositor is
+ * asked. Between two looks nobody knows, so what it tells are intervals.
+ */
+
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import type { Stall } from '../../src/measure/record.ts';
+
+/** What was seen at a refresh. */
+interface Look {
+  /** Milliseconds of the page's `performance.now()`. */
+  readonly at: number;
+  /** A hash of the pixels; 0 where there is no picture. */
+  readonly picture: number;
+  /** What the video's clock showed; not asked, but of use to who reads a failure. */
+  readonly position: number;
+}
+
+export interface Watched {
+  readonly looks: readonly Look[];
+  /** When the button was pressed, as the event has it. */
+  readonly pressed: number;
+  readonly origin: number;
+}
+
+/** After the first of these times and not after the second (ms since the button was pressed). */
+export type Interval = readonly [number, number];
+
+/** Watches from now on; to be called before the page is opened. What it returns stops and tells. */
+export async function observe(page: Page): Promise<() => Promise<Watched>> {
+  await page.addInitScript(() => {
+    const watched = { looks: [] as object[], pressed: 0, origin: performance.timeOrigin };
+    Object.assign(window, { watched });
+    addEventListener('submit', (event) => Object.assign(watched, { pressed: event.timeStamp }), true);
+    const canvas = document.createElement('canvas');
+    canvas.width = 64;
+    canvas.height = 36;
+    const context = canvas.getContext('2d', { willReadFrequently: true });
+    document.addEventListener('DOMContentLoaded', () => {
+      if (context === null) throw new Error('there is nothing to look with');
+      requestAnimationFrame(function look() {
+        // That of another player, where there is one.
+        const media = document.querySelector<HTMLVideoElement>('#youtube video') ?? document.querySelector('video');
+        let hash = 0;
+        if (media !== null && media.videoWidth > 0) {
+          context.drawImage(media, 0, 0, canvas.width, canvas.height);
+          for (const byte of context.getImageData(0, 0, canvas.width, canvas.height).data)
+            hash = (Math.imul(hash, 31) + byte) | 0;
+        }
+        watched.looks.push({ at: performance.now(), picture: hash, position: media?.currentTime ?? 0 });
+        requestAnimationFrame(look);
+      });
+    });
+  });
+  return () => page.evaluate(() => (window as unknown as { watched: Watched }).watched);
+}
+
+/** A time in which the picture stood. */
+export interface Standstill {
+  /** When the last picture had had its time. */
+  readonly start: Interval;
+  /** When the next one came. */
+  readonly end: Interval;
+  /** What the clock showed meanwhile at first. */
+  readonly position: number;
+}
+
+/** A picture that stays this much longer than it should stands (ms). */
+const LEAST_MS = 100;
+
+/** @param staysMs how long a picture stays when the video plays */
+export function standstills({ looks, pressed }: Watched, staysMs: number): Standstill[] {
+  const found: Standstill[] = [];
+  const since = (index: number) => (looks[index]?.at ?? Number.NaN) - pressed;
+  let first = looks.findIndex(({ picture }) => picture !== blank(looks));
+  for (let next = first + 1; next < looks.length; next++) {
+    if (looks[next]?.picture === looks[first]?.picture) continue;
+    if (since(next - 1) - since(first) > LEAST_MS + staysMs)
+      found.push({
+        start: [since(first - 1) + staysMs, since(first) + staysMs],
+        end: [since(next - 1), since(next)],
+        position: looks[first]?.position ?? Number.NaN,
+      });
+    first = next;
+  }
+  return found;
+}
+
+/** When there was a picture for the first time. */
+export function firstPicture({ looks, pressed }: Watched): Interval {
+  const first = looks.findIndex(({ picture }) => picture !== blank(looks));
+  return [(looks[first - 1]?.at ?? Number.NaN) - pressed, (looks[first]?.at ?? Number.NaN) - pressed];
+}
+
+function blank(looks: readonly Look[]): number {
+  return looks[0]?.picture ?? 0;
+}
+
+/** How long something took that began and ended within these. */
+export function between(start: Interval, end: Interval): Interval {
+  return [end[0] - start[1], end[1] - start[0]];
+}
+
+/** A stall of the page and the standstill that it tells of. */
+export interface Pair {
+  readonly stall: Stall;
+  readonly stood: Standstill;
+}
+
+/** One is shorter than this by one way of looking and by the other none at all (ms). */
+const EITHER_WAY_MS = 200;
+
+/**
+ * Stalls with their standstills. One that has no counterpart fails, but for a short one: at the threshold the two
+ * may differ.
+ */
+export function pairs(stalls: readonly Stall[], stood: readonly Standstill[]): Pair[] {
+  const found: Pair[] = [];
+  const alone: (Stall | Standstill)[] = [];
+  const left = new Set(stood);
+  for (const stall of stalls) {
+    const same = [...left].find(({ start, end }) => stall.start_s * 1000 < end[1] && stall.end_s * 1000 > start[0]);
+    if (same === undefined) {
+      if ((stall.end_s - stall.start_s) * 1000 > EITHER_WAY_MS) alone.push(stall);
+      continue;
+    }
+    left.delete(same);
+    found.push({ stall, stood: same });
+  }
+  for (const one of left) if (one.end[0] - one.start[1] > EITHER_WAY_MS) alone.push(one);
+  assert.deepEqual(alone, [], 'each stall is a standstill of the picture, and each standstill a stall');
+  return found;
+}

@@ -1,0 +1,67 @@
+/** A DASH video made from ffmpeg's test picture, once: the tests find it in web/.cache. */
+
+import { execFile, execFileSync } from 'node:child_process';
+import { access, mkdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const CACHE = join(process.cwd(), '.cache');
+
+/** What is made. */
+export interface Recipe {
+  readonly seconds: number;
+  readonly segmentSeconds: number;
+  readonly fps: number;
+  /** From the lowest to the highest (kbit/s). */
+  readonly kbps: readonly number[];
+  readonly audio: boolean;
+}
+
+export const hasFfmpeg = (() => {
+  try {
+    execFileSync('ffmpeg', ['-version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+/** The folder with `manifest.mpd`, and `whole.mp4`: the highest bitrate as one file. */
+export async function video(recipe: Recipe): Promise<string> {
+  const { seconds, segmentSeconds, fps, kbps, audio } = recipe;
+  const name = `v1-${seconds}s-${segmentSeconds}s-${fps}fps-${kbps.join('-')}${audio ? '-audio' : ''}`;
+  const folder = join(CACHE, name);
+  const there = await access(folder).then(
+    () => true,
+    () => false,
+  );
+  if (there) return folder;
+  const making = `${folder}.${process.pid}`;
+  await rm(making, { recursive: true, force: true });
+  await mkdir(making, { recursive: true });
+  const picture = `testsrc2=size=320x180:rate=${fps}:duration=${seconds}`;
+  const inputs = ['-f', 'lavfi', '-i', picture];
+  if (audio) inputs.push('-f', 'lavfi', '-i', `sine=frequency=220:duration=${seconds}`);
+  const maps = kbps.flatMap(() => ['-map', '0:v']);
+  const rates = kbps.flatMap((rate, index) => [
+    ...[`-b:v:${index}`, `${rate}k`],
+    ...[`-maxrate:v:${index}`, `${rate}k`, `-bufsize:v:${index}`, `${rate}k`],
+  ]);
+  const group = String(fps * segmentSeconds);
+  const encoder = ['-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p'];
+  const dash = ['-f', 'dash', '-seg_duration', String(segmentSeconds), '-use_template', '1', '-use_timeline', '0'];
+  const sets = audio ? 'id=0,streams=v id=1,streams=a' : 'id=0,streams=v';
+  const run = promisify(execFile);
+  await run('ffmpeg', [
+    ...['-v', 'error', '-nostdin', ...inputs, ...maps, ...(audio ? ['-map', '1:a'] : [])],
+    ...[...encoder, ...rates, '-g', group, '-keyint_min', group, '-sc_threshold', '0'],
+    ...(audio ? ['-c:a', 'aac', '-b:a', '64k'] : []),
+    ...[...dash, '-adaptation_sets', sets, join(making, 'manifest.mpd')],
+  ]);
+  await run('ffmpeg', [
+    ...['-v', 'error', '-nostdin', ...inputs, '-map', '0:v', ...(audio ? ['-map', '1:a', '-c:a', 'aac'] : [])],
+    ...[...encoder, '-b:v', `${kbps.at(-1)}k`, '-g', group, '-movflags', '+faststart', join(making, 'whole.mp4')],
+  ]);
+  await rename(making, folder);
+  return folder;
+}

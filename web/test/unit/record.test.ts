@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Span } from '../../src/measure/meter.ts';
+import { p1203Of } from '../../src/measure/p1203.ts';
+import { type Fetched, type Head, record, shown, type Told } from '../../src/measure/record.ts';
+
+const HEAD: Head = {
+  id: '0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d',
+  started_at: '2026-11-22T08:25:04.123Z',
+  player: { name: 'tandem-web', version: '0.1.0', engine: 'dash.js', user_agent: null },
+  video: {
+    url: 'http://host/a.mpd',
+    kind: 'dash',
+    content_id: 'a',
+    title: null,
+    duration_s: 6,
+    segment_duration_s: 3,
+    levels: [
+      { bitrate_kbps: 1000, codec: 'h264', fps: 30, width: 640, height: 360 },
+      { bitrate_kbps: 2500, codec: 'h264', fps: 30, width: 1280, height: 720 },
+    ],
+  },
+  settings: { max_buffer_s: 25, cmcd: 'query' },
+  viewing: { handheld: false, width: 1920, height: 1080, distance_cm: 150 },
+  label: null,
+  versions: {},
+  rule: 'bola',
+  extra: {},
+};
+
+const NOTHING: Told = { segments: [], abandoned: [], audio: [], switches: [], samples: [], failures: [] };
+
+/** The button was pressed at this time (ms). */
+const START = 10_000;
+
+function span(phase: Span['phase'], start: number, end: number, from: number, to: number, open = false): Span {
+  return { phase, start: START + start, end: START + end, from, to, open };
+}
+
+function fetched(segment: number, level: number, arrived: number): Fetched {
+  const bitrateKbps = HEAD.video.levels[level]?.bitrate_kbps ?? 0;
+  const times = { asked: START + arrived - 250, firstByte: START + arrived - 200, arrived: START + arrived };
+  return {
+    segment,
+    level,
+    bitrateKbps,
+    bytes: bitrateKbps * 375,
+    position: segment * 3,
+    duration: 3,
+    ...times,
+    buffer: 3,
+  };
+}
+
+/** The example of docs/session.md. */
+const SPANS = [
+  span('loading', 0, 250, 0, 0),
+  span('playing', 250, 3250, 0, 3),
+  span('stalled', 3250, 4250, 3, 3),
+  span('playing', 4250, 7250, 3, 6),
+];
+const SEGMENTS = [fetched(0, 0, 250), fetched(1, 1, 4250)];
+
+test('the example of the documentation comes out of what happened in it', () => {
+  const session = record(HEAD, START, SPANS, true, { ...NOTHING, segments: SEGMENTS });
+  assert.equal(session.duration_s, 7.25);
+  assert.equal(session.played_s, 6);
+  assert.deepEqual(session.kpis, {
+    initial_load_s: 0.25,
+    initial_load_open: false,
+    stalls_per_s: 1 / 6,
+    mean_stall_s: 1,
+    stalls: 1,
+    stalled_s: 1,
+    mean_bitrate_kbps: 1750,
+    switches: 1,
+    mok: { initial_level: 1, frequency_level: 3, stall_level: 1, mos: session.kpis.mok.mos },
+    linear: 1 + 2.5 - 1.5 - 4.3,
+  });
+  assert.ok(Math.abs(session.kpis.mok.mos - 1.8308) < 1e-9);
+  assert.deepEqual(session.stalls, [{ start_s: 3.25, end_s: 4.25, position_s: 3, open: false }]);
+  assert.deepEqual(session.switches, [{ segment: 1, from_level: 0, to_level: 1, position_s: 3 }]);
+  assert.equal(session.segments[1]?.asked_s, 4);
+});
+
+test('a segment that came twice is seen in the bitrate that was there when its turn came', () => {
+  const twice = [fetched(0, 0, 250), fetched(1, 0, 1000), fetched(1, 1, 2000), fetched(0, 1, 3000)];
+  assert.deepEqual(
+    shown(SPANS, twice).map(({ segment, duration }) => [segment.segment, segment.level, duration]),
+    [
+      [0, 0, 3],
+      [1, 1, 3],
+    ],
+  );
+});
+
+test('a session without a picture is an open load, and one that only stalled has no frequency', () => {
+  const none = record(HEAD, START, [span('loading', 0, 900, 0, 0, true)], false, NOTHING);
+  assert.equal(none.kpis.initial_load_open, true);
+  assert.equal(none.kpis.initial_load_s, 0.9);
+  assert.equal(none.kpis.stalls_per_s, 0);
+  assert.equal(none.kpis.linear, null);
+  const stalled = [span('loading', 0, 100, 0, 0), span('stalled', 100, 900, 0, 0, true)];
+  const only = record(HEAD, START, stalled, false, NOTHING).kpis;
+  assert.equal(only.stalls_per_s, null);
+  assert.equal(only.mok.frequency_level, 3);
+});
+
+test("the input of P.1203 has what was seen, by the segments' own sizes", () => {
+  const session = record(HEAD, START, SPANS, true, { ...NOTHING, segments: SEGMENTS });
+  const input = p1203Of(session, SPANS, SEGMENTS);
+  assert.deepEqual(
+    input?.I13.segments.map(({ bitrate, duration, start, resolution }) => [bitrate, duration, start, resolution]),
+    [
+      [1000, 3, 0, '640x360'],
+      [2500, 3, 3, '1280x720'],
+    ],
+  );
+  assert.deepEqual(input?.I23.stalling, [
+    [0, 0.25],
+    [3, 1],
+  ]);
+  assert.equal(p1203Of({ ...session, video: { ...session.video, levels: [] } }, SPANS, SEGMENTS), null);
+});
