@@ -361,28 +361,55 @@ Examples:
   tandem proxy --listen 192.0.2.1:1080 --allow 198.51.100.0/24
   tandem proxy --upstream proxy.example:1080            a device's half
   curl --proxy http://127.0.0.1:1080 http://example.org/
-  tandem proxy rules --port 3129 --interface wlan0      for connections that know of no proxy"
+  tandem proxy example-config > proxy.toml
+  tandem proxy --config proxy.toml
+  tandem proxy status
+  tandem proxy rules --port 3129 --interface wlan0      for connections that know of no proxy
+
+SIGHUP reads the configuration again; SIGTERM lets what goes on finish; a second one ends it at once."
 )]
 pub(crate) struct Proxy {
     #[command(subcommand)]
     pub(crate) command: Option<ProxyCommand>,
+    /// What to do, a TOML file (docs/proxy.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
     /// Where to listen [default: 127.0.0.1:1080]
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "config")]
     pub(crate) listen: Vec<std::net::SocketAddr>,
     /// Clients that it serves, such as 192.0.2.0/24
-    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    #[arg(long, value_name = "NETWORK", value_parser = network, conflicts_with = "config")]
     pub(crate) allow: Vec<proxy::network::Network>,
     /// Private networks that it may lead to, such as 10.1.0.0/16
-    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    #[arg(long, value_name = "NETWORK", value_parser = network, conflicts_with = "config")]
     pub(crate) allow_destination: Vec<proxy::network::Network>,
     /// The other half, to which everything is carried
-    #[arg(long, value_name = "HOST:PORT", value_parser = destination)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = destination, conflicts_with = "config")]
     pub(crate) upstream: Option<proxy::destination::Destination>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProxyCommand {
+    Status(ProxyStatus),
+    /// Print a commented configuration with every key
+    ExampleConfig,
     Rules(ProxyRules),
+}
+
+/// Ask the proxy how things stand.
+///
+/// Prints where it listens, and its counters since it began.
+#[derive(Debug, Args)]
+pub(crate) struct ProxyStatus {
+    /// The proxy's socket [default: that of the configuration, or /run/tandem/proxy.sock]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) socket: Option<PathBuf>,
+    /// The proxy's configuration, for where its socket is
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "socket")]
+    pub(crate) config: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
 }
 
 /// Print the rules of nftables that hand connections to a transparent listener.

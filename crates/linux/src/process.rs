@@ -1,6 +1,7 @@
 //! What this process may do, and where it is.
 
 use crate::Error;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,6 +13,23 @@ use std::os::unix::fs::MetadataExt;
 pub fn may_administer_network() -> Result<bool, Error> {
     let sets = capabilities(None).map_err(|error| Error::system("read the capabilities", error))?;
     Ok(sets.effective.contains(CapabilitySet::NET_ADMIN))
+}
+
+/// How many files this process may have open.
+pub fn open_files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Lets this process have at least so many files open, or as many as it may allow itself; programs that it starts
+/// have that too.
+pub fn raise_open_files(least: u64) {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let all = maximum.map_or(least, |maximum| maximum.max(least));
+    let set = |number| setrlimit(Resource::Nofile, Rlimit { current: Some(number), maximum: Some(number) });
+    // Beyond its own maximum only with CAP_SYS_RESOURCE; where even that is refused, it stays as it was.
+    if set(all).is_err() {
+        _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
 }
 
 /// What tells this boot from all others.

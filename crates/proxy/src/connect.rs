@@ -1,10 +1,10 @@
 //! From a destination to a connection: names looked up beside the work, addresses checked, and tried as RFC 8305
 //! (Happy Eyeballs) has it.
 
-use crate::config::{Config, Upstream};
+use crate::config::{Config, Speak, Upstream};
 use crate::counters::Counters;
 use crate::destination::{Destination, Host, Refused};
-use crate::front::http;
+use crate::front::{convert, http};
 use linux::socket::{self, Options, Protocol};
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
@@ -98,6 +98,10 @@ async fn through(
     most: usize,
 ) -> Result<Connected, Failure> {
     let addresses = resolve(lookups, &upstream.destination).await?;
+    if upstream.speak == Speak::Convert {
+        let peers = resolve(lookups, destination).await?;
+        return convert_to(&addresses, upstream.protocol, peers[0]).await;
+    }
     let stream = race(&addresses, upstream.protocol).await.map_err(Failure::Unreachable)?;
     let mut ask = format!("CONNECT {destination} HTTP/1.1\r\nHost: {destination}\r\n");
     if let Some(credential) = &upstream.credential {
@@ -128,6 +132,51 @@ async fn through(
         }
         Some(response) => Err(Failure::Upstream(Some(response.status))),
         None => Err(Failure::Upstream(None)),
+    }
+}
+
+/// Asks a converter for a connection to `peer` (RFC 8803); again with the cookie, where it gives one.
+async fn convert_to(
+    converter: &[SocketAddr],
+    protocol: Protocol,
+    peer: SocketAddr,
+) -> Result<Connected, Failure> {
+    let mut cookie: Option<Vec<u8>> = None;
+    loop {
+        let stream = race(converter, protocol).await.map_err(Failure::Unreachable)?;
+        write_all(&stream, &convert::ask(peer, cookie.as_deref())).await.map_err(Failure::Unreachable)?;
+        let mut buffer = Vec::new();
+        let (length, answer) = loop {
+            if let Some(found) = convert::answer(&buffer).map_err(|_| Failure::Upstream(None))? {
+                break found;
+            }
+            if read_some(&stream, &mut buffer, 1024).await.map_err(Failure::Unreachable)? == 0 {
+                return Err(Failure::Upstream(None));
+            }
+        };
+        match answer {
+            convert::Answer::Connected => {
+                buffer.drain(..length);
+                return Ok(Connected { stream, early: buffer });
+            }
+            // Its first byte is zero (RFC 8803, section 6.2.8).
+            convert::Answer::Failed(code, value)
+                if code == convert::Code::MissingCookie as u8 && cookie.is_none() && value.len() > 1 =>
+            {
+                // The client is to reset the connection (RFC 8803, section 6.2.7).
+                _ = socket::abort(&stream);
+                cookie = Some(value[1..].to_vec());
+            }
+            convert::Answer::Failed(code, _) => {
+                _ = socket::abort(&stream);
+                return Err(match code {
+                    32 => Failure::Upstream(Some(403)),
+                    96 => Failure::Unreachable(ErrorKind::ConnectionRefused.into()),
+                    97 => Failure::Unreachable(ErrorKind::HostUnreachable.into()),
+                    _ => Failure::Upstream(None),
+                });
+            }
+        }
     }
 }
 
@@ -236,7 +285,8 @@ pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Resul
     Ok(())
 }
 
-/// Reads what is there, at most `most` bytes, behind what is in `buffer`; 0 at the sender's end.
+/// Reads what is there, at most `most` bytes, behind what is in `buffer`; 0 at the sender's end. While it waits
+/// with nothing in the buffer, that has no room either.
 pub(crate) async fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     loop {
         stream.readable().await?;
@@ -246,7 +296,11 @@ pub(crate) async fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>, most: us
         let read = stream.try_read(&mut buffer[before..]);
         buffer.truncate(before + *read.as_ref().unwrap_or(&0));
         match read {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if buffer.is_empty() {
+                    *buffer = Vec::new();
+                }
+            }
             result => return result,
         }
     }

@@ -14,6 +14,7 @@ pub mod credentials;
 pub mod destination;
 pub mod front;
 pub mod network;
+pub mod status;
 
 mod access;
 mod connect;

@@ -2,10 +2,12 @@
 
 use crate::counters::Totals;
 use crate::server::{Server, Shared};
+use crate::status::Status;
 use crate::{Config, Error};
 use linux::namespace::Namespace;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use tokio::runtime::Builder;
@@ -68,6 +70,11 @@ impl Proxy {
         self.shared.counters.totals()
     }
 
+    /// How things stand.
+    pub fn status(&self) -> Status {
+        self.shared.status()
+    }
+
     /// Takes another configuration: for connections from now on. Listeners that are in both stay, with all that
     /// came over them; others end or begin. Threads and the status socket are as they were until the next start.
     ///
@@ -89,7 +96,7 @@ impl Proxy {
         if let Some(thread) = self.thread.take() {
             _ = thread.join();
         }
-        self.shared.counters.totals().open == 0
+        self.shared.broken_off.load(Relaxed) == 0
     }
 }
 

@@ -4,15 +4,16 @@ use crate::access::Log;
 use crate::config::Listen;
 use crate::connection;
 use crate::counters::Counters;
+use crate::status::{self, Listening, Status};
 use crate::{Config, Error};
-use linux::socket::{self, Options};
+use linux::socket::{self, Options, Protocol};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -43,9 +44,15 @@ pub(crate) struct Shared {
     reloads: Mutex<Option<mpsc::UnboundedReceiver<Reload>>>,
     /// Connections now, by client.
     clients: Mutex<HashMap<IpAddr, usize>>,
+    /// Connections that did not end in time, when the proxy did.
+    pub(crate) broken_off: AtomicU64,
     /// A connection has ended.
     ended: Notify,
     log: RwLock<Option<Arc<Log>>>,
+    began: Instant,
+    /// How many files this process may have open.
+    files: u64,
+    listening: Mutex<Vec<Listening>>,
 }
 
 impl Shared {
@@ -59,8 +66,12 @@ impl Shared {
             reload,
             reloads: Mutex::new(Some(reloads)),
             clients: Mutex::default(),
+            broken_off: AtomicU64::new(0),
             ended: Notify::new(),
             log: RwLock::default(),
+            began: Instant::now(),
+            files: linux::process::open_files(),
+            listening: Mutex::default(),
         }
     }
 
@@ -84,6 +95,24 @@ impl Shared {
         Ok(())
     }
 
+    /// How many connections there may be: two files each, and some for the proxy itself.
+    fn most_connections(&self, config: &Config) -> u64 {
+        (config.limits.connections as u64).min(self.files.saturating_sub(64) / 2)
+    }
+
+    /// How things stand.
+    pub(crate) fn status(&self) -> Status {
+        let config = self.config();
+        Status {
+            running_s: self.began.elapsed().as_secs_f64(),
+            draining: *self.phase.borrow() != Phase::Serving,
+            listening: self.listening.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            upstream: config.upstream.as_ref().map(|upstream| upstream.destination.to_string()),
+            most_connections: self.most_connections(&config),
+            totals: self.counters.totals(),
+        }
+    }
+
     /// The configuration as it is now.
     pub(crate) fn config(&self) -> Arc<Config> {
         Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
@@ -101,7 +130,7 @@ impl Seat {
     fn take(shared: &Arc<Shared>, config: &Config, client: IpAddr) -> Option<Self> {
         let client = one_client(client);
         let mut clients = shared.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if shared.counters.open.load(Relaxed) >= config.limits.connections as u64 {
+        if shared.counters.open.load(Relaxed) >= shared.most_connections(config) {
             return None;
         }
         let count = clients.entry(client).or_default();
@@ -140,6 +169,8 @@ fn one_client(address: IpAddr) -> IpAddr {
 pub(crate) struct Server {
     shared: Arc<Shared>,
     listeners: Vec<(Listen, SocketAddr, JoinHandle<()>)>,
+    /// The socket file of the status, and who answers there.
+    status: Option<(PathBuf, JoinHandle<()>)>,
 }
 
 /// How many connections with data in their SYN may wait, where that is of use.
@@ -165,13 +196,27 @@ fn open(listen: &Listen) -> Result<(TcpListener, SocketAddr), Error> {
 impl Server {
     /// Listens everywhere.
     pub(crate) fn listen(shared: Arc<Shared>) -> Result<Self, Error> {
-        let mut server = Self { shared, listeners: Vec::new() };
+        let mut server = Self { shared, listeners: Vec::new(), status: None };
         let config = server.shared.config();
         let opened = config.listen.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        if let Some(path) = &config.socket {
+            let listener = status::bind(path)?;
+            let shared = Arc::clone(&server.shared);
+            let task = tokio::spawn(status::serve(listener, Arc::new(move || shared.status())));
+            server.status = Some((path.clone(), task));
+        }
+        if server.shared.most_connections(&config) < config.limits.connections as u64 {
+            warn!(
+                "there can be {} connections and no more: this process may open {} files (ulimit -n)",
+                server.shared.most_connections(&config),
+                server.shared.files
+            );
+        }
         server.shared.begin_log(&config)?;
         for (listen, (listener, address)) in config.listen.iter().zip(opened) {
             server.add(*listen, listener, address);
         }
+        server.tell();
         Ok(server)
     }
 
@@ -179,6 +224,16 @@ impl Server {
         info!("listening at {address} ({})", listen.serve.name());
         let task = tokio::spawn(accept(Arc::clone(&self.shared), listen, listener));
         self.listeners.push((listen, address, task));
+    }
+
+    /// Has the status say where it listens.
+    fn tell(&self) {
+        let told = self.listeners.iter().map(|(listen, address, _)| Listening {
+            address: address.to_string(),
+            serve: listen.serve.name().to_owned(),
+            protocol: if listen.protocol == Protocol::Mptcp { "mptcp" } else { "tcp" }.to_owned(),
+        });
+        *self.shared.listening.lock().unwrap_or_else(PoisonError::into_inner) = told.collect();
     }
 
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
@@ -213,7 +268,9 @@ impl Server {
         };
         tokio::select! {
             over = timeout(wait, finish) => if over.is_err() {
-                warn!("broken off: {} connections", self.shared.counters.open.load(Relaxed));
+                let left = self.shared.counters.open.load(Relaxed);
+                self.shared.broken_off.store(left, Relaxed);
+                warn!("broken off: {left} connections");
             },
             _ = phase.wait_for(|phase| *phase == Phase::Ended) => {}
         }
@@ -259,8 +316,18 @@ impl Server {
             });
             self.listeners.push((listen, listen.address, task));
         }
+        self.tell();
         info!("the configuration was read again");
         Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some((path, task)) = &self.status {
+            task.abort();
+            _ = std::fs::remove_file(path);
+        }
     }
 }
 

@@ -59,7 +59,7 @@ fn read(path: &Path) -> Result<Config, Failure> {
 }
 
 /// Where systemd says, or where it would.
-fn folder(variable: &str, otherwise: &str) -> PathBuf {
+pub(crate) fn folder(variable: &str, otherwise: &str) -> PathBuf {
     // Of several directories the first is meant.
     let told = std::env::var_os(variable).filter(|told| !told.is_empty());
     let first = told.and_then(|told| Some(PathBuf::from(told.to_str()?.split(':').next()?)));

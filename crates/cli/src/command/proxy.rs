@@ -1,47 +1,78 @@
 //! `tandem proxy`.
 
-use crate::arguments::{Proxy, ProxyCommand};
-use crate::command::agent::log;
-use crate::command::testbed::stop_on_signals;
-use crate::failure::Failure;
+use crate::arguments::{Format, Proxy, ProxyCommand, ProxyRules, ProxyStatus};
+use crate::command::agent::{folder, log};
+use crate::command::testbed::{ENDING, not_heard, stop_on};
+use crate::failure::{Failure, reason};
 use crate::output::{self, Talk};
 use linux::socket::Protocol;
 use proxy::Config;
-use proxy::config::{Listen, Serve, Upstream};
+use proxy::config::{EXAMPLE, Listen, Serve, Speak, Upstream};
 use proxy::front::transparent::Rules;
-use std::sync::atomic::Ordering;
+use proxy::status::{Status, ask, tables};
+use signal_hook::consts::SIGHUP;
+use std::fs;
+use std::io::{self, IsTerminal, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+use tracing::{info, warn};
 
 pub(crate) fn run(arguments: &Proxy, talk: Talk) -> Result<(), Failure> {
     match &arguments.command {
-        Some(ProxyCommand::Rules(rules)) => {
-            let rules = Rules {
-                port: rules.port,
-                mark: rules.mark,
-                interfaces: rules.interface.clone(),
-                ports: rules.to.clone(),
-            };
-            output::data(&rules.to_script())
-        }
+        Some(ProxyCommand::Status(arguments)) => status(arguments, talk),
+        Some(ProxyCommand::ExampleConfig) => output::data(EXAMPLE),
+        Some(ProxyCommand::Rules(rules)) => output::data(&script(rules)),
         None => serve(arguments, talk),
     }
 }
 
 fn serve(arguments: &Proxy, talk: Talk) -> Result<(), Failure> {
-    let config = config(arguments);
+    let mut config = match &arguments.config {
+        Some(path) => read(path)?,
+        None => from_command_line(arguments),
+    };
     log(&config.log, talk)?;
-    let stop = stop_on_signals()?;
+    if config.socket.is_none() {
+        config.socket = free_socket(talk);
+    }
+    let socket = config.socket.clone();
+    // Where a person started it and closes the terminal, it ends.
+    let is_service = !io::stdin().is_terminal();
+    let stop = stop_on(if is_service { &ENDING[..2] } else { &ENDING })?;
+    let reload = Arc::new(AtomicBool::new(false));
+    if is_service {
+        signal_hook::flag::register(SIGHUP, Arc::clone(&reload)).map_err(|error| not_heard(&error))?;
+    }
+    linux::process::raise_open_files(2 * config.limits.connections as u64 + 64);
     let proxy = proxy::Proxy::start(config, None).map_err(|error| failure(&error))?;
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(100));
+        if reload.swap(false, Ordering::Relaxed) {
+            let again = || match &arguments.config {
+                Some(path) => read(path),
+                None => Ok(from_command_line(arguments)),
+            };
+            let done = again().and_then(|config| {
+                let config = Config { socket: socket.clone(), ..config };
+                proxy.reload(config).map_err(|error| failure(&error))
+            });
+            if let Err(why) = done {
+                warn!("the configuration stays as it was:\n{}", why.to_text());
+            }
+        }
     }
+    info!("ending when what goes on has ended");
     proxy.drain();
     Ok(())
 }
 
 /// What the command line asks for.
-fn config(arguments: &Proxy) -> Config {
+fn from_command_line(arguments: &Proxy) -> Config {
     let mut config = Config::default();
     // A device's half is asked by programs of this host, over its loopback.
     let protocol = if arguments.upstream.is_some() { Protocol::Tcp } else { Protocol::Mptcp };
@@ -55,10 +86,98 @@ fn config(arguments: &Proxy) -> Config {
     config.destinations.allow.clone_from(&arguments.allow_destination);
     config.upstream = arguments.upstream.clone().map(|destination| Upstream {
         destination,
+        speak: Speak::Connect,
         protocol: Protocol::Mptcp,
         credential: None,
     });
     config
+}
+
+fn read(path: &Path) -> Result<Config, Failure> {
+    let name = path.display().to_string();
+    let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
+        message: format!("cannot read the configuration {name}: {}", reason(&error)),
+        hint: "`tandem proxy example-config` prints one to begin with".to_owned(),
+    })?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Config::parse(&name, &bytes, &|file| secrets(&folder.join(file))).map_err(Failure::Input)
+}
+
+/// The text of a file that nobody but its owner can read.
+fn secrets(path: &Path) -> Result<String, String> {
+    let mut file = fs::File::open(path).map_err(|error| reason(&error))?;
+    let mode = file.metadata().map_err(|error| reason(&error))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err("others than its owner can read it".to_owned());
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(|error| reason(&error))?;
+    Ok(text)
+}
+
+fn default_socket() -> PathBuf {
+    folder("RUNTIME_DIRECTORY", "/run/tandem").join("proxy.sock")
+}
+
+/// The usual socket, if it can be had: without one a proxy works as well.
+fn free_socket(talk: Talk) -> Option<PathBuf> {
+    let path = default_socket();
+    let mut why = None;
+    if UnixStream::connect(&path).is_ok() {
+        why = Some("another proxy has it".to_owned());
+    } else if let Some(folder) = path.parent() {
+        let made = fs::create_dir_all(folder).and_then(|()| {
+            let probe = tempfile::tempfile_in(folder);
+            probe.map(drop)
+        });
+        why = made.err().map(|error| reason(&error));
+    }
+    if let Some(why) = why {
+        talk.remark(&format!("`tandem proxy status` will not find this one: {}: {why}", path.display()));
+        return None;
+    }
+    Some(path)
+}
+
+fn script(rules: &ProxyRules) -> String {
+    let rules = Rules {
+        port: rules.port,
+        mark: rules.mark,
+        interfaces: rules.interface.clone(),
+        ports: rules.to.clone(),
+    };
+    rules.to_script()
+}
+
+fn status(arguments: &ProxyStatus, talk: Talk) -> Result<(), Failure> {
+    let path = match (&arguments.socket, &arguments.config) {
+        (Some(socket), _) => socket.clone(),
+        (None, Some(config)) => read(config)?.socket.unwrap_or_else(default_socket),
+        (None, None) => default_socket(),
+    };
+    let text = ask(&path, "/status").map_err(|error| unanswered(&path, &error))?;
+    let status: Status = serde_json::from_str(&text).map_err(|error| Failure::Other {
+        message: format!("the proxy at {} answers what cannot be read: {error}", path.display()),
+        hint: "is it of the same version?".to_owned(),
+    })?;
+    show(&status, arguments.format, talk)
+}
+
+fn show(status: &Status, format: Format, talk: Talk) -> Result<(), Failure> {
+    let tables = tables(status);
+    let json = serde_json::to_value(status).unwrap_or_default();
+    output::print(talk, format, &tables, &json, || {
+        tables.last().map(report::Table::to_csv).unwrap_or_default()
+    })
+}
+
+fn unanswered(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("no proxy answers at {}: {}", path.display(), reason(error));
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "only its user and group may ask it: try it as root",
+        _ => "is it running? `--config FILE` or `--socket PATH` says where it listens",
+    };
+    Failure::Other { message, hint: hint.to_owned() }
 }
 
 fn failure(error: &proxy::Error) -> Failure {

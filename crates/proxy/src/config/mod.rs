@@ -1,5 +1,10 @@
 //! What a proxy does: where it listens, whom it serves, where it leads.
 
+mod format;
+mod read;
+
+pub use read::{EXAMPLE, Files};
+
 use crate::Error;
 use crate::credentials::{Credential, Users};
 use crate::destination::{Destination, Rules};
@@ -89,10 +94,21 @@ pub struct Clients {
 pub struct Upstream {
     /// Where it is.
     pub destination: Destination,
-    /// What is spoken to it.
+    /// How it is asked.
+    pub speak: Speak,
+    /// How it is reached.
     pub protocol: Protocol,
     /// The name and secret that it wants.
     pub credential: Option<Credential>,
+}
+
+/// How a proxy asks the one behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speak {
+    /// By CONNECT of HTTP: names are looked up there.
+    Connect,
+    /// By 0-RTT TCP Convert (RFC 8803): names are looked up here.
+    Convert,
 }
 
 /// How much of everything there may be.

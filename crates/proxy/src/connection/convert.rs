@@ -16,14 +16,13 @@ pub(super) async fn serve(client: &mut Client) {
 }
 
 async fn talk(client: &mut Client) -> io::Result<()> {
-    let deadline = client.handshake_deadline();
     let request = loop {
         match convert::request(&client.buffer) {
             Ok(Some((length, request))) => {
                 client.buffer.drain(..length);
                 break request;
             }
-            Ok(None) => client.read(deadline).await?,
+            Ok(None) => client.read().await?,
             Err(bad) => {
                 Counters::count(&client.counters().bad_requests);
                 return match bad {

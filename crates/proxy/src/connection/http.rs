@@ -1,6 +1,6 @@
 //! A client that speaks HTTP: one request after the other, until one asks for a tunnel.
 
-use super::{Client, PORTION};
+use super::{Client, PORTION, TOO_SLOW};
 use crate::access::{self, Line};
 use crate::connect::{Failure, read_some, write_all};
 use crate::counters::{Counters, Tally};
@@ -8,11 +8,13 @@ use crate::destination::Destination;
 use crate::front::http::{self, Bad, Chunks, Framing, Piece, Request, Wanted};
 use crate::relay::{self, Flow};
 use crate::server::Phase;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use std::io::{self, ErrorKind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// How much of a body is looked at at once.
 const BODY_PORTION: usize = 16 << 10;
@@ -85,17 +87,15 @@ pub(super) async fn serve(client: &mut Client) {
 /// The client's next request; nothing where there will be none.
 async fn next(client: &mut Client, is_kept: bool) -> Result<Option<Request>, Bad> {
     if client.buffer.is_empty() {
-        // Who waits holds no buffer.
-        client.buffer = Vec::new();
         let timeouts = &client.config.timeouts;
-        let wait = if is_kept { timeouts.keep_alive } else { timeouts.handshake };
-        let over = Instant::now() + wait;
+        let over = if is_kept { Instant::now() + timeouts.keep_alive } else { client.deadline };
         tokio::select! {
-            there = timeout_at(over, client.stream.readable()) => match there {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return Ok(None),
+            there = timeout_at(over, read_some(&client.stream, &mut client.buffer, PORTION)) => match there {
+                Ok(Ok(1..)) => {}
+                Ok(_) => return Ok(None),
                 Err(_) => {
                     if !is_kept {
+                        client.note.outcome = TOO_SLOW;
                         Counters::count(&client.shared.counters.too_slow);
                     }
                     return Ok(None);
@@ -104,15 +104,15 @@ async fn next(client: &mut Client, is_kept: bool) -> Result<Option<Request>, Bad
             _ = client.phase.wait_for(|phase| *phase != Phase::Serving) => return Ok(None),
         }
     }
-    let deadline = client.handshake_deadline();
+    if is_kept {
+        client.deadline = Instant::now() + client.config.timeouts.handshake;
+    }
     loop {
         // Nothing is read twice but what has not ended: a head comes in one piece mostly.
-        if !client.buffer.is_empty()
-            && let Some(request) = http::read_request(&client.buffer, client.config.limits.head)?
-        {
+        if let Some(request) = http::read_request(&client.buffer, client.config.limits.head)? {
             return Ok(Some(request));
         }
-        match client.read(deadline).await {
+        match client.read().await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::TimedOut && !client.buffer.is_empty() => {
                 return Err(Bad { status: 408, why: "the request took too long" });
@@ -177,8 +177,9 @@ async fn reach(client: &mut Client, request: &Request) -> Option<Server> {
 
 /// Whether a server has neither ended its connection nor said what nobody asked for.
 fn is_alive(server: &Server) -> bool {
-    let read = server.stream.try_read(&mut [0]);
-    server.buffer.is_empty() && read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    // The kernel is asked itself: what has come a moment ago the runtime need not know yet.
+    let there = recv(&server.stream, &mut [0u8], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+    server.buffer.is_empty() && there == Err(Errno::AGAIN)
 }
 
 /// Writes what is to be said of an answered request.
@@ -236,11 +237,26 @@ async fn exchange(
     } else {
         let upload = pass_body(&client.stream, &server.stream, &mut client.buffer, *body, false, up, idle);
         tokio::pin!(upload, download);
-        let mut sent = None;
+        let mut sent: Option<io::Result<()>> = None;
+        let mut until = None;
         let (status, keep_client, keep_server) = loop {
+            let waited = until.unwrap_or_else(Instant::now);
             tokio::select! {
-                result = &mut upload, if sent.is_none() => sent = Some(result),
+                result = &mut upload, if sent.is_none() => {
+                    match result.as_ref().err().map(io::Error::kind) {
+                        None => {}
+                        // The client's body is none, or is not to end: nobody may wait for what follows.
+                        Some(ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::TimedOut) => {
+                            _ = linux::socket::abort(&server.stream);
+                            return Err(Broken::Within);
+                        }
+                        // A server that hears no more may still say why.
+                        Some(_) => until = Some(Instant::now() + client.config.timeouts.handshake),
+                    }
+                    sent = Some(result);
+                }
                 result = &mut download => break result?,
+                () = sleep_until(waited), if until.is_some() => return Err(Broken::Within),
             }
         };
         // Who answers before it has heard all, or while the rest cannot be sent, is not asked again.

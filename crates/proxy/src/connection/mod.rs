@@ -14,7 +14,7 @@ use crate::credentials::Credential;
 use crate::destination::Destination;
 use crate::relay::{self, End, Flow};
 use crate::server::{Phase, Seat, Shared};
-use linux::socket::Protocol;
+use linux::socket::{self, Protocol};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
+/// The outcome of who has not said in time what it wants.
+const TOO_SLOW: &str = "too slow";
 /// What is read at once while a client says what it wants.
 const PORTION: usize = 4096;
 
@@ -39,6 +41,8 @@ pub(crate) struct Client {
     buffer: Vec<u8>,
     phase: watch::Receiver<Phase>,
     since: Instant,
+    /// When it must have said what it wants.
+    deadline: Instant,
     note: Note,
     /// What this connection has carried.
     up: AtomicU64,
@@ -77,7 +81,9 @@ pub(crate) async fn serve(
         outcome: "closed",
         paths: Paths::of(is_mptcp),
     };
+    let since = Instant::now();
     let mut client = Client {
+        deadline: since + config.timeouts.handshake,
         phase: shared.phase.subscribe(),
         shared,
         config,
@@ -85,7 +91,7 @@ pub(crate) async fn serve(
         address,
         listening: listen.address,
         buffer: Vec::new(),
-        since: Instant::now(),
+        since,
         note,
         up: AtomicU64::new(0),
         down: AtomicU64::new(0),
@@ -96,10 +102,14 @@ pub(crate) async fn serve(
         Serve::Auto => match client.first_byte().await {
             Some(5) => socks5::serve(&mut client).await,
             Some(_) => http::serve(&mut client).await,
-            None => client.note.outcome = "silent",
+            None => {}
         },
         Serve::Convert => convert::serve(&mut client).await,
         Serve::Transparent => transparent::serve(&mut client).await,
+    }
+    if client.note.outcome == TOO_SLOW {
+        // Without it the kernel would go on listening for a while.
+        _ = socket::abort(&client.stream);
     }
     client.log();
 }
@@ -115,19 +125,14 @@ impl Client {
         (Tally([&counters.bytes_up, &self.up]), Tally([&counters.bytes_down, &self.down]))
     }
 
-    /// When a client that begins now must have said what it wants.
-    fn handshake_deadline(&self) -> Instant {
-        Instant::now() + self.config.timeouts.handshake
-    }
-
-    /// Reads more behind what is in the buffer.
-    async fn read(&mut self, deadline: Instant) -> io::Result<()> {
-        match timeout_at(deadline, read_some(&self.stream, &mut self.buffer, PORTION)).await {
+    /// Reads more of what the client says that it wants, behind what is in the buffer.
+    async fn read(&mut self) -> io::Result<()> {
+        match timeout_at(self.deadline, read_some(&self.stream, &mut self.buffer, PORTION)).await {
             Ok(Ok(0)) => Err(ErrorKind::UnexpectedEof.into()),
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(error),
             Err(_) => {
-                self.note.outcome = "too slow";
+                self.note.outcome = TOO_SLOW;
                 Counters::count(&self.counters().too_slow);
                 Err(ErrorKind::TimedOut.into())
             }
@@ -135,13 +140,12 @@ impl Client {
     }
 
     async fn first_byte(&mut self) -> Option<u8> {
-        let deadline = self.handshake_deadline();
-        self.read(deadline).await.ok()?;
+        self.read().await.ok()?;
         self.buffer.first().copied()
     }
 
     async fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let deadline = self.handshake_deadline();
+        let deadline = Instant::now() + self.config.timeouts.handshake;
         timeout_at(deadline, connect::write_all(&self.stream, bytes)).await?
     }
 

@@ -18,9 +18,8 @@ pub(super) async fn serve(client: &mut Client) {
 }
 
 async fn talk(client: &mut Client) -> io::Result<()> {
-    let deadline = client.handshake_deadline();
     let needs_password = !client.config.clients.users.is_empty();
-    let method = read(client, deadline, |bytes| socks5::greeting(bytes, needs_password)).await?;
+    let method = read(client, |bytes| socks5::greeting(bytes, needs_password)).await?;
     client.write(&socks5::choice(method)).await?;
     match method {
         None => {
@@ -29,7 +28,7 @@ async fn talk(client: &mut Client) -> io::Result<()> {
             return leave(client).await;
         }
         Some(socks5::Method::Password) => {
-            let credential = read(client, deadline, socks5::password).await?;
+            let credential = read(client, socks5::password).await?;
             let known = client.knows(credential.as_ref());
             client.write(&socks5::verdict(known)).await?;
             if !known {
@@ -38,7 +37,7 @@ async fn talk(client: &mut Client) -> io::Result<()> {
         }
         Some(socks5::Method::None) => {}
     }
-    let destination = match read(client, deadline, socks5::request).await? {
+    let destination = match read(client, socks5::request).await? {
         Request::Connect(destination) => destination,
         Request::Unserved(why) => {
             client.note.outcome = "not supported";
@@ -83,18 +82,14 @@ fn reply(failure: &Failure) -> Reply {
 }
 
 /// Reads on until `what` finds what it looks for, and takes that out of the buffer.
-async fn read<T>(
-    client: &mut Client,
-    deadline: tokio::time::Instant,
-    what: impl Fn(&[u8]) -> Read<T>,
-) -> io::Result<T> {
+async fn read<T>(client: &mut Client, what: impl Fn(&[u8]) -> Read<T>) -> io::Result<T> {
     loop {
         match what(&client.buffer) {
             Ok(Some((length, found))) => {
                 client.buffer.drain(..length);
                 return Ok(found);
             }
-            Ok(None) => client.read(deadline).await?,
+            Ok(None) => client.read().await?,
             Err(bad) => return Err(io::Error::new(ErrorKind::InvalidData, bad.0)),
         }
     }

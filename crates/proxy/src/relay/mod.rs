@@ -72,7 +72,9 @@ impl End {
 impl Flow {
     /// One that begins with `first`, and goes on until the sender's end.
     pub(crate) fn new(first: Vec<u8>) -> Self {
-        Self { left: first, written: 0, limit: None, ask: FIRST, moved: 0, ended: false, done: false }
+        // Who has nothing holds nothing: its room would stay as long as the flow.
+        let left = if first.is_empty() { Vec::new() } else { first };
+        Self { left, written: 0, limit: None, ask: FIRST, moved: 0, ended: false, done: false }
     }
 
     /// One that moves so many bytes, and does not tell of the sender's end.
@@ -286,20 +288,22 @@ pub(crate) async fn close_gently(stream: &TcpStream, wait: Duration) {
     _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Write);
     let mut buffer = [0; 1024];
     // A bound beside the time: nobody is listened to for long.
-    let mut most = 64;
     let drain = async {
-        while most > 0 {
-            most -= 1;
+        for _ in 0..64 {
             if stream.readable().await.is_err() {
-                return;
+                return true;
             }
             match stream.try_read(&mut buffer) {
-                Ok(0) => return,
+                Ok(0) => return true,
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(_) => return,
+                Err(_) => return true,
             }
         }
+        false
     };
-    _ = tokio::time::timeout(wait, drain).await;
+    if !tokio::time::timeout(wait, drain).await.unwrap_or(false) {
+        // Who goes on all the same is not the kernel's to wait for either.
+        _ = socket::abort(stream);
+    }
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
-use tandem_proxy::config::Upstream;
+use tandem_proxy::config::{Speak, Upstream};
 
 /// Sends `bytes` and reads them back at the same time, to the end of both directions.
 fn round(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
@@ -124,8 +124,12 @@ fn a_connection_lasts_no_longer_than_it_may() {
 #[test]
 fn a_reset_is_passed_on() {
     let (_proxy, at) = start(local());
-    let to = server(|stream| linux::socket::abort(&stream).unwrap());
+    let to = server(|mut stream| {
+        stream.read_exact(&mut [0]).unwrap();
+        linux::socket::abort(&stream).unwrap();
+    });
     let mut stream = tunnel(at, to);
+    stream.write_all(b"x").unwrap();
     let error = stream.read(&mut [0]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
 }
@@ -136,6 +140,7 @@ fn two_halves_carry_what_one_does() {
     let mut near = local();
     near.upstream = Some(Upstream {
         destination: there.to_string().parse().unwrap(),
+        speak: Speak::Connect,
         protocol: crate::support::protocol(),
         credential: None,
     });

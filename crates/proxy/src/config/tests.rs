@@ -1,0 +1,109 @@
+use super::*;
+use proptest::prelude::*;
+
+fn files(name: &str) -> Result<String, String> {
+    match name {
+        "users" => Ok("ann:secret1\nbob:secret2\n".to_owned()),
+        "one" => Ok("ann:secret1\n".to_owned()),
+        "none" => Ok("# nobody\n".to_owned()),
+        "odd" => Ok("ann:secret1\nsecret2\n".to_owned()),
+        _ => Err("others can read it".to_owned()),
+    }
+}
+
+fn read(text: &str) -> Result<Config, Vec<Diagnostic>> {
+    Config::parse("proxy.toml", text.as_bytes(), &files)
+}
+
+#[test]
+fn an_empty_file_and_the_example_are_the_defaults() {
+    assert_eq!(read("").unwrap(), Config::default());
+    assert_eq!(read(EXAMPLE).unwrap(), Config::default());
+}
+
+#[test]
+fn every_key_stands_in_the_example() {
+    fn keys(table: &'static document::shape::Table, found: &mut Vec<&'static str>) {
+        for key in table.keys {
+            found.push(key.name);
+            if let document::shape::Shape::Table(inner) | document::shape::Shape::Tables(inner) = key.shape {
+                keys(inner, found);
+            }
+        }
+    }
+    let mut all = Vec::new();
+    keys(&format::PROXY, &mut all);
+    for key in all.iter().filter(|key| !["workers", "access_log", "log"].contains(key)) {
+        let stands = EXAMPLE.lines().any(|line| {
+            let line = line.trim_start_matches(['#', ' ', '[']);
+            line.strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', ']']))
+        });
+        assert!(stands, "{key}");
+    }
+}
+
+#[test]
+fn everything_is_read() {
+    let config = read(
+        "servers = 'mptcp'\nworkers = 3\naccess_log = '-'\nlog = 'warn'\n\
+        [[listen]]\naddress = '192.0.2.1:5124'\nserve = 'convert'\nprotocol = 'tcp'\n\
+        [clients]\nallow = ['192.0.2.0/24']\nusers = 'users'\n\
+        [destinations]\nallow = ['10.0.0.0/8']\ndeny = ['10.1.0.0/16']\nports = [80]\n\
+        [upstream]\naddress = 'a.example:1080'\ncredential = 'one'\n\
+        [limits]\nconnections = 5\nper_client = 4\nhead = 2048\nlookups = 2\n\
+        [timeouts]\nhandshake = '1s'\nconnect = '2s'\nidle = '3s'\nkeep_alive = '4s'\ntotal = '5s'\ndrain = '6s'\n\
+        [status]\nsocket = '/tmp/a.sock'\n",
+    )
+    .unwrap_or_else(|told| panic!("{}", told[0]));
+    insta::assert_debug_snapshot!(config);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place_and_no_secret() {
+    let told = read(
+        "server = 'tcp'\n[[listen]]\naddress = 'localhost:1080'\nserve = 'sock5'\n\
+        [clients]\nallow = ['192.0.2.1/24', '10/8']\nusers = 'odd'\n\
+        [destinations]\nports = [0]\n[upstream]\naddress = 'a'\ncredential = 'users'\n\
+        [limits]\nconnections = 0\n[timeouts]\nidle = '5'\ntotal = '0s'\n",
+    )
+    .unwrap_err();
+    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+    let told = told.join("\n");
+    assert!(!told.contains("secret1") && !told.contains("secret2"), "{told}");
+    insta::assert_snapshot!(told);
+    let of = |text: &str| read(text).unwrap_err()[0].message.clone();
+    assert_eq!(of("clients = { users = 'none' }"), "there is nobody in it");
+    assert_eq!(of("clients = { users = 'a' }"), "cannot read `a`: others can read it");
+    assert_eq!(of("upstream = { address = 'a:1', credential = 'odd' }"), "there is no `name:secret` in it");
+}
+
+#[test]
+fn an_open_proxy_is_refused() {
+    let open = |rest: &str| {
+        let told = read(&format!("[[listen]]\naddress = '0.0.0.0:1080'\n{rest}"));
+        told.err().map(|told| told[0].message.clone())
+    };
+    let why = Some("the listener at 0.0.0.0:1080 (auto) would be open to everybody".to_owned());
+    assert_eq!(open(""), why);
+    assert_eq!(open("[clients]\nallow = []\n"), why);
+    assert_eq!(open("[clients]\nallow = ['0.0.0.0/0']\n"), why, "that is everybody");
+    assert_eq!(open("[clients]\nallow = ['0.0.0.0/1', '128.0.0.0/1']\n"), why, "that too");
+    assert_eq!(open("[clients]\nallow = ['192.0.2.0/24']\n"), None);
+    assert_eq!(open("[clients]\nusers = 'users'\n"), None);
+    for serve in ["convert", "transparent"] {
+        let why = open(&format!("serve = '{serve}'\n[clients]\nusers = 'users'\n"));
+        assert!(why.is_some(), "{serve} asks nobody for a name");
+        assert_eq!(open(&format!("serve = '{serve}'\n[clients]\nallow = ['192.0.2.0/24']\n")), None);
+    }
+    assert!(read("[[listen]]\naddress = '127.0.0.1:1080'\nserve = 'transparent'\n").is_err());
+    assert!(read("[[listen]]\naddress = '[::ffff:127.0.0.1]:1080'\n").is_ok());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_told_what_is_wrong_with_it(text in "\\PC*") {
+        if let Err(told) = read(&text) {
+            prop_assert!(!told.is_empty());
+        }
+    }
+}

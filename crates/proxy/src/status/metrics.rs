@@ -1,0 +1,41 @@
+//! Metrics in the text format of Prometheus (version 0.0.4).
+
+use super::Status;
+use std::fmt::Write;
+
+/// All metrics.
+pub fn metrics(status: &Status) -> String {
+    let mut out = String::new();
+    let mut one = |name: &str, kind: &str, help: &str, value: f64| {
+        let name = format!("tandem_proxy_{name}");
+        _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+    };
+    one("running_seconds", "gauge", "Since the proxy began.", status.running_s);
+    one("draining", "gauge", "It takes nothing new.", f64::from(u8::from(status.draining)));
+    one(
+        "connections_limit",
+        "gauge",
+        "Connections of clients that there may be at once.",
+        status.most_connections as f64,
+    );
+    for (name, help, value) in status.totals.each() {
+        match name {
+            "open" => one("connections", "gauge", help, value as f64),
+            name => one(&format!("{name}_total"), "counter", help, value as f64),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Totals;
+
+    #[test]
+    fn every_counter_has_a_line_with_its_meaning() {
+        let totals = Totals { accepted: 7, open: 2, bytes_down: 10_000_000_000, ..Totals::default() };
+        let status = Status { running_s: 1.5, most_connections: 10_000, totals, ..Status::default() };
+        insta::assert_snapshot!(metrics(&status));
+    }
+}

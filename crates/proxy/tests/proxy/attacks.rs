@@ -1,0 +1,368 @@
+//! What somebody might try: `docs/proxy.md` lists each attack with its test here or beside the parsers.
+
+use crate::support::{connect, echo, head, listen, local, rest, say, server, start, tunnel, until};
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tandem_proxy::config::Serve;
+use tandem_proxy::credentials::{Credential, Users};
+use tandem_proxy::{Config, Error, Proxy};
+
+/// Hosts that no client may reach, as they could be written.
+const PRIVATE: [&str; 22] = [
+    "127.0.0.1",
+    "127.1.2.3",
+    "localhost",
+    "LOCALHOST",
+    "0.0.0.0",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "224.0.0.1",
+    "255.255.255.255",
+    "[::]",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:10.0.0.1]",
+    "[64:ff9b::7f00:1]",
+    "[2002:7f00:1::1]",
+    "[fe80::1]",
+    "[fc00::1]",
+    "[ff02::1]",
+    "[::127.0.0.1]",
+];
+
+fn closed() -> Config {
+    Config { listen: vec![listen(Serve::Auto)], ..Config::default() }
+}
+
+#[test]
+fn no_private_destination_is_reached_however_it_is_written() {
+    let (proxy, at) = start(closed());
+    for host in PRIVATE {
+        let answer = say(at, &format!("CONNECT {host}:80 HTTP/1.1\r\nHost: {host}:80\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{host}: {answer}");
+        let answer = say(at, &format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{host}: {answer}");
+        let bare = host.trim_matches(['[', ']']);
+        let mut ask = vec![5, 1, 0, 5, 1, 0];
+        match bare.parse::<IpAddr>() {
+            Ok(IpAddr::V4(address)) => ask.extend([&[1][..], &address.octets()].concat()),
+            Ok(IpAddr::V6(address)) => ask.extend([&[4][..], &address.octets()].concat()),
+            Err(_) => ask.extend([&[3, bare.len() as u8][..], bare.as_bytes()].concat()),
+        }
+        ask.extend([0, 80]);
+        let mut stream = connect(at);
+        stream.write_all(&ask).unwrap();
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).unwrap();
+        assert_eq!(reply[..4], [5, 0, 5, 2], "{host}: not allowed");
+    }
+    assert_eq!(proxy.totals().refused_destinations, 3 * PRIVATE.len() as u64);
+    assert_eq!(proxy.totals().tunnels, 0);
+}
+
+#[test]
+fn addresses_as_numbers_and_in_octal_are_addresses() {
+    let (proxy, at) = start(closed());
+    for host in ["2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0"] {
+        let answer = say(at, &format!("CONNECT {host}:80 HTTP/1.1\r\nHost: {host}:80\r\n\r\n"));
+        let no = answer.starts_with("HTTP/1.1 403 ") || answer.starts_with("HTTP/1.1 502 ");
+        assert!(no, "{host}: {answer}");
+    }
+    assert_eq!(proxy.totals().tunnels, 0);
+}
+
+#[test]
+fn nobody_becomes_an_open_proxy_by_mistake() {
+    for (address, serve) in [
+        ("0.0.0.0:0", Serve::Auto),
+        ("[::]:0", Serve::Http),
+        ("192.0.2.1:0", Serve::Socks5),
+        ("127.0.0.1:0", Serve::Transparent),
+    ] {
+        let mut config = closed();
+        config.listen[0] =
+            tandem_proxy::config::Listen { address: address.parse().unwrap(), ..listen(serve) };
+        assert!(matches!(Proxy::start(config, None), Err(Error::Open { .. })), "{address}");
+    }
+}
+
+#[test]
+fn who_is_not_in_the_allow_list_is_turned_away() {
+    let mut config = local();
+    config.clients.allow = vec!["192.0.2.0/24".parse().unwrap()];
+    let (proxy, at) = start(config);
+    assert_eq!(say(at, "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"), "");
+    until("it is counted", || proxy.totals().not_allowed == 1);
+}
+
+#[test]
+fn who_says_no_name_and_secret_is_turned_away() {
+    let mut config = local();
+    let mut users = Users::default();
+    users.add(&Credential::parse("ann:secret").unwrap());
+    config.clients.users = users;
+    let (proxy, at) = start(config);
+    let to = server(|mut stream| {
+        let head = head(&mut stream).to_ascii_lowercase();
+        assert!(!head.contains("proxy-authorization") && !head.contains("basic"), "{head}");
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+    });
+    let ask = |credential: &str| {
+        let field = match credential {
+            "" => String::new(),
+            one => format!("Proxy-Authorization: {}\r\n", Credential::parse(one).unwrap().to_basic()),
+        };
+        let answer =
+            say(at, &format!("GET http://{to}/ HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n{field}\r\n"));
+        answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
+    };
+    assert_eq!([ask(""), ask("ann:wrong"), ask("eve:secret"), ask("ann:secret")], [407, 407, 407, 200]);
+    let tunnel = format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n");
+    assert_eq!(say(at, &tunnel).split(' ').nth(1), Some("407"));
+
+    let socks = |bytes: &[u8]| {
+        let mut stream = connect(at);
+        stream.write_all(bytes).unwrap();
+        let mut answer = [0; 4];
+        let read = stream.read_exact(&mut answer[..if bytes[2] == 2 { 4 } else { 2 }]);
+        read.unwrap();
+        answer
+    };
+    assert_eq!(socks(&[5, 1, 0]), [5, 0xff, 0, 0], "nothing but nameless");
+    assert_eq!(socks(b"\x05\x01\x02\x01\x03ann\x05wrong"), [5, 2, 1, 1]);
+    assert_eq!(socks(b"\x05\x01\x02\x01\x03ann\x06secret"), [5, 2, 1, 0]);
+    until("they are counted", || proxy.totals().unauthorized == 6);
+}
+
+#[test]
+fn a_request_that_two_could_read_in_two_ways_reaches_no_server() {
+    let (proxy, at) = start(local());
+    let reached = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&reached);
+    let to = server(move |_| _ = count.fetch_add(1, Ordering::Relaxed));
+    let hidden = format!("GET http://{to}/hidden HTTP/1.1\r\nHost: {to}\r\n\r\n");
+    let fields = [
+        "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+        "Content-Length: 4\r\nContent-Length: 5\r\n",
+        "Content-Length: 4\r\nContent-Length: 4\r\n",
+        "Content-Length: 4, 4\r\n",
+        "Content-Length: +4\r\n",
+        "Transfer-Encoding: xchunked\r\n",
+        "Transfer-Encoding: chunked, identity\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n",
+        "Transfer-Encoding : chunked\r\n",
+        "Transfer-Encoding\t: chunked\r\n",
+        "X: y\r\n Transfer-Encoding: chunked\r\n",
+        "X: y\nTransfer-Encoding: chunked\r\n",
+        "X: y\rTransfer-Encoding: chunked\r\n",
+        "X: y\0\r\n",
+        "Host: other\r\n",
+        "Connection: Content-Length\r\nContent-Length: 4\r\n",
+        "Connection: host\r\n",
+    ];
+    for field in fields {
+        let answer =
+            say(at, &format!("POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\n{field}\r\n0\r\n\r\n{hidden}"));
+        assert_eq!(
+            answer.matches("HTTP/1.1 ").count(),
+            1,
+            "{field:?}: what is behind it is not read: {answer}"
+        );
+        let status = answer.split(' ').nth(1).unwrap();
+        assert!(matches!(status, "400" | "501"), "{field:?}: {answer}");
+    }
+    for start in [
+        "GET http://other/ HTTP/1.1",
+        "GET / HTTP/1.1",
+        "GET http://a@{to}/ HTTP/1.1",
+        "TRACE http://{to}/ HTTP/1.1",
+    ] {
+        let line = start.replace("{to}", &to.to_string());
+        let answer = say(at, &format!("{line}\r\nHost: {to}\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 40"), "{line}: {answer}");
+    }
+    assert_eq!(reached.load(Ordering::Relaxed), 0);
+    assert_eq!(proxy.totals().bad_requests, fields.len() as u64 + 4);
+}
+
+#[test]
+fn a_body_of_bad_chunks_ends_both_connections() {
+    let (_proxy, at) = start(local());
+    let to = server(|mut stream| {
+        let got = rest(&mut stream);
+        assert!(!got.contains("hidden"), "{got}");
+    });
+    for body in [
+        "5\r\nhelloX\r\n0\r\n\r\n",
+        "5\nhello\n0\n\n",
+        "0x5\r\nhello\r\n",
+        "fffffffffffffffff\r\n",
+        "5;\r\r\nhello",
+    ] {
+        let answer = say(
+            at,
+            &format!(
+                "POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\nTransfer-Encoding: chunked\r\n\r\n{body}GET http://{to}/hidden HTTP/1.1\r\n\r\n"
+            ),
+        );
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 502 "), "{body:?}: {answer}");
+    }
+}
+
+#[test]
+fn an_answer_that_two_could_read_in_two_ways_reaches_no_client() {
+    let (_proxy, at) = start(local());
+    for fields in [
+        "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        "Content-Length: 4\r\nContent-Length: 4\r\n",
+        "X: y\r\n z\r\n",
+        "X: y\nz: a\r\n",
+        "X : y\r\n",
+    ] {
+        let to = server(move |mut stream| {
+            head(&mut stream);
+            write!(stream, "HTTP/1.1 200 OK\r\n{fields}\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n").unwrap();
+        });
+        let answer = say(at, &format!("GET http://{to}/ HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{fields:?}: {answer}");
+        assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    }
+}
+
+#[test]
+fn what_a_server_says_unasked_is_no_answer_to_the_next_request() {
+    let (_proxy, at) = start(local());
+    let to = server(|mut stream| {
+        let asked = head(&mut stream);
+        let (answer, evil) = (
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+        );
+        let at_once = asked.starts_with("GET /at-once");
+        stream
+            .write_all(if at_once { format!("{answer}{evil}") } else { answer.to_owned() }.as_bytes())
+            .unwrap();
+        if !at_once {
+            stream.write_all(evil.as_bytes()).unwrap();
+        }
+        rest(&mut stream);
+    });
+    let request = |path| format!("GET http://{to}/{path} HTTP/1.1\r\nHost: {to}\r\n\r\n");
+    let answer = say(at, &request("at-once").repeat(2));
+    assert!(!answer.contains("evil"), "{answer}");
+    // Later, before the next request.
+    let mut stream = connect(at);
+    for _ in 0..2 {
+        stream.write_all(request("").as_bytes()).unwrap();
+        assert!(head(&mut stream).contains("\r\nContent-Length: 2\r\n"));
+        stream.read_exact(&mut [0; 2]).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn who_speaks_slowly_is_not_listened_to_for_ever() {
+    let mut config = local();
+    config.timeouts.handshake = Duration::from_millis(300);
+    let (proxy, at) = start(config);
+    for start in ["GET http://a/ HTTP/1.1\r\nX: ", "\x05", "CONNECT "] {
+        let mut stream = connect(at);
+        stream.write_all(start.as_bytes()).unwrap();
+        // A byte now and then does not put it off.
+        let mut sent = 0;
+        while stream.write_all(b"\xff").is_ok() && sent < 200 {
+            sent += 1;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(sent < 200, "{start:?}");
+    }
+    let mut silent = connect(at);
+    assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0, "who says nothing is let go");
+    until("they are counted", || proxy.totals().too_slow >= 3 && proxy.totals().open == 0);
+}
+
+#[test]
+fn a_head_without_an_end_is_not_read_to_its_end() {
+    let (_proxy, at) = start(local());
+    let mut stream = connect(at);
+    stream.write_all(b"GET http://a/ HTTP/1.1\r\n").unwrap();
+    let line = format!("X: {}\r\n", "y".repeat(1000));
+    for _ in 0..100 {
+        if stream.write_all(line.as_bytes()).is_err() {
+            break;
+        }
+    }
+    let answer = rest(&mut stream);
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+}
+
+#[test]
+fn one_client_does_not_take_all_places() {
+    let mut config = local();
+    config.limits.per_client = 3;
+    let (proxy, at) = start(config);
+    let to = echo();
+    let mut held: Vec<_> = (0..3).map(|_| tunnel(at, to)).collect();
+    assert_eq!(say(at, &format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n")), "");
+    until("it is counted", || proxy.totals().too_many == 1);
+    held.pop();
+    until("its place is free", || proxy.totals().open == 2);
+    tunnel(at, to);
+
+    let mut config = local();
+    config.limits.connections = 1;
+    let (proxy, at) = start(config);
+    let _held = tunnel(at, to);
+    assert_eq!(say(at, "GET"), "");
+    assert_eq!(proxy.totals().too_many, 1);
+}
+
+#[test]
+fn a_proxy_asked_for_itself_ends_there() {
+    let (proxy, at) = start(local());
+    let answer = say(at, &format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"));
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("this is a proxy"), "{answer}");
+    until("it is over", || proxy.totals().open == 0);
+    assert_eq!(proxy.totals().accepted, 2);
+}
+
+#[test]
+fn no_secret_is_logged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access.log");
+    let mut config = local();
+    config.access_log = Some(path.clone());
+    let mut users = Users::default();
+    users.add(&Credential::parse("ann:hunter2").unwrap());
+    config.clients.users = users;
+    let (proxy, at) = start(config);
+    let to: SocketAddr = server(|mut stream| {
+        head(&mut stream);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: s3cr3t\r\n\r\nok").unwrap();
+    });
+    for credential in ["ann:hunter2", "ann:hunter3"] {
+        let basic = Credential::parse(credential).unwrap().to_basic();
+        say(
+            at,
+            &format!(
+                "GET http://{to}/s3cr3t?token=s3cr3t HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\nProxy-Authorization: {basic}\r\nCookie: s3cr3t\r\n\r\n"
+            ),
+        );
+    }
+    until("all are gone", || proxy.totals().open == 0);
+    drop(proxy);
+    let log = || std::fs::read_to_string(&path).unwrap();
+    until("it is written", || log().lines().count() == 3);
+    let log = log();
+    for secret in ["hunter", "s3cr3t", "Basic", "aHVudGVy"] {
+        assert!(!log.contains(secret), "{secret}: {log}");
+    }
+    assert!(log.contains("\"user\":\"ann\"") && log.contains("\"outcome\":\"unauthorized\""), "{log}");
+}

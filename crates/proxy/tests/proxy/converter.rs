@@ -1,0 +1,146 @@
+//! 0-RTT TCP Convert, from a client that writes bytes and from a proxy's own half.
+
+use crate::support::{connect, listen, local, noise, protocol, rest, server, start, tunnel};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use tandem_proxy::config::{Serve, Speak, Upstream};
+use tandem_proxy::front::convert::{self, Answer, Code};
+use tandem_proxy::{Config, Proxy};
+
+fn converter() -> (Proxy, SocketAddr) {
+    start(Config { listen: vec![listen(Serve::Convert)], ..local() })
+}
+
+/// This host's other address: Convert takes no loopback address (RFC 8803, section 6.2.5).
+fn refused(bytes: &[u8], at: SocketAddr) -> Vec<u8> {
+    let mut stream = connect(at);
+    stream.write_all(bytes).unwrap();
+    let mut answer = Vec::new();
+    _ = stream.read_to_end(&mut answer);
+    answer
+}
+
+#[test]
+fn loopback_private_and_malformed_are_refused_with_their_codes() {
+    let (proxy, at) = converter();
+    let code = |bytes: &[u8]| match convert::answer(&refused(bytes, at)) {
+        Ok(Some((_, Answer::Failed(code, _)))) => code,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(code(&convert::ask("127.0.0.1:80".parse().unwrap(), None)), Code::Malformed as u8);
+    assert_eq!(code(&convert::ask("10.0.0.1:80".parse().unwrap(), None)), Code::NotAuthorized as u8);
+    assert_eq!(code(&convert::ask("[64:ff9b::a00:1]:80".parse().unwrap(), None)), Code::NotAuthorized as u8);
+    assert_eq!(code(&[2, 1, 0x22, 0x63]), Code::UnsupportedVersion as u8);
+    assert_eq!(code(&[1, 2, 0x22, 0x63, 0x99, 1, 0, 0]), Code::UnsupportedMessage as u8);
+    assert_eq!(refused(b"GET / HTTP/1.1\r\n\r\n", at), b"", "no message: a reset");
+    assert_eq!(refused(&[1, 0, 0x22, 0x63], at), b"");
+    assert_eq!(
+        refused(&[1, 2, 0x22, 0x63, 1, 1, 0, 0], at),
+        [1, 4, 0x22, 0x63, 0x15, 3, 0, 0, 2, 3, 4, 8, 30, 0, 0, 0]
+    );
+    assert_eq!(proxy.totals().tunnels, 0);
+}
+
+/// Runs `test` with an address of a host of its own that is no loopback address, or says why it cannot.
+fn elsewhere(test: impl FnOnce(std::net::IpAddr) + Send) {
+    use linux::Error;
+    use linux::namespace::Namespace;
+    use linux::route::Route;
+    let address: std::net::IpAddr = "10.9.8.7".parse().unwrap();
+    let done = Namespace::create().and_then(|place| {
+        place.run(|| {
+            _ = linux::sysctl::write("net.mptcp.enabled", "1");
+            let mut route = Route::open()?;
+            let loopback = route.link("lo")?.index;
+            route.set_up(loopback, true)?;
+            route.add_address(loopback, address, 32)?;
+            test(address);
+            Ok(())
+        })
+    });
+    match done {
+        Err(Error::Lacks { what, hint }) => println!("skipped: {what}; {hint}"),
+        done => done.unwrap(),
+    }
+}
+
+#[test]
+fn data_comes_right_behind_the_message_and_the_answer_before_the_servers() {
+    elsewhere(|address| {
+        let mut config = Config { listen: vec![listen(Serve::Convert)], ..local() };
+        config.destinations.allow = vec!["10.9.8.7".parse().unwrap()];
+        let (proxy, at) = start(config);
+        let listener = std::net::TcpListener::bind((address, 0)).unwrap();
+        let to = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut copy = stream.try_clone().unwrap();
+                _ = std::io::copy(&mut stream, &mut copy);
+                _ = copy.shutdown(Shutdown::Write);
+            }
+        });
+        let mut stream = connect(at);
+        stream.write_all(&[convert::ask(to, None), b"early".to_vec()].concat()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = [0; 4];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, [1, 1, 0x22, 0x63]);
+        assert_eq!(rest(&mut stream), "early");
+        assert_eq!(proxy.totals().tunnels, 1);
+        let nobody = std::net::TcpListener::bind((address, 0)).unwrap().local_addr().unwrap();
+        let answer = convert::answer(&refused(&convert::ask(nobody, None), at));
+        assert!(matches!(answer, Ok(Some((_, Answer::Failed(96, _))))), "{answer:?}");
+
+        // And from a proxy's own half, which clients speak to as they like.
+        let mut near = local();
+        near.upstream = Some(Upstream {
+            destination: at.to_string().parse().unwrap(),
+            speak: Speak::Convert,
+            protocol: protocol(),
+            credential: None,
+        });
+        let (_near, at) = start(near);
+        let mut stream = tunnel(at, to);
+        let bytes = noise(300_000, 1);
+        std::thread::scope(|scope| {
+            let (mut out, bytes) = (stream.try_clone().unwrap(), &bytes);
+            scope.spawn(move || {
+                out.write_all(bytes).unwrap();
+                out.shutdown(Shutdown::Write).unwrap();
+            });
+            let mut back = Vec::new();
+            stream.read_to_end(&mut back).unwrap();
+            assert!(back == *bytes);
+        });
+    });
+}
+
+#[test]
+fn a_cookie_that_a_converter_wants_is_given_back() {
+    let wanted = [9u8; 16];
+    let at = server(move |mut stream| {
+        let mut ask = [0; 64];
+        let read = stream.read(&mut ask).unwrap();
+        let (_, request) = convert::request(&ask[..read]).unwrap().unwrap();
+        match request.cookie {
+            None => {
+                let value = [&[0], &wanted[..]].concat();
+                stream.write_all(&convert::error(Code::MissingCookie, &value)).unwrap();
+            }
+            Some(cookie) => {
+                assert!(cookie.starts_with(&wanted), "{cookie:?}");
+                stream.write_all(&[&[1, 1, 0x22, 0x63][..], b"hello"].concat()).unwrap();
+            }
+        }
+    });
+    let mut near = local();
+    near.upstream = Some(Upstream {
+        destination: at.to_string().parse().unwrap(),
+        speak: Speak::Convert,
+        protocol: linux::socket::Protocol::Tcp,
+        credential: None,
+    });
+    let (_near, at) = start(near);
+    let mut stream = tunnel(at, "198.51.100.7:80".parse().unwrap());
+    assert_eq!(rest(&mut stream), "hello");
+}
