@@ -267,7 +267,7 @@ async fn race(addresses: &[SocketAddr], protocol: Protocol) -> io::Result<TcpStr
 }
 
 async fn attempt(address: SocketAddr, protocol: Protocol) -> io::Result<TcpStream> {
-    let options = Options { no_delay: true, ..Options::default() };
+    let options = Options { no_delay: true, unsent: Some(crate::server::UNSENT), ..Options::default() };
     let socket = socket::unconnected(address, protocol, &options).map_err(io::Error::other)?;
     TcpSocket::from_std_stream(socket).connect(address).await
 }

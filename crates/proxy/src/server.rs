@@ -173,6 +173,8 @@ pub(crate) struct Server {
     status: Option<(PathBuf, JoinHandle<()>)>,
 }
 
+/// What the kernel holds for a slow client or server beyond what is on its way, in bytes.
+pub(crate) const UNSENT: u32 = 128 << 10;
 /// How many connections with data in their SYN may wait, where that is of use.
 const FAST_OPEN: i32 = 256;
 
@@ -181,6 +183,7 @@ fn open(listen: &Listen) -> Result<(TcpListener, SocketAddr), Error> {
     let options = Options {
         // Every connection that comes has it of its listener: what is relayed has been together once already.
         no_delay: true,
+        unsent: Some(UNSENT),
         transparent: listen.serve == crate::config::Serve::Transparent,
         fast_open: convert.then_some(FAST_OPEN),
         ..Options::default()

@@ -56,6 +56,9 @@ pub struct Options {
     /// Of one that listens: it takes connections to addresses that are not of this host, as TPROXY hands
     /// them over (`IP_TRANSPARENT`, ip(7)).
     pub transparent: bool,
+    /// How many bytes it takes that it cannot send yet (`TCP_NOTSENT_LOWAT`, tcp(7)): what waits for a slow
+    /// peer waits in the sender, and not in the kernel.
+    pub unsent: Option<u32>,
     /// Of one that listens: how many connections with data in their SYN may be pending (TCP Fast Open,
     /// RFC 7413); `None` is none.
     pub fast_open: Option<i32>,
@@ -183,6 +186,11 @@ fn open(address: SocketAddr, protocol: Protocol, options: &Options) -> Result<Ow
     if let Some(device) = &options.bind_device {
         option::set(&socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device.as_bytes())
             .map_err(|error| Error::system(format!("bind a socket to {device}"), error))?;
+    }
+    if let Some(bytes) = options.unsent {
+        const TCP_NOTSENT_LOWAT: i32 = 25;
+        // Kernels before 6.9 know it of TCP alone; without it more waits in the kernel, and that is all.
+        _ = option::set_number(&socket, libc::SOL_TCP, TCP_NOTSENT_LOWAT, bytes.min(i32::MAX as u32) as i32);
     }
     if options.no_delay {
         sockopt::set_tcp_nodelay(&socket, true).map_err(|error| Error::system("set TCP_NODELAY", error))?;

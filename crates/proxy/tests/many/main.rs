@@ -22,7 +22,7 @@ fn resident() -> usize {
 /// What this process may take for each connection, of which most belongs to the test's own and the proxy's sockets.
 const BOUND: usize = 16 << 10;
 /// What a server sends to each slow client: more than the sockets between them hold.
-const MUCH: usize = 128 << 10;
+const MUCH: usize = 512 << 10;
 
 fn ask(at: SocketAddr, to: SocketAddr) -> TcpStream {
     // A window of a few kilobytes: the proxy's socket, and then the proxy, has what is not read.
