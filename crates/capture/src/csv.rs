@@ -21,6 +21,8 @@ impl Summary {
             "late_segments",
             "repeated_bytes",
             "unmapped_bytes",
+            "in_order_bytes",
+            "acknowledged_bytes",
         ];
         let mut table =
             words.into_iter().fold(Table::new(""), |table, word| table.column(Column::text(word)));
@@ -50,9 +52,12 @@ impl Summary {
                         carried.repeated_bytes,
                         carried.unmapped_bytes,
                     ];
+                    let known = [carried.in_order_bytes, carried.acknowledged_bytes];
                     let cells = words.into_iter().map(Cell::text);
                     let numbers = numbers.into_iter().map(|number| Cell::number(number as f64, 0));
-                    table = table.row(Row::new(cells.chain(numbers)));
+                    let known =
+                        known.map(|bytes| Cell::number(bytes.map_or(f64::NAN, |bytes| bytes as f64), 0));
+                    table = table.row(Row::new(cells.chain(numbers).chain(known)));
                 }
             }
         }

@@ -99,6 +99,10 @@ pub(crate) struct Stream {
     pub(crate) retransmitted: u64,
     pub(crate) late_segments: u64,
     pub(crate) initial: Option<u32>,
+    /// Position of the first byte, where the SYN was seen.
+    first: Option<u64>,
+    /// The furthest position that the other end has acknowledged.
+    acknowledged: Option<u64>,
     highest: Option<u64>,
     seen: Seen,
     pub(crate) subflow: Option<Box<SubflowStream>>,
@@ -177,6 +181,8 @@ impl Stream {
             retransmitted: 0,
             late_segments: 0,
             initial: None,
+            first: None,
+            acknowledged: None,
             highest: None,
             seen: Seen::new(MOST_RANGES),
             subflow: None,
@@ -193,6 +199,7 @@ impl Stream {
         self.initial = Some(seq);
         let position = self.position(seq.wrapping_add(1));
         self.highest = self.highest.map(|highest| highest.max(position));
+        self.first.get_or_insert(position);
     }
     /// Counts a segment's payload.
     pub(crate) fn place(&mut self, seq: u32, len: u32) -> Placed {
@@ -264,6 +271,21 @@ impl Stream {
             }
         }
         Piece { len: bound, dsn: None }
+    }
+    /// The other end has acknowledged everything up to a number.
+    pub(crate) fn acknowledge(&mut self, ack: u32) {
+        let position = self.position(ack);
+        self.acknowledged = self.acknowledged.max(Some(position));
+    }
+    /// Bytes from the first one on without a gap; `None` where the beginning was not seen.
+    pub(crate) fn in_order(&self) -> Option<u64> {
+        self.first.map(|first| self.seen.contiguous(first) - first)
+    }
+    /// Bytes that the other end has acknowledged, a FIN not counted; `None` where the beginning was not seen.
+    pub(crate) fn acknowledged(&self) -> Option<u64> {
+        let first = self.first?;
+        // Before the first acknowledgement, none.
+        Some(self.acknowledged.min(self.highest).map_or(0, |at| at.saturating_sub(first)))
     }
     /// Bytes that were never seen but count as such.
     pub(crate) fn forgotten(&self) -> u64 {

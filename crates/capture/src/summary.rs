@@ -196,6 +196,12 @@ pub struct Carried {
     pub repeated_bytes: u64,
     /// Payload without a mapping.
     pub unmapped_bytes: u64,
+    /// Payload from the first byte on without a gap; `None` where the subflow's beginning was not seen. What
+    /// Linux calls `tcpi_bytes_received` at the other end.
+    pub in_order_bytes: Option<u64>,
+    /// Payload that the other end has acknowledged; `None` likewise. One less than `tcpi_bytes_acked`, which
+    /// counts the SYN.
+    pub acknowledged_bytes: Option<u64>,
 }
 
 /// What a receiver asked of a path.
@@ -438,6 +444,8 @@ fn subflow(
             late_segments: stream.late_segments,
             repeated_bytes: subflow.repeated,
             unmapped_bytes: subflow.unmapped,
+            in_order_bytes: stream.in_order(),
+            acknowledged_bytes: stream.acknowledged(),
         }
     };
     let address = flow.ends[client].ip().to_string();

@@ -178,6 +178,9 @@ impl Tracker {
         stream.segments += 1;
         stream.wire += u64::from(tcp.wire_len);
 
+        if flags.has(Flags::ACK) {
+            flow.streams[1 - d].acknowledge(tcp.header.ack());
+        }
         if seen.mptcp {
             self.belongs(index, d, flags, &seen);
         }

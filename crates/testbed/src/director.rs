@@ -31,6 +31,8 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 /// Who is awake later than this was held up: by a system call that waits for the kernel's locks, or because
 /// others had the processor.
 const HELD_UP: Duration = Duration::from_millis(50);
+/// So long after the emulator has stopped its last packets have long been heard.
+const SETTLED: std::time::Duration = std::time::Duration::from_millis(50);
 /// The port of the first connection's server.
 const FIRST_PORT: u16 = 5001;
 
@@ -48,7 +50,7 @@ pub struct Ran {
     /// How many connections the device opened for each application.
     pub opened: Vec<u64>,
     /// Subflows of the device and of the server when they were last looked at before the end; they are
-    /// looked at every 250 ms.
+    /// looked at every 250 ms. Where there is a capture, at its end: they and it have seen the same packets.
     pub subflows: [Vec<Subflow>; 2],
     /// What the device was set to before the first byte, and at the end.
     pub settings: [Settings; 2],
@@ -126,7 +128,8 @@ pub fn run_with(
         plan.resumes = restarts && matches!(plan.config.kind, traffic::Kind::File { .. });
         plan.program = Arc::clone(&program);
         // Faults that come late put off the end: connections are then told of it, and do not look for it.
-        plan.end = if faults.is_empty() { end } else { Time::MAX };
+        // So they are where something is looked at after the end.
+        plan.end = if faults.is_empty() && !experiment.capture { end } else { Time::MAX };
         if behind.is_some() {
             // Which leads it to the port of the plan.
             plan.proxy = Some(edge::address());
@@ -144,6 +147,14 @@ pub fn run_with(
     let mut happens = Happens { program: &program, emulator: &emulator, faults, behind: Duration::ZERO };
     let ended = director.work(&mut happens, stop, progress);
     let ended = ended.and_then(|()| if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) });
+    let ended = ended.and_then(|()| {
+        if experiment.capture {
+            emulator.pause();
+            std::thread::sleep(SETTLED);
+            director.look_last()?;
+        }
+        Ok(())
+    });
     let outcome = ended.map(|()| director.outcome());
     let after = Settings::of(&director.topology.device);
     let opened = director.flows.iter().map(|flow| flow.progress.opened.load(Ordering::Relaxed)).collect();
@@ -451,6 +462,13 @@ impl<'a> Director<'a> {
             let wait = wanted.since(clock.now());
             std::thread::sleep(std::time::Duration::from_nanos(wait.as_nanos()));
         }
+    }
+
+    /// Looks at the subflows once more: nothing moves, and they have heard all that is in the capture.
+    fn look_last(&mut self) -> Result<(), Error> {
+        self.watch.look()?;
+        self.subflows = self.watch.latest();
+        Ok(())
     }
 
     /// Writes what was captured since it did so last.

@@ -23,31 +23,42 @@ fn scenario(direction: &str) -> String {
     )
 }
 
+/// Sends until the end, in both directions: the run is cut wherever it is.
+fn busy() -> String {
+    let bulk = "[[traffic]]\nkind = 'bulk'\ndirection = ";
+    let paths = scenario("down").replace("'6s'", "'3s'");
+    let (paths, _) = paths.split_once("[[traffic]]").unwrap();
+    format!("{paths}{bulk}'down'\n{bulk}'up'\n")
+}
+
 /// The capture's reading of a run, and what the device's kernel counted of each subflow, by its address.
-fn run(direction: &str, offload: bool) -> Option<(capture::Summary, BTreeMap<SocketAddr, TcpInfo>)> {
+fn run(
+    text: &str,
+    offload: bool,
+    connections: usize,
+) -> Option<(capture::Summary, BTreeMap<SocketAddr, TcpInfo>)> {
     if Namespace::create().is_err() || !std::fs::exists("/dev/net/tun").unwrap_or(false) {
         eprintln!("skipped: this needs root and /dev/net/tun");
         return None;
     }
     let nothing = |_: &str| Err("no such file".to_owned());
-    let mut experiment =
-        scenario::Scenario::parse("counters", &scenario(direction), &nothing).unwrap().experiment;
+    let mut experiment = scenario::Scenario::parse("counters", text, &nothing).unwrap().experiment;
     experiment.capture = true;
     let setup = Setup { offload, ..Setup::default() };
     let ran = run_with(&experiment, &setup, &Arc::default(), &mut |_| {}, None).unwrap();
     let summary = capture::analyse(ran.outcome.capture.as_deref().unwrap(), &mut |_| {}).unwrap();
     assert_eq!((summary.ended, &summary.notes), ("whole", &Vec::new()));
     let kernel: BTreeMap<_, _> = ran.subflows[0].iter().map(|one| (one.local, one.tcp)).collect();
-    let [connection] = &summary.connections[..] else { panic!("{:#?}", summary.connections) };
-    assert_eq!(connection.subflows.len(), 2);
-    assert_eq!(kernel.len(), 2, "subflows of the device: {kernel:#?}");
+    assert_eq!(summary.connections.len(), connections, "{:#?}", summary.connections);
+    assert!(summary.connections.iter().all(|connection| connection.subflows.len() == 2));
+    assert_eq!(kernel.len(), 2 * connections, "subflows of the device: {kernel:#?}");
     Some((summary, kernel))
 }
 
 #[test]
 fn of_an_upload() {
     for offload in [true, false] {
-        let Some((summary, kernel)) = run("up", offload) else { return };
+        let Some((summary, kernel)) = run(&scenario("up"), offload, 1) else { return };
         for subflow in &summary.connections[0].subflows {
             let (up, tcp) = (&subflow.up, kernel[&subflow.client]);
             assert_eq!(up.payload_bytes, tcp.bytes_sent, "sent over {}", subflow.path);
@@ -68,7 +79,7 @@ fn of_an_upload() {
 
 #[test]
 fn of_a_download() {
-    let Some((summary, kernel)) = run("down", true) else { return };
+    let Some((summary, kernel)) = run(&scenario("down"), true, 1) else { return };
     for subflow in &summary.connections[0].subflows {
         let (down, tcp) = (&subflow.down, kernel[&subflow.client]);
         let once = down.payload_bytes - down.retransmitted_bytes;
@@ -81,4 +92,15 @@ fn of_a_download() {
     }
     assert_eq!(summary.connections[0].down.seen_near, Some("receiver"));
     assert_eq!(summary.connections[0].down.missing_bytes, 0);
+}
+
+#[test]
+fn of_a_run_that_is_cut_in_the_middle() {
+    let Some((summary, kernel)) = run(&busy(), true, 2) else { return };
+    for subflow in summary.connections.iter().flat_map(|connection| &connection.subflows) {
+        let tcp = kernel[&subflow.client];
+        assert_eq!(subflow.down.in_order_bytes, Some(tcp.bytes_received), "received: {subflow:?}");
+        assert_eq!(subflow.up.acknowledged_bytes, Some(tcp.bytes_acked - 1), "acknowledged: {subflow:?}");
+        assert!(tcp.bytes_received + tcp.bytes_acked > 100_000, "{tcp:?}");
+    }
 }

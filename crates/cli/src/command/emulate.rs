@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
         lateness: late(&emulated.lateness),
         priorities_heard: emulated.priorities_heard,
         reactions: reactions(&experiment, &emulated.reactions),
+        captured: Vec::new(),
         notes: emulated.notes,
         programs: Some(Programs {
             multipath: [emulated.multipath.asked, emulated.multipath.agreed, emulated.multipath.joined],

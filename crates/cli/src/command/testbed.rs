@@ -7,10 +7,12 @@ use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::{input, progress};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fs::File;
+use std::io::{BufReader, Seek};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use study::run::{Kernel, Reaction, Run, prepare};
+use study::run::{Captured, Kernel, Reaction, Run, prepare};
 use units::Seed;
 
 pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
@@ -31,7 +33,9 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     let ran = testbed::run_with(&experiment, &setup, &stop, &mut progress, capture.as_ref());
     bar.finish_and_clear();
     let ran = ran.map_err(|error| failure(&error))?;
+    let captured = capture.as_ref().map(|file| beside_capture(file, &ran.subflows[0])).transpose()?;
     let kernel = Kernel {
+        captured: captured.unwrap_or_default(),
         release: linux::clock::kernel_release(),
         lateness: late(&ran.lateness),
         priorities_heard: ran.priorities_heard,
@@ -52,6 +56,28 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     let printed = output::print(talk, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
     talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
     printed
+}
+
+/// What a run's capture says of each subflow of the device, beside what the kernel has counted of it.
+fn beside_capture(mut file: &File, subflows: &[linux::diag::Subflow]) -> Result<Vec<Captured>, Failure> {
+    let cannot = |error: &dyn std::fmt::Display| Failure::Other {
+        message: format!("cannot read the run's capture: {error}"),
+        hint: String::new(),
+    };
+    file.rewind().map_err(|error| cannot(&error))?;
+    let read = capture::analyse(BufReader::new(file), &mut |_| {}).map_err(|error| cannot(&error))?;
+    let seen = read.connections.iter().flat_map(|connection| &connection.subflows);
+    let beside = seen.filter_map(|one| {
+        let kernel = &subflows.iter().find(|kernel| kernel.local == one.client)?.tcp;
+        Some(Captured {
+            path: one.path.clone(),
+            client: one.client.to_string(),
+            received: [one.down.in_order_bytes?, kernel.bytes_received],
+            // Linux counts the SYN.
+            acknowledged: [one.up.acknowledged_bytes?, kernel.bytes_acked.saturating_sub(1)],
+        })
+    });
+    Ok(beside.collect())
 }
 
 /// Median, 99th percentile and longest.

