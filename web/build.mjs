@@ -35,7 +35,10 @@ async function tests() {
   await rm(out, { recursive: true, force: true });
   const found = await readdir(join(here, 'test'), { recursive: true });
   await build({
-    entryPoints: found.filter((name) => name.endsWith('.test.ts')).map((name) => join(here, 'test', name)),
+    // The tests, and the programs that one of them runs on the hosts of a test bed.
+    entryPoints: found
+      .filter((name) => name.endsWith('.test.ts') || /^kernel\/(device|content)\.ts$/.test(name))
+      .map((name) => join(here, 'test', name)),
     outdir: out,
     outbase: join(here, 'test'),
     outExtension: { '.js': '.mjs' },

@@ -113,23 +113,33 @@ export class Pictures {
     const stalls = inGap.filter(({ phase }) => phase === 'stalled');
     // A viewer who pauses or seeks in a stall ends it, and what the clock says of that is exact.
     if (inGap.some(({ phase }) => phase !== 'playing' && phase !== 'stalled')) return [...spans];
-    // The last picture stays: that is a stall only while the player waits for more.
-    const dry = this.#dry.some(({ start, end }) => start < gap.end && end > gap.start);
-    if (stalls.length === 0 && (!dry || (open && inGap.at(-1)?.open !== true))) return [...spans];
-    if (open && stalls.length > 0 && stalls.at(-1) !== inGap.at(-1)) return [...spans];
     const lastSpan = inGap.at(-1);
-    const to = open ? gap.from : gap.to;
-    const stall: Span = {
-      phase: 'stalled',
-      start: gap.start,
-      end: open ? (lastSpan?.end ?? gap.end) : gap.end,
-      from: gap.from,
-      to: gap.from,
-      open: open && lastSpan?.open === true,
-    };
-    const before = spans.filter(({ start }) => start < stall.start).map((span) => cutEnd(span, stall.start, gap.from));
-    const after = spans.filter(({ end }) => end > stall.end).map((span) => cutStart(span, stall.end, to));
-    return [...before, stall, ...after];
+    const [stall, lastStall] = [stalls[0], stalls.at(-1)];
+    let { start } = gap;
+    let end = open ? (lastSpan?.end ?? gap.end) : gap.end;
+    if (stall === undefined || lastStall === undefined) {
+      // The clock ran. Where there were pictures to show, the browser had no time to show them.
+      if (!this.#isDry(gap.start, gap.end) || (open && lastSpan?.open !== true)) return [...spans];
+    } else {
+      if (open && lastStall !== lastSpan) return [...spans];
+      if (Math.abs(start - stall.start) > STILL_MS && !this.#isDry(start, stall.start)) start = stall.start;
+      if (!open && Math.abs(end - lastStall.end) > STILL_MS && !this.#isDry(lastStall.end, end)) end = lastStall.end;
+    }
+    const from = start === gap.start ? gap.from : (stall?.from ?? gap.from);
+    const to = open ? from : end === gap.end ? gap.to : (lastStall?.to ?? gap.to);
+    const stood: Span = { phase: 'stalled', start, end, from, to: from, open: open && lastSpan?.open === true };
+    const before = spans.filter((span) => span.start < start).map((span) => cutEnd(span, start, from));
+    const after = spans.filter((span) => span.end > end).map((span) => cutStart(span, end, to));
+    return [...before, stood, ...after];
+  }
+
+  /** The player had no pictures to show in most of this time. */
+  #isDry(from: number, to: number): boolean {
+    const dry = this.#dry.reduce(
+      (sum, { start, end }) => sum + Math.max(0, Math.min(end, to) - Math.max(start, from)),
+      0,
+    );
+    return dry > (to - from) / 2;
   }
 
   /** How long a picture stays (ms). */

@@ -235,6 +235,9 @@ export function shown(spans: readonly Span[], segments: readonly Fetched[]): Sho
   return seen;
 }
 
+/** As much as docs/session.md lets a record hold. */
+const MOST = { url: 4096, title: 512, message: 1000, errors: 1000, segments: 20_000 } as const;
+
 /** Less than this of a segment is an edge that two clocks draw differently, and was not seen (s). */
 const LEAST_SHOWN_S = 0.02;
 
@@ -266,6 +269,11 @@ export function record(head: Head, start: number, spans: readonly Span[], comple
   return {
     format: 'tandem-session/1',
     ...head,
+    video: {
+      ...head.video,
+      url: (head.video.url?.length ?? 0) > MOST.url ? null : head.video.url,
+      title: head.video.title?.slice(0, MOST.title) ?? null,
+    },
     complete,
     duration_s: since(end),
     played_s: played,
@@ -294,7 +302,7 @@ export function record(head: Head, start: number, spans: readonly Span[], comple
     },
     stalls,
     switches,
-    segments: told.segments.map((segment) => ({
+    segments: told.segments.slice(0, MOST.segments).map((segment) => ({
       segment: segment.segment,
       level: segment.level,
       bitrate_kbps: segment.bitrateKbps,
@@ -326,12 +334,19 @@ export function record(head: Head, start: number, spans: readonly Span[], comple
       position_s: round(position),
       level,
     })),
-    audio: told.audio.map(({ duration, bitrateKbps, codec }) => ({
+    audio: told.audio.slice(0, MOST.segments).map(({ duration, bitrateKbps, codec }) => ({
       duration_s: round(duration),
       bitrate_kbps: bitrateKbps,
       codec,
     })),
-    errors: told.failures.map(({ at, ...failure }) => ({ at_s: since(at), ...failure })),
+    errors: told.failures.slice(-MOST.errors).map(({ at, message, segment, status, fatal }) => ({
+      at_s: since(at),
+      message: message.slice(0, MOST.message),
+      segment,
+      // A request that was never answered has none.
+      status: status !== null && status >= 100 ? status : null,
+      fatal,
+    })),
   };
 }
 

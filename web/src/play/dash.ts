@@ -52,6 +52,7 @@ export class DashPlayback implements Playback {
         buffer: {
           bufferTimeDefault: options.maxBuffer,
           bufferTimeAtTopQuality: options.maxBuffer,
+          bufferTimeAtTopQualityLongForm: options.maxBuffer,
         },
         cmcd: {
           enabled: options.cmcd !== 'off',

@@ -8,16 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
 import type { Session } from '../../src/measure/record.ts';
 import { hasChromium, launch, open, play, posted } from './browser.ts';
-import {
-  between,
-  firstPicture,
-  type Interval,
-  observe,
-  type Pair,
-  pairs,
-  type Standstill,
-  standstills,
-} from './observer.ts';
+import { between, firstPicture, meanLength, observe, type Pair, pairs, standstills, within } from './observer.ts';
 import { type Manner, TestServer } from './server.ts';
 import { hasFfmpeg, type Recipe, video } from './video.ts';
 
@@ -69,15 +60,21 @@ describe('accuracy', { skip, concurrency: 2 }, () => {
 
       assert.deepEqual(errors, []);
       assert.equal(session.complete, true);
-      within(session.kpis.initial_load_s, firstPicture(truth), 'T_init');
+      within(session.kpis.initial_load_s, firstPicture(truth), TOLERANCE_MS, 'T_init');
       const found = pairs(session.stalls, stood);
       assert.ok(found.length >= 3, `${found.length} stalls: the trouble was not felt`);
       for (const [index, { stall, stood }] of found.entries()) {
-        within(stall.start_s, stood.start, `the start of stall ${index + 1}`);
-        within(stall.end_s, stood.end, `the end of stall ${index + 1}`);
-        within(stall.end_s - stall.start_s, between(stood.start, stood.end), `the length of stall ${index + 1}`);
+        within(stall.start_s, stood.start, TOLERANCE_MS, `the start of stall ${index + 1}`);
+        within(stall.end_s, stood.end, TOLERANCE_MS, `the end of stall ${index + 1}`);
+        within(
+          stall.end_s - stall.start_s,
+          between(stood.start, stood.end),
+          TOLERANCE_MS,
+          `the length of stall ${index + 1}`,
+        );
       }
-      if (stood.length === session.stalls.length) within(session.kpis.mean_stall_s, meanLength(stood), 'T_rebuf');
+      if (stood.length === session.stalls.length)
+        within(session.kpis.mean_stall_s, meanLength(stood), TOLERANCE_MS, 'T_rebuf');
       assert.equal(session.kpis.stalls_per_s, session.stalls.length / session.played_s, 'f_rebuf');
       adds(session);
       agreesWithBytes(found, server, truth.origin + truth.pressed);
@@ -111,16 +108,4 @@ function agreesWithBytes(found: readonly Pair[], server: TestServer, pressed: nu
     assert.ok(first > stall.start_s * 1000, `stall ${index + 1}: segment ${missing} was there when it began`);
     assert.ok(first < stall.end_s * 1000, `stall ${index + 1}: segment ${missing} was not there when it ended`);
   }
-}
-
-function meanLength(stood: readonly Standstill[]): Interval {
-  const lengths = stood.map(({ start, end }) => between(start, end));
-  const mean = (side: 0 | 1) => lengths.reduce((sum, one) => sum + one[side], 0) / lengths.length;
-  return [mean(0), mean(1)];
-}
-
-function within(seconds: number, [low, high]: Interval, what: string): void {
-  const found = seconds * 1000;
-  const ok = found >= low - TOLERANCE_MS && found <= high + TOLERANCE_MS;
-  assert.ok(ok, `${what}: ${found.toFixed(1)} ms and not ${low.toFixed(1)} to ${high.toFixed(1)}`);
 }

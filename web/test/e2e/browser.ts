@@ -1,8 +1,10 @@
 /** Debian's Chromium, headless, and the page in it. */
 
+import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { Session } from '../../src/measure/record.ts';
+import { misfits } from '../schema.ts';
 import type { TestServer } from './server.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
@@ -45,12 +47,13 @@ export interface Opened {
 /** Opens the page and presses Play on this video. */
 export async function play(
   page: Page,
-  server: TestServer,
+  server: { readonly origin: string } | string,
   video: string,
   settings: { readonly [name: string]: string } = {},
 ): Promise<void> {
-  await page.goto(`${server.origin}/?${new URLSearchParams(settings)}`);
-  await page.getByLabel('Address of').fill(new URL(video, server.origin).href);
+  const origin = typeof server === 'string' ? server : server.origin;
+  await page.goto(`${origin}/?${new URLSearchParams(settings)}`);
+  await page.getByLabel('Address of').fill(new URL(video, origin).href);
   await page.getByRole('button', { name: 'Play', exact: true }).click();
 }
 
@@ -60,5 +63,7 @@ export async function posted(page: Page, server: TestServer): Promise<Session> {
   await page.getByText('The collector has this session').waitFor({ timeout: 30_000 });
   const last = server.posted.findLast(({ status }) => status < 300);
   if (last === undefined) throw new Error('nothing was posted');
-  return JSON.parse(last.body) as Session;
+  const session = JSON.parse(last.body) as Session;
+  assert.deepEqual(misfits(session), [], 'the record has the form of docs/session.md');
+  return session;
 }

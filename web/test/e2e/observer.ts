@@ -133,3 +133,17 @@ export function pairs(stalls: readonly Stall[], stood: readonly Standstill[]): P
   assert.deepEqual(alone, [], 'each stall is a standstill of the picture, and each standstill a stall');
   return found;
 }
+
+/** The mean length of all of them. */
+export function meanLength(stood: readonly Standstill[]): Interval {
+  const lengths = stood.map(({ start, end }) => between(start, end));
+  const mean = (side: 0 | 1) => lengths.reduce((sum, one) => sum + one[side], 0) / lengths.length;
+  return [mean(0), mean(1)];
+}
+
+/** Fails where this is further from the interval (ms). */
+export function within(seconds: number, [low, high]: Interval, tolerance: number, what: string): void {
+  const found = seconds * 1000;
+  const ok = found >= low - tolerance && found <= high + tolerance;
+  assert.ok(ok, `${what}: ${found.toFixed(1)} ms and not ${low.toFixed(1)} to ${high.toFixed(1)}`);
+}

@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core';
 import type { P1203 } from '../../src/measure/p1203.ts';
 import type { Session } from '../../src/measure/record.ts';
 import { hasChromium, launch, open, play, posted } from './browser.ts';
-import { between, type Interval, observe, pairs, type Standstill, standstills } from './observer.ts';
+import { between, observe, pairs, type Standstill, standstills, within } from './observer.ts';
 import { TestServer } from './server.ts';
 import { hasFfmpeg, type Recipe, video } from './video.ts';
 import { iframeApi, LATE_MS, STEP_MS } from './youtube.ts';
@@ -392,10 +392,4 @@ function agree(session: Session, seen: readonly Standstill[], tolerance: number)
   for (const [index, { stall, stood }] of found.entries()) {
     within(stall.end_s - stall.start_s, between(stood.start, stood.end), tolerance, `stall ${index + 1}`);
   }
-}
-
-function within(seconds: number, [low, high]: Interval, tolerance: number, what: string): void {
-  const found = seconds * 1000;
-  const ok = found >= low - tolerance && found <= high + tolerance;
-  assert.ok(ok, `${what}: ${found.toFixed(1)} ms and not ${low.toFixed(1)} to ${high.toFixed(1)}`);
 }

@@ -61,6 +61,8 @@ export class TestServer {
   manner: (path: string, before: number) => Manner = () => ({});
   /** What the collector answers: 'there', a status, or nothing at all. */
   collector: 'there' | 'gone' | number = 'there';
+  /** Where it tells what it sent and what was posted; nowhere by default. */
+  tellAt: string | null = null;
   readonly #folders: readonly (readonly [string, string])[];
   readonly #extra = new Map<string, { type: string; body: string }>();
   readonly #server: Server;
@@ -111,6 +113,11 @@ export class TestServer {
     const asked = now();
     const { pathname, search } = new URL(request.url ?? '/', 'http://server');
     if (pathname === '/api/sessions' && request.method === 'POST') return this.#collect(request, response);
+    if (pathname === this.tellAt) {
+      const { answers, posted } = this;
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ answers, posted }));
+      return;
+    }
     const before = this.answers.filter(({ path }) => path === pathname).length;
     const { headers } = request;
     const answer: Answer = { path: pathname, query: search, headers, asked, status: 200, parts: [], whole: false };

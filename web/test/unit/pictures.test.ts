@@ -136,3 +136,31 @@ test('a clock that stands for some milliseconds is no stall', () => {
     ['playing', 1000, 4000, 0],
   ]);
 });
+
+test('a browser that has no time to show pictures does not stall, not even just before a stall', () => {
+  const pictures = new Pictures();
+  const next = show(pictures, 1000, 0, 50, 1);
+  // Nothing is shown for a second, and then the player has run dry as well.
+  pictures.dry(3000, true);
+  show(pictures, 6000, 2.02, 50, next);
+  pictures.dry(6000, false);
+  const clock = [
+    LOADING,
+    span('playing', 1000, 3000, 0, 2),
+    span('stalled', 3000, 5980, 2, 2),
+    span('playing', 5980, 8000, 2, 4.02),
+  ];
+  assert.deepEqual(told(pictures.seen(clock)), [
+    ['loading', 0, 1000, 0],
+    ['playing', 1000, 3000, 0],
+    ['stalled', 3000, 6000, 2000],
+    ['playing', 6000, 8000, 2020],
+  ]);
+  const busy = new Pictures();
+  const later = show(busy, 1000, 0, 50, 1);
+  busy.dry(3100, true);
+  show(busy, 3200, 2.2, 50, later);
+  busy.dry(3200, false);
+  const ran = [LOADING, span('playing', 1000, 4200, 0, 3.2)];
+  assert.deepEqual(told(busy.seen(ran)), told(ran));
+});

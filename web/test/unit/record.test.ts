@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Span } from '../../src/measure/meter.ts';
 import { p1203Of } from '../../src/measure/p1203.ts';
 import { type Fetched, type Head, record, shown, type Told } from '../../src/measure/record.ts';
+import { misfits } from '../schema.ts';
 
 const HEAD: Head = {
   id: '0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d',
@@ -63,6 +64,7 @@ const SEGMENTS = [fetched(0, 0, 250), fetched(1, 1, 4250)];
 
 test('the example of the documentation comes out of what happened in it', () => {
   const session = record(HEAD, START, SPANS, true, { ...NOTHING, segments: SEGMENTS });
+  assert.deepEqual(misfits(session), []);
   assert.equal(session.duration_s, 7.25);
   assert.equal(session.played_s, 6);
   assert.deepEqual(session.kpis, {
@@ -121,4 +123,25 @@ test("the input of P.1203 has what was seen, by the segments' own sizes", () => 
     [3, 1],
   ]);
   assert.equal(p1203Of({ ...session, video: { ...session.video, levels: [] } }, SPANS, SEGMENTS), null);
+});
+
+test('a record that does not fit its schema is found out', () => {
+  const session = record(HEAD, START, SPANS, true, { ...NOTHING, segments: SEGMENTS });
+  const { rule: _, ...without } = session;
+  assert.deepEqual(misfits(without), ['the record has no rule']);
+  assert.deepEqual(misfits({ ...session, nonsense: 1 }), ['the record has nonsense, which nobody knows']);
+  const kpis = { ...session.kpis, mok: { ...session.kpis.mok, stall_level: 4 } };
+  assert.deepEqual(misfits({ ...session, kpis }), ['.kpis.mok.stall_level is 4, too high']);
+});
+
+test('what is too long for a record is cut', () => {
+  const failures = Array.from({ length: 1200 }, () => ({
+    at: START + 1,
+    message: 'x'.repeat(2000),
+    segment: null,
+    status: 0,
+    fatal: false,
+  }));
+  const video = { ...HEAD.video, url: `http://host/${'x'.repeat(5000)}`, title: 'x'.repeat(5000) };
+  assert.deepEqual(misfits(record({ ...HEAD, video }, START, SPANS, true, { ...NOTHING, failures })), []);
 });
