@@ -477,11 +477,12 @@ pub(crate) struct Compare {
 /// Prints each figure of the paper beside ours, with its interval, and writes a directory with
 /// result.json, runs.csv and report.html. Of eMTCP it says what was calibrated and what is predicted; of
 /// MPTCP-rec, whose table of losses is lost, what comes out over a grid of losses and buffers, beside
-/// the schedulers of today.
+/// the schedulers of today. Of LWI it fits the links to the rows of one link, and predicts those of both.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tandem reproduce emtcp
+  tandem reproduce lwi
   tandem reproduce mptcp-rec
   tandem reproduce mptcp-rec --seeds 3 --duration 30s      a first look, in some seconds
   tandem reproduce emtcp --format json | jq .best_share
@@ -505,7 +506,7 @@ pub(crate) struct Reproduce {
     /// Where to write the results [default: tandem-out/<paper>, tandem-out/<paper>-kernel]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// The fitted parameters, of emtcp [default: calibration/<paper>.toml if it is there, else those built in]
+    /// The fitted parameters, of emtcp and lwi [default: calibration/<paper>.toml if it is there, else those built in]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) calibration: Option<PathBuf>,
     /// Fit the parameters again first, and write them to the file they are read from
@@ -531,6 +532,8 @@ pub(crate) enum Paper {
     Emtcp,
     /// Cao and others: receiver-driven rates and path choice against buffer blocking, 2016
     MptcpRec,
+    /// Kumar, Gupta, Franklin: YouTube over LTE and Wi-Fi, 2017
+    Lwi,
 }
 
 /// List the radio power profiles, or show one as TOML.

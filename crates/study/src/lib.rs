@@ -9,6 +9,7 @@ mod describe;
 pub mod emtcp;
 pub mod fidelity;
 mod figure;
+pub mod lwi;
 pub mod mptcp_rec;
 pub mod parallel;
 pub mod profiles;

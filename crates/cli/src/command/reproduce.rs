@@ -16,17 +16,20 @@ use std::sync::atomic::Ordering;
 use study::emtcp::calibration::{Calibration, STEPS, fit};
 use study::emtcp::kernel::{KernelReproduction, plans};
 use study::emtcp::{Options, reproduce};
-use study::{mptcp_rec, parallel};
+use study::{lwi, mptcp_rec, parallel};
 
 /// Where the fit of the eMTCP paper is kept, beside where the program is run.
 const EMTCP_CALIBRATION: &str = "calibration/emtcp.toml";
+/// The same of the paper on LTE-Wi-Fi integration.
+const LWI_CALIBRATION: &str = "calibration/lwi.toml";
 
 pub(crate) fn run(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     match (arguments.paper, arguments.on) {
         (Paper::Emtcp, World::Sim) => emtcp(arguments, talk),
         (Paper::Emtcp, World::Kernel) => emtcp_on_kernel(arguments, talk),
         (Paper::MptcpRec, World::Sim) => mptcp_rec(arguments, talk),
-        (Paper::MptcpRec, World::Kernel) => Err(not_for(arguments.paper, "--on kernel")),
+        (Paper::Lwi, World::Sim) => lwi(arguments, talk),
+        (Paper::MptcpRec | Paper::Lwi, World::Kernel) => Err(not_for(arguments.paper, "--on kernel")),
     }
 }
 
@@ -180,19 +183,73 @@ fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     results.deliver(arguments, talk, &folder)
 }
 
-/// The fit in the file that was named; else in its usual place; else the one built in.
-fn calibration(named: Option<&Path>) -> Result<Calibration, Failure> {
-    let path = named.unwrap_or(Path::new(EMTCP_CALIBRATION));
-    if named.is_none() && !path.exists() {
-        return Ok(Calibration::shipped());
+fn lwi(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
+    if arguments.duration.is_some() {
+        return Err(not_for(arguments.paper, "--duration"));
     }
-    let hint = || "`--calibrate` writes a complete file".to_owned();
+    let jobs = parallel::jobs(arguments.jobs);
+    let seeds = u64::from(arguments.seeds.unwrap_or(30));
+    let default = Path::new("tandem-out").join("lwi");
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
+    let named = arguments.calibration.as_deref();
+    let calibration = if arguments.calibrate {
+        let bar = progress::bar(talk, lwi::calibration::STEPS as u64, "calibrating");
+        let fitted = lwi::calibration::fit(jobs, &|done| bar.set_position(done as u64));
+        bar.finish_and_clear();
+        let path = named.unwrap_or(Path::new(LWI_CALIBRATION));
+        replace(path, &fitted.to_toml())?;
+        talk.remark(&format!("calibration: {}\n", path.display()));
+        fitted
+    } else {
+        match calibration_file(named, LWI_CALIBRATION)? {
+            Some((file, text)) => lwi::calibration::Calibration::parse(&file, &text).map_err(bad_fit)?,
+            None => lwi::calibration::Calibration::shipped(),
+        }
+    };
+    let bar = progress::bar(talk, 1, "reproducing");
+    let options = lwi::Options { seeds, jobs, calibration };
+    let result = lwi::reproduce(&options, &|done, total| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+
+    let results = Results {
+        json: result.to_json(),
+        runs: Some(result.runs_table()),
+        page: result.page(),
+        tables: result.tables(),
+        csv: result.figures(),
+    };
+    results.deliver(arguments, talk, &folder)
+}
+
+/// The fit of the eMTCP paper.
+fn calibration(named: Option<&Path>) -> Result<Calibration, Failure> {
+    match calibration_file(named, EMTCP_CALIBRATION)? {
+        Some((file, text)) => Calibration::parse(&file, &text).map_err(bad_fit),
+        None => Ok(Calibration::shipped()),
+    }
+}
+
+/// The file of a fit that was named, with its name; else the one in its usual place; `None` where there is none.
+fn calibration_file(named: Option<&Path>, usual: &str) -> Result<Option<(String, String)>, Failure> {
+    let path = named.unwrap_or(Path::new(usual));
+    if named.is_none() && !path.exists() {
+        return Ok(None);
+    }
     let text = fs::read_to_string(path).map_err(|error| Failure::Unreadable {
         message: format!("cannot read {}: {}", path.display(), reason(&error)),
-        hint: hint(),
+        hint: CALIBRATE.to_owned(),
     })?;
-    Calibration::parse(&path.display().to_string(), &text)
-        .map_err(|error| Failure::Unreadable { message: error.to_string(), hint: hint() })
+    Ok(Some((path.display().to_string(), text)))
+}
+
+/// What helps where a fit cannot be read.
+const CALIBRATE: &str = "`--calibrate` writes a complete file";
+
+fn bad_fit(error: impl std::fmt::Display) -> Failure {
+    Failure::Unreadable { message: error.to_string(), hint: CALIBRATE.to_owned() }
 }
 
 /// Writes a file so that it is the old one or the new one, never half of either.

@@ -1,0 +1,81 @@
+//! The reproduction as one JSON object; docs/output.md describes it.
+
+use super::paper::{
+    Access, Clip, LOAD_TIME_REDUCTION_IN_CONCLUSION, load_time_reduction, mos_gain_4k, stalls,
+};
+use super::reproduce::{Figure, Reproduction};
+use report::Estimate;
+use serde_json::{Map, Value, json};
+
+/// A number that is not finite is null.
+fn number(value: f64) -> Value {
+    serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+fn estimate(estimate: Estimate) -> Value {
+    json!({ "mean": number(estimate.mean), "ci95": number(estimate.ci95) })
+}
+
+impl Reproduction {
+    /// Everything, as one object.
+    pub fn to_json(&self) -> Value {
+        let rows: Vec<Value> =
+            (0..self.ways.len()).flat_map(|way| Clip::ALL.map(|clip| self.row_json(way, clip))).collect();
+        let change = |figure: &Figure, paper: fn(Access) -> f64| {
+            let over = |access| {
+                let ours = self.change_percent(figure, access, Clip::FourK);
+                json!({ "percent": estimate(ours), "paper_percent": number(100.0 * paper(access)) })
+            };
+            json!({ "over_wifi": over(Access::Wifi), "over_lte": over(Access::Lte) })
+        };
+        let links = [Access::Wifi, Access::Lte].map(|access| {
+            let process = self.calibration.process(access);
+            let (mean, variation) = self.rate(access);
+            json!({
+                "link": access.name(),
+                "role": "fitted",
+                "good_mbps": process.good_mbps,
+                "bad_mbps": process.bad_mbps,
+                "good_s": process.good_s,
+                "bad_s": process.bad_s,
+                "spread": process.spread,
+                "mean_mbps": number(mean),
+                "variation": number(variation),
+            })
+        });
+        json!({
+            "paper": "lwi",
+            "seeds": self.seeds,
+            "rows": rows,
+            "mos_4k": change(&Figure::MOS, mos_gain_4k),
+            "initial_load_4k": change(&Figure::LOAD, |over| -load_time_reduction(over)),
+            "paper_load_time_reduction_in_conclusion": LOAD_TIME_REDUCTION_IN_CONCLUSION,
+            "links": links,
+            "player": {
+                "role": "fitted",
+                "buffer_s": self.calibration.buffer.as_secs_f64(),
+                "startup_s": self.calibration.startup.as_secs_f64(),
+                "resume_s": self.calibration.resume.as_secs_f64(),
+            },
+        })
+    }
+
+    fn row_json(&self, i: usize, clip: Clip) -> Value {
+        let way = self.ways[i];
+        let mut object = Map::new();
+        object.insert("way".into(), way.key().into());
+        object.insert("video".into(), clip.name().into());
+        let role = if way.access == Access::Both { "predicted" } else { "fitted" };
+        object.insert("role".into(), role.into());
+        for figure in [Figure::STALLS, Figure::MOS, Figure::LOAD, Figure::FETCHED, Figure::OVER_WIFI] {
+            object.insert(figure.key.into(), estimate(self.estimate(&figure, i, clip)));
+        }
+        object.insert("mean_stall_s".into(), estimate(self.mean_stall(i, clip)));
+        let levels = [1, 2, 3].map(|level| number(self.at_level_percent(i, clip, level)));
+        object.insert("runs_at_level_percent".into(), json!(levels));
+        let printed = way.printed().map(|access| stalls(access, clip));
+        let printed = printed.map(|(count, mean)| json!({ "stalls": count, "mean_stall_s": mean }));
+        object.insert("paper".into(), printed.unwrap_or(Value::Null));
+        Value::Object(object)
+    }
+}

@@ -1,0 +1,94 @@
+//! What is read off a run.
+
+use crate::run::video::all_fetched_s;
+use report::Estimate;
+use sim::Outcome;
+
+/// The figures of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// How many stalls there were.
+    pub stalls: usize,
+    /// How long they were together, in seconds.
+    pub stalled_s: f64,
+    /// T_init, in seconds.
+    pub load_s: f64,
+    /// Until the whole video had come, in seconds; NaN where it never did.
+    pub fetched_s: f64,
+    /// By the paper's formula and levels.
+    pub mos: f64,
+    /// The level of the frequency of stalls, from 1 to 3.
+    pub frequency_level: u8,
+    /// Payload to the device over Wi-Fi and over LTE, in bytes; copies count.
+    pub payload: [u64; 2],
+    /// The video was played to its end.
+    pub complete: bool,
+}
+
+impl Run {
+    /// Of a run of [`model::experiment`](super::model::experiment), in simulation or on a kernel; `None` where it
+    /// played no video.
+    pub fn read(outcome: &Outcome) -> Option<Self> {
+        let session = outcome.connections.first()?.video.as_ref()?;
+        let kpis = session.kpis();
+        let payload = |path: usize| outcome.paths.get(path).map_or(0, |path| path.payload_down_bytes);
+        Some(Self {
+            stalls: session.stalls.len(),
+            stalled_s: kpis.stalled.as_secs_f64(),
+            load_s: kpis.initial.as_secs_f64(),
+            fetched_s: all_fetched_s(session).unwrap_or(f64::NAN),
+            mos: kpis.mos,
+            frequency_level: kpis.levels.frequency,
+            payload: [payload(0), payload(1)],
+            complete: session.complete,
+        })
+    }
+
+    /// Of the payload, the part over Wi-Fi, in percent.
+    pub fn over_wifi_percent(&self) -> f64 {
+        let [wifi, lte] = self.payload.map(|bytes| bytes as f64);
+        100.0 * wifi / (wifi + lte)
+    }
+}
+
+/// The mean length of a stall over all stalls of all runs, with the 95 % interval of the jackknife, which leaves out
+/// one run after the other (Efron and Stein 1981). NaN where nothing stalled.
+pub fn mean_stall(runs: &[Run]) -> Estimate {
+    let count: usize = runs.iter().map(|run| run.stalls).sum();
+    let length: f64 = runs.iter().map(|run| run.stalled_s).sum();
+    let n = runs.len() as f64;
+    let without: Vec<f64> =
+        runs.iter().map(|run| (length - run.stalled_s) / (count - run.stalls) as f64).collect();
+    let mean = without.iter().sum::<f64>() / n;
+    let variance = without.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() * (n - 1.0) / n;
+    Estimate::new(length / count as f64, 1.96 * variance.sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(stalls: usize, stalled_s: f64) -> Run {
+        Run {
+            stalls,
+            stalled_s,
+            load_s: 1.0,
+            fetched_s: 60.0,
+            mos: 3.0,
+            frequency_level: 1,
+            payload: [3, 1],
+            complete: true,
+        }
+    }
+
+    #[test]
+    fn the_mean_stall_by_hand() {
+        // Three stalls of 2 s in the mean. Without the first run 4 s, without the second 1 s.
+        let estimate = mean_stall(&[run(2, 2.0), run(1, 4.0)]);
+        assert!((estimate.mean - 2.0).abs() < 1e-12);
+        // The two are 1.5 from their mean, and (n - 1) / n is a half.
+        assert!((estimate.ci95 - 1.96 * 2.25_f64.sqrt()).abs() < 1e-12);
+        assert!(mean_stall(&[run(0, 0.0)]).mean.is_nan());
+        assert!((run(0, 0.0).over_wifi_percent() - 75.0).abs() < 1e-12);
+    }
+}
