@@ -23,7 +23,7 @@ fn the_tables_of_two_seeds_whatever_the_jobs() {
 
 #[test]
 fn what_the_paper_found_is_found() {
-    let result = run(6, 2);
+    let result = run(10, 2);
     let row = |access| result.row(access).expect("it is one of the paper's");
     let of = |figure: &Figure, access, clip| result.estimate(figure, row(access), clip).mean;
     let mos = |access| of(&Figure::MOS, access, Clip::FourK);
