@@ -103,7 +103,9 @@ export class Meter {
    * as open, playing too.
    */
   spans(at: number): Span[] {
-    const spans = this.#spans.filter(({ start, end }) => end - start >= SHORTEST_MS);
+    // A seek or a pause happened, however short it was.
+    const acts = new Set<Phase>(['seeking', 'paused']);
+    const spans = this.#spans.filter(({ phase, start, end }) => acts.has(phase) || end - start >= SHORTEST_MS);
     if (this.#over) return spans;
     const end = Math.max(at, this.#start);
     const to = this.#phase === 'playing' ? (this.#moved?.position ?? this.#from) : this.#from;

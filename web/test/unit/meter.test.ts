@@ -191,3 +191,19 @@ test('a viewer who pauses a stall ends it', () => {
     ['playing', 5000, 6000],
   ]);
 });
+
+test('a seek that takes no time is one all the same', () => {
+  const meter = new Meter(0);
+  const look = (at: number, position: number, seeking = false) =>
+    meter.look({ at, position, rate: 1, paused: false, seeking, ready: true, ended: false });
+  look(0, 0);
+  look(1000, 1);
+  look(1100, 16, true);
+  look(1200, 16.1);
+  assert.deepEqual(spans(meter, 1200), [
+    ['playing', 0, 1100],
+    ['seeking', 1100, 1100],
+    ['playing', 1100, 1200],
+  ]);
+  assert.equal(meter.spans(1200)[1]?.to, 16);
+});
