@@ -32,6 +32,7 @@ const page = {
   problem: byId('url-problem'),
   stop: byId<HTMLButtonElement>('stop'),
   options: byId<HTMLFormElement>('options'),
+  token: byId<HTMLInputElement>('token'),
   video: byId<HTMLVideoElement>('video'),
   youtube: byId('youtube'),
   phase: byId('phase'),
@@ -236,7 +237,10 @@ const keep = openKeep();
 const outbox = new Outbox(
   () => ({
     keep,
-    send: chosen.collector === '' ? null : (record) => send(new URL(chosen.collector, document.baseURI).href, record),
+    send:
+      chosen.collector === ''
+        ? null
+        : (record) => send(new URL(chosen.collector, document.baseURI).href, record, page.token.value),
     later: (act, ms) => setTimeout(act, ms),
   }),
   showStanding,
@@ -280,7 +284,8 @@ addEventListener('pagehide', () => {
   // What ends here is written first, and sent if that can be done in passing.
   end();
   const { collector } = chosen;
-  if (collector !== '') sendAtLast(new URL(collector, document.baseURI).href, JSON.stringify(live.record()));
+  if (collector !== '')
+    sendAtLast(new URL(collector, document.baseURI).href, JSON.stringify(live.record()), page.token.value);
 });
 addEventListener('pageshow', (event) => {
   if (event.persisted) void adoptOrphans();

@@ -61,6 +61,7 @@ const ERRORS: { readonly [code: number]: string } = {
   100: 'there is no such video, or it is private',
   101: 'its owner does not let it play on other pages',
   150: 'its owner does not let it play on other pages',
+  153: 'the browser does not tell it which page it is on',
 };
 
 const SCRIPT = 'https://www.youtube.com/iframe_api';

@@ -211,6 +211,26 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
+  test('a collector that asks for a token gets it, also from a page that goes away', async () => {
+    await visit(async (page, server) => {
+      server.token = 'a secret';
+      await play(page, server, '/video/none.mpd');
+      await page.getByText('1 session is kept in this browser').waitFor();
+      await page.getByText('Settings').click();
+      await page.getByLabel('Token of the collector').fill('a secret');
+      await page.keyboard.press('Tab');
+      await page.getByText('The collector has this session').waitFor();
+      await page.getByLabel('Address of').fill(`${server.origin}${MANIFEST}`);
+      await page.getByRole('button', { name: 'Play', exact: true }).click();
+      await page.locator('#phase[data-phase=playing]').waitFor();
+      await page.goto('about:blank');
+      const there = () => server.posted.filter(({ status }) => status === 201).length;
+      while (there() < 2) await page.waitForTimeout(50);
+      await page.goto(server.origin);
+      assert.equal(await page.getByLabel('Token of the collector').inputValue(), '');
+    });
+  });
+
   test('a page that is closed in mid-play sends its record, and the next one sends the same again', async () => {
     await visit(async (page, server) => {
       await play(page, server, MANIFEST);

@@ -63,6 +63,8 @@ export class TestServer {
   collector: 'there' | 'gone' | number = 'there';
   /** Where it tells what it sent and what was posted; nowhere by default. */
   tellAt: string | null = null;
+  /** What the collector wants to be shown, if anything. */
+  token: string | null = null;
   readonly #folders: readonly (readonly [string, string])[];
   readonly #extra = new Map<string, { type: string; body: string }>();
   readonly #server: Server;
@@ -198,7 +200,8 @@ export class TestServer {
     const body = Buffer.concat(chunks).toString();
     const { id } = JSON.parse(body) as { id: string };
     let status: number;
-    if (this.collector !== 'there') status = this.collector;
+    if (this.token !== null && request.headers.authorization !== `Bearer ${this.token}`) status = 401;
+    else if (this.collector !== 'there') status = this.collector;
     else {
       const stored = this.#stored.get(id);
       status = stored === undefined ? 201 : stored === body ? 200 : 409;
