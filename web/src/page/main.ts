@@ -95,7 +95,7 @@ function begin(from: Source, title: string | null, start: number, muted: boolean
   page.saveP1203.disabled = false;
   page.video.hidden = from.kind === 'youtube';
   page.youtube.hidden = from.kind !== 'youtube';
-  page.video.muted = muted;
+  if (muted) page.video.muted = true;
   playback = play(from, live, muted);
   live.attach(playback);
   announce(`Loading ${title ?? from.name}.`);
