@@ -151,8 +151,9 @@ impl Player {
         let segment = self.fetched.len();
         let level = match self.fetch {
             Fetch::Free { since } if self.has_room() => {
+                // Before the first segment it was the manifest that was waited for, and no room.
                 let idle = self.clock.since(since);
-                if !idle.is_zero() {
+                if !idle.is_zero() && !self.fetched.is_empty() {
                     self.chooser.idled(idle);
                 }
                 let view = View {

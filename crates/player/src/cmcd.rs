@@ -1,0 +1,262 @@
+//! What a player tells a server with each request: Common Media Client Data, CTA-5004 (2020), version 1.
+//!
+//! Keys stand in alphabetical order, apart by commas; a string is in quotes, a token is not; a key that is true
+//! stands alone, and one that is false not at all. `v` is left out, as the specification asks of version 1.
+
+use session::Cmcd;
+use std::fmt::Write as _;
+use units::{Bitrate, Duration};
+
+/// What is asked for (`ot`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Object {
+    /// The manifest (`m`).
+    Manifest,
+    /// What a decoder needs before the first segment (`i`).
+    Init,
+    /// A segment of video (`v`).
+    Video,
+    /// Anything else, such as the index of a file (`o`).
+    Other,
+}
+
+/// All that may be told with a request; what is `None` or false is not.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told<'a> {
+    pub(crate) object: Object,
+    /// `br`: of the level that is asked for, to the kbit/s.
+    pub(crate) bitrate: Option<Bitrate>,
+    /// `d`: how long the segment plays, to the millisecond.
+    pub(crate) duration: Option<Duration>,
+    /// `tb`: the highest bitrate that there is.
+    pub(crate) top: Option<Bitrate>,
+    /// `bl`: what is in the buffer, to 100 ms.
+    pub(crate) buffer: Option<Duration>,
+    /// `dl`: until when the segment is to be there, to 100 ms.
+    pub(crate) deadline: Option<Duration>,
+    /// `mtp`: measured throughput, to 100 kbit/s.
+    pub(crate) throughput: Option<Bitrate>,
+    /// `nor`: what is likely to be asked for next, as a path relative to this one.
+    pub(crate) next: Option<String>,
+    /// `su`: it is urgent, as nothing is played until it comes.
+    pub(crate) startup: bool,
+    /// `bs`: the buffer ran dry since the request before.
+    pub(crate) starved: bool,
+    /// `cid`: of the content.
+    pub(crate) content_id: Option<&'a str>,
+    /// `sid`: of the session.
+    pub(crate) session_id: &'a str,
+    /// `sf` is `d`: it is DASH; `o` otherwise.
+    pub(crate) dash: bool,
+}
+
+/// The header field that a key goes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Object,
+    Request,
+    Session,
+    Status,
+}
+
+impl Told<'_> {
+    fn pairs(&self) -> Vec<(Field, &'static str, String)> {
+        let kbps = |rate: Bitrate| rate.as_bps().div_ceil(1_000);
+        let hundreds = |value: u64| value.saturating_add(50) / 100 * 100;
+        let mut pairs = Vec::new();
+        let mut add = |field, key, value: Option<String>| {
+            if let Some(value) = value {
+                pairs.push((field, key, value));
+            }
+        };
+        let flag = |set: bool| set.then(String::new);
+        let number = |value: Option<u64>| value.map(|value| format!("={value}"));
+        let token = |word: &str| Some(format!("={word}"));
+        let string = |text: Option<&str>| {
+            text.map(|text| {
+                let mut quoted = String::from("=\"");
+                for c in text.chars().take(64) {
+                    if matches!(c, '"' | '\\') {
+                        quoted.push('\\');
+                    }
+                    quoted.push(c);
+                }
+                quoted + "\""
+            })
+        };
+        let object = match self.object {
+            Object::Manifest => "m",
+            Object::Init => "i",
+            Object::Video => "v",
+            Object::Other => "o",
+        };
+        add(Field::Request, "bl", number(self.buffer.map(|span| hundreds(span.as_millis()))));
+        add(Field::Object, "br", number(self.bitrate.map(kbps)));
+        add(Field::Status, "bs", flag(self.starved));
+        add(Field::Session, "cid", string(self.content_id));
+        add(Field::Object, "d", number(self.duration.map(|span| span.as_millis())));
+        add(Field::Request, "dl", number(self.deadline.map(|span| hundreds(span.as_millis()))));
+        add(Field::Request, "mtp", number(self.throughput.map(|rate| hundreds(kbps(rate)))));
+        add(Field::Request, "nor", self.next.as_deref().map(|next| format!("=\"{}\"", encoded(next))));
+        add(Field::Object, "ot", token(object));
+        add(Field::Session, "sf", token(if self.dash { "d" } else { "o" }));
+        add(Field::Session, "sid", string(Some(self.session_id)));
+        add(Field::Session, "st", token("v"));
+        add(Field::Request, "su", flag(self.startup));
+        add(Field::Object, "tb", number(self.top.map(kbps)));
+        pairs
+    }
+
+    /// As it stands in a query, not yet encoded for a URL.
+    pub(crate) fn query(&self) -> String {
+        let pairs: Vec<String> =
+            self.pairs().into_iter().map(|(_, key, value)| format!("{key}{value}")).collect();
+        pairs.join(",")
+    }
+
+    /// As header fields, without those that would be empty.
+    pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
+        let pairs = self.pairs();
+        let fields = [
+            (Field::Object, "cmcd-object"),
+            (Field::Request, "cmcd-request"),
+            (Field::Session, "cmcd-session"),
+            (Field::Status, "cmcd-status"),
+        ];
+        fields
+            .into_iter()
+            .filter_map(|(field, name)| {
+                let own: Vec<String> = pairs
+                    .iter()
+                    .filter(|(of, ..)| *of == field)
+                    .map(|(_, key, value)| format!("{key}{value}"))
+                    .collect();
+                (!own.is_empty()).then(|| (name, own.join(",")))
+            })
+            .collect()
+    }
+
+    /// Puts it where the mode says: into the URL, or into the fields that are returned.
+    pub(crate) fn send(&self, mode: Cmcd, url: &mut url::Url) -> Vec<(&'static str, String)> {
+        match mode {
+            Cmcd::Off => Vec::new(),
+            Cmcd::Header => self.headers(),
+            Cmcd::Query => {
+                // By hand: a form would write a blank as `+`, which a reader of CMCD need not know.
+                let argument = format!("CMCD={}", encoded(&self.query()));
+                let query = url.query().filter(|query| !query.is_empty());
+                let query = query.map_or_else(|| argument.clone(), |query| format!("{query}&{argument}"));
+                url.set_query(Some(&query));
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// Percent-encoding of all but the unreserved characters (RFC 3986, section 2.3).
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told() -> Told<'static> {
+        Told {
+            object: Object::Video,
+            bitrate: Some(Bitrate::from_bps(3_200_000)),
+            duration: Some(Duration::from_millis(4_004)),
+            top: Some(Bitrate::from_bps(35_000_400)),
+            buffer: Some(Duration::from_millis(21_349)),
+            deadline: Some(Duration::from_millis(18_450)),
+            throughput: Some(Bitrate::from_bps(25_449_000)),
+            next: Some("../3/7 b.m4s".into()),
+            startup: true,
+            starved: true,
+            content_id: Some("a \"b\" \\c"),
+            session_id: "6e2fb550-c457-11e9-bb97-0800200c9a66",
+            dash: true,
+        }
+    }
+
+    #[test]
+    fn keys_are_in_order_rounded_and_typed_as_cta_5004_has_them() {
+        assert_eq!(
+            told().query(),
+            "bl=21300,br=3200,bs,cid=\"a \\\"b\\\" \\\\c\",d=4004,dl=18500,mtp=25400,\
+             nor=\"..%2F3%2F7%20b.m4s\",ot=v,sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v,su,tb=35001"
+        );
+        let least = Told {
+            object: Object::Manifest,
+            bitrate: None,
+            duration: None,
+            top: None,
+            buffer: None,
+            deadline: None,
+            throughput: None,
+            next: None,
+            startup: false,
+            starved: false,
+            content_id: None,
+            session_id: "s",
+            dash: false,
+        };
+        assert_eq!(least.query(), "ot=m,sf=o,sid=\"s\",st=v");
+        assert_eq!(
+            least.headers(),
+            [("cmcd-object", "ot=m".to_owned()), ("cmcd-session", "sf=o,sid=\"s\",st=v".to_owned())]
+        );
+        for (object, word) in [(Object::Init, "ot=i"), (Object::Other, "ot=o")] {
+            assert!(Told { object, ..least.clone() }.query().starts_with(word));
+        }
+    }
+
+    #[test]
+    fn each_key_has_its_own_header() {
+        let fields = told().headers();
+        assert_eq!(
+            fields,
+            [
+                ("cmcd-object", "br=3200,d=4004,ot=v,tb=35001".to_owned()),
+                ("cmcd-request", "bl=21300,dl=18500,mtp=25400,nor=\"..%2F3%2F7%20b.m4s\",su".to_owned()),
+                (
+                    "cmcd-session",
+                    "cid=\"a \\\"b\\\" \\\\c\",sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v"
+                        .to_owned()
+                ),
+                ("cmcd-status", "bs".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_query_is_one_argument_beside_those_that_are_there() {
+        let at = |text: &str| {
+            let mut url = url::Url::parse(text).unwrap();
+            let least = Told { next: None, content_id: None, session_id: "s", ..told() };
+            assert!(least.send(Cmcd::Query, &mut url).is_empty());
+            url
+        };
+        let url = at("http://h/seg.m4s?token=a%20b");
+        assert_eq!(
+            url.as_str(),
+            "http://h/seg.m4s?token=a%20b&CMCD=bl%3D21300%2Cbr%3D3200%2Cbs%2Cd%3D4004%2Cdl%3D18500%2C\
+             mtp%3D25400%2Cot%3Dv%2Csf%3Dd%2Csid%3D%22s%22%2Cst%3Dv%2Csu%2Ctb%3D35001"
+        );
+        let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+        assert_eq!(pairs[0], ("token".into(), "a b".into()));
+        assert_eq!(pairs[1].0, "CMCD");
+        assert!(at("http://h/seg.m4s").as_str().starts_with("http://h/seg.m4s?CMCD=bl%3D"));
+        let mut url = url::Url::parse("http://h/x").unwrap();
+        assert!(told().send(Cmcd::Off, &mut url).is_empty() && url.query().is_none());
+    }
+}

@@ -1,0 +1,106 @@
+//! Files of a directory, and none from anywhere else.
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use std::fs::File;
+use std::path::Path;
+
+/// Opens what a path of a URL names beneath a directory; `None` where there is no such file. Links are
+/// followed only within the directory, and the kernel sees to that: `openat2(2)` with `RESOLVE_BENEATH`.
+pub(super) fn open(directory: &Path, path: &str) -> Option<(File, u64)> {
+    let name = decoded(path.trim_start_matches('/'))?;
+    let root = File::open(directory).ok()?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let open = |name: &str| {
+        let file: File = openat2(&root, name, flags, Mode::empty(), resolve).ok()?.into();
+        Some((file.metadata().ok()?, file))
+    };
+    let name = if name.is_empty() || name.ends_with('/') { format!("{name}index.html") } else { name };
+    let (metadata, file) = open(&name)?;
+    metadata.is_file().then_some((file, metadata.len()))
+}
+
+/// The media type that goes by a file's name.
+pub(super) fn media_type(path: &str) -> &'static str {
+    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    match extension.to_ascii_lowercase().as_str() {
+        _ if path.ends_with('/') => "text/html; charset=utf-8",
+        "html" => "text/html; charset=utf-8",
+        "mpd" => "application/dash+xml",
+        "mp4" | "m4s" | "m4v" => "video/mp4",
+        "m4a" => "audio/mp4",
+        "webm" => "video/webm",
+        "json" => "application/json",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "txt" | "vtt" | "log" => "text/plain; charset=utf-8",
+        "webmanifest" => "application/manifest+json",
+        "wasm" => "application/wasm",
+        _ => "application/octet-stream",
+    }
+}
+
+/// `%41` is `A`. `None` where that is no text, or one that no file is called.
+fn decoded(path: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == b'%' {
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            (digit()? * 16 + digit()?) as u8
+        } else {
+            byte
+        });
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn no_path_leads_out_of_the_directory() {
+        let outer = tempfile::tempdir().unwrap();
+        let root = outer.path().join("root");
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(outer.path().join("secret"), "no").unwrap();
+        fs::write(root.join("a/b c.txt"), "yes").unwrap();
+        fs::write(root.join("index.html"), "start").unwrap();
+        std::os::unix::fs::symlink("../secret", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("absolute")).unwrap();
+        std::os::unix::fs::symlink("a/b c.txt", root.join("within")).unwrap();
+
+        let size = |path: &str| open(&root, path).map(|(_, size)| size);
+        assert_eq!(
+            [size("/a/b%20c.txt"), size("/within"), size("/"), size("")],
+            [Some(3), Some(3), Some(5), Some(5)]
+        );
+        for path in [
+            "/../secret",
+            "/a/../../secret",
+            "/%2e%2e/secret",
+            "/a/%2e%2e%2f..%2fsecret",
+            "/link",
+            "/absolute",
+            "//etc/passwd",
+            "/a",
+            "/a/b",
+            "/none",
+            "/a%00b",
+            "/%ff",
+            "/%4",
+            "/%zz",
+            "/a/b c.txt/",
+            "/..",
+        ] {
+            assert_eq!(size(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Content that is computed: any byte of it is known from a seed and its place, so that a server need not
+//! keep it and a receiver can check it.
+
+/// The bytes of one segment in one level.
+///
+/// They are the little-endian words of SplitMix64 (Steele, Lea, Flood 2014) at consecutive places, which no
+/// proxy can compress and no mistake of offsets can reproduce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generated {
+    key: u64,
+}
+
+impl Generated {
+    /// Those of a segment in a level, both from 0.
+    pub fn new(seed: u64, level: u64, segment: u64) -> Self {
+        Self { key: mix(mix(mix(seed) ^ level) ^ segment) }
+    }
+
+    /// Writes the bytes from `offset` on.
+    pub fn fill(self, offset: u64, into: &mut [u8]) {
+        let mut at = offset;
+        let mut into = into;
+        while !into.is_empty() {
+            let word = self.word(at / 8).to_le_bytes();
+            let from = &word[(at % 8) as usize..];
+            let count = from.len().min(into.len());
+            let (piece, rest) = into.split_at_mut(count);
+            piece.copy_from_slice(&from[..count]);
+            into = rest;
+            at += count as u64;
+        }
+    }
+
+    /// The place of the first byte in `found` that is not what belongs there, where `found` begins at
+    /// `offset`.
+    pub fn mismatch(self, offset: u64, found: &[u8]) -> Option<u64> {
+        let mut right = [0; 4096];
+        let mut at = offset;
+        for piece in found.chunks(right.len()) {
+            let right = &mut right[..piece.len()];
+            self.fill(at, right);
+            if piece != right {
+                let differs = piece.iter().zip(right.iter()).take_while(|(found, right)| found == right);
+                return Some(at + differs.count() as u64);
+            }
+            at += piece.len() as u64;
+        }
+        None
+    }
+
+    fn word(self, index: u64) -> u64 {
+        mix(self.key.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    }
+}
+
+fn mix(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_part_is_what_the_whole_has_there() {
+        let content = Generated::new(7, 2, 40);
+        let mut whole = [0; 100];
+        content.fill(0, &mut whole);
+        for from in 0..30 {
+            let mut part = [0; 61];
+            content.fill(from, &mut part);
+            assert_eq!(part, whole[from as usize..from as usize + 61], "from {from}");
+        }
+        let others = [Generated::new(8, 2, 40), Generated::new(7, 40, 2), Generated::new(7, 2, 41)];
+        for other in others {
+            let mut bytes = [0; 100];
+            other.fill(0, &mut bytes);
+            assert_ne!(bytes, whole);
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_is_found() {
+        let content = Generated::new(1, 0, 0);
+        let mut bytes = vec![0; 10_000];
+        content.fill(5, &mut bytes);
+        assert_eq!(content.mismatch(5, &bytes), None);
+        assert_eq!(content.mismatch(6, &bytes), Some(6));
+        bytes[9_000] ^= 1;
+        assert_eq!(content.mismatch(5, &bytes), Some(9_005));
+        assert_eq!(content.mismatch(5, &[]), None);
+    }
+}

@@ -1,0 +1,356 @@
+//! Pieces that are asked for, tried again where that may help, and what comes of them.
+
+use crate::cmcd::{Object, Told};
+use crate::http::{Answer, Client, HttpError, Range};
+use crate::source::{Address, without_login};
+use crate::{Network, PlayError};
+use linux::clock::Clock;
+use session::{Cmcd, Failure};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use units::{Bytes, Time};
+use url::Url;
+
+/// The first pause before another try, and the longest that is ours; what a server asks for at most.
+const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(8), Duration::from_secs(30)];
+/// The largest initialization segment.
+const LARGEST_INIT: usize = 16 << 20;
+
+/// A player's one client, and what it says of itself.
+#[derive(Debug)]
+pub(crate) struct Fetcher {
+    network: Network,
+    /// `None` while a segment has it.
+    client: Option<Client>,
+    pub(crate) clock: Clock,
+    pub(crate) cmcd: Cmcd,
+    pub(crate) session_id: String,
+    pub(crate) content_id: Option<String>,
+    pub(crate) dash: bool,
+    /// What went wrong so far, and passed.
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// What a small piece is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Manifest,
+    Index,
+}
+
+/// What a segment's request comes to, in this order, with the time at which it was seen.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The answer begins. How large the segment is, where that is known.
+    Head(Time, Option<Bytes>),
+    /// More of it.
+    Bytes(Time, Bytes),
+    /// There is no more.
+    End(Time),
+    /// It went wrong. Where it is not fatal, it is tried again.
+    Failed(HttpError, bool),
+    /// A byte is not what it has to be.
+    Mismatch,
+}
+
+/// A segment to ask for.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) address: Address,
+    pub(crate) init: Option<Address>,
+    pub(crate) fields: Vec<(&'static str, String)>,
+    pub(crate) init_fields: Vec<(&'static str, String)>,
+    /// What its bytes are.
+    pub(crate) content: Option<crate::content::Generated>,
+}
+
+/// A segment on its way. Dropped, its connection is closed.
+#[derive(Debug)]
+pub(crate) struct OnItsWay {
+    events: mpsc::UnboundedReceiver<Event>,
+    task: JoinHandle<Client>,
+}
+
+impl OnItsWay {
+    /// What comes next; `None` after the last.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        // A task that has ended does not mind.
+        self.task.abort();
+    }
+}
+
+impl Fetcher {
+    pub(crate) fn new(
+        network: Network,
+        clock: Clock,
+        cmcd: Cmcd,
+        session_id: String,
+        content_id: Option<String>,
+    ) -> Self {
+        let client = Some(Client::new(network.clone()));
+        Self { network, client, clock, cmcd, session_id, content_id, dash: false, failures: Vec::new() }
+    }
+
+    /// What is told with any request.
+    pub(crate) fn told(&self, object: Object) -> Told<'_> {
+        Told {
+            object,
+            bitrate: None,
+            duration: None,
+            top: None,
+            buffer: None,
+            deadline: None,
+            throughput: None,
+            next: None,
+            startup: false,
+            starved: false,
+            content_id: self.content_id.as_deref(),
+            session_id: &self.session_id,
+            dash: self.dash,
+        }
+    }
+
+    /// A piece that is read whole before anything can be played, and where it came from.
+    pub(crate) async fn small(
+        &mut self,
+        url: &Url,
+        range: Option<Range>,
+        piece: Piece,
+        most: usize,
+    ) -> Result<(Vec<u8>, Url), PlayError> {
+        let object = if piece == Piece::Manifest { Object::Manifest } else { Object::Other };
+        let told = Told { startup: true, ..self.told(object) };
+        let mut asked = url.clone();
+        let fields = told.send(self.cmcd, &mut asked);
+        let mut tries = Tries::new(self.network.retries);
+        let mut client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
+        let result = loop {
+            let tried = async {
+                let answer = client.get(&asked, range, &fields).await?;
+                let (mut place, from) = (answer.url.clone(), answer.from);
+                if place == asked {
+                    place = url.clone();
+                }
+                let mut bytes = answer.whole(most).await?;
+                // A server that knows no ranges has sent all of it.
+                if let Some((first, last)) = range {
+                    let skip = usize::try_from(first - from).unwrap_or(usize::MAX).min(bytes.len());
+                    bytes.drain(..skip);
+                    if let Some(last) = last {
+                        bytes.truncate(
+                            usize::try_from((last - first).saturating_add(1)).unwrap_or(usize::MAX),
+                        );
+                    }
+                }
+                Ok((bytes, place))
+            }
+            .await;
+            match tried {
+                Ok(whole) => break Ok(whole),
+                Err(error) => match tries.pause(&error) {
+                    Some(pause) => {
+                        self.note(&error, None, false);
+                        tokio::time::sleep(pause).await;
+                    }
+                    None => break Err(PlayError::Http(without_login(url), error)),
+                },
+            }
+        };
+        self.client = Some(client);
+        result
+    }
+
+    /// How large a file is, and where it is in the end.
+    pub(crate) async fn size(&mut self, url: &Url) -> Result<(u64, Url), PlayError> {
+        let mut client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
+        let mut tries = Tries::new(self.network.retries);
+        let result = loop {
+            match size(&mut client, url).await {
+                Ok(found) => break Ok(found),
+                Err(error) => match tries.pause(&error) {
+                    Some(pause) => {
+                        self.note(&error, None, false);
+                        tokio::time::sleep(pause).await;
+                    }
+                    None => break Err(PlayError::Http(without_login(url), error)),
+                },
+            }
+        };
+        self.client = Some(client);
+        result
+    }
+
+    /// Asks for a segment.
+    pub(crate) fn start(&mut self, job: Job) -> OnItsWay {
+        let client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
+        let (sender, events) = mpsc::unbounded_channel();
+        let (clock, retries) = (self.clock, self.network.retries);
+        let task = tokio::spawn(segment(client, job, sender, clock, retries));
+        OnItsWay { events, task }
+    }
+
+    /// Takes the client back from a segment that has come.
+    pub(crate) async fn done(&mut self, mut job: OnItsWay) {
+        if let Ok(client) = (&mut job.task).await {
+            self.client = Some(client);
+        }
+    }
+
+    pub(crate) fn note(&mut self, error: &HttpError, segment: Option<usize>, fatal: bool) {
+        if self.failures.len() < 1_000 {
+            self.failures.push(Failure {
+                at_s: self.clock.now().since(Time::ZERO).as_secs_f64(),
+                message: error.to_string().chars().take(1_000).collect(),
+                segment: segment.map(|segment| segment as u64),
+                status: error.status(),
+                fatal,
+            });
+        }
+    }
+}
+
+/// How often something was tried.
+struct Tries {
+    left: u32,
+    pause: Duration,
+}
+
+impl Tries {
+    fn new(retries: u32) -> Self {
+        Self { left: retries, pause: PAUSES[0] }
+    }
+
+    /// How long to wait before the next try; `None` where there is none.
+    fn pause(&mut self, error: &HttpError) -> Option<Duration> {
+        self.left = self.left.checked_sub(1).filter(|_| error.passing())?;
+        let ours = self.pause;
+        self.pause = (self.pause * 2).min(PAUSES[1]);
+        Some(error.retry_after().map_or(ours, |asked| asked.clamp(ours, PAUSES[2])))
+    }
+}
+
+async fn size(client: &mut Client, url: &Url) -> Result<(u64, Url), HttpError> {
+    let answer = client.get(url, Some((0, Some(0))), &[]).await?;
+    let url = answer.url.clone();
+    if let Some(total) = answer.total {
+        answer.whole(1).await?;
+        return Ok((total, url));
+    }
+    let length = answer.length;
+    // A server that knows no ranges sends all of it now.
+    client.close();
+    length
+        .map(|length| (length, url))
+        .ok_or_else(|| HttpError::Nonsense("the answer does not say how large it is".into()))
+}
+
+/// Fetches a segment and tells of it, and gives the client back.
+async fn segment(
+    mut client: Client,
+    job: Job,
+    events: mpsc::UnboundedSender<Event>,
+    clock: Clock,
+    retries: u32,
+) -> Client {
+    let mut tries = Tries::new(retries);
+    let (mut got, mut init) = (0, job.init.as_ref());
+    loop {
+        match attempt(&mut client, &job, &mut init, &mut got, &events, clock).await {
+            Ok(()) => return client,
+            Err(error) => {
+                client.close();
+                let pause = tries.pause(&error);
+                let told = events.send(Event::Failed(error, pause.is_none()));
+                match pause {
+                    Some(pause) if told.is_ok() => tokio::time::sleep(pause).await,
+                    _ => return client,
+                }
+            }
+        }
+    }
+}
+
+/// One try: what is missing still, from byte `got` of the segment on.
+async fn attempt(
+    client: &mut Client,
+    job: &Job,
+    init: &mut Option<&Address>,
+    got: &mut u64,
+    events: &mpsc::UnboundedSender<Event>,
+    clock: Clock,
+) -> Result<(), HttpError> {
+    if let Some(address) = init {
+        let answer = client.get(&address.url, address.range, &job.init_fields).await?;
+        answer.whole(LARGEST_INIT).await?;
+        *init = None;
+    }
+    // Places are those of the resource, of which the segment may be a part.
+    let (first, last) = job.address.range.unwrap_or((0, None));
+    let start = first + *got;
+    let range = (job.address.range.is_some() || *got > 0).then_some((start, last));
+    let answer: Answer = client.get(&job.address.url, range, &job.fields).await?;
+    let mut at = answer.from;
+    let end = match (last, answer.length) {
+        (Some(last), _) => Some(last.saturating_add(1)),
+        (None, Some(length)) => Some(at.saturating_add(length)),
+        (None, None) => None,
+    };
+    if end.is_some_and(|end| end <= start) {
+        return Err(HttpError::Nonsense("the answer is empty".into()));
+    }
+    // Whoever does not listen any more has given it up, and ends us.
+    let _ = events.send(Event::Head(clock.now(), end.map(|end| Bytes::new(end - first))));
+    let mut answer = answer;
+    while let Some(mut bytes) = answer.more().await? {
+        // What a server that knows no ranges sends before the part.
+        let skip = start.saturating_sub(at).min(bytes.len() as u64);
+        at += bytes.len() as u64;
+        let _ = bytes.split_to(skip as usize);
+        let too_many = end.map_or(0, |end| at.saturating_sub(end)).min(bytes.len() as u64);
+        bytes.truncate(bytes.len() - too_many as usize);
+        if job.content.is_some_and(|content| content.mismatch(*got, &bytes).is_some()) {
+            let _ = events.send(Event::Mismatch);
+        }
+        *got += bytes.len() as u64;
+        if !bytes.is_empty() {
+            let _ = events.send(Event::Bytes(clock.now(), Bytes::new(bytes.len() as u64)));
+        }
+        if too_many > 0 {
+            client.close();
+            break;
+        }
+    }
+    if end.is_some_and(|end| first + *got < end) || *got == 0 {
+        return Err(HttpError::Broken(format!("the answer ends after {got} bytes")));
+    }
+    let _ = events.send(Event::End(clock.now()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::StatusCode;
+
+    #[test]
+    fn pauses_double_up_to_8_s_and_heed_the_server() {
+        let broken = HttpError::Broken(String::new());
+        let mut tries = Tries::new(7);
+        let pauses: Vec<u128> =
+            std::iter::from_fn(|| tries.pause(&broken)).map(|pause| pause.as_millis()).collect();
+        assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
+        let busy = |s| HttpError::Status(StatusCode::SERVICE_UNAVAILABLE, Some(Duration::from_secs(s)));
+        assert_eq!(Tries::new(1).pause(&busy(3)), Some(Duration::from_secs(3)));
+        assert_eq!(Tries::new(1).pause(&busy(3600)), Some(Duration::from_secs(30)));
+        assert_eq!(Tries::new(1).pause(&busy(0)), Some(Duration::from_millis(500)));
+        assert_eq!(Tries::new(9).pause(&HttpError::Status(StatusCode::NOT_FOUND, None)), None);
+        assert_eq!(Tries::new(0).pause(&broken), None);
+    }
+}

@@ -1,0 +1,314 @@
+//! Connections: to a server, or to one behind a proxy.
+
+use super::{HttpError, tls};
+use crate::Network;
+use crate::text::base64;
+use linux::socket::{Options, Protocol};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use url::Url;
+
+/// A proxy: `http://[user:password@]host:port` or `socks5://[user:password@]host:port`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    socks: bool,
+    host: String,
+    port: u16,
+    login: Option<(String, String)>,
+}
+
+impl FromStr for Proxy {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let example = "expected such as http://127.0.0.1:3128 or socks5://127.0.0.1:1080";
+        let url = Url::parse(text).map_err(|error| format!("{example}: {error}"))?;
+        let (socks, port) = match url.scheme() {
+            "http" => (false, 3128),
+            "socks5" | "socks5h" => (true, 1080),
+            other => return Err(format!("{example}, found a proxy that speaks `{other}`")),
+        };
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or(example)?.to_owned();
+        // `url` leaves a port out that is its scheme's own: 80.
+        let port = url.port().unwrap_or(if text.contains(":80") && !socks { 80 } else { port });
+        let decode = |text: &str| {
+            url::form_urlencoded::parse(text.replace('+', "%2B").as_bytes())
+                .next()
+                .map_or_else(String::new, |(name, _)| name.into_owned())
+        };
+        let login = (!url.username().is_empty())
+            .then(|| (decode(url.username()), decode(url.password().unwrap_or_default())));
+        if login.iter().any(|(user, password)| user.len() > 255 || password.len() > 255) {
+            return Err("a user and a password for a proxy have at most 255 bytes each".to_owned());
+        }
+        Ok(Self { socks, host, port, login })
+    }
+}
+
+/// Without its password.
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}:{}", if self.socks { "socks5" } else { "http" }, self.host, self.port)
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({self})")
+    }
+}
+
+/// Where a connection goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    host: String,
+    port: u16,
+    tls: bool,
+    proxy: Option<Proxy>,
+}
+
+impl Target {
+    pub(super) fn of(url: &Url, proxy: Option<&Proxy>) -> Result<Self, HttpError> {
+        let tls = match url.scheme() {
+            "http" => false,
+            "https" => true,
+            other => {
+                return Err(HttpError::Url(format!("cannot play from `{other}:`, only http: and https:")));
+            }
+        };
+        let host = url.host_str().filter(|host| !host.is_empty());
+        let host = host.ok_or_else(|| HttpError::Url(format!("{url} names no server")))?.to_owned();
+        let port = url.port_or_known_default().unwrap_or(80);
+        Ok(Self { host, port, tls, proxy: proxy.cloned() })
+    }
+
+    /// The request goes to a proxy that is to read it.
+    pub(super) fn forwarded(&self) -> bool {
+        !self.tls && self.proxy.as_ref().is_some_and(|proxy| !proxy.socks)
+    }
+
+    /// For an HTTP proxy (RFC 7617).
+    pub(super) fn login(&self) -> Option<String> {
+        let (user, password) = self.proxy.as_ref()?.login.as_ref()?;
+        Some(format!("Basic {}", base64(format!("{user}:{password}").as_bytes())))
+    }
+}
+
+/// Host and port as a request says them.
+pub(super) fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// What carries requests.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<tls::Stream>),
+}
+
+pub(super) async fn connect(
+    target: &Target,
+    network: &Network,
+    tls: &mut tls::Connector,
+) -> Result<Stream, HttpError> {
+    let (host, port) =
+        target.proxy.as_ref().map_or((&target.host, target.port), |proxy| (&proxy.host, proxy.port));
+    let failed = |error| HttpError::Connect(format!("{host}:{port}"), error);
+    let mut stream = open(host, port, network).await.map_err(failed)?;
+    if let Some(proxy) = &target.proxy {
+        let through = if proxy.socks {
+            socks5(&mut stream, proxy, &target.host, target.port).await
+        } else if target.tls {
+            tunnel(&mut stream, target).await
+        } else {
+            Ok(())
+        };
+        let to = || format!("{}:{} through {proxy}", target.host, target.port);
+        through.map_err(|error| HttpError::Connect(to(), error))?;
+    }
+    if target.tls {
+        let stream = tls.connect(&target.host, stream).await.map_err(failed)?;
+        return Ok(Stream::Tls(Box::new(stream)));
+    }
+    Ok(Stream::Plain(stream))
+}
+
+/// To the first of the host's addresses that answers, in the order in which the system gives them.
+async fn open(host: &str, port: u16, network: &Network) -> io::Result<TcpStream> {
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "it has no address");
+    let timeout = network.connect / u32::try_from(addresses.len().max(1)).unwrap_or(1);
+    for address in addresses {
+        let protocol = if network.mptcp { Protocol::Mptcp } else { Protocol::Tcp };
+        let options = Options { no_delay: true, timeout: Some(timeout), ..Options::default() };
+        let connecting =
+            tokio::task::spawn_blocking(move || linux::socket::connect(address, protocol, &options));
+        match connecting.await {
+            Ok(Ok(stream)) => {
+                stream.set_nonblocking(true)?;
+                return TcpStream::from_std(stream);
+            }
+            Ok(Err(error)) => last = io::Error::other(error),
+            Err(error) => last = io::Error::other(error),
+        }
+    }
+    Err(last)
+}
+
+fn refused(what: impl Into<String>) -> io::Error {
+    io::Error::other(what.into())
+}
+
+/// A tunnel through an HTTP proxy (RFC 9110, section 9.3.6).
+async fn tunnel(stream: &mut TcpStream, target: &Target) -> io::Result<()> {
+    let place = format!("{}:{}", target.host, target.port);
+    let login = target.login().map_or_else(String::new, |login| format!("Proxy-Authorization: {login}\r\n"));
+    stream.write_all(format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{login}\r\n").as_bytes()).await?;
+    // A byte at a time, so that nothing of what follows is taken: it comes once for each connection.
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() > 16 << 10 {
+            return Err(refused("the proxy's answer has no end"));
+        }
+        head.push(stream.read_u8().await?);
+    }
+    let head = String::from_utf8_lossy(&head);
+    let line = head.lines().next().unwrap_or_default();
+    match line.split(' ').nth(1) {
+        Some(status) if line.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') => Ok(()),
+        _ => Err(refused(format!("the proxy answers `{}`", line.chars().take(100).collect::<String>()))),
+    }
+}
+
+/// A connection through a SOCKS5 proxy, which looks the name up (RFC 1928, RFC 1929).
+async fn socks5(stream: &mut TcpStream, proxy: &Proxy, host: &str, port: u16) -> io::Result<()> {
+    let with_login = proxy.login.is_some();
+    stream.write_all(if with_login { &[5, 2, 0, 2] } else { &[5, 1, 0] }).await?;
+    let mut answer = [0; 2];
+    stream.read_exact(&mut answer).await?;
+    match (answer, &proxy.login) {
+        ([5, 0], _) => {}
+        ([5, 2], Some((user, password))) => {
+            let mut login = vec![1, user.len() as u8];
+            login.extend_from_slice(user.as_bytes());
+            login.push(password.len() as u8);
+            login.extend_from_slice(password.as_bytes());
+            stream.write_all(&login).await?;
+            stream.read_exact(&mut answer).await?;
+            if answer[1] != 0 {
+                return Err(refused("the proxy does not take the user or the password"));
+            }
+        }
+        ([5, _], None) => return Err(refused("the proxy wants a user and a password")),
+        _ => return Err(refused("it is no SOCKS5 proxy, or takes no login that we know")),
+    }
+    let mut request = vec![5, 1, 0];
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse() {
+        Ok(std::net::IpAddr::V4(address)) => {
+            request.push(1);
+            request.extend_from_slice(&address.octets());
+        }
+        Ok(std::net::IpAddr::V6(address)) => {
+            request.push(4);
+            request.extend_from_slice(&address.octets());
+        }
+        Err(_) => {
+            let length =
+                u8::try_from(host.len()).map_err(|_| refused("the name is longer than SOCKS5 has"))?;
+            request.extend_from_slice(&[3, length]);
+            request.extend_from_slice(host.as_bytes());
+        }
+    }
+    request.extend_from_slice(&port.to_be_bytes());
+    stream.write_all(&request).await?;
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).await?;
+    if head[1] != 0 {
+        let reasons = [
+            "it failed",
+            "its rules forbid it",
+            "the network cannot be reached",
+            "the host cannot be reached",
+            "the server refuses",
+            "the time to live has run out",
+            "it does not know how to connect",
+            "it does not know such addresses",
+        ];
+        let reason = reasons.get(usize::from(head[1]) - 1).unwrap_or(&"it gives no known reason");
+        return Err(refused(format!("the proxy does not connect: {reason}")));
+    }
+    let length = match head[3] {
+        1 => 4,
+        4 => 16,
+        3 => usize::from(stream.read_u8().await?),
+        _ => return Err(refused("the proxy's answer has an unknown kind of address")),
+    };
+    let mut rest = vec![0; length + 2];
+    stream.read_exact(&mut rest).await?;
+    Ok(())
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_read_and_written_without_their_password() {
+        let read = |text: &str| text.parse::<Proxy>().map(|proxy| (proxy.to_string(), proxy.login));
+        assert_eq!(read("http://127.0.0.1:3128"), Ok(("http://127.0.0.1:3128".into(), None)));
+        assert_eq!(read("http://proxy"), Ok(("http://proxy:3128".into(), None)));
+        assert_eq!(read("http://proxy:80"), Ok(("http://proxy:80".into(), None)));
+        assert_eq!(
+            read("socks5://me:a%3Ab%2Bc+d@[::1]"),
+            Ok(("socks5://[::1]:1080".into(), Some(("me".into(), "a:b+c+d".into()))))
+        );
+        for wrong in ["", "127.0.0.1:3128", "https://proxy", "socks4://proxy", "http://"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert!(!format!("{:?}", "http://a:secret@b".parse::<Proxy>()).contains("secret"));
+    }
+}

@@ -1,0 +1,336 @@
+//! HTTP/1.1 as a player needs it: one connection that is kept, GET with ranges, redirections, proxies.
+//!
+//! A request that is given up closes its connection: HTTP/1.1 has no other way to say so, and to read the rest
+//! to its end would take the very bytes that the viewer cannot wait for.
+
+mod connect;
+mod tls;
+
+pub use connect::Proxy;
+
+use crate::Network;
+use bytes::Bytes;
+use connect::{Stream, Target};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+use tokio::time::timeout;
+use url::Url;
+
+/// How many redirections are followed.
+const REDIRECTIONS: usize = 5;
+
+/// Why an answer did not come, or not whole.
+#[derive(Debug)]
+pub enum HttpError {
+    /// The URL is none that can be asked for.
+    Url(String),
+    /// There is no connection: to whom, and why.
+    Connect(String, io::Error),
+    /// The connection failed.
+    Broken(String),
+    /// Nothing came for so long.
+    Timeout(&'static str, Duration),
+    /// The server has another answer than what was asked for.
+    Status(StatusCode, Option<Duration>),
+    /// The answer makes no sense.
+    Nonsense(String),
+}
+
+impl HttpError {
+    /// Whether it may go better another time: then a player asks again.
+    pub fn passing(&self) -> bool {
+        match self {
+            Self::Url(_) | Self::Nonsense(_) => false,
+            Self::Connect(..) | Self::Broken(_) | Self::Timeout(..) => true,
+            Self::Status(status, _) => {
+                status.is_server_error()
+                    || *status == StatusCode::REQUEST_TIMEOUT
+                    || *status == StatusCode::TOO_MANY_REQUESTS
+            }
+        }
+    }
+
+    /// The status, where there was an answer.
+    pub fn status(&self) -> Option<u16> {
+        if let Self::Status(status, _) = self { Some(status.as_u16()) } else { None }
+    }
+
+    /// How long the server asks to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        if let Self::Status(_, after) = self { *after } else { None }
+    }
+}
+
+impl fmt::Display for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(what) | Self::Broken(what) | Self::Nonsense(what) => f.write_str(what),
+            Self::Connect(to, error) => write!(f, "cannot connect to {to}: {error}"),
+            Self::Timeout(what, after) => write!(f, "{what} within {} s", after.as_secs_f64()),
+            Self::Status(status, _) => write!(f, "the server answers {status}"),
+        }
+    }
+}
+
+impl std::error::Error for HttpError {}
+
+/// Part of a body: from a byte to another, this one included; to its end where there is none.
+pub(crate) type Range = (u64, Option<u64>);
+
+/// One connection, opened anew where it is to another server, or gone.
+#[derive(Debug)]
+pub struct Client {
+    network: Network,
+    kept: Option<Kept>,
+    tls: tls::Connector,
+}
+
+#[derive(Debug)]
+struct Kept {
+    target: Target,
+    sender: SendRequest<Full<Bytes>>,
+}
+
+/// The answer to a request, whose body is still to come.
+#[derive(Debug)]
+pub struct Answer {
+    /// How many bytes the body has, where that is known.
+    pub length: Option<u64>,
+    /// Its first byte's place: 0, or that of the range.
+    pub from: u64,
+    /// How large all of it is, where a range says so.
+    pub total: Option<u64>,
+    /// Where it came from in the end.
+    pub url: Url,
+    body: Incoming,
+    patience: Duration,
+}
+
+impl Answer {
+    /// More of the body; `None` at its end.
+    pub async fn more(&mut self) -> Result<Option<Bytes>, HttpError> {
+        loop {
+            let Ok(frame) = timeout(self.patience, self.body.frame()).await else {
+                return Err(HttpError::Timeout("nothing more came", self.patience));
+            };
+            match frame {
+                None => return Ok(None),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+                Some(Err(error)) => return Err(HttpError::Broken(format!("the answer broke off: {error}"))),
+            }
+        }
+    }
+
+    /// All of the body, up to `most` bytes.
+    pub async fn whole(mut self, most: usize) -> Result<Vec<u8>, HttpError> {
+        let mut bytes = Vec::new();
+        while let Some(more) = self.more().await? {
+            if bytes.len() + more.len() > most {
+                return Err(HttpError::Nonsense(format!("the answer has more than {most} bytes")));
+            }
+            bytes.extend_from_slice(&more);
+        }
+        Ok(bytes)
+    }
+}
+
+impl Client {
+    /// A client that has no connection yet.
+    pub fn new(network: Network) -> Self {
+        Self { network, kept: None, tls: tls::Connector::default() }
+    }
+
+    /// Gives up the connection, and what is on its way there.
+    pub fn close(&mut self) {
+        self.kept = None;
+    }
+
+    /// Asks for a URL, or part of it. Redirections are followed.
+    pub async fn get(
+        &mut self,
+        url: &Url,
+        range: Option<(u64, Option<u64>)>,
+        fields: &[(&'static str, String)],
+    ) -> Result<Answer, HttpError> {
+        let mut url = url.clone();
+        for _ in 0..=REDIRECTIONS {
+            let response = self.ask(hyper::Method::GET, &url, range, fields, Bytes::new()).await?;
+            let status = response.status();
+            if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
+                let place = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
+                let next = place.and_then(|place| url.join(place).ok());
+                url = next.ok_or_else(|| HttpError::Nonsense(format!("{status} leads nowhere")))?;
+                // What is left of its body is not worth reading.
+                self.close();
+                continue;
+            }
+            return self.answer(url, range, response);
+        }
+        Err(HttpError::Nonsense(format!("more than {REDIRECTIONS} redirections")))
+    }
+
+    /// Sends a JSON document. The status, and the first of the answer's text.
+    pub async fn post(
+        &mut self,
+        url: &Url,
+        token: Option<&str>,
+        json: Vec<u8>,
+    ) -> Result<(StatusCode, String), HttpError> {
+        let mut fields = vec![("content-type", "application/json".to_owned())];
+        if let Some(token) = token {
+            fields.push(("authorization", format!("Bearer {token}")));
+        }
+        let response = self.ask(hyper::Method::POST, url, None, &fields, json.into()).await?;
+        let status = response.status();
+        let answer = Answer {
+            length: None,
+            from: 0,
+            total: None,
+            url: url.clone(),
+            body: response.into_body(),
+            patience: self.network.patience,
+        };
+        let text = answer.whole(64 << 10).await?;
+        Ok((status, String::from_utf8_lossy(&text).chars().take(2_000).collect()))
+    }
+
+    fn answer(
+        &mut self,
+        url: Url,
+        range: Option<Range>,
+        response: hyper::Response<Incoming>,
+    ) -> Result<Answer, HttpError> {
+        let (status, headers) = (response.status(), response.headers());
+        let field = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let length: Option<u64> = field(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        let (from, total) = match (status, range) {
+            (StatusCode::OK, _) => (0, None),
+            (StatusCode::PARTIAL_CONTENT, Some((from, _))) => {
+                // `bytes 0-99/200`
+                let told = field(header::CONTENT_RANGE).and_then(|range| {
+                    let (first, rest) = range.strip_prefix("bytes ")?.split_once('-')?;
+                    let total = rest.split_once('/').and_then(|(_, total)| total.trim().parse().ok());
+                    Some((first.trim().parse::<u64>().ok()?, total))
+                });
+                match told {
+                    Some((first, total)) if first == from => (from, total),
+                    _ => {
+                        let what = format!("asked for bytes from {from} on, and the answer has others");
+                        return Err(HttpError::Nonsense(what));
+                    }
+                }
+            }
+            _ => {
+                let after = field(header::RETRY_AFTER).and_then(|after| after.trim().parse().ok());
+                self.close();
+                return Err(HttpError::Status(status, after.map(Duration::from_secs)));
+            }
+        };
+        Ok(Answer { length, from, total, url, body: response.into_body(), patience: self.network.patience })
+    }
+
+    async fn ask(
+        &mut self,
+        method: hyper::Method,
+        url: &Url,
+        range: Option<Range>,
+        fields: &[(&'static str, String)],
+        body: Bytes,
+    ) -> Result<hyper::Response<Incoming>, HttpError> {
+        let target = Target::of(url, self.network.proxy.as_ref())?;
+        loop {
+            let fresh = !self.connected(&target).await?;
+            let Some(kept) = &mut self.kept else { continue };
+            let request = request(&method, url, &target, range, fields, body.clone())?;
+            let answer = timeout(self.network.patience, kept.sender.send_request(request)).await;
+            match answer {
+                Ok(Ok(response)) => return Ok(response),
+                // A server may close a connection that is kept at any time: a new one knows better.
+                Ok(Err(_)) if !fresh => self.close(),
+                Ok(Err(error)) => {
+                    self.close();
+                    return Err(HttpError::Broken(format!("no answer: {error}")));
+                }
+                Err(_) => {
+                    self.close();
+                    return Err(HttpError::Timeout("no answer", self.network.patience));
+                }
+            }
+        }
+    }
+
+    /// Sees to a connection; true where it is one that was used before.
+    async fn connected(&mut self, target: &Target) -> Result<bool, HttpError> {
+        if let Some(kept) = &mut self.kept {
+            // Ready once the answer before has been read to its end, which it has or never will.
+            let ready = kept.target == *target
+                && timeout(Duration::from_millis(100), kept.sender.ready())
+                    .await
+                    .is_ok_and(|ready| ready.is_ok());
+            if ready {
+                return Ok(true);
+            }
+        }
+        self.close();
+        let stream = connect::connect(target, &self.network, &mut self.tls);
+        let Ok(stream) = timeout(self.network.connect, stream).await else {
+            return Err(HttpError::Timeout("no connection", self.network.connect));
+        };
+        let (sender, connection): (_, http1::Connection<TokioIo<Stream>, Full<Bytes>>) =
+            http1::handshake(TokioIo::new(stream?))
+                .await
+                .map_err(|error| HttpError::Broken(format!("no connection: {error}")))?;
+        // It ends with its sender and the body, and what it fails of they are told.
+        tokio::spawn(connection);
+        self.kept = Some(Kept { target: target.clone(), sender });
+        Ok(false)
+    }
+}
+
+fn request(
+    method: &hyper::Method,
+    url: &Url,
+    target: &Target,
+    range: Option<Range>,
+    fields: &[(&'static str, String)],
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, HttpError> {
+    let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+    let absolute;
+    let uri = if target.forwarded() {
+        absolute = format!("{}://{}{path}", url.scheme(), connect::authority(url));
+        &absolute
+    } else {
+        path
+    };
+    let mut request = Request::builder()
+        .method(method)
+        .uri(uri)
+        .header(header::HOST, connect::authority(url))
+        .header(header::USER_AGENT, concat!("tandem-play/", env!("CARGO_PKG_VERSION")))
+        .header(header::ACCEPT, "*/*");
+    if let Some(login) = target.login().filter(|_| target.forwarded()) {
+        request = request.header(header::PROXY_AUTHORIZATION, login);
+    }
+    if let Some((from, to)) = range {
+        let to = to.map_or_else(String::new, |to| to.to_string());
+        request = request.header(header::RANGE, format!("bytes={from}-{to}"));
+    }
+    for (name, value) in fields {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            request = request.header(*name, value);
+        }
+    }
+    request.body(Full::new(body)).map_err(|error| HttpError::Url(format!("cannot ask for {url}: {error}")))
+}

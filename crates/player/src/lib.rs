@@ -1,0 +1,39 @@
+//! The adaptive player over real sockets, and a content server to play from.
+//!
+//! [`play`] drives [`traffic::Player`], which decides, in the calling thread and its namespaces: so a player may
+//! run on a device of an emulated network. [`content::spawn`] serves what there is to play from a thread that
+//! inherits the caller's namespaces.
+//!
+//! ```no_run
+//! # use tandem_player::{Config, Source, content, play};
+//! # use traffic::{Manifest, PlayerConfig, Rule};
+//! # use std::{net::TcpListener, ops::ControlFlow};
+//! # fn example(manifest: Manifest) -> Result<(), Box<dyn std::error::Error>> {
+//! let content = content::Content { seed: 1, ..content::Content::default() };
+//! let server = content::spawn(TcpListener::bind("127.0.0.1:0")?, content, None)?;
+//! let source = Source::Sizes {
+//!     name: "example".to_owned(),
+//!     manifest,
+//!     server: format!("http://{}/", server.address()).parse()?,
+//! };
+//! let played = play(&Config::new(source, PlayerConfig::new(Rule::Bola)), &mut |_| ControlFlow::Continue(()))?;
+//! println!("{}", played.record.to_text());
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod content;
+pub mod serve;
+
+mod cmcd;
+mod config;
+mod fetch;
+mod http;
+mod play;
+mod source;
+mod text;
+
+pub use config::{Config, Network, Source};
+pub use http::{Client, HttpError, Proxy};
+pub use play::{Glance, PlayError, Played, play};
+pub use text::{rfc3339, uuid};

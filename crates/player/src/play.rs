@@ -1,0 +1,379 @@
+//! A session: the player is told what comes, and what it says is done.
+
+use crate::cmcd::{Object, Told};
+use crate::config::{Config, Source};
+use crate::content::Generated;
+use crate::fetch::{Event, Fetcher, Job, OnItsWay};
+use crate::http::HttpError;
+use crate::source::Presentation;
+use crate::text::{rfc3339, uuid};
+use linux::clock::Clock;
+use session::{About, Record, Sample, Settings};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::{Duration, SystemTime};
+use traffic::{Player, Request, Session};
+use units::{Bitrate, Time};
+
+/// How often the caller hears how it goes.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often the record has a sample; twice as far apart whenever there are too many.
+const SAMPLE: Duration = Duration::from_millis(500);
+const MOST_SAMPLES: usize = 10_000;
+
+/// What a session came to.
+#[derive(Debug, Clone)]
+pub struct Played {
+    /// As the player has it.
+    pub session: Session,
+    /// As a document.
+    pub record: Record,
+    /// What ended it before its time, where that was no viewer: the record has it too.
+    pub failure: Option<String>,
+    /// Bytes that were not what the seed makes of them (with [`Config::verify`]).
+    pub mismatches: u64,
+}
+
+/// How it goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Glance {
+    /// Since the start.
+    pub elapsed: units::Duration,
+    /// What is in the buffer.
+    pub buffer: units::Duration,
+    /// How much was played, and of how much.
+    pub played: (units::Duration, units::Duration),
+    /// The bitrate of the segment that came last.
+    pub bitrate: Option<Bitrate>,
+    /// What the network is believed to carry.
+    pub throughput: Option<Bitrate>,
+    /// Stalls so far, this one included.
+    pub stalls: usize,
+    /// Nothing is played: the first picture is not there yet, or the buffer is empty.
+    pub waiting: bool,
+}
+
+/// Why there was nothing to play.
+#[derive(Debug)]
+pub enum PlayError {
+    /// The manifest makes no sense, or asks for what is not done here.
+    Manifest(String),
+    /// It did not come: from where, and why.
+    Http(String, HttpError),
+    /// The system lacks something.
+    System(String),
+}
+
+impl std::fmt::Display for PlayError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Manifest(what) | Self::System(what) => f.write_str(what),
+            Self::Http(place, error) => write!(f, "{place}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PlayError {}
+
+/// Plays in real time, in this thread and its namespaces, until the video has ended, the viewer leaves
+/// ([`Config::limit`], or `look` breaks) or something ends it. `look` hears ten times a second how it goes.
+///
+/// # Errors
+/// Where there is nothing to play. What goes wrong afterwards is in the record.
+pub fn play(config: &Config, look: &mut dyn FnMut(&Glance) -> ControlFlow<()>) -> Result<Played, PlayError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| PlayError::System(format!("cannot start: {error}")))?;
+    runtime.block_on(session(config, look))
+}
+
+async fn session(
+    config: &Config,
+    look: &mut dyn FnMut(&Glance) -> ControlFlow<()>,
+) -> Result<Played, PlayError> {
+    let id = match &config.id {
+        Some(id) => id.clone(),
+        None => uuid().map_err(|error| PlayError::System(format!("no random bytes: {error}")))?,
+    };
+    // The button is pressed now: the manifest is part of the wait.
+    let (started_at, clock) = (rfc3339(SystemTime::now()), Clock::start());
+    let mut fetcher =
+        Fetcher::new(config.network.clone(), clock, config.cmcd, id.clone(), config.content_id.clone());
+    let mut presentation = Presentation::load(config, &mut fetcher).await?;
+    if let Some(level) = config.level {
+        presentation = presentation.only(level)?;
+    }
+    let player = Player::new(presentation.manifest.clone(), config.player, Time::ZERO);
+    let mut driver = Driver {
+        config,
+        presentation: &presentation,
+        fetcher,
+        player,
+        on_its_way: None,
+        current: None,
+        known_inits: Vec::new(),
+        dry: 0,
+        samples: Samples::new(),
+        failure: None,
+        mismatches: 0,
+    };
+    driver.run(look).await;
+    let end = clock.now();
+    let Driver { fetcher, player, samples, failure, mismatches, .. } = driver;
+    let session = player.finish(end);
+    let mut video = presentation.video.clone();
+    video.content_id.clone_from(&config.content_id);
+    let mut record = Record::new(
+        About {
+            id,
+            started_at,
+            player: session::Player {
+                name: "tandem-play".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                engine: None,
+                user_agent: None,
+            },
+            video,
+            settings: settings(config),
+            viewing: config.viewing,
+            label: config.label.clone(),
+            versions: BTreeMap::from([("linux".to_owned(), linux::clock::kernel_release())]),
+            samples: Some(samples.taken),
+            errors: Some(fetcher.failures),
+        },
+        &session,
+    );
+    if config.level.is_some() || matches!(config.source, Source::File { .. }) {
+        "fixed".clone_into(&mut record.rule);
+    }
+    if let Some(samples) = &mut record.samples {
+        samples.retain(|sample| sample.at_s <= record.duration_s);
+    }
+    for error in record.errors.iter_mut().flatten() {
+        error.at_s = error.at_s.min(record.duration_s);
+    }
+    Ok(Played { session, record, failure, mismatches })
+}
+
+fn settings(config: &Config) -> Settings {
+    Settings {
+        max_buffer_s: Some(config.player.max_buffer.as_secs_f64()),
+        startup_s: Some(config.player.startup.as_secs_f64()),
+        resume_s: Some(config.player.resume.as_secs_f64()),
+        abandon: Some(config.player.abandon),
+        cmcd: Some(config.cmcd),
+        proxy: config.network.proxy.as_ref().map(ToString::to_string),
+        mptcp: Some(config.network.mptcp),
+    }
+}
+
+struct Driver<'a> {
+    config: &'a Config,
+    presentation: &'a Presentation,
+    fetcher: Fetcher,
+    player: Player,
+    on_its_way: Option<OnItsWay>,
+    /// What is on its way.
+    current: Option<Request>,
+    /// The levels whose decoder is set up.
+    known_inits: Vec<usize>,
+    /// How often the buffer had run dry at the request before.
+    dry: usize,
+    samples: Samples,
+    failure: Option<String>,
+    mismatches: u64,
+}
+
+impl Driver<'_> {
+    async fn run(&mut self, look: &mut dyn FnMut(&Glance) -> ControlFlow<()>) {
+        let clock = self.fetcher.clock;
+        let limit = self.config.limit.map(|limit| Time::ZERO + span(limit));
+        let mut next_look = clock.now();
+        loop {
+            let now = clock.now();
+            if now >= next_look {
+                next_look = now + span(LOOK);
+                self.sample(now);
+                let left = limit.is_some_and(|limit| now >= limit);
+                if left || look(&self.glance(now)).is_break() {
+                    return;
+                }
+            }
+            if let Some(request) = self.player.poll_request(now) {
+                self.ask(now, request);
+            }
+            if self.player.ended().is_some() || self.failure.is_some() {
+                return;
+            }
+            let mut wake = self.player.next().map_or(next_look, |next| next.min(next_look));
+            wake = limit.map_or(wake, |limit| wake.min(limit).max(now));
+            let sleep = tokio::time::sleep(Duration::from_nanos(wake.since(now).as_nanos()));
+            tokio::select! {
+                biased;
+                event = next(&mut self.on_its_way) => self.heard(event).await,
+                () = sleep => {}
+            }
+        }
+    }
+
+    /// Sends a request; one that is on its way is given up, and its connection closed.
+    fn ask(&mut self, now: Time, request: Request) {
+        self.on_its_way = None;
+        let presentation = self.presentation;
+        let Some(mut address) = presentation.address(request.segment, request.level) else {
+            self.failure =
+                Some(format!("there is no segment {} in level {}", request.segment, request.level));
+            return;
+        };
+        let next = presentation.address(request.segment + 1, request.level);
+        let init = presentation.init(request.level).filter(|_| !self.known_inits.contains(&request.level));
+        let manifest = &presentation.manifest;
+        let dry = self.player.stalls().0 + usize::from(self.player.stalled(now));
+        let buffer = self.player.buffer(now);
+        let video = Told {
+            bitrate: Some(manifest.bitrate(request.level)),
+            duration: Some(manifest.length(request.segment)),
+            top: Some(manifest.bitrate(manifest.highest())),
+            buffer: Some(buffer),
+            // What is played without it. Before the first picture, and in a stall, that is at once.
+            deadline: Some(buffer),
+            throughput: self.player.estimate().map(|estimate| estimate.throughput),
+            next: next
+                .filter(|next| next.range.is_none())
+                .and_then(|next| address.url.make_relative(&next.url)),
+            startup: !self.player.started() || self.player.stalled(now),
+            starved: dry > self.dry,
+            ..self.fetcher.told(Object::Video)
+        };
+        let init_told = Told {
+            object: Object::Init,
+            duration: None,
+            buffer: None,
+            deadline: None,
+            next: None,
+            starved: false,
+            ..video.clone()
+        };
+        let cmcd = self.fetcher.cmcd;
+        let fields = video.send(cmcd, &mut address.url);
+        let (mut init, mut init_fields) = (init, Vec::new());
+        if let Some(init) = &mut init {
+            init_fields = init_told.send(cmcd, &mut init.url);
+        }
+        self.dry = dry;
+        let content = self.config.verify.map(|seed| {
+            Generated::new(seed, presentation.level(request.level) as u64, request.segment as u64)
+        });
+        self.current = Some(request);
+        self.on_its_way = Some(self.fetcher.start(Job { address, init, fields, init_fields, content }));
+    }
+
+    async fn heard(&mut self, event: Option<Event>) {
+        let Some(request) = self.current else { return };
+        match event {
+            Some(Event::Head(at, size)) => {
+                if let Some(size) = size {
+                    self.player.resize(size);
+                }
+                self.player.receive(at, units::Bytes::ZERO);
+                if !self.known_inits.contains(&request.level) {
+                    self.known_inits.push(request.level);
+                }
+            }
+            Some(Event::Bytes(at, bytes)) => {
+                if self.player.receive(at, bytes) {
+                    self.came().await;
+                }
+            }
+            Some(Event::End(at)) => {
+                // Where its size was only a guess, what came is all of it.
+                self.player.resize(units::Bytes::ZERO);
+                self.player.receive(at, units::Bytes::ZERO);
+                self.came().await;
+            }
+            Some(Event::Mismatch) => self.mismatches += 1,
+            Some(Event::Failed(error, fatal)) => {
+                self.fetcher.note(&error, Some(request.segment), fatal);
+                if fatal {
+                    self.failure = Some(format!("segment {}: {error}", request.segment));
+                }
+            }
+            None => self.came().await,
+        }
+    }
+
+    /// The segment is whole: its connection is free again, as soon as its task has seen the end too.
+    async fn came(&mut self) {
+        if let Some(job) = self.on_its_way.take() {
+            // One that does not come to its end is closed.
+            let _ = tokio::time::timeout(LOOK, self.fetcher.done(job)).await;
+        }
+    }
+
+    fn glance(&self, now: Time) -> Glance {
+        let stalled = self.player.stalled(now);
+        Glance {
+            elapsed: now.since(Time::ZERO),
+            buffer: self.player.buffer(now),
+            played: (self.player.played(now), self.presentation.manifest.duration()),
+            bitrate: self.player.level().map(|level| self.presentation.manifest.bitrate(level)),
+            throughput: self.player.estimate().map(|estimate| estimate.throughput),
+            stalls: self.player.stalls().0 + usize::from(stalled),
+            waiting: stalled || !self.player.started(),
+        }
+    }
+
+    fn sample(&mut self, now: Time) {
+        let glance = self.glance(now);
+        let level = self.player.level().and_then(|level| u8::try_from(level).ok());
+        self.samples.take(now, || Sample {
+            at_s: glance.elapsed.as_secs_f64(),
+            buffer_s: glance.buffer.as_secs_f64(),
+            throughput_kbps: glance.throughput.map(|rate| rate.as_bps() as f64 / 1e3),
+            position_s: Some(glance.played.0.as_secs_f64()),
+            level,
+        });
+    }
+}
+
+/// What the segment on its way says next; never anything where there is none.
+async fn next(on_its_way: &mut Option<OnItsWay>) -> Option<Event> {
+    match on_its_way {
+        Some(job) => job.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn span(span: Duration) -> units::Duration {
+    units::Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The player at moments that are equally far apart.
+struct Samples {
+    taken: Vec<Sample>,
+    every: units::Duration,
+    next: Time,
+}
+
+impl Samples {
+    fn new() -> Self {
+        Self { taken: Vec::new(), every: span(SAMPLE), next: Time::ZERO }
+    }
+
+    fn take(&mut self, now: Time, sample: impl FnOnce() -> Sample) {
+        if now < self.next {
+            return;
+        }
+        self.taken.push(sample());
+        if self.taken.len() >= MOST_SAMPLES {
+            let mut keep = false;
+            self.taken.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.every = self.every * 2;
+        }
+        self.next = now + self.every;
+    }
+}

@@ -1,0 +1,336 @@
+//! An HTTP/1.1 server: connections, their limits and their end. What they are answered is the caller's.
+
+use crate::content::{Body, Entry, Log};
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::header;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+/// What a server takes from its clients.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Connections at once; more wait to be accepted.
+    pub connections: usize,
+    /// From the first byte of a request's head to its last; also how long a connection may be idle.
+    pub head: Duration,
+    /// How long answers may still take when the server is told to stop.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 512, head: Duration::from_secs(30), grace: Duration::from_secs(5) }
+    }
+}
+
+/// Serves until `stop` is done, then ends: no new connection, idle ones closed, answers finished as far as
+/// [`Limits::grace`] lets them.
+pub async fn run<A, F>(
+    listener: TcpListener,
+    limits: Limits,
+    log: Option<Log>,
+    answer: A,
+    stop: impl Future<Output = ()>,
+) where
+    A: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
+    let (stopping, stopped) = watch::channel(false);
+    let room = Arc::new(Semaphore::new(limits.connections));
+    let mut connections = JoinSet::new();
+    let mut stop = pin!(stop);
+    loop {
+        let accepted = async {
+            let room = Arc::clone(&room).acquire_owned().await;
+            (room, listener.accept().await)
+        };
+        let (room, accepted) = tokio::select! {
+            accepted = accepted => accepted,
+            () = &mut stop => break,
+        };
+        while connections.try_join_next().is_some() {}
+        let Ok((stream, peer)) = accepted else {
+            // Out of descriptors, or a connection that is gone already: the next may do better.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let (log, answer, stopped) = (log.clone(), answer.clone(), stopped.clone());
+        connections.spawn(async move {
+            connection(stream, peer, limits, log, answer, stopped).await;
+            drop(room);
+        });
+    }
+    drop(listener);
+    let _ = stopping.send(true);
+    let all = async { while connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(limits.grace, all).await;
+}
+
+async fn connection<A, F>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    limits: Limits,
+    log: Option<Log>,
+    answer: A,
+    mut stopped: watch::Receiver<bool>,
+) where
+    A: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
+    let _ = stream.set_nodelay(true);
+    let observer = log.and_then(|log| Observer::new(log, &stream).ok()).map(Arc::new);
+    let watching = observer.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (answer, observer) = (answer.clone(), watching.clone());
+        async move {
+            if let Some(observer) = &observer {
+                observer.asked(peer, &request);
+            }
+            let response = answer(peer, request).await;
+            if let Some(observer) = &observer {
+                observer.answered(&response);
+            }
+            Ok::<_, Infallible>(response.map(|body| Observed { body, observer }))
+        }
+    });
+    let io = TokioIo::new(Watched { stream, observer: observer.clone() });
+    let mut connection = pin!(
+        hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head)
+            .serve_connection(io, service)
+    );
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => {
+            connection.as_mut().graceful_shutdown();
+            // A connection that fails is its client's affair.
+            let _ = connection.as_mut().await;
+        }
+    }
+    if let Some(observer) = observer {
+        observer.end();
+    }
+}
+
+/// Notes what happens to the answers of one connection, one after the other.
+struct Observer {
+    log: Log,
+    /// The connection's socket a second time, to be asked what is not acknowledged.
+    socket: Arc<OwnedFd>,
+    current: Mutex<Option<Current>>,
+}
+
+struct Current {
+    entry: Entry,
+    /// All of the body has been taken.
+    handed: bool,
+    /// Which answer of the connection.
+    number: u64,
+}
+
+impl Observer {
+    fn new(log: Log, stream: &TcpStream) -> io::Result<Self> {
+        let socket = Arc::new(rustix::io::fcntl_dupfd_cloexec(stream, 0)?);
+        Ok(Self { log, socket, current: Mutex::new(None) })
+    }
+
+    fn asked(&self, peer: SocketAddr, request: &Request<Incoming>) {
+        let now = self.log.now_ms();
+        let field = |name: &str| {
+            request.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        let cmcd: Vec<String> = ["cmcd-object", "cmcd-request", "cmcd-session", "cmcd-status"]
+            .into_iter()
+            .filter_map(field)
+            .collect();
+        let entry = Entry {
+            peer: peer.to_string(),
+            method: request.method().to_string(),
+            path: request.uri().to_string(),
+            range: field(header::RANGE.as_str()),
+            cmcd: (!cmcd.is_empty()).then(|| cmcd.join(",")),
+            status: 0,
+            bytes: 0,
+            asked_ms: now,
+            first_write_ms: None,
+            last_write_ms: None,
+            acknowledged_ms: None,
+            complete: false,
+        };
+        let mut current = self.lock();
+        let number = current.as_ref().map_or(0, |current| current.number + 1);
+        // Who asks for the next has got the one before.
+        if let Some(mut before) = current.replace(Current { entry, handed: false, number }) {
+            if before.entry.complete {
+                before.entry.acknowledged_ms = Some(now);
+            }
+            self.log.push(before.entry);
+        }
+    }
+
+    fn answered(&self, response: &Response<Body>) {
+        if let Some(current) = &mut *self.lock() {
+            let field = response.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+            let length = field.and_then(|field| field.parse().ok());
+            current.entry.status = response.status().as_u16();
+            current.entry.bytes = length.unwrap_or_else(|| response.body().left());
+            current.handed = response.body().left() == 0;
+        }
+    }
+
+    fn handed(&self) {
+        if let Some(current) = &mut *self.lock() {
+            current.handed = true;
+        }
+    }
+
+    fn wrote(&self) {
+        let now = self.log.now_ms();
+        if let Some(Current { entry, .. }) = &mut *self.lock() {
+            entry.first_write_ms.get_or_insert(now);
+            entry.last_write_ms = Some(now);
+        }
+    }
+
+    /// All that was given to the connection has been written.
+    fn flushed(self: &Arc<Self>) {
+        let mut current = self.lock();
+        let Some(Current { entry, handed: true, number }) = &mut *current else { return };
+        if entry.complete || entry.status == 0 || entry.last_write_ms.is_none() {
+            return;
+        }
+        entry.complete = true;
+        let (number, socket, observer) = (*number, Arc::clone(&self.socket), Arc::downgrade(self));
+        tokio::spawn(async move {
+            loop {
+                let left = linux::socket::unacknowledged(&*socket).unwrap_or(0);
+                let Some(observer) = observer.upgrade() else { return };
+                let now = observer.log.now_ms();
+                {
+                    let mut current = observer.lock();
+                    let Some(current) = current.as_mut().filter(|current| current.number == number) else {
+                        return;
+                    };
+                    if left == 0 {
+                        current.entry.acknowledged_ms = Some(now);
+                        return;
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+    }
+
+    fn end(&self) {
+        if let Some(current) = self.lock().take() {
+            self.log.push(current.entry);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Current>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection whose writes are seen.
+struct Watched {
+    stream: TcpStream,
+    observer: Option<Arc<Observer>>,
+}
+
+impl Watched {
+    fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let (Poll::Ready(Ok(1..)), Some(observer)) = (&written, &self.observer) {
+            observer.wrote();
+        }
+        written
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.wrote(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        self.wrote(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        if let (Poll::Ready(Ok(())), Some(observer)) = (&flushed, &self.observer) {
+            observer.flushed();
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// A body whose end is seen.
+struct Observed {
+    body: Body,
+    observer: Option<Arc<Observer>>,
+}
+
+impl HttpBody for Observed {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if let (0, Some(observer)) = (self.body.left(), &self.observer) {
+            observer.handed();
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,302 @@
+//! The player and the content server over loopback.
+
+#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::time::Duration;
+use support::{Server, config, sizes};
+use tandem_player::content::{Content, Generated};
+use tandem_player::{PlayError, Proxy, Source, play};
+use traffic::{PlayerConfig, Rule};
+
+fn go(_: &tandem_player::Glance) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn a_video_is_played_to_its_end_byte_for_byte() {
+    let server = Server::start(Content { seed: 7, ..Content::default() });
+    let mut config = config(&server, sizes(5, 200));
+    config.verify = Some(7);
+    config.content_id = Some("film".into());
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!((played.failure, played.mismatches), (None, 0));
+    let record = &played.record;
+    assert_eq!(record.problems(), Vec::<String>::new());
+    assert!(record.complete);
+    assert_eq!((record.segments.len(), record.played_s, record.stalls.len()), (5, 1.0, 0));
+    // What is not played is waited for: nothing of the session is left untold.
+    let told = record.kpis.initial_load_s + record.kpis.stalled_s + record.played_s;
+    assert!((told - record.duration_s).abs() < 1e-9, "{told} of {}", record.duration_s);
+
+    let log = server.stop();
+    assert!(log.iter().all(|entry| entry.complete && entry.status == 200), "{log:#?}");
+    let asked: Vec<&str> = log.iter().map(|entry| entry.path.split('?').next().unwrap()).collect();
+    let expected: Vec<String> = record
+        .segments
+        .iter()
+        .map(|segment| format!("/segments/{}/{}/{}", segment.level, segment.segment, segment.size_bytes))
+        .collect();
+    assert_eq!(asked, expected);
+    assert_eq!(
+        log.iter().map(|entry| &entry.peer).collect::<std::collections::BTreeSet<_>>().len(),
+        1,
+        "one connection"
+    );
+    let first = url::Url::parse(&format!("http://h{}", log[0].path)).unwrap();
+    let (key, cmcd) = first.query_pairs().next().unwrap();
+    assert_eq!(key, "CMCD");
+    assert_eq!(
+        cmcd,
+        format!(
+            "bl=0,br=400,cid=\"film\",d=200,dl=0,nor=\"..%2F1%2F10000\",ot=v,sf=o,sid=\"{}\",st=v,su,tb=2000",
+            record.id
+        )
+    );
+    let last = url::Url::parse(&format!("http://h{}", log[4].path)).unwrap();
+    let (_, cmcd) = last.query_pairs().next().unwrap();
+    assert!(cmcd.contains("mtp=") && !cmcd.contains("nor=") && !cmcd.contains("su,"), "{cmcd}");
+}
+
+#[test]
+fn other_bytes_than_the_seeds_are_noticed() {
+    let server = Server::start(Content { seed: 8, ..Content::default() });
+    let mut config = config(&server, sizes(2, 100));
+    config.verify = Some(7);
+    let played = play(&config, &mut go).unwrap();
+    assert!(played.mismatches >= 2 && played.record.complete);
+}
+
+#[test]
+fn one_level_alone_may_be_played_and_the_viewer_may_leave() {
+    let server = Server::start(Content::default());
+    let mut config = config(&server, sizes(50, 400));
+    config.level = Some(1);
+    config.limit = Some(Duration::from_millis(700));
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!(played.failure, None);
+    assert!(!played.record.complete && played.record.rule == "fixed");
+    assert_eq!(played.record.problems(), Vec::<String>::new());
+    assert_eq!(played.record.video.levels.len(), 1);
+    assert!(server.stop().iter().all(|entry| entry.path.starts_with("/segments/1/")));
+
+    let server = Server::start(Content::default());
+    let mut looks = 0;
+    let mut leave = |_: &tandem_player::Glance| {
+        looks += 1;
+        if looks == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let played = play(&support::config(&server, sizes(50, 400)), &mut leave).unwrap();
+    assert!(!played.record.complete && played.failure.is_none());
+    config.level = Some(2);
+    assert!(matches!(play(&config, &mut go), Err(PlayError::Manifest(_))));
+}
+
+#[test]
+fn a_file_is_played_in_ranges() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = vec![0; 100_001];
+    Generated::new(3, 0, 0).fill(0, &mut bytes);
+    std::fs::write(folder.path().join("film.mp4"), &bytes).unwrap();
+    let server = Server::start(Content { directory: Some(folder.path().to_owned()), ..Content::default() });
+    let mut config = config(&server, sizes(1, 100));
+    config.source =
+        Source::File { url: server.url("film.mp4"), duration: units::Duration::from_millis(4_500) };
+    config.limit = Some(Duration::from_millis(400));
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!(played.failure, None);
+    let sizes: Vec<u64> = played.record.segments.iter().map(|segment| segment.size_bytes).collect();
+    assert_eq!(sizes.iter().sum::<u64>(), 100_001);
+    assert_eq!(played.record.segments[2].duration_s, Some(0.5));
+    let log = server.stop();
+    let ranges: Vec<&str> = log.iter().filter_map(|entry| entry.range.as_deref()).collect();
+    assert_eq!(ranges, ["bytes=0-0", "bytes=0-33332", "bytes=33333-66666", "bytes=66667-100000"]);
+    assert!(log.iter().all(|entry| entry.status == 206 && entry.complete));
+}
+
+/// A server of one answer for each connection, written by hand.
+fn answers(texts: Vec<Vec<u8>>) -> (u16, std::thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let mut asked = Vec::new();
+        for text in texts {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            let mut byte = [0];
+            while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+                request.push(byte[0]);
+            }
+            asked.push(String::from_utf8(request).unwrap());
+            stream.write_all(&text).unwrap();
+        }
+        asked
+    });
+    (port, thread)
+}
+
+fn answer(head: &str, body: &[u8]) -> Vec<u8> {
+    let mut answer = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
+    answer.extend_from_slice(body);
+    answer
+}
+
+#[test]
+fn what_breaks_off_is_asked_for_from_there_on() {
+    let manifest = sizes(1, 100);
+    let size = manifest.size(0, 0).unwrap().get() as usize;
+    let mut content = vec![0; size];
+    Generated::new(1, 0, 0).fill(0, &mut content);
+    let mut half = answer("200 OK", &content);
+    half.truncate(half.len() - size / 2);
+    let rest = answer(
+        &format!("206 Partial Content\r\nContent-Range: bytes {}-{}/{size}", size / 2, size - 1),
+        &content[size / 2..],
+    );
+    let busy = answer("503 Service Unavailable\r\nRetry-After: 0", b"");
+    let (port, thread) = answers(vec![half, busy, rest]);
+    let mut config = config(&Server::at(port), manifest);
+    config.verify = Some(1);
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!((played.failure, played.mismatches), (None, 0));
+    assert_eq!(played.record.problems(), Vec::<String>::new());
+    assert!(played.record.complete);
+    let statuses: Vec<Option<u16>> = played.record.errors.unwrap().iter().map(|error| error.status).collect();
+    assert_eq!(statuses, [None, Some(503)]);
+    let asked = thread.join().unwrap();
+    let range = format!("range: bytes={}-\r\n", size / 2);
+    assert!(
+        !asked[0].contains("range:") && asked[1].contains(&range) && asked[2].contains(&range),
+        "{asked:#?}"
+    );
+}
+
+#[test]
+fn what_is_not_there_ends_the_session_and_says_so() {
+    let (port, thread) = answers(vec![answer("404 Not Found", b"no")]);
+    let played = play(&config(&Server::at(port), sizes(3, 100)), &mut go).unwrap();
+    assert_eq!(played.failure.as_deref(), Some("segment 0: the server answers 404 Not Found"));
+    assert!(!played.record.complete && played.record.kpis.initial_load_open);
+    assert_eq!(played.record.problems(), Vec::<String>::new());
+    thread.join().unwrap();
+
+    // Nobody listens there any more.
+    let mut config = config(&Server::at(port), sizes(3, 100));
+    config.network.retries = 1;
+    let played = play(&config, &mut go).unwrap();
+    assert!(played.failure.unwrap().starts_with("segment 0: cannot connect to 127.0.0.1:"));
+    assert_eq!(played.record.errors.unwrap().len(), 2);
+}
+
+#[test]
+fn nonsense_is_told_and_no_panic() {
+    let table: [&[u8]; 6] = [
+        b"not HTTP at all\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-4/3\r\nContent-Length: 1\r\n\r\nx",
+        b"HTTP/1.1 302 Found\r\nLocation: ftp://elsewhere/\r\n\r\n",
+    ];
+    for text in table {
+        let (port, thread) = answers(vec![text.to_vec()]);
+        let mut config = config(&Server::at(port), sizes(1, 100));
+        config.network.retries = 0;
+        let played = play(&config, &mut go).unwrap();
+        assert!(played.failure.is_some(), "{}", String::from_utf8_lossy(text));
+        assert_eq!(played.record.problems(), Vec::<String>::new());
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_segment_that_is_too_slow_is_given_up_and_its_connection_closed() {
+    // 16 kB at 2 Mbit/s, of which a little comes and no more; then whatever is asked for.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let read = |stream: &mut TcpStream| {
+        let (mut request, mut byte) = (Vec::new(), [0]);
+        while !request.ends_with(b"\r\n\r\n") {
+            if stream.read(&mut byte).unwrap_or(0) == 0 {
+                return None;
+            }
+            request.push(byte[0]);
+        }
+        let text = String::from_utf8(request).unwrap();
+        Some(text.split(' ').nth(1).unwrap().split('?').next().unwrap().to_owned())
+    };
+    let thread = std::thread::spawn(move || {
+        let (mut asked, mut closed) = (Vec::new(), 0);
+        while let Ok((mut stream, _)) = listener.accept() {
+            stream.set_nodelay(true).unwrap();
+            while let Some(path) = read(&mut stream) {
+                asked.push(path.clone());
+                let size: usize = path.rsplit('/').next().unwrap().parse().unwrap();
+                write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n").unwrap();
+                if path.starts_with("/segments/1/") && closed == 0 {
+                    // Slower than anything, until the other side has had enough.
+                    while stream.write_all(&[0; 400]).is_ok() {
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    closed += 1;
+                    break;
+                }
+                stream.write_all(&vec![0; size]).unwrap();
+                if path.starts_with("/segments/0/3/") || path.starts_with("/segments/1/3/") {
+                    return (asked, closed);
+                }
+            }
+        }
+        (asked, closed)
+    });
+    let mut config = config(&Server::at(port), sizes(4, 2_000));
+    config.player =
+        PlayerConfig { max_buffer: units::Duration::from_secs(30), ..PlayerConfig::new(Rule::Throughput) };
+    let mut long = |glance: &tandem_player::Glance| {
+        if glance.elapsed > units::Duration::from_secs(20) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let played = play(&config, &mut long).unwrap();
+    assert_eq!(played.failure, None);
+    assert!(!played.record.abandoned.is_empty());
+    assert_eq!(played.record.problems(), Vec::<String>::new());
+    let (asked, closed) = thread.join().unwrap();
+    assert_eq!(closed, 1);
+    let again = asked.iter().position(|path| path.starts_with("/segments/1/")).unwrap();
+    let segment = |path: &str| path.split('/').nth(3).unwrap().to_owned();
+    assert_eq!(segment(&asked[again]), segment(&asked[again + 1]));
+    assert!(asked[again + 1].starts_with("/segments/0/"), "{asked:?}");
+}
+
+#[test]
+fn proxies_of_both_kinds_carry_it() {
+    let server = Server::start(Content { seed: 7, ..Content::default() });
+    for kind in ["http", "socks5"] {
+        let (port, asked) = support::proxy(kind == "socks5");
+        let mut config = config(&server, sizes(2, 100));
+        config.verify = Some(7);
+        config.network.proxy = Some(format!("{kind}://me:secret@127.0.0.1:{port}").parse::<Proxy>().unwrap());
+        let played = play(&config, &mut go).unwrap();
+        assert_eq!((played.failure, played.mismatches, played.record.complete), (None, 0, true), "{kind}");
+        assert_eq!(played.record.settings.proxy, Some(format!("{kind}://127.0.0.1:{port}")));
+        assert!(!played.record.to_text().contains("secret"));
+        let asked = asked.join().unwrap();
+        match kind {
+            "http" => {
+                assert!(
+                    asked.starts_with(&format!("GET http://{}/segments/0/0/", server.address())),
+                    "{asked}"
+                );
+                assert!(asked.contains("proxy-authorization: Basic bWU6c2VjcmV0"), "{asked}");
+            }
+            _ => assert_eq!(asked, format!("{}", server.address())),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What the tests play from, and through.
+
+#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![allow(dead_code, reason = "not every test needs everything")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use tandem_player::content::{Content, Entry, Log, Serving, spawn};
+use tandem_player::{Config, Source};
+use traffic::{Manifest, PlayerConfig, Rule};
+use units::{Bitrate, Bytes, Duration};
+use url::Url;
+
+/// A content server, or the place of another.
+pub(crate) struct Server {
+    serving: Option<Serving>,
+    log: Log,
+    address: SocketAddr,
+}
+
+impl Server {
+    pub(crate) fn start(content: Content) -> Self {
+        let log = Log::kept();
+        let serving = spawn(TcpListener::bind("127.0.0.1:0").unwrap(), content, Some(log.clone())).unwrap();
+        Self { address: serving.address(), serving: Some(serving), log }
+    }
+
+    pub(crate) fn at(port: u16) -> Self {
+        Self { serving: None, log: Log::kept(), address: ([127, 0, 0, 1], port).into() }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn url(&self, path: &str) -> Url {
+        format!("http://{}/{path}", self.address).parse().unwrap()
+    }
+
+    /// Ends it; what it served.
+    pub(crate) fn stop(mut self) -> Vec<Entry> {
+        drop(self.serving.take());
+        self.log.entries()
+    }
+}
+
+/// So many segments of so many milliseconds, at 0.4 and 2 Mbit/s.
+pub(crate) fn sizes(segments: usize, ms: u64) -> Manifest {
+    let rates: Vec<Bitrate> = [0.4, 2.0].map(Bitrate::from_mbps).to_vec();
+    let length = Duration::from_millis(ms);
+    let row: Vec<Bytes> = rates.iter().map(|rate| rate.over(length)).collect();
+    Manifest::new(length, rates, vec![row; segments]).unwrap()
+}
+
+pub(crate) fn config(server: &Server, manifest: Manifest) -> Config {
+    let source = Source::Sizes { name: "test".into(), manifest, server: server.url("") };
+    Config::new(source, PlayerConfig::new(Rule::Throughput))
+}
+
+/// A proxy for one connection, which wants `me` and `secret`; what it was asked for, a head or an address.
+pub(crate) fn proxy(socks: bool) -> (u16, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut take = |count: usize| {
+            let mut bytes = vec![0; count];
+            client.read_exact(&mut bytes).unwrap();
+            bytes
+        };
+        if socks {
+            assert_eq!(take(4), [5, 2, 0, 2]);
+            client.write_all(&[5, 2]).unwrap();
+            let mut login = vec![0; 11];
+            client.read_exact(&mut login).unwrap();
+            assert_eq!(login, b"\x01\x02me\x06secret");
+            client.write_all(&[1, 0]).unwrap();
+            let mut request = [0; 10];
+            client.read_exact(&mut request).unwrap();
+            assert_eq!(request[..4], [5, 1, 0, 1]);
+            let address = SocketAddr::from((
+                [request[4], request[5], request[6], request[7]],
+                u16::from_be_bytes([request[8], request[9]]),
+            ));
+            client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+            carry(client, TcpStream::connect(address).unwrap());
+            return address.to_string();
+        }
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.extend(take(1));
+        }
+        let text = String::from_utf8(head.clone()).unwrap();
+        let address = text.split('/').nth(2).unwrap().to_owned();
+        let mut server = TcpStream::connect(address).unwrap();
+        // The content server takes absolute URIs too, as every server has to.
+        server.write_all(&head).unwrap();
+        carry(client, server);
+        text
+    });
+    (port, thread)
+}
+
+fn carry(client: TcpStream, server: TcpStream) {
+    let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    let up = std::thread::spawn(move || {
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = to.shutdown(std::net::Shutdown::Write);
+    });
+    let (mut from, mut to) = (server, client);
+    let _ = std::io::copy(&mut from, &mut to);
+    let _ = to.shutdown(std::net::Shutdown::Both);
+    up.join().unwrap();
+}
