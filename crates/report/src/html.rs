@@ -34,8 +34,8 @@ pub fn literal(text: &str) -> String {
     out
 }
 
-/// Inline markup to HTML: `*emphasis*`, `**strong**`, `` `code` ``, `[text](#anchor)` and
-/// `[text](https://…)`; a backslash takes the meaning from the character after it. A sign without its
+/// Inline markup to HTML: `*emphasis*`, `**strong**`, `` `code` ``, `[text](#anchor)`,
+/// `[text](/path)` and `[text](https://…)`; a backslash takes the meaning from the character after it. A sign without its
 /// partner stands for itself, and so does a link to anything else.
 pub(crate) fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
@@ -113,10 +113,17 @@ fn span<'a>(rest: &'a str, sign: &str, tag: &str, out: &mut String) -> Option<&'
     Some(tail)
 }
 
+/// Whether a link may go there: an anchor, a path on the server that the page came from, or a site.
+pub(crate) fn leads(target: &str) -> bool {
+    // Two slashes, or one of which a browser makes two, would name another server.
+    let path = target.starts_with('/') && !target.starts_with("//") && !target.contains('\\');
+    path || target.starts_with('#') || target.starts_with("https://")
+}
+
 fn link<'a>(after: &'a str, out: &mut String) -> Option<&'a str> {
     let (label, rest) = after.split_once("](")?;
     let (target, tail) = rest.split_once(')')?;
-    if label.contains(['[', ']']) || !(target.starts_with('#') || target.starts_with("https://")) {
+    if label.contains(['[', ']']) || !leads(target) {
         return None;
     }
     let _ = write!(out, "<a href=\"{}\">{}</a>", escape(target), inline(label));
@@ -133,6 +140,10 @@ mod tests {
         assert_eq!(inline("[Fig. 4](#fig-4) & <b>"), "<a href=\"#fig-4\">Fig. 4</a> &amp; &lt;b&gt;");
         assert_eq!(inline("2*3*4, a * b * c, `open"), "2*3*4, a * b * c, `open");
         assert_eq!(inline("[x](javascript:alert(1))"), "[x](javascript:alert(1))");
+        assert_eq!(inline("[x](/a/b?c)"), "<a href=\"/a/b?c\">x</a>");
+        for elsewhere in ["[x](//evil)", "[x](/\\\\evil)", "[x](evil)"] {
+            assert!(!inline(elsewhere).contains("href"), "{elsewhere}");
+        }
         assert_eq!(inline("[x](https://a/\"onclick=)"), "<a href=\"https://a/&quot;onclick=\">x</a>");
     }
 

@@ -5,6 +5,12 @@ use serde::Serialize;
 /// What stands for a number that there is not.
 pub(crate) const DASH: &str = "–";
 
+/// 97.5 % quantiles of Student's t distribution for 1 to 30 degrees of freedom.
+const T: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
 /// A mean and the half width of its 95 % interval: `mean ± ci95`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
@@ -18,6 +24,19 @@ impl Estimate {
     /// `mean ± ci95`.
     pub const fn new(mean: f64, ci95: f64) -> Self {
         Self { mean, ci95 }
+    }
+    /// The mean of `values` with half the width of its 95 % confidence interval: Student's t distribution, and
+    /// beyond 31 values the normal one. A single value has no interval, and none has no mean: NaN.
+    pub fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let freedom = values.len().saturating_sub(1);
+        if freedom == 0 {
+            return Self::exact(mean);
+        }
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let t = T.get(freedom - 1).copied().unwrap_or(1.960);
+        Self::new(mean, t * (squares / freedom as f64).sqrt() / count.sqrt())
     }
     /// A figure without an interval, such as one printed in a paper.
     pub const fn exact(mean: f64) -> Self {

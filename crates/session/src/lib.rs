@@ -8,12 +8,16 @@
 mod check;
 mod make;
 mod record;
+mod view;
+
+pub mod summary;
 
 pub use make::About;
 pub use record::{
     Abandoned, Audio, Cmcd, Failure, Kind, Kpis, Level, Mok, Pause, Player, Record, RecordError, Sample,
     Seek, Segment, Settings, Stall, Switch, Video, Viewing,
 };
+pub use summary::Summary;
 
 /// The JSON Schema (2020-12) of a record.
 pub const SCHEMA: &str = include_str!("../session.schema.json");

@@ -264,3 +264,44 @@ fn a_session_of_the_player_is_a_record_with_every_figure_of_its_own() {
         }
     }
 }
+
+#[test]
+fn it_is_exported_and_shown() {
+    let record = read(&example()).unwrap();
+    let p1203 = record.p1203();
+    assert_eq!(p1203["I23"]["stalling"], json!([[0.0, 0.25], [3.0, 1.0]]));
+    assert_eq!(p1203["I13"]["segments"][1]["resolution"], "1280x720");
+    assert_eq!(p1203["I13"]["segments"][1]["bitrate"], 2500.0);
+    assert_eq!(p1203["I13"]["segments"][1]["start"], 3.0);
+    assert!(record.segments().to_csv().contains("0,0,1000,375000,3,0,0.05,0.25,3"));
+    let html = record.page().to_html();
+    for part in ["bus, both radios", "stalled", "connection reset", "1.8308"] {
+        assert!(html.contains(part), "{part}");
+    }
+    // What somebody sent stays text.
+    let hostile = read(&with("/label", Some(json!("<script>alert(1)</script>")))).unwrap();
+    assert!(!hostile.page().to_html().contains("<script>alert"));
+}
+
+#[test]
+fn labels_are_compared_by_the_means_of_their_sessions() {
+    let with = |label: &str, mos_levels: [u8; 3]| {
+        let mut record = read(&example()).unwrap();
+        record.label = Some(label.into());
+        let [initial, frequency, stall] = mos_levels;
+        record.kpis.mok.mos = qoe::Levels { initial, frequency, stall }.mos();
+        record.summary()
+    };
+    let sessions = [with("a", [1, 1, 1]), with("b", [1, 3, 1]), with("a", [1, 2, 1])];
+    let groups = tandem_session::summary::groups(&sessions);
+    assert_eq!(groups.iter().map(|group| group.sessions.len()).collect::<Vec<_>>(), [2, 1]);
+    let json = tandem_session::summary::comparison(&sessions);
+    // 3.3148 and 2.5728: their mean, and 12.706 times their standard error of 0.371.
+    let mos = &json["labels"][0]["kpis"]["mos"];
+    assert!((mos["mean"].as_f64().unwrap() - 2.9438).abs() < 1e-9, "{mos}");
+    assert!((mos["ci95"].as_f64().unwrap() - 12.706 * 0.371).abs() < 1e-9, "{mos}");
+    assert_eq!(json["labels"][1]["kpis"]["mos"]["ci95"], Value::Null, "one has no interval");
+    let text = tandem_session::summary::means(&groups).to_text(report::TextStyle::PLAIN);
+    assert!(text.contains("2.9438"), "{text}");
+    assert!(tandem_session::summary::table(&sessions, true).to_html().contains("href=\"/sessions/0193a6f2"));
+}

@@ -2,12 +2,6 @@
 
 use report::Estimate;
 
-/// 97.5 % quantiles of Student's t distribution for 1 to 30 degrees of freedom.
-const T: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-];
-
 /// The mean; NaN of nothing.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
@@ -34,15 +28,9 @@ pub fn deviation(values: &[f64]) -> f64 {
     (squares / (values.len() - 1) as f64).sqrt()
 }
 
-/// The mean with half the width of its 95 % confidence interval (Student's t; the normal
-/// distribution beyond 31 values). A single value has no interval: NaN.
+/// The mean with half the width of its 95 % confidence interval, as [`Estimate::of`] has it.
 pub fn estimate(values: &[f64]) -> Estimate {
-    let n = values.len();
-    if n < 2 {
-        return Estimate::new(mean(values), f64::NAN);
-    }
-    let t = T.get(n - 2).copied().unwrap_or(1.960);
-    Estimate::new(mean(values), t * deviation(values) / (n as f64).sqrt())
+    Estimate::of(values)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A table as HTML.
 
 use super::{Align, Badge, Cell, Table, Tone, Value};
-use crate::html::{escape, inline};
+use crate::html::{escape, inline, leads};
 use crate::number::{DASH, fixed, minus, signed};
 use core::fmt::Write as _;
 
@@ -57,7 +57,13 @@ impl Table {
                     Tone::Bad => "bad",
                     Tone::Quiet => "quiet",
                 };
-                let _ = write!(out, "<{tag}{scope}{}>{}", class(column.align, tone), value(&cell.value));
+                let shown = value(&cell.value);
+                let shown = if leads(&cell.link) {
+                    format!("<a href=\"{}\">{shown}</a>", escape(&cell.link))
+                } else {
+                    shown
+                };
+                let _ = write!(out, "<{tag}{scope}{}>{shown}", class(column.align, tone));
                 match cell.tone {
                     Tone::Good => {
                         out.push_str(" <span class=\"sign\" role=\"img\" aria-label=\"good\">✓</span>");

@@ -73,6 +73,8 @@ pub struct Cell {
     pub tone: Tone,
     /// A word shown beside the value.
     pub badge: Option<Badge>,
+    /// Where it leads in HTML: `#anchor`, `/path` or `https://…`; nowhere for anything else.
+    pub link: String,
 }
 
 /// What a cell holds.
@@ -263,6 +265,11 @@ impl Cell {
     /// Says whether it is good or bad.
     pub fn tone(mut self, tone: Tone) -> Self {
         self.tone = tone;
+        self
+    }
+    /// Says where it leads.
+    pub fn link(mut self, target: impl Into<String>) -> Self {
+        self.link = target.into();
         self
     }
     /// Good if `holds`, else bad.

@@ -1,0 +1,256 @@
+//! One session as people see it, and as other programs take it.
+
+use crate::record::{Record, Segment};
+use crate::summary::{self, Summary};
+use qoe::{AudioSegment, Display, P1203, Stalling, VideoSegment};
+use report::{
+    Axis, Cell, Chart, Column, Lane, Line, Mark, Page, Panel, Row, Section, Shade, Shape, Span, Table,
+    Timeline, Track, literal,
+};
+use serde_json::Value;
+use units::{Bitrate, Bytes, Duration};
+
+/// The most points of a line.
+const MOST_POINTS: usize = 20_000;
+
+impl Record {
+    /// The session in a row of figures.
+    pub fn summary(&self) -> Summary {
+        Summary::from(self)
+    }
+
+    /// The stretches of video that were played and how long of each was: the segments up to `played_s`. Nobody
+    /// who skips about is told by that, and nobody who knows no segments.
+    fn shown(&self) -> impl Iterator<Item = (&Segment, f64)> {
+        let mut left = self.played_s;
+        self.segments.iter().map_while(move |segment| {
+            let length = self.length(segment);
+            let span = left.min(length);
+            left -= span;
+            (span > 0.0).then_some((segment, span))
+        })
+    }
+
+    fn length(&self, segment: &Segment) -> f64 {
+        segment.duration_s.or(self.video.segment_duration_s).unwrap_or(0.0)
+    }
+
+    /// As the input of ITU-T P.1203. What nobody said of the video is taken as H.264 with 24 frames a second
+    /// and 1920 by 1080 pixels, as that form has no way to leave it out.
+    pub fn p1203(&self) -> Value {
+        let seconds = Duration::from_secs_f64;
+        let kbps = |kbps: f64| Bitrate::from_mbps(kbps * 1e-3);
+        let video = self
+            .shown()
+            .map(|(segment, span)| {
+                let level = self.video.levels.get(usize::from(segment.level));
+                let length = seconds(self.length(segment));
+                let bitrate = if segment.size_bytes > 0 && !length.is_zero() {
+                    Bytes::new(segment.size_bytes).per(length)
+                } else {
+                    kbps(segment.bitrate_kbps)
+                };
+                let pixels = level.and_then(|level| Some((level.width?, level.height?)));
+                VideoSegment {
+                    duration: seconds(span),
+                    bitrate,
+                    codec: level.and_then(|level| level.codec.clone()).unwrap_or_else(|| "h264".to_owned()),
+                    fps: level.and_then(|level| level.fps).unwrap_or(24.0),
+                    pixels: pixels.unwrap_or((1920, 1080)),
+                }
+            })
+            .collect();
+        let audio = self.audio.iter().flatten().map(|piece| AudioSegment {
+            duration: seconds(piece.duration_s),
+            bitrate: kbps(piece.bitrate_kbps),
+            codec: piece.codec.clone(),
+        });
+        let display = self.viewing.map_or_else(Display::default, |viewing| Display {
+            handheld: viewing.handheld,
+            pixels: (viewing.width, viewing.height),
+            distance_cm: viewing.distance_cm,
+        });
+        let stalls = self.stalls.iter().map(|stall| Stalling {
+            position: seconds(stall.position_s),
+            length: seconds((stall.end_s - stall.start_s).max(0.0)),
+        });
+        P1203 {
+            display,
+            audio: audio.collect(),
+            video,
+            initial: seconds(self.kpis.initial_load_s),
+            stalls: stalls.collect(),
+        }
+        .to_json()
+    }
+
+    /// Its segments, a row each.
+    pub fn segments(&self) -> Table {
+        let mut table = Table::new("Segments")
+            .column(Column::number("segment"))
+            .column(Column::number("level"))
+            .column(Column::number("bitrate").unit("kbit/s").key("bitrate_kbps"))
+            .column(Column::number("size").unit("B").key("size_bytes"))
+            .column(Column::number("plays").unit("s").key("duration_s"))
+            .column(Column::number("asked").unit("s").key("asked_s"))
+            .column(Column::number("first byte").unit("s").key("first_byte_s"))
+            .column(Column::number("arrived").unit("s").key("arrived_s"))
+            .column(Column::number("buffer").unit("s").key("buffer_s"));
+        for segment in &self.segments {
+            table = table.row(Row::new([
+                Cell::number(segment.segment as f64, 0),
+                Cell::number(f64::from(segment.level), 0),
+                Cell::number(segment.bitrate_kbps, 0),
+                Cell::number(segment.size_bytes as f64, 0),
+                Cell::number(self.length(segment), 3),
+                Cell::number(segment.asked_s, 3),
+                Cell::number(segment.first_byte_s, 3),
+                Cell::number(segment.arrived_s, 3),
+                Cell::number(segment.buffer_s, 3),
+            ]));
+        }
+        table
+    }
+
+    /// Every stall, a row each.
+    pub fn stall_table(&self) -> Table {
+        let mut table = Table::new("Stalls")
+            .column(Column::number("from").unit("s").key("start_s"))
+            .column(Column::number("to").unit("s").key("end_s"))
+            .column(Column::number("length").unit("s").key("length_s"))
+            .column(Column::number("at").unit("s of video").key("position_s"))
+            .column(Column::text("").key("open"));
+        for stall in &self.stalls {
+            table = table.row(Row::new([
+                Cell::number(stall.start_s, 3),
+                Cell::number(stall.end_s, 3),
+                Cell::number(stall.end_s - stall.start_s, 3),
+                Cell::number(stall.position_s, 3),
+                Cell::text(if stall.open { "open at the end" } else { "" }),
+            ]));
+        }
+        table
+    }
+
+    /// What was seen, the buffer, and the bitrates, over the session's time.
+    pub fn chart(&self) -> Chart {
+        let mut spans = Vec::new();
+        let mut add = |from: f64, to: f64, label: &str, shade| {
+            if to > from {
+                spans.push(Span { from, to, label: label.to_owned(), shade });
+            }
+        };
+        let initial = self.kpis.initial_load_s;
+        add(0.0, initial, "loading", Shade::Promotion);
+        let mut at = initial;
+        for stall in &self.stalls {
+            add(at, stall.start_s, "playing", Shade::Idle);
+            add(stall.start_s.max(at), stall.end_s, "stalled", Shade::Active);
+            at = stall.end_s.max(at);
+        }
+        add(at, self.duration_s, "playing", Shade::Idle);
+
+        let (x, y) = self.buffer();
+        let buffer = Panel {
+            y: Axis::new("buffer").unit("s").from(0.0),
+            lines: vec![Line { name: "buffer".to_owned(), x, y, ..Line::default() }],
+            marks: Vec::<Mark>::new(),
+        };
+        let step = |name: &str, points: Vec<(f64, f64)>, reference| {
+            let (x, y) = points.into_iter().unzip();
+            Line { name: name.to_owned(), x, y, shape: Shape::Step, reference, ..Line::default() }
+        };
+        let mut segments: Vec<(f64, f64)> =
+            self.segments.iter().map(|segment| (segment.asked_s, segment.bitrate_kbps * 1e-3)).collect();
+        segments.extend(segments.last().map(|(_, rate)| (self.duration_s, *rate)));
+        let throughput: Vec<(f64, f64)> = self
+            .samples
+            .iter()
+            .flatten()
+            .filter_map(|sample| Some((sample.at_s, sample.throughput_kbps? * 1e-3)))
+            .collect();
+        let mut lines = vec![step("bitrate asked for", segments, false)];
+        if !throughput.is_empty() {
+            lines.push(step("throughput, as the player sees it", throughput, true));
+        }
+        let rate = Panel { y: Axis::new("rate").unit("Mbit/s").from(0.0), lines, marks: Vec::new() };
+        Chart::Timeline(Timeline {
+            title: "What was seen, and why".to_owned(),
+            caption:
+                "Loading, playing and stalled; what was in the buffer; the bitrate of each segment from \
+                      when it was asked for."
+                    .to_owned(),
+            x: Axis::seconds(),
+            tracks: vec![
+                Track::Lane(Lane { name: "play".to_owned(), spans }),
+                Track::Panel(buffer),
+                Track::Panel(rate),
+            ],
+        })
+    }
+
+    /// The buffer over time: as it was sampled, or as it follows from when segments came.
+    fn buffer(&self) -> (Vec<f64>, Vec<f64>) {
+        if let Some(samples) = self.samples.as_ref().filter(|samples| samples.len() > 1) {
+            return samples.iter().take(MOST_POINTS).map(|sample| (sample.at_s, sample.buffer_s)).unzip();
+        }
+        let before = |segment: &Segment| (segment.buffer_s - self.length(segment)).max(0.0);
+        self.segments
+            .iter()
+            .take(MOST_POINTS)
+            .flat_map(|segment| [(segment.arrived_s, before(segment)), (segment.arrived_s, segment.buffer_s)])
+            .unzip()
+    }
+
+    /// A page on this session.
+    pub fn page(&self) -> Page {
+        let summary = self.summary();
+        let video = summary.title.clone().unwrap_or_else(|| self.video.kind.name().to_owned());
+        let text = |text: &str| literal(text);
+        let played = if self.complete { "played to its end" } else { "not played to its end" };
+        let mut facts = vec![
+            ("video".to_owned(), text(&video)),
+            ("started".to_owned(), text(&self.started_at)),
+            ("player".to_owned(), text(&format!("{} {}", self.player.name, self.player.version))),
+            ("rule".to_owned(), text(&self.rule)),
+            ("session".to_owned(), text(&self.id)),
+        ];
+        let optional = [
+            ("label", self.label.clone()),
+            ("engine", self.player.engine.clone()),
+            ("proxy", self.settings.proxy.clone()),
+            ("sockets", self.settings.mptcp.map(|mptcp| if mptcp { "MPTCP" } else { "TCP" }.to_owned())),
+        ];
+        facts.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), text(&value?)))));
+        let figures = Section::new("Figures")
+            .table(summary::table(&[summary], false).note(
+                "MOS by Mok, Chan, Chang 2011 on its scale of 1.48 to 3.31; linear: Mbit/s of each segment, less \
+                 4.3 a second of stall, less the changes.",
+            ))
+            .facts(facts);
+        let mut page = Page::new(self.label.clone().unwrap_or_else(|| "A session".to_owned()))
+            .lead(format!(
+                "{:.1} s of video in {:.1} s, {played}: {} stalls of {:.2} s together.",
+                self.played_s,
+                self.duration_s,
+                self.stalls.len(),
+                self.kpis.stalled_s
+            ))
+            .section(Section::new("Over time").chart(self.chart()))
+            .section(figures);
+        if !self.stalls.is_empty() {
+            page = page.section(Section::new("Stalls").table(self.stall_table()));
+        }
+        let errors: Vec<String> = self
+            .errors
+            .iter()
+            .flatten()
+            .take(100)
+            .map(|error| text(&format!("{:.3} s: {}", error.at_s, error.message)))
+            .collect();
+        if !errors.is_empty() {
+            page = page.section(Section::new("What went wrong").list(errors));
+        }
+        page.footer(format!("`tandem` {}", env!("CARGO_PKG_VERSION")))
+    }
+}
