@@ -94,7 +94,7 @@ impl Told<'_> {
         add(Field::Object, "br", number(self.bitrate.map(kbps)));
         add(Field::Status, "bs", flag(self.starved));
         add(Field::Session, "cid", string(self.content_id));
-        add(Field::Object, "d", number(self.duration.map(|span| span.as_millis())));
+        add(Field::Object, "d", number(self.duration.map(Duration::as_millis)));
         add(Field::Request, "dl", number(self.deadline.map(|span| hundreds(span.as_millis()))));
         add(Field::Request, "mtp", number(self.throughput.map(|rate| hundreds(kbps(rate)))));
         add(Field::Request, "nor", self.next.as_deref().map(|next| format!("=\"{}\"", encoded(next))));

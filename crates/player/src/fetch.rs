@@ -32,13 +32,6 @@ pub(crate) struct Fetcher {
     pub(crate) failures: Vec<Failure>,
 }
 
-/// What a small piece is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece {
-    Manifest,
-    Index,
-}
-
 /// What a segment's request comes to, in this order, with the time at which it was seen.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -122,10 +115,9 @@ impl Fetcher {
         &mut self,
         url: &Url,
         range: Option<Range>,
-        piece: Piece,
+        object: Object,
         most: usize,
     ) -> Result<(Vec<u8>, Url), PlayError> {
-        let object = if piece == Piece::Manifest { Object::Manifest } else { Object::Other };
         let told = Told { startup: true, ..self.told(object) };
         let mut asked = url.clone();
         let fields = told.send(self.cmcd, &mut asked);
@@ -169,10 +161,14 @@ impl Fetcher {
 
     /// How large a file is, and where it is in the end.
     pub(crate) async fn size(&mut self, url: &Url) -> Result<(u64, Url), PlayError> {
+        let mut asked = url.clone();
+        let fields = self.told(Object::Other).send(self.cmcd, &mut asked);
         let mut client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
         let mut tries = Tries::new(self.network.retries);
         let result = loop {
-            match size(&mut client, url).await {
+            match size(&mut client, &asked, &fields).await {
+                // What was told with the request is no part of the file's name.
+                Ok((size, place)) if place == asked => break Ok((size, url.clone())),
                 Ok(found) => break Ok(found),
                 Err(error) => match tries.pause(&error) {
                     Some(pause) => {
@@ -236,8 +232,12 @@ impl Tries {
     }
 }
 
-async fn size(client: &mut Client, url: &Url) -> Result<(u64, Url), HttpError> {
-    let answer = client.get(url, Some((0, Some(0))), &[]).await?;
+async fn size(
+    client: &mut Client,
+    url: &Url,
+    fields: &[(&'static str, String)],
+) -> Result<(u64, Url), HttpError> {
+    let answer = client.get(url, Some((0, Some(0))), fields).await?;
     let url = answer.url.clone();
     if let Some(total) = answer.total {
         answer.whole(1).await?;

@@ -30,10 +30,12 @@ mod config;
 mod fetch;
 mod http;
 mod play;
+mod post;
 mod source;
 mod text;
 
 pub use config::{Config, Network, Source};
 pub use http::{Client, HttpError, Proxy};
 pub use play::{Glance, PlayError, Played, play};
+pub use post::{PostError, post};
 pub use text::{rfc3339, uuid};

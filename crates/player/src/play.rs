@@ -113,6 +113,7 @@ async fn session(
         on_its_way: None,
         current: None,
         known_inits: Vec::new(),
+        setting_up: None,
         dry: 0,
         samples: Samples::new(),
         failure: None,
@@ -176,8 +177,9 @@ struct Driver<'a> {
     on_its_way: Option<OnItsWay>,
     /// What is on its way.
     current: Option<Request>,
-    /// The levels whose decoder is set up.
-    known_inits: Vec<usize>,
+    /// The initialization segments that have come, and that of what is on its way.
+    known_inits: Vec<(usize, usize)>,
+    setting_up: Option<(usize, usize)>,
     /// How often the buffer had run dry at the request before.
     dry: usize,
     samples: Samples,
@@ -227,7 +229,10 @@ impl Driver<'_> {
             return;
         };
         let next = presentation.address(request.segment + 1, request.level);
-        let init = presentation.init(request.level).filter(|_| !self.known_inits.contains(&request.level));
+        let init = presentation.init(request.segment, request.level);
+        self.setting_up = init.as_ref().map(|(number, _)| *number);
+        let mut init =
+            init.filter(|(number, _)| !self.known_inits.contains(number)).map(|(_, address)| address);
         let manifest = &presentation.manifest;
         let dry = self.player.stalls().0 + usize::from(self.player.stalled(now));
         let buffer = self.player.buffer(now);
@@ -257,7 +262,7 @@ impl Driver<'_> {
         };
         let cmcd = self.fetcher.cmcd;
         let fields = video.send(cmcd, &mut address.url);
-        let (mut init, mut init_fields) = (init, Vec::new());
+        let mut init_fields = Vec::new();
         if let Some(init) = &mut init {
             init_fields = init_told.send(cmcd, &mut init.url);
         }
@@ -277,8 +282,8 @@ impl Driver<'_> {
                     self.player.resize(size);
                 }
                 self.player.receive(at, units::Bytes::ZERO);
-                if !self.known_inits.contains(&request.level) {
-                    self.known_inits.push(request.level);
+                if let Some(number) = self.setting_up.take().filter(|n| !self.known_inits.contains(n)) {
+                    self.known_inits.push(number);
                 }
             }
             Some(Event::Bytes(at, bytes)) => {

@@ -1,7 +1,8 @@
 //! What there is to play, and where each piece of it is.
 
+use crate::cmcd::Object;
 use crate::config::Source;
-use crate::fetch::{Fetcher, Piece};
+use crate::fetch::Fetcher;
 use crate::http::Range;
 use crate::{Config, PlayError};
 use session::{Kind, Level, Video};
@@ -32,6 +33,8 @@ enum Addresses {
     Sizes { server: Url },
     /// Parts of one file.
     File { url: Url, size: u64 },
+    /// Of a DASH manifest, for each level.
+    Dash(Vec<dash::Representation>),
 }
 
 /// Where a piece is.
@@ -45,7 +48,7 @@ impl Presentation {
     pub(crate) async fn load(config: &Config, fetcher: &mut Fetcher) -> Result<Self, PlayError> {
         match &config.source {
             Source::Url(url) => {
-                let (bytes, url) = fetcher.small(url, None, Piece::Manifest, LARGEST_MANIFEST).await?;
+                let (bytes, url) = fetcher.small(url, None, Object::Manifest, LARGEST_MANIFEST).await?;
                 let text = String::from_utf8(bytes)
                     .map_err(|_| PlayError::Manifest(format!("{url}: expected a text, found other bytes")))?;
                 Self::read(url.as_str(), &text, Some(&url), fetcher).await
@@ -60,14 +63,88 @@ impl Presentation {
         name: &str,
         text: &str,
         base: Option<&Url>,
-        _fetcher: &mut Fetcher,
+        fetcher: &mut Fetcher,
     ) -> Result<Self, PlayError> {
-        let manifest =
-            Manifest::from_json(name, text).map_err(|error| PlayError::Manifest(error.to_string()))?;
+        if text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with('<') {
+            return Self::of_mpd(name, text, base, fetcher).await;
+        }
+        let manifest = Manifest::from_json(name, text).map_err(wrong)?;
         let server = base.ok_or_else(|| {
             PlayError::Manifest(format!("{name}: expected a server to ask for segments of these sizes"))
         })?;
-        Ok(Self::of_sizes(name, manifest, server))
+        // Beside the manifest.
+        let server = server.join(".").unwrap_or_else(|_| server.clone());
+        Ok(Self::of_sizes(name, manifest, &server))
+    }
+
+    async fn of_mpd(
+        name: &str,
+        text: &str,
+        base: Option<&Url>,
+        fetcher: &mut Fetcher,
+    ) -> Result<Self, PlayError> {
+        let mut read = dash::Presentation::parse(name, text, base).map_err(wrong)?;
+        fetcher.dash = true;
+        for one in &mut read.representations {
+            while let Some(missing) = one.missing() {
+                match missing {
+                    dash::Missing::Index(address) => {
+                        let range = address.range.map(|(from, to)| (from, Some(to)));
+                        let (bytes, _) =
+                            fetcher.small(&address.url, range, Object::Other, LARGEST_MANIFEST).await?;
+                        one.index(&bytes).map_err(|what| {
+                            PlayError::Manifest(format!("{}: {what}", without_login(&address.url)))
+                        })?;
+                    }
+                    dash::Missing::Size(url) => {
+                        let (size, _) = fetcher.size(&url).await?;
+                        one.cut(size).map_err(PlayError::Manifest)?;
+                    }
+                }
+            }
+        }
+        read.complete().map_err(|what| PlayError::Manifest(format!("{name}: {what}")))?;
+        let levels = read.representations;
+        let lengths: Vec<Duration> = levels[0].lengths().collect();
+        let rates: Vec<Bitrate> = levels.iter().map(|level| level.bandwidth).collect();
+        // A guess, until the answer says more.
+        let guess = |rate: Bitrate, length| rate.over(length).max(Bytes::new(1));
+        let size = |level: &dash::Representation, segment: usize, length| {
+            let range = level.address(segment).and_then(|address| address.range);
+            range.map_or_else(|| guess(level.bandwidth, length), |(from, to)| Bytes::new(to - from + 1))
+        };
+        let sizes = lengths
+            .iter()
+            .enumerate()
+            .map(|(segment, length)| levels.iter().map(|level| size(level, segment, *length)).collect())
+            .collect();
+        let manifest = Manifest::uneven(lengths, rates, sizes).map_err(PlayError::Manifest)?;
+        let codec = |codecs: &str| match codecs.split('.').next().unwrap_or_default() {
+            "avc1" | "avc3" => Some("h264"),
+            "hvc1" | "hev1" => Some("h265"),
+            "vp09" | "vp9" => Some("vp9"),
+            "av01" => Some("av1"),
+            _ => None,
+        };
+        let video = Video {
+            url: Some(base.map_or_else(|| name.to_owned(), without_login)),
+            kind: Kind::Dash,
+            content_id: None,
+            title: read.title,
+            duration_s: Some(manifest.duration().as_secs_f64()),
+            segment_duration_s: Some(manifest.segment_duration().as_secs_f64()),
+            levels: levels
+                .iter()
+                .map(|level| Level {
+                    codec: level.codecs.as_deref().and_then(codec).map(str::to_owned),
+                    fps: level.frame_rate,
+                    width: level.pixels.map(|(width, _)| width),
+                    height: level.pixels.map(|(_, height)| height),
+                    ..plain(level.bandwidth)
+                })
+                .collect(),
+        };
+        Ok(Self { manifest, video, addresses: Addresses::Dash(levels), fixed: None })
     }
 
     fn of_sizes(name: &str, manifest: Manifest, server: &Url) -> Self {
@@ -129,6 +206,7 @@ impl Presentation {
                 }
                 Some(Address { url, range: None })
             }
+            Addresses::Dash(levels) => Some(of_dash(levels.get(self.level(level))?.address(segment)?)),
             Addresses::File { url, size } => {
                 let count = self.manifest.segments() as u64;
                 let (from, to) = (cut(*size, count, segment as u64), cut(*size, count, segment as u64 + 1));
@@ -137,9 +215,13 @@ impl Presentation {
         }
     }
 
-    /// What a decoder needs before the first segment of a level.
-    pub(crate) fn init(&self, _level: usize) -> Option<Address> {
-        None
+    /// What a decoder needs before a segment in a level, and a number for it: as long as that is the same, it
+    /// is asked for once.
+    pub(crate) fn init(&self, segment: usize, level: usize) -> Option<((usize, usize), Address)> {
+        let level = self.level(level);
+        let Addresses::Dash(levels) = &self.addresses else { return None };
+        let (index, init) = levels.get(level)?.init(segment)?;
+        Some(((level, index), of_dash(init.clone())))
     }
 
     /// Only one level of it.
@@ -158,6 +240,14 @@ impl Presentation {
     pub(crate) fn level(&self, level: usize) -> usize {
         self.fixed.unwrap_or(level)
     }
+}
+
+fn of_dash(address: dash::Address) -> Address {
+    Address { url: address.url, range: address.range.map(|(from, to)| (from, Some(to))) }
+}
+
+fn wrong(error: impl std::fmt::Display) -> PlayError {
+    PlayError::Manifest(error.to_string())
 }
 
 /// Where piece `index` of `count` begins.

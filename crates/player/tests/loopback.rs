@@ -63,6 +63,68 @@ fn a_video_is_played_to_its_end_byte_for_byte() {
 }
 
 #[test]
+fn a_dash_manifest_is_played_whatever_form_its_segments_have() {
+    // The server's own manifest, whose segments it makes as large as it knows them to be.
+    let manifest = sizes(4, 200);
+    let server = Server::start(Content { seed: 7, manifest: Some(manifest.clone()), ..Content::default() });
+    let mut config = config(&server, manifest);
+    config.verify = Some(7);
+    config.source = Source::Url(server.url("manifest.mpd"));
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!((played.failure, played.mismatches, played.record.complete), (None, 0, true));
+    assert_eq!(played.record.problems(), Vec::<String>::new());
+    assert_eq!(played.record.video.kind, session::Kind::Dash);
+    assert!(played.record.segments.iter().all(|segment| matches!(segment.size_bytes, 10_000 | 50_000)));
+    let log = server.stop();
+    assert_eq!(log.len(), 5);
+    assert!(log[0].path.starts_with("/manifest.mpd?CMCD=ot%3Dm%2Csf%3Do%2C"), "{}", log[0].path);
+    assert!(log[1].path.contains("%2Csf%3Dd%2C"), "{}", log[1].path);
+
+    // One file with an index: initialization, index, segments.
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = vec![7; 100];
+    let segments: [(u32, u32); 3] = [(4_000, 400), (5_000, 400), (1_000, 200)];
+    let mut index = vec![0, 0, 0, 0, 0, 0, 0, 1];
+    index.extend(1_000_u32.to_be_bytes().iter().chain(&[0; 8]).chain(&3_u32.to_be_bytes()));
+    for (size, ms) in segments {
+        index.extend(size.to_be_bytes().iter().chain(&ms.to_be_bytes()).chain(&[0x90, 0, 0, 0]));
+    }
+    file.extend((index.len() as u32 + 8).to_be_bytes().iter().chain(b"sidx").chain(&index));
+    let end = file.len() - 1;
+    file.extend(vec![1; 10_000]);
+    std::fs::write(folder.path().join("v.mp4"), &file).unwrap();
+    let mpd = format!(
+        "<MPD type=\"static\" mediaPresentationDuration=\"PT1S\"><Period><AdaptationSet mimeType=\"video/mp4\">\
+         <Representation id=\"v\" bandwidth=\"80000\" codecs=\"avc1.42c01e\" width=\"640\" height=\"360\">\
+         <BaseURL>v.mp4</BaseURL><SegmentBase indexRange=\"100-{end}\"><Initialization range=\"0-99\"/>\
+         </SegmentBase></Representation></AdaptationSet></Period></MPD>"
+    );
+    std::fs::write(folder.path().join("film.mpd"), mpd).unwrap();
+    let server = Server::start(Content { directory: Some(folder.path().to_owned()), ..Content::default() });
+    config.source = Source::Url(server.url("film.mpd"));
+    config.verify = None;
+    config.cmcd = session::Cmcd::Header;
+    let played = play(&config, &mut go).unwrap();
+    assert_eq!((played.failure, played.record.complete, played.record.played_s), (None, true, 1.0));
+    assert_eq!(
+        played.record.segments.iter().map(|one| one.size_bytes).collect::<Vec<_>>(),
+        [4_000, 5_000, 1_000]
+    );
+    assert_eq!(played.record.video.levels[0].codec.as_deref(), Some("h264"));
+    let log = server.stop();
+    let ranges: Vec<Option<&str>> = log.iter().map(|entry| entry.range.as_deref()).collect();
+    let at = |from: usize, to: usize| format!("bytes={}-{}", end + 1 + from, end + to);
+    let (index, one, two, three) =
+        (format!("bytes=100-{end}"), at(0, 4_000), at(4_000, 9_000), at(9_000, 10_000));
+    assert_eq!(ranges, [None, Some(&*index), Some("bytes=0-99"), Some(&*one), Some(&*two), Some(&*three)]);
+    let objects: Vec<&str> = log
+        .iter()
+        .map(|entry| entry.cmcd.as_deref().unwrap().split("ot=").nth(1).unwrap().get(..1).unwrap())
+        .collect();
+    assert_eq!(objects, ["m", "o", "i", "v", "v", "v"]);
+}
+
+#[test]
 fn other_bytes_than_the_seeds_are_noticed() {
     let server = Server::start(Content { seed: 8, ..Content::default() });
     let mut config = config(&server, sizes(2, 100));

@@ -1,0 +1,84 @@
+//! Identifiers in a template (ISO/IEC 23009-1, 5.3.9.4.4).
+
+use core::fmt::Write as _;
+
+/// The widest number that a template may ask for.
+const WIDEST: usize = 32;
+
+/// What stands for the identifiers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Values<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) bandwidth: u64,
+    pub(crate) number: u64,
+    pub(crate) time: u64,
+}
+
+/// Puts values in the place of identifiers; what is wrong with the template otherwise.
+pub(crate) fn fill(template: &str, values: Values<'_>) -> Result<String, String> {
+    let mut filled = String::with_capacity(template.len() + 16);
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('$') {
+        filled.push_str(before);
+        let Some((name, tail)) = after.split_once('$') else {
+            return Err(format!("expected a `$` after `${after}`"));
+        };
+        rest = tail;
+        if name.is_empty() {
+            filled.push('$');
+            continue;
+        }
+        let (name, width) = match name.split_once('%') {
+            None => (name, 1),
+            Some((name, format)) => {
+                let digits = format.strip_prefix('0').and_then(|format| format.strip_suffix('d'));
+                let width = digits.and_then(|digits| digits.parse().ok()).filter(|width| *width <= WIDEST);
+                (name, width.ok_or_else(|| format!("expected such as `%05d`, found `%{format}`"))?)
+            }
+        };
+        let number = match name {
+            "RepresentationID" => {
+                filled.push_str(values.id);
+                continue;
+            }
+            "Bandwidth" => values.bandwidth,
+            "Number" => values.number,
+            "Time" => values.time,
+            _ => {
+                return Err(format!(
+                    "expected `$RepresentationID$`, `$Bandwidth$`, `$Number$` or `$Time$`, found `${name}$`"
+                ));
+            }
+        };
+        let _ = write!(filled, "{number:0width$}");
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_filled_in() {
+        let values = Values { id: "v$1", bandwidth: 5_000, number: 42, time: 90_000 };
+        let table = [
+            ("plain.m4s", Ok("plain.m4s")),
+            ("$RepresentationID$/$Number$.m4s", Ok("v$1/42.m4s")),
+            ("$Bandwidth$-$Time$-$Number%05d$", Ok("5000-90000-00042")),
+            ("a$$b$Time%02d$", Ok("a$b90000")),
+            ("$Number", Err("expected a `$` after `$Number`")),
+            ("$Number%5d$", Err("expected such as `%05d`, found `%5d`")),
+            ("$Number%0999d$", Err("expected such as `%05d`, found `%0999d`")),
+            (
+                "$Index$",
+                Err("expected `$RepresentationID$`, `$Bandwidth$`, `$Number$` or `$Time$`, found `$Index$`"),
+            ),
+        ];
+        for (template, expected) in table {
+            let expected = expected.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(fill(template, values), expected, "{template}");
+        }
+    }
+}

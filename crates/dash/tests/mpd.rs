@@ -1,0 +1,235 @@
+//! Manifests as packagers write them, and as nobody should.
+
+#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+
+use tandem_dash::{Missing, Presentation};
+use units::Duration;
+use url::Url;
+
+fn read(text: &str) -> Result<Presentation, String> {
+    let base = Url::parse("https://example.org/a/film.mpd").unwrap();
+    Presentation::parse("film.mpd", text, Some(&base)).map_err(|error| error.to_string())
+}
+
+/// A presentation of 10 s with one set of video.
+fn mpd(set: &str) -> String {
+    format!(
+        "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" type=\"static\" mediaPresentationDuration=\"PT10S\">\n\
+         <Period><AdaptationSet mimeType=\"video/mp4\">\n{set}\n</AdaptationSet></Period></MPD>"
+    )
+}
+
+fn addresses(presentation: &Presentation, level: usize) -> Vec<String> {
+    let one = &presentation.representations[level];
+    (0..one.len())
+        .map(|segment| {
+            let address = one.address(segment).unwrap();
+            let range = address.range.map_or(String::new(), |(from, to)| format!(" {from}-{to}"));
+            format!("{}{range}", address.url)
+        })
+        .collect()
+}
+
+fn lengths(presentation: &Presentation, level: usize) -> Vec<u64> {
+    presentation.representations[level].lengths().map(Duration::as_millis).collect()
+}
+
+#[test]
+fn a_template_with_numbers_is_inherited_and_its_last_segment_is_shorter() {
+    let read = read(&mpd(
+        "<SegmentTemplate timescale=\"1000\" duration=\"4000\" startNumber=\"5\" \
+         media=\"$RepresentationID$/$Number%03d$.m4s\" initialization=\"$RepresentationID$/init.mp4\"/>\
+         <Representation id=\"high\" bandwidth=\"2500000\" width=\"1280\" height=\"720\" codecs=\"avc1.64001f\" \
+         frameRate=\"30000/1001\"/>\
+         <Representation id=\"low\" bandwidth=\"1000000\"><BaseURL>https://cdn.example.org/b/</BaseURL>\
+         </Representation>",
+    ))
+    .unwrap();
+    let ids: Vec<&str> = read.representations.iter().map(|one| &*one.id).collect();
+    assert_eq!(ids, ["low", "high"]);
+    assert_eq!(
+        addresses(&read, 0),
+        ["005", "006", "007"].map(|number| format!("https://cdn.example.org/b/low/{number}.m4s"))
+    );
+    assert_eq!(addresses(&read, 1)[0], "https://example.org/a/high/005.m4s");
+    assert_eq!(lengths(&read, 1), [4_000, 4_000, 2_000]);
+    let high = &read.representations[1];
+    assert_eq!(high.init(2).unwrap().1.url.as_str(), "https://example.org/a/high/init.mp4");
+    assert_eq!((high.pixels, high.codecs.as_deref()), (Some((1280, 720)), Some("avc1.64001f")));
+    assert!((high.frame_rate.unwrap() - 29.97).abs() < 1e-3);
+    assert_eq!((high.address(3), high.init(3)), (None, None));
+}
+
+#[test]
+fn a_timeline_says_times_and_repeats() {
+    let read = read(&mpd(
+        "<SegmentTemplate timescale=\"10\" media=\"$Time$-$Bandwidth$\" presentationTimeOffset=\"100\">\
+         <SegmentTimeline><S t=\"100\" d=\"20\" r=\"1\"/><S d=\"30\"/><S d=\"10\" r=\"-1\"/></SegmentTimeline>\
+         </SegmentTemplate><Representation id=\"v\" bandwidth=\"900\"/>",
+    ))
+    .unwrap();
+    let names: Vec<String> =
+        [100, 120, 140, 170, 180, 190].map(|t| format!("https://example.org/a/{t}-900")).to_vec();
+    assert_eq!(addresses(&read, 0), names);
+    assert_eq!(lengths(&read, 0), [2_000, 2_000, 3_000, 1_000, 1_000, 1_000]);
+}
+
+#[test]
+fn a_list_names_each_segment_or_its_bytes() {
+    let read = read(&mpd("<Representation id=\"v\" bandwidth=\"900\"><BaseURL>one.mp4?key=1</BaseURL>\
+         <SegmentList duration=\"5\"><Initialization range=\"0-99\"/>\
+         <SegmentURL mediaRange=\"100-199\"/><SegmentURL media=\"two.mp4\"/></SegmentList></Representation>"))
+    .unwrap();
+    assert_eq!(
+        addresses(&read, 0),
+        ["https://example.org/a/one.mp4?key=1 100-199", "https://example.org/a/two.mp4"]
+    );
+    let (index, init) = read.representations[0].init(1).unwrap();
+    assert_eq!((index, init.range), (0, Some((0, 99))));
+}
+
+#[test]
+fn a_single_file_is_told_its_index_or_its_size() {
+    let mut indexed = read(&mpd(
+        "<Representation id=\"v\" bandwidth=\"900\"><BaseURL>v.mp4</BaseURL>\
+         <SegmentBase indexRange=\"700-767\"><Initialization range=\"0-699\"/></SegmentBase></Representation>",
+    ))
+    .unwrap();
+    let one = &mut indexed.representations[0];
+    let Some(Missing::Index(address)) = one.missing() else { panic!("{one:?}") };
+    assert_eq!((address.url.as_str(), address.range), ("https://example.org/a/v.mp4", Some((700, 767))));
+    assert!(one.is_empty() && one.index(b"nonsense").is_err());
+    // A sidx of version 0, timescale 1: 300 bytes for 6 s, 200 for 4 s.
+    let mut sidx = b"\0\0\0\x38sidx\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x02".to_vec();
+    sidx.extend(b"\0\0\x01\x2c\0\0\0\x06\x90\0\0\0\0\0\0\xc8\0\0\0\x04\x90\0\0\0");
+    one.index(&sidx).unwrap();
+    assert_eq!(one.missing(), None);
+    assert_eq!(
+        addresses(&indexed, 0),
+        ["https://example.org/a/v.mp4 756-1055", "https://example.org/a/v.mp4 1056-1255"]
+    );
+    assert_eq!(lengths(&indexed, 0), [6_000, 4_000]);
+
+    let mut plain =
+        read(&mpd("<Representation id=\"v\" bandwidth=\"900\"><BaseURL>v.mp4</BaseURL></Representation>"))
+            .unwrap();
+    let one = &mut plain.representations[0];
+    assert_eq!(one.missing(), Some(Missing::Size(Url::parse("https://example.org/a/v.mp4").unwrap())));
+    one.cut(1_001).unwrap();
+    assert_eq!(lengths(&plain, 0), [2_000; 5]);
+    assert_eq!(addresses(&plain, 0)[4], "https://example.org/a/v.mp4 800-1000");
+}
+
+#[test]
+fn periods_follow_one_another() {
+    let period = |start: &str, dir: &str| {
+        format!(
+            "<Period{start}><BaseURL>{dir}/</BaseURL><AdaptationSet contentType=\"audio\"/>\
+             <AdaptationSet contentType=\"video\"><EssentialProperty \
+             schemeIdUri=\"http://dashif.org/guidelines/trickmode\" value=\"1\"/></AdaptationSet>\
+             <AdaptationSet contentType=\"video\"><SegmentTemplate duration=\"3\" media=\"$Number$\" \
+             initialization=\"i\"/><Representation id=\"v\" bandwidth=\"900\"/></AdaptationSet></Period>"
+        )
+    };
+    let text = format!(
+        "<MPD mediaPresentationDuration=\"PT10S\"><ProgramInformation><Title> A film </Title>\
+         </ProgramInformation>{}{}</MPD>",
+        period("", "one"),
+        period(" start=\"PT6S\"", "two")
+    );
+    let read = read(&text).unwrap();
+    assert_eq!(read.title.as_deref(), Some("A film"));
+    assert_eq!(lengths(&read, 0), [3_000, 3_000, 3_000, 1_000]);
+    assert_eq!(addresses(&read, 0)[2], "https://example.org/a/two/1");
+    let init = |segment| {
+        read.representations[0].init(segment).map(|(index, init)| (index, init.url.path().to_owned()))
+    };
+    assert_eq!([init(1), init(2)], [Some((0, "/a/one/i".into())), Some((1, "/a/two/i".into()))]);
+}
+
+#[test]
+fn a_representation_with_a_segment_more_is_played_without_it() {
+    let list = |id: &str, rate: u32, names: &[&str]| {
+        let urls: Vec<String> = names.iter().map(|name| format!("<SegmentURL media=\"{name}\"/>")).collect();
+        let urls = urls.concat();
+        format!(
+            "<Representation id=\"{id}\" bandwidth=\"{rate}\"><SegmentList>\
+             <SegmentTimeline><S d=\"2\" r=\"{}\"/></SegmentTimeline>{urls}</SegmentList></Representation>",
+            names.len() - 1
+        )
+    };
+    let text = |more: &[&str]| mpd(&(list("a", 1, &["1", "2"]) + &list("b", 2, more)));
+    let mut one_more = read(&text(&["1", "2", "3"])).unwrap();
+    one_more.complete().unwrap();
+    assert_eq!([one_more.representations[0].len(), one_more.representations[1].len()], [2, 2]);
+    let mut many = read(&text(&["1", "2", "3", "4"])).unwrap();
+    assert_eq!(many.complete().unwrap_err(), "expected as many segments of each bitrate, found 2 and 4");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let template = |attributes: &str, inner: &str| {
+        read(&mpd(&format!(
+            "<SegmentTemplate {attributes}>{inner}</SegmentTemplate><Representation id=\"v\" bandwidth=\"9\"/>"
+        )))
+        .unwrap_err()
+    };
+    let table = [
+        (read("").unwrap_err(), "film.mpd:1:1: "),
+        (read("<html/>").unwrap_err(), "film.mpd:1:1: expected an MPD, found `html`"),
+        (read("<MPD type=\"dynamic\"/>").unwrap_err(), "film.mpd:1:1: expected a static presentation"),
+        (read("<MPD/>").unwrap_err(), "film.mpd:1:1: expected a period with video"),
+        (read("<!DOCTYPE x [<!ENTITY a \"aa\">]><MPD>&a;</MPD>").unwrap_err(), "film.mpd:1:1: "),
+        (read("<MPD><Period/></MPD>").unwrap_err(), "film.mpd:1:6: expected a set of video, found none"),
+        (
+            read("<MPD><Period xmlns:x=\"http://www.w3.org/1999/xlink\" x:href=\"http://e\"/></MPD>")
+                .unwrap_err(),
+            "film.mpd:1:6: expected all of the document here",
+        ),
+        (
+            read("<MPD mediaPresentationDuration=\"soon\"/>").unwrap_err(),
+            "film.mpd:1:1: mediaPresentationDuration: expected such as `PT1M30.5S`",
+        ),
+        (read(&mpd("<Representation bandwidth=\"0\"/>")).unwrap_err(), "film.mpd:3:1: expected a bandwidth"),
+        (
+            read(&mpd("<Representation bandwidth=\"fast\"/>")).unwrap_err(),
+            "film.mpd:3:1: bandwidth: expected a whole number",
+        ),
+        (read(&mpd("")).unwrap_err(), "film.mpd:2:9: expected a representation"),
+        (template("duration=\"2\"", ""), "film.mpd:3:1: expected a template with `media`"),
+        (template("media=\"$Number$\"", ""), "film.mpd:3:1: expected a `duration` above 0, or a timeline"),
+        (template("media=\"$Nmuber$\" duration=\"2\"", ""), "film.mpd:3:1: expected `$RepresentationID$`"),
+        (template("media=\"a\" duration=\"0\"", ""), "film.mpd:3:1: expected a `duration` above 0"),
+        (template("media=\"a\" timescale=\"0\" duration=\"1\"", ""), "film.mpd:3:1: expected a timescale"),
+        (
+            template("media=\"file:///etc/passwd\" duration=\"2\"", ""),
+            "film.mpd:3:1: expected an address of http",
+        ),
+        (
+            template("media=\"a\" timescale=\"1000000\" duration=\"1\"", ""),
+            "film.mpd:3:1: expected at most 100000 segments",
+        ),
+        (
+            template("media=\"a\"", "<SegmentTimeline><S d=\"1\" r=\"99999999999\"/></SegmentTimeline>"),
+            "film.mpd:3:45: expected at most 100000 segments",
+        ),
+        (
+            template(
+                "media=\"a\"",
+                "<SegmentTimeline><S t=\"18446744073709551615\" d=\"1\"/></SegmentTimeline>",
+            ),
+            "film.mpd:3:45: a time that no player lives to see",
+        ),
+        (
+            template("media=\"a\"", "<SegmentTimeline/>"),
+            "film.mpd:3:28: expected a timeline of some segments",
+        ),
+    ];
+    for (found, expected) in table {
+        assert!(found.starts_with(expected), "expected {expected}\n   found {found}");
+    }
+    let relative =
+        mpd("<SegmentTemplate media=\"a\" duration=\"2\"/><Representation id=\"v\" bandwidth=\"9\"/>");
+    let error = Presentation::parse("m", &relative, None).unwrap_err().to_string();
+    assert!(error.contains("nobody said where it is from"), "{error}");
+}
