@@ -38,4 +38,4 @@ pub use config::{Config, Network, Source};
 pub use http::{Client, HttpError, Proxy};
 pub use play::{Glance, PlayError, Played, play};
 pub use post::{PostError, post};
-pub use text::{rfc3339, uuid};
+pub use text::{base64, rfc3339, uuid};

@@ -50,6 +50,11 @@ impl Body {
         Self { source: Source::File(Arc::new(file)), at: from, end: to.max(from) }
     }
 
+    /// Whether there is nothing to come.
+    pub fn is_empty(&self) -> bool {
+        self.left() == 0
+    }
+
     /// How many bytes there are still to come.
     pub fn left(&self) -> u64 {
         self.end - self.at

@@ -1,0 +1,329 @@
+//! What is asked for, and what is answered.
+
+use crate::store::{Kept, Store, StoreError};
+use crate::{Config, pages};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use player::content::{Body, Content};
+use serde_json::{Value, json};
+use session::{LARGEST, Record, RecordError, Summary, summary};
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+
+/// How long a record may take to come.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Sessions on a page, and the most in an answer.
+const PAGE: u32 = 100;
+const MOST: u32 = 10_000;
+/// The most sessions that are compared.
+const MOST_COMPARED: u32 = 1_000;
+
+pub(crate) struct Site {
+    config: Config,
+    store: Store,
+    web: Option<Content>,
+}
+
+type Answer = Response<Body>;
+
+impl Site {
+    pub(crate) fn new(config: Config, store: Store) -> Self {
+        let web = config.web.clone().map(|web| Content { directory: Some(web), ..Content::default() });
+        Self { config, store, web }
+    }
+
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let headers = request.headers();
+        if !self.config.knows_host(headers) {
+            let hint = "this is no name that the collector knows; tell it with --allow-host";
+            return guarded(error(StatusCode::MISDIRECTED_REQUEST, hint, &[]));
+        }
+        let path = request.uri().path().to_owned();
+        if let (Some(content), Some(inner)) = (&self.config.content, path.strip_prefix("/content")) {
+            // Any page may play that.
+            if inner.starts_with('/') {
+                return content.respond(&request, inner);
+            }
+        }
+        let origin = self.config.origin(headers).map(|(origin, may)| (origin.to_owned(), may));
+        let api = path == "/api" || path.starts_with("/api/");
+        let mut answer = match &origin {
+            Some((_, false)) if *request.method() != Method::GET && *request.method() != Method::HEAD => {
+                let hint = "pages of this origin may not send here; allow it with --allow-origin";
+                error(StatusCode::FORBIDDEN, hint, &[])
+            }
+            _ if api && *request.method() == Method::OPTIONS => preflight(),
+            _ if !self.config.knows_token(headers) => {
+                let mut answer = error(StatusCode::UNAUTHORIZED, "the token is missing, or another", &[]);
+                let asked = HeaderValue::from_static("Basic realm=\"tandem\", charset=\"UTF-8\", Bearer");
+                answer.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
+                answer
+            }
+            _ => self.route(request, &path).await,
+        };
+        if let Some((origin, true)) = origin.filter(|_| api)
+            && let Ok(origin) = HeaderValue::from_str(&origin)
+        {
+            answer.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        }
+        answer.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));
+        guarded(answer)
+    }
+
+    async fn route(&self, request: Request<Incoming>, path: &str) -> Answer {
+        let head = *request.method() == Method::HEAD;
+        let answer = match *request.method() {
+            Method::POST if path == "/api/sessions" => self.take(request).await,
+            Method::GET | Method::HEAD => {
+                let query = Query::of(request.uri().query());
+                match self.read(&request, path, &query) {
+                    Ok(answer) => answer,
+                    Err(problem) => failed(&problem),
+                }
+            }
+            _ => {
+                let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, "this is not done here", &[]);
+                let allowed = if path == "/api/sessions" { "GET, HEAD, POST" } else { "GET, HEAD" };
+                answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+                answer
+            }
+        };
+        if head && !answer.body().is_empty() {
+            // Its length is said all the same.
+            let length = answer.body().left();
+            let mut answer = answer.map(|_| Body::empty());
+            answer.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+            return answer;
+        }
+        answer
+    }
+
+    /// A record that is sent.
+    async fn take(&self, request: Request<Incoming>) -> Answer {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            return error(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected application/json", &[]);
+        }
+        let too_large = || error(StatusCode::PAYLOAD_TOO_LARGE, "expected at most 4 MiB", &[]);
+        let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        if length.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > LARGEST as u64)
+        {
+            return too_large();
+        }
+        let body = Limited::new(request.into_body(), LARGEST).collect();
+        let bytes = match tokio::time::timeout(PATIENCE, body).await {
+            Err(_) => return error(StatusCode::REQUEST_TIMEOUT, "the record did not come whole", &[]),
+            Ok(Err(problem)) if problem.is::<http_body_util::LengthLimitError>() => return too_large(),
+            Ok(Err(_)) => return error(StatusCode::BAD_REQUEST, "the record broke off", &[]),
+            Ok(Ok(body)) => body.to_bytes(),
+        };
+        let store = self.store.clone();
+        // Reading and the disk take their time, which others need not wait for.
+        let kept = tokio::task::spawn_blocking(move || keep(&store, &bytes)).await;
+        kept.unwrap_or_else(|_| error(StatusCode::INTERNAL_SERVER_ERROR, "the collector failed", &[]))
+    }
+
+    fn read(&self, request: &Request<Incoming>, path: &str, query: &Query) -> Result<Answer, StoreError> {
+        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        Ok(match parts.as_slice() {
+            ["api", "sessions"] => {
+                let (sessions, more) = self.page(query)?;
+                json_answer(StatusCode::OK, &json!({ "sessions": sessions, "next": more }))
+            }
+            ["api", "sessions", id] => match self.store.document(id)? {
+                Some(document) => text(StatusCode::OK, "application/json", document),
+                None => missing(),
+            },
+            ["api", "sessions", id, form @ ("p1203" | "csv")] => match self.record(id)? {
+                Some(record) if *form == "p1203" => json_answer(StatusCode::OK, &record.p1203()),
+                Some(record) => text(StatusCode::OK, CSV, record.segments().to_csv()),
+                None => missing(),
+            },
+            ["api", "sessions.csv"] => {
+                let all = self.store.list(u32::MAX, None, query.get("label"))?;
+                text(StatusCode::OK, CSV, summary::table(&all, false).to_csv())
+            }
+            ["api", "compare"] => json_answer(StatusCode::OK, &summary::comparison(&self.chosen(query)?)),
+            ["api", ..] => missing(),
+            ["sessions"] => {
+                let (sessions, more) = self.page(query)?;
+                page(&pages::list(&sessions, query.get("label"), more.as_deref(), self.web.is_some()))
+            }
+            ["sessions", id] => match self.record(id)? {
+                Some(record) => page(&pages::one(&record)),
+                None => missing(),
+            },
+            ["compare"] => page(&pages::compare(&self.chosen(query)?)),
+            [""] if self.web.is_none() => {
+                let mut answer = text(StatusCode::FOUND, "text/plain; charset=utf-8", String::new());
+                answer.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/sessions"));
+                answer
+            }
+            _ => match &self.web {
+                Some(web) => of_web(web.respond(request, path)),
+                None => missing(),
+            },
+        })
+    }
+
+    /// Sessions, and the id with which the rest begins, where there is one.
+    fn page(&self, query: &Query) -> Result<(Vec<Summary>, Option<String>), StoreError> {
+        let limit = query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(PAGE).clamp(1, MOST);
+        let mut sessions = self.store.list(limit + 1, query.get("before"), query.get("label"))?;
+        let rest = sessions.len() > limit as usize;
+        sessions.truncate(limit as usize);
+        let more = sessions.last().filter(|_| rest).map(|last| last.id.clone());
+        Ok((sessions, more))
+    }
+
+    /// Those that were named, or the newest.
+    fn chosen(&self, query: &Query) -> Result<Vec<Summary>, StoreError> {
+        match query.get("ids") {
+            Some(ids) => {
+                let ids: Vec<&str> = ids.split(',').take(MOST_COMPARED as usize).collect();
+                self.store.some(&ids)
+            }
+            None => self.store.list(MOST_COMPARED, None, query.get("label")),
+        }
+    }
+
+    fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
+        let Some(document) = self.store.document(id)? else { return Ok(None) };
+        Record::parse(document.as_bytes()).map(Some).map_err(|error| StoreError::Broken(error.to_string()))
+    }
+}
+
+fn keep(store: &Store, bytes: &[u8]) -> Answer {
+    let record = match Record::parse(bytes) {
+        Ok(record) => record,
+        Err(RecordError::TooLarge(_)) => {
+            return error(StatusCode::PAYLOAD_TOO_LARGE, "expected at most 4 MiB", &[]);
+        }
+        Err(RecordError::Malformed(what)) => {
+            return error(StatusCode::BAD_REQUEST, "it is no record of a session", &[what]);
+        }
+        Err(RecordError::Wrong(problems)) => {
+            return error(StatusCode::UNPROCESSABLE_ENTITY, "the record contradicts itself", &problems);
+        }
+    };
+    // It was read as JSON, which is UTF-8.
+    let document = String::from_utf8_lossy(bytes);
+    let status = match store.keep(&record, &document) {
+        Ok(Kept::New) => StatusCode::CREATED,
+        Ok(Kept::Known) => StatusCode::OK,
+        Ok(Kept::Conflict) => return error(StatusCode::CONFLICT, "another session has this id", &[]),
+        Err(problem) => return failed(&problem),
+    };
+    let url = format!("/sessions/{}", record.id);
+    let mut answer = json_answer(status, &json!({ "id": record.id, "url": url }));
+    if let Ok(url) = HeaderValue::from_str(&url) {
+        answer.headers_mut().insert(header::LOCATION, url);
+    }
+    answer
+}
+
+/// The arguments of a query.
+struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn of(query: Option<&str>) -> Self {
+        Self(url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+const CSV: &str = "text/csv; charset=utf-8";
+
+fn text(status: StatusCode, kind: &'static str, text: String) -> Answer {
+    let mut answer = Response::new(Body::full(text));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+fn json_answer(status: StatusCode, value: &Value) -> Answer {
+    text(status, "application/json", format!("{value}\n"))
+}
+
+fn error(status: StatusCode, what: &str, problems: &[String]) -> Answer {
+    json_answer(status, &json!({ "error": what, "problems": problems }))
+}
+
+fn missing() -> Answer {
+    error(StatusCode::NOT_FOUND, "there is no such thing here", &[])
+}
+
+/// The database does not do what it should: players keep their records and send them later.
+fn failed(problem: &StoreError) -> Answer {
+    error(StatusCode::SERVICE_UNAVAILABLE, "the database cannot be used", &[problem.to_string()])
+}
+
+fn preflight() -> Answer {
+    let mut answer = text(StatusCode::NO_CONTENT, "text/plain", String::new());
+    let headers = answer.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static("Authorization, Content-Type"),
+    );
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    answer
+}
+
+/// A page of a report: its own script and style, and nothing from anywhere.
+fn page(page: &report::Page) -> Answer {
+    let html = page.to_html();
+    let scripts = html.split("<script>").skip(1).filter_map(|rest| rest.split("</script>").next());
+    let hashes: Vec<String> = scripts
+        .map(|script| format!("'sha256-{}'", player::base64(&Sha256::digest(script.as_bytes()))))
+        .collect();
+    let policy = format!(
+        "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'",
+        if hashes.is_empty() { "'none'".to_owned() } else { hashes.join(" ") }
+    );
+    let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", html);
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        answer.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    answer
+}
+
+/// The player's page: its own scripts and YouTube's, media and manifests from wherever the viewer says.
+fn of_web(mut answer: Answer) -> Answer {
+    const POLICY: &str = "default-src 'self'; script-src 'self' https://www.youtube.com; \
+         style-src 'self' 'unsafe-inline'; img-src * data: blob:; media-src * blob:; connect-src *; \
+         worker-src 'self' blob:; frame-src https://www.youtube.com https://www.youtube-nocookie.com; \
+         base-uri 'none'; object-src 'none'; frame-ancestors 'none'";
+    let headers = answer.headers_mut();
+    headers.remove(header::ACCESS_CONTROL_ALLOW_ORIGIN);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    answer
+}
+
+/// What every answer says to browsers.
+fn guarded(mut answer: Answer) -> Answer {
+    let fields = [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("x-frame-options", "DENY"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    for (name, value) in fields {
+        answer.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    if answer.headers().contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN) {
+        let anybody = HeaderValue::from_static("cross-origin");
+        answer.headers_mut().insert(HeaderName::from_static("cross-origin-resource-policy"), anybody);
+    }
+    answer
+}

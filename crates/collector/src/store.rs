@@ -1,0 +1,196 @@
+//! Sessions in SQLite.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use session::{Record, Summary};
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The version of the tables, in `user_version`.
+const VERSION: i64 = 1;
+const TABLES: &str = "
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY NOT NULL,
+        started_at TEXT NOT NULL,
+        label TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        document TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX by_start ON sessions (started_at, id);
+    CREATE INDEX by_label ON sessions (label, started_at, id);
+";
+
+/// The database; a clone is the same one.
+#[derive(Clone)]
+pub struct Store {
+    connection: Arc<Mutex<Connection>>,
+}
+
+/// What became of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is on the disk now.
+    New,
+    /// It was there already.
+    Known,
+    /// Another one of this id is there.
+    Conflict,
+}
+
+/// Why the database cannot be used.
+#[derive(Debug)]
+pub enum StoreError {
+    /// SQLite says.
+    Sqlite(rusqlite::Error),
+    /// It cannot be created.
+    Io(std::io::Error),
+    /// It was written by a later version of this program.
+    Later(i64),
+    /// What it holds is not what was put there.
+    Broken(String),
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(error) => error.fmt(f),
+            Self::Io(error) => error.fmt(f),
+            Self::Later(version) => write!(f, "it is of version {version}, and this program knows {VERSION}"),
+            Self::Broken(what) => write!(f, "it holds what no collector has put there: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens a database, which is created where there is none.
+    ///
+    /// # Errors
+    /// Where it cannot be created, is no database, or of a later version.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(StoreError::Io)?;
+        }
+        Self::prepare(Connection::open(path)?)
+    }
+
+    fn prepare(mut connection: Connection) -> Result<Self, StoreError> {
+        connection.busy_timeout(Duration::from_secs(5))?;
+        // Each commit is in the log on the disk before it is acknowledged.
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        let tables = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let version: i64 = tables.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        match version {
+            0 => {
+                tables.execute_batch(TABLES)?;
+                tables.pragma_update(None, "user_version", VERSION)?;
+            }
+            VERSION => {}
+            later => return Err(StoreError::Later(later)),
+        }
+        tables.commit()?;
+        Ok(Self { connection: Arc::new(Mutex::new(connection)) })
+    }
+
+    /// Keeps a record, whose document is what was sent. When this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// Where the database cannot be written: then it is not kept.
+    pub fn keep(&self, record: &Record, document: &str) -> Result<Kept, StoreError> {
+        let connection = self.lock();
+        let summary = serde_json::to_string(&record.summary()).map_err(broken)?;
+        let added = connection.execute(
+            "INSERT INTO sessions (id, started_at, label, summary, document) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (id) DO NOTHING",
+            params![
+                record.id,
+                record.started_at,
+                record.label.as_deref().unwrap_or_default(),
+                summary,
+                document
+            ],
+        )?;
+        if added == 1 {
+            return Ok(Kept::New);
+        }
+        let known: String =
+            connection
+                .query_row("SELECT document FROM sessions WHERE id = ?1", [&record.id], |row| row.get(0))?;
+        // As documents, so that blanks do not matter.
+        let same = Record::parse(known.as_bytes()).is_ok_and(|known| known == *record);
+        Ok(if same { Kept::Known } else { Kept::Conflict })
+    }
+
+    /// A document as it was sent.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn document(&self, id: &str) -> Result<Option<String>, StoreError> {
+        let found = self
+            .lock()
+            .query_row("SELECT document FROM sessions WHERE id = ?1", [id], |row| row.get(0))
+            .optional()?;
+        Ok(found)
+    }
+
+    /// At most `limit` sessions, the newest first: those that began before that of an id, where one is given,
+    /// and those of a label, where one is.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn list(
+        &self,
+        limit: u32,
+        before: Option<&str>,
+        label: Option<&str>,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let connection = self.lock();
+        let mut statement = connection.prepare_cached(
+            "SELECT summary FROM sessions
+             WHERE (?1 IS NULL OR (started_at, id) < (SELECT started_at, id FROM sessions WHERE id = ?1))
+               AND (?2 IS NULL OR label = ?2)
+             ORDER BY started_at DESC, id DESC LIMIT ?3",
+        )?;
+        let rows = statement.query_map(params![before, label, limit], |row| row.get::<_, String>(0))?;
+        rows.map(|row| serde_json::from_str(&row?).map_err(broken)).collect()
+    }
+
+    /// The sessions of these ids that there are, in that order.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn some(&self, ids: &[&str]) -> Result<Vec<Summary>, StoreError> {
+        let connection = self.lock();
+        let mut statement = connection.prepare_cached("SELECT summary FROM sessions WHERE id = ?1")?;
+        let mut found = Vec::new();
+        for id in ids {
+            let row: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
+            found.extend(row.map(|row| serde_json::from_str(&row)).transpose().map_err(broken)?);
+        }
+        Ok(found)
+    }
+
+    /// A connection of which another thread has panicked is whole: SQLite undoes what was not committed.
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn broken(error: impl fmt::Display) -> StoreError {
+    StoreError::Broken(error.to_string())
+}
