@@ -119,6 +119,34 @@ fn a_round_trip_that_is_not_measured_again_shows_no_queue() {
     assert_eq!(model.switches, []);
 }
 
+/// What lay in Wi-Fi's queue arrives after all when it is back, though LTE has carried it too: faster than anybody asks.
+#[test]
+fn a_backlog_that_drains_after_a_shortage_is_no_greater_demand() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(2.0, 5.0, 0.5, 40.0);
+    while !model.state.paths[1].backup {
+        model.run(0.1, 5.0, 40.0, 40.0);
+    }
+    for _ in 0..6 {
+        model.state.paths[0].bytes_down += (8.0 * MBPS) as u64;
+        model.run(0.1, 5.0, 40.0, 40.0);
+    }
+    let switches = model.switches.len();
+    model.run(20.0, 5.0, 40.0, 40.0);
+    assert_eq!(model.switches.len(), switches, "{:?}", model.switches);
+}
+
+/// The other way round, what is asked for more while LTE helps is seen.
+#[test]
+fn a_demand_that_rises_within_a_shortage_is_learned() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(5.0, 5.0, 3.0, 40.0);
+    model.run(30.0, 10.0, 3.0, 40.0);
+    assert!(model.most_late < 1.0, "{} s late", model.most_late);
+}
+
 #[test]
 fn a_path_that_dies_without_a_word_is_given_up_after_a_quarter_of_a_second() {
     let mut model = Model::new("when-needed");

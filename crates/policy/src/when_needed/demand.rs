@@ -8,7 +8,9 @@ use units::Duration;
 /// median of a second's looks, which a short burst (a backlog that drains) does not raise, held as a
 /// maximum that is forgotten slowly. A rate below it is **debt**, in bytes, until a rate above it pays
 /// it back: what a sender could not send it keeps, and sends later. Looks that fall far short, and the part
-/// of a rate that pays a debt, say nothing of what is asked for, and are left out of the median.
+/// of a rate that pays a debt, say nothing of what is asked for, and are left out of the median. And what a
+/// shortage leaves behind in a queue comes faster than anybody asks, though other paths have carried it too: for two
+/// seconds after one it takes eight of ten looks to raise the demand.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
     /// The last looks' rates, bytes a second, as a ring.
@@ -20,9 +22,22 @@ pub(super) struct Demand {
     debt: f64,
 }
 
+/// What the account is kept within.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Time constant with which the demand is forgotten.
+    pub(super) memory: Duration,
+    /// The most that is asked for, in bytes a second.
+    pub(super) enough: f64,
+    /// The most that is owed, in seconds of the demand.
+    pub(super) most: f64,
+}
+
 impl Demand {
     /// Looks whose median is taken: a second of them.
     const LOOKS: usize = 10;
+    /// After a shortage as many of them may be less than what the demand rises to.
+    const LESS: usize = 2;
     /// A rate that is below the demand by no more than this part is not behind it: counters are read
     /// between packets, and a stream's rate wavers.
     pub(super) const SLACK: f64 = 0.05;
@@ -30,9 +45,9 @@ impl Demand {
     /// A rate below this part of the demand is a shortage, and no smaller demand.
     const SHORT: f64 = 0.8;
 
-    /// Accounts for a look: `rate` bytes a second came for `span`. The demand is at most `enough`
-    /// and forgotten over `memory`; the debt at most `most` seconds of it.
-    pub(super) fn account(&mut self, rate: f64, span: Duration, memory: Duration, enough: f64, most: f64) {
+    /// Accounts for a look: `rate` bytes a second came for `span`, `settling` soon after a shortage.
+    pub(super) fn account(&mut self, rate: f64, span: Duration, settling: bool, bounds: &Bounds) {
+        let &Bounds { memory, enough, most } = bounds;
         let span = span.as_secs_f64();
         // What pays a debt was asked for before.
         let paid = (rate - self.rate).clamp(0.0, if span > 0.0 { self.debt / span } else { 0.0 });
@@ -43,9 +58,10 @@ impl Demand {
             let mut sorted = self.looks;
             sorted.sort_unstable_by(f64::total_cmp);
             let median = f64::midpoint(sorted[Self::LOOKS / 2 - 1], sorted[Self::LOOKS / 2]).min(enough);
-            if median > self.rate {
-                self.rate = median;
-            } else {
+            let raises = if settling { median.min(sorted[Self::LESS]) } else { median };
+            if raises > self.rate {
+                self.rate = raises;
+            } else if median < self.rate {
                 let memory = memory.as_secs_f64();
                 let part = if memory > 0.0 { (span / memory).min(1.0) } else { 1.0 };
                 self.rate += (median - self.rate) * part;
@@ -60,9 +76,10 @@ impl Demand {
         *self = Self { looks: [rate; Self::LOOKS], next: 0, rate, debt: 0.0 };
     }
 
-    /// Nothing is owed.
+    /// The shortage is over: nothing is owed, and how fast what was owed came says nothing of what is asked for.
     pub(super) fn forgive(&mut self) {
         self.debt = 0.0;
+        self.looks = [self.rate; Self::LOOKS];
     }
 
     /// What is asked for, in bytes a second.

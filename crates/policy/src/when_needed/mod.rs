@@ -12,12 +12,14 @@
 //!   preferred path is up any more, they go on at once. And where the driver knows a round-trip time
 //!   (`PathState::srtt`), one that has stood above its least for so long by
 //!   [`queueing`](WhenNeededParameters::queueing) is a queue at a link that is full: that shows a demand
-//!   that was never met, which no counter can.
-//! - They go **off** again as soon as the debt is **paid**, if the preferred paths have carried a tenth of the
-//!   demand meanwhile. What they had queued they have then delivered, or others for them, and what a scheduler gives
+//!   that was never met, which no counter can. Where counters show a shortage too, they say how late the stream is,
+//!   and the queue may stand half as long again.
+//! - They go **off** again as soon as the debt is **paid**, or will be in half a look, if the preferred paths have
+//!   carried a tenth of the demand meanwhile. What they had queued they have then delivered, or others for them, and what a scheduler gives
 //!   the costly paths from there on, the preferred ones might carry: many a scheduler leaves a path idle whose last
 //!   round trip was longer. So this is at the same time a probe of what they carry by themselves, with what it costs
-//!   in lateness if they do not suffice. At most one such end comes a second (twice the hold).
+//!   in lateness if they do not suffice. One such end comes a second (little more than twice the hold) in the mean, and
+//!   at most two at once.
 //! - Else they go off after a **hold**, as where the preferred paths are silent: then no counter tells whether they
 //!   could carry again. Where the alarm comes back within the probation time, the probe has failed. Then the next
 //!   hold is twice as long, up to a longest one, which depends on the part of the demand that the preferred paths
@@ -47,7 +49,7 @@ mod demand;
 
 use crate::wifi_first::preferred;
 use crate::{Action, DeviceState, InterfaceKind, Policy};
-use demand::Demand;
+use demand::{Bounds, Demand};
 use units::{Bitrate, Duration, Time};
 
 /// Parameters of the policy `when-needed`.
@@ -105,6 +107,8 @@ pub struct WhenNeeded {
     hold: Duration,
     /// So many alarms in a row were false.
     false_alarms: u32,
+    /// So often costly paths may yet go off before their hold is over.
+    early_ends: f64,
 }
 
 /// Whether costly paths are regular.
@@ -129,8 +133,6 @@ enum Phase {
         shown: f64,
         /// Something was owed over paths that were up, so that it can be seen when it is paid.
         owed: bool,
-        /// When they last went off before.
-        last: Option<Time>,
     },
 }
 
@@ -181,6 +183,14 @@ impl WhenNeeded {
     const MEASURED: Duration = Duration::from_secs(1);
     /// After so many false alarms in a row the next needs no more than after this many.
     const MOST_FALSE_ALARMS: u32 = 3;
+    /// What was stuck in a shortage comes within so long after it.
+    const SETTLING: Duration = Duration::from_secs(2);
+    /// So many times as long may a queue stand where counters show a shortage too.
+    const SEEN_BY_COUNTERS: f64 = 1.5;
+    /// So many ends before the hold is over may follow on one another.
+    const MOST_EARLY_ENDS: f64 = 2.0;
+    /// Else one comes in so many holds: with the alarm before it, that is less than one change in half a second.
+    const EARLY_END_HOLDS: f64 = 2.1;
 
     /// For a device with `kinds`.
     pub fn new(parameters: WhenNeededParameters, kinds: &[InterfaceKind]) -> Self {
@@ -199,6 +209,7 @@ impl WhenNeeded {
             phase: Phase::Off { since: None, short: (0.0, 0.0) },
             hold: parameters.hold,
             false_alarms: 0,
+            early_ends: Self::MOST_EARLY_ENDS,
         }
     }
 
@@ -227,12 +238,16 @@ impl WhenNeeded {
             [0, 1].map(|i| counters[i].saturating_sub(before[i]) as f64 / seconds);
         let total = preferred_rate + costly_rate;
         let enough = self.parameters.enough.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
+        let settling = self.settles(now);
         // Twice what raises the alarm is enough to remember: what is due longer, nobody waits for.
         let alarm = self.alarm();
-        self.demand.account(total, span, self.parameters.memory, enough, 2.0 * alarm);
+        let bounds = Bounds { memory: self.parameters.memory, enough, most: 2.0 * alarm };
+        self.demand.account(total, span, settling, &bounds);
         let carrying = preferred_rate > 0.0 && preferred_rate < enough;
         let round_trips = state.paths.iter().filter(|path| path.up && preferred(path.kind) && carrying);
         self.queue.account(round_trips.filter_map(|path| path.srtt).min(), seconds, self.parameters.queueing);
+        let between = Self::EARLY_END_HOLDS * self.parameters.hold.as_secs_f64();
+        self.early_ends = (self.early_ends + seconds / between).min(Self::MOST_EARLY_ENDS);
         match &mut self.phase {
             Phase::Off { since, short } => {
                 if self.demand.debt() > 0.0 || self.queue.standing > 0.0 {
@@ -242,7 +257,8 @@ impl WhenNeeded {
                 }
                 // After a failed probe the queue is still there.
                 let settled = since.is_none_or(|since| now.since(since) >= self.parameters.hold);
-                if self.demand.late() >= alarm || (settled && self.queue.standing >= alarm) {
+                let seen = if self.demand.debt() > 0.0 { Self::SEEN_BY_COUNTERS } else { 1.0 };
+                if self.demand.late() >= alarm || (settled && self.queue.standing >= seen * alarm) {
                     self.turn_on(now, !relieved);
                 }
             }
@@ -255,9 +271,15 @@ impl WhenNeeded {
                 recent[0] += (preferred_rate - recent[0]) * part;
                 recent[1] += (total - recent[1]) * part;
                 *shown = shown.max(preferred_rate);
-                self.consider_off(now);
+                self.consider_off(now, total);
             }
         }
+    }
+
+    /// Whether costly paths went off just now, so that what was stuck may still come.
+    fn settles(&self, now: Time) -> bool {
+        let Phase::Off { since: Some(since), .. } = self.phase else { return false };
+        now.since(since) < Self::SETTLING
     }
 
     /// How late things may be, in seconds.
@@ -275,7 +297,7 @@ impl WhenNeeded {
         let WhenNeededParameters { hold, longest_hold, .. } = self.parameters;
         self.hold = if failed { (self.hold * 2).min(longest_hold) } else { hold };
         let owed = self.demand.debt() > 0.0 && !gone;
-        self.phase = Phase::On { since: now, before, now: [before; 2], shown: 0.0, owed, last: since };
+        self.phase = Phase::On { since: now, before, now: [before; 2], shown: 0.0, owed };
     }
 
     /// The longest hold where preferred paths carry `rate`, in bytes a second.
@@ -286,8 +308,9 @@ impl WhenNeeded {
         hold + longest_hold.saturating_sub(hold).mul_f64(missing * missing * missing * missing)
     }
 
-    fn consider_off(&mut self, now: Time) {
-        let Phase::On { since, before, now: [over_preferred, total], shown, owed, last } = self.phase else {
+    /// `rate` came at this look, in bytes a second.
+    fn consider_off(&mut self, now: Time, rate: f64) {
+        let Phase::On { since, before, now: [over_preferred, total], shown, owed } = self.phase else {
             return;
         };
         let on = now.since(since);
@@ -304,10 +327,14 @@ impl WhenNeeded {
             // A scheduler that prefers them shows that they suffice.
             let alone = over_preferred >= asked.max((1.0 - Demand::SLACK) * total);
             let alone = met && alone && on >= self.parameters.hold.max(self.hold / 2);
-            let paid = owed && self.demand.debt() == 0.0 && total >= asked;
+            // What half a look pays: the end is seen half a look late in the mean.
+            let soon = (rate - asked).max(0.0) * Self::INTERVAL.as_secs_f64() / 2.0;
+            let paid = owed && self.demand.debt() <= soon && total >= asked;
             let lives = shown >= self.demand.rate() * Self::LIVES;
-            let apart = last.is_none_or(|last| now.since(last) >= self.parameters.hold * 2);
-            if !(alone || (paid && lives && apart && on >= Self::INTERVAL * 2)) {
+            let early = paid && lives && self.early_ends >= 1.0 && on >= Self::INTERVAL * 2;
+            if early {
+                self.early_ends -= 1.0;
+            } else if !alone {
                 return;
             }
         } else if !gained {
