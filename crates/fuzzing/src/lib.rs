@@ -10,6 +10,7 @@ mod captures;
 mod dice;
 mod kernel;
 mod packets;
+mod proxy;
 mod sequence;
 mod texts;
 
@@ -18,6 +19,7 @@ pub use captures::capture;
 pub use dice::Dice;
 pub use kernel::{diag, mib, netlink, pm, route};
 pub use packets::{ipv4, ipv6, tcp};
+pub use proxy::{proxy_chunks, proxy_config, proxy_convert, proxy_http, proxy_socks5};
 pub use sequence::{sequence, sequence_of};
 pub use texts::{calibration, names, profile, scenario, score, trace, units};
 
@@ -25,7 +27,7 @@ pub use texts::{calibration, names, profile, scenario, score, trace, units};
 pub type Target = fn(&[u8]);
 
 /// Every target with its name.
-pub const TARGETS: [(&str, Target); 19] = [
+pub const TARGETS: [(&str, Target); 24] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -45,4 +47,9 @@ pub const TARGETS: [(&str, Target); 19] = [
     ("agent_config", agent_config),
     ("agent_state", agent_state),
     ("capture", capture),
+    ("proxy_config", proxy_config),
+    ("proxy_http", proxy_http),
+    ("proxy_chunks", proxy_chunks),
+    ("proxy_socks5", proxy_socks5),
+    ("proxy_convert", proxy_convert),
 ];

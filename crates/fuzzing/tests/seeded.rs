@@ -281,3 +281,38 @@ fn no_sequence_of_operations_breaks_an_end() {
     let inputs: Vec<Vec<u8>> = (0..200).map(|_| (0..3000).map(|_| rng.bits() as u8).collect()).collect();
     play("sequence", &inputs, 500);
 }
+
+/// What clients and servers say to a proxy, in every front end.
+fn talk() -> Vec<Vec<u8>> {
+    let texts = [
+        "GET http://example.org:8080/a?b HTTP/1.1\r\nHost: example.org:8080\r\nAccept: */*\r\nConnection: close, X\r\nX: y\r\n\r\n",
+        "POST http://[2001:db8::1]/ HTTP/1.1\r\nHost: [2001:db8::1]\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n",
+        "POST http://a/ HTTP/1.0\r\nContent-Length: 5\r\nProxy-Authorization: Basic YW5uOng=\r\n\r\nhello",
+        "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\nProxy-Connection: keep-alive\r\n\r\n",
+        "OPTIONS http://a HTTP/1.1\r\nHost: a:80\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nKeep-Alive: timeout=5\r\n\r\nhello",
+        "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.0 304 \r\nContent-Length: 7\r\n\r\n",
+        "5\r\nhello\r\nA;x\r\n0123456789\r\n000\r\nName: value\r\n\r\nGET /",
+    ];
+    let mut all: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    all.push(b"\x05\x02\x00\x02".to_vec());
+    all.push(b"\x01\x03ann\x06secret".to_vec());
+    all.push(b"\x05\x01\x00\x03\x0bexample.org\x01\xbb".to_vec());
+    all.push(b"\x05\x01\x00\x01\xc6\x33\x64\x07\x00\x50".to_vec());
+    for (peer, cookie) in [("198.51.100.7:443", None), ("[2001:db8::7]:80", Some(&[7; 16][..]))] {
+        all.push(proxy::front::convert::ask(peer.parse().expect("an address"), cookie));
+    }
+    all.push(vec![1, 2, 0x22, 0x63, 1, 1, 0, 0]);
+    all.push(proxy::front::convert::error(proxy::front::convert::Code::MissingCookie, &[0, 1, 2, 3]));
+    all
+}
+
+#[test]
+fn nothing_that_is_said_to_a_proxy_breaks_it_or_is_read_in_two_ways() {
+    let inputs = talk();
+    for name in ["proxy_http", "proxy_chunks", "proxy_socks5", "proxy_convert"] {
+        play(name, &inputs, number("TANDEM_SEEDS", 20_000));
+    }
+    play("proxy_config", &[proxy::config::EXAMPLE.as_bytes().to_vec()], number("TANDEM_SEEDS", 3000));
+}

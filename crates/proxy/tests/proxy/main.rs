@@ -5,5 +5,7 @@ mod attacks;
 mod converter;
 mod http;
 mod operation;
+mod programs;
+mod redirected;
 mod support;
 mod tunnel;

@@ -1,0 +1,125 @@
+//! What clients and servers say to a proxy: whatever it is, it is read in one way, or refused.
+
+use proxy::Config;
+use proxy::front::http::{self, Chunks, Framing, Piece, Wanted};
+use proxy::front::{convert, socks5};
+
+/// The proxy's configuration.
+pub fn proxy_config(bytes: &[u8]) {
+    let files = |_: &str| Ok(String::from_utf8_lossy(bytes).into_owned());
+    match Config::parse("fuzz.toml", bytes, &files) {
+        Ok(config) => assert!(config.check().is_ok(), "it was read, and is open to everybody"),
+        Err(problems) => assert!(!problems.is_empty(), "wrong, and nothing to say about it"),
+    }
+}
+
+/// Requests and answers of HTTP.
+pub fn proxy_http(bytes: &[u8]) {
+    const MOST: usize = 4096;
+    if let Ok(Some(request)) = http::read_request(bytes, MOST) {
+        assert!(request.length <= bytes.len() && request.destination.port != 0);
+        assert_eq!(http::read_request(&bytes[..request.length], MOST), Ok(Some(request.clone())));
+        if let Wanted::Answer { head, body, method } = request.wanted {
+            // What goes on is what another proxy reads in the same way.
+            let target = format!(" http://{}/", request.destination.authority(80));
+            let text = String::from_utf8_lossy(&head);
+            if text.split(' ').nth(1).is_some_and(|path| path.starts_with('/')) {
+                let again = text.replacen(" /", &target, 1).into_bytes();
+                match http::read_request(&again, 4 * MOST) {
+                    Ok(Some(again)) => {
+                        assert_eq!(again.destination, request.destination);
+                        assert!(matches!(again.wanted, Wanted::Answer { body: same, .. } if same == body));
+                    }
+                    other => panic!("{method}: {other:?}"),
+                }
+            }
+        }
+    }
+    for (method, is_old) in [("GET", false), ("HEAD", false), ("GET", true)] {
+        let Ok(Some(response)) = http::read_response(bytes, MOST, method, is_old, true) else { continue };
+        assert!(response.length <= bytes.len() && (100..600).contains(&response.status));
+        let again = http::read_response(&response.head, 4 * MOST, method, is_old, true);
+        let again = again.ok().flatten().unwrap_or_else(|| panic!("{:?}", response.head));
+        assert_eq!(again.length, response.head.len(), "one head, and not two");
+        if !is_old || response.body != Framing::Chunked {
+            assert_eq!(again.body, response.body);
+        }
+    }
+}
+
+/// Bodies of chunks: the same in one piece, byte by byte, and in chunks of our own.
+pub fn proxy_chunks(bytes: &[u8]) {
+    let whole = chunks(bytes, bytes.len().max(1));
+    assert_eq!(whole, chunks(bytes, 1));
+    if let Ok((data, Some(length))) = whole {
+        assert!(length <= bytes.len() && data.len() < length);
+        let mut own = format!("{:x}\r\n", data.len()).into_bytes();
+        own.extend_from_slice(&data);
+        own.extend_from_slice(b"\r\n0\r\n\r\n");
+        if !data.is_empty() {
+            let length = own.len();
+            assert_eq!(chunks(&own, 7), Ok((data, Some(length))));
+        }
+    }
+}
+
+type Body = Result<(Vec<u8>, Option<usize>), &'static str>;
+
+fn chunks(bytes: &[u8], step: usize) -> Body {
+    let (mut reader, mut data, mut before) = (Chunks::default(), Vec::new(), 0);
+    for part in bytes.chunks(step) {
+        let mut at = 0;
+        loop {
+            match reader.next(part, &mut at)? {
+                Piece::Data(range) => data.extend_from_slice(&part[range]),
+                Piece::End(length) => return Ok((data, Some(before + length))),
+                Piece::More => break,
+            }
+        }
+        before += part.len();
+    }
+    Ok((data, None))
+}
+
+/// SOCKS5: greetings, names and secrets, requests.
+pub fn proxy_socks5(bytes: &[u8]) {
+    for needs in [false, true] {
+        if let Ok(Some((length, method))) = socks5::greeting(bytes, needs) {
+            assert!(length <= bytes.len());
+            assert_eq!(socks5::choice(method)[0], 5);
+        }
+    }
+    if let Ok(Some((length, _))) = socks5::password(bytes) {
+        assert!(length <= bytes.len());
+    }
+    if let Ok(Some((length, socks5::Request::Connect(to)))) = socks5::request(bytes) {
+        assert!(length <= bytes.len() && to.port != 0);
+        assert_eq!(to.to_string().parse(), Ok(to), "a host that is one");
+    }
+}
+
+/// 0-RTT TCP Convert: requests and answers.
+pub fn proxy_convert(bytes: &[u8]) {
+    match convert::request(bytes) {
+        Ok(Some((length, request))) => {
+            assert!(length <= bytes.len() && length <= 1020);
+            let accepted = convert::accepted(&request, &[2, 4, 5, 180]);
+            assert_eq!(convert::answer(&accepted), Ok(Some((accepted.len(), convert::Answer::Connected))));
+            if let Some(connect) = request.connect {
+                let again = convert::request(&convert::ask(connect.peer, request.cookie.as_deref()));
+                let Ok(Some((_, again))) = again else { panic!("{again:?}") };
+                assert_eq!(again.connect.map(|one| one.peer), Some(connect.peer));
+            }
+        }
+        Err(convert::Bad::Answer(answer, _)) => {
+            let read = convert::answer(&answer);
+            assert!(
+                matches!(read, Ok(Some((length, convert::Answer::Failed(..)))) if length == answer.len())
+            );
+        }
+        Ok(None) | Err(convert::Bad::Reset(_)) => {}
+    }
+    if let Ok(Some((length, _))) = convert::answer(bytes) {
+        assert!(length <= bytes.len());
+    }
+}

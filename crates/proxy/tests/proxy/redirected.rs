@@ -1,0 +1,120 @@
+//! Connections that TPROXY hands over, by the rules that the program prints; where nftables is installed.
+
+use crate::support::protocol;
+use linux::Error;
+use linux::namespace::Namespace;
+use linux::route::{Route, RouteEntry};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tandem_proxy::config::{Listen, Serve};
+use tandem_proxy::front::transparent::Rules;
+use tandem_proxy::{Config, Proxy};
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn up(device: &str, address: &str, prefix: u8) -> Result<(), Error> {
+    let mut route = Route::open()?;
+    let index = route.link(device)?.index;
+    route.add_address(index, ip(address), prefix)?;
+    route.set_up(index, true)
+}
+
+fn way(device: &str, via: &str) -> Result<(), Error> {
+    let mut route = Route::open()?;
+    let device = route.link(device)?.index;
+    let any = ip("0.0.0.0");
+    route.add_route(&RouteEntry { to: any, prefix: 0, device, via: Some(ip(via)), source: None, metric: 0 })
+}
+
+/// Runs the rules' script; false where there is no nftables.
+fn apply(script: &str) -> bool {
+    let Ok(mut shell) = Command::new("sh").arg("-e").stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()
+    else {
+        return false;
+    };
+    shell.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    let output = shell.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    if told.contains("not found") {
+        println!("skipped: {told}");
+        return false;
+    }
+    assert!(output.status.success(), "{told}");
+    true
+}
+
+/// client 10.1.0.2 ── 10.1.0.1 gateway 10.2.0.1 ── 10.2.0.2 server
+#[test]
+fn a_client_that_knows_of_no_proxy_reaches_its_server_through_one() {
+    let done = (|| {
+        let (client, gateway, server) = (Namespace::create()?, Namespace::create()?, Namespace::create()?);
+        for namespace in [&client, &gateway, &server] {
+            namespace.run(|| {
+                _ = linux::sysctl::write("net.mptcp.enabled", "1");
+                let mut route = Route::open()?;
+                let loopback = route.link("lo")?.index;
+                route.set_up(loopback, true)
+            })?;
+        }
+        gateway.run(|| {
+            Route::open()?.add_veth("in", "eth0", &client)?;
+            Route::open()?.add_veth("out", "eth0", &server)?;
+            up("in", "10.1.0.1", 24)?;
+            up("out", "10.2.0.1", 24)?;
+            linux::sysctl::write("net.ipv4.ip_forward", "1")
+        })?;
+        client.run(|| up("eth0", "10.1.0.2", 24).and_then(|()| way("eth0", "10.1.0.1")))?;
+        server.run(|| up("eth0", "10.2.0.2", 24).and_then(|()| way("eth0", "10.2.0.1")))?;
+        let rules = Rules { port: 3129, mark: 3129, interfaces: vec!["in".to_owned()], ports: vec![] };
+        if !gateway.run(|| Ok::<_, Error>(apply(&rules.to_script())))? {
+            return Ok(());
+        }
+        let any = Listen {
+            address: "0.0.0.0:3129".parse().unwrap(),
+            serve: Serve::Transparent,
+            protocol: protocol(),
+        };
+        let mut config = Config { listen: vec![any], ..Config::default() };
+        config.clients.allow = vec!["10.1.0.0/24".parse().unwrap()];
+        config.destinations.allow = vec!["10.2.0.0/24".parse().unwrap()];
+        let proxy = Proxy::start(config, Some(&gateway)).unwrap();
+        let listener = server.run(|| Ok::<_, Error>(TcpListener::bind("10.2.0.2:0").unwrap()))?;
+        let to = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let from = stream.peer_addr().unwrap().ip();
+                write!(stream, "{from} ").unwrap();
+                let mut copy = stream.try_clone().unwrap();
+                _ = std::io::copy(&mut stream, &mut copy);
+                _ = copy.shutdown(Shutdown::Write);
+            }
+        });
+        let ask = |to: SocketAddr| {
+            client.run(|| {
+                let mut stream = TcpStream::connect(to).unwrap();
+                stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                _ = stream.write_all(b"hello");
+                _ = stream.shutdown(Shutdown::Write);
+                let mut text = String::new();
+                _ = stream.read_to_string(&mut text);
+                Ok::<_, Error>(text)
+            })
+        };
+        assert_eq!(ask(to)?, "10.2.0.1 hello", "it comes from the gateway");
+        assert_eq!((proxy.totals().tunnels, proxy.totals().bytes_up), (1, 5));
+        // Not a private one, not the gateway itself, and not its listener.
+        assert_eq!(ask("192.168.7.7:80".parse().unwrap())?, "");
+        assert_eq!(ask("10.1.0.1:3129".parse().unwrap())?, "");
+        assert_eq!(proxy.totals().tunnels, 1);
+        assert_eq!(proxy.totals().refused_destinations, 1);
+        Ok(())
+    })();
+    match done {
+        Err(Error::Lacks { what, hint }) => println!("skipped: {what}; {hint}"),
+        done => done.unwrap(),
+    }
+}
