@@ -92,7 +92,7 @@ impl Proxy {
     /// the configuration says; then breaks off what is left. Returns when all is over: true where nothing had to
     /// be broken off.
     pub fn drain(mut self) -> bool {
-        _ = self.shared.phase.send(crate::server::Phase::Draining);
+        self.shared.phase.send_replace(crate::server::Phase::Draining);
         if let Some(thread) = self.thread.take() {
             _ = thread.join();
         }
@@ -102,7 +102,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        _ = self.shared.phase.send(crate::server::Phase::Ended);
+        self.shared.phase.send_replace(crate::server::Phase::Ended);
         if let Some(thread) = self.thread.take() {
             _ = thread.join();
         }

@@ -105,7 +105,7 @@ pinger_enable off
 
 const HAPROXY: &str = "\
 global
-\tmaxconn 8000
+\tmaxconn 5000
 defaults
 \ttimeout connect 5s
 \ttimeout client 5m

@@ -1,7 +1,7 @@
 //! A client that speaks 0-RTT TCP Convert.
 
 use super::Client;
-use crate::connect::Failure;
+use crate::connect::{Connected, Failure};
 use crate::counters::Counters;
 use crate::destination::{Destination, Host};
 use crate::front::convert::{self, Bad, Code, Request};
@@ -10,12 +10,12 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-pub(super) async fn serve(client: &mut Client) {
+pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     // A client that is gone needs no more.
-    _ = talk(client).await;
+    talk(client).await.ok().flatten()
 }
 
-async fn talk(client: &mut Client) -> io::Result<()> {
+async fn talk(client: &mut Client) -> io::Result<Option<Connected>> {
     let request = loop {
         match convert::request(&client.buffer) {
             Ok(Some((length, request))) => {
@@ -28,7 +28,7 @@ async fn talk(client: &mut Client) -> io::Result<()> {
                 return match bad {
                     Bad::Reset(why) => {
                         client.note.outcome = why;
-                        socket::abort(&client.stream).map_err(io::Error::other)
+                        socket::abort(&client.stream).map(|()| None).map_err(io::Error::other)
                     }
                     Bad::Answer(bytes, why) => {
                         client.note.outcome = why;
@@ -47,8 +47,7 @@ async fn talk(client: &mut Client) -> io::Result<()> {
     match client.connect(&destination, protocol).await {
         Ok(server) => {
             client.write(&accepted(&request, &server.stream)).await?;
-            client.tunnel(server).await;
-            Ok(())
+            Ok(Some(server))
         }
         Err(failure) => {
             let (code, value) = code(&failure);
@@ -64,10 +63,10 @@ fn accepted(request: &Request, server: &TcpStream) -> Vec<u8> {
     convert::accepted(request, &[2, 4, high, low])
 }
 
-async fn leave(client: &Client, bytes: &[u8]) -> io::Result<()> {
+async fn leave(client: &Client, bytes: &[u8]) -> io::Result<Option<Connected>> {
     client.write(bytes).await?;
     crate::relay::close_gently(&client.stream, Duration::from_secs(1)).await;
-    Ok(())
+    Ok(None)
 }
 
 /// RFC 8803, section 6.2.8; the value of `Unreachable` is a code of ICMP (RFC 792).

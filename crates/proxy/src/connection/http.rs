@@ -2,7 +2,7 @@
 
 use super::{Client, PORTION, TOO_SLOW};
 use crate::access::{self, Line};
-use crate::connect::{Failure, read_some, write_all};
+use crate::connect::{Connected, Failure, read_some, write_all};
 use crate::counters::{Counters, Tally};
 use crate::destination::Destination;
 use crate::front::http::{self, Bad, Chunks, Framing, Piece, Request, Wanted};
@@ -39,17 +39,18 @@ enum Broken {
     Within,
 }
 
-pub(super) async fn serve(client: &mut Client) {
+pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.note.front = "http";
     let mut kept = None;
     loop {
         let request = match next(client, kept.is_some()).await {
             Ok(Some(request)) => request,
-            Ok(None) => return,
+            Ok(None) => return None,
             Err(bad) => {
                 client.note.outcome = bad.why;
                 Counters::count(&client.counters().bad_requests);
-                return refuse(client, bad, "").await;
+                refuse(client, bad, "").await;
+                return None;
             }
         };
         client.buffer.drain(..request.length);
@@ -59,28 +60,28 @@ pub(super) async fn serve(client: &mut Client) {
                 && matches!(request.wanted, Wanted::Tunnel | Wanted::Answer { body: Framing::Empty, .. });
             let fields = "Proxy-Authenticate: Basic realm=\"tandem\", charset=\"UTF-8\"\r\n";
             if !goes_on {
-                return refuse(client, bad, fields).await;
+                refuse(client, bad, fields).await;
+                return None;
             }
             if client.write(&refusal(bad.status, bad.why, fields, true)).await.is_err() {
-                return;
+                return None;
             }
             continue;
         }
         if request.wanted == Wanted::Tunnel {
             match client.connect(&request.destination, client.config.servers).await {
                 Ok(server) => {
-                    if client.write(b"HTTP/1.1 200 Connection established\r\n\r\n").await.is_ok() {
-                        client.tunnel(server).await;
-                    }
+                    let written = client.write(b"HTTP/1.1 200 Connection established\r\n\r\n").await;
+                    return written.is_ok().then_some(server);
                 }
-                Err(failure) => say(client, &failure).await,
+                Err(failure) => {
+                    say(client, &failure).await;
+                    return None;
+                }
             }
-            return;
         }
-        match answer(client, &request, kept.take()).await {
-            Some(server) => kept = Some(server),
-            None => return,
-        }
+        // In a box as well: between two requests nothing is held of it.
+        kept = Some(Box::pin(answer(client, &request, kept.take())).await?);
     }
 }
 

@@ -96,16 +96,10 @@ pub(crate) async fn serve(
         up: AtomicU64::new(0),
         down: AtomicU64::new(0),
     };
-    match listen.serve {
-        Serve::Http => http::serve(&mut client).await,
-        Serve::Socks5 => socks5::serve(&mut client).await,
-        Serve::Auto => match client.first_byte().await {
-            Some(5) => socks5::serve(&mut client).await,
-            Some(_) => http::serve(&mut client).await,
-            None => {}
-        },
-        Serve::Convert => convert::serve(&mut client).await,
-        Serve::Transparent => transparent::serve(&mut client).await,
+    // In a box of its own: what it takes to understand a client is much, and a tunnel does not carry it along.
+    let tunnel = Box::pin(client.talk(listen.serve)).await;
+    if let Some(server) = tunnel {
+        client.tunnel(server).await;
     }
     if client.note.outcome == TOO_SLOW {
         // Without it the kernel would go on listening for a while.
@@ -115,6 +109,20 @@ pub(crate) async fn serve(
 }
 
 impl Client {
+    /// Has a client say what it wants, and has it so; gives the server where that is a tunnel.
+    async fn talk(&mut self, serve: Serve) -> Option<Connected> {
+        match serve {
+            Serve::Http => http::serve(self).await,
+            Serve::Socks5 => socks5::serve(self).await,
+            Serve::Auto => match self.first_byte().await? {
+                5 => socks5::serve(self).await,
+                _ => http::serve(self).await,
+            },
+            Serve::Convert => convert::serve(self).await,
+            Serve::Transparent => transparent::serve(self).await,
+        }
+    }
+
     fn counters(&self) -> &Counters {
         &self.shared.counters
     }

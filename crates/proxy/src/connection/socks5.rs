@@ -1,23 +1,24 @@
 //! A client that speaks SOCKS5.
 
 use super::Client;
-use crate::connect::Failure;
+use crate::connect::{Connected, Failure};
 use crate::counters::Counters;
 use crate::front::socks5::{self, Read, Reply, Request};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-pub(super) async fn serve(client: &mut Client) {
+pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
     client.note.front = "socks5";
-    if let Err(error) = talk(client).await
-        && error.kind() == ErrorKind::InvalidData
-    {
-        client.note.outcome = "bad request";
-        Counters::count(&client.counters().bad_requests);
-    }
+    talk(client).await.unwrap_or_else(|error| {
+        if error.kind() == ErrorKind::InvalidData {
+            client.note.outcome = "bad request";
+            Counters::count(&client.counters().bad_requests);
+        }
+        None
+    })
 }
 
-async fn talk(client: &mut Client) -> io::Result<()> {
+async fn talk(client: &mut Client) -> io::Result<Option<Connected>> {
     let needs_password = !client.config.clients.users.is_empty();
     let method = read(client, |bytes| socks5::greeting(bytes, needs_password)).await?;
     client.write(&socks5::choice(method)).await?;
@@ -50,8 +51,7 @@ async fn talk(client: &mut Client) -> io::Result<()> {
         Ok(server) => {
             let from = server.stream.local_addr().ok();
             client.write(&socks5::reply(Reply::Succeeded, from)).await?;
-            client.tunnel(server).await;
-            Ok(())
+            Ok(Some(server))
         }
         Err(failure) => {
             client.write(&socks5::reply(reply(&failure), None)).await?;
@@ -60,9 +60,9 @@ async fn talk(client: &mut Client) -> io::Result<()> {
     }
 }
 
-async fn leave(client: &Client) -> io::Result<()> {
+async fn leave(client: &Client) -> io::Result<Option<Connected>> {
     crate::relay::close_gently(&client.stream, Duration::from_secs(1)).await;
-    Ok(())
+    Ok(None)
 }
 
 fn reply(failure: &Failure) -> Reply {
