@@ -13,6 +13,7 @@ mod packets;
 mod proxy;
 mod sequence;
 mod texts;
+mod video;
 
 pub use agent::{agent_config, agent_state};
 pub use captures::capture;
@@ -22,12 +23,13 @@ pub use packets::{ipv4, ipv6, tcp};
 pub use proxy::{proxy_chunks, proxy_config, proxy_convert, proxy_http, proxy_socks5};
 pub use sequence::{sequence, sequence_of};
 pub use texts::{calibration, names, profile, scenario, score, trace, units};
+pub use video::{mpd, record, sidx, sizes};
 
 /// What is done with bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target with its name.
-pub const TARGETS: [(&str, Target); 24] = [
+pub const TARGETS: [(&str, Target); 28] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -52,4 +54,8 @@ pub const TARGETS: [(&str, Target); 24] = [
     ("proxy_chunks", proxy_chunks),
     ("proxy_socks5", proxy_socks5),
     ("proxy_convert", proxy_convert),
+    ("mpd", mpd),
+    ("sidx", sidx),
+    ("sizes", sizes),
+    ("record", record),
 ];

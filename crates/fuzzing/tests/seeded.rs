@@ -316,3 +316,87 @@ fn nothing_that_is_said_to_a_proxy_breaks_it_or_is_read_in_two_ways() {
     }
     play("proxy_config", &[proxy::config::EXAMPLE.as_bytes().to_vec()], number("TANDEM_SEEDS", 3000));
 }
+
+/// Manifests of every form, and what is in them.
+fn manifests() -> Vec<Vec<u8>> {
+    let mpd = |inner: &str| {
+        format!(
+            "<?xml version=\"1.0\"?>\n<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" type=\"static\" \
+             mediaPresentationDuration=\"PT1M30.5S\">\n<ProgramInformation><Title>A film</Title></ProgramInformation>\n\
+             <BaseURL>video/</BaseURL>\n<Period id=\"1\" start=\"PT0S\">\n<AdaptationSet contentType=\"video\" \
+             frameRate=\"30000/1001\">\n{inner}\n</AdaptationSet>\n</Period>\n</MPD>\n"
+        )
+    };
+    let representations = "<Representation id=\"a\" bandwidth=\"1000000\" width=\"640\" height=\"360\" \
+         codecs=\"avc1.42c01e\"/>\n<Representation id=\"b\" bandwidth=\"2500000\"/>";
+    let texts = [
+        mpd(&format!(
+            "<SegmentTemplate timescale=\"1000\" duration=\"4000\" startNumber=\"1\" endNumber=\"20\" \
+             media=\"$RepresentationID$/$Number%05d$.m4s\" initialization=\"$RepresentationID$/init.mp4\"/>\n{representations}"
+        )),
+        mpd(&format!(
+            "<SegmentTemplate timescale=\"90000\" presentationTimeOffset=\"180000\" media=\"$Bandwidth$/$Time$.m4s\">\n\
+             <SegmentTimeline>\n<S t=\"180000\" d=\"180000\" r=\"9\"/>\n<S d=\"90000\" r=\"-1\"/>\n</SegmentTimeline>\n\
+             </SegmentTemplate>\n{representations}"
+        )),
+        mpd(
+            "<Representation id=\"c\" bandwidth=\"900\"><BaseURL>c.mp4</BaseURL>\n<SegmentList duration=\"5\">\
+             <Initialization range=\"0-99\"/>\n<SegmentURL mediaRange=\"100-199\"/>\n<SegmentURL media=\"two.mp4\"/>\n\
+             </SegmentList></Representation>",
+        ),
+        mpd("<Representation id=\"d\" bandwidth=\"900\"><BaseURL>d.mp4</BaseURL>\n<SegmentBase \
+             indexRange=\"700-767\"><Initialization range=\"0-699\"/></SegmentBase></Representation>"),
+        mpd(
+            "<Representation id=\"e\" bandwidth=\"900\"><BaseURL>https://example.org/e.mp4?k=1</BaseURL></Representation>",
+        ),
+    ];
+    texts.into_iter().map(String::into_bytes).collect()
+}
+
+#[test]
+fn no_manifest_breaks_a_player() {
+    let inputs = manifests();
+    for input in &inputs {
+        let text = core::str::from_utf8(input).expect("a text");
+        let base = url::Url::parse("http://example.org/").expect("an address");
+        dash::Presentation::parse("m", text, Some(&base)).expect("what a mutation starts from is right");
+    }
+    play("mpd", &inputs, number("TANDEM_SEEDS", 5_000));
+    let sizes = r#"{"segment_duration_ms": 3000, "bitrates_kbps": [1000, 2500.5],
+        "segment_sizes_bits": [[2785344, 6937312], [16, 24], [1e9, 2e9]]}"#;
+    play("sizes", &[sizes.as_bytes().to_vec()], number("TANDEM_SEEDS", 5_000));
+    let mut sidx = b"\0\0\0\x0cstyp\0\0\0\0\0\0\0\x38sidx\0\0\0\0\0\0\0\x01\0\0\0\x01".to_vec();
+    sidx.extend(b"\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\x01\x2c\0\0\0\x06\x90\0\0\0\0\0\0\xc8\0\0\0\x04\x90\0\0\0");
+    play("sidx", &[sidx], number("TANDEM_SEEDS", 20_000));
+}
+
+#[test]
+fn no_record_breaks_the_collector() {
+    let text = include_str!("../../../docs/session.md");
+    let example =
+        text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    session::Record::parse(example.as_bytes()).expect("what a mutation starts from is right");
+    play("record", &[example.as_bytes().to_vec()], number("TANDEM_SEEDS", 5_000));
+    // Numbers far out, which a mutation seldom makes of a record that is still one.
+    let far = ["1e308", "1e-308", "1e18", "0"];
+    let places = [
+        "\"duration_s\": 7.25",
+        "\"bitrate_kbps\": 5000.0",
+        "\"segment_duration_s\": 3.0",
+        "\"max_buffer_s\": 25.0",
+        "\"throughput_kbps\": 15000.0",
+        "\"position_s\": 3.0, \"open\"",
+        "\"duration_s\": 6.0",
+    ];
+    let inputs: Vec<Vec<u8>> = places
+        .iter()
+        .flat_map(|place| {
+            let (key, rest) = place.split_once(": ").expect("a member");
+            let (_, rest) =
+                rest.split_once(',').map_or(("", String::new()), |(_, rest)| ("", format!(",{rest}")));
+            far.map(|number| example.replace(place, &format!("{key}: {number}{rest}")).into_bytes())
+        })
+        .collect();
+    assert!(inputs.iter().any(|input| session::Record::parse(input).is_ok()));
+    play("record", &inputs, 0);
+}

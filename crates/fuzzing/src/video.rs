@@ -1,0 +1,89 @@
+//! Manifests of video, and records of sessions.
+
+use dash::{Missing, Presentation};
+use session::{Record, RecordError};
+use traffic::Manifest;
+use url::Url;
+
+/// A DASH manifest; the index of its files is another part of the same bytes.
+pub fn mpd(bytes: &[u8]) {
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    let base = Url::parse("http://example.org/a/film.mpd").ok();
+    let mut read = match Presentation::parse("fuzz.mpd", text, base.as_ref()) {
+        Ok(read) => read,
+        Err(error) => return assert!(error.to_string().starts_with("fuzz.mpd:")),
+    };
+    assert!(!read.representations.is_empty());
+    assert!(read.representations.windows(2).all(|pair| pair[0].bandwidth < pair[1].bandwidth));
+    for one in &mut read.representations {
+        while let Some(missing) = one.missing() {
+            let told = match missing {
+                Missing::Index(_) => one.index(INDEX).or_else(|_| one.index(bytes)),
+                Missing::Size(_) => one.cut(bytes.len() as u64),
+            };
+            if told.is_err() {
+                return;
+            }
+        }
+    }
+    if read.complete().is_err() {
+        return;
+    }
+    let count = read.representations[0].len();
+    for one in &read.representations {
+        assert_eq!(one.len(), count);
+        assert!(one.lengths().all(|length| !length.is_zero()));
+        for segment in [0, count / 2, count - 1] {
+            // A name may become none only where its numbers do not fit.
+            if let Some(address) = one.address(segment) {
+                assert!(address.range.is_none_or(|(from, to)| from <= to));
+            }
+            one.init(segment);
+        }
+        assert_eq!(one.address(count), None);
+    }
+}
+
+/// A right index of two segments.
+const INDEX: &[u8] = b"\0\0\0\x38sidx\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x02\
+    \0\0\x01\x2c\0\0\0\x06\x90\0\0\0\0\0\0\xc8\0\0\0\x04\x90\0\0\0";
+
+/// The index of a file, alone.
+pub fn sidx(bytes: &[u8]) {
+    let text = "<MPD><Period><AdaptationSet mimeType=\"video/mp4\"><Representation bandwidth=\"1\"><BaseURL>v</BaseURL>\
+        <SegmentBase indexRange=\"7-99\"/></Representation></AdaptationSet></Period></MPD>";
+    let base = Url::parse("http://example.org/").ok();
+    let Ok(mut read) = Presentation::parse("m", text, base.as_ref()) else { panic!("it is right") };
+    let one = &mut read.representations[0];
+    if one.index(bytes).is_ok() {
+        assert!(!one.is_empty() && one.lengths().all(|length| !length.is_zero()));
+        let ends: Vec<u64> =
+            (0..one.len()).filter_map(|segment| Some(one.address(segment)?.range?.1)).collect();
+        assert!(ends.len() == one.len() && ends.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}
+
+/// A list of the sizes of segments.
+pub fn sizes(bytes: &[u8]) {
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    match Manifest::from_json("fuzz.json", text) {
+        Ok(manifest) => {
+            assert!(manifest.segments() > 0 && !manifest.duration().is_zero());
+            assert!(manifest.size(0, manifest.highest()).is_some());
+            manifest.only(0);
+        }
+        Err(error) => assert!(error.to_string().starts_with("fuzz.json")),
+    }
+}
+
+/// The record of a session, as anybody may send one: what is taken can be shown, compared and exported.
+pub fn record(bytes: &[u8]) {
+    let Ok(record) = Record::parse(bytes) else { return };
+    // What is written is of that shape. A number may be another in its last digit, and by that a contradiction.
+    let again = Record::parse(record.to_text().as_bytes());
+    assert!(matches!(again, Ok(_) | Err(RecordError::Wrong(_))), "written and read again: {again:?}");
+    record.p1203();
+    record.segments().to_csv();
+    assert!(record.page().to_html().starts_with("<!doctype html>"));
+    session::summary::comparison(&[record.summary(), record.summary()]);
+}
