@@ -30,6 +30,8 @@ Examples:
   sudo tandem emulate scenarios/wifi-lte.toml -- bash
   sudo tandem agent --config /etc/tandem/agent.toml
   tandem proxy --upstream proxy.example:1080
+  tandem play https://example.org/film.mpd
+  tandem serve
   tandem capture trace.pcapng
   tandem profiles huang2012.lte
 
@@ -71,6 +73,8 @@ pub(crate) enum Command {
     Capture(Capture),
     Agent(Agent),
     Proxy(Proxy),
+    Play(Box<Play>),
+    Serve(Serve),
     Profiles(Profiles),
     /// Print the JSON Schema of scenario files
     #[command(after_help = "\
@@ -536,6 +540,149 @@ pub(crate) enum Paper {
     Lwi,
 }
 
+/// Play adaptive video over real sockets, without a picture, and say what a viewer would get.
+///
+/// MANIFEST is a DASH manifest (an MPD, static), a JSON list of the sizes of segments as the simulator Sabre has
+/// it, or with --duration one file, played in byte ranges. What is downloaded is not decoded. The figures: wait for
+/// the first picture, stalls, bitrates, MOS (docs/player.md); with --out the record of the session too
+/// (docs/session.md), as input of ITU-T P.1203, and a report with a chart.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem play https://example.org/film.mpd
+  tandem play https://example.org/film.mpd --proxy http://127.0.0.1:1080 --out tandem-out/film
+  tandem play sizes.json --server http://192.0.2.1:8080/ --rule bola --runs 10
+  tandem play http://192.0.2.1/film.mp4 --duration 66s --mptcp
+  tandem play film.mpd --post http://127.0.0.1:8090/ --label bus
+
+Exit codes: 0 played, or left by --for or a signal; 1 where something ended a session before its time, or it was
+not taken by the collector; 3 where the manifest makes no sense.")]
+pub(crate) struct Play {
+    /// The manifest, or with --duration the file: an address of http: or https:, or a manifest on this disk
+    #[arg(value_name = "MANIFEST", value_hint = ValueHint::AnyPath)]
+    pub(crate) manifest: String,
+    /// Where segments are whose sizes alone a manifest on this disk says, and what its addresses are relative to
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<url::Url>,
+    /// It is one file that plays so long, such as 66s
+    #[arg(long, value_name = "TIME", value_parser = any_time)]
+    pub(crate) duration: Option<units::Duration>,
+    /// How bitrates are chosen: throughput, bola-basic, bola, bola-e, buffer (docs/player.md)
+    #[arg(long, value_name = "RULE", default_value = "bola", value_parser = rule)]
+    pub(crate) rule: traffic::Rule,
+    /// Only this bitrate, counted from 0, the lowest: no adaptation
+    #[arg(long, value_name = "N")]
+    pub(crate) level: Option<usize>,
+    /// The most that the buffer may hold
+    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = any_time)]
+    pub(crate) buffer: units::Duration,
+    /// What has to be in the buffer before the first picture; at least one segment has
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = any_time)]
+    pub(crate) startup: units::Duration,
+    /// What has to be in it before a stall ends, likewise
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = any_time)]
+    pub(crate) resume: units::Duration,
+    /// Never give up a segment on its way for a smaller one
+    #[arg(long)]
+    pub(crate) no_abandon: bool,
+    /// The viewer leaves after so long
+    #[arg(long = "for", value_name = "TIME", value_parser = any_time)]
+    pub(crate) limit: Option<units::Duration>,
+    /// How many sessions, one after the other
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: u32,
+    /// Through this proxy: http://[USER:PASSWORD@]HOST:PORT or socks5://…
+    #[arg(long, value_name = "PROXY")]
+    pub(crate) proxy: Option<player::Proxy>,
+    /// Open sockets of Multipath TCP
+    #[arg(long)]
+    pub(crate) mptcp: bool,
+    /// How often a request that fails is tried again
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub(crate) retries: u32,
+    /// How the server is told of buffer and bitrates (CTA-5004)
+    #[arg(long, value_name = "WHERE", default_value = "query")]
+    pub(crate) cmcd: CmcdMode,
+    /// CMCD's name of the content
+    #[arg(long, value_name = "ID")]
+    pub(crate) content_id: Option<String>,
+    /// Words to find the session by
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) label: Option<String>,
+    /// Send each record to this collector (`tandem serve`); a token for it is read from TANDEM_TOKEN
+    #[arg(long, value_name = "URL")]
+    pub(crate) post: Option<url::Url>,
+    /// Hold every byte against what a content server makes from this seed
+    #[arg(long, value_name = "SEED", hide = true)]
+    pub(crate) verify: Option<u64>,
+    /// Where to write records and report
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// How to print the figures; json prints the record of a single session
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// Collect the records of sessions, and show and compare them.
+///
+/// Players send a record for each session (docs/session.md): `tandem play --post`, and the player's page, which is
+/// served here too where it was built. Records are kept in SQLite; one that was acknowledged is on the disk.
+/// Listens on this host alone, unless there is a token that others have to know.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem serve
+  tandem serve --content films
+  TANDEM_TOKEN=… tandem serve --listen 192.0.2.1:8090 --allow-host films.example.org
+
+Ends on SIGTERM once what is being answered has been. Prints the address where it serves.")]
+pub(crate) struct Serve {
+    /// Where to listen; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Where sessions are kept
+    #[arg(long, value_name = "FILE", default_value = "tandem-out/sessions.db", value_hint = ValueHint::FilePath)]
+    pub(crate) database: PathBuf,
+    /// The token that is asked for is the first line of this file [default: what TANDEM_TOKEN holds, or none]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// A name under which browsers may know it, beside localhost and addresses
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+    /// An origin whose pages may send and read, such as https://example.org
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+    /// The player's page, built [default: web/dist, where it is here or beside the program]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) web: Option<PathBuf>,
+    /// Films and manifests, to be served at /content/
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) content: Option<PathBuf>,
+    /// A JSON list of the sizes of segments, to be served at /content/manifest.mpd and .json with bytes made up
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) sizes: Option<PathBuf>,
+    /// Of the bytes that are made up
+    #[arg(long, value_name = "SEED", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Open sockets of Multipath TCP, which take plain TCP too
+    #[arg(long)]
+    pub(crate) mptcp: bool,
+    /// Write a line of JSON for each answer: when it was asked for, written and acknowledged
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) log: Option<PathBuf>,
+}
+
+/// Where CMCD goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CmcdMode {
+    /// Into header fields
+    Header,
+    /// Into the query of each address
+    Query,
+    /// Nowhere
+    Off,
+}
+
 /// List the radio power profiles, or show one as TOML.
 ///
 /// A profile that is shown can be changed and used: `radio = { file = "mine.toml" }` in a scenario.
@@ -575,6 +722,15 @@ pub(crate) enum Format {
     Json,
     /// Comma-separated values, for spreadsheets
     Csv,
+}
+
+/// Any duration.
+fn any_time(text: &str) -> Result<units::Duration, String> {
+    text.parse().map_err(|error: units::UnitError| error.to_string())
+}
+
+fn rule(text: &str) -> Result<traffic::Rule, String> {
+    text.parse().map_err(|error: traffic::RuleError| error.to_string())
 }
 
 /// A duration of which something can be measured.

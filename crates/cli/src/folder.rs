@@ -11,7 +11,16 @@ use std::time::Duration;
 
 /// The names of the files that a folder of results may hold. One that holds anything else is not
 /// replaced: somebody put it there.
-const OURS: [&str; 5] = ["result.json", "series.csv", "runs.csv", "report.html", "capture.pcapng"];
+const OURS: [&str; 8] = [
+    "result.json",
+    "series.csv",
+    "runs.csv",
+    "report.html",
+    "capture.pcapng",
+    "session.json",
+    "sessions.jsonl",
+    "p1203.json",
+];
 
 /// The file without which a folder is not one of results.
 const MARKER: &str = "result.json";

@@ -43,6 +43,8 @@ fn run(command: Command, talk: output::Talk) -> Result<(), Failure> {
         Command::Capture(arguments) => command::capture::run(&arguments, talk),
         Command::Agent(arguments) => command::agent::run(&arguments, talk),
         Command::Proxy(arguments) => command::proxy::run(&arguments, talk),
+        Command::Play(arguments) => command::play::run(&arguments, talk),
+        Command::Serve(arguments) => command::serve::run(&arguments, talk),
         Command::Profiles(arguments) => command::profiles::run(&arguments, talk),
         Command::Schema => command::schema::run(),
         Command::Completions(arguments) => command::completions::run(&arguments),

@@ -35,6 +35,13 @@ fn a_video_is_played_to_its_end_byte_for_byte() {
 
     let log = server.stop();
     assert!(log.iter().all(|entry| entry.complete && entry.status == 200), "{log:#?}");
+    for entry in &log {
+        let (first, last) = (entry.first_write_ms.unwrap(), entry.last_write_ms.unwrap());
+        assert!(entry.asked_ms <= first && first <= last, "{entry:?}");
+        assert!(entry.acknowledged_ms.is_none_or(|at| last <= at), "{entry:?}");
+    }
+    // Whoever asks for the next segment has got the one before.
+    assert!(log[..4].iter().all(|entry| entry.acknowledged_ms.is_some()), "{log:#?}");
     let asked: Vec<&str> = log.iter().map(|entry| entry.path.split('?').next().unwrap()).collect();
     let expected: Vec<String> = record
         .segments

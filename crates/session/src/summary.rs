@@ -92,20 +92,28 @@ pub fn table(sessions: &[Summary], links: bool) -> Table {
         if links {
             start = start.link(format!("/sessions/{}", session.id));
         }
-        let mut row = Row::new([
-            start,
-            Cell::text(session.label.clone().unwrap_or_default()),
-            Cell::text(session.player.name.clone()),
-            Cell::text(session.rule.clone()),
-        ]);
-        for kpi in &KPIS {
-            row = row.cell(Cell::number((kpi.of)(&session.kpis), kpi.decimals));
-        }
-        let whole =
-            if session.complete { Cell::text("whole") } else { Cell::text("in part").tone(Tone::Quiet) };
-        table = table.row(row.cell(whole));
+        let who = [start, Cell::text(session.label.clone().unwrap_or_default())];
+        let player = [Cell::text(session.player.name.clone()), Cell::text(session.rule.clone())];
+        table = table.row(Row::new(who.into_iter().chain(player).chain(figures(session))));
     }
     table
+}
+
+/// The same for a terminal: without what is known to who has just played them.
+pub fn short(sessions: &[Summary]) -> Table {
+    let mut table =
+        columns(Table::new("").column(Column::text("rule"))).column(Column::text("played").key("complete"));
+    for session in sessions {
+        let rule = [Cell::text(session.rule.clone())];
+        table = table.row(Row::new(rule.into_iter().chain(figures(session))));
+    }
+    table
+}
+
+/// The KPIs, and whether it was played to its end.
+fn figures(session: &Summary) -> impl Iterator<Item = Cell> {
+    let whole = if session.complete { Cell::text("whole") } else { Cell::text("in part").tone(Tone::Quiet) };
+    KPIS.iter().map(|kpi| Cell::number((kpi.of)(&session.kpis), kpi.decimals)).chain([whole])
 }
 
 /// `2026-11-22 08:25:04` of an instant.

@@ -169,11 +169,22 @@ impl Record {
             .flatten()
             .filter_map(|sample| Some((sample.at_s, sample.throughput_kbps? * 1e-3)))
             .collect();
-        let mut lines = vec![step("bitrate asked for", segments, false)];
+        // What is measured on a fast network is far above what is asked for: each has its own scale.
+        let panel = |title: &str, points, reference| {
+            Track::Panel(Panel {
+                y: Axis::new(title).unit("Mbit/s").from(0.0),
+                lines: vec![step(title, points, reference)],
+                marks: Vec::new(),
+            })
+        };
+        let mut tracks = vec![
+            Track::Lane(Lane { name: "play".to_owned(), spans }),
+            Track::Panel(buffer),
+            panel("bitrate", segments, false),
+        ];
         if !throughput.is_empty() {
-            lines.push(step("throughput, as the player sees it", throughput, true));
+            tracks.push(panel("throughput", throughput, true));
         }
-        let rate = Panel { y: Axis::new("rate").unit("Mbit/s").from(0.0), lines, marks: Vec::new() };
         Chart::Timeline(Timeline {
             title: "What was seen, and why".to_owned(),
             caption:
@@ -181,11 +192,7 @@ impl Record {
                       when it was asked for."
                     .to_owned(),
             x: Axis::seconds(),
-            tracks: vec![
-                Track::Lane(Lane { name: "play".to_owned(), spans }),
-                Track::Panel(buffer),
-                Track::Panel(rate),
-            ],
+            tracks,
         })
     }
 

@@ -43,8 +43,10 @@ fn every_command_shows_an_example() {
         "emulate",
         "fidelity",
         "capture",
+        "play",
         "profiles",
         "schema",
+        "serve",
         "completions",
     ] {
         let text = help(&[command, "--help"]);

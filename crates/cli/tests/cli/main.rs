@@ -8,6 +8,7 @@ mod emulate;
 mod folder;
 mod help;
 mod pipes;
+mod play;
 mod profiles;
 mod results;
 mod shipped;

@@ -1,0 +1,131 @@
+//! `tandem serve`.
+
+use crate::arguments::Serve;
+use crate::command::testbed::stop_on_signals;
+use crate::failure::{Failure, reason};
+use crate::output::{self, Talk};
+use collector::{Config, Store, StoreError};
+use linux::socket::{Options, Protocol, listen};
+use player::content::{Content, Log};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+use traffic::Manifest;
+
+/// How often it is looked whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(arguments: &Serve, talk: Talk) -> Result<(), Failure> {
+    let config = config(arguments)?;
+    config.check(arguments.listen).map_err(|message| Failure::Usage {
+        message: format!("--listen: {message}"),
+        hint: "put a token into TANDEM_TOKEN or a --token-file, or listen on 127.0.0.1".to_owned(),
+    })?;
+    let store = Store::open(&arguments.database).map_err(|error| not_opened(&arguments.database, &error))?;
+    let protocol = if arguments.mptcp { Protocol::Mptcp } else { Protocol::Tcp };
+    let listener = listen(arguments.listen, protocol, &Options::default()).map_err(|error| match error {
+        linux::Error::Lacks { what, hint } => Failure::Lacks { message: what, hint },
+        error => {
+            Failure::Other { message: error.to_string(), hint: "`--listen ADDRESS` takes another".to_owned() }
+        }
+    })?;
+    let address = listener.local_addr().map_err(|error| serving(&error))?;
+    let stop = stop_on_signals()?;
+    let (ending, ended) = tokio::sync::oneshot::channel::<()>();
+    thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(LOOK);
+        }
+        drop(ending);
+    });
+    let web = config.web.is_some();
+    output::data(&format!("http://{address}/\n"))?;
+    if web {
+        talk.remark(&format!("the player: http://{address}/"));
+    }
+    talk.remark(&format!("sessions:   http://{address}/sessions, kept in {}", arguments.database.display()));
+    collector::run(listener, config, store, async {
+        // A sender that is dropped says that it is time.
+        let _ = ended.await;
+    })
+    .map_err(|error| serving(&error))
+}
+
+fn config(arguments: &Serve) -> Result<Config, Failure> {
+    let read = |path: &Path| {
+        fs::read_to_string(path).map_err(|error| Failure::Unreadable {
+            message: format!("cannot read {}: {}", path.display(), reason(&error)),
+            hint: String::new(),
+        })
+    };
+    let token = match &arguments.token_file {
+        Some(path) => Some(read(path)?.lines().next().unwrap_or_default().trim().to_owned()),
+        None => std::env::var("TANDEM_TOKEN").ok(),
+    };
+    if arguments.token_file.is_some() && token.as_ref().is_none_or(String::is_empty) {
+        return Err(Failure::Usage {
+            message: "--token-file: its first line is empty".to_owned(),
+            hint: "such as: head -c 24 /dev/urandom | base64 > token".to_owned(),
+        });
+    }
+    for folder in [&arguments.web, &arguments.content].into_iter().flatten() {
+        if !folder.is_dir() {
+            return Err(Failure::Unreadable {
+                message: format!("{} is no directory", folder.display()),
+                hint: "`make web` builds the player's page in web/dist".to_owned(),
+            });
+        }
+    }
+    let manifest = match &arguments.sizes {
+        Some(path) => {
+            let manifest = Manifest::from_json(&path.display().to_string(), &read(path)?);
+            Some(manifest.map_err(|error| Failure::Unreadable {
+                message: error.to_string(),
+                hint: "docs/player.md describes the format".to_owned(),
+            })?)
+        }
+        None => None,
+    };
+    let content = (arguments.content.is_some() || manifest.is_some()).then(|| Content {
+        seed: arguments.seed,
+        manifest,
+        directory: arguments.content.clone(),
+    });
+    let log = match &arguments.log {
+        Some(path) => {
+            let file = fs::File::create(path).map_err(|error| Failure::write(path, &error))?;
+            Some(Log::lines(file))
+        }
+        None => None,
+    };
+    Ok(Config {
+        token: token.filter(|token| !token.is_empty()),
+        hosts: arguments.allow_host.clone(),
+        origins: arguments.allow_origin.clone(),
+        web: arguments.web.clone().or_else(built),
+        content,
+        log,
+    })
+}
+
+/// Where the player's page is, if it was built.
+fn built() -> Option<PathBuf> {
+    let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join("web")));
+    [Some(PathBuf::from("web/dist")), beside]
+        .into_iter()
+        .flatten()
+        .find(|folder| folder.join("index.html").is_file())
+}
+
+fn not_opened(path: &Path, error: &StoreError) -> Failure {
+    Failure::Other {
+        message: format!("cannot use the database {}: {error}", path.display()),
+        hint: "`--database FILE` names another".to_owned(),
+    }
+}
+
+fn serving(error: &std::io::Error) -> Failure {
+    Failure::Other { message: format!("cannot serve: {}", reason(error)), hint: String::new() }
+}

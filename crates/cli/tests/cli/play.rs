@@ -1,0 +1,213 @@
+//! `tandem play` and `tandem serve`, over loopback.
+
+use crate::support::{Place, said};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// Four segments of 200 ms at 0.4 and 2 Mbit/s.
+const SIZES: &str = r#"{"segment_duration_ms": 200, "bitrates_kbps": [400, 2000],
+    "segment_sizes_bits": [[80000, 400000], [80000, 400000], [80000, 400000], [80000, 400000]]}"#;
+
+/// A collector that ends with the test.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(place: &Place, arguments: &[&str]) -> Self {
+        let arguments = [&["-q", "serve", "--listen", "127.0.0.1:0"], arguments].concat();
+        let mut child = place.command(&arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("it is a pipe");
+        BufReader::new(out).read_line(&mut line).expect("it says where it serves");
+        let address = line.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
+        Self { child, address }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address)
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let (status, body) = ask(&self.address, "GET", path, "").expect("an answer");
+        assert_eq!(status, 200, "{path}: {body}");
+        serde_json::from_str(&body).expect("JSON")
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Status and body; `None` where there is no whole answer.
+fn ask(address: &str, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+    .ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}
+
+#[test]
+fn a_session_is_played_written_and_collected() {
+    let place = Place::new();
+    place.write("sizes.json", SIZES);
+    let serving = Serving::start(&place, &["--sizes", "sizes.json", "--seed", "7"]);
+    let (manifest, post) = (serving.url("content/manifest.mpd"), serving.url(""));
+    let played = said(&mut place.command(&[
+        "play",
+        &manifest,
+        "--rule",
+        "throughput",
+        "--label",
+        "test",
+        "--post",
+        &post,
+        "--out",
+        "out",
+        "--verify",
+        "7",
+        "--cmcd",
+        "header",
+    ]));
+    assert_eq!(played.code, 0, "{}", played.err);
+    assert!(played.out.contains("T_init") && played.out.contains("whole"), "{}", played.out);
+    assert_eq!(place.list("out"), ["p1203.json", "report.html", "result.json", "runs.csv", "session.json"]);
+    let record: Value = serde_json::from_str(&place.read("out/session.json")).expect("JSON");
+    assert_eq!((&record["complete"], &record["video"]["kind"]), (&Value::from(true), &Value::from("dash")));
+    let listed = serving.get("api/sessions");
+    assert_eq!(listed["sessions"][0]["id"], record["id"]);
+    assert_eq!(listed["sessions"][0]["label"], "test");
+    assert_eq!(serving.get(&format!("api/sessions/{}", record["id"].as_str().expect("an id"))), record);
+
+    // By sizes from this disk, twice, as JSON.
+    let server = serving.url("content/");
+    let twice = said(&mut place.command(&[
+        "play",
+        "sizes.json",
+        "--server",
+        &server,
+        "--runs",
+        "2",
+        "--level",
+        "1",
+        "--format",
+        "json",
+    ]));
+    assert_eq!(twice.code, 0, "{}", twice.err);
+    let twice: Value = serde_json::from_str(&twice.out).expect("JSON");
+    assert_eq!(twice["labels"][0]["sessions"], 2);
+    assert_eq!(twice["sessions"][1]["kpis"]["mean_bitrate_kbps"], 2000.0);
+}
+
+#[test]
+fn what_cannot_be_played_is_told() {
+    let place = Place::new();
+    place.write("sizes.json", SIZES);
+    place.write("wrong.mpd", "<MPD type=\"dynamic\"/>");
+    let fails = |arguments: &[&str]| {
+        let said = said(&mut place.command(&[&["play"], arguments].concat()));
+        assert_eq!(said.out, "");
+        (said.code, said.err)
+    };
+    let (code, err) = fails(&["none.json"]);
+    assert!(code == 3 && err.contains("cannot read the manifest none.json: no such file"), "{err}");
+    let (code, err) = fails(&["wrong.mpd"]);
+    assert!(code == 3 && err.contains("wrong.mpd:1:1: expected a static presentation"), "{err}");
+    let (code, err) = fails(&["sizes.json"]);
+    assert!(code == 3 && err.contains("expected a server to ask for segments of these sizes"), "{err}");
+    let (code, err) = fails(&["film.mp4", "--duration", "5s"]);
+    assert!(code == 2 && err.contains("expected the address of a file"), "{err}");
+    let (code, err) = fails(&["http://127.0.0.1:1/film.mpd", "--retries", "0"]);
+    assert!(code == 1 && err.contains("http://127.0.0.1:1/film.mpd: cannot connect to 127.0.0.1:1"), "{err}");
+    let (code, err) = fails(&["x", "--proxy", "ftp://proxy"]);
+    assert!(code == 2 && err.contains("expected such as http://127.0.0.1:3128"), "{err}");
+}
+
+#[test]
+fn nobody_else_is_served_without_a_token() {
+    let place = Place::new();
+    let refused = said(place.command(&["serve", "--listen", "0.0.0.0:0"]).env_remove("TANDEM_TOKEN"));
+    assert!(refused.code == 2 && refused.err.contains("there is no token"), "{}", refused.err);
+}
+
+/// Thousands of sessions come, the collector is killed in the middle (SIGKILL), and another one has every session
+/// that was acknowledged.
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    let place = Place::new();
+    let text = include_str!("../../../../docs/session.md");
+    let example =
+        text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let id = "0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d";
+    for round in 0..3 {
+        let mut serving = Serving::start(&place, &["--database", "sessions.db"]);
+        let (over, (acknowledged, seen)) = (AtomicBool::new(false), mpsc::channel());
+        let mut kept = thread::scope(|scope| {
+            for sender in 0..4 {
+                let (address, over, acknowledged) = (&serving.address, &over, acknowledged.clone());
+                scope.spawn(move || {
+                    for count in 0.. {
+                        if over.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let name = format!("session-{round}-{sender}-{count}");
+                        if let Some((201, _)) =
+                            ask(address, "POST", "api/sessions", &example.replace(id, &name))
+                        {
+                            let _ = acknowledged.send(name);
+                        }
+                    }
+                });
+            }
+            // In mid-load: so many are there, and four are on their way.
+            let mut kept: Vec<String> = seen.iter().take(60).collect();
+            serving.child.kill().expect("it is ours");
+            serving.child.wait().expect("it ends");
+            over.store(true, Ordering::Relaxed);
+            drop(acknowledged);
+            kept.extend(seen.iter());
+            kept
+        });
+        kept.sort();
+        let again = Serving::start(&place, &["--database", "sessions.db"]);
+        let listed = again.get("api/sessions?limit=10000");
+        let there: Vec<&str> = listed["sessions"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|one| one["id"].as_str())
+            .collect();
+        assert!(kept.len() >= 60);
+        for name in &kept {
+            assert!(there.contains(&name.as_str()), "{name} was acknowledged and is lost");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn sigterm_ends_it_gracefully() {
+    let place = Place::new();
+    let mut serving = Serving::start(&place, &[]);
+    assert_eq!(serving.get("api/sessions")["sessions"], Value::from(Vec::<Value>::new()));
+    let pid = serving.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    assert_eq!(serving.child.wait().expect("it ends").code(), Some(0));
+}
