@@ -37,6 +37,7 @@ bench: ## measure: benches, segments per second, memory per connection, what the
 		cargo run --quiet --release $(locked) -p tandem-emulator --example accuracy; \
 		else echo "skipped: the emulator's accuracy needs root and /dev/net/tun"; fi
 	@cargo run --quiet --release $(locked) -p tandem-agent --example cost
+	@cargo run --quiet --release $(locked) -p tandem-proxy --example rivals
 
 lint: ## formatting, clippy and documentation, with warnings as errors
 	@sh scripts/prerequisites.sh lint

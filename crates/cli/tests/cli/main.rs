@@ -10,6 +10,7 @@ mod help;
 mod pipes;
 mod play;
 mod profiles;
+mod proxy;
 mod results;
 mod shipped;
 mod support;

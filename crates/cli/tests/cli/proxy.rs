@@ -1,0 +1,143 @@
+//! `tandem proxy`: begun, asked, told to read its configuration again, killed and ended.
+
+use crate::support::{Place, said, tandem};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A proxy in a place of its own.
+struct Running {
+    child: Child,
+    place: Place,
+}
+
+const CONFIG: &str = "[[listen]]\naddress = '127.0.0.1:0'\nprotocol = 'tcp'\n\
+    [destinations]\nallow = ['127.0.0.0/8']\n[timeouts]\ndrain = '10s'\n";
+
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !so() {
+        assert!(start.elapsed() < Duration::from_secs(20), "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn begin(place: Place) -> Running {
+    let child = place.command(&["proxy", "--config", "proxy.toml"]).spawn().expect("the program starts");
+    let running = Running { child, place };
+    until("it answers", || running.status().is_some());
+    running
+}
+
+fn configured(more: &str) -> Place {
+    let place = Place::new();
+    let socket = place.path().join("proxy.sock");
+    place.write("proxy.toml", &format!("{CONFIG}{more}[status]\nsocket = '{}'\n", socket.display()));
+    place
+}
+
+impl Running {
+    fn status(&self) -> Option<Value> {
+        let told = self.place.run(&["proxy", "status", "--config", "proxy.toml", "--format", "json"]);
+        (told.code == 0).then(|| serde_json::from_str(&told.out).expect("it is JSON"))
+    }
+
+    fn tunnel(&self, to: std::net::SocketAddr) -> (TcpStream, String) {
+        let status = self.status().expect("it answers");
+        let at = status["listening"][0]["address"].as_str().expect("it listens").to_owned();
+        let mut stream = TcpStream::connect(at).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+        write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n")
+            .expect("it listens");
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).expect("it answers");
+        (stream, String::from_utf8_lossy(&first).into_owned())
+    }
+
+    fn signal(&self, name: &str) {
+        let done = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
+        assert!(done.expect("there is a kill").success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_proxy_reads_its_file_again_and_ends_when_what_goes_on_has_ended() {
+    let mut running = begin(configured(""));
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = server.local_addr().expect("an address");
+    let (going, first) = running.tunnel(to);
+    assert_eq!(first, "HTTP/1.1 200");
+    let text = running.place.read("proxy.toml");
+    running.place.write("proxy.toml", &text.replace("allow = ['127.0.0.0/8']", "allow = []"));
+    running.signal("HUP");
+    until("the new rules count", || running.tunnel(to).1 == "HTTP/1.1 403");
+    running.place.write("proxy.toml", &text.replace("allow", "alow"));
+    running.signal("HUP");
+    thread::sleep(Duration::from_millis(300));
+    running.place.write("proxy.toml", &text);
+    assert_eq!(running.tunnel(to).1, "HTTP/1.1 403", "what is wrong changes nothing");
+    running.signal("HUP");
+    until("the first rules count", || running.tunnel(to).1 == "HTTP/1.1 200");
+    running.signal("TERM");
+    until("it takes nothing new", || running.status().is_none_or(|status| status["draining"] == true));
+    drop((going, server));
+    assert_eq!(running.child.wait().expect("it ends").code(), Some(0));
+    let mut log = String::new();
+    running.child.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
+    assert!(log.contains("unknown key `alow`") && log.contains("read again"), "{log}");
+    assert!(running.status().is_none());
+}
+
+#[test]
+fn a_proxy_that_was_killed_leaves_nothing_that_hinders_the_next() {
+    let mut running = begin(configured(""));
+    running.child.kill().expect("it runs");
+    running.child.wait().expect("it ends");
+    let place = std::mem::replace(&mut running.place, Place::new());
+    assert!(place.path().join("proxy.sock").exists());
+    let again = begin(place);
+    assert!(again.status().is_some());
+    let told = again.place.run(&["proxy", "--config", "proxy.toml"]);
+    assert_eq!(told.code, 1);
+    assert!(told.err.contains("another proxy is at work"), "{}", told.err);
+}
+
+#[test]
+fn what_would_be_open_to_everybody_does_not_begin() {
+    let told = said(tandem().args(["proxy", "--listen", "0.0.0.0:0"]));
+    assert_eq!(told.code, 1);
+    assert!(told.err.contains("would be open to everybody") && told.err.contains("allow"), "{}", told.err);
+    let place = configured("[clients]\nusers = 'users'\n");
+    place.write("users", "ann:secret\n");
+    let told = place.run(&["proxy", "--config", "proxy.toml"]);
+    assert_eq!(told.code, 3);
+    assert!(
+        told.err.contains("others than its owner can read it") && !told.err.contains("secret\n"),
+        "{}",
+        told.err
+    );
+}
+
+#[test]
+fn the_example_and_the_rules_are_printed() {
+    let place = Place::new();
+    place.write("proxy.toml", &place.done(&["proxy", "example-config"]));
+    let rules = place.done(&["proxy", "rules", "--port", "3129", "--interface", "wlan0", "--to", "443"]);
+    assert!(
+        rules.contains("iifname { \"wlan0\" } tcp dport { 443 } meta nfproto ipv4 tproxy ip to :3129"),
+        "{rules}"
+    );
+    let told = place.run(&["proxy", "status", "--socket", "nowhere.sock"]);
+    assert_eq!(told.code, 1);
+    assert!(told.err.contains("no proxy answers at nowhere.sock"), "{}", told.err);
+}
