@@ -1,5 +1,5 @@
 // Builds the page into dist/, or with `--tests` the tests into .build/.
-import { copyFile, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -23,11 +23,32 @@ async function page() {
     // dash.js without DRM, Smooth Streaming and metrics reporting, which are of no use here.
     alias: { dashjs: join(here, 'node_modules/dashjs/dist/modern/esm/dash.mediaplayer.min.js') },
     define: { VERSION: JSON.stringify(version) },
-    legalComments: 'linked',
+    legalComments: 'none',
     logLevel: 'warning',
   });
   await copyFile(join(here, 'src/index.html'), join(out, 'index.html'));
   await copyFile(join(here, 'src/style.css'), join(out, 'style.css'));
+  await writeFile(join(out, 'licences.txt'), await licences());
+}
+
+/** The licences of all that is in player.js and is not ours, which ask to go with it. */
+async function licences() {
+  const modules = join(here, 'node_modules');
+  const described = async (name) => JSON.parse(await readFile(join(modules, name, 'package.json'), 'utf8'));
+  const own = JSON.parse(await readFile(join(here, 'package.json'), 'utf8'));
+  const wanted = Object.keys(own.dependencies);
+  for (const name of wanted) {
+    const { dependencies, peerDependencies } = await described(name);
+    for (const other of Object.keys({ ...dependencies, ...peerDependencies }))
+      if (!wanted.includes(other)) wanted.push(other);
+  }
+  const texts = wanted.sort().map(async (name) => {
+    const { version, license } = await described(name);
+    const file = (await readdir(join(modules, name))).find((file) => /^licen[cs]e(\.|-|$)/i.test(file));
+    const text = file === undefined ? '' : await readFile(join(modules, name, file), 'utf8');
+    return `${name} ${version}: ${license}\n\n${text.trim()}\n`;
+  });
+  return (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`);
 }
 
 async function tests() {
