@@ -16,6 +16,8 @@ export interface Picture {
   readonly position: number;
   /** How many have been shown, with this one: nobody hears of all of them. */
   readonly count: number;
+  /** When the page last had the time to hear of one: those of which nobody told came after that. */
+  readonly after: number;
 }
 
 /** A time in which no picture followed. */
@@ -57,7 +59,7 @@ export class Pictures {
     const advance = picture.position - last.position;
     const stay = this.#stay();
     // Those of which nobody told were shown just before this one: after a gap, somebody listens.
-    const end = picture.at - (shown - 1) * stay;
+    const end = Math.min(Math.max(picture.at - (shown - 1) * stay, picture.after), picture.at);
     const start = last.at + stay;
     // A player may go on somewhat before or behind where it stood.
     if (end - start > LEAST_MS)

@@ -26,8 +26,11 @@ const EVENTS = [
 export function watch(media: HTMLVideoElement, listener: Listener, internalSeek = () => false): () => void {
   const look = () => listener.look(lookAt(media, internalSeek()));
   for (const event of EVENTS) media.addEventListener(event, look);
+  let refreshed = performance.now();
   let frame = requestAnimationFrame(function again() {
     look();
+    // The browser tells of pictures first: to them this was the refresh before.
+    refreshed = performance.now();
     frame = requestAnimationFrame(again);
   });
   // The compositor says when it showed a picture, however late this is heard. Not every browser has it.
@@ -35,7 +38,7 @@ export function watch(media: HTMLVideoElement, listener: Listener, internalSeek 
     _,
     { expectedDisplayTime, mediaTime, presentedFrames },
   ) {
-    listener.picture({ at: expectedDisplayTime, position: mediaTime, count: presentedFrames });
+    listener.picture({ at: expectedDisplayTime, position: mediaTime, count: presentedFrames, after: refreshed });
     picture = media.requestVideoFrameCallback(again);
   });
   const blink = () => listener.blink();

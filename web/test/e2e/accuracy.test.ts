@@ -4,6 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
 import type { Session } from '../../src/measure/record.ts';
@@ -57,11 +58,14 @@ describe('accuracy', { skip, concurrency: 2 }, () => {
       await context.close();
       await server.stop();
       const stood = standstills(truth, 1000 / RECIPE.fps);
+      // For who wants to know why it fails.
+      const seen = JSON.stringify({ session, stood, truth, answers: server.answers });
+      await writeFile(`.cache/accuracy-${audio ? 'sound' : 'picture'}.json`, seen);
 
       assert.deepEqual(errors, []);
       assert.equal(session.complete, true);
       within(session.kpis.initial_load_s, firstPicture(truth), TOLERANCE_MS, 'T_init');
-      const found = pairs(session.stalls, stood);
+      const found = pairs(session.stalls, stood, truth);
       assert.ok(found.length >= 3, `${found.length} stalls: the trouble was not felt`);
       for (const [index, { stall, stood }] of found.entries()) {
         within(stall.start_s, stood.start, TOLERANCE_MS, `the start of stall ${index + 1}`);
@@ -96,16 +100,19 @@ function adds(session: Session): void {
  * @param pressed when the button was pressed, by the clock of the server
  */
 function agreesWithBytes(found: readonly Pair[], server: TestServer, pressed: number): void {
+  let checked = 0;
   for (const [index, { stall, stood }] of found.entries()) {
     // The clock of a video may stop a tenth of a second before the end of what is there: the decoder holds that.
     const missing = Math.floor(stood.position + 0.1) + 1;
-    // Where dash.js climbs after the last segment, it asks for one of the middle again, and the end stalls. The
-    // picture stood, and the server has nothing to do with it.
-    if (missing > RECIPE.seconds) continue;
+    // Where dash.js climbs after the last segment, it asks for one of the middle again, and the end stalls; and on a
+    // busy machine a decoder may stall for a moment by itself. The server has nothing to do with these.
+    if (missing > RECIPE.seconds || stall.end_s - stall.start_s < 1) continue;
+    checked++;
     const wanted = server.answers.filter(({ path }) => new RegExp(`stream[01]-0*${missing}\\.m4s$`).test(path));
     const came = wanted.filter(({ whole }) => whole).map(({ parts }) => (parts.at(-1)?.at ?? 0) - pressed);
     const first = Math.min(...came);
     assert.ok(first > stall.start_s * 1000, `stall ${index + 1}: segment ${missing} was there when it began`);
     assert.ok(first < stall.end_s * 1000, `stall ${index + 1}: segment ${missing} was not there when it ended`);
   }
+  assert.ok(checked >= 3, `${checked} stalls of the server's doing: ${JSON.stringify(found)}`);
 }

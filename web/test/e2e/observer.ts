@@ -112,24 +112,34 @@ export interface Pair {
 /** One is shorter than this by one way of looking and by the other none at all (ms). */
 const EITHER_WAY_MS = 200;
 
+/** Where a look is later than this after the one before (ms), the machine was too busy to look, and to play. */
+const BUSY_MS = 100;
+
 /**
- * Stalls with their standstills. One that has no counterpart fails, but for a short one: at the threshold the two
- * may differ.
+ * Stalls with their standstills. One that has no counterpart fails, but for a short one, since at the threshold the two
+ * may differ, and for one in which a busy machine did not look.
  */
-export function pairs(stalls: readonly Stall[], stood: readonly Standstill[]): Pair[] {
+export function pairs(stalls: readonly Stall[], stood: readonly Standstill[], { looks, pressed }: Watched): Pair[] {
   const found: Pair[] = [];
   const alone: (Stall | Standstill)[] = [];
+  const busy = (from: number, to: number) =>
+    looks.some(({ at }, index) => {
+      const [before, now] = [(looks[index - 1]?.at ?? at) - pressed, at - pressed];
+      return now - before > BUSY_MS && before < to + BUSY_MS && now > from - BUSY_MS;
+    });
   const left = new Set(stood);
   for (const stall of stalls) {
     const same = [...left].find(({ start, end }) => stall.start_s * 1000 < end[1] && stall.end_s * 1000 > start[0]);
     if (same === undefined) {
-      if ((stall.end_s - stall.start_s) * 1000 > EITHER_WAY_MS) alone.push(stall);
+      const [from, to] = [stall.start_s * 1000, stall.end_s * 1000];
+      if (to - from > EITHER_WAY_MS && !busy(from, to)) alone.push(stall);
       continue;
     }
     left.delete(same);
     found.push({ stall, stood: same });
   }
-  for (const one of left) if (one.end[0] - one.start[1] > EITHER_WAY_MS) alone.push(one);
+  for (const one of left)
+    if (one.end[0] - one.start[1] > EITHER_WAY_MS && !busy(one.start[0], one.end[1])) alone.push(one);
   assert.deepEqual(alone, [], 'each stall is a standstill of the picture, and each standstill a stall');
   return found;
 }

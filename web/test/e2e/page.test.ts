@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core';
 import type { P1203 } from '../../src/measure/p1203.ts';
 import type { Session } from '../../src/measure/record.ts';
 import { hasChromium, launch, open, play, posted } from './browser.ts';
-import { between, observe, pairs, type Standstill, standstills, within } from './observer.ts';
+import { between, observe, pairs, standstills, type Watched, within } from './observer.ts';
 import { TestServer } from './server.ts';
 import { hasFfmpeg, type Recipe, video } from './video.ts';
 import { iframeApi, LATE_MS, STEP_MS } from './youtube.ts';
@@ -255,10 +255,10 @@ describe('the page', { skip, concurrency: 2 }, () => {
       const watched = await observe(page);
       await play(page, server, '/video/whole.mp4');
       const session = await posted(page, server);
-      const stood = standstills(await watched(), 1000 / RECIPE.fps);
+      const truth = await watched();
       assert.equal(session.video.kind, 'file');
       assert.equal(session.video.duration_s, RECIPE.seconds);
-      agree(session, stood, 20);
+      agree(session, truth, 20);
     });
   });
 
@@ -272,13 +272,13 @@ describe('the page', { skip, concurrency: 2 }, () => {
       await page.getByRole('button', { name: 'Play', exact: true }).click();
       await page.locator('video[data-video-id=onXpKXbnbE0]').waitFor();
       const session = await posted(page, server);
-      const stood = standstills(await watched(), 1000 / RECIPE.fps);
+      const truth = await watched();
       assert.equal(session.video.kind, 'youtube');
       assert.equal(session.video.url, 'https://www.youtube.com/watch?v=onXpKXbnbE0');
       assert.equal(session.video.duration_s, RECIPE.seconds);
       assert.equal(session.complete, true);
       assert.deepEqual(session.segments, []);
-      agree(session, stood, STEP_MS + 2 * LATE_MS + 20);
+      agree(session, truth, STEP_MS + 2 * LATE_MS + 20);
     });
   });
 
@@ -406,8 +406,8 @@ function faint(): string[] {
 }
 
 /** At least two stalls, and each as long as the picture stood. */
-function agree(session: Session, seen: readonly Standstill[], tolerance: number): void {
-  const found = pairs(session.stalls, seen);
+function agree(session: Session, truth: Watched, tolerance: number): void {
+  const found = pairs(session.stalls, standstills(truth, 1000 / RECIPE.fps), truth);
   assert.ok(found.length >= 2, `${found.length} stalls`);
   for (const [index, { stall, stood }] of found.entries()) {
     within(stall.end_s - stall.start_s, between(stood.start, stood.end), tolerance, `stall ${index + 1}`);

@@ -68,7 +68,7 @@ test('over two subflows of the kernel, throttled and cut, KPIs are within 20 ms 
     assert.deepEqual(errors, []);
     assert.equal(session.complete, true);
     within(session.kpis.initial_load_s, firstPicture(truth), TOLERANCE_MS, 'T_init');
-    const found = pairs(session.stalls, stood);
+    const found = pairs(session.stalls, stood, truth);
     assert.ok(found.length >= 1, 'no stall: the links were not felt');
     for (const [index, { stall, stood }] of found.entries()) {
       within(stall.start_s, stood.start, TOLERANCE_MS, `the start of stall ${index + 1}`);

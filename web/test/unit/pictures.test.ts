@@ -6,7 +6,12 @@ import { Pictures } from '../../src/measure/pictures.ts';
 /** Pictures 20 ms apart, from this position (s) on, the first of them at this time. */
 function show(pictures: Pictures, at: number, position: number, count: number, first: number): number {
   for (let index = 0; index < count; index++)
-    pictures.show({ at: at + index * 20, position: position + index * 0.02, count: first + index });
+    pictures.show({
+      at: at + index * 20,
+      position: position + index * 0.02,
+      count: first + index,
+      after: at + index * 20 - 2000,
+    });
   return first + count;
 }
 
@@ -163,4 +168,18 @@ test('a browser that has no time to show pictures does not stall, not even just 
   busy.dry(3200, false);
   const ran = [LOADING, span('playing', 1000, 4200, 0, 3.2)];
   assert.deepEqual(told(busy.seen(ran)), told(ran));
+});
+
+test('pictures of which nobody told came after the page last had the time to hear of one', () => {
+  const pictures = new Pictures();
+  show(pictures, 1000, 0, 50, 1);
+  // The compositor counts five more, which were there for a moment and were never shown.
+  pictures.show({ at: 5000, position: 1.1, count: 56, after: 4980 });
+  const clock = [
+    LOADING,
+    span('playing', 1000, 2000, 0, 1),
+    span('stalled', 2000, 4950, 1, 1),
+    span('playing', 4950, 6000, 1, 2.05),
+  ];
+  assert.equal(pictures.seen(clock)[2]?.end, 4980);
 });
