@@ -168,13 +168,14 @@ function unseen({ phase, start, end, open }: Span): boolean {
   return phase === 'stalled' && !open && end - start <= LEAST_MS;
 }
 
-/** One stretch of playing where there were two with nothing in between. */
+/** One stretch of playing, and one stall, where there were two with nothing in between. */
 function joined(spans: readonly Span[]): Span[] {
   const all: Span[] = [];
   for (const span of spans) {
     const last = all.at(-1);
-    if (last?.phase === 'playing' && span.phase === 'playing' && Math.abs(last.to - span.from) < 1e-3)
-      all[all.length - 1] = { ...last, end: span.end, to: span.to, open: span.open };
+    const played = last?.phase === 'playing' && span.phase === 'playing' && Math.abs(last.to - span.from) < 1e-3;
+    if (last !== undefined && (played || (last.phase === 'stalled' && span.phase === 'stalled')))
+      all[all.length - 1] = { ...last, end: span.end, to: played ? span.to : last.to, open: span.open };
     else all.push(span);
   }
   return all;

@@ -68,6 +68,8 @@ describe('accuracy', { skip, concurrency: 2 }, () => {
       const found = pairs(session.stalls, stood, truth);
       assert.ok(found.length >= 3, `${found.length} stalls: the trouble was not felt`);
       for (const [index, { stall, stood }] of found.entries()) {
+        // dash.js may stall once more at the very end, and then shows the last picture again: pixels do not tell that.
+        if (stood.position > RECIPE.seconds - 0.1) continue;
         within(stall.start_s, stood.start, TOLERANCE_MS, `the start of stall ${index + 1}`);
         within(stall.end_s, stood.end, TOLERANCE_MS, `the end of stall ${index + 1}`);
         within(

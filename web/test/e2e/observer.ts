@@ -77,12 +77,14 @@ export function standstills({ looks, pressed }: Watched, staysMs: number): Stand
   let first = looks.findIndex(({ picture }) => picture !== blank(looks));
   for (let next = first + 1; next < looks.length; next++) {
     if (looks[next]?.picture === looks[first]?.picture) continue;
-    if (since(next - 1) - since(first) > LEAST_MS + staysMs)
-      found.push({
-        start: [since(first - 1) + staysMs, since(first) + staysMs],
-        end: [since(next - 1), since(next)],
-        position: looks[first]?.position ?? Number.NaN,
-      });
+    if (since(next - 1) - since(first) > LEAST_MS + staysMs) {
+      const start: Interval = [since(first - 1) + staysMs, since(first) + staysMs];
+      const end: Interval = [since(next - 1), since(next)];
+      const last = found.at(-1);
+      // One picture in between is no playing on.
+      if (last !== undefined && start[0] <= last.end[1]) found[found.length - 1] = { ...last, end };
+      else found.push({ start, end, position: looks[first]?.position ?? Number.NaN });
+    }
     first = next;
   }
   return found;
@@ -109,8 +111,8 @@ export interface Pair {
   readonly stood: Standstill;
 }
 
-/** One is shorter than this by one way of looking and by the other none at all (ms). */
-const EITHER_WAY_MS = 200;
+/** One is shorter than this by one way of looking and by the other none at all, on a machine that is busy (ms). */
+const EITHER_WAY_MS = 500;
 
 /** Where a look is later than this after the one before (ms), the machine was too busy to look, and to play. */
 const BUSY_MS = 100;
@@ -129,8 +131,10 @@ export function pairs(stalls: readonly Stall[], stood: readonly Standstill[], { 
     });
   const left = new Set(stood);
   for (const stall of stalls) {
-    const same = [...left].find(({ start, end }) => stall.start_s * 1000 < end[1] && stall.end_s * 1000 > start[0]);
-    if (same === undefined) {
+    const overlap = ({ start, end }: Standstill) =>
+      Math.min(stall.end_s * 1000, end[1]) - Math.max(stall.start_s * 1000, start[0]);
+    const [same] = [...left].sort((a, b) => overlap(b) - overlap(a));
+    if (same === undefined || overlap(same) <= 0) {
       const [from, to] = [stall.start_s * 1000, stall.end_s * 1000];
       if (to - from > EITHER_WAY_MS && !busy(from, to)) alone.push(stall);
       continue;

@@ -183,3 +183,15 @@ test('pictures of which nobody told came after the page last had the time to hea
   ];
   assert.equal(pictures.seen(clock)[2]?.end, 4980);
 });
+
+test('two stalls with nothing in between are one', () => {
+  const clock = [
+    LOADING,
+    span('playing', 1000, 2000, 0, 1),
+    span('stalled', 2000, 2400, 1, 1),
+    span('stalled', 2400, 3400, 1.4, 1.4),
+    span('playing', 3400, 4000, 1.4, 2),
+  ];
+  const stalls = new Pictures().seen(clock).filter(({ phase }) => phase === 'stalled');
+  assert.deepEqual(told(stalls), [['stalled', 2000, 3400, 1000]]);
+});
