@@ -71,6 +71,8 @@ test('over two subflows of the kernel, throttled and cut, KPIs are within 20 ms 
     const found = pairs(session.stalls, stood, truth);
     assert.ok(found.length >= 1, 'no stall: the links were not felt');
     for (const [index, { stall, stood }] of found.entries()) {
+      // As in ../e2e/accuracy.test.ts: at the very end dash.js shows the last picture again.
+      if (stood.position > 19.9) continue;
       within(stall.start_s, stood.start, TOLERANCE_MS, `the start of stall ${index + 1}`);
       within(stall.end_s, stood.end, TOLERANCE_MS, `the end of stall ${index + 1}`);
       const length = between(stood.start, stood.end);
