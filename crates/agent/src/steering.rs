@@ -1,6 +1,6 @@
 //! What a policy is shown, and what it asks for.
 
-use policy::{Action, Channel, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig};
+use policy::{Action, AppState, Channel, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig};
 use units::{Bytes, Duration, Time};
 
 /// One interface, as its counters say.
@@ -98,6 +98,11 @@ impl Steering {
             }
         }
         actions
+    }
+
+    /// What an application tells of itself, for the next look.
+    pub fn tell(&mut self, app: Option<AppState>) {
+        self.state.app = app;
     }
 
     /// How often the policy wants to look.

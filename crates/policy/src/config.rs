@@ -3,7 +3,7 @@
 use crate::emtcp::Emtcp;
 use crate::nearest::nearest;
 use crate::{
-    Allowance, AtCap, None as NonePolicy, Only, Policy, WhenNeeded, WhenNeededParameters, WifiFirst,
+    Allowance, AtCap, None as NonePolicy, Only, Policy, Qoe, WhenNeeded, WhenNeededParameters, WifiFirst,
 };
 use core::fmt;
 use core::str::FromStr;
@@ -28,6 +28,11 @@ pub enum PolicyConfig {
     WifiFirst,
     /// Cellular paths only while the others fall short of the demand seen.
     WhenNeeded(WhenNeededParameters),
+    /// Cellular paths only when the others would miss what a player needs next.
+    Qoe {
+        /// What is to be left in the player's buffer when a segment comes.
+        margin: Duration,
+    },
     /// Uses paths with a data allowance no faster than what is left lasts.
     Allowance {
         /// What becomes of a path whose allowance is used up.
@@ -59,7 +64,7 @@ impl PolicyConfig {
     pub const DEFAULT_SHARE: f64 = 0.24;
 
     /// Every policy's name, and a line on what it does.
-    pub const NAMES: [(&'static str, &'static str); 7] = [
+    pub const NAMES: [(&'static str, &'static str); 8] = [
         ("none", "plain MPTCP: every path, as the scheduler likes"),
         ("wifi-only", "close every path that is not Wi-Fi"),
         ("lte-only", "close every path that is not LTE"),
@@ -68,6 +73,7 @@ impl PolicyConfig {
             "when-needed",
             "cellular paths only while the others fall short of the demand seen: when-needed[:KEY=VALUE]...",
         ),
+        ("qoe", "cellular paths only when the others would miss what a player needs next: qoe[:margin=TIME]"),
         (
             "allowance",
             "paths with a data allowance no faster than what is left lasts: allowance[:close|:backup]",
@@ -88,6 +94,7 @@ impl PolicyConfig {
             Self::LteOnly => "lte-only",
             Self::WifiFirst => "wifi-first",
             Self::WhenNeeded(_) => "when-needed",
+            Self::Qoe { .. } => "qoe",
             Self::Allowance { .. } => "allowance",
             Self::Emtcp { .. } => "emtcp",
         }
@@ -115,6 +122,7 @@ impl PolicyConfig {
             Self::None
             | Self::WifiFirst
             | Self::WhenNeeded(_)
+            | Self::Qoe { .. }
             | Self::Allowance { .. }
             | Self::Emtcp { .. } => Ok(()),
         }
@@ -131,6 +139,7 @@ impl PolicyConfig {
             Self::LteOnly => Box::new(Only::new("lte-only", InterfaceKind::Lte, kinds)),
             Self::WifiFirst => Box::new(WifiFirst::new(kinds)),
             Self::WhenNeeded(parameters) => Box::new(WhenNeeded::new(parameters, kinds)),
+            Self::Qoe { margin } => Box::new(Qoe::new(margin, kinds)),
             Self::Allowance { at_cap } => Box::new(Allowance::new(at_cap)),
             Self::Emtcp { share, actuator } => Box::new(Emtcp::new(share, actuator, kinds)),
         }
@@ -212,6 +221,18 @@ pub enum PolicyError {
         /// What is wrong with its value.
         error: UnitError,
     },
+    /// Something else than its margin stands behind `qoe`.
+    #[error("`qoe` has no parameter `{text}`; did you mean `margin`?")]
+    NotTheMargin {
+        /// What was written.
+        text: String,
+    },
+    /// The margin of `qoe` is none.
+    #[error("`margin` of `qoe`: {error}")]
+    BadMargin {
+        /// What is wrong with it.
+        error: UnitError,
+    },
     /// The share is not a number from 0 to 1.
     #[error("a share of `{text}` is not from 0 to 1")]
     ShareOutOfRange {
@@ -250,7 +271,8 @@ impl PolicyError {
                     list(&WhenNeededParameters::NAMES)
                 )
             }
-            Self::BadValue { error, .. } => {
+            Self::NotTheMargin { .. } => "such as qoe:margin=4s".to_owned(),
+            Self::BadValue { error, .. } | Self::BadMargin { error } => {
                 error.expected().unwrap_or("a number with its unit, such as 250ms or 8Mbps").to_owned()
             }
             Self::ShareOutOfRange { .. } => {
@@ -260,7 +282,7 @@ impl PolicyError {
                 )
             }
             Self::NoParameters { .. } => {
-                "with parameters: emtcp[:ideal|:mp-prio][:SHARE], allowance[:close|:backup], when-needed[:KEY=VALUE]..."
+                "with parameters: emtcp[:ideal|:mp-prio][:SHARE], allowance[:close|:backup], when-needed[:KEY=VALUE]..., qoe[:margin=TIME]"
                     .to_owned()
             }
             Self::NoSuchInterface { interface, .. } => {
@@ -283,6 +305,7 @@ impl FromStr for PolicyConfig {
             "lte-only" => Self::LteOnly,
             "wifi-first" => Self::WifiFirst,
             "when-needed" => return read_when_needed(rest),
+            "qoe" => return read_qoe(rest),
             "allowance" => {
                 let at_cap = rest.map_or(Ok(AtCap::default()), str::parse)?;
                 return Ok(Self::Allowance { at_cap });
@@ -342,6 +365,7 @@ impl fmt::Display for PolicyConfig {
             }
             Self::Allowance { at_cap } if *at_cap != AtCap::default() => write!(f, ":{at_cap}")?,
             Self::WhenNeeded(parameters) => parameters.write(f)?,
+            Self::Qoe { margin } if *margin != Qoe::MARGIN => write!(f, ":margin={margin}")?,
             _ => {}
         }
         Ok(())
@@ -370,6 +394,20 @@ fn read_emtcp(parameters: Option<&str>) -> Result<PolicyConfig, PolicyError> {
         }
     }
     Ok(PolicyConfig::Emtcp { share, actuator })
+}
+
+fn read_qoe(parameters: Option<&str>) -> Result<PolicyConfig, PolicyError> {
+    let mut margin = Qoe::MARGIN;
+    for part in parameters.into_iter().flat_map(|rest| rest.split(':')) {
+        match part.split_once('=').map(|(name, value)| (name.trim(), value)) {
+            Some(("margin", value)) => {
+                let bad = |error| PolicyError::BadMargin { error };
+                margin = value.parse().map_err(bad)?;
+            }
+            _ => return Err(PolicyError::NotTheMargin { text: part.to_owned() }),
+        }
+    }
+    Ok(PolicyConfig::Qoe { margin })
 }
 
 fn read_when_needed(parameters: Option<&str>) -> Result<PolicyConfig, PolicyError> {
@@ -482,6 +520,8 @@ mod tests {
             assert_eq!(name.parse::<AtCap>().unwrap().to_string(), name);
         }
         assert_eq!("allowance:backup".parse::<PolicyConfig>().unwrap().to_string(), "allowance:backup");
+        assert_eq!("qoe:margin=6s".parse::<PolicyConfig>().unwrap().to_string(), "qoe:margin=6s");
+        assert_eq!("qoe:margin=4s".parse::<PolicyConfig>().unwrap().to_string(), "qoe");
         assert_eq!("allowance:close".parse::<PolicyConfig>().unwrap().to_string(), "allowance");
     }
 
@@ -502,6 +542,8 @@ mod tests {
             ("when-needed:late=4", "`late` of `when-needed`: `4` has no unit"),
             ("when-needed:enough", "`enough` of `when-needed`: `` is not a number with a unit"),
             ("allowance:clos", "at the cap nothing is done that is called `clos`; did you mean `close`?"),
+            ("qoe:4s", "`qoe` has no parameter `4s`; did you mean `margin`?"),
+            ("qoe:margin=4", "`margin` of `qoe`: `4` has no unit"),
             ("none:0.2", "`none` takes no parameters, but `0.2` stands behind it"),
         ];
         for (text, message) in cases {

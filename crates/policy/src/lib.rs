@@ -11,6 +11,7 @@
 //! | `wifi-first` | cellular paths are backup while another path is up |
 //! | `when-needed` | cellular paths only while the others fall short of the demand seen |
 //! | `allowance` | uses paths with a data allowance no faster than what is left lasts |
+//! | `qoe` | cellular paths only when the others would miss what a player needs next |
 //! | `emtcp` | moves a share of the costly paths' data to the cheap ones (Chen et al. 2013) |
 //!
 //! A driver (the simulator, or an agent on a device) calls [`Policy::observe`] once at the start,
@@ -24,6 +25,7 @@ mod emtcp;
 mod nearest;
 mod none;
 mod only;
+mod qoe;
 mod state;
 mod when_needed;
 mod wifi_first;
@@ -34,6 +36,7 @@ pub use data_plan::{DataPlan, Ledger};
 pub use emtcp::{Detector, Emtcp, MpPrioParameters, Verdict, shares, table_one};
 pub use none::None;
 pub use only::Only;
+pub use qoe::Qoe;
 pub use radio::InterfaceKind;
 pub use state::{Action, AppState, Channel, DeviceState, PathState};
 pub use when_needed::{WhenNeeded, WhenNeededParameters};

@@ -91,6 +91,12 @@ pub struct AppState {
     pub buffer: Option<Duration>,
     /// When it needs what it is waiting for.
     pub deadline: Option<Time>,
+    /// Still to come of what it is waiting for.
+    pub missing: Option<Bytes>,
+    /// How fast it plays what it gets.
+    pub bitrate: Option<Bitrate>,
+    /// It needs nothing more from the network.
+    pub done: bool,
 }
 
 /// Something a device can do.

@@ -39,6 +39,7 @@ pub use outcome::{
     BackgroundOutcome, ConnectionOutcome, DeviceOutcome, EnergyOutcome, MiddleboxOutcome, Outcome,
     PathOutcome, Series, SeriesColumn, Timeline,
 };
+pub use video::app_state;
 
 /// Simulates one experiment from beginning to end.
 pub fn run(experiment: &Experiment) -> Outcome {

@@ -64,6 +64,8 @@ impl World<'_> {
         let now = self.now;
         let span = now.since(self.steering.last);
         self.steering.last = now;
+        let talks = self.connections.iter().filter_map(|connection| connection.talk.as_ref());
+        self.steering.state.app = crate::video::app_state(now, talks.map(|talk| talk.sight(now)));
         for (i, path) in self.network.paths.iter_mut().enumerate() {
             let state = &mut self.steering.state.paths[i];
             let (down, up) = self.steering.seen[i];

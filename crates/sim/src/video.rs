@@ -1,10 +1,24 @@
 //! Video over a connection: the device asks for a segment, the server answers with it.
 
 use mptcp::Endpoint;
+use policy::AppState;
 use std::collections::VecDeque;
 use traffic::{Session, Sight, TrafficConfig, Video, Viewer};
 use units::{Duration, Time};
 use wire::Span;
+
+/// What the videos of a device tell its policy at `now`: the one with the least to play of those that are not done.
+/// `None` where there is none.
+pub fn app_state(now: Time, sights: impl Iterator<Item = Sight>) -> Option<AppState> {
+    let sight = sights.min_by_key(|sight| (sight.fetched, sight.buffer))?;
+    Some(AppState {
+        buffer: Some(sight.buffer),
+        deadline: (!sight.waiting).then(|| now + sight.buffer),
+        missing: Some(sight.missing),
+        bitrate: Some(sight.bitrate),
+        done: sight.fetched,
+    })
+}
 
 /// Who asks, and what was asked for.
 #[derive(Debug)]

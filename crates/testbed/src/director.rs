@@ -510,6 +510,8 @@ impl<'a> Director<'a> {
             look.energy_per_mbit = (rate.as_bps() > 0).then(|| meter.profile().energy_per_mbit(rate));
             looks.push(look);
         }
+        let sights = self.flows.iter().filter_map(|flow| flow.progress.sight(now));
+        self.steering.tell(sim::app_state(now, sights));
         for action in self.steering.observe(now, &looks) {
             if !self.steers {
                 continue;

@@ -68,3 +68,18 @@ fn a_viewer_who_goes_early_leaves_a_record() {
     assert_eq!(session.end.since(session.start), Duration::from_millis(1_500));
     assert!(!outcome.connections[0].failed, "{:?}", outcome.connections[0]);
 }
+
+#[test]
+fn the_policy_qoe_hears_of_the_player_on_a_kernel_too() {
+    let device = "[device]\npolicy = 'qoe'\n[[path]]\nname = 'wifi'";
+    let text = SCENARIO.replace("[[path]]\nname = 'wifi'", device).replacen("'8Mbps'", "'40Mbps'", 1);
+    let Some(outcome) = on_kernel(&text) else { return };
+    let simulated = sim::run(&scenario(&text).experiment);
+    for outcome in [&outcome, &simulated] {
+        assert!(session(outcome).complete, "{:?}", session(outcome));
+        // LTE helps until the first picture, and Wi-Fi carries the rest by itself.
+        assert!(outcome.device.policy_changes >= 1);
+        let [wifi, lte] = [0, 1].map(|path| outcome.paths[path].payload_down_bytes);
+        assert!(lte * 4 < wifi, "{wifi} bytes over Wi-Fi, {lte} over LTE");
+    }
+}

@@ -46,9 +46,10 @@ impl Builder<'_, '_> {
 }
 
 /// Which settings belong to which policy.
-const SETTINGS: [(&str, &[&str]); 3] = [
+const SETTINGS: [(&str, &[&str]); 4] = [
     ("emtcp", &["share", "actuator"]),
     ("allowance", &["at_cap"]),
+    ("qoe", &["margin"]),
     ("when-needed", &["late", "hold", "longest_hold", "memory", "queueing", "enough"]),
 ];
 
@@ -63,6 +64,7 @@ fn with_settings(named: PolicyConfig, fields: &Fields) -> PolicyConfig {
         PolicyConfig::Allowance { .. } => {
             PolicyConfig::Allowance { at_cap: word("at_cap").parse().unwrap_or_default() }
         }
+        PolicyConfig::Qoe { margin } => PolicyConfig::Qoe { margin: fields.time("margin").unwrap_or(margin) },
         PolicyConfig::WhenNeeded(default) => PolicyConfig::WhenNeeded(WhenNeededParameters {
             late: fields.time("late").unwrap_or(default.late),
             hold: fields.time("hold").unwrap_or(default.hold),

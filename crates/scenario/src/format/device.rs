@@ -46,7 +46,7 @@ pub(super) static DEVICE: Table = Table {
     ],
 };
 
-pub(super) static POLICIES: [Choice; 7] = [
+pub(super) static POLICIES: [Choice; 8] = [
     choice("none", "plain Multipath TCP: every path, as the scheduler likes"),
     choice("wifi-only", "every path that is not Wi-Fi is closed"),
     choice("lte-only", "every path that is not LTE is closed"),
@@ -54,6 +54,10 @@ pub(super) static POLICIES: [Choice; 7] = [
     choice(
         "when-needed",
         "cellular paths are backup, and regular only while the others fall short of the demand seen",
+    ),
+    choice(
+        "qoe",
+        "cellular paths are backup, and regular only when the others would miss what a `video` needs next",
     ),
     choice(
         "allowance",
@@ -131,6 +135,13 @@ static POLICY: Table = Table {
             need: Default("\"100ms\""),
             doc: "For `when-needed`: how much longer than its least a round trip is that shows a full link.",
             example: "\"50ms\"",
+        },
+        Key {
+            name: "margin",
+            shape: SPAN,
+            need: Default("\"4s\""),
+            doc: "For `qoe`: what is to be left in the player's buffer when a segment comes.",
+            example: "\"6s\"",
         },
         Key {
             name: "enough",
