@@ -6,7 +6,7 @@ use std::time::Duration;
 use traffic::{Manifest, PlayerConfig};
 use url::Url;
 
-/// Everything that [`play`](crate::play) needs to know.
+/// Everything that [`play`](crate::play()) needs to know.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// What to play.

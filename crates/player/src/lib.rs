@@ -1,6 +1,6 @@
 //! The adaptive player over real sockets, and a content server to play from.
 //!
-//! [`play`] drives [`traffic::Player`], which decides, in the calling thread and its namespaces: so a player may
+//! [`play()`] drives [`traffic::Player`], which decides, in the calling thread and its namespaces: so a player may
 //! run on a device of an emulated network. [`content::spawn`] serves what there is to play from a thread that
 //! inherits the caller's namespaces.
 //!
