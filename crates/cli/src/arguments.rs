@@ -491,20 +491,21 @@ Examples:
   tandem reproduce mptcp-rec --seeds 3 --duration 30s      a first look, in some seconds
   tandem reproduce emtcp --format json | jq .best_share
   tandem reproduce emtcp --calibrate          redo the fit on cases 1 and 2
-  sudo tandem reproduce emtcp --on kernel     the four cases over Linux's own Multipath TCP")]
+  sudo tandem reproduce emtcp --on kernel     the four cases over Linux's own Multipath TCP
+  sudo tandem reproduce lwi --on kernel       180 viewers over it, through a proxy")]
 pub(crate) struct Reproduce {
     /// Which paper
     pub(crate) paper: Paper,
-    /// In simulation, or on the real kernel (root; 150 s, however many runs)
+    /// In simulation, or on the real kernel (root; emtcp takes 150 s, lwi a quarter of an hour)
     #[arg(long, value_name = "WORLD", default_value = "sim")]
     pub(crate) on: World,
     /// How long each run is, such as 30s; only for mptcp-rec [default: the paper's 120s]
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) duration: Option<units::Duration>,
-    /// How many seeds for each case [default: 30, and 3 on the kernel]
+    /// How many seeds for each case [default: 30; of emtcp on the kernel 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) seeds: Option<u32>,
-    /// How many runs at once [default: one a core, and 16 on the kernel]
+    /// How many runs at once [default: one a core; on the kernel 16 of emtcp, 24 of lwi]
     #[arg(long, value_name = "J")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Where to write the results [default: tandem-out/<paper>, tandem-out/<paper>-kernel]

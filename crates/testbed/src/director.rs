@@ -69,11 +69,13 @@ pub struct Setup {
     pub offload: bool,
     /// The paths lead to a proxy, and the server is behind it.
     pub edge: Option<Edge>,
+    /// It ends as soon as every application has come to its end: what is left of its time would be idle.
+    pub until_done: bool,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { faults: Vec::new(), offload: true, edge: None }
+        Self { faults: Vec::new(), offload: true, edge: None, until_done: false }
     }
 }
 
@@ -111,6 +113,7 @@ pub fn run_with(
         None => None,
     };
     let mut director = Director::new(experiment, &mut topology, &mut notes)?;
+    director.until_done = setup.until_done;
     director.capture = capture;
     // What the policy wants from the start is so before the first byte.
     director.steer(Time::ZERO)?;
@@ -356,6 +359,9 @@ pub(crate) struct Director<'a> {
     pub(crate) reactions: Reactions,
     /// Where what is captured goes while it goes on.
     pub(crate) capture: Option<&'a File>,
+    until_done: bool,
+    /// When all were done, where that ended it.
+    done_at: Option<Time>,
 }
 
 impl<'a> Director<'a> {
@@ -381,6 +387,8 @@ impl<'a> Director<'a> {
             subflows: Default::default(),
             shared: Shared::new(Network::new(experiment), Clock::start()),
             capture: None,
+            until_done: false,
+            done_at: None,
             topology,
         })
     }
@@ -420,6 +428,10 @@ impl<'a> Director<'a> {
             }
             let end = Time::ZERO + self.experiment.duration + happens.behind;
             if now >= end || stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if self.until_done && self.flows.iter().all(|flow| flow.progress.rest().is_over()) {
+                self.done_at = Some(now);
                 return Ok(());
             }
             while let Some((_, path, comes)) = changes.next_if(|&(at, ..)| at <= now) {
@@ -578,7 +590,9 @@ impl<'a> Director<'a> {
     pub(crate) fn outcome(&mut self) -> Result<Outcome, Error> {
         self.watch.look()?;
         self.write_capture()?;
-        let experiment = self.experiment;
+        let shorter =
+            self.done_at.map(|at| Experiment { duration: at.since(Time::ZERO), ..self.experiment.clone() });
+        let experiment = shorter.as_ref().unwrap_or(self.experiment);
         let mut connections = Vec::new();
         for (i, (flow, config)) in self.flows.iter().zip(&experiment.traffic).enumerate() {
             let rest = flow.progress.rest();

@@ -61,6 +61,13 @@ pub(crate) struct Rest {
     pub(crate) differs: Option<u64>,
 }
 
+impl Rest {
+    /// Nothing is to be expected of it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.complete || self.failed.is_some() || self.differs.is_some()
+    }
+}
+
 impl Progress {
     pub(crate) fn rest(&self) -> Rest {
         self.rest.lock().unwrap_or_else(PoisonError::into_inner).clone()

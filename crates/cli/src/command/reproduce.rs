@@ -17,6 +17,7 @@ use study::emtcp::calibration::{Calibration, STEPS, fit};
 use study::emtcp::kernel::{KernelReproduction, plans};
 use study::emtcp::{Options, reproduce};
 use study::{lwi, mptcp_rec, parallel};
+use units::Bitrate;
 
 /// Where the fit of the eMTCP paper is kept, beside where the program is run.
 const EMTCP_CALIBRATION: &str = "calibration/emtcp.toml";
@@ -29,7 +30,8 @@ pub(crate) fn run(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
         (Paper::Emtcp, World::Kernel) => emtcp_on_kernel(arguments, talk),
         (Paper::MptcpRec, World::Sim) => mptcp_rec(arguments, talk),
         (Paper::Lwi, World::Sim) => lwi(arguments, talk),
-        (Paper::MptcpRec | Paper::Lwi, World::Kernel) => Err(not_for(arguments.paper, "--on kernel")),
+        (Paper::Lwi, World::Kernel) => lwi_on_kernel(arguments, talk),
+        (Paper::MptcpRec, World::Kernel) => Err(not_for(arguments.paper, "--on kernel")),
     }
 }
 
@@ -183,6 +185,64 @@ fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     results.deliver(arguments, talk, &folder)
 }
 
+/// Viewers at once on the kernel: each wants 6 to 16 Mbit/s, which a core carries some twenty times.
+const LWI_KERNEL_JOBS: NonZeroUsize = NonZeroUsize::new(24).expect("it is not zero");
+/// The link between the proxy and the server, which is no limit.
+const CORE: Bitrate = Bitrate::from_bps(1_000_000_000);
+
+fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
+    for (given, option) in
+        [(arguments.duration.is_some(), "--duration"), (arguments.calibrate, "--calibrate")]
+    {
+        if given {
+            return Err(not_for(arguments.paper, option));
+        }
+    }
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/lwi-kernel")))?;
+    let calibration = lwi_calibration(arguments.calibration.as_deref())?;
+    let seeds = u64::from(arguments.seeds.unwrap_or(30));
+    let plans = lwi::kernel::plans(&calibration, seeds);
+    let stop = stop_on_signals()?;
+    let bar = progress::bar(talk, plans.len() as u64, "on the kernel");
+    let setup = testbed::Setup {
+        edge: Some(testbed::Edge { delay: lwi::kernel::proxy_to_server(), rate: CORE }),
+        until_done: true,
+        ..testbed::Setup::default()
+    };
+    let jobs = arguments.jobs.unwrap_or(LWI_KERNEL_JOBS);
+    let done = |done| bar.set_position(done as u64);
+    let runs = parallel::map(jobs, &plans, &done, |(_, experiment)| {
+        let ran = testbed::run_with(experiment, &setup, &stop, &mut |_| {}, None);
+        ran.map(|ran| lwi::Run::read(&ran.outcome)).map_err(|error| {
+            // The others need not go on.
+            stop.store(true, Ordering::Relaxed);
+            failure(&error)
+        })
+    });
+    bar.finish_and_clear();
+    let runs: Vec<_> = runs.into_iter().collect::<Result<_, _>>()?;
+    let release = linux::clock::kernel_release();
+    let jobs = parallel::jobs(None);
+    let result = lwi::kernel::KernelReproduction::new(calibration, seeds, runs, release, jobs);
+
+    let results = Results {
+        json: result.to_json(),
+        runs: Some(result.runs_table()),
+        page: result.page(),
+        tables: result.tables(),
+        csv: result.figures(),
+    };
+    results.deliver(arguments, talk, &folder)
+}
+
+/// The fit of the paper on LTE-Wi-Fi integration.
+fn lwi_calibration(named: Option<&Path>) -> Result<lwi::calibration::Calibration, Failure> {
+    match calibration_file(named, LWI_CALIBRATION)? {
+        Some((file, text)) => lwi::calibration::Calibration::parse(&file, &text).map_err(bad_fit),
+        None => Ok(lwi::calibration::Calibration::shipped()),
+    }
+}
+
 fn lwi(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
     if arguments.duration.is_some() {
         return Err(not_for(arguments.paper, "--duration"));
@@ -201,10 +261,7 @@ fn lwi(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
         talk.remark(&format!("calibration: {}\n", path.display()));
         fitted
     } else {
-        match calibration_file(named, LWI_CALIBRATION)? {
-            Some((file, text)) => lwi::calibration::Calibration::parse(&file, &text).map_err(bad_fit)?,
-            None => lwi::calibration::Calibration::shipped(),
-        }
+        lwi_calibration(named)?
     };
     let bar = progress::bar(talk, 1, "reproducing");
     let options = lwi::Options { seeds, jobs, calibration };

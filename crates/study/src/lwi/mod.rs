@@ -2,11 +2,12 @@
 //!
 //! `paper` holds its printed figures, `process` how its links vary, `model` its test bed, `calibration` what was
 //! fitted and how (with the sessions of `fluid`), `measure` what is read off a run, `reproduce` the runs, `tables`,
-//! `page` and `json` how they are shown.
+//! `page` and `json` how they are shown; `kernel` has the same on Linux.
 
 pub mod calibration;
 mod fluid;
 mod json;
+pub mod kernel;
 mod measure;
 pub mod model;
 mod page;

@@ -1,0 +1,249 @@
+//! The experiment on a real kernel, beside the paper and the simulation.
+
+use super::calibration::Calibration;
+use super::measure::Run;
+use super::model::{self, Way};
+use super::paper::{Access, Clip, PROXY_TO_SERVER_MS, load_time_reduction, mos_gain_4k, stalls};
+use super::reproduce::{Figure, Plan, Reproduction, plans as all_plans};
+use crate::describe::fitted;
+use crate::parallel;
+use crate::run::page::footer;
+use mptcp::SchedulerKind;
+use report::{Axis, Badge, Bars, Cell, Column, Estimate, Page, Row, Section, Table};
+use serde_json::{Value, json};
+use sim::{Experiment, Protocol};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use traffic::{Kind, TrafficConfig, Video};
+use units::Duration;
+
+/// What Linux can do: its own scheduler alone.
+pub const WAYS: [Way; 3] = [
+    Way { access: Access::Wifi, scheduler: SchedulerKind::MinRtt },
+    Way { access: Access::Lte, scheduler: SchedulerKind::MinRtt },
+    Way { access: Access::Both, scheduler: SchedulerKind::MinRtt },
+];
+
+/// One way between the proxy and the server, which lie behind the experiment's paths.
+pub fn proxy_to_server() -> Duration {
+    Duration::from_secs_f64(PROXY_TO_SERVER_MS * 0.5e-3)
+}
+
+/// What is to run on the kernel, in this order. The server is a host of its own, behind a real proxy: nothing stands
+/// in for the time between them.
+pub fn plans(calibration: &Calibration, seeds: u64) -> Vec<(Plan, Experiment)> {
+    let all = all_plans(&WAYS, seeds).into_iter();
+    all.map(|plan| (plan, on_linux(model::experiment(plan.way, plan.clip, calibration, plan.seed)))).collect()
+}
+
+fn on_linux(mut experiment: Experiment) -> Experiment {
+    for traffic in &mut experiment.traffic {
+        if let Kind::Video(video) = &traffic.kind {
+            let video = Video { wait: Duration::ZERO, ..(**video).clone() };
+            *traffic = TrafficConfig { kind: Kind::Video(Arc::new(video)), ..traffic.clone() };
+        }
+    }
+    if experiment.transport.protocol == Protocol::Mptcp {
+        experiment.transport.config.scheduler = SchedulerKind::Linux;
+    }
+    experiment
+}
+
+/// The paper, the simulation and the kernel.
+#[derive(Debug, Clone)]
+pub struct KernelReproduction {
+    /// As the paper's test bed is modelled, with the same seeds.
+    pub simulated: Reproduction,
+    /// On the kernel.
+    pub kernel: Reproduction,
+    /// The kernel's release.
+    pub release: String,
+}
+
+impl KernelReproduction {
+    /// Puts the kernel's runs, in the order of [`plans`], beside simulations with the same seeds.
+    pub fn new(
+        calibration: Calibration,
+        seeds: u64,
+        runs: Vec<Option<Run>>,
+        release: String,
+        jobs: NonZeroUsize,
+    ) -> Self {
+        let plans = all_plans(&WAYS, seeds);
+        let simulated = parallel::map(jobs, &plans, &|_| {}, |plan| {
+            Run::read(&sim::run(&model::experiment(plan.way, plan.clip, &calibration, plan.seed)))
+        });
+        Self {
+            simulated: Reproduction::new(seeds, calibration, &plans, simulated),
+            kernel: Reproduction::new(seeds, calibration, &plans, runs),
+            release,
+        }
+    }
+
+    /// Both worlds beside the paper.
+    pub fn tables(&self) -> Vec<Table> {
+        vec![self.figures(), self.gains()]
+    }
+
+    /// Each run on the kernel.
+    pub fn runs_table(&self) -> Table {
+        self.kernel.runs_table()
+    }
+
+    /// Every figure of every row, in all worlds.
+    pub fn figures(&self) -> Table {
+        let mut table = Table::new(format!("The paper, simulation and Linux {}", self.release))
+            .column(Column::text("figure"))
+            .column(Column::text("unit").key("unit"))
+            .column(Column::number("paper"))
+            .column(Column::number("simulated").key("simulated"))
+            .column(Column::number("Linux").key("kernel"));
+        for clip in Clip::ALL {
+            for (i, way) in self.kernel.ways.iter().enumerate() {
+                let badge = if way.access == Access::Both { Badge::predicted() } else { fitted() };
+                table = table.row(Row::heading(format!("{}, {}", clip.name(), way.access.name())));
+                let (count, mean) = stalls(way.access, clip);
+                let row =
+                    |name: &str, unit: &str, paper: f64, digits, of: &dyn Fn(&Reproduction) -> Estimate| {
+                        Row::new([
+                            Cell::text(name),
+                            Cell::text(unit),
+                            Cell::number(paper, digits),
+                            Cell::estimate(of(&self.simulated), digits),
+                            Cell::estimate(of(&self.kernel), digits),
+                        ])
+                        .badge(badge.clone())
+                    };
+                let of =
+                    |figure: &'static Figure| move |world: &Reproduction| world.estimate(figure, i, clip);
+                table = table.row(row("stalls", "", count, 2, &of(&Figure::STALLS))).row(row(
+                    "mean length",
+                    "s",
+                    mean,
+                    2,
+                    &|world| world.mean_stall(i, clip),
+                ));
+                for figure in [&Figure::MOS, &Figure::LOAD, &Figure::FETCHED] {
+                    table = table.row(row(figure.title, figure.unit, f64::NAN, figure.decimals, &of(figure)));
+                }
+                if way.access == Access::Both {
+                    table = table.row(row("over Wi-Fi", "%", f64::NAN, 1, &of(&Figure::OVER_WIFI)));
+                }
+            }
+        }
+        table.note(format!(
+            "Means of {} runs with 95 % intervals. The links are those of the simulation, seed by seed, fitted there to \
+             what the paper prints of one link; on the kernel nothing was fitted. Linux has its own scheduler and \
+             CUBIC on each subflow, and a real proxy stands before a server that speaks TCP alone.",
+            self.kernel.seeds
+        ))
+    }
+
+    /// What both links change.
+    fn gains(&self) -> Table {
+        let mut table = Table::new("What both links change, 4K, in %")
+            .column(Column::text(""))
+            .column(Column::number("paper").key("paper_percent"))
+            .column(Column::number("simulated").key("simulated_percent"))
+            .column(Column::number("Linux").key("kernel_percent"));
+        for (figure, of) in [
+            (Figure::MOS, mos_gain_4k as fn(Access) -> f64),
+            (Figure::LOAD, |over| -load_time_reduction(over)),
+        ] {
+            for over in [Access::Wifi, Access::Lte] {
+                table = table.row(Row::new([
+                    Cell::text(format!("{}, against {}", figure.title, over.name())),
+                    Cell::number(100.0 * of(over), 1),
+                    Cell::estimate(self.simulated.change_percent(&figure, over, Clip::FourK), 1),
+                    Cell::estimate(self.kernel.change_percent(&figure, over, Clip::FourK), 1),
+                ]));
+            }
+        }
+        table.note("Seed by seed, with the 95 % interval; docs/lwi.md says why ours are below the paper’s.")
+    }
+
+    /// What `result.json` holds.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "paper": "lwi",
+            "on": "kernel",
+            "release": self.release,
+            "seeds": self.kernel.seeds,
+            "kernel": self.kernel.to_json(),
+            "simulated": self.simulated.to_json(),
+        })
+    }
+
+    /// One page with everything.
+    pub fn page(&self) -> Page {
+        let bars = |title: &str, axis: Axis, digits, of: &dyn Fn(&Reproduction, usize, Clip) -> Estimate| {
+            let groups: Vec<(usize, Clip)> =
+                Clip::ALL.into_iter().flat_map(|clip| (0..WAYS.len()).map(move |way| (way, clip))).collect();
+            let name = |&(way, clip): &(usize, Clip)| format!("{}, {}", clip.name(), WAYS[way].access.name());
+            let world = |world: &Reproduction| -> Vec<Estimate> {
+                groups.iter().map(|&(way, clip)| of(world, way, clip)).collect()
+            };
+            Bars::new(title, axis.from(0.0))
+                .decimals(digits)
+                .groups(groups.iter().map(name))
+                .series("simulated", world(&self.simulated))
+                .series("Linux", world(&self.kernel))
+        };
+        let figure = |title: &str, figure: &'static Figure| {
+            let axis = Axis::new(figure.title).unit(figure.unit);
+            bars(title, axis, figure.decimals, &|world, way, clip| world.estimate(figure, way, clip))
+        };
+        Page::new("LTE-Wi\u{2011}Fi integration on Linux")
+            .lead(format!(
+                "A video over Wi\u{2011}Fi, over LTE, and over both by the Multipath TCP of Linux {}, through a proxy \
+                 before a server that speaks TCP alone; beside it the same in simulation, and what the paper prints.",
+                self.release
+            ))
+            .section(
+                Section::new("Stalls, and what the viewer thinks of them")
+                    .anchor("figures")
+                    .charts([
+                        figure("Stalls", &Figure::STALLS),
+                        bars("Mean length of a stall", Axis::new("length").unit("s"), 2, &Reproduction::mean_stall),
+                        figure("MOS", &Figure::MOS),
+                        figure("Time to buffer the whole video", &Figure::FETCHED),
+                    ])
+                    .table(self.gains())
+                    .table(self.figures()),
+            )
+            .section(Section::new("The links").anchor("links").table(self.kernel.links()))
+            .footer(footer())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_linux_the_server_is_behind_a_proxy_and_not_a_wait() {
+        let plans = plans(&Calibration::shipped(), 2);
+        assert_eq!(plans.len(), 12);
+        for (plan, experiment) in &plans {
+            let Kind::Video(video) = &experiment.traffic[0].kind else { panic!("{plan:?}") };
+            assert_eq!(video.wait, Duration::ZERO);
+            let model = model::experiment(plan.way, plan.clip, &Calibration::shipped(), plan.seed);
+            assert_eq!(experiment.paths, model.paths);
+        }
+    }
+
+    #[test]
+    fn what_is_the_same_in_both_worlds_is_shown_so() {
+        let calibration = Calibration::shipped();
+        let jobs = NonZeroUsize::MIN;
+        let plans = all_plans(&WAYS, 1);
+        let runs = plans.iter().map(|plan| {
+            Run::read(&sim::run(&model::experiment(plan.way, plan.clip, &calibration, plan.seed)))
+        });
+        let both = KernelReproduction::new(calibration, 1, runs.collect(), "6.1".to_owned(), jobs);
+        let json = both.to_json();
+        assert_eq!(json["kernel"], json["simulated"]);
+        assert_eq!(json["kernel"]["rows"].as_array().map(Vec::len), Some(6));
+        assert!(both.page().to_html().contains("Linux 6.1"));
+    }
+}
