@@ -592,8 +592,12 @@ pub(crate) struct Play {
     /// How many sessions, one after the other
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) runs: u32,
-    /// Through this proxy: http://[USER:PASSWORD@]HOST:PORT or socks5://…
-    #[arg(long, value_name = "PROXY")]
+    // Said apart from documentation, which would take it for a link.
+    #[arg(
+        long,
+        value_name = "PROXY",
+        help = "Through this proxy: http://[USER:PASSWORD@]HOST:PORT or socks5://…"
+    )]
     pub(crate) proxy: Option<player::Proxy>,
     /// Open sockets of Multipath TCP
     #[arg(long)]
@@ -650,8 +654,11 @@ pub(crate) struct Serve {
     /// A name under which browsers may know it, beside localhost and addresses
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
-    /// An origin whose pages may send and read, such as https://example.org
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        help = "An origin whose pages may send and read, such as https://example.org"
+    )]
     pub(crate) allow_origin: Vec<String>,
     /// The player's page, built [default: web/dist, where it is here or beside the program]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
