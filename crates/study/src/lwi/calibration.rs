@@ -166,7 +166,7 @@ pub const STEPS: usize = 2 * BUFFERS_S.len() * SPREADS.len();
 ///
 /// For each of some buffers and spreads, each link's four other parameters are moved at random, by smaller and
 /// smaller steps, and stay where they bring its four figures in Table III nearer: the squared differences of their
-/// logarithms. The sessions are those of [`fluid`], always with the same seeds. What stays is the buffer, with a
+/// logarithms. The sessions are those of `fluid`, always with the same seeds. What stays is the buffer, with a
 /// spread for each link, for which the sum of both and of the same of [`mos_of_wifi_over_lte`] is smallest. Startup
 /// and resume are a segment each: the least that a player can do.
 pub fn fit(jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) -> Calibration {
