@@ -140,6 +140,9 @@ pub(super) fn socket_address(bytes: &[u8]) -> Result<SocketAddr, Malformed> {
 
 /// Reads the two arrays of `MPTCP_FULL_INFO`; `tcp_length` is how long the kernel's `struct tcp_info` is,
 /// which may be shorter than the place for it.
+///
+/// The kernel keeps the socket of the first subflow when that has ended, and tells of it still: disconnected, with
+/// nothing counted, and without the port of the other end, by which it is known and left out.
 pub(super) fn parse_full(
     count: usize,
     subflows: &[u8],
@@ -152,10 +155,14 @@ pub(super) fn parse_full(
         let one = subflows.get(nth * SUBFLOW_LENGTH..(nth + 1) * SUBFLOW_LENGTH).ok_or(cut)?;
         let at = nth * super::tcp_info::LENGTH;
         let info = tcp.get(at..at + tcp_length.min(super::tcp_info::LENGTH)).ok_or(cut)?;
+        let remote = socket_address(&one[8 + STORAGE..])?;
+        if remote.port() == 0 {
+            continue;
+        }
         all.push(SubflowInfo {
             id: fixed(one, 0).map_or(0, u32::from_ne_bytes),
             local: socket_address(&one[8..])?,
-            remote: socket_address(&one[8 + STORAGE..])?,
+            remote,
             tcp: TcpInfo::parse(info)?,
         });
     }

@@ -33,6 +33,22 @@ fn an_address_is_read_as_the_kernel_writes_it() {
     assert!(socket_address(&bytes).is_err());
 }
 
+#[test]
+fn the_disconnected_socket_of_a_first_subflow_is_none() {
+    let subflow = |id: u32, port: u16| {
+        let mut bytes = vec![0; SUBFLOW_LENGTH];
+        bytes[..4].copy_from_slice(&id.to_ne_bytes());
+        for (at, port) in [(8, 8080u16), (8 + STORAGE, port)] {
+            bytes[at..at + 2].copy_from_slice(&2u16.to_ne_bytes());
+            bytes[at + 2..at + 4].copy_from_slice(&port.to_be_bytes());
+        }
+        bytes
+    };
+    let both = [subflow(0, 0), subflow(2, 9000)].concat();
+    let all = parse_full(2, &both, &[0; 2 * tcp_info::LENGTH], tcp_info::LENGTH).expect("both are whole");
+    assert_eq!(all.iter().map(|one| (one.id, one.remote.port())).collect::<Vec<_>>(), [(2, 9000)]);
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(
