@@ -4,6 +4,7 @@
 //! Everything here takes descriptions and gives tables, charts and pages; the program reads and
 //! writes the files.
 
+pub mod calibration;
 pub mod compare;
 mod describe;
 pub mod emtcp;

@@ -3,13 +3,13 @@
 use super::measure::{Measured, measure, psnr_of};
 use super::model::{Mac, Variant, experiment};
 use super::paper::Case;
+use crate::calibration::{CalibrationError, Values};
 use crate::parallel;
 use crate::stats::mean;
 use radio::{InterfaceKind, Profile};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use thiserror::Error;
-use units::{Bitrate, Power, Probability};
+use units::{Bitrate, Duration, Power, Probability, UnitError};
 
 /// The fit that the program carries with it.
 pub const SHIPPED: &str = include_str!("../../../../calibration/emtcp.toml");
@@ -29,18 +29,6 @@ pub struct Calibration {
     pub wifi: (Power, Power),
     /// The same of the LTE interface.
     pub lte: (Power, Power),
-}
-
-/// What was wrong with a calibration file.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{file}:{line}: {problem}")]
-pub struct CalibrationError {
-    /// The file.
-    pub file: String,
-    /// The line, from 1; 0 where the whole file is meant.
-    pub line: usize,
-    /// What was found and what was expected.
-    pub problem: String,
 }
 
 const KEYS: [&str; 8] = [
@@ -65,62 +53,27 @@ impl Calibration {
     /// # Errors
     /// Names file, line, what was found and what was expected.
     pub fn parse(file: &str, text: &str) -> Result<Self, CalibrationError> {
-        let error = |line: usize, problem: String| CalibrationError { file: file.into(), line, problem };
-        let mut values: [Option<(usize, String)>; KEYS.len()] = Default::default();
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = line.split('#').next().unwrap_or_default().trim();
-            if line.is_empty() {
-                continue;
-            }
-            let (key, value) = line
-                .split_once('=')
-                .ok_or_else(|| error(number, format!("`{line}` is not `key = value`")))?;
-            let (key, value) = (key.trim(), value.trim().trim_matches('"'));
-            let known = KEYS.iter().position(|known| *known == key);
-            let slot = known.ok_or_else(|| {
-                error(number, format!("unknown key `{key}`, expected one of {}", KEYS.join(", ")))
-            })?;
-            if values[slot].replace((number, value.to_owned())).is_some() {
-                return Err(error(number, format!("`{key}` is there twice")));
-            }
-        }
-        let text = |slot: usize| {
-            let found = values[slot].as_ref();
-            found.ok_or_else(|| {
-                error(0, format!("`{}` is missing; `--calibrate` writes the whole file", KEYS[slot]))
-            })
-        };
-        fn unit<T: core::str::FromStr<Err = units::UnitError>>(
-            (line, value): &(usize, String),
-        ) -> Result<T, (usize, String)> {
-            value.parse().map_err(|problem: units::UnitError| {
+        fn unit<T: core::str::FromStr<Err = UnitError>>(value: &str) -> Result<T, String> {
+            value.parse().map_err(|problem: UnitError| {
                 let expected = problem.expected().map(|e| format!(", expected {e}")).unwrap_or_default();
-                (*line, format!("{problem}{expected}"))
+                format!("{problem}{expected}")
             })
         }
-        let own = |(line, problem)| error(line, problem);
-        let power = |base: usize, per: usize| -> Result<(Power, Power), CalibrationError> {
-            Ok((unit(text(base)?).map_err(own)?, unit(text(per)?).map_err(own)?))
-        };
-        let (loss_line, loss) = text(1)?;
-        let loss = loss.parse().ok().and_then(Probability::new);
-        let lte_loss =
-            loss.ok_or_else(|| error(*loss_line, "`lte_loss` is a probability from 0 to 1".into()))?;
-        let interval: units::Duration = unit(text(2)?).map_err(own)?;
-        let psnr_interval_s = (interval.as_millis() / 1000) as u32;
-        if psnr_interval_s == 0 {
-            let line = text(2)?.0;
-            return Err(error(line, "`psnr_interval` is at least `1s`, in whole seconds".into()));
-        }
-        let (clamp_line, clamp) = text(3)?;
-        let psnr_clamp_db = clamp
-            .parse()
-            .map_err(|_| error(*clamp_line, "`psnr_clamp_db` is a whole number of dB".into()))?;
+        let values = Values::read(file, text, KEYS)?;
+        let power = |base: usize, per: usize| Ok((values.get(base, unit)?, values.get(per, unit)?));
         Ok(Self {
-            other_sink_rate: unit(text(0)?).map_err(own)?,
-            lte_loss,
-            psnr_interval_s,
-            psnr_clamp_db,
+            other_sink_rate: values.get(0, unit)?,
+            lte_loss: values.get(1, |value| {
+                let loss = value.parse().ok().and_then(Probability::new);
+                loss.ok_or_else(|| "`lte_loss` is a probability from 0 to 1".to_owned())
+            })?,
+            psnr_interval_s: values.get(2, |value| match unit::<Duration>(value)?.as_millis() / 1000 {
+                0 => Err("`psnr_interval` is at least `1s`, in whole seconds".to_owned()),
+                seconds => Ok(seconds as u32),
+            })?,
+            psnr_clamp_db: values.get(3, |value| {
+                value.parse().map_err(|_| "`psnr_clamp_db` is a whole number of dB".to_owned())
+            })?,
             wifi: power(4, 5)?,
             lte: power(6, 7)?,
         })

@@ -6,10 +6,10 @@ use super::paper::{
     Access, Clip, LTE_MOST_MBPS, PROXY_TO_SERVER_MS, mos_of_wifi_over_lte, round_trip_ms, stalls,
 };
 use super::process::RateProcess;
+use crate::calibration::{CalibrationError, Values};
 use crate::parallel;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
-use thiserror::Error;
 use traffic::Video;
 use units::{Duration, Rng, Seed, Time};
 
@@ -30,18 +30,6 @@ pub struct Calibration {
     pub startup: Duration,
     /// What is in it before a stall ends.
     pub resume: Duration,
-}
-
-/// What was wrong with a calibration file.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{file}:{line}: {problem}")]
-pub struct CalibrationError {
-    /// The file.
-    pub file: String,
-    /// The line, from 1; 0 where the whole file is meant.
-    pub line: usize,
-    /// What was found and what was expected.
-    pub problem: String,
 }
 
 /// What the Wi-Fi link is allowed to carry at most, in Mbit/s: the paper does not say which Wi-Fi it is.
@@ -95,33 +83,10 @@ impl Calibration {
     /// # Errors
     /// Names file, line, what was found and what was expected.
     pub fn parse(file: &str, text: &str) -> Result<Self, CalibrationError> {
-        let error = |line, problem: String| CalibrationError { file: file.into(), line, problem };
-        let mut values: [Option<f64>; KEYS.len()] = [None; KEYS.len()];
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = line.split('#').next().unwrap_or_default().trim();
-            if line.is_empty() {
-                continue;
-            }
-            let (key, value) = line
-                .split_once('=')
-                .map(|(key, value)| (key.trim(), value.trim()))
-                .ok_or_else(|| error(number, format!("`{line}` is not `key = number`")))?;
-            let Some(slot) = KEYS.iter().position(|(known, ..)| *known == key) else {
-                let known = KEYS.map(|(key, ..)| key).join(", ");
-                return Err(error(number, format!("unknown key `{key}`, expected one of {known}")));
-            };
-            let (_, least, most) = KEYS[slot];
-            let value = value.parse().ok().filter(|value| (least..=most).contains(value));
-            let value =
-                value.ok_or_else(|| error(number, format!("`{key}` is a number from {least} to {most}")))?;
-            if values[slot].replace(value).is_some() {
-                return Err(error(number, format!("`{key}` is there twice")));
-            }
-        }
+        let values = Values::read(file, text, KEYS.map(|(key, ..)| key))?;
         let mut whole = [0.0; KEYS.len()];
-        for ((slot, value), (key, ..)) in whole.iter_mut().zip(values).zip(KEYS) {
-            let missing = || error(0, format!("`{key}` is missing; `--calibrate` writes the whole file"));
-            *slot = value.ok_or_else(missing)?;
+        for (i, (slot, (_, least, most))) in whole.iter_mut().zip(KEYS).enumerate() {
+            *slot = values.number(i, least, most)?;
         }
         Ok(Self::of(&whole))
     }
