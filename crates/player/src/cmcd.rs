@@ -59,7 +59,26 @@ enum Field {
     Status,
 }
 
-impl Told<'_> {
+impl<'a> Told<'a> {
+    /// What the object is, and whose session it belongs to.
+    pub(crate) const fn new(object: Object, session_id: &'a str) -> Self {
+        Self {
+            object,
+            bitrate: None,
+            duration: None,
+            top: None,
+            buffer: None,
+            deadline: None,
+            throughput: None,
+            next: None,
+            startup: false,
+            starved: false,
+            content_id: None,
+            session_id,
+            dash: false,
+        }
+    }
+
     fn pairs(&self) -> Vec<(Field, &'static str, String)> {
         let kbps = |rate: Bitrate| rate.as_bps().div_ceil(1_000);
         let hundreds = |value: u64| value.saturating_add(50) / 100 * 100;
@@ -195,21 +214,7 @@ mod tests {
             "bl=21300,br=3200,bs,cid=\"a \\\"b\\\" \\\\c\",d=4004,dl=18500,mtp=25400,\
              nor=\"..%2F3%2F7%20b.m4s\",ot=v,sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v,su,tb=35001"
         );
-        let least = Told {
-            object: Object::Manifest,
-            bitrate: None,
-            duration: None,
-            top: None,
-            buffer: None,
-            deadline: None,
-            throughput: None,
-            next: None,
-            startup: false,
-            starved: false,
-            content_id: None,
-            session_id: "s",
-            dash: false,
-        };
+        let least = Told::new(Object::Manifest, "s");
         assert_eq!(least.query(), "ot=m,sf=o,sid=\"s\",st=v");
         assert_eq!(
             least.headers(),

@@ -94,19 +94,9 @@ impl Fetcher {
     /// What is told with any request.
     pub(crate) fn told(&self, object: Object) -> Told<'_> {
         Told {
-            object,
-            bitrate: None,
-            duration: None,
-            top: None,
-            buffer: None,
-            deadline: None,
-            throughput: None,
-            next: None,
-            startup: false,
-            starved: false,
             content_id: self.content_id.as_deref(),
-            session_id: &self.session_id,
             dash: self.dash,
+            ..Told::new(object, &self.session_id)
         }
     }
 
@@ -121,54 +111,48 @@ impl Fetcher {
         let told = Told { startup: true, ..self.told(object) };
         let mut asked = url.clone();
         let fields = told.send(self.cmcd, &mut asked);
-        let mut tries = Tries::new(self.network.retries);
-        let mut client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
-        let result = loop {
-            let tried = async {
-                let answer = client.get(&asked, range, &fields).await?;
-                let (mut place, from) = (answer.url.clone(), answer.from);
-                if place == asked {
-                    place = url.clone();
-                }
-                let mut bytes = answer.whole(most).await?;
-                // A server that knows no ranges has sent all of it.
-                if let Some((first, last)) = range {
-                    let skip = usize::try_from(first - from).unwrap_or(usize::MAX).min(bytes.len());
-                    bytes.drain(..skip);
-                    if let Some(last) = last {
-                        bytes.truncate(
-                            usize::try_from((last - first).saturating_add(1)).unwrap_or(usize::MAX),
-                        );
-                    }
-                }
-                Ok((bytes, place))
+        self.retried(url, async |client| {
+            let answer = client.get(&asked, range, &fields).await?;
+            let (mut place, from) = (answer.url.clone(), answer.from);
+            if place == asked {
+                place = url.clone();
             }
-            .await;
-            match tried {
-                Ok(whole) => break Ok(whole),
-                Err(error) => match tries.pause(&error) {
-                    Some(pause) => {
-                        self.note(&error, None, false);
-                        tokio::time::sleep(pause).await;
-                    }
-                    None => break Err(PlayError::Http(without_login(url), error)),
-                },
+            let mut bytes = answer.whole(most).await?;
+            // A server that knows no ranges has sent all of it.
+            if let Some((first, last)) = range {
+                let skip = usize::try_from(first - from).unwrap_or(usize::MAX).min(bytes.len());
+                bytes.drain(..skip);
+                if let Some(last) = last {
+                    bytes.truncate(usize::try_from((last - first).saturating_add(1)).unwrap_or(usize::MAX));
+                }
             }
-        };
-        self.client = Some(client);
-        result
+            Ok((bytes, place))
+        })
+        .await
     }
 
     /// How large a file is, and where it is in the end.
     pub(crate) async fn size(&mut self, url: &Url) -> Result<(u64, Url), PlayError> {
         let mut asked = url.clone();
         let fields = self.told(Object::Other).send(self.cmcd, &mut asked);
-        let mut client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
+        self.retried(url, async |client| {
+            let (size, place) = size(client, &asked, &fields).await?;
+            // What was told with the request is no part of the file's name.
+            Ok((size, if place == asked { url.clone() } else { place }))
+        })
+        .await
+    }
+
+    /// Tries something until it succeeds, or there is no use in trying again.
+    async fn retried<T>(
+        &mut self,
+        url: &Url,
+        mut attempt: impl AsyncFnMut(&mut Client) -> Result<T, HttpError>,
+    ) -> Result<T, PlayError> {
         let mut tries = Tries::new(self.network.retries);
+        let mut client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
         let result = loop {
-            match size(&mut client, &asked, &fields).await {
-                // What was told with the request is no part of the file's name.
-                Ok((size, place)) if place == asked => break Ok((size, url.clone())),
+            match attempt(&mut client).await {
                 Ok(found) => break Ok(found),
                 Err(error) => match tries.pause(&error) {
                     Some(pause) => {
