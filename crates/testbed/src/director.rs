@@ -127,16 +127,14 @@ pub fn run_with(
     faults.sort_by_key(|&(at, _)| at);
     let restarts = faults.iter().any(|(_, fault)| matches!(fault, Fault::ServerDown(_)));
     let program = Arc::new(Server::default());
-    for mut plan in plans(experiment, clock, end, director.topology, &mut notes) {
+    // The proxy leads it to the port of the plan.
+    let proxy = behind.is_some().then(edge::address);
+    for mut plan in plans(experiment, clock, end, proxy, director.topology, &mut notes) {
         plan.resumes = restarts && matches!(plan.config.kind, traffic::Kind::File { .. });
         plan.program = Arc::clone(&program);
         // Faults that come late put off the end: connections are then told of it, and do not look for it.
         // So they are where something is looked at after the end.
         plan.end = if faults.is_empty() && !experiment.capture { end } else { Time::MAX };
-        if behind.is_some() {
-            // Which leads it to the port of the plan.
-            plan.proxy = Some(edge::address());
-        }
         let server = behind.as_ref().map_or(&director.topology.server, |behind| &behind.content);
         let flow = Flow::start(&plan, &director.topology.device, server, &over);
         match flow {
@@ -276,6 +274,7 @@ fn plans(
     experiment: &Experiment,
     clock: Clock,
     end: Time,
+    proxy: Option<SocketAddr>,
     topology: &Topology,
     notes: &mut Vec<String>,
 ) -> Vec<Plan> {
@@ -308,7 +307,7 @@ fn plans(
         protocol,
         server: SocketAddr::new(SERVER, FIRST_PORT + i as u16),
         options: options.clone(),
-        proxy: None,
+        proxy,
         bound_to: bound_to.clone(),
         send_buffer: transport.config.send_buffer,
         seed: seed.derive(&i.to_string()),
