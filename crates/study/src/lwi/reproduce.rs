@@ -7,7 +7,6 @@ use super::paper::{Access, Clip};
 use crate::parallel;
 use crate::stats;
 use report::Estimate;
-use sim::Outcome;
 use std::num::NonZeroUsize;
 use units::Duration;
 
@@ -125,11 +124,6 @@ impl Reproduction {
             runs[at][plan.clip as usize].extend(run);
         }
         Self { seeds, calibration, ways, runs }
-    }
-
-    /// As [`new`](Self::new), from whole outcomes.
-    pub fn of_outcomes(seeds: u64, calibration: Calibration, plans: &[Plan], outcomes: &[Outcome]) -> Self {
-        Self::new(seeds, calibration, plans, outcomes.iter().map(Run::read))
     }
 
     /// The runs of a row.
