@@ -8,74 +8,49 @@ use crate::output::{self, Talk};
 use crate::progress;
 use clap::ValueEnum as _;
 use report::{Page, Table};
+use sim::Experiment;
 use std::fs;
 use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use study::emtcp::calibration::{Calibration, STEPS, fit};
-use study::emtcp::kernel::{KernelReproduction, plans};
-use study::emtcp::{Options, reproduce};
-use study::{lwi, mptcp_rec, parallel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use study::calibration::CalibrationError;
+use study::{emtcp, lwi, mptcp_rec, parallel};
+use testbed::{Edge, Ran, Setup};
 use units::Bitrate;
 
-/// Where the fit of the eMTCP paper is kept, beside where the program is run.
-const EMTCP_CALIBRATION: &str = "calibration/emtcp.toml";
-/// The same of the paper on LTE-Wi-Fi integration.
-const LWI_CALIBRATION: &str = "calibration/lwi.toml";
-
 pub(crate) fn run(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
-    match (arguments.paper, arguments.on) {
-        (Paper::Emtcp, World::Sim) => emtcp(arguments, talk),
-        (Paper::Emtcp, World::Kernel) => emtcp_on_kernel(arguments, talk),
-        (Paper::MptcpRec, World::Sim) => mptcp_rec(arguments, talk),
-        (Paper::Lwi, World::Sim) => lwi(arguments, talk),
-        (Paper::Lwi, World::Kernel) => lwi_on_kernel(arguments, talk),
-        (Paper::MptcpRec, World::Kernel) => Err(not_for(arguments.paper, "--on kernel")),
-    }
-}
-
-/// An option that a paper's reproduction has no use for.
-fn not_for(paper: Paper, option: &str) -> Failure {
-    let name = paper.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-    Failure::Usage {
-        message: format!("`{option}` is not for the paper `{name}`"),
-        hint: "`tandem help reproduce` says what each is for".to_owned(),
-    }
-}
-
-fn mptcp_rec(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
-    for (given, option) in
-        [(arguments.calibrate, "--calibrate"), (arguments.calibration.is_some(), "--calibration")]
-    {
-        if given {
-            return Err(not_for(arguments.paper, option));
+    let Reproduce { paper, on, .. } = *arguments;
+    let fitted = paper != Paper::MptcpRec;
+    for (given, option, has_a_use) in [
+        (on == World::Kernel, "--on kernel", fitted),
+        (arguments.duration.is_some(), "--duration", !fitted),
+        (arguments.calibration.is_some(), "--calibration", fitted),
+        (arguments.calibrate, "--calibrate", fitted && on == World::Sim),
+    ] {
+        if given && !has_a_use {
+            return Err(Failure::Usage {
+                message: format!("`{option}` is not for the paper `{}`", name(paper)),
+                hint: "`tandem help reproduce` says what each is for".to_owned(),
+            });
         }
     }
-    let default = Path::new("tandem-out").join("mptcp-rec");
-    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
-    let options = mptcp_rec::Options {
-        seeds: u64::from(arguments.seeds.unwrap_or(30)),
-        duration: arguments.duration.unwrap_or(mptcp_rec::model::whole()),
-        jobs: parallel::jobs(arguments.jobs),
-        grid: mptcp_rec::model::grid(),
-        schemes: mptcp_rec::schemes::all(),
+    let world = if on == World::Kernel { "-kernel" } else { "" };
+    let usual = Path::new("tandem-out").join(name(paper) + world);
+    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&usual))?;
+    let results = match (paper, on) {
+        (Paper::Emtcp, World::Sim) => emtcp(arguments, talk),
+        (Paper::Emtcp, World::Kernel) => emtcp_on_kernel(arguments, talk),
+        (Paper::MptcpRec, _) => Ok(mptcp_rec(arguments, talk)),
+        (Paper::Lwi, World::Sim) => lwi(arguments, talk),
+        (Paper::Lwi, World::Kernel) => lwi_on_kernel(arguments, talk),
     };
-    let bar = progress::bar(talk, 1, "reproducing");
-    let result = mptcp_rec::reproduce(&options, &|done, total| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-    });
-    bar.finish_and_clear();
+    results?.deliver(arguments, talk, &folder)
+}
 
-    let results = Results {
-        json: result.to_json(),
-        runs: Some(result.runs_table()),
-        page: result.page(),
-        tables: result.tables(),
-        csv: result.long_table(),
-    };
-    results.deliver(arguments, talk, &folder)
+/// As it is given on the command line.
+fn name(paper: Paper) -> String {
+    paper.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// What a reproduction comes to.
@@ -105,84 +80,116 @@ impl Results {
     }
 }
 
-/// Runs at once on the kernel: each of the paper's cases carries 2 Mbit/s and mostly waits.
-const KERNEL_JOBS: NonZeroUsize = NonZeroUsize::new(16).expect("it is not zero");
-
-fn emtcp_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
-    if arguments.duration.is_some() {
-        return Err(not_for(arguments.paper, "--duration"));
-    }
-    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/emtcp-kernel")))?;
-    let calibration = calibration(arguments.calibration.as_deref())?;
-    let seeds = u64::from(arguments.seeds.unwrap_or(3));
-    let plans = plans(&calibration, seeds);
-    let stop = stop_on_signals()?;
-    let bar = progress::bar(talk, 1000, "on the kernel");
-    let first = &plans[0].1;
-    let outcomes =
-        parallel::map(arguments.jobs.unwrap_or(KERNEL_JOBS), &plans, &|_| {}, |(_, experiment)| {
-            let mut tell = |share: f64| {
-                if std::ptr::eq(experiment, first) {
-                    bar.set_position((share * 1000.0) as u64);
-                }
-            };
-            testbed::run(experiment, &stop, &mut tell).map(|ran| ran.outcome).map_err(|error| {
-                // The others need not go on.
-                stop.store(true, Ordering::Relaxed);
-                failure(&error)
-            })
-        });
-    bar.finish_and_clear();
-    let outcomes: Vec<_> = outcomes.into_iter().collect::<Result<_, _>>()?;
-    let release = linux::clock::kernel_release();
-    let result = KernelReproduction::new(&calibration, seeds, &outcomes, release, parallel::jobs(None));
-
-    let results = Results {
-        json: result.to_json(),
-        runs: None,
-        page: result.page(),
-        tables: result.tables(),
-        csv: result.figures(),
-    };
-    results.deliver(arguments, talk, &folder)
+fn seeds(arguments: &Reproduce, usual: u32) -> u64 {
+    u64::from(arguments.seeds.unwrap_or(usual))
 }
 
-fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
-    if arguments.duration.is_some() {
-        return Err(not_for(arguments.paper, "--duration"));
-    }
-    let jobs = parallel::jobs(arguments.jobs);
-    let seeds = u64::from(arguments.seeds.unwrap_or(30));
-    let default = Path::new("tandem-out").join("emtcp");
-    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
-    let calibration = if arguments.calibrate {
-        let bar = progress::bar(talk, STEPS as u64, "calibrating");
-        let fitted = fit(seeds, jobs, &|done| bar.set_position(done as u64));
-        bar.finish_and_clear();
-        let path = arguments.calibration.as_deref().unwrap_or(Path::new(EMTCP_CALIBRATION));
-        replace(path, &fitted.to_toml())?;
-        talk.remark(&format!("calibration: {}\n", path.display()));
-        fitted
-    } else {
-        calibration(arguments.calibration.as_deref())?
-    };
-
+/// Simulates, with a bar that learns on the way how much there is to do.
+fn simulated<T>(talk: Talk, work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T) -> T {
     let bar = progress::bar(talk, 1, "reproducing");
-    let options = Options { seeds, jobs, calibration };
-    let result = reproduce(&options, &|done, total| {
+    let result = work(&|done, total| {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     });
     bar.finish_and_clear();
+    result
+}
 
-    let results = Results {
+/// Runs all on the kernel, `jobs` at once, and reads what came of each. Where one fails, the others end too.
+fn on_kernel<T: Send>(
+    experiments: &[&Experiment],
+    setup: &Setup,
+    jobs: NonZeroUsize,
+    talk: Talk,
+    read: impl Fn(Ran) -> T + Sync,
+) -> Result<Vec<T>, Failure> {
+    /// Steps of the bar for each run.
+    const WHOLE: u64 = 1000;
+    let stop = stop_on_signals()?;
+    let bar = progress::bar(talk, WHOLE * experiments.len() as u64, "on the kernel");
+    let runs = parallel::map(jobs, experiments, &|_| {}, |experiment| {
+        let told = AtomicU64::new(0);
+        let tell = |share: f64| {
+            let now = (share.clamp(0.0, 1.0) * WHOLE as f64) as u64;
+            bar.inc(now.saturating_sub(told.fetch_max(now, Ordering::Relaxed)));
+        };
+        let ran = testbed::run_with(experiment, setup, &stop, &mut |share| tell(share), None);
+        tell(1.0);
+        ran.map(&read).map_err(|error| {
+            stop.store(true, Ordering::Relaxed);
+            failure(&error)
+        })
+    });
+    bar.finish_and_clear();
+    runs.into_iter().collect()
+}
+
+fn mptcp_rec(arguments: &Reproduce, talk: Talk) -> Results {
+    let options = mptcp_rec::Options {
+        seeds: seeds(arguments, 30),
+        duration: arguments.duration.unwrap_or(mptcp_rec::model::whole()),
+        jobs: parallel::jobs(arguments.jobs),
+        grid: mptcp_rec::model::grid(),
+        schemes: mptcp_rec::schemes::all(),
+    };
+    let result = simulated(talk, |progress| mptcp_rec::reproduce(&options, progress));
+    Results {
+        json: result.to_json(),
+        runs: Some(result.runs_table()),
+        page: result.page(),
+        tables: result.tables(),
+        csv: result.long_table(),
+    }
+}
+
+fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> {
+    let (seeds, jobs) = (seeds(arguments, 30), parallel::jobs(arguments.jobs));
+    let calibration =
+        EMTCP_FIT.take(arguments, talk, |progress| emtcp::calibration::fit(seeds, jobs, progress))?;
+    let options = emtcp::Options { seeds, jobs, calibration };
+    let result = simulated(talk, |progress| emtcp::reproduce(&options, progress));
+    Ok(Results {
         json: result.to_json(),
         runs: Some(result.runs_table()),
         page: result.page(),
         tables: result.tables(),
         csv: result.figures(),
-    };
-    results.deliver(arguments, talk, &folder)
+    })
+}
+
+/// Runs at once on the kernel: each of the paper's cases carries 2 Mbit/s and mostly waits.
+const EMTCP_KERNEL_JOBS: NonZeroUsize = NonZeroUsize::new(16).expect("it is not zero");
+
+fn emtcp_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> {
+    let calibration = EMTCP_FIT.read(arguments.calibration.as_deref())?;
+    let seeds = seeds(arguments, 3);
+    let plans = emtcp::kernel::plans(&calibration, seeds);
+    let experiments: Vec<_> = plans.iter().map(|(_, experiment)| experiment).collect();
+    let jobs = arguments.jobs.unwrap_or(EMTCP_KERNEL_JOBS);
+    let outcomes = on_kernel(&experiments, &Setup::default(), jobs, talk, |ran| ran.outcome)?;
+    let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
+    let result = emtcp::kernel::KernelReproduction::new(&calibration, seeds, &outcomes, release, jobs);
+    Ok(Results {
+        json: result.to_json(),
+        runs: None,
+        page: result.page(),
+        tables: result.tables(),
+        csv: result.figures(),
+    })
+}
+
+fn lwi(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> {
+    let (seeds, jobs) = (seeds(arguments, 30), parallel::jobs(arguments.jobs));
+    let calibration = LWI_FIT.take(arguments, talk, |progress| lwi::calibration::fit(jobs, progress))?;
+    let options = lwi::Options { seeds, jobs, calibration };
+    let result = simulated(talk, |progress| lwi::reproduce(&options, progress));
+    Ok(Results {
+        json: result.to_json(),
+        runs: Some(result.runs_table()),
+        page: result.page(),
+        tables: result.tables(),
+        csv: result.figures(),
+    })
 }
 
 /// Viewers at once on the kernel: each wants 6 to 16 Mbit/s, which a core carries some twenty times.
@@ -190,124 +197,92 @@ const LWI_KERNEL_JOBS: NonZeroUsize = NonZeroUsize::new(24).expect("it is not ze
 /// The link between the proxy and the server, which is no limit.
 const CORE: Bitrate = Bitrate::from_bps(1_000_000_000);
 
-fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
-    for (given, option) in
-        [(arguments.duration.is_some(), "--duration"), (arguments.calibrate, "--calibrate")]
-    {
-        if given {
-            return Err(not_for(arguments.paper, option));
-        }
-    }
-    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/lwi-kernel")))?;
-    let calibration = lwi_calibration(arguments.calibration.as_deref())?;
-    let seeds = u64::from(arguments.seeds.unwrap_or(30));
+fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> {
+    let calibration = LWI_FIT.read(arguments.calibration.as_deref())?;
+    let seeds = seeds(arguments, 30);
     let plans = lwi::kernel::plans(&calibration, seeds);
-    let stop = stop_on_signals()?;
-    let bar = progress::bar(talk, plans.len() as u64, "on the kernel");
-    let setup = testbed::Setup {
-        edge: Some(testbed::Edge { delay: lwi::kernel::proxy_to_server(), rate: CORE }),
+    let experiments: Vec<_> = plans.iter().map(|(_, experiment)| experiment).collect();
+    let setup = Setup {
+        edge: Some(Edge { delay: lwi::kernel::proxy_to_server(), rate: CORE }),
         until_done: true,
-        ..testbed::Setup::default()
+        ..Setup::default()
     };
     let jobs = arguments.jobs.unwrap_or(LWI_KERNEL_JOBS);
-    let done = |done| bar.set_position(done as u64);
-    let runs = parallel::map(jobs, &plans, &done, |(_, experiment)| {
-        let ran = testbed::run_with(experiment, &setup, &stop, &mut |_| {}, None);
-        ran.map(|ran| lwi::Run::read(&ran.outcome)).map_err(|error| {
-            // The others need not go on.
-            stop.store(true, Ordering::Relaxed);
-            failure(&error)
-        })
-    });
-    bar.finish_and_clear();
-    let runs: Vec<_> = runs.into_iter().collect::<Result<_, _>>()?;
-    let release = linux::clock::kernel_release();
-    let jobs = parallel::jobs(None);
+    let runs = on_kernel(&experiments, &setup, jobs, talk, |ran| lwi::Run::read(&ran.outcome))?;
+    let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
     let result = lwi::kernel::KernelReproduction::new(calibration, seeds, runs, release, jobs);
-
-    let results = Results {
+    Ok(Results {
         json: result.to_json(),
         runs: Some(result.runs_table()),
         page: result.page(),
         tables: result.tables(),
         csv: result.figures(),
-    };
-    results.deliver(arguments, talk, &folder)
+    })
 }
 
-/// The fit of the paper on LTE-Wi-Fi integration.
-fn lwi_calibration(named: Option<&Path>) -> Result<lwi::calibration::Calibration, Failure> {
-    match calibration_file(named, LWI_CALIBRATION)? {
-        Some((file, text)) => lwi::calibration::Calibration::parse(&file, &text).map_err(bad_fit),
-        None => Ok(lwi::calibration::Calibration::shipped()),
-    }
+/// Where a paper's fitted parameters are, and how they are read and made.
+struct Fit<C> {
+    /// Where they are kept, beside where the program is run.
+    usual: &'static str,
+    /// How many steps there are to fitting them.
+    steps: usize,
+    parse: fn(&str, &str) -> Result<C, CalibrationError>,
+    shipped: fn() -> C,
+    to_toml: fn(&C) -> String,
 }
 
-fn lwi(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
-    if arguments.duration.is_some() {
-        return Err(not_for(arguments.paper, "--duration"));
-    }
-    let jobs = parallel::jobs(arguments.jobs);
-    let seeds = u64::from(arguments.seeds.unwrap_or(30));
-    let default = Path::new("tandem-out").join("lwi");
-    let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
-    let named = arguments.calibration.as_deref();
-    let calibration = if arguments.calibrate {
-        let bar = progress::bar(talk, lwi::calibration::STEPS as u64, "calibrating");
-        let fitted = lwi::calibration::fit(jobs, &|done| bar.set_position(done as u64));
+const EMTCP_FIT: Fit<emtcp::calibration::Calibration> = Fit {
+    usual: "calibration/emtcp.toml",
+    steps: emtcp::calibration::STEPS,
+    parse: emtcp::calibration::Calibration::parse,
+    shipped: emtcp::calibration::Calibration::shipped,
+    to_toml: emtcp::calibration::Calibration::to_toml,
+};
+
+const LWI_FIT: Fit<lwi::calibration::Calibration> = Fit {
+    usual: "calibration/lwi.toml",
+    steps: lwi::calibration::STEPS,
+    parse: lwi::calibration::Calibration::parse,
+    shipped: lwi::calibration::Calibration::shipped,
+    to_toml: lwi::calibration::Calibration::to_toml,
+};
+
+impl<C> Fit<C> {
+    /// Fits and writes them where that is asked for, and reads them where it is not.
+    fn take(
+        &self,
+        arguments: &Reproduce,
+        talk: Talk,
+        fit: impl FnOnce(&(dyn Fn(usize) + Sync)) -> C,
+    ) -> Result<C, Failure> {
+        let named = arguments.calibration.as_deref();
+        if !arguments.calibrate {
+            return self.read(named);
+        }
+        let bar = progress::bar(talk, self.steps as u64, "calibrating");
+        let fitted = fit(&|done| bar.set_position(done as u64));
         bar.finish_and_clear();
-        let path = named.unwrap_or(Path::new(LWI_CALIBRATION));
-        replace(path, &fitted.to_toml())?;
+        let path = named.unwrap_or(Path::new(self.usual));
+        replace(path, &(self.to_toml)(&fitted))?;
         talk.remark(&format!("calibration: {}\n", path.display()));
-        fitted
-    } else {
-        lwi_calibration(named)?
-    };
-    let bar = progress::bar(talk, 1, "reproducing");
-    let options = lwi::Options { seeds, jobs, calibration };
-    let result = lwi::reproduce(&options, &|done, total| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-    });
-    bar.finish_and_clear();
-
-    let results = Results {
-        json: result.to_json(),
-        runs: Some(result.runs_table()),
-        page: result.page(),
-        tables: result.tables(),
-        csv: result.figures(),
-    };
-    results.deliver(arguments, talk, &folder)
-}
-
-/// The fit of the eMTCP paper.
-fn calibration(named: Option<&Path>) -> Result<Calibration, Failure> {
-    match calibration_file(named, EMTCP_CALIBRATION)? {
-        Some((file, text)) => Calibration::parse(&file, &text).map_err(bad_fit),
-        None => Ok(Calibration::shipped()),
+        Ok(fitted)
     }
-}
 
-/// The file of a fit that was named, with its name; else the one in its usual place; `None` where there is none.
-fn calibration_file(named: Option<&Path>, usual: &str) -> Result<Option<(String, String)>, Failure> {
-    let path = named.unwrap_or(Path::new(usual));
-    if named.is_none() && !path.exists() {
-        return Ok(None);
+    /// Reads the file that was named; else the one in its usual place; else takes those that ship.
+    fn read(&self, named: Option<&Path>) -> Result<C, Failure> {
+        let path = named.unwrap_or(Path::new(self.usual));
+        if named.is_none() && !path.exists() {
+            return Ok((self.shipped)());
+        }
+        let bad = |message| Failure::Unreadable { message, hint: CALIBRATE.to_owned() };
+        let text = fs::read_to_string(path)
+            .map_err(|error| bad(format!("cannot read {}: {}", path.display(), reason(&error))))?;
+        (self.parse)(&path.display().to_string(), &text).map_err(|error| bad(error.to_string()))
     }
-    let text = fs::read_to_string(path).map_err(|error| Failure::Unreadable {
-        message: format!("cannot read {}: {}", path.display(), reason(&error)),
-        hint: CALIBRATE.to_owned(),
-    })?;
-    Ok(Some((path.display().to_string(), text)))
 }
 
 /// What helps where a fit cannot be read.
 const CALIBRATE: &str = "`--calibrate` writes a complete file";
-
-fn bad_fit(error: impl std::fmt::Display) -> Failure {
-    Failure::Unreadable { message: error.to_string(), hint: CALIBRATE.to_owned() }
-}
 
 /// Writes a file so that it is the old one or the new one, never half of either.
 fn replace(path: &Path, text: &str) -> Result<(), Failure> {
