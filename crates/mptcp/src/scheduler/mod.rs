@@ -149,7 +149,7 @@ impl AnyScheduler {
         let base = match kind {
             SchedulerKind::MinRtt => Base::MinRtt(MinRtt),
             SchedulerKind::RoundRobin => Base::RoundRobin(RoundRobin::default()),
-            SchedulerKind::Linux => Base::Linux(Linux),
+            SchedulerKind::Linux => Base::Linux(Linux::default()),
             SchedulerKind::Share => Base::Share(Share::default()),
             SchedulerKind::Blest => Base::Blest(Blest::default()),
             SchedulerKind::Ecf => Base::Ecf(Ecf::default()),
