@@ -56,6 +56,17 @@ pub struct Summary {
     pub series: SeriesSet,
 }
 
+impl Summary {
+    /// Payload of TCP that an interface brought to clients, over subflows and over plain TCP: in bytes, each as often
+    /// as it passed. Of plain TCP there are only the connections that are listed.
+    pub fn payload_down_bytes(&self, interface: &str) -> u64 {
+        let subflows = self.connections.iter().flat_map(|connection| &connection.subflows);
+        let subflows = subflows.filter(|one| one.interface == interface).map(|one| one.down.payload_bytes);
+        let plain = self.tcp.iter().filter(|one| one.interface == interface).map(|one| one.down_bytes);
+        subflows.chain(plain).sum()
+    }
+}
+
 /// A connection of Multipath TCP.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ConnectionSummary {
@@ -228,6 +239,8 @@ pub struct AskedSummary {
 /// A connection of plain TCP.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlainSummary {
+    /// The interface that saw it.
+    pub interface: String,
     /// The client's address and port; where no SYN was seen, the higher port's.
     pub client: SocketAddr,
     /// The server's.
@@ -322,7 +335,7 @@ pub(crate) fn summary(tracker: &Tracker, file: File) -> Summary {
         .flows
         .iter()
         .filter(|flow| flow.membership.is_none())
-        .map(|flow| plain(flow, &since))
+        .map(|flow| plain(flow, &file.interfaces, &since))
         .collect();
     tcp.sort_by_key(|flow| core::cmp::Reverse(flow.up_bytes + flow.down_bytes));
     let mut notes = notes(tracker, &file, tcp.len());
@@ -544,10 +557,11 @@ fn near(flow: &Flow, membership: Membership) -> Option<Near> {
     })
 }
 
-fn plain(flow: &Flow, since: &impl Fn(Time) -> f64) -> PlainSummary {
+fn plain(flow: &Flow, interfaces: &[String], since: &impl Fn(Time) -> f64) -> PlainSummary {
     let client = flow.opener;
     let [up, down] = [&flow.streams[client], &flow.streams[1 - client]];
     PlainSummary {
+        interface: interface(flow, interfaces),
         client: socket(flow.ends[client]),
         server: socket(flow.ends[1 - client]),
         offered: flow.offered || flow.token.is_some(),

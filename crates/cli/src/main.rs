@@ -3,6 +3,7 @@
 mod arguments;
 mod command;
 mod failure;
+mod fold;
 mod folder;
 mod input;
 mod output;

@@ -1,6 +1,10 @@
 //! A server that speaks TCP alone, behind a proxy that speaks Multipath TCP.
 
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::thread;
 use tandem_testbed::{Edge, Error, Ran, Setup, run_with};
 use units::{Bitrate, Duration};
 
@@ -10,12 +14,18 @@ const PATHS: &str = "\
 
 /// `None` where the system lacks what it takes.
 fn through_a_proxy(traffic: &str) -> Option<Ran> {
+    captured_through_a_proxy(traffic, None)
+}
+
+/// The same, with a capture where there is somewhere to write it.
+fn captured_through_a_proxy(traffic: &str, capture: Option<&File>) -> Option<Ran> {
     let nothing = |_: &str| Err("no such file".to_owned());
     let text = format!("{traffic}\n{PATHS}");
-    let scenario = scenario::Scenario::parse("edge", &text, &nothing).expect("it is valid");
+    let mut scenario = scenario::Scenario::parse("edge", &text, &nothing).expect("it is valid");
+    scenario.experiment.capture = capture.is_some();
     let edge = Edge { delay: Duration::from_micros(12_375), rate: Bitrate::from_mbps(1000.0) };
     let setup = Setup { edge: Some(edge), ..Setup::default() };
-    match run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, None) {
+    match run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, capture) {
         Ok(ran) => Some(ran),
         Err(Error::System(linux::Error::Lacks { what, hint })) => {
             println!("skipped: {what}; {hint}");
@@ -53,4 +63,29 @@ fn a_file_is_the_same_behind_it() {
     let connection = &ran.outcome.connections[0];
     assert_eq!(connection.delivered_bytes, 2_000_000);
     assert!(connection.completed_s.is_some(), "{connection:?}");
+}
+
+#[test]
+fn a_capture_read_while_it_is_written_has_the_split_that_was_counted() {
+    for transport in ["'mptcp'", "'tcp'\npath = 'lte'"] {
+        let traffic = format!(
+            "seed = 1\nduration = '5s'\n[transport]\nprotocol = {transport}\n[[traffic]]\nkind = 'video'\nmanifest = {{ \
+             bitrates = '4Mbps', duration = '3s', segment = '500ms' }}\nbuffer = '10s'\n"
+        );
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let writer = File::from(OwnedFd::from(writer));
+        let reading = thread::spawn(move || capture::analyse(BufReader::new(reader), &mut |_| {}));
+        let ran = captured_through_a_proxy(&traffic, Some(&writer));
+        drop(writer);
+        let read = reading.join().expect("no bytes make it panic");
+        let Some(ran) = ran else { return };
+        let summary = read.expect("it is a capture");
+        for path in &ran.outcome.paths {
+            let captured = summary.payload_down_bytes(&path.name);
+            assert_eq!(captured, path.payload_down_bytes, "{transport}, {}", path.name);
+        }
+        let wifi = &ran.outcome.paths[0];
+        assert_eq!(wifi.payload_down_bytes > 0, transport == "'mptcp'", "{wifi:?}");
+        assert!(ran.outcome.paths[1].payload_down_bytes > 0);
+    }
 }

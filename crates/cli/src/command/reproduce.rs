@@ -3,13 +3,15 @@
 use crate::arguments::{Paper, Reproduce, World};
 use crate::command::testbed::{failure, stop_on_signals};
 use crate::failure::{Failure, reason};
+use crate::fold::folded;
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::progress;
+use capture::Summary;
 use clap::ValueEnum as _;
 use report::{Page, Table};
-use sim::Experiment;
-use std::fs;
+use sim::{Experiment, Outcome};
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -95,13 +97,14 @@ fn simulated<T>(talk: Talk, work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) ->
     result
 }
 
-/// Runs all on the kernel, `jobs` at once, and reads what came of each. Where one fails, the others end too.
+/// Runs all on the kernel, `jobs` at once, and reads what came of each, and what its capture says where it has one.
+/// Where one fails, the others end too.
 fn on_kernel<T: Send>(
     experiments: &[&Experiment],
     setup: &Setup,
     jobs: NonZeroUsize,
     talk: Talk,
-    read: impl Fn(Ran) -> T + Sync,
+    read: impl Fn(Ran, Option<&Summary>) -> T + Sync,
 ) -> Result<Vec<T>, Failure> {
     /// Steps of the bar for each run.
     const WHOLE: u64 = 1000;
@@ -113,12 +116,17 @@ fn on_kernel<T: Send>(
             let now = (share.clamp(0.0, 1.0) * WHOLE as f64) as u64;
             bar.inc(now.saturating_sub(told.fetch_max(now, Ordering::Relaxed)));
         };
-        let ran = testbed::run_with(experiment, setup, &stop, &mut |share| tell(share), None);
+        let run = |capture: Option<&File>| {
+            let ran = testbed::run_with(experiment, setup, &stop, &mut |share| tell(share), capture);
+            ran.map_err(|error| failure(&error))
+        };
+        let read = if experiment.capture {
+            folded(|capture| run(Some(capture))).map(|(ran, summary)| read(ran, Some(&summary)))
+        } else {
+            run(None).map(|ran| read(ran, None))
+        };
         tell(1.0);
-        ran.map(&read).map_err(|error| {
-            stop.store(true, Ordering::Relaxed);
-            failure(&error)
-        })
+        read.inspect_err(|_| stop.store(true, Ordering::Relaxed))
     });
     bar.finish_and_clear();
     runs.into_iter().collect()
@@ -166,7 +174,7 @@ fn emtcp_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure
     let plans = emtcp::kernel::plans(&calibration, seeds);
     let experiments: Vec<_> = plans.iter().map(|(_, experiment)| experiment).collect();
     let jobs = arguments.jobs.unwrap_or(EMTCP_KERNEL_JOBS);
-    let outcomes = on_kernel(&experiments, &Setup::default(), jobs, talk, |ran| ran.outcome)?;
+    let outcomes = on_kernel(&experiments, &Setup::default(), jobs, talk, |ran, _| ran.outcome)?;
     let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
     let result = emtcp::kernel::KernelReproduction::new(&calibration, seeds, &outcomes, release, jobs);
     Ok(Results {
@@ -208,7 +216,10 @@ fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> 
         ..Setup::default()
     };
     let jobs = arguments.jobs.unwrap_or(LWI_KERNEL_JOBS);
-    let runs = on_kernel(&experiments, &setup, jobs, talk, |ran| lwi::Run::read(&ran.outcome))?;
+    let runs = on_kernel(&experiments, &setup, jobs, talk, |ran, summary| {
+        let captured = summary.map(|summary| split(&ran.outcome, summary));
+        lwi::Run::read(&ran.outcome).map(|run| lwi::Run { captured, ..run })
+    })?;
     let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
     let result = lwi::kernel::KernelReproduction::new(calibration, seeds, runs, release, jobs);
     Ok(Results {
@@ -218,6 +229,13 @@ fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> 
         tables: result.tables(),
         csv: result.figures(),
     })
+}
+
+/// Payload to the device over the first two paths, as a capture has it.
+fn split(outcome: &Outcome, summary: &Summary) -> [u64; 2] {
+    let payload =
+        |path: usize| outcome.paths.get(path).map_or(0, |path| summary.payload_down_bytes(&path.name));
+    [payload(0), payload(1)]
 }
 
 /// Where a paper's fitted parameters are, and how they are read and made.

@@ -31,7 +31,7 @@ pub fn proxy_to_server() -> Duration {
 }
 
 /// What is to run on the kernel, in this order. The server is a host of its own, behind a real proxy: nothing stands
-/// in for the time between them.
+/// in for the time between them. What the device's interfaces carry is captured, for the split.
 pub fn plans(calibration: &Calibration, seeds: u64) -> Vec<(Plan, Experiment)> {
     let all = all_plans(&WAYS, seeds).into_iter();
     all.map(|plan| (plan, on_linux(model::experiment(plan.way, plan.clip, calibration, plan.seed)))).collect()
@@ -45,6 +45,7 @@ fn on_linux(experiment: Experiment) -> Experiment {
             *traffic = TrafficConfig { kind: Kind::Video(Arc::new(video)), ..traffic.clone() };
         }
     }
+    experiment.capture = true;
     experiment
 }
 
@@ -154,6 +155,30 @@ impl KernelReproduction {
              CUBIC on each subflow, and a real proxy stands before a server that speaks TCP alone.",
             self.kernel.seeds
         ))
+        .note(self.split())
+    }
+
+    /// Runs with a capture, and by how many bytes one of them is at most off what was counted.
+    fn captured(&self) -> (usize, u64) {
+        let off = self.kernel.all_runs().filter_map(Run::capture_off_bytes);
+        off.fold((0, 0), |(runs, most), off| (runs + 1, most.max(off)))
+    }
+
+    /// Where the split is from.
+    fn split(&self) -> String {
+        let (captured, off) = self.captured();
+        let all = self.kernel.all_runs().count();
+        if captured == 0 {
+            return "On Linux the part over Wi-Fi is what was counted where the links end.".to_owned();
+        }
+        let beside = match off {
+            0 => "what was counted where the links end is the same, to the byte".to_owned(),
+            off => format!("what was counted where the links end differs by {off} bytes at most"),
+        };
+        format!(
+            "On Linux the part over Wi-Fi is that of the payload in captures of the device’s interfaces, copies \
+             included, of {captured} of {all} runs; {beside}."
+        )
     }
 
     /// What both links change.
@@ -179,11 +204,13 @@ impl KernelReproduction {
 
     /// What `result.json` holds.
     pub fn to_json(&self) -> Value {
+        let (captured, off) = self.captured();
         json!({
             "paper": "lwi",
             "on": "kernel",
             "release": self.release,
             "seeds": self.kernel.seeds,
+            "split": { "captured_runs": captured, "largest_difference_bytes": off },
             "kernel": self.kernel.to_json(),
             "simulated": self.simulated.to_json(),
             "simulated_linux": self.as_linux.to_json(),
@@ -210,6 +237,20 @@ impl KernelReproduction {
             let axis = Axis::new(figure.title).unit(figure.unit);
             bars(title, axis, figure.decimals, &|world, way, clip| world.estimate(figure, way, clip))
         };
+        let both = Clip::ALL.map(|clip| (WAYS.iter().position(|way| way.access == Access::Both), clip));
+        let split = |world: &Reproduction| {
+            let of = |(way, clip): (Option<usize>, Clip)| {
+                way.map_or(Estimate::exact(f64::NAN), |way| world.estimate(&Figure::OVER_WIFI, way, clip))
+            };
+            both.map(of)
+        };
+        let split =
+            Bars::new("Data over Wi-Fi, with both", Axis::new("part of the data").unit("%").from(0.0))
+                .decimals(1)
+                .groups(Clip::ALL.map(Clip::name))
+                .series("simulated", split(&self.simulated))
+                .series("simulated Linux", split(&self.as_linux))
+                .series("Linux", split(&self.kernel));
         Page::new("LTE-Wi\u{2011}Fi integration on Linux")
             .lead(format!(
                 "A video over Wi\u{2011}Fi, over LTE, and over both by the Multipath TCP of Linux {}, through a proxy \
@@ -222,7 +263,9 @@ impl KernelReproduction {
                     .charts([
                         figure("Stalls", &Figure::STALLS),
                         bars("Mean length of a stall", Axis::new("length").unit("s"), 2, &Reproduction::mean_stall),
+                        split,
                         figure("MOS", &Figure::MOS),
+                        figure("Load time", &Figure::LOAD),
                         figure("Time to buffer the whole video", &Figure::FETCHED),
                     ])
                     .table(self.gains())
@@ -246,6 +289,7 @@ mod tests {
             assert_eq!(video.wait, Duration::ZERO);
             let model = model::experiment(plan.way, plan.clip, &Calibration::shipped(), plan.seed);
             assert_eq!(experiment.paths, model.paths);
+            assert!(experiment.capture, "the split is from captures");
         }
     }
 
@@ -257,7 +301,14 @@ mod tests {
         let runs = plans.iter().map(|plan| {
             Run::read(&sim::run(&model::experiment(plan.way, plan.clip, &calibration, plan.seed)))
         });
-        let both = KernelReproduction::new(calibration, 1, runs.collect(), "6.1".to_owned(), jobs);
+        let mut runs: Vec<_> = runs.collect();
+        let both = KernelReproduction::new(calibration, 1, runs.clone(), "6.1".to_owned(), jobs);
+        assert!(both.split().contains("was counted where the links end."), "{}", both.split());
+        for run in runs.iter_mut().flatten() {
+            run.captured = Some(run.payload);
+        }
+        let both = KernelReproduction::new(calibration, 1, runs, "6.1".to_owned(), jobs);
+        assert!(both.split().contains("of 6 of 6 runs; ") && both.split().contains("to the byte"));
         let json = both.to_json();
         assert_eq!(json["kernel"], json["simulated"]);
         assert_eq!(json["kernel"]["rows"].as_array().map(Vec::len), Some(6));

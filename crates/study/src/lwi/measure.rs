@@ -19,8 +19,10 @@ pub struct Run {
     pub mos: f64,
     /// The level of the frequency of stalls, from 1 to 3.
     pub frequency_level: u8,
-    /// Payload to the device over Wi-Fi and over LTE, in bytes; copies count.
+    /// Payload to the device over Wi-Fi and over LTE, in bytes; copies count. Counted where the links end.
     pub payload: [u64; 2],
+    /// The same as a capture of the device's interfaces has it, where there is one.
+    pub captured: Option<[u64; 2]>,
     /// The video was played to its end.
     pub complete: bool,
 }
@@ -40,14 +42,21 @@ impl Run {
             mos: kpis.mos,
             frequency_level: kpis.levels.frequency,
             payload: [payload(0), payload(1)],
+            captured: None,
             complete: session.complete,
         })
     }
 
-    /// Of the payload, the part over Wi-Fi, in percent.
+    /// Of the payload, the part over Wi-Fi, in percent: by the capture, where there is one.
     pub fn over_wifi_percent(&self) -> f64 {
-        let [wifi, lte] = self.payload.map(|bytes| bytes as f64);
+        let [wifi, lte] = self.captured.unwrap_or(self.payload).map(|bytes| bytes as f64);
         100.0 * wifi / (wifi + lte)
+    }
+
+    /// By how many bytes a path's payload in the capture is at most off what was counted, where there is a capture.
+    pub fn capture_off_bytes(&self) -> Option<u64> {
+        let off = |captured: [u64; 2]| self.payload.iter().zip(captured).map(|(a, b)| a.abs_diff(b)).max();
+        self.captured.and_then(off)
     }
 }
 
@@ -77,6 +86,7 @@ mod tests {
             mos: 3.0,
             frequency_level: 1,
             payload: [3, 1],
+            captured: None,
             complete: true,
         }
     }
@@ -89,6 +99,15 @@ mod tests {
         // The two are 1.5 from their mean, and (n - 1) / n is a half.
         assert!((estimate.ci95 - 1.96 * 2.25_f64.sqrt()).abs() < 1e-12);
         assert!(mean_stall(&[run(0, 0.0)]).mean.is_nan());
-        assert!((run(0, 0.0).over_wifi_percent() - 75.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_split_is_that_of_the_capture_where_there_is_one() {
+        let counted = run(0, 0.0);
+        assert!((counted.over_wifi_percent() - 75.0).abs() < 1e-12);
+        assert_eq!(counted.capture_off_bytes(), None);
+        let captured = Run { captured: Some([4, 6]), ..counted };
+        assert!((captured.over_wifi_percent() - 40.0).abs() < 1e-12);
+        assert_eq!(captured.capture_off_bytes(), Some(5));
     }
 }

@@ -131,6 +131,11 @@ impl Reproduction {
         self.runs.get(way).map_or(&[], |clips| &clips[clip as usize])
     }
 
+    /// Those of all rows.
+    pub fn all_runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().flatten().flatten()
+    }
+
     /// The row that the paper prints of this access, if it is here.
     pub fn row(&self, access: Access) -> Option<usize> {
         self.ways.iter().position(|way| way.printed() == Some(access))

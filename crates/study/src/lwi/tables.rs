@@ -55,11 +55,7 @@ impl Reproduction {
             }
             table = table.row(row.badge(Self::role(*way)));
         }
-        let unfinished = (0..self.ways.len())
-            .flat_map(|way| Clip::ALL.map(|clip| self.runs(way, clip)))
-            .flatten()
-            .filter(|run| !run.complete)
-            .count();
+        let unfinished = self.all_runs().filter(|run| !run.complete).count();
         table = table.note(format!(
             "Means of {} runs with their 95 % intervals; the length is that of all stalls. The links were fitted to \
              the rows of one link; what is printed of both is predicted.",
@@ -193,7 +189,7 @@ impl Reproduction {
             .column(Column::text("video"))
             .column(Column::number("seed"));
         type Value = fn(&Run) -> f64;
-        let values: [(&str, Value); 9] = [
+        let mut values: Vec<(&str, Value)> = vec![
             ("stalls", |run| run.stalls as f64),
             ("stalled_s", |run| run.stalled_s),
             ("initial_load_s", |run| run.load_s),
@@ -204,8 +200,13 @@ impl Reproduction {
             ("lte_bytes", |run| run.payload[1] as f64),
             ("complete", |run| f64::from(u8::from(run.complete))),
         ];
-        for (name, _) in values {
-            table = table.column(Column::number(name));
+        if self.all_runs().any(|run| run.captured.is_some()) {
+            values
+                .push(("captured_wifi_bytes", |run| run.captured.map_or(f64::NAN, |[wifi, _]| wifi as f64)));
+            values.push(("captured_lte_bytes", |run| run.captured.map_or(f64::NAN, |[_, lte]| lte as f64)));
+        }
+        for (name, _) in &values {
+            table = table.column(Column::number(*name));
         }
         for (i, way) in self.ways.iter().enumerate() {
             for clip in Clip::ALL {
