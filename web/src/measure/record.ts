@@ -242,13 +242,15 @@ const MOST = { url: 4096, title: 512, message: 1000, errors: 1000, segments: 20_
 const LEAST_SHOWN_S = 0.02;
 
 /**
- * The record of a session, as if it ended at the end of the last span.
+ * The record of a session, as if it ended at the end of the last span. That a video has ended is heard some
+ * milliseconds after it has: what a player told in between is no part of the session.
  *
  * @param start when the viewer pressed the button, in milliseconds on the meter's clock
  */
 export function record(head: Head, start: number, spans: readonly Span[], complete: boolean, told: Told): Session {
   const since = (at: number) => Math.max(round((at - start) / 1000), 0);
   const end = spans.at(-1)?.end ?? start;
+  const segments = told.segments.filter(({ arrived }) => arrived <= end);
   const lengths = (phase: Span['phase']) =>
     spans.reduce((sum, span) => (span.phase === phase ? sum + span.end - span.start : sum), 0) / 1000;
   const of = (phase: Span['phase']) => spans.filter((span) => span.phase === phase);
@@ -259,7 +261,7 @@ export function record(head: Head, start: number, spans: readonly Span[], comple
     position_s: round(span.from),
     open: span.open,
   }));
-  const seen = shown(spans, told.segments);
+  const seen = shown(spans, segments);
   const switches = told.segments.length > 0 ? switchesOf(seen) : told.switches.map(switchOf);
   const played = round(lengths('playing'));
   const stalled = round(stalls.reduce((sum, stall) => sum + stall.end_s - stall.start_s, 0));
@@ -302,7 +304,7 @@ export function record(head: Head, start: number, spans: readonly Span[], comple
     },
     stalls,
     switches,
-    segments: told.segments.slice(0, MOST.segments).map((segment) => ({
+    segments: segments.slice(0, MOST.segments).map((segment) => ({
       segment: segment.segment,
       level: segment.level,
       bitrate_kbps: segment.bitrateKbps,
@@ -313,13 +315,15 @@ export function record(head: Head, start: number, spans: readonly Span[], comple
       arrived_s: since(segment.arrived),
       buffer_s: round(segment.buffer),
     })),
-    abandoned: told.abandoned.map(({ segment, level, bytes, asked, at }) => ({
-      segment,
-      level,
-      got_bytes: bytes,
-      asked_s: since(asked),
-      at_s: since(at),
-    })),
+    abandoned: told.abandoned
+      .filter(({ at }) => at <= end)
+      .map(({ segment, level, bytes, asked, at }) => ({
+        segment,
+        level,
+        got_bytes: bytes,
+        asked_s: since(asked),
+        at_s: since(at),
+      })),
     pauses: of('paused').map((span) => ({ start_s: since(span.start), end_s: since(span.end) })),
     seeks: of('seeking').map((span) => ({
       start_s: since(span.start),
@@ -327,20 +331,23 @@ export function record(head: Head, start: number, spans: readonly Span[], comple
       from_s: round(span.from),
       to_s: round(span.to),
     })),
-    samples: told.samples.map(({ at, buffer, kbps, position, level }) => ({
-      at_s: since(at),
-      buffer_s: round(buffer),
-      throughput_kbps: kbps,
-      position_s: round(position),
-      level,
-    })),
+    samples: told.samples
+      .filter(({ at }) => at <= end)
+      .map(({ at, buffer, kbps, position, level }) => ({
+        at_s: since(at),
+        buffer_s: round(buffer),
+        throughput_kbps: kbps,
+        position_s: round(position),
+        level,
+      })),
     audio: told.audio.slice(0, MOST.segments).map(({ duration, bitrateKbps, codec }) => ({
       duration_s: round(duration),
       bitrate_kbps: bitrateKbps,
       codec,
     })),
     errors: told.failures.slice(-MOST.errors).map(({ at, message, segment, status, fatal }) => ({
-      at_s: since(at),
+      // Why it ended is told in any case.
+      at_s: since(Math.min(at, end)),
       message: message.slice(0, MOST.message),
       segment,
       // A request that was never answered has none.

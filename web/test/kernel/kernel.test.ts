@@ -9,15 +9,15 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Session } from '../../src/measure/record.ts';
 import { hasChromium } from '../e2e/browser.ts';
 import { between, firstPicture, meanLength, pairs, standstills, type Watched, within } from '../e2e/observer.ts';
 import type { Answer, Posted } from '../e2e/server.ts';
 import { hasFfmpeg, video } from '../e2e/video.ts';
+import { hasTandem, TANDEM } from '../tandem.ts';
 
-const TANDEM = resolve(process.env.CARGO_TARGET_DIR ?? '../target', 'debug/tandem');
 const TOLERANCE_MS = 20;
 const FPS = 50;
 
@@ -29,7 +29,7 @@ const CONTENT = `http://${SERVER}:8080`;
 const skip = [
   hasChromium ? '' : 'Chromium',
   hasFfmpeg ? '' : 'ffmpeg',
-  existsSync(TANDEM) ? '' : 'the program tandem, which `cargo test` builds',
+  hasTandem ? '' : 'the program tandem, which `cargo test` builds',
   process.getuid?.() === 0 ? '' : 'root',
   existsSync('/dev/net/tun') ? '' : '/dev/net/tun',
   existsSync('/proc/sys/net/mptcp/enabled') ? '' : 'Multipath TCP in the kernel',

@@ -96,6 +96,31 @@ test('a segment that came twice is seen in the bitrate that was there when its t
   );
 });
 
+test('what is told after the end of a video is no part of its record', () => {
+  const end = Math.max(...SPANS.map((span) => span.end));
+  const sample = { buffer: 0, kbps: null, position: 6, level: 0 };
+  const { duration_s, ...session } = record(HEAD, START, SPANS, true, {
+    ...NOTHING,
+    segments: [fetched(0, 0, 250), fetched(1, 0, end - START + 5)],
+    abandoned: [{ segment: 1, level: 0, bytes: 5, asked: START, at: end + 5 }],
+    samples: [
+      { ...sample, at: end },
+      { ...sample, at: end + 5 },
+    ],
+    failures: [{ at: end + 5, message: 'too late', segment: null, status: null, fatal: false }],
+  });
+  assert.deepEqual(
+    session.segments.map(({ segment }) => segment),
+    [0],
+  );
+  assert.deepEqual(session.abandoned, []);
+  assert.deepEqual(
+    session.samples.map(({ at_s }) => at_s),
+    [duration_s],
+  );
+  assert.equal(session.errors[0]?.at_s, duration_s);
+});
+
 test('a session without a picture is an open load, and one that only stalled has no frequency', () => {
   const none = record(HEAD, START, [span('loading', 0, 900, 0, 0, true)], false, NOTHING);
   assert.equal(none.kpis.initial_load_open, true);

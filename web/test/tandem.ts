@@ -1,0 +1,7 @@
+/** The program tandem, as `cargo test` or `cargo build -p tandem-cli` leaves it. */
+
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+export const TANDEM = resolve(process.env.CARGO_TARGET_DIR ?? '../target', 'debug/tandem');
+export const hasTandem = existsSync(TANDEM);
