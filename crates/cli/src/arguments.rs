@@ -492,11 +492,11 @@ Examples:
   tandem reproduce emtcp --format json | jq .best_share
   tandem reproduce emtcp --calibrate          redo the fit on cases 1 and 2
   sudo tandem reproduce emtcp --on kernel     the four cases over Linux's own Multipath TCP
-  sudo tandem reproduce lwi --on kernel       180 viewers over it, through a proxy")]
+  sudo tandem reproduce lwi --on kernel       180 viewers over it, through a proxy, and six in Chromium")]
 pub(crate) struct Reproduce {
     /// Which paper
     pub(crate) paper: Paper,
-    /// In simulation, or on the real kernel (root; emtcp takes 150 s, lwi a quarter of an hour)
+    /// In simulation, or on the real kernel (root; emtcp takes 150 s, lwi twenty minutes)
     #[arg(long, value_name = "WORLD", default_value = "sim")]
     pub(crate) on: World,
     /// How long each run is, such as 30s; only for mptcp-rec [default: the paper's 120s]
@@ -517,6 +517,9 @@ pub(crate) struct Reproduce {
     /// Fit the parameters again first, and write them to the file they are read from
     #[arg(long, conflicts_with = "on")]
     pub(crate) calibrate: bool,
+    /// Of lwi on the kernel: do not play the player's page in Chromium, where it is installed
+    #[arg(long)]
+    pub(crate) no_page: bool,
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,

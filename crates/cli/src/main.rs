@@ -7,6 +7,7 @@ mod fold;
 mod folder;
 mod input;
 mod output;
+mod page;
 mod progress;
 
 use arguments::{Arguments, Command};

@@ -1,6 +1,6 @@
 //! What happens when: interfaces come and go, the policy looks and acts, rows are taken, and the end.
 
-use crate::edge::{self, Behind, Edge};
+use crate::edge::{Behind, Edge};
 use crate::faults::{Fault, Server};
 use crate::reaction::{Reaction, Reactions};
 use crate::settings::Settings;
@@ -128,7 +128,7 @@ pub fn run_with(
     let restarts = faults.iter().any(|(_, fault)| matches!(fault, Fault::ServerDown(_)));
     let program = Arc::new(Server::default());
     // The proxy leads it to the port of the plan.
-    let proxy = behind.is_some().then(edge::address);
+    let proxy = behind.is_some().then_some(Edge::PROXY);
     for mut plan in plans(experiment, clock, end, proxy, director.topology, &mut notes) {
         plan.resumes = restarts && matches!(plan.config.kind, traffic::Kind::File { .. });
         plan.program = Arc::clone(&program);

@@ -25,8 +25,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time;
 use units::{Bitrate, Duration, Time};
 
-/// Where the content is.
-pub(crate) const CONTENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 2));
+/// The host of the content.
+const CONTENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 2));
 /// The edge as the content sees it.
 const EDGE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 1));
 /// Where the proxy listens: the port of squid, which many take for HTTP proxies.
@@ -46,6 +46,13 @@ pub struct Edge {
     pub delay: Duration,
     /// What the link between them carries each way.
     pub rate: Bitrate,
+}
+
+impl Edge {
+    /// Where the proxy listens.
+    pub const PROXY: SocketAddr = PROXY;
+    /// Where content is served, for who asks the proxy.
+    pub const CONTENT: SocketAddr = SocketAddr::new(CONTENT, 80);
 }
 
 /// The proxy, and the content behind it.
@@ -164,9 +171,4 @@ pub(crate) fn ask(stream: &mut TcpStream, port: u16) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!("the proxy says {:?}", String::from_utf8_lossy(line))))
-}
-
-/// Where the device connects to.
-pub(crate) const fn address() -> SocketAddr {
-    PROXY
 }

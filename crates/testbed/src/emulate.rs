@@ -1,6 +1,7 @@
 //! Somebody's own programs on the device and the server, in place of the scenario's traffic.
 
 use crate::director::{Director, Happens, congestion, fits, mean_delay};
+use crate::edge::{Behind, Edge};
 use crate::faults::Server;
 use crate::reaction::Reaction;
 use crate::topology::{SERVER, Topology};
@@ -11,13 +12,15 @@ use linux::mib::Mib;
 use linux::namespace::Namespace;
 use linux::program::{Foreground, Program, Sockets};
 use linux::signal::Signals;
+use linux::socket::{self, Options};
 use sim::{Experiment, Hop, Protocol};
 use std::cell::OnceCell;
 use std::fs::{self, File};
+use std::net::TcpListener;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time;
 use units::{Duration, Time};
 
@@ -45,8 +48,21 @@ pub struct Programs {
     pub multipath: bool,
     /// After so long the command is asked to end, and soon is.
     pub limit: Option<Duration>,
+    /// The paths lead to a proxy, and what the device asks for is behind it.
+    pub behind: Option<Content>,
     /// The emulator segments and sums up for the kernels ([`Driver::devices`]).
     pub offload: bool,
+    /// Where somebody makes it true, the command has done what it was to do, and is ended.
+    pub enough: Arc<AtomicBool>,
+}
+
+/// Content behind a proxy, which speaks HTTP at [`Edge::PROXY`].
+#[derive(Debug)]
+pub struct Content {
+    /// The proxy, and the way from there.
+    pub edge: Edge,
+    /// Who serves it gets a socket that listens at [`Edge::CONTENT`], of plain TCP, before the command begins.
+    pub serves: Sender<TcpListener>,
 }
 
 /// How it ended.
@@ -56,6 +72,8 @@ pub enum End {
     Ended(u8),
     /// It was ended, since its time was over.
     TimeIsUp,
+    /// It was ended, since it had done what it was to do.
+    Enough,
 }
 
 /// What came of the connections that the device opened.
@@ -96,8 +114,8 @@ pub struct Emulated {
 /// Runs programs over an experiment's paths, with its policy and without its traffic, until the command has
 /// ended. Its time begins with the command.
 ///
-/// The command has the terminal and the standard streams; `signals` are passed on to it, but for those that
-/// the terminal has sent to it already. `capture` is as in [`run_with`](crate::run_with).
+/// The command has the terminal and the standard streams; `signals`, where somebody has taken them, are passed on to
+/// it, but for those that the terminal has sent to it already. `capture` is as in [`run_with`](crate::run_with).
 ///
 /// # Errors
 /// Where the system lacks something, the programs cannot be started or the server's ends before the other
@@ -105,15 +123,16 @@ pub struct Emulated {
 pub fn emulate(
     experiment: &Experiment,
     programs: Programs,
-    signals: &Signals,
+    signals: Option<&Signals>,
     capture: Option<&File>,
 ) -> Result<Emulated, Error> {
     fits(experiment, &[])?;
-    let Programs { mut command, server, multipath, limit, offload } = programs;
+    let Programs { mut command, server, multipath, limit, behind, offload, enough } = programs;
     let open = Experiment { traffic: Vec::new(), duration: limit.unwrap_or(FOR_EVER), ..experiment.clone() };
     let done = OnceCell::new();
     let mut notes = Vec::new();
     let (mut topology, devices) = Topology::build(&open, offload)?;
+    let behind = behind.map(|content| serve(content, &open, offload, &topology)).transpose()?;
     let mut director = Director::new(&open, &mut topology, &mut notes)?;
     director.capture = capture;
     director.spread_allowances(limit.unwrap_or(experiment.duration));
@@ -126,10 +145,14 @@ pub fn emulate(
     };
 
     let (stop, over) = (Arc::<AtomicBool>::default(), AtomicBool::new(false));
+
     let running: Mutex<Option<Arc<Program>>> = Mutex::new(None);
     let foreground = Foreground::remember();
     std::thread::scope(|scope| {
-        scope.spawn(|| pass_on(signals, &running, &stop, &over));
+        if let Some(signals) = signals {
+            scope.spawn(|| pass_on(signals, &running, &stop, &over));
+        }
+        scope.spawn(|| wait_for(&enough, &stop, &over));
         let emulated = (|| {
             let server = server.map(|server| start_server(server, &director, &sockets, &stop)).transpose()?;
             let clock = Clock::start();
@@ -150,8 +173,12 @@ pub fn emulate(
             };
             director.work(&mut Happens::nothing(&Server::default(), &emulator), &stop, &mut |_| {})?;
             let took = clock.now().since(Time::ZERO);
-            let end = program.ended().map_or(End::TimeIsUp, End::Ended);
-            if end == End::TimeIsUp {
+            let end = match program.ended() {
+                Some(code) => End::Ended(code),
+                None if enough.load(Ordering::Relaxed) => End::Enough,
+                None => End::TimeIsUp,
+            };
+            if !matches!(end, End::Ended(_)) {
                 program.end(GRACE);
             }
             drop(foreground);
@@ -169,6 +196,9 @@ pub fn emulate(
                 (network.lateness().clone(), delays(&open, &network))
             };
             emulator.stop()?;
+            if let Some(behind) = behind {
+                behind.stop()?;
+            }
             let reactions = std::mem::take(&mut director.reactions.seen);
             let notes = Vec::new();
             Ok(Emulated {
@@ -188,6 +218,31 @@ pub fn emulate(
         emulated
     })
     .map(|emulated| Emulated { notes, ..emulated })
+}
+
+/// Makes the proxy and what is behind it, and says where to serve.
+fn serve(
+    Content { edge, serves }: Content,
+    experiment: &Experiment,
+    offload: bool,
+    topology: &Topology,
+) -> Result<Behind, Error> {
+    let behind = Behind::build(&edge, experiment, offload, &topology.server)?;
+    let listening =
+        behind.content.run(|| socket::listen(Edge::CONTENT, socket::Protocol::Tcp, &Options::default()))?;
+    // Where nobody wants to serve, nobody is served.
+    let _ = serves.send(listening);
+    Ok(behind)
+}
+
+/// Passes on that it is enough.
+fn wait_for(enough: &AtomicBool, stop: &AtomicBool, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        if enough.load(Ordering::Relaxed) {
+            stop.store(true, Ordering::Relaxed);
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// Starts the server's program and waits until it listens, or long enough.

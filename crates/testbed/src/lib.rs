@@ -35,7 +35,7 @@ mod watch;
 
 pub use director::{Ran, Setup, run, run_with};
 pub use edge::Edge;
-pub use emulate::{Emulated, End, Multipath, Programs, emulate};
+pub use emulate::{Content, Emulated, End, Multipath, Programs, emulate};
 pub use emulator::Lateness;
 pub use faults::{Ending, Fault};
 pub use reaction::Reaction;

@@ -1,16 +1,22 @@
 //! A server that speaks TCP alone, behind a proxy that speaks Multipath TCP.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
-use tandem_testbed::{Edge, Error, Ran, Setup, run_with};
+use tandem_testbed::{Content, Edge, End, Error, Programs, Ran, Setup, emulate, run_with};
 use units::{Bitrate, Duration};
 
 const PATHS: &str = "\
     [[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\ndown = { rate = '8Mbps', delay = '10ms' }\nup = { rate = '4Mbps', delay = '10ms' }\n\
     [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '8Mbps', delay = '20ms' }\nup = { rate = '4Mbps', delay = '20ms' }\n";
+
+fn edge() -> Edge {
+    Edge { delay: Duration::from_micros(12_375), rate: Bitrate::from_mbps(1000.0) }
+}
 
 /// `None` where the system lacks what it takes.
 fn through_a_proxy(traffic: &str) -> Option<Ran> {
@@ -23,8 +29,7 @@ fn captured_through_a_proxy(traffic: &str, capture: Option<&File>) -> Option<Ran
     let text = format!("{traffic}\n{PATHS}");
     let mut scenario = scenario::Scenario::parse("edge", &text, &nothing).expect("it is valid");
     scenario.experiment.capture = capture.is_some();
-    let edge = Edge { delay: Duration::from_micros(12_375), rate: Bitrate::from_mbps(1000.0) };
-    let setup = Setup { edge: Some(edge), ..Setup::default() };
+    let setup = Setup { edge: Some(edge()), ..Setup::default() };
     match run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, capture) {
         Ok(ran) => Some(ran),
         Err(Error::System(linux::Error::Lacks { what, hint })) => {
@@ -88,4 +93,50 @@ fn a_capture_read_while_it_is_written_has_the_split_that_was_counted() {
         assert_eq!(wifi.payload_down_bytes > 0, transport == "'mptcp'", "{wifi:?}");
         assert!(ran.outcome.paths[1].payload_down_bytes > 0);
     }
+}
+
+/// What a browser does: it asks the proxy, is answered, and does not end by itself.
+const BROWSER: &str = "exec 3<>/dev/tcp/10.77.255.1/3128; \
+    printf 'GET http://10.78.0.2/a HTTP/1.1\\r\\nHost: 10.78.0.2\\r\\n\\r\\n' >&3; exec sleep 1000";
+
+#[test]
+fn a_program_asks_for_content_behind_the_proxy_until_it_is_enough() {
+    let nothing = |_: &str| Err("no such file".to_owned());
+    let text = format!("seed = 1\nduration = '4s'\n[[traffic]]\nkind = 'file'\nsize = '2MB'\n{PATHS}");
+    let scenario = scenario::Scenario::parse("edge", &text, &nothing).expect("it is valid");
+    let (serves, serving) = mpsc::channel::<std::net::TcpListener>();
+    let enough = Arc::<AtomicBool>::default();
+    let told = Arc::clone(&enough);
+    let server = thread::spawn(move || -> io::Result<Vec<u8>> {
+        let Ok(listener) = serving.recv() else { return Ok(Vec::new()) };
+        let (mut stream, _) = listener.accept()?;
+        let mut asked = vec![0; 4096];
+        let length = stream.read(&mut asked)?;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes")?;
+        asked.truncate(length);
+        told.store(true, Ordering::Relaxed);
+        Ok(asked)
+    });
+    let mut command = Command::new("bash");
+    command.args(["-c", BROWSER]);
+    let programs = Programs {
+        command,
+        server: None,
+        multipath: true,
+        limit: Some(Duration::from_secs(60)),
+        behind: Some(Content { edge: edge(), serves }),
+        offload: true,
+        enough,
+    };
+    let emulated = match emulate(&scenario.experiment, programs, None, None) {
+        Err(Error::System(linux::Error::Lacks { what, hint })) => {
+            println!("skipped: {what}; {hint}");
+            return;
+        }
+        emulated => emulated.expect("it runs"),
+    };
+    let asked = server.join().expect("it does not panic").expect("the proxy connects to it");
+    assert!(asked.starts_with(b"GET /a HTTP/1.1\r\n"), "{:?}", String::from_utf8_lossy(&asked));
+    assert_eq!(emulated.end, End::Enough);
+    assert_eq!((emulated.multipath.asked, emulated.multipath.agreed), (1, 1));
 }

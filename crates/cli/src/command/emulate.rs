@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use study::run::{Kernel, Programs, Run, prepare};
 use testbed::End;
 use units::{Duration, Seed};
@@ -40,11 +41,13 @@ pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
         server: arguments.server.as_deref().map(on_server).transpose()?,
         multipath: arguments.mptcp == Sockets::All,
         limit: arguments.duration,
+        behind: None,
         offload: !arguments.no_offload,
+        enough: Arc::default(),
     };
     let capture = folder.as_ref().filter(|_| arguments.pcap).map(Folder::stream).transpose()?;
     let signals = Signals::take().map_err(|error| failure(&error.into()))?;
-    let emulated = testbed::emulate(&experiment, programs, &signals, capture.as_ref())
+    let emulated = testbed::emulate(&experiment, programs, Some(&signals), capture.as_ref())
         .map_err(|error| failure(&error))?;
 
     let kernel = Kernel {
@@ -77,7 +80,7 @@ pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
     match emulated.end {
         End::Ended(0) => Ok(()),
         End::Ended(code) => Err(Failure::Program { code }),
-        End::TimeIsUp => Err(Failure::Program { code: TIME_IS_UP }),
+        End::TimeIsUp | End::Enough => Err(Failure::Program { code: TIME_IS_UP }),
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod emulate;
 pub(crate) mod fidelity;
+mod lwi_page;
 pub(crate) mod play;
 pub(crate) mod profiles;
 pub(crate) mod proxy;

@@ -1,11 +1,13 @@
 //! `tandem reproduce`.
 
 use crate::arguments::{Paper, Reproduce, World};
+use crate::command::lwi_page::pages;
 use crate::command::testbed::{failure, stop_on_signals};
 use crate::failure::{Failure, reason};
 use crate::fold::folded;
 use crate::folder::Folder;
 use crate::output::{self, Talk};
+use crate::page::Browser;
 use crate::progress;
 use capture::Summary;
 use clap::ValueEnum as _;
@@ -29,6 +31,7 @@ pub(crate) fn run(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
         (arguments.duration.is_some(), "--duration", !fitted),
         (arguments.calibration.is_some(), "--calibration", fitted),
         (arguments.calibrate, "--calibrate", fitted && on == World::Sim),
+        (arguments.no_page, "--no-page", paper == Paper::Lwi && on == World::Kernel),
     ] {
         if given && !has_a_use {
             return Err(Failure::Usage {
@@ -64,6 +67,8 @@ struct Results {
     tables: Vec<Table>,
     /// What `--format csv` prints.
     csv: Table,
+    /// Records of sessions, one a line; may be empty.
+    sessions: String,
 }
 
 impl Results {
@@ -74,6 +79,9 @@ impl Results {
         let mut files = vec![("result.json", text.as_bytes())];
         files.extend(runs.iter().map(|runs| ("runs.csv", runs.as_bytes())));
         files.push(("report.html", page.as_bytes()));
+        if !self.sessions.is_empty() {
+            files.push(("sessions.jsonl", self.sessions.as_bytes()));
+        }
         folder.write(&files)?;
         let csv = || self.csv.to_csv();
         let printed = output::print(talk, arguments.format, &self.tables, &self.json, csv);
@@ -147,6 +155,7 @@ fn mptcp_rec(arguments: &Reproduce, talk: Talk) -> Results {
         page: result.page(),
         tables: result.tables(),
         csv: result.long_table(),
+        sessions: String::new(),
     }
 }
 
@@ -162,6 +171,7 @@ fn emtcp(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> {
         page: result.page(),
         tables: result.tables(),
         csv: result.figures(),
+        sessions: String::new(),
     })
 }
 
@@ -183,6 +193,7 @@ fn emtcp_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure
         page: result.page(),
         tables: result.tables(),
         csv: result.figures(),
+        sessions: String::new(),
     })
 }
 
@@ -197,6 +208,7 @@ fn lwi(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> {
         page: result.page(),
         tables: result.tables(),
         csv: result.figures(),
+        sessions: String::new(),
     })
 }
 
@@ -210,29 +222,39 @@ fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> 
     let seeds = seeds(arguments, 30);
     let plans = lwi::kernel::plans(&calibration, seeds);
     let experiments: Vec<_> = plans.iter().map(|(_, experiment)| experiment).collect();
-    let setup = Setup {
-        edge: Some(Edge { delay: lwi::kernel::proxy_to_server(), rate: CORE }),
-        until_done: true,
-        ..Setup::default()
-    };
+    let edge = Edge { delay: lwi::kernel::proxy_to_server(), rate: CORE };
+    let browser = if arguments.no_page { Err("--no-page".to_owned()) } else { Browser::find() };
+    if let Err(why) = &browser {
+        talk.remark(&format!("the page is not played: {why}\n"));
+    }
+    let setup = Setup { edge: Some(edge), until_done: true, ..Setup::default() };
     let jobs = arguments.jobs.unwrap_or(LWI_KERNEL_JOBS);
     let runs = on_kernel(&experiments, &setup, jobs, talk, |ran, summary| {
         let captured = summary.map(|summary| split(&ran.outcome, summary));
         lwi::Run::read(&ran.outcome).map(|run| lwi::Run { captured, ..run })
     })?;
+    let pages = match browser {
+        Ok(browser) => pages(&browser, &calibration, &plans, edge, talk)?,
+        Err(_) => Vec::new(),
+    };
+    let (pages, records): (Vec<_>, Vec<_>) = pages.into_iter().unzip();
     let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
-    let result = lwi::kernel::KernelReproduction::new(calibration, seeds, runs, release, jobs);
+    let result =
+        lwi::kernel::KernelReproduction::new(calibration, seeds, runs, release, jobs).with_pages(pages);
     Ok(Results {
         json: result.to_json(),
         runs: Some(result.runs_table()),
         page: result.page(),
         tables: result.tables(),
         csv: result.figures(),
+        sessions: records
+            .iter()
+            .fold(String::new(), |all, record| all + &record.to_json().to_string() + "\n"),
     })
 }
 
 /// Payload to the device over the first two paths, as a capture has it.
-fn split(outcome: &Outcome, summary: &Summary) -> [u64; 2] {
+pub(super) fn split(outcome: &Outcome, summary: &Summary) -> [u64; 2] {
     let payload =
         |path: usize| outcome.paths.get(path).map_or(0, |path| summary.payload_down_bytes(&path.name));
     [payload(0), payload(1)]

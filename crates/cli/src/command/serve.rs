@@ -111,7 +111,7 @@ fn config(arguments: &Serve) -> Result<Config, Failure> {
 }
 
 /// Where the player's page is, if it was built.
-fn built() -> Option<PathBuf> {
+pub(crate) fn built() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join("web")));
     [Some(PathBuf::from("web/dist")), beside]
         .into_iter()

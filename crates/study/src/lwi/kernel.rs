@@ -1,5 +1,6 @@
 //! The experiment on a real kernel, beside the paper and the simulation.
 
+use super::browser::Watched;
 use super::calibration::Calibration;
 use super::measure::Run;
 use super::model::{self, Way};
@@ -69,6 +70,8 @@ pub struct KernelReproduction {
     pub kernel: Reproduction,
     /// The kernel's release.
     pub release: String,
+    /// The same in a browser, where there is one.
+    pub pages: Vec<Watched>,
 }
 
 impl KernelReproduction {
@@ -93,12 +96,13 @@ impl KernelReproduction {
             as_linux: simulated(as_linux),
             kernel: Reproduction::new(seeds, calibration, &plans, runs),
             release,
+            pages: Vec::new(),
         }
     }
 
     /// Both worlds beside the paper.
     pub fn tables(&self) -> Vec<Table> {
-        vec![self.figures(), self.gains()]
+        [self.figures(), self.gains()].into_iter().chain(self.page_table()).collect()
     }
 
     /// Each run on the kernel.
@@ -212,6 +216,7 @@ impl KernelReproduction {
             "seeds": self.kernel.seeds,
             "split": { "captured_runs": captured, "largest_difference_bytes": off },
             "kernel": self.kernel.to_json(),
+            "page": self.pages_json(),
             "simulated": self.simulated.to_json(),
             "simulated_linux": self.as_linux.to_json(),
         })
@@ -251,7 +256,7 @@ impl KernelReproduction {
                 .series("simulated", split(&self.simulated))
                 .series("simulated Linux", split(&self.as_linux))
                 .series("Linux", split(&self.kernel));
-        Page::new("LTE-Wi\u{2011}Fi integration on Linux")
+        let page = Page::new("LTE-Wi\u{2011}Fi integration on Linux")
             .lead(format!(
                 "A video over Wi\u{2011}Fi, over LTE, and over both by the Multipath TCP of Linux {}, through a proxy \
                  before a server that speaks TCP alone; beside it the same in simulation, and what the paper prints.",
@@ -272,7 +277,11 @@ impl KernelReproduction {
                     .table(self.figures()),
             )
             .section(Section::new("The links").anchor("links").table(self.kernel.links()))
-            .footer(footer())
+            .footer(footer());
+        match self.page_table() {
+            Some(table) => page.section(Section::new("In a browser").anchor("browser").table(table)),
+            None => page,
+        }
     }
 }
 

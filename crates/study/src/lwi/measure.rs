@@ -2,6 +2,7 @@
 
 use crate::run::video::all_fetched_s;
 use report::Estimate;
+use session::Record;
 use sim::Outcome;
 
 /// The figures of one run.
@@ -45,6 +46,22 @@ impl Run {
             captured: None,
             complete: session.complete,
         })
+    }
+
+    /// Of a session that a player tells of, whose payload was counted on the paths.
+    pub fn of_record(record: &Record, payload: [u64; 2]) -> Self {
+        let last = record.segments.iter().map(|segment| segment.arrived_s).fold(f64::NAN, f64::max);
+        Self {
+            stalls: record.stalls.len(),
+            stalled_s: record.kpis.stalled_s,
+            load_s: record.kpis.initial_load_s,
+            fetched_s: if record.complete { last } else { f64::NAN },
+            mos: record.kpis.mok.mos,
+            frequency_level: record.kpis.mok.frequency_level,
+            payload,
+            captured: None,
+            complete: record.complete,
+        }
     }
 
     /// Of the payload, the part over Wi-Fi, in percent: by the capture, where there is one.
