@@ -517,6 +517,9 @@ pub(crate) struct Reproduce {
     /// Fit the parameters again first, and write them to the file they are read from
     #[arg(long, conflicts_with = "on")]
     pub(crate) calibrate: bool,
+    /// Of lwi on the kernel: what the proxy may hold of a video on its way, such as 256KiB [default: as Linux has it]
+    #[arg(long, value_name = "SIZE", value_parser = some_buffer)]
+    pub(crate) send_buffer: Option<units::Bytes>,
     /// Of lwi on the kernel: do not play the player's page in Chromium, where it is installed
     #[arg(long)]
     pub(crate) no_page: bool,
@@ -742,6 +745,15 @@ fn any_time(text: &str) -> Result<units::Duration, String> {
 
 fn rule(text: &str) -> Result<traffic::Rule, String> {
     text.parse().map_err(|error: traffic::RuleError| error.to_string())
+}
+
+/// A buffer that holds some segments.
+fn some_buffer(text: &str) -> Result<units::Bytes, String> {
+    let size: units::Bytes = text.parse().map_err(|error: units::UnitError| error.to_string())?;
+    if !(16_384..=1 << 30).contains(&size.get()) {
+        return Err("from 16KiB to 1GiB".to_owned());
+    }
+    Ok(size)
 }
 
 /// A duration of which something can be measured.

@@ -184,6 +184,8 @@ fn open(listen: &Listen) -> Result<(TcpListener, SocketAddr), Error> {
         // Every connection that comes has it of its listener: what is relayed has been together once already.
         no_delay: true,
         unsent: Some(UNSENT),
+        // The kernel takes twice what a socket is given.
+        send_buffer: listen.send_buffer.map(|bytes| bytes as usize / 2),
         transparent: listen.serve == crate::config::Serve::Transparent,
         fast_open: convert.then_some(FAST_OPEN),
         ..Options::default()

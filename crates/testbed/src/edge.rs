@@ -23,7 +23,7 @@ use sim::{Experiment, Hop, PathSpec};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time;
-use units::{Bitrate, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Time};
 
 /// The host of the content.
 const CONTENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 2));
@@ -46,6 +46,8 @@ pub struct Edge {
     pub delay: Duration,
     /// What the link between them carries each way.
     pub rate: Bitrate,
+    /// What the proxy may hold of what is on its way to the device; `None` leaves it to Linux.
+    pub send_buffer: Option<Bytes>,
 }
 
 impl Edge {
@@ -90,7 +92,7 @@ impl Behind {
         }
         let network = Network::new(&core(edge, experiment));
         let core = Driver::new(vec![devices], Shared::new(network, Clock::start())).start(true)?;
-        let proxy = Proxy::start(config(), Some(host))?;
+        let proxy = Proxy::start(config(edge), Some(host))?;
         Ok(Self { content, proxy, core })
     }
 
@@ -107,9 +109,10 @@ impl Behind {
 }
 
 /// A proxy for this device and this content alone.
-fn config() -> Config {
+fn config(edge: &Edge) -> Config {
+    let send_buffer = edge.send_buffer.map(|most| u32::try_from(most.get()).unwrap_or(u32::MAX));
     Config {
-        listen: vec![Listen { address: PROXY, serve: Serve::Http, protocol: Protocol::Mptcp }],
+        listen: vec![Listen { address: PROXY, serve: Serve::Http, protocol: Protocol::Mptcp, send_buffer }],
         clients: Clients { allow: Range::new(DEVICES, 16).into_iter().collect(), ..Clients::default() },
         destinations: destination::Rules {
             allow: Range::new(CONTENT, 32).into_iter().collect(),

@@ -15,7 +15,7 @@ const PATHS: &str = "\
     [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '8Mbps', delay = '20ms' }\nup = { rate = '4Mbps', delay = '20ms' }\n";
 
 fn edge() -> Edge {
-    Edge { delay: Duration::from_micros(12_375), rate: Bitrate::from_mbps(1000.0) }
+    Edge { delay: Duration::from_micros(12_375), rate: Bitrate::from_mbps(1000.0), send_buffer: None }
 }
 
 /// `None` where the system lacks what it takes.

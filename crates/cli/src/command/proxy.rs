@@ -76,7 +76,7 @@ fn from_command_line(arguments: &Proxy) -> Config {
     let mut config = Config::default();
     // A device's half is asked by programs of this host, over its loopback.
     let protocol = if arguments.upstream.is_some() { Protocol::Tcp } else { Protocol::Mptcp };
-    let listen = |address| Listen { address, serve: Serve::Auto, protocol };
+    let listen = |address| Listen { address, serve: Serve::Auto, protocol, send_buffer: None };
     if arguments.listen.is_empty() {
         config.listen.iter_mut().for_each(|one| one.protocol = protocol);
     } else {

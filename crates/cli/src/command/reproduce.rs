@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
         (arguments.calibration.is_some(), "--calibration", fitted),
         (arguments.calibrate, "--calibrate", fitted && on == World::Sim),
         (arguments.no_page, "--no-page", paper == Paper::Lwi && on == World::Kernel),
+        (arguments.send_buffer.is_some(), "--send-buffer", paper == Paper::Lwi && on == World::Kernel),
     ] {
         if given && !has_a_use {
             return Err(Failure::Usage {
@@ -222,7 +223,8 @@ fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> 
     let seeds = seeds(arguments, 30);
     let plans = lwi::kernel::plans(&calibration, seeds);
     let experiments: Vec<_> = plans.iter().map(|(_, experiment)| experiment).collect();
-    let edge = Edge { delay: lwi::kernel::proxy_to_server(), rate: CORE };
+    let send_buffer = arguments.send_buffer;
+    let edge = Edge { delay: lwi::kernel::proxy_to_server(), rate: CORE, send_buffer };
     let browser = if arguments.no_page { Err("--no-page".to_owned()) } else { Browser::find() };
     if let Err(why) = &browser {
         talk.remark(&format!("the page is not played: {why}\n"));
@@ -239,8 +241,8 @@ fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> 
     };
     let (pages, records): (Vec<_>, Vec<_>) = pages.into_iter().unzip();
     let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
-    let result =
-        lwi::kernel::KernelReproduction::new(calibration, seeds, runs, release, jobs).with_pages(pages);
+    let result = lwi::kernel::KernelReproduction::new(calibration, seeds, runs, (release, send_buffer), jobs)
+        .with_pages(pages);
     Ok(Results {
         json: result.to_json(),
         runs: Some(result.runs_table()),

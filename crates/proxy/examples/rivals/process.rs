@@ -198,6 +198,7 @@ pub(crate) fn tandem() -> ExitCode {
         address: SocketAddr::new(MIDDLE.parse().expect("an address"), 1080),
         serve: Serve::Auto,
         protocol: linux::socket::Protocol::Mptcp,
+        send_buffer: None,
     };
     let mut config = Config { listen: vec![listen], ..Config::default() };
     config.clients.allow = parse("10.0.0.0/8").into_iter().collect();

@@ -120,6 +120,13 @@ static LISTEN: Table = Table {
             doc: "how clients come",
             example: "\"tcp\"",
         },
+        Key {
+            name: "send_buffer",
+            shape: Integer { min: 16_384, max: 1 << 30 },
+            need: Absent("Linux lets it grow, to some five times the largest window of each subflow"),
+            doc: "the most bytes that the kernel holds of what is on its way to a client",
+            example: "262144",
+        },
     ],
 };
 

@@ -50,6 +50,10 @@ pub struct Listen {
     pub serve: Serve,
     /// MPTCP, with TCP for clients that know no more; or TCP alone.
     pub protocol: Protocol,
+    /// The most bytes that the kernel holds of what is on its way to a client; `None` lets it grow as Linux sees
+    /// fit. Linux deals what it holds to subflows long before they can send it, and where one of them weakens,
+    /// that is what the rest waits for (docs/proxy.md).
+    pub send_buffer: Option<u32>,
 }
 
 /// What is spoken to a listener.
@@ -148,6 +152,7 @@ impl Default for Config {
                 address: SocketAddr::from(([127, 0, 0, 1], 1080)),
                 serve: Serve::Auto,
                 protocol: Protocol::Mptcp,
+                send_buffer: None,
             }],
             clients: Clients::default(),
             destinations: Rules::default(),

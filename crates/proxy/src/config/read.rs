@@ -117,7 +117,8 @@ impl Reader<'_, '_> {
             "transparent" => Serve::Transparent,
             _ => Serve::Auto,
         };
-        Some(Listen { address, serve, protocol: protocol(fields, "protocol") })
+        let send_buffer = fields.integer("send_buffer").and_then(|bytes| u32::try_from(bytes).ok());
+        Some(Listen { address, serve, protocol: protocol(fields, "protocol"), send_buffer })
     }
 
     fn networks(&mut self, fields: &Fields, key: &str) -> Vec<Network> {

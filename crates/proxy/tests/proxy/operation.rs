@@ -1,6 +1,6 @@
 //! A proxy at work: reloaded, drained, asked, and what it writes down.
 
-use crate::support::{connect, echo, head, local, protocol, say, server, start, tunnel, until};
+use crate::support::{connect, echo, head, listen, local, protocol, say, server, start, tunnel, until};
 use linux::socket::Protocol;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -56,7 +56,7 @@ fn another_configuration_is_taken_while_all_goes_on() {
     going.write_all(b"on").unwrap();
     going.read_exact(&mut [0; 2]).unwrap();
 
-    let open = Listen { address: "0.0.0.0:0".parse().unwrap(), serve: Serve::Auto, protocol: protocol() };
+    let open = Listen { address: "0.0.0.0:0".parse().unwrap(), ..listen(Serve::Auto) };
     let mut bad = local();
     bad.listen.push(open);
     assert!(matches!(proxy.reload(bad), Err(Error::Open { .. })));

@@ -77,6 +77,7 @@ fn a_client_that_knows_of_no_proxy_reaches_its_server_through_one() {
             address: "0.0.0.0:3129".parse().unwrap(),
             serve: Serve::Transparent,
             protocol: protocol(),
+            send_buffer: None,
         };
         let mut config = Config { listen: vec![any], ..Config::default() };
         config.clients.allow = vec!["10.1.0.0/24".parse().unwrap()];

@@ -21,7 +21,7 @@ pub(crate) fn local() -> Config {
 }
 
 pub(crate) fn listen(serve: Serve) -> Listen {
-    Listen { address: "127.0.0.1:0".parse().unwrap(), serve, protocol: protocol() }
+    Listen { address: "127.0.0.1:0".parse().unwrap(), serve, protocol: protocol(), send_buffer: None }
 }
 
 /// MPTCP where this kernel has it.

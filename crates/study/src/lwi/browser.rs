@@ -116,7 +116,8 @@ mod tests {
             complete: true,
         };
         let runs = plans.iter().map(|(plan, _)| Some(run(plan.seed))).collect();
-        let kernel = KernelReproduction::new(calibration, 2, runs, "6.1".to_owned(), NonZeroUsize::MIN);
+        let kernel =
+            KernelReproduction::new(calibration, 2, runs, ("6.1".to_owned(), None), NonZeroUsize::MIN);
         assert!(kernel.page_table().is_none() && kernel.pages_json().is_empty());
         let pages = plans.iter().filter(|(plan, _)| plan.seed == 2);
         let pages = pages.map(|&(plan, _)| Watched { plan, run: run(7) }).collect();

@@ -17,7 +17,7 @@ use sim::{Experiment, Protocol};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use traffic::{Kind, TrafficConfig, Video};
-use units::Duration;
+use units::{Bytes, Duration};
 
 /// What Linux can do: its own scheduler alone.
 pub const WAYS: [Way; 3] = [
@@ -39,7 +39,7 @@ pub fn plans(calibration: &Calibration, seeds: u64) -> Vec<(Plan, Experiment)> {
 }
 
 fn on_linux(experiment: Experiment) -> Experiment {
-    let mut experiment = as_linux(experiment);
+    let mut experiment = as_linux(experiment, None);
     for traffic in &mut experiment.traffic {
         if let Kind::Video(video) = &traffic.kind {
             let video = Video { wait: Duration::ZERO, ..(**video).clone() };
@@ -50,11 +50,15 @@ fn on_linux(experiment: Experiment) -> Experiment {
     experiment
 }
 
-/// With what Linux has of MPTCP: its own scheduler, and nothing that sends again what blocks the window.
-fn as_linux(mut experiment: Experiment) -> Experiment {
+/// With what Linux has of MPTCP: its own scheduler, and nothing that sends again what blocks the window. `send_buffer`
+/// is what the server's end may hold, where that is bounded.
+fn as_linux(mut experiment: Experiment, send_buffer: Option<Bytes>) -> Experiment {
     if experiment.transport.protocol == Protocol::Mptcp {
         let config = &mut experiment.transport.config;
         (config.scheduler, config.opportunistic, config.penalise) = (SchedulerKind::Linux, false, false);
+    }
+    if let Some(most) = send_buffer {
+        experiment.transport.config.send_buffer = most.get();
     }
     experiment
 }
@@ -70,6 +74,8 @@ pub struct KernelReproduction {
     pub kernel: Reproduction,
     /// The kernel's release.
     pub release: String,
+    /// What the proxy may hold of a video that is on its way, where that is bounded.
+    pub send_buffer: Option<Bytes>,
     /// The same in a browser, where there is one.
     pub pages: Vec<Watched>,
 }
@@ -80,11 +86,11 @@ impl KernelReproduction {
         calibration: Calibration,
         seeds: u64,
         runs: Vec<Option<Run>>,
-        release: String,
+        (release, send_buffer): (String, Option<Bytes>),
         jobs: NonZeroUsize,
     ) -> Self {
         let plans = all_plans(&WAYS, seeds);
-        let simulated = |with: fn(Experiment) -> Experiment| {
+        let simulated = |with: &(dyn Fn(Experiment) -> Experiment + Sync)| {
             let runs = parallel::map(jobs, &plans, &|_| {}, |plan| {
                 let experiment = model::experiment(plan.way, plan.clip, &calibration, plan.seed);
                 Run::read(&sim::run(&with(experiment)))
@@ -92,10 +98,11 @@ impl KernelReproduction {
             Reproduction::new(seeds, calibration, &plans, runs)
         };
         Self {
-            simulated: simulated(|experiment| experiment),
-            as_linux: simulated(as_linux),
+            simulated: simulated(&|experiment| experiment),
+            as_linux: simulated(&|experiment| as_linux(experiment, send_buffer)),
             kernel: Reproduction::new(seeds, calibration, &plans, runs),
             release,
+            send_buffer,
             pages: Vec::new(),
         }
     }
@@ -160,6 +167,10 @@ impl KernelReproduction {
             self.kernel.seeds
         ))
         .note(self.split())
+        .note(match self.send_buffer {
+            Some(most) => format!("On Linux, and on simulated Linux, the proxy holds at most {most} of a video on its way."),
+            None => "Linux lets the proxy’s send buffers grow; `--send-buffer` bounds them.".to_owned(),
+        })
     }
 
     /// Runs with a capture, and by how many bytes one of them is at most off what was counted.
@@ -213,6 +224,7 @@ impl KernelReproduction {
             "paper": "lwi",
             "on": "kernel",
             "release": self.release,
+            "send_buffer_bytes": self.send_buffer.map(Bytes::get),
             "seeds": self.kernel.seeds,
             "split": { "captured_runs": captured, "largest_difference_bytes": off },
             "kernel": self.kernel.to_json(),
@@ -311,12 +323,12 @@ mod tests {
             Run::read(&sim::run(&model::experiment(plan.way, plan.clip, &calibration, plan.seed)))
         });
         let mut runs: Vec<_> = runs.collect();
-        let both = KernelReproduction::new(calibration, 1, runs.clone(), "6.1".to_owned(), jobs);
+        let both = KernelReproduction::new(calibration, 1, runs.clone(), ("6.1".to_owned(), None), jobs);
         assert!(both.split().contains("was counted where the links end."), "{}", both.split());
         for run in runs.iter_mut().flatten() {
             run.captured = Some(run.payload);
         }
-        let both = KernelReproduction::new(calibration, 1, runs, "6.1".to_owned(), jobs);
+        let both = KernelReproduction::new(calibration, 1, runs, ("6.1".to_owned(), None), jobs);
         assert!(both.split().contains("of 6 of 6 runs; ") && both.split().contains("to the byte"));
         let json = both.to_json();
         assert_eq!(json["kernel"], json["simulated"]);
