@@ -9,7 +9,17 @@ import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
 import type { Session } from '../../src/measure/record.ts';
 import { hasChromium, launch, open, play, posted } from './browser.ts';
-import { between, firstPicture, meanLength, observe, type Pair, pairs, standstills, within } from './observer.ts';
+import {
+  between,
+  firstPicture,
+  meanLength,
+  observe,
+  type Pair,
+  pairs,
+  type Standstill,
+  standstills,
+  within,
+} from './observer.ts';
 import { type Manner, TestServer } from './server.ts';
 import { hasFfmpeg, type Recipe, video } from './video.ts';
 
@@ -18,7 +28,11 @@ const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
 /** How far a KPI may be from the truth (ms). */
 const TOLERANCE_MS = 20;
 
-const RECIPE: Recipe = { seconds: 20, segmentSeconds: 1, fps: 50, kbps: [200, 600], audio: false };
+/**
+ * Small, so that a busy machine decodes and draws it in time; and of one bitrate: dash.js asks for a segment of the
+ * middle again where it climbs after the last one, and then stalls at the very end, where no other picture follows.
+ */
+const RECIPE: Recipe = { seconds: 20, segmentSeconds: 1, fps: 25, kbps: [600], audio: false, size: '160x90' };
 
 /** How segments of the picture are sent, by their number from 1, the first time that they are asked for. */
 const TROUBLE: { readonly [segment: number]: Manner } = {
@@ -33,7 +47,7 @@ const TROUBLE: { readonly [segment: number]: Manner } = {
 /** What is asked for again comes at once, but for what was cut: that waits. */
 const AGAIN: { readonly [segment: number]: Manner } = { 15: { hold: 5500 } };
 
-describe('accuracy', { skip, concurrency: 2 }, () => {
+describe('accuracy', { skip, concurrency: 1 }, () => {
   let browser: Browser;
   before(async () => {
     browser = await launch();
@@ -57,19 +71,20 @@ describe('accuracy', { skip, concurrency: 2 }, () => {
       const truth = await watched();
       await context.close();
       await server.stop();
-      const stood = standstills(truth, 1000 / RECIPE.fps);
+      const staysMs = 1000 / RECIPE.fps;
       // For who wants to know why it fails.
+      const stood = standstills(truth, staysMs);
       const seen = JSON.stringify({ session, stood, truth, answers: server.answers });
       await writeFile(`.cache/accuracy-${audio ? 'sound' : 'picture'}.json`, seen);
 
       assert.deepEqual(errors, []);
       assert.equal(session.complete, true);
       within(session.kpis.initial_load_s, firstPicture(truth), TOLERANCE_MS, 'T_init');
-      const found = pairs(session.stalls, stood, truth);
+      const pressed = truth.origin + truth.pressed;
+      const had = ({ position, start }: Standstill) => due(server, position).every((sent) => sent - pressed < start[0]);
+      const found = pairs(session.stalls, truth, staysMs, TOLERANCE_MS, had);
       assert.ok(found.length >= 3, `${found.length} stalls: the trouble was not felt`);
       for (const [index, { stall, stood }] of found.entries()) {
-        // dash.js may stall once more at the very end, and then shows the last picture again: pixels do not tell that.
-        if (stood.position > RECIPE.seconds - 0.1) continue;
         within(stall.start_s, stood.start, TOLERANCE_MS, `the start of stall ${index + 1}`);
         within(stall.end_s, stood.end, TOLERANCE_MS, `the end of stall ${index + 1}`);
         within(
@@ -79,11 +94,10 @@ describe('accuracy', { skip, concurrency: 2 }, () => {
           `the length of stall ${index + 1}`,
         );
       }
-      if (stood.length === session.stalls.length)
-        within(session.kpis.mean_stall_s, meanLength(stood), TOLERANCE_MS, 'T_rebuf');
+      within(session.kpis.mean_stall_s, meanLength(found.map(({ stood }) => stood)), TOLERANCE_MS, 'T_rebuf');
       assert.equal(session.kpis.stalls_per_s, session.stalls.length / session.played_s, 'f_rebuf');
       adds(session);
-      agreesWithBytes(found, server, truth.origin + truth.pressed);
+      agreesWithBytes(found, server, pressed);
     });
   }
 });
@@ -96,25 +110,35 @@ function adds(session: Session): void {
 }
 
 /**
- * What the server sent says why: when a stall began, it had not yet sent the whole of the segment that comes next,
- * and when it ended it had.
+ * When the server had sent the whole of what has to be there for the video to go on from here, a segment of the picture
+ * and one of the sound, by its own clock; nothing where it is the end of the video.
+ */
+function due(server: TestServer, position: number): number[] {
+  // The clock of a video may stop a tenth of a second before the end of what is there: the decoder holds that.
+  const missing = Math.floor(position + 0.1) + 1;
+  const whole = (stream: number) => {
+    const name = new RegExp(`stream${stream}-0*${missing}\\.m4s$`);
+    const wanted = server.answers.filter((answer) => answer.whole && name.test(answer.path));
+    return Math.min(...wanted.map(({ parts }) => parts.at(-1)?.at ?? Number.NaN));
+  };
+  return missing > RECIPE.seconds ? [] : [0, 1].map(whole).filter(Number.isFinite);
+}
+
+/** So long a busy machine may take from the last byte of a segment until it can be played (ms). */
+const TAKEN_MS = 500;
+
+/**
+ * What the server sent says why: something that was due was whole only when the picture stood already, or so shortly
+ * before that it could not be played, and before the next picture.
  *
  * @param pressed when the button was pressed, by the clock of the server
  */
 function agreesWithBytes(found: readonly Pair[], server: TestServer, pressed: number): void {
-  let checked = 0;
-  for (const [index, { stall, stood }] of found.entries()) {
-    // The clock of a video may stop a tenth of a second before the end of what is there: the decoder holds that.
-    const missing = Math.floor(stood.position + 0.1) + 1;
-    // Where dash.js climbs after the last segment, it asks for one of the middle again, and the end stalls; and on a
-    // busy machine a decoder may stall for a moment by itself. The server has nothing to do with these.
-    if (missing > RECIPE.seconds || stall.end_s - stall.start_s < 1) continue;
-    checked++;
-    const wanted = server.answers.filter(({ path }) => new RegExp(`stream[01]-0*${missing}\\.m4s$`).test(path));
-    const came = wanted.filter(({ whole }) => whole).map(({ parts }) => (parts.at(-1)?.at ?? 0) - pressed);
-    const first = Math.min(...came);
-    assert.ok(first > stall.start_s * 1000, `stall ${index + 1}: segment ${missing} was there when it began`);
-    assert.ok(first < stall.end_s * 1000, `stall ${index + 1}: segment ${missing} was not there when it ended`);
+  for (const [index, { start, end, position }] of found.map(({ stood }) => stood).entries()) {
+    const came = due(server, position).map((sent) => sent - pressed);
+    assert.ok(
+      came.some((at) => at > start[0] - TAKEN_MS && at < end[1]),
+      `stall ${index + 1}, ${start[0]} to ${end[1]} ms: what was due at ${position} s came at ${came} ms`,
+    );
   }
-  assert.ok(checked >= 3, `${checked} stalls of the server's doing: ${JSON.stringify(found)}`);
 }

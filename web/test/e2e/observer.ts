@@ -57,35 +57,47 @@ export async function observe(page: Page): Promise<() => Promise<Watched>> {
   return () => page.evaluate(() => (window as unknown as { watched: Watched }).watched);
 }
 
-/** A time in which the picture stood. */
+/** A time in which the picture stood, or may have: nobody looks between two looks. */
 export interface Standstill {
   /** When the last picture had had its time. */
   readonly start: Interval;
   /** When the next one came. */
   readonly end: Interval;
-  /** What the clock showed meanwhile at first. */
+  /** What the clock showed meanwhile, at last. */
   readonly position: number;
 }
 
-/** A picture that stays this much longer than it should stands (ms). */
+/** A picture that stays this much longer than it should stands (ms); what is shorter is some dropped pictures. */
 const LEAST_MS = 100;
 
-/** @param staysMs how long a picture stays when the video plays */
-export function standstills({ looks, pressed }: Watched, staysMs: number): Standstill[] {
+/**
+ * Where the picture may have stood for so long (ms), however short it did for certain. One picture in between is no
+ * playing on.
+ *
+ * @param staysMs how long a picture stays when the video plays
+ */
+function perhaps({ looks, pressed }: Watched, staysMs: number, leastMs: number): Standstill[] {
   const found: Standstill[] = [];
   const since = (index: number) => (looks[index]?.at ?? Number.NaN) - pressed;
   let first = looks.findIndex(({ picture }) => picture !== blank(looks));
   for (let next = first + 1; next < looks.length; next++) {
     if (looks[next]?.picture === looks[first]?.picture) continue;
-    if (since(next - 1) - since(first) > LEAST_MS + staysMs) {
-      const start: Interval = [since(first - 1) + staysMs, since(first) + staysMs];
-      const end: Interval = [since(next - 1), since(next)];
-      const last = found.at(-1);
-      // One picture in between is no playing on.
-      if (last !== undefined && start[0] <= last.end[1]) found[found.length - 1] = { ...last, end };
-      else found.push({ start, end, position: looks[first]?.position ?? Number.NaN });
-    }
+    const start: Interval = [since(first - 1) + staysMs, since(first) + staysMs];
+    const end: Interval = [since(next - 1), since(next)];
+    if (between(start, end)[1] > leastMs) found.push({ start, end, position: looks[next - 1]?.position ?? Number.NaN });
     first = next;
+  }
+  return found;
+}
+
+/** Times in which the picture stood for certain. */
+export function standstills(watched: Watched, staysMs: number, leastMs = LEAST_MS): Standstill[] {
+  const found: Standstill[] = [];
+  for (const one of perhaps(watched, staysMs, leastMs)) {
+    if (between(one.start, one.end)[0] <= leastMs) continue;
+    const last = found.at(-1);
+    if (last !== undefined && one.start[0] <= last.end[1]) found[found.length - 1] = { ...last, end: one.end };
+    else found.push(one);
   }
   return found;
 }
@@ -111,39 +123,36 @@ export interface Pair {
   readonly stood: Standstill;
 }
 
-/** One is shorter than this by one way of looking and by the other none at all, on a machine that is busy (ms). */
-const EITHER_WAY_MS = 500;
-
-/** Where a look is later than this after the one before (ms), the machine was too busy to look, and to play. */
-const BUSY_MS = 100;
-
 /**
- * Stalls with their standstills. One that has no counterpart fails, but for a short one, since at the threshold the two
- * may differ, and for one in which a busy machine did not look.
+ * Stalls with their standstills: of the page's own doing there is none of either alone. Each stall is one in which the
+ * picture may have stood as long as a stall is at least, as far as one can know between two looks, and each time in
+ * which it stood so long for certain is a stall.
+ *
+ * @param staysMs how long a picture stays when the video plays
+ * @param toleranceMs how far from the truth the page may be
+ * @param had says that the player had the pictures that were due then: a machine that is too busy to show them drops
+ *   them, and that is no stall
  */
-export function pairs(stalls: readonly Stall[], stood: readonly Standstill[], { looks, pressed }: Watched): Pair[] {
+export function pairs(
+  stalls: readonly Stall[],
+  watched: Watched,
+  staysMs: number,
+  toleranceMs: number,
+  had: (stood: Standstill) => boolean = () => false,
+): Pair[] {
+  const certain = standstills(watched, staysMs, LEAST_MS + toleranceMs);
+  const possible = [...standstills(watched, staysMs), ...perhaps(watched, staysMs, LEAST_MS - toleranceMs)];
   const found: Pair[] = [];
   const alone: (Stall | Standstill)[] = [];
-  const busy = (from: number, to: number) =>
-    looks.some(({ at }, index) => {
-      const [before, now] = [(looks[index - 1]?.at ?? at) - pressed, at - pressed];
-      return now - before > BUSY_MS && before < to + BUSY_MS && now > from - BUSY_MS;
-    });
-  const left = new Set(stood);
+  const overlap = (stall: Stall, { start, end }: Standstill) =>
+    Math.min(stall.end_s * 1000, end[1]) - Math.max(stall.start_s * 1000, start[0]);
   for (const stall of stalls) {
-    const overlap = ({ start, end }: Standstill) =>
-      Math.min(stall.end_s * 1000, end[1]) - Math.max(stall.start_s * 1000, start[0]);
-    const [same] = [...left].sort((a, b) => overlap(b) - overlap(a));
-    if (same === undefined || overlap(same) <= 0) {
-      const [from, to] = [stall.start_s * 1000, stall.end_s * 1000];
-      if (to - from > EITHER_WAY_MS && !busy(from, to)) alone.push(stall);
-      continue;
-    }
-    left.delete(same);
-    found.push({ stall, stood: same });
+    // Of two that cover it alike, the first one: that is known for certain.
+    const [stood] = possible.toSorted((a, b) => overlap(stall, b) - overlap(stall, a));
+    if (stood !== undefined && overlap(stall, stood) > 0) found.push({ stall, stood });
+    else alone.push(stall);
   }
-  for (const one of left)
-    if (one.end[0] - one.start[1] > EITHER_WAY_MS && !busy(one.start[0], one.end[1])) alone.push(one);
+  for (const stood of certain) if (!stalls.some((stall) => overlap(stall, stood) > 0) && !had(stood)) alone.push(stood);
   assert.deepEqual(alone, [], 'each stall is a standstill of the picture, and each standstill a stall');
   return found;
 }

@@ -424,7 +424,7 @@ function apart({ stalls, pauses, seeks }: Session): void {
 
 /** Some stall, and each as long as the picture stood. */
 function agree(session: Session, truth: Watched, tolerance: number): void {
-  const found = pairs(session.stalls, standstills(truth, 1000 / RECIPE.fps), truth);
+  const found = pairs(session.stalls, truth, 1000 / RECIPE.fps, tolerance);
   assert.ok(found.length > 0, 'the breaks were not felt');
   for (const [index, { stall, stood }] of found.entries()) {
     within(stall.end_s - stall.start_s, between(stood.start, stood.end), tolerance, `stall ${index + 1}`);

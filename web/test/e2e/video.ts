@@ -15,6 +15,8 @@ export interface Recipe {
   /** From the lowest to the highest (kbit/s). */
   readonly kbps: readonly number[];
   readonly audio: boolean;
+  /** Width and height: 320x180, if nothing is said. */
+  readonly size?: string;
 }
 
 export const hasFfmpeg = (() => {
@@ -28,8 +30,8 @@ export const hasFfmpeg = (() => {
 
 /** The folder with `manifest.mpd`, and `whole.mp4`: the highest bitrate as one file. */
 export async function video(recipe: Recipe): Promise<string> {
-  const { seconds, segmentSeconds, fps, kbps, audio } = recipe;
-  const name = `v1-${seconds}s-${segmentSeconds}s-${fps}fps-${kbps.join('-')}${audio ? '-audio' : ''}`;
+  const { seconds, segmentSeconds, fps, kbps, audio, size = '320x180' } = recipe;
+  const name = `v1-${size}-${seconds}s-${segmentSeconds}s-${fps}fps-${kbps.join('-')}${audio ? '-audio' : ''}`;
   const folder = join(CACHE, name);
   const there = await access(folder).then(
     () => true,
@@ -39,7 +41,7 @@ export async function video(recipe: Recipe): Promise<string> {
   const making = `${folder}.${process.pid}`;
   await rm(making, { recursive: true, force: true });
   await mkdir(making, { recursive: true });
-  const picture = `testsrc2=size=320x180:rate=${fps}:duration=${seconds}`;
+  const picture = `testsrc2=size=${size}:rate=${fps}:duration=${seconds}`;
   const inputs = ['-f', 'lavfi', '-i', picture];
   if (audio) inputs.push('-f', 'lavfi', '-i', `sine=frequency=220:duration=${seconds}`);
   const maps = kbps.flatMap(() => ['-map', '0:v']);
