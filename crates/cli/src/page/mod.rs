@@ -186,3 +186,60 @@ fn nothing_came(end: End, said: &Path) -> Failure {
 fn other(error: &dyn std::fmt::Display) -> Failure {
     Failure::Other { message: format!("the page in Chromium: {error}"), hint: String::new() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::lwi::calibration::Calibration;
+    use study::lwi::kernel::{plans, proxy_to_server};
+    use study::lwi::paper::Access;
+    use units::Bitrate;
+
+    /// In place of the player's page, which takes as long as its film: it has a record, and sends it.
+    const PAGE: &str = "fetch('record.json').then((record) => record.text()).then((body) => \
+        fetch('/api/sessions', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }))";
+
+    #[test]
+    fn what_a_page_on_the_device_sends_is_its_record() -> std::io::Result<()> {
+        let Some(chromium) = CHROMIUM.into_iter().find(|path| Path::new(path).exists()) else {
+            println!("skipped: Chromium is not here");
+            return Ok(());
+        };
+        let documentation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/session.md");
+        let documentation = fs::read_to_string(documentation)?;
+        let record = documentation.split("```json\n").nth(1).and_then(|rest| rest.split("```").next());
+        let record = record.expect("the documentation has an example");
+        let web = tempfile::tempdir()?;
+        fs::write(web.path().join("index.html"), "<!doctype html><script src=player.js></script>")?;
+        fs::write(web.path().join("player.js"), PAGE)?;
+        fs::write(web.path().join("record.json"), record)?;
+        let films = [web.path().to_owned(), web.path().to_owned()];
+        let browser = Browser { chromium, web: web.path().to_owned(), films };
+
+        let calibration = Calibration::shipped();
+        let edge = Edge { delay: proxy_to_server(), rate: Bitrate::from_mbps(1000.0) };
+        for (plan, experiment) in plans(&calibration, 1) {
+            let both = plan.way.access == Access::Both;
+            if plan.clip != Clip::TwoK || plan.way.access == Access::Wifi {
+                continue;
+            }
+            let seen = browser.play(plan.clip, &experiment, calibration.buffer, edge, &AtomicBool::default());
+            let seen = match seen {
+                Err(Failure::Lacks { message, .. }) => {
+                    println!("skipped: {message}");
+                    return Ok(());
+                }
+                seen => seen.expect("it plays"),
+            };
+            assert_eq!(Some(seen.record), Record::parse(record.as_bytes()).ok());
+            assert_eq!(seen.emulated.end, End::Enough);
+            let multipath = seen.emulated.multipath;
+            assert_eq!((multipath.asked > 0, multipath.agreed > 0), (both, both), "{multipath:?}");
+            for path in &seen.emulated.outcome.paths {
+                assert_eq!(seen.summary.payload_down_bytes(&path.name), path.payload_down_bytes);
+            }
+            assert!(seen.emulated.outcome.paths[usize::from(!both)].payload_down_bytes > 1000);
+        }
+        Ok(())
+    }
+}
