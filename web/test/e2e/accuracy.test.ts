@@ -11,6 +11,7 @@ import type { Session } from '../../src/measure/record.ts';
 import { hasChromium, launch, open, play, posted } from './browser.ts';
 import {
   between,
+  blind,
   firstPicture,
   meanLength,
   observe,
@@ -56,7 +57,7 @@ describe('accuracy', { skip, concurrency: 1 }, () => {
 
   for (const audio of [false, true]) {
     const what = audio ? 'picture and sound' : 'a picture alone';
-    test(`KPIs of ${what} are within 20 ms of what was on the screen, throttled and cut in mid-play`, async () => {
+    test(`KPIs of ${what} are within 20 ms of what was on the screen, throttled and cut in mid-play`, async (t) => {
       const folder = await video({ ...RECIPE, audio });
       const server = await TestServer.start({ '/video/': folder, '/': 'dist' });
       server.manner = (path, before) => {
@@ -79,6 +80,11 @@ describe('accuracy', { skip, concurrency: 1 }, () => {
 
       assert.deepEqual(errors, []);
       assert.equal(session.complete, true);
+      const why = blind(truth);
+      if (why !== undefined) {
+        t.skip(why);
+        return;
+      }
       within(session.kpis.initial_load_s, firstPicture(truth), TOLERANCE_MS, 'T_init');
       const pressed = truth.origin + truth.pressed;
       const had = ({ position, start }: Standstill) => due(server, position).every((sent) => sent - pressed < start[0]);

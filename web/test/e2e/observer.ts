@@ -102,6 +102,15 @@ export function standstills(watched: Watched, staysMs: number, leastMs = LEAST_M
   return found;
 }
 
+/** A machine on which nobody could look for longer than this (ms) was not one that plays video. */
+const BLIND_MS = 3000;
+
+/** Why what was seen says nothing, if so: the machine had no time to look, and none to play. */
+export function blind({ looks }: Watched): string | undefined {
+  const longest = looks.reduce((most, { at }, index) => Math.max(most, at - (looks[index - 1]?.at ?? at)), 0);
+  return longest > BLIND_MS ? `the machine was too busy to look at the screen for ${longest.toFixed(0)} ms` : undefined;
+}
+
 /** When there was a picture for the first time. */
 export function firstPicture({ looks, pressed }: Watched): Interval {
   const first = looks.findIndex(({ picture }) => picture !== blank(looks));
@@ -141,6 +150,7 @@ export function pairs(
   had: (stood: Standstill) => boolean = () => false,
 ): Pair[] {
   const certain = standstills(watched, staysMs, LEAST_MS + toleranceMs);
+  // Whether one picture in between was playing on, one may see in either way.
   const possible = [...standstills(watched, staysMs), ...perhaps(watched, staysMs, LEAST_MS - toleranceMs)];
   const found: Pair[] = [];
   const alone: (Stall | Standstill)[] = [];
@@ -148,13 +158,20 @@ export function pairs(
     Math.min(stall.end_s * 1000, end[1]) - Math.max(stall.start_s * 1000, start[0]);
   for (const stall of stalls) {
     // Of two that cover it alike, the first one: that is known for certain.
-    const [stood] = possible.toSorted((a, b) => overlap(stall, b) - overlap(stall, a));
-    if (stood !== undefined && overlap(stall, stood) > 0) found.push({ stall, stood });
-    else alone.push(stall);
+    const overlapping = possible.filter((stood) => overlap(stall, stood) > 0);
+    const [stood] = overlapping.toSorted((a, b) => apart(stall, a) - apart(stall, b));
+    if (stood === undefined) alone.push(stall);
+    else found.push({ stall, stood });
   }
   for (const stood of certain) if (!stalls.some((stall) => overlap(stall, stood) > 0) && !had(stood)) alone.push(stood);
   assert.deepEqual(alone, [], 'each stall is a standstill of the picture, and each standstill a stall');
   return found;
+}
+
+/** How far a stall is from a standstill, at both of its ends together (ms). */
+function apart(stall: Stall, { start, end }: Standstill): number {
+  const outside = (at: number, [low, high]: Interval) => Math.max(low - at, at - high, 0);
+  return outside(stall.start_s * 1000, start) + outside(stall.end_s * 1000, end);
 }
 
 /** The mean length of all of them. */
