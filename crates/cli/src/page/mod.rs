@@ -217,7 +217,8 @@ mod tests {
         let browser = Browser { chromium, web: web.path().to_owned(), films };
 
         let calibration = Calibration::shipped();
-        let edge = Edge { delay: proxy_to_server(), rate: Bitrate::from_mbps(1000.0) };
+        let rate = Bitrate::from_mbps(1000.0);
+        let edge = Edge { delay: proxy_to_server(), rate, send_buffer: None };
         for (plan, experiment) in plans(&calibration, 1) {
             let both = plan.way.access == Access::Both;
             if plan.clip != Clip::TwoK || plan.way.access == Access::Wifi {
