@@ -598,7 +598,9 @@ impl<'a> Director<'a> {
             if let Some(at) = rest.differs {
                 return Err(Error::Differs { connection: i + 1, at });
             }
-            let session = flow.progress.finish(Time::ZERO + experiment.duration);
+            // What has come whole plays on to its end, whoever does not wait for that.
+            let until = if rest.complete { self.experiment.duration } else { experiment.duration };
+            let session = flow.progress.finish(Time::ZERO + until);
             connections
                 .push(ConnectionOutcome { video: session, ..connection(experiment, config, &flow.progress) });
         }
