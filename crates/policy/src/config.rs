@@ -271,7 +271,7 @@ impl PolicyError {
                     list(&WhenNeededParameters::NAMES)
                 )
             }
-            Self::NotTheMargin { .. } => "such as qoe:margin=4s".to_owned(),
+            Self::NotTheMargin { .. } => "such as qoe:margin=12s".to_owned(),
             Self::BadValue { error, .. } | Self::BadMargin { error } => {
                 error.expected().unwrap_or("a number with its unit, such as 250ms or 8Mbps").to_owned()
             }
@@ -521,7 +521,7 @@ mod tests {
         }
         assert_eq!("allowance:backup".parse::<PolicyConfig>().unwrap().to_string(), "allowance:backup");
         assert_eq!("qoe:margin=6s".parse::<PolicyConfig>().unwrap().to_string(), "qoe:margin=6s");
-        assert_eq!("qoe:margin=4s".parse::<PolicyConfig>().unwrap().to_string(), "qoe");
+        assert_eq!("qoe:margin=8s".parse::<PolicyConfig>().unwrap().to_string(), "qoe");
         assert_eq!("allowance:close".parse::<PolicyConfig>().unwrap().to_string(), "allowance");
     }
 

@@ -5,27 +5,32 @@ use crate::{Action, AppState, DeviceState, Policy};
 use radio::InterfaceKind;
 use units::{Duration, Time};
 
-/// Marks cellular paths as backup while the others bring what a player waits for in time, and as regular while they
-/// do not.
+/// Marks cellular paths as backup while the others bring what a player waits for in time, and as regular once it is
+/// time that they help.
 ///
 /// The idea is that of MP-DASH (Han, Qian, Ji, Gopalakrishnan, CoNEXT 2016): a segment has a deadline, and the
-/// preferred paths alone may carry it as long as they meet that. Here the deadline is when the player's buffer has only
-/// [a margin](Self::new) left, or half of what it holds where that is less; and what the preferred paths carry is taken
-/// for the lower of two averages of what they brought while the player waited for data: a short one, which follows a
-/// link that weakens at once, and a longer one, which does not trust a link that has just become better.
+/// preferred paths alone may carry it as long as they meet that. Of the deadline a [`Guard`] is kept free. A segment that
+/// the preferred paths would miss is no reason yet: as long as all paths together would still bring it, the buffer
+/// is there to be used, and the preferred paths may become better. So cellular paths help when
 ///
-/// Cellular paths help too while there is no picture: at the start, and in a stall. They stop once the preferred
-/// paths meet the deadline with [some time to spare](Self::RELIEF). Of an application that tells nothing this policy
-/// knows nothing, and leaves every path in use.
+/// ```text
+/// missing / preferred > buffer - near,   and   missing / (preferred + TRUST x cellular) > buffer - guard
+/// ```
+///
+/// with `preferred` the lower of a short and a longer average of what the preferred paths brought while the player
+/// waited for data, and `cellular` what the cellular paths brought since they began to help, this time or the last: their
+/// windows are small after a rest, and what they brought until they had grown counts. They stop when either no longer
+/// holds by some measure.
+///
+/// Cellular paths help too while there is no picture: at the start, and in a stall. Of an application that tells
+/// nothing this policy knows nothing, and leaves every path in use.
 #[derive(Debug, Clone)]
 pub struct Qoe {
     /// Without a path to prefer there is nothing to be backup for.
     possible: bool,
-    margin: Duration,
-    /// The last look: when, and what the preferred paths had received; only where the player waited for data then.
-    seen: Option<(Time, u64)>,
-    /// What the preferred paths bring, in bytes a second: shortly, and longer. Unknown at first.
-    rates: Option<[f64; 2]>,
+    guard: Guard,
+    preferred: Preferred,
+    cellular: Cellular,
     /// Cellular paths help, and since when.
     helping: Option<Time>,
 }
@@ -33,51 +38,28 @@ pub struct Qoe {
 impl Qoe {
     /// How often the player is looked at.
     pub const INTERVAL: Duration = Duration::from_millis(100);
-    /// What is to be left in the buffer when a segment comes, unless told otherwise.
-    pub const MARGIN: Duration = Duration::from_secs(4);
+    /// What is to be left in the buffer when a segment comes, where the preferred paths bring nothing at all, unless
+    /// told otherwise.
+    pub const MARGIN: Duration = Duration::from_secs(8);
+    /// This part of what cellular paths brought is believed to come again.
+    const TRUST: f64 = 0.5;
     /// Cellular paths stop helping once the preferred ones meet a deadline in this part of the time.
-    pub const RELIEF: f64 = 0.8;
+    const RELIEF: f64 = 0.8;
+    /// They also stop once the segment would come so much earlier than it has to, in seconds.
+    const EASE: f64 = 1.5;
     /// So long they help at least.
-    const HOLD: Duration = Duration::from_millis(500);
-    /// Time constants of the two averages, in seconds.
-    const AVERAGES: [f64; 2] = [0.5, 4.0];
+    const HOLD: Duration = Duration::from_millis(300);
 
-    /// For a device with `kinds`; `margin` is to be left in the buffer when a segment comes.
+    /// For a device with `kinds`; `margin` is to be left in the buffer when a segment comes while the preferred paths
+    /// bring nothing.
     pub fn new(margin: Duration, kinds: &[InterfaceKind]) -> Self {
-        let possible = kinds.iter().any(|&kind| preferred(kind));
-        Self { possible, margin, seen: None, rates: None, helping: None }
-    }
-
-    /// What the preferred paths are believed to bring, in bytes a second.
-    fn rate(&self) -> Option<f64> {
-        self.rates.map(|[short, long]| short.min(long))
-    }
-
-    /// Reads the counters.
-    fn measure(&mut self, now: Time, state: &DeviceState, waits_for_data: bool) {
-        let paths = state.paths.iter().filter(|path| preferred(path.kind));
-        let bytes = paths.fold(0_u64, |sum, path| sum.saturating_add(path.bytes_down));
-        if let Some((last, before)) = self.seen {
-            let span = now.since(last);
-            // Two looks at once, where a path has come or gone, say nothing of a rate.
-            if span < Self::INTERVAL / 2 {
-                return;
-            }
-            let seconds = span.as_secs_f64();
-            let rate = bytes.saturating_sub(before) as f64 / seconds;
-            let rates = self.rates.get_or_insert([rate; 2]);
-            for (average, constant) in rates.iter_mut().zip(Self::AVERAGES) {
-                *average += (rate - *average) * (seconds / (constant + seconds));
-            }
+        Self {
+            possible: kinds.iter().any(|&kind| preferred(kind)),
+            guard: Guard { margin: margin.as_secs_f64(), more: 0.0, buffer: 0.0 },
+            preferred: Preferred::default(),
+            cellular: Cellular::default(),
+            helping: None,
         }
-        self.seen = waits_for_data.then_some((now, bytes));
-    }
-
-    /// Whether the preferred paths would miss what the player needs, had they only this part of the time there is.
-    fn late(&self, app: &AppState, buffer: Duration, part: f64) -> bool {
-        let missing = app.missing.map_or(0, units::Bytes::get) as f64;
-        let slack = buffer.saturating_sub(self.margin.min(buffer / 2)).as_secs_f64();
-        missing > 0.0 && self.rate().is_none_or(|rate| missing > rate * slack * part)
     }
 
     /// Whether cellular paths are to help.
@@ -89,9 +71,138 @@ impl Qoe {
         if buffer.is_zero() {
             return true;
         }
+        let missing = app.missing.map_or(0.0, |missing| missing.get() as f64);
+        if missing <= 0.0 {
+            return false;
+        }
+        // Before anything has come nobody knows.
+        let Some([short, long]) = self.preferred.rates else { return true };
+        let rate = short.min(long);
+        let needed = app.bitrate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
+        let buffer = buffer.as_secs_f64();
+        let [near, guard] = self.guard.seconds(buffer, if needed > 0.0 { short / needed } else { 0.0 });
+        let alone = missing / rate;
+        let together = missing / (rate + Self::TRUST * self.cellular.rate.unwrap_or(0.0));
         match self.helping {
-            None => self.late(app, buffer, 1.0),
-            Some(since) => now.since(since) < Self::HOLD || self.late(app, buffer, Self::RELIEF),
+            // Until the next look it would be too late.
+            None => alone > buffer - near && together > buffer - guard - Self::INTERVAL.as_secs_f64(),
+            Some(since) if now.since(since) < Self::HOLD => true,
+            Some(_) => alone > Self::RELIEF * (buffer - near) && together > buffer - guard - Self::EASE,
+        }
+    }
+}
+
+/// What is kept free of a deadline.
+///
+/// When the preferred paths bring what the video needs, that is a little: what they bring may become less until the
+/// next look, and a change takes a round trip. When they bring less it is more, up to the margin: what is under
+/// way on a path that has stopped is sent again elsewhere only after a timeout, and cellular paths begin with small
+/// windows. Each time that the buffer nearly ran dry adds to it.
+#[derive(Debug, Clone)]
+struct Guard {
+    /// All in seconds.
+    margin: f64,
+    more: f64,
+    /// The buffer at the last look.
+    buffer: f64,
+}
+
+impl Guard {
+    /// What is kept free in any case: so much of the buffer, and this at most, in seconds.
+    const NEAR: f64 = 0.5;
+    const MOST_NEAR: f64 = 4.0;
+    /// A buffer below this nearly ran dry, in seconds.
+    const DRY: f64 = 0.5;
+    /// What that adds, and the most it can come to, in seconds.
+    const LESSON: f64 = 2.0;
+    const MOST: f64 = 6.0;
+
+    /// What is kept free in any case, and what is with preferred paths that bring this part of what the video
+    /// needs.
+    fn seconds(&self, buffer: f64, part: f64) -> [f64; 2] {
+        let near = Self::MOST_NEAR.min(Self::NEAR * buffer);
+        let far = (self.margin + self.more).max(near);
+        [near, near + (far - near) * (1.0 - part.min(1.0))]
+    }
+
+    /// Looks whether the buffer nearly ran dry.
+    fn learn(&mut self, app: &AppState) {
+        let Some(buffer) = app.buffer.map(|buffer| buffer.as_secs_f64()) else { return };
+        if !app.done && buffer < Self::DRY && self.buffer >= Self::DRY {
+            self.more = (self.more + Self::LESSON).min(Self::MOST);
+        }
+        self.buffer = buffer;
+    }
+}
+
+/// What paths have received between two looks.
+#[derive(Debug, Clone, Default)]
+struct Counter {
+    /// The last look at which something was waited for: when, and what had been received.
+    seen: Option<(Time, u64)>,
+}
+
+impl Counter {
+    /// Bytes and seconds since the last look, if something was waited for all the time.
+    fn look(&mut self, now: Time, bytes: u64, waits: bool) -> Option<(f64, f64)> {
+        let since = self.seen.map(|(last, before)| (bytes.saturating_sub(before) as f64, now.since(last)));
+        // Two looks at once, where a path has come or gone, say nothing of a rate.
+        if since.is_some_and(|(_, span)| span < Qoe::INTERVAL / 2) {
+            return None;
+        }
+        self.seen = waits.then_some((now, bytes));
+        since.map(|(bytes, span)| (bytes, span.as_secs_f64()))
+    }
+}
+
+/// What the preferred paths bring.
+#[derive(Debug, Clone, Default)]
+struct Preferred {
+    counter: Counter,
+    /// In bytes a second: shortly, and longer. Unknown at first.
+    rates: Option<[f64; 2]>,
+}
+
+impl Preferred {
+    /// Time constants of the two averages, in seconds: one follows a link that weakens at once, the other does not
+    /// trust one that has just become better.
+    const AVERAGES: [f64; 2] = [0.5, 4.0];
+
+    fn look(&mut self, now: Time, bytes: u64, waits: bool) {
+        let Some((bytes, seconds)) = self.counter.look(now, bytes, waits) else { return };
+        let rate = bytes / seconds;
+        let rates = self.rates.get_or_insert([rate; 2]);
+        for (average, constant) in rates.iter_mut().zip(Self::AVERAGES) {
+            *average += (rate - *average) * (seconds / (constant + seconds));
+        }
+    }
+}
+
+/// What cellular paths bring when they help.
+#[derive(Debug, Clone, Default)]
+struct Cellular {
+    counter: Counter,
+    /// This time: bytes, and seconds in which they were waited for.
+    bytes: f64,
+    seconds: f64,
+    /// In bytes a second, from the moment on at which they began; unknown at first.
+    rate: Option<f64>,
+}
+
+impl Cellular {
+    /// After so many seconds what they bring says something.
+    const ENOUGH: f64 = 0.4;
+
+    fn look(&mut self, now: Time, bytes: u64, waits: bool, helping: bool) {
+        let since = self.counter.look(now, bytes, waits);
+        if !helping {
+            (self.bytes, self.seconds) = (0.0, 0.0);
+        } else if let Some((bytes, seconds)) = since {
+            self.bytes += bytes;
+            self.seconds += seconds;
+            if self.seconds >= Self::ENOUGH {
+                self.rate = Some(self.bytes / self.seconds);
+            }
         }
     }
 }
@@ -106,7 +217,14 @@ impl Policy for Qoe {
             return;
         }
         let app = state.app.unwrap_or_default();
-        self.measure(now, state, app.missing.is_some_and(|missing| missing.get() > 0));
+        let waits = app.missing.is_some_and(|missing| missing.get() > 0);
+        let bytes = |of: bool| {
+            let paths = state.paths.iter().filter(|path| preferred(path.kind) == of);
+            paths.fold(0_u64, |sum, path| sum.saturating_add(path.bytes_down))
+        };
+        self.preferred.look(now, bytes(true), waits);
+        self.cellular.look(now, bytes(false), waits, self.helping.is_some());
+        self.guard.learn(&app);
         let relieved = state.paths.iter().any(|path| path.up && preferred(path.kind));
         let helps = !relieved || self.helps(now, &app);
         self.helping = if helps { Some(self.helping.unwrap_or(now)) } else { None };
@@ -152,8 +270,9 @@ mod tests {
             });
         }
 
-        /// True where LTE is in use after so many looks, in which Wi-Fi brings so much.
-        fn looks(&mut self, count: u32, mbps: f64) -> bool {
+        /// True where LTE is in use after so many looks, in which Wi-Fi brings so much, and LTE so much while it is in
+        /// use.
+        fn looks(&mut self, count: u32, mbps: f64, lte_mbps: f64) -> bool {
             for _ in 0..count {
                 let mut actions = Vec::new();
                 self.policy.observe(self.now, &self.state, &mut actions);
@@ -164,87 +283,129 @@ mod tests {
                 }
                 self.now += Qoe::INTERVAL;
                 self.state.paths[0].bytes_down += (mbps * 12_500.0) as u64;
+                if !self.state.paths[1].backup {
+                    self.state.paths[1].bytes_down += (lte_mbps * 12_500.0) as u64;
+                }
             }
             !self.state.paths[1].backup
+        }
+
+        /// After a start over Wi-Fi of 16 Mbit/s and LTE of `lte_mbps`, with a full buffer.
+        fn playing(lte_mbps: f64) -> Self {
+            let mut device = Self::new();
+            device.tell(0.0, 2_000_000);
+            assert!(device.looks(20, 16.0, lte_mbps));
+            device.tell(20.0, 2_000_000);
+            assert!(!device.looks(10, 16.0, lte_mbps));
+            device
+        }
+
+        /// The buffer at which LTE begins to help while it drains, with 2 MB to come and Wi-Fi of `mbps`.
+        fn helped_at(&mut self, mbps: f64) -> Option<f64> {
+            (0..200).map(|tenth| 20.0 - f64::from(tenth) * 0.1).find(|&buffer| {
+                self.tell(buffer, 2_000_000);
+                self.looks(1, mbps, 0.0)
+            })
         }
     }
 
     #[test]
     fn without_a_word_of_the_application_every_path_is_used() {
-        assert!(Device::new().looks(50, 1.0));
+        assert!(Device::new().looks(50, 1.0, 1.0));
     }
 
     #[test]
     fn before_the_first_picture_and_in_a_stall_every_path_is_used() {
         let mut device = Device::new();
         device.tell(0.0, 1_000_000);
-        assert!(device.looks(50, 100.0));
+        assert!(device.looks(50, 100.0, 1.0));
     }
 
     #[test]
     fn wifi_that_meets_the_deadline_carries_the_segment_alone() {
-        let mut device = Device::new();
-        device.tell(0.0, 1_000_000);
-        assert!(device.looks(10, 16.0));
-        device.tell(10.0, 1_000_000);
-        assert!(!device.looks(10, 16.0));
-        // A megabyte at 16 Mbit/s takes half a second. Of a small buffer half is margin.
+        let mut device = Device::playing(0.0);
+        // A megabyte at 16 Mbit/s takes half a second. Of a small buffer half is kept free.
         device.tell(1.1, 1_000_000);
-        assert!(!device.looks(2, 16.0));
+        assert!(!device.looks(5, 16.0, 0.0));
         device.tell(0.9, 1_000_000);
-        assert!(device.looks(2, 16.0));
+        assert!(device.looks(5, 16.0, 0.0));
         // To stop, it has to be there in 0.8 of the time.
         device.tell(1.1, 1_000_000);
-        assert!(device.looks(10, 16.0));
+        assert!(device.looks(10, 16.0, 0.0));
         device.tell(1.3, 1_000_000);
-        assert!(!device.looks(2, 16.0));
+        assert!(!device.looks(2, 16.0, 0.0));
     }
 
     #[test]
-    fn wifi_that_weakens_is_helped_before_the_buffer_is_dry() {
-        let mut device = Device::new();
-        device.tell(20.0, 2_000_000);
-        assert!(!device.looks(30, 16.0));
-        // 2 MB at 1 Mbit/s take 16 s, and the buffer has as long to spare; a second later it has not.
-        device.looks(30, 1.0);
-        device.tell(19.0, 2_000_000);
-        assert!(device.looks(1, 1.0));
+    fn the_buffer_is_used_as_long_as_both_together_would_make_it() {
+        // 2 MB over Wi-Fi of 1 Mbit/s and LTE of 32 Mbit/s, half of which is believed, take 0.9 s; 7.5 s are kept free.
+        let fast = Device::playing(32.0).helped_at(1.0).unwrap();
+        assert!((8.0..9.5).contains(&fast), "{fast}");
+        // With LTE of 4 Mbit/s they take 5.3 s; and LTE that has brought nothing is no help to wait for.
+        let slow = Device::playing(4.0).helped_at(1.0).unwrap();
+        assert!((12.0..14.0).contains(&slow), "{slow}");
+        let unknown = Device::playing(0.0).helped_at(1.0).unwrap();
+        assert!(unknown > 15.0, "{unknown}");
+        // Wi-Fi that brings what the video needs is waited for longest.
+        let near = Device::playing(32.0).helped_at(8.0).unwrap();
+        assert!(near < fast - 0.5, "{near}");
+    }
+
+    #[test]
+    fn a_buffer_that_nearly_ran_dry_is_a_lesson() {
+        let mut device = Device::playing(32.0);
+        let before = device.helped_at(1.0).unwrap();
+        for _ in 0..2 {
+            device.tell(0.4, 2_000_000);
+            device.looks(3, 1.0, 32.0);
+            device.tell(20.0, 2_000_000);
+            assert!(!device.looks(10, 16.0, 32.0));
+        }
+        let after = device.helped_at(1.0).unwrap();
+        assert!((3.0..5.0).contains(&(after - before)), "{before}, {after}");
+    }
+
+    #[test]
+    fn wifi_that_weakens_with_a_full_buffer_is_waited_for() {
+        let mut device = Device::playing(32.0);
+        assert!(!device.looks(50, 1.0, 0.0));
     }
 
     #[test]
     fn a_player_that_has_all_needs_no_path() {
         let mut device = Device::new();
         device.tell(0.0, 1_000_000);
-        assert!(device.looks(5, 1.0));
+        assert!(device.looks(5, 1.0, 1.0));
         let app = device.state.app.as_mut().unwrap();
         (app.done, app.missing) = (true, Some(Bytes::ZERO));
-        assert!(!device.looks(5, 1.0));
+        assert!(!device.looks(5, 1.0, 1.0));
     }
 
     #[test]
     fn where_wifi_is_gone_lte_is_used() {
         let mut device = Device::new();
         device.tell(30.0, 0);
-        assert!(!device.looks(10, 16.0));
+        assert!(!device.looks(10, 16.0, 0.0));
         device.state.paths[0].up = false;
-        assert!(device.looks(1, 0.0));
+        assert!(device.looks(1, 0.0, 0.0));
     }
 
     proptest! {
         /// Whatever the counters and the player say: nothing but the cellular path's priority is touched, and
-        /// with a dry buffer, or one that will be dry before the segment has come, it is in use.
+        /// with a dry buffer, or one that will be dry before all paths together have brought the segment, it is in use.
         #[test]
         fn a_player_in_need_has_every_path(
-            looks in proptest::collection::vec((0.0..30.0_f64, 0_u64..5_000_000, 0.0..100.0_f64), 1..60)
+            looks in proptest::collection::vec((0.0..30.0_f64, 0_u64..5_000_000, 0.0..100.0_f64, 0.0..100.0_f64), 1..60)
         ) {
             let mut device = Device::new();
-            for (buffer, missing, mbps) in looks {
+            for (buffer, missing, mbps, lte_mbps) in looks {
                 device.tell(buffer, missing);
-                let used = device.looks(1, mbps);
+                let used = device.looks(1, mbps, lte_mbps);
                 let dry = device.state.app.unwrap().buffer.unwrap().is_zero();
-                let rate = device.policy.rate().unwrap_or(0.0);
-                if dry || missing as f64 > rate * buffer {
-                    prop_assert!(used, "{missing} bytes at {rate} B/s, {buffer} s");
+                let rate = device.policy.preferred.rates.map_or(0.0, |[short, long]| short.min(long));
+                let both = rate + device.policy.cellular.rate.unwrap_or(0.0);
+                if dry || missing as f64 > both * buffer {
+                    prop_assert!(used, "{missing} bytes at {both} B/s, {buffer} s");
                 }
             }
         }
@@ -254,7 +415,7 @@ mod tests {
         fn actions_are_asked_for_once(buffer in 0.0..30.0_f64, missing in 0_u64..5_000_000) {
             let mut device = Device::new();
             device.tell(buffer, missing);
-            device.looks(3, 5.0);
+            device.looks(3, 5.0, 5.0);
             let mut actions = Vec::new();
             device.policy.observe(device.now, &device.state, &mut actions);
             for action in actions.drain(..) {
