@@ -17,6 +17,7 @@
 //! | [`connections`] | connections that have rules of their own, subflow by subflow |
 //! | [`energy`] | what the radios draw, and what it costs to switch them, pure |
 //! | [`allowance`] | how much interfaces may carry in a period, and how much they have |
+//! | [`players`] | players that tell how they stand, and what a policy is told of them, pure |
 //! | [`journal`] | what was changed, and what puts it back, pure |
 //! | [`endpoints`] | the kernel's endpoints, held as they are wanted, and put back |
 //! | [`status`] | how things stand: JSON, metrics, tables, and the socket where to ask |
@@ -32,6 +33,7 @@ mod hands;
 pub mod host;
 pub mod journal;
 pub mod pacing;
+pub mod players;
 pub mod status;
 mod steering;
 mod store;

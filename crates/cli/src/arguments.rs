@@ -390,6 +390,9 @@ pub(crate) struct Proxy {
     /// The other half, to which everything is carried
     #[arg(long, value_name = "HOST:PORT", value_parser = destination, conflicts_with = "config")]
     pub(crate) upstream: Option<proxy::destination::Destination>,
+    /// Tell this agent (`tandem agent`) how players stand, by the CMCD of their requests
+    #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath, conflicts_with = "config")]
+    pub(crate) agent: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -623,6 +626,9 @@ pub(crate) struct Play {
     /// Send each record to this collector (`tandem serve`); a token for it is read from TANDEM_TOKEN
     #[arg(long, value_name = "URL")]
     pub(crate) post: Option<url::Url>,
+    /// Tell this agent (`tandem agent`) ten times a second how the player stands
+    #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath)]
+    pub(crate) agent: Option<PathBuf>,
     /// Hold every byte against what a content server makes from this seed
     #[arg(long, value_name = "SEED", hide = true)]
     pub(crate) verify: Option<u64>,

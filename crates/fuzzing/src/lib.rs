@@ -23,13 +23,13 @@ pub use packets::{ipv4, ipv6, tcp};
 pub use proxy::{proxy_chunks, proxy_config, proxy_convert, proxy_http, proxy_socks5};
 pub use sequence::{sequence, sequence_of};
 pub use texts::{calibration, names, profile, scenario, score, trace, units};
-pub use video::{mpd, record, sidx, sizes};
+pub use video::{cmcd, mpd, record, sidx, sizes};
 
 /// What is done with bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target with its name.
-pub const TARGETS: [(&str, Target); 28] = [
+pub const TARGETS: [(&str, Target); 29] = [
     ("tcp", tcp),
     ("ipv4", ipv4),
     ("ipv6", ipv6),
@@ -55,6 +55,7 @@ pub const TARGETS: [(&str, Target); 28] = [
     ("proxy_socks5", proxy_socks5),
     ("proxy_convert", proxy_convert),
     ("mpd", mpd),
+    ("cmcd", cmcd),
     ("sidx", sidx),
     ("sizes", sizes),
     ("record", record),

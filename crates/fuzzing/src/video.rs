@@ -1,8 +1,10 @@
-//! Manifests of video, and records of sessions.
+//! Manifests of video, what players tell with their requests, and records of sessions.
 
+use cmcd::State;
 use dash::{Missing, Presentation};
 use session::{Record, RecordError};
 use traffic::Manifest;
+use units::Duration;
 use url::Url;
 
 /// A DASH manifest; the index of its files is another part of the same bytes.
@@ -47,6 +49,26 @@ pub fn mpd(bytes: &[u8]) {
 /// A right index of two segments.
 const INDEX: &[u8] = b"\0\0\0\x38sidx\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x02\
     \0\0\x01\x2c\0\0\0\x06\x90\0\0\0\0\0\0\xc8\0\0\0\x04\x90\0\0\0";
+
+/// A request that may say CMCD, and text that may be CMCD.
+pub fn cmcd(bytes: &[u8]) {
+    let mut text = State::default();
+    text.read(&String::from_utf8_lossy(bytes));
+    for state in State::of_request(bytes).into_iter().chain([text]) {
+        assert!(state.session.as_ref().is_none_or(|session| session.chars().count() <= 64));
+        assert!(state.speed.is_none_or(|speed| (0.0..=100.0).contains(&speed)));
+        // What is told of it is read as it was.
+        let again = State::of_request(state.message().as_bytes()).expect("it says something");
+        assert_eq!(again.to_text(), state.to_text());
+        assert_eq!(State { speed: None, ..again }, State { speed: None, ..state.clone() });
+        let mut last = state.buffer;
+        for seconds in [0, 1, 100_000] {
+            let buffer = state.buffer_after(Duration::from_secs(seconds));
+            assert!(state.urgent || buffer <= last, "{state:?} fills by itself");
+            last = buffer;
+        }
+    }
+}
 
 /// The index of a file, alone.
 pub fn sidx(bytes: &[u8]) {

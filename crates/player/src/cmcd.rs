@@ -264,4 +264,28 @@ mod tests {
         let mut url = url::Url::parse("http://h/x").unwrap();
         assert!(told().send(Cmcd::Off, &mut url).is_empty() && url.query().is_none());
     }
+
+    #[test]
+    fn what_is_told_is_read_again() {
+        let said = told();
+        let query = format!("GET /x?a=b&CMCD={} HTTP/1.1\r\n\r\n", encoded(&said.query()));
+        let fields: String =
+            said.headers().iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let fields = format!("GET /x HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+        for head in [query, fields] {
+            let heard = ::cmcd::State::of_request(head.as_bytes()).unwrap();
+            let wanted = ::cmcd::State {
+                session: Some("6e2fb550-c457-11e9-bb97-0800200c9a66".to_owned()),
+                object: Some(::cmcd::Object::Video),
+                buffer: Some(Duration::from_millis(21_300)),
+                bitrate: Some(Bitrate::from_bps(3_200_000)),
+                duration: Some(Duration::from_millis(4_004)),
+                throughput: Some(Bitrate::from_bps(25_400_000)),
+                urgent: true,
+                starved: true,
+                ..::cmcd::State::default()
+            };
+            assert_eq!(heard, wanted, "{head}");
+        }
+    }
 }

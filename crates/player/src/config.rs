@@ -2,6 +2,7 @@
 
 use crate::http::Proxy;
 use session::{Cmcd, Viewing};
+use std::path::PathBuf;
 use std::time::Duration;
 use traffic::{Manifest, PlayerConfig};
 use url::Url;
@@ -29,6 +30,8 @@ pub struct Config {
     pub viewing: Option<Viewing>,
     /// The viewer leaves after so long.
     pub limit: Option<Duration>,
+    /// The UNIX socket of an agent on this device that is told ten times a second how the player stands.
+    pub agent: Option<PathBuf>,
     /// Every byte of a [`Source::Sizes`] is held against what a content server makes from this seed.
     pub verify: Option<u64>,
 }
@@ -109,6 +112,7 @@ impl Config {
             label: None,
             viewing: None,
             limit: None,
+            agent: None,
             verify: None,
         }
     }

@@ -12,6 +12,8 @@ use session::{About, Record, Sample, Settings};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
 use traffic::{Player, Request, Session};
 use units::{Bitrate, Time};
 
@@ -197,6 +199,7 @@ impl Driver<'_> {
             if now >= next_look {
                 next_look = now + span(LOOK);
                 self.sample(now);
+                self.tell(now).await;
                 let left = limit.is_some_and(|limit| now >= limit);
                 if left || look(&self.glance(now)).is_break() {
                     return;
@@ -313,6 +316,26 @@ impl Driver<'_> {
         if let Some(job) = self.on_its_way.take() {
             // One that does not come to its end is closed.
             let _ = tokio::time::timeout(LOOK, self.fetcher.done(job)).await;
+        }
+    }
+
+    /// Tells the agent how it stands. One that is not there is left alone.
+    async fn tell(&self, now: Time) {
+        let Some(socket) = &self.config.agent else { return };
+        let state = ::cmcd::State {
+            session: Some(self.fetcher.session_id.clone()),
+            object: Some(::cmcd::Object::Video),
+            buffer: Some(self.player.buffer(now)),
+            bitrate: Some(self.player.bitrate()),
+            throughput: self.player.estimate().map(|estimate| estimate.throughput),
+            urgent: !self.player.started() || self.player.stalled(now),
+            missing: Some(self.player.missing()),
+            done: self.player.fetched(),
+            ..::cmcd::State::default()
+        };
+        // Neither waits: a UNIX socket takes both at once, or not at all.
+        if let Ok(mut stream) = UnixStream::connect(socket).await {
+            let _ = stream.write_all(state.message().as_bytes()).await;
         }
     }
 

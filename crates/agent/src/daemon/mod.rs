@@ -14,6 +14,7 @@ use crate::endpoints::{Endpoints, Wanted};
 use crate::host::Host;
 use crate::journal::Place;
 use crate::pacing::Pacing;
+use crate::players::Players;
 use crate::status::Server;
 use crate::store::Store;
 use crate::{Error, Look, Steering};
@@ -99,6 +100,7 @@ struct Agent {
     /// The policies of connections that have rules, one for each rule.
     rules: Vec<RuleSteering>,
     round_trips: RoundTrips,
+    players: Players,
     /// `None` where there is no rule.
     connections: Option<Connections>,
     paths: Vec<Path>,
@@ -159,6 +161,7 @@ impl Agent {
             steering: Steering::new(&config.policy, &[], &[]),
             rules: Vec::new(),
             round_trips: RoundTrips::default(),
+            players: Players::default(),
             connections: None,
             pacing: Pacing::new(config.busy, config.rest),
             wait: config.busy,
@@ -462,10 +465,14 @@ impl Agent {
                 ..Look::default()
             });
         }
+        self.players.forget(now);
+        let app = self.players.app(now);
+        self.steering.tell(app);
         for action in self.steering.observe(now, &looks) {
             debug!(?action, "the policy asks");
         }
         for steering in self.rules.iter_mut().filter_map(|rule| rule.steering.as_mut()) {
+            steering.tell(app);
             for action in steering.observe(now, &looks) {
                 debug!(?action, policy = steering.policy(), "a connection's policy asks");
             }

@@ -2,9 +2,10 @@
 
 use super::Agent;
 use crate::Error;
-use crate::status::{AllowanceStatus, Answers, Connections, Interface, Status, metrics};
+use crate::status::{AllowanceStatus, Answers, Connections, Interface, PlayerStatus, Status, metrics};
 use linux::diag::Diag;
 use std::collections::BTreeMap;
+use units::Time;
 
 /// What to do about it.
 pub(super) const COSTLY: &str =
@@ -27,6 +28,15 @@ impl Answers for Agent {
 
     fn metrics(&mut self) -> Result<String, Error> {
         Ok(metrics(&self.stand()))
+    }
+
+    fn player(&mut self, now: Time, state: cmcd::State) -> bool {
+        let heard = self.players.hear(now, state);
+        if heard && self.pacing.is_at_rest() {
+            // What it waits for is not to wait for the next look.
+            self.looked = None;
+        }
+        heard
     }
 }
 
@@ -82,7 +92,19 @@ impl Agent {
                 allowance,
             });
         }
+        let now = self.clock.now();
+        let players = self.players.now(now).map(|player| PlayerStatus {
+            session: player.session.to_owned(),
+            object: player.object.map(|object| object.token().to_owned()),
+            buffer_s: player.buffer.map(|buffer| buffer.as_secs_f64()),
+            bitrate_kbps: player.state.bitrate.map(|rate| rate.as_bps() as f64 / 1e3),
+            missing_bytes: player.state.missing.map(units::Bytes::get),
+            throughput_kbps: player.state.throughput.map(|rate| rate.as_bps() as f64 / 1e3),
+            urgent: player.state.urgent,
+            silent_s: player.silent.as_secs_f64(),
+        });
         Status {
+            players: players.collect(),
             policy: self.config.policy.to_string(),
             dry_run: self.dry_run,
             running_s: self.clock.now().as_secs_f64(),

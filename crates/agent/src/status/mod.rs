@@ -25,6 +25,9 @@ pub struct Status {
     pub interval_ms: f64,
     /// The interfaces that are managed.
     pub interfaces: Vec<Interface>,
+    /// The players that tell how they stand.
+    #[serde(default)]
+    pub players: Vec<PlayerStatus>,
     /// What is worth a remark, in words.
     pub remarks: Vec<String>,
     /// The MPTCP connections of the host; those who only want metrics do not ask.
@@ -73,6 +76,27 @@ pub struct Interface {
     pub saved_j: f64,
     /// How much it may carry.
     pub allowance: Option<AllowanceStatus>,
+}
+
+/// How a player stands; what it does not tell is absent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PlayerStatus {
+    /// Its session (`sid` of CMCD).
+    pub session: String,
+    /// What it asks for (`ot` of CMCD): `v` for pictures, `a` for sound, `av` for both.
+    pub object: Option<String>,
+    /// What is in its buffer by now, in seconds.
+    pub buffer_s: Option<f64>,
+    /// The bitrate that it asks for, in kbit/s.
+    pub bitrate_kbps: Option<f64>,
+    /// What is still to come of what it asks for, in bytes.
+    pub missing_bytes: Option<u64>,
+    /// What it measured that the network carries, in kbit/s.
+    pub throughput_kbps: Option<f64>,
+    /// Nothing is played until that comes.
+    pub urgent: bool,
+    /// Since it said so, in seconds.
+    pub silent_s: f64,
 }
 
 /// How an allowance stands.

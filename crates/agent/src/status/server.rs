@@ -1,4 +1,5 @@
-//! HTTP for one question and one answer, on a UNIX socket and, where it is asked for, on loopback.
+//! HTTP for one question and one answer, on a UNIX socket and, where it is asked for, on loopback. Players tell how they
+//! stand in the same way, on the UNIX socket.
 //!
 //! Nothing here waits: whoever asks slowly or hears slowly keeps nobody else from being served, and is sent
 //! away in the end.
@@ -27,6 +28,8 @@ pub trait Answers {
     fn status(&mut self) -> Result<String, Error>;
     /// Metrics for Prometheus.
     fn metrics(&mut self) -> Result<String, Error>;
+    /// A player tells how it stands; false where it says nothing of that.
+    fn player(&mut self, now: Time, state: cmcd::State) -> bool;
 }
 
 /// Listens, and serves who comes.
@@ -115,7 +118,7 @@ impl Server {
                 }
             }
         }
-        self.clients.retain_mut(|client| client.since + PATIENCE > now && client.serve(answers));
+        self.clients.retain_mut(|client| client.since + PATIENCE > now && client.serve(now, answers));
     }
 }
 
@@ -131,7 +134,7 @@ impl Client {
     }
 
     /// Goes on; false where it is over.
-    fn serve(&mut self, answers: &mut dyn Answers) -> bool {
+    fn serve(&mut self, now: Time, answers: &mut dyn Answers) -> bool {
         if self.answer.is_empty() {
             let mut bytes = [0; 1024];
             match self.stream.read(&mut bytes) {
@@ -143,7 +146,7 @@ impl Client {
             if !self.question.windows(4).any(|end| end == b"\r\n\r\n") {
                 return self.question.len() < LONGEST;
             }
-            self.answer = self.reply(answers);
+            self.answer = self.reply(now, answers);
         }
         while self.told < self.answer.len() {
             match self.stream.write(&self.answer[self.told..]) {
@@ -155,7 +158,7 @@ impl Client {
         false
     }
 
-    fn reply(&self, answers: &mut dyn Answers) -> Vec<u8> {
+    fn reply(&self, now: Time, answers: &mut dyn Answers) -> Vec<u8> {
         let line = self.question.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let line = String::from_utf8_lossy(line);
         let mut words = line.split(' ');
@@ -164,8 +167,16 @@ impl Client {
         let (kind, content) = match (method, path) {
             ("GET", "/metrics") => ("text/plain; version=0.0.4; charset=utf-8", answers.metrics()),
             ("GET", "/status") if !self.metrics_alone => ("application/json", answers.status()),
+            ("POST", "/player") if !self.metrics_alone => {
+                let state = cmcd::State::of_request(&self.question);
+                return if state.is_some_and(|state| answers.player(now, state)) {
+                    response("204 No Content", "text/plain", "")
+                } else {
+                    response("400 Bad Request", "text/plain", "CMCD with `bl`, or with `su`, is expected\n")
+                };
+            }
             ("GET", _) => return response("404 Not Found", "text/plain", "there is /status and /metrics\n"),
-            _ => return response("405 Method Not Allowed", "text/plain", "only GET\n"),
+            _ => return response("405 Method Not Allowed", "text/plain", "only GET, and POST /player\n"),
         };
         match content {
             Ok(content) => response("200 OK", kind, &content),

@@ -11,6 +11,9 @@ impl Answers for Fixed {
         // Longer than a socket holds.
         Ok("m 1\n".repeat(1_000_000))
     }
+    fn player(&mut self, _: Time, state: cmcd::State) -> bool {
+        state.is_of_a_buffer()
+    }
 }
 
 /// Serves while `work` asks.
@@ -62,6 +65,28 @@ fn over_tcp_there_are_metrics_and_no_more() {
         assert_eq!(question("/metrics", "GET"), "200");
         assert_eq!(question("/status", "GET"), "404");
         assert_eq!(question("/metrics", "POST"), "405");
+    });
+}
+
+#[test]
+fn a_player_tells_how_it_stands_by_cmcd_and_only_on_the_unix_socket() {
+    let say = |stream: &mut dyn Stream, words: &str| {
+        stream.write_all(words.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer[9..12].to_owned()
+    };
+    serving(true, |path, address| {
+        let mut unix = |words: &str| say(&mut UnixStream::connect(path).unwrap(), words);
+        let mut state = cmcd::State::default();
+        state.read("sid=\"s\",bl=1000,tandem-missing=7");
+        assert_eq!(unix(&state.message()), "204");
+        assert_eq!(unix("POST /player HTTP/1.1\r\nCMCD-Request: bl=1000\r\n\r\n"), "204");
+        assert_eq!(unix("POST /player?CMCD=ot%3Dm HTTP/1.1\r\n\r\n"), "400");
+        assert_eq!(unix("POST /player HTTP/1.1\r\n\r\n"), "400");
+        assert_eq!(unix("GET /player HTTP/1.1\r\n\r\n"), "404");
+        let mut tcp = std::net::TcpStream::connect(address.unwrap()).unwrap();
+        assert_eq!(say(&mut tcp, &state.message()), "405");
     });
 }
 

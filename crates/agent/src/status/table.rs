@@ -1,11 +1,14 @@
 //! How things stand, as tables for people.
 
-use super::{Connections, Interface, Status};
+use super::{Connections, Interface, PlayerStatus, Status};
 use report::{Cell, Column, Row, Table};
 
-/// The tables: interfaces, then connections.
+/// The tables: interfaces, then players where there are any, then connections.
 pub fn tables(status: &Status) -> Vec<Table> {
     let mut tables = vec![interfaces(status)];
+    if !status.players.is_empty() {
+        tables.push(players(&status.players));
+    }
     tables.extend(status.connections.as_ref().map(connections));
     tables
 }
@@ -55,6 +58,28 @@ fn allowance(one: &Interface) -> String {
     let Some(allowance) = &one.allowance else { return "–".to_owned() };
     let up = if allowance.is_up { ", used up" } else { "" };
     format!("{} of {} a {}{up}", size(allowance.used_bytes), size(allowance.data_bytes), allowance.per)
+}
+
+fn players(players: &[PlayerStatus]) -> Table {
+    let mut table = Table::new("players, by what they tell")
+        .column(Column::text("session"))
+        .column(Column::text("asks for"))
+        .column(Column::number("buffer").unit("s"))
+        .column(Column::number("bitrate").unit("Mbit/s"))
+        .column(Column::number("missing").unit("MB"))
+        .column(Column::number("heard").unit("s ago"));
+    for one in players {
+        let object = one.object.as_deref().unwrap_or("–");
+        table = table.row(Row::new([
+            Cell::text(&*one.session),
+            Cell::text(if one.urgent { format!("{object}, at once") } else { object.to_owned() }),
+            Cell::number(one.buffer_s.unwrap_or(f64::NAN), 1),
+            Cell::number(one.bitrate_kbps.map_or(f64::NAN, |kbps| kbps / 1e3), 2),
+            Cell::number(one.missing_bytes.map_or(f64::NAN, |bytes| bytes as f64 / 1e6), 2),
+            Cell::number(one.silent_s, 1),
+        ]));
+    }
+    table
 }
 
 fn connections(connections: &Connections) -> Table {

@@ -12,7 +12,7 @@ fn sizes_have_three_digits() {
 }
 
 #[test]
-fn what_is_asked_comes_as_two_tables_and_as_json_that_is_read_again() {
+fn what_is_asked_comes_as_tables_and_as_json_that_is_read_again() {
     let mut status = Status { policy: "wifi-first".to_owned(), running_s: 4_210.0, ..Status::default() };
     let wifi = Interface {
         name: "wlan0".to_owned(),
@@ -41,6 +41,17 @@ fn what_is_asked_comes_as_two_tables_and_as_json_that_is_read_again() {
         ..Interface::default()
     };
     status.interfaces = vec![wifi, lte];
+    let player = PlayerStatus {
+        session: "6e2fb550".to_owned(),
+        object: Some("v".to_owned()),
+        buffer_s: Some(12.34),
+        bitrate_kbps: Some(8_000.0),
+        missing_bytes: Some(1_250_000),
+        silent_s: 0.08,
+        ..PlayerStatus::default()
+    };
+    let other = PlayerStatus { urgent: true, ..PlayerStatus::default() };
+    status.players = vec![player, other];
     let subflow =
         Subflow { interface: "wlan0".to_owned(), rtt_ms: 12.3, down_bytes: 4_000_000, ..Subflow::default() };
     status.connections = Some(Connections {

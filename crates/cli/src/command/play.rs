@@ -117,6 +117,7 @@ fn config(arguments: &Play) -> Result<Config, Failure> {
         content_id: arguments.content_id.clone(),
         label: arguments.label.clone(),
         limit: arguments.limit.map(|limit| Duration::from_nanos(limit.as_nanos())),
+        agent: arguments.agent.clone(),
         verify: arguments.verify,
         ..Config::new(source, settings)
     })

@@ -84,6 +84,7 @@ fn from_command_line(arguments: &Proxy) -> Config {
     }
     config.clients.allow.clone_from(&arguments.allow);
     config.destinations.allow.clone_from(&arguments.allow_destination);
+    config.agent.clone_from(&arguments.agent);
     config.upstream = arguments.upstream.clone().map(|destination| Upstream {
         destination,
         speak: Speak::Connect,

@@ -10,7 +10,9 @@ use linux::socket::{self, Options, Protocol};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -621,6 +623,146 @@ fn a_policy_is_shown_the_round_trip_of_what_the_device_sends() {
             far.read_exact(&mut buffer).expect("it is open");
             Ok(round_trip().is_some_and(|milliseconds| milliseconds > 0.0 && milliseconds < 1000.0))
         })?;
+        end(agent);
+        Ok(())
+    });
+}
+
+/// Says the same to the agent again and again, until something else is to be said, or it is dropped.
+struct Player {
+    says: std::sync::Arc<Mutex<String>>,
+    over: std::sync::Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Player {
+    fn start(socket: std::path::PathBuf, says: &str) -> Self {
+        let (says, over) = (std::sync::Arc::new(Mutex::new(says.to_owned())), std::sync::Arc::default());
+        let (words, stop) = (says.clone(), std::sync::Arc::<AtomicBool>::clone(&over));
+        let thread = thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                let mut state = cmcd::State::default();
+                state.read(&words.lock().expect("nobody panics with it"));
+                if let Ok(mut stream) = UnixStream::connect(&socket) {
+                    let _ = stream.write_all(state.message().as_bytes());
+                }
+                thread::sleep(Duration::from_millis(50));
+            }
+        });
+        Self { says, over, thread: Some(thread) }
+    }
+
+    fn say(&self, words: &str) {
+        words.clone_into(&mut self.says.lock().expect("nobody panics with it"));
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(thread::JoinHandle::join);
+    }
+}
+
+#[test]
+fn lte_is_a_backup_while_a_player_that_tells_has_enough() {
+    world(|world| {
+        world.configure("qoe", "");
+        let agent = world.agent(&[])?;
+        // Nobody says anything: every path is used.
+        world.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", false)])?;
+        world.until_it_answers()?;
+        assert_eq!(world.status()["players"], serde_json::json!([]));
+        let _download = world.download(100_000)?;
+        let (regular, backup) = ([("lte0", false), ("wlan0", false)], [("lte0", true), ("wlan0", false)]);
+        let at = port(&world.listener);
+        world.until_subflows(at, &regular);
+        let full = "sid=\"film\",ot=v,bl=20000,br=8000,d=2000,tandem-missing=0";
+        let player = Player::start(world.socket(), full);
+        world.until_subflows(at, &backup);
+        world.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", true)])?;
+        let told = &world.status()["players"][0];
+        assert_eq!(
+            (&told["session"], &told["object"], &told["missing_bytes"]),
+            (&"film".into(), &"v".into(), &0.into())
+        );
+        // In a stall every path helps.
+        player.say("sid=\"film\",ot=v,bl=0,br=8000,d=2000,su,tandem-missing=2000000");
+        world.until_subflows(at, &regular);
+        player.say(full);
+        world.until_subflows(at, &backup);
+        // Its viewer goes: nothing is known of it after a while.
+        drop(player);
+        world.until_subflows(at, &regular);
+        until("it is forgotten", || Ok(world.status()["players"] == serde_json::json!([])))?;
+        end(agent);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_player_whose_requests_pass_the_proxy_is_heard_of() {
+    const SIZE: usize = 1_000_000;
+    const HELD: usize = 600_000;
+    world(|world| {
+        world.configure("qoe", "");
+        let agent = world.agent(&[])?;
+        world.until_it_answers()?;
+        let socket = world.socket();
+        world.place.write(
+            "proxy.toml",
+            &format!(
+                "servers = 'mptcp'\nagent = '{}'\n[[listen]]\naddress = '127.0.0.1:1080'\n[destinations]\n\
+                 allow = ['10.9.9.0/24']\n[status]\nsocket = '{}'\n",
+                socket.display(),
+                world.place.path().join("proxy.sock").display()
+            ),
+        );
+        let _proxy = world.device.run(|| {
+            let mut command = world.place.command(&["proxy", "--config", "proxy.toml"]);
+            let child = command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
+            Ok::<_, Error>(Agent(child.expect("the program starts")))
+        })?;
+        let at = SocketAddr::new(ip("127.0.0.1"), 1080);
+        let mut near = None;
+        until("the proxy listens", || {
+            near = world.device.run(|| Ok::<_, Error>(std::net::TcpStream::connect(at).ok()))?;
+            Ok(near.is_some())
+        })?;
+        let mut near = near.expect("it listens");
+        // Paused, so that its buffer does not grow less while this test waits.
+        let words = "bl%3D10000%2Cbr%3D133%2Cd%3D60000%2Cot%3Dv%2Cpr%3D0%2Csid%3D%22film%22";
+        let request = format!(
+            "GET http://{SERVER}:{port}/a?CMCD={words} HTTP/1.1\r\nHost: {SERVER}:{port}\r\n\r\n",
+            port = port(&world.listener)
+        );
+        near.write_all(request.as_bytes()).expect("it is open");
+        let (mut far, _) = world.listener.accept().expect("the proxy connects");
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            far.read_exact(&mut byte).expect("a request comes");
+            head.push(byte[0]);
+        }
+        assert!(String::from_utf8_lossy(&head).contains(words), "it goes on as it came");
+        let reader = thread::spawn(move || {
+            let mut answer = vec![0; SIZE];
+            near.read_exact(&mut answer).expect("the answer comes");
+            near
+        });
+        far.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n").as_bytes()).expect("open");
+        far.write_all(&vec![7; SIZE - HELD]).expect("it is open");
+        let player = || world.status()["players"][0].clone();
+        until("the agent knows how much is missing", || Ok(player()["missing_bytes"] == HELD))?;
+        let told = player();
+        assert_eq!((&told["session"], told["buffer_s"].as_f64()), (&"film".into(), Some(10.0)));
+        // Nothing comes of it.
+        world.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", false)])?;
+        far.write_all(&vec![7; HELD]).expect("it is open");
+        world.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", true)])?;
+        let told = player();
+        assert_eq!((told["missing_bytes"].as_u64(), told["buffer_s"].as_f64()), (Some(0), Some(70.0)));
+        drop(reader.join().expect("all came"));
         end(agent);
         Ok(())
     });

@@ -117,6 +117,36 @@ fn a_session_is_played_written_and_collected() {
 }
 
 #[test]
+fn an_agent_is_told_how_the_player_stands_until_it_has_all() {
+    let place = Place::new();
+    place.write("sizes.json", SIZES);
+    let serving = Serving::start(&place, &["--sizes", "sizes.json", "--seed", "7"]);
+    let socket = place.path().join("agent.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let hearing = std::thread::spawn(move || {
+        let mut heard: Vec<cmcd::State> = Vec::new();
+        // Until it has all, which a player says at its end at the latest.
+        while !heard.last().is_some_and(|state| state.done) {
+            let (mut stream, _) = listener.accept().expect("somebody tells");
+            let mut said = String::new();
+            stream.read_to_string(&mut said).expect("it is text");
+            heard.push(cmcd::State::of_request(said.as_bytes()).expect("CMCD"));
+        }
+        heard
+    });
+    let manifest = serving.url("content/manifest.mpd");
+    let socket = socket.to_str().expect("it is text");
+    let played = said(&mut place.command(&["play", &manifest, "--agent", socket]));
+    assert_eq!(played.code, 0, "{}", played.err);
+    let heard = hearing.join().expect("all was heard");
+    let (first, last) = (&heard[0], &heard[heard.len() - 1]);
+    assert!(first.urgent && first.buffer == Some(units::Duration::ZERO), "{first:?}");
+    assert!(!last.urgent && last.missing == Some(units::Bytes::ZERO), "{last:?}");
+    assert!(heard.iter().all(|state| state.session == first.session && state.session.is_some()));
+    assert!(heard.iter().all(cmcd::State::is_of_a_buffer));
+}
+
+#[test]
 fn what_cannot_be_played_is_told() {
     let place = Place::new();
     place.write("sizes.json", SIZES);

@@ -85,6 +85,13 @@ pub(super) static PROXY: Table = Table {
             example: "{ socket = \"/run/tandem/proxy.sock\" }",
         },
         Key {
+            name: "agent",
+            shape: Text,
+            need: Absent("nobody is told"),
+            doc: "the UNIX socket of `tandem agent`, which is told how players stand by the CMCD of their requests",
+            example: "\"/run/tandem/agent.sock\"",
+        },
+        Key {
             name: "log",
             shape: Text,
             need: Default("\"info\""),

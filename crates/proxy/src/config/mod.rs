@@ -37,6 +37,8 @@ pub struct Config {
     pub access_log: Option<PathBuf>,
     /// The UNIX socket for `tandem proxy status` and metrics; none where it is `None`.
     pub socket: Option<PathBuf>,
+    /// The UNIX socket of an agent on this device, which is told how players stand by the CMCD of their requests.
+    pub agent: Option<PathBuf>,
     /// What is logged beside.
     pub log: String,
 }
@@ -163,6 +165,7 @@ impl Default for Config {
             workers: None,
             access_log: None,
             socket: None,
+            agent: None,
             log: "info".to_owned(),
         }
     }

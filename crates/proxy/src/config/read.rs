@@ -76,6 +76,7 @@ impl Reader<'_, '_> {
             timeouts.drain = time("drain").unwrap_or(timeouts.drain);
         }
         config.workers = root.integer("workers").and_then(|number| usize::try_from(number).ok());
+        config.agent = root.text("agent").map(PathBuf::from);
         config.access_log = root.text("access_log").map(PathBuf::from);
         config.socket = root.fields("status").and_then(|fields| fields.text("socket")).map(PathBuf::from);
         root.text("log").unwrap_or("info").clone_into(&mut config.log);

@@ -1,5 +1,6 @@
 //! A client that speaks HTTP: one request after the other, until one asks for a tunnel.
 
+use super::players::{self, Watch};
 use super::{Client, PORTION, TOO_SLOW};
 use crate::access::{self, Line};
 use crate::connect::{Connected, Failure, read_some, write_all};
@@ -11,6 +12,7 @@ use crate::server::Phase;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use std::io::{self, ErrorKind};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -213,6 +215,7 @@ async fn exchange(
 ) -> Result<(u16, bool), Broken> {
     let Wanted::Answer { method, head, body } = &request.wanted else { return Ok((0, false)) };
     let idle = client.config.timeouts.idle;
+    let watch = Watch::of(client, head);
     let counters = &client.shared.counters;
     let up = Tally([&counters.bytes_up, &client.up]);
     let down = Tally([&counters.bytes_down, &client.down]);
@@ -230,9 +233,11 @@ async fn exchange(
         most: client.config.limits.head,
         idle,
         tally: down,
+        size: AtomicU64::new(u64::MAX),
         stale,
     };
     let download = answering.run(&mut server.buffer, method, request);
+    let download = players::watched(watch, &answering.size, &client.down, download);
     let (status, keep_client, keep_server) = if *body == Framing::Empty {
         download.await?
     } else {
@@ -274,6 +279,8 @@ struct Answering<'a> {
     most: usize,
     idle: Duration,
     tally: Tally<'a>,
+    /// How many bytes the client gets, its head counted, once that is known.
+    size: AtomicU64,
     /// The connection is an old one, and the request can be made again.
     stale: bool,
 }
@@ -311,6 +318,9 @@ impl Answering<'_> {
         };
         buffer.drain(..response.length);
         let (mut out, mut body) = (response.head, response.body);
+        if let Framing::Length(length) = body {
+            self.size.store(out.len() as u64 + length, Relaxed);
+        }
         if let Framing::Length(length) = body
             && length >= buffer.len() as u64
         {

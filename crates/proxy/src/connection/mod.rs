@@ -2,6 +2,7 @@
 
 mod convert;
 mod http;
+mod players;
 mod socks5;
 mod transparent;
 

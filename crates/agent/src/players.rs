@@ -1,0 +1,153 @@
+//! Players on this device that tell how they stand, and what a policy is told of them.
+
+use cmcd::{Object, State};
+use policy::AppState;
+use std::collections::BTreeMap;
+use units::{Duration, Time};
+
+/// A player that says nothing for so long, beyond what it asked for last plays, is forgotten: it has ended, or its
+/// viewer waits for nothing.
+const SILENCE: Duration = Duration::from_secs(5);
+/// So many are known at once; of more, those that have been silent longest are forgotten.
+const MOST: usize = 64;
+
+/// Whose word it is: a session, and what it asks for. Pictures and sound have buffers of their own.
+type Name = (String, Option<Object>);
+
+/// Players that were heard of lately.
+#[derive(Debug, Clone, Default)]
+pub struct Players {
+    heard: BTreeMap<Name, (Time, State)>,
+}
+
+/// A player, as it stands now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Player<'a> {
+    /// Its session; empty where it says none.
+    pub session: &'a str,
+    /// What it asks for.
+    pub object: Option<Object>,
+    /// What it said last.
+    pub state: &'a State,
+    /// How long ago.
+    pub silent: Duration,
+    /// What is in its buffer by now.
+    pub buffer: Option<Duration>,
+}
+
+impl Players {
+    /// A player says at `now` how it stands. False where it says nothing of a buffer, which changes nothing.
+    pub fn hear(&mut self, now: Time, state: State) -> bool {
+        if !state.is_of_a_buffer() {
+            return false;
+        }
+        let name = (state.session.clone().unwrap_or_default(), state.object);
+        self.heard.insert(name, (now, state));
+        while self.heard.len() > MOST {
+            let oldest = self.heard.iter().min_by_key(|(_, (at, _))| *at).map(|(name, _)| name.clone());
+            oldest.and_then(|name| self.heard.remove(&name));
+        }
+        true
+    }
+
+    /// Forgets those that have been silent for long.
+    pub fn forget(&mut self, now: Time) {
+        self.heard.retain(|_, (at, state)| now.since(*at) < SILENCE + state.duration.unwrap_or_default());
+    }
+
+    /// The players that are known, by their sessions.
+    pub fn now(&self, now: Time) -> impl Iterator<Item = Player<'_>> {
+        self.heard.iter().map(move |((session, object), (at, state))| {
+            let silent = now.since(*at);
+            Player { session, object: *object, state, silent, buffer: state.buffer_after(silent) }
+        })
+    }
+
+    /// What a policy is told at `now`: of the player with the least to play, of those that still want something; of
+    /// one whose buffer nobody knows before all others. `None` where no player is known.
+    pub fn app(&self, now: Time) -> Option<AppState> {
+        let player = self.now(now).min_by_key(|player| (player.state.done, player.buffer))?;
+        let state = player.state;
+        Some(AppState {
+            buffer: player.buffer,
+            deadline: player.buffer.filter(|_| !state.urgent).map(|buffer| now + buffer),
+            missing: state.missing_or_whole(),
+            bitrate: state.bitrate,
+            done: state.done,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Bitrate, Bytes};
+
+    fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    fn says(text: &str) -> State {
+        let mut state = State::default();
+        state.read(text);
+        state
+    }
+
+    #[test]
+    fn what_a_player_said_grows_older() {
+        let mut players = Players::default();
+        assert_eq!(players.app(at(0)), None);
+        assert!(players.hear(at(1_000), says("sid=\"a\",ot=v,bl=8000,br=4000,d=2000,tandem-missing=700")));
+        let app = players.app(at(3_500)).unwrap();
+        assert_eq!(app.buffer, Some(Duration::from_millis(5_500)));
+        assert_eq!(app.deadline, Some(at(9_000)));
+        assert_eq!(app.missing, Some(Bytes::new(700)));
+        assert_eq!(app.bitrate, Some(Bitrate::from_mbps(4.0)));
+        assert!(!app.done);
+        // 5 s, and the 2 s that the segment plays.
+        players.forget(at(7_999));
+        assert!(players.app(at(7_999)).is_some());
+        players.forget(at(8_000));
+        assert_eq!(players.app(at(8_000)), None);
+    }
+
+    #[test]
+    fn what_is_not_said_stays_unknown() {
+        let mut players = Players::default();
+        assert!(!players.hear(at(0), says("sid=\"a\",ot=m")), "a manifest");
+        assert!(!players.hear(at(0), says("sid=\"a\",br=4000,ot=i,bl=7000")), "what a decoder needs");
+        assert!(!players.hear(at(0), says("sid=\"a\",br=4000")));
+        assert!(players.hear(at(0), says("bl=4000")));
+        let app = players.app(at(0)).unwrap();
+        assert_eq!((app.missing, app.bitrate), (None, None));
+        // The size that nobody said is guessed from rate and time, if both were.
+        players.hear(at(0), says("bl=4000,br=8000,d=4000"));
+        assert_eq!(players.app(at(0)).unwrap().missing, Some(Bytes::new(4_000_000)));
+    }
+
+    #[test]
+    fn the_player_in_need_counts() {
+        let mut players = Players::default();
+        players.hear(at(0), says("sid=\"a\",ot=v,bl=9000"));
+        players.hear(at(0), says("sid=\"a\",ot=a,bl=3000"));
+        players.hear(at(0), says("sid=\"b\",ot=v,bl=6000"));
+        let buffer = |players: &Players| players.app(at(1_000)).unwrap().buffer;
+        assert_eq!(buffer(&players), Some(Duration::from_secs(2)), "the sound");
+        players.hear(at(0), says("sid=\"b\",ot=v,su"));
+        assert_eq!(buffer(&players), Some(Duration::ZERO));
+        assert_eq!(players.app(at(0)).unwrap().deadline, None, "it is over");
+        players.hear(at(0), says("sid=\"b\",ot=v,bl=100,tandem-done"));
+        assert_eq!(buffer(&players), Some(Duration::from_secs(2)), "who has all needs nothing");
+        assert_eq!(players.now(at(0)).count(), 3);
+    }
+
+    #[test]
+    fn no_more_are_known_than_are_bounded() {
+        let mut players = Players::default();
+        for nth in 0..200 {
+            players.hear(at(nth), says(&format!("sid=\"{nth}\",bl=1000")));
+        }
+        assert_eq!(players.now(at(200)).count(), MOST);
+        assert!(players.now(at(200)).any(|player| player.session == "199"));
+    }
+}
