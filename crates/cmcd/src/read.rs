@@ -126,15 +126,13 @@ fn decoded(text: &[u8]) -> Vec<u8> {
     let mut read = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
-        match (byte, digit(text.get(at + 1)), digit(text.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                read.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                read.push(byte);
-                at += 1;
-            }
+        let digits = (digit(text.get(at + 1)), digit(text.get(at + 2)));
+        if let (b'%', (Some(high), Some(low))) = (byte, digits) {
+            read.push((high * 16 + low) as u8);
+            at += 3;
+        } else {
+            read.push(byte);
+            at += 1;
         }
     }
     read

@@ -11,7 +11,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// Texts that are right, or nearly so: what a mutation starts from.
-const TEXTS: [&str; 21] = [
+const TEXTS: [&str; 19] = [
     include_str!("../../../scenarios/emtcp-paper.toml"),
     include_str!("../../../scenarios/shared-cells.toml"),
     include_str!("../../../scenarios/generated-channel.toml"),
@@ -29,8 +29,6 @@ const TEXTS: [&str; 21] = [
     "12kJ",
     "emtcp:0.24",
     agent::config::EXAMPLE,
-    "bl=21300,br=3200,bs,d=4004,mtp=25400,nor=\"..%2F3\",ot=v,pr=1.08,sid=\"a \\\"b\\\"\",su,tandem-missing=7",
-    "GET /x?CMCD=bl%3D21300%2Csid%3D%22s%22 HTTP/1.1\r\nHost: h\r\nCMCD-Object: br=3200,d=4004,ot=av\r\n\r\n",
     r#"{"version":1,"place":{"boot":"b","namespace":7},"added":["10.1.0.2"],"before":[{"id":1,"address":"fd00::1","port":0,"device":2,"flags":6,"removed":true}],"limits":[[2,0],[3,0]]}"#,
     r#"{"wwan*":{"period":1793491200,"used":12,"boot":"b","seen":{"wwan0":{"index":3,"bytes":15}}}}"#,
 ];
@@ -353,6 +351,16 @@ fn manifests() -> Vec<Vec<u8>> {
         ),
     ];
     texts.into_iter().map(String::into_bytes).collect()
+}
+
+#[test]
+fn nothing_that_a_player_tells_breaks_who_hears_it() {
+    let texts = [
+        "bl=21300,br=3200,bs,d=4004,mtp=25400,nor=\"..%2F3\",ot=v,pr=1.08,sid=\"a \\\"b\\\"\",su,tandem-missing=7",
+        "GET /x?CMCD=bl%3D21300%2Csid%3D%22s%22 HTTP/1.1\r\nHost: h\r\nCMCD-Object: br=3200,d=4004,ot=av\r\n\r\n",
+    ];
+    let inputs = texts.map(|text| text.as_bytes().to_vec());
+    play("cmcd", &inputs, number("TANDEM_SEEDS", 20_000));
 }
 
 #[test]

@@ -269,9 +269,9 @@ mod tests {
     fn what_is_told_is_read_again() {
         let said = told();
         let query = format!("GET /x?a=b&CMCD={} HTTP/1.1\r\n\r\n", encoded(&said.query()));
-        let fields: String =
+        let lines: Vec<String> =
             said.headers().iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let fields = format!("GET /x HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+        let fields = format!("GET /x HTTP/1.1\r\nHost: h\r\n{}\r\n", lines.concat());
         for head in [query, fields] {
             let heard = ::cmcd::State::of_request(head.as_bytes()).unwrap();
             let wanted = ::cmcd::State {

@@ -127,7 +127,7 @@ impl Guard {
 
     /// Looks whether the buffer nearly ran dry.
     fn learn(&mut self, app: &AppState) {
-        let Some(buffer) = app.buffer.map(|buffer| buffer.as_secs_f64()) else { return };
+        let Some(buffer) = app.buffer.map(Duration::as_secs_f64) else { return };
         if !app.done && buffer < Self::DRY && self.buffer >= Self::DRY {
             self.more = (self.more + Self::LESSON).min(Self::MOST);
         }

@@ -82,7 +82,7 @@ fn on_measured_links(folder: &Path, pair: &str, mbps: f64, seed: u64) -> sim::Ex
         )
     };
     let text = format!(
-        "seed = {seed}\nduration = '200s'\n{}{}[transport]\npreset = 'linux'\n[[traffic]]\nkind = 'video'\n\
+        "seed = {seed}\nduration = '200s'\n{}{}[transport]\npreset = 'linux'\nscheduler = 'min-rtt'\n[[traffic]]\nkind = 'video'\n\
          start = '{}s'\nmanifest = {{ bitrates = '{mbps}Mbps', duration = '100s' }}\nrule = 'throughput'\n\
          buffer = '20s'\n",
         path("wifi", "wifi", 5),

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::status::{AllowanceStatus, Answers, Connections, Interface, PlayerStatus, Status, metrics};
 use linux::diag::Diag;
 use std::collections::BTreeMap;
-use units::Time;
+use units::{Duration, Time};
 
 /// What to do about it.
 pub(super) const COSTLY: &str =
@@ -96,7 +96,7 @@ impl Agent {
         let players = self.players.now(now).map(|player| PlayerStatus {
             session: player.session.to_owned(),
             object: player.object.map(|object| object.token().to_owned()),
-            buffer_s: player.buffer.map(|buffer| buffer.as_secs_f64()),
+            buffer_s: player.buffer.map(Duration::as_secs_f64),
             bitrate_kbps: player.state.bitrate.map(|rate| rate.as_bps() as f64 / 1e3),
             missing_bytes: player.state.missing.map(units::Bytes::get),
             throughput_kbps: player.state.throughput.map(|rate| rate.as_bps() as f64 / 1e3),

@@ -77,7 +77,7 @@ fn a_player_tells_how_it_stands_by_cmcd_and_only_on_the_unix_socket() {
         answer[9..12].to_owned()
     };
     serving(true, |path, address| {
-        let mut unix = |words: &str| say(&mut UnixStream::connect(path).unwrap(), words);
+        let unix = |words: &str| say(&mut UnixStream::connect(path).unwrap(), words);
         let mut state = cmcd::State::default();
         state.read("sid=\"s\",bl=1000,tandem-missing=7");
         assert_eq!(unix(&state.message()), "204");

@@ -45,7 +45,7 @@ fn every_key_stands_in_the_example() {
 #[test]
 fn everything_is_read() {
     let config = read(
-        "servers = 'mptcp'\nworkers = 3\naccess_log = '-'\nlog = 'warn'\n\
+        "servers = 'mptcp'\nworkers = 3\naccess_log = '-'\nlog = 'warn'\nagent = '/tmp/b.sock'\n\
         [[listen]]\naddress = '192.0.2.1:5124'\nserve = 'convert'\nprotocol = 'tcp'\n\
         [clients]\nallow = ['192.0.2.0/24']\nusers = 'users'\n\
         [destinations]\nallow = ['10.0.0.0/8']\ndeny = ['10.1.0.0/16']\nports = [80]\n\

@@ -113,7 +113,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn seconds(state: &State) -> Option<f64> {
-        state.buffer.map(|buffer| buffer.as_secs_f64())
+        state.buffer.map(units::Duration::as_secs_f64)
     }
 
     #[test]
