@@ -9,7 +9,7 @@ use units::{Duration, Time};
 /// time that they help.
 ///
 /// The idea is that of MP-DASH (Han, Qian, Ji, Gopalakrishnan, CoNEXT 2016): a segment has a deadline, and the
-/// preferred paths alone may carry it as long as they meet that. Of the deadline a [`Guard`] is kept free. A segment that
+/// preferred paths alone may carry it as long as they meet that. Of the deadline a guard is kept free. A segment that
 /// the preferred paths would miss is no reason yet: as long as all paths together would still bring it, the buffer
 /// is there to be used, and the preferred paths may become better. So cellular paths help when
 ///
