@@ -77,17 +77,24 @@ impl Default for Display {
     }
 }
 
+/// Segments, each with when it starts: where the one before it ends.
+fn one_after_the_other<T>(
+    segments: &[T],
+    duration: impl Fn(&T) -> Duration,
+) -> impl Iterator<Item = (Duration, &T)> {
+    segments.iter().scan(Duration::ZERO, move |end, segment| {
+        let start = *end;
+        *end += duration(segment);
+        Some((start, segment))
+    })
+}
+
 impl P1203 {
     /// The document. Each segment starts where the one before it ends; a wait at the start of no
     /// length is left out.
     pub fn to_json(&self) -> Value {
-        let mut at = Duration::ZERO;
-        let audio: Vec<Value> = self
-            .audio
-            .iter()
-            .map(|segment| {
-                let start = at;
-                at += segment.duration;
+        let audio: Vec<Value> = one_after_the_other(&self.audio, |segment| segment.duration)
+            .map(|(start, segment)| {
                 json!({
                     "bitrate": kbps(segment.bitrate),
                     "codec": segment.codec,
@@ -96,13 +103,8 @@ impl P1203 {
                 })
             })
             .collect();
-        at = Duration::ZERO;
-        let video: Vec<Value> = self
-            .video
-            .iter()
-            .map(|segment| {
-                let start = at;
-                at += segment.duration;
+        let video: Vec<Value> = one_after_the_other(&self.video, |segment| segment.duration)
+            .map(|(start, segment)| {
                 json!({
                     "bitrate": kbps(segment.bitrate),
                     "codec": segment.codec,
