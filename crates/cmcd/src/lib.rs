@@ -26,6 +26,8 @@
 mod read;
 mod write;
 
+pub use write::{encoded, quoted};
+
 use units::{Bitrate, Bytes, Duration};
 
 /// How a player stands, as far as it tells.

@@ -37,20 +37,26 @@ impl State {
     /// The request that tells an agent on the same device, at its UNIX socket: `POST /player`, with all of it in the
     /// query and no body.
     pub fn message(&self) -> String {
-        let mut query = String::new();
-        for byte in self.to_text().bytes() {
-            // All but the unreserved characters (RFC 3986, section 2.3).
-            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-                query.push(char::from(byte));
-            } else {
-                let _ = write!(query, "%{byte:02X}");
-            }
-        }
+        let query = encoded(&self.to_text());
         format!("POST /player?CMCD={query} HTTP/1.1\r\nHost: agent\r\nContent-Length: 0\r\n\r\n")
     }
 }
 
-fn quoted(text: &str) -> String {
+/// Percent-encoding of all but the unreserved characters (RFC 3986, section 2.3).
+pub fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+/// A string in quotes, with what would end it escaped (RFC 8941, section 3.3.3).
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
         if matches!(letter, '"' | '\\') {

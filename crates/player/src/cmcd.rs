@@ -3,22 +3,9 @@
 //! Keys stand in alphabetical order, apart by commas; a string is in quotes, a token is not; a key that is true
 //! stands alone, and one that is false not at all. `v` is left out, as the specification asks of version 1.
 
+use ::cmcd::{Object, encoded, quoted};
 use session::Cmcd;
-use std::fmt::Write as _;
 use units::{Bitrate, Duration};
-
-/// What is asked for (`ot`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Object {
-    /// The manifest (`m`).
-    Manifest,
-    /// What a decoder needs before the first segment (`i`).
-    Init,
-    /// A segment of video (`v`).
-    Video,
-    /// Anything else, such as the index of a file (`o`).
-    Other,
-}
 
 /// All that may be told with a request; what is `None` or false is not.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,35 +78,18 @@ impl<'a> Told<'a> {
         let flag = |set: bool| set.then(String::new);
         let number = |value: Option<u64>| value.map(|value| format!("={value}"));
         let token = |word: &str| Some(format!("={word}"));
-        let string = |text: Option<&str>| {
-            text.map(|text| {
-                let mut quoted = String::from("=\"");
-                for c in text.chars().take(64) {
-                    if matches!(c, '"' | '\\') {
-                        quoted.push('\\');
-                    }
-                    quoted.push(c);
-                }
-                quoted + "\""
-            })
-        };
-        let object = match self.object {
-            Object::Manifest => "m",
-            Object::Init => "i",
-            Object::Video => "v",
-            Object::Other => "o",
-        };
+        let string = |text: &str| format!("={}", quoted(&text.chars().take(64).collect::<String>()));
         add(Field::Request, "bl", number(self.buffer.map(|span| hundreds(span.as_millis()))));
         add(Field::Object, "br", number(self.bitrate.map(kbps)));
         add(Field::Status, "bs", flag(self.starved));
-        add(Field::Session, "cid", string(self.content_id));
+        add(Field::Session, "cid", self.content_id.map(string));
         add(Field::Object, "d", number(self.duration.map(Duration::as_millis)));
         add(Field::Request, "dl", number(self.deadline.map(|span| hundreds(span.as_millis()))));
         add(Field::Request, "mtp", number(self.throughput.map(|rate| hundreds(kbps(rate)))));
         add(Field::Request, "nor", self.next.as_deref().map(|next| format!("=\"{}\"", encoded(next))));
-        add(Field::Object, "ot", token(object));
+        add(Field::Object, "ot", token(self.object.token()));
         add(Field::Session, "sf", token(if self.dash { "d" } else { "o" }));
-        add(Field::Session, "sid", string(Some(self.session_id)));
+        add(Field::Session, "sid", Some(string(self.session_id)));
         add(Field::Session, "st", token("v"));
         add(Field::Request, "su", flag(self.startup));
         add(Field::Object, "tb", number(self.top.map(kbps)));
@@ -170,19 +140,6 @@ impl<'a> Told<'a> {
             }
         }
     }
-}
-
-/// Percent-encoding of all but the unreserved characters (RFC 3986, section 2.3).
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Pieces that are asked for, tried again where that may help, and what comes of them.
 
-use crate::cmcd::{Object, Told};
+use crate::cmcd::Told;
 use crate::http::{Answer, Client, HttpError, Range};
 use crate::source::{Address, without_login};
 use crate::{Network, PlayError};
+use ::cmcd::Object;
 use linux::clock::Clock;
 use session::{Cmcd, Failure};
 use std::time::Duration;

@@ -1,12 +1,13 @@
 //! A session: the player is told what comes, and what it says is done.
 
-use crate::cmcd::{Object, Told};
+use crate::cmcd::Told;
 use crate::config::{Config, Source};
 use crate::content::Generated;
 use crate::fetch::{Event, Fetcher, Job, OnItsWay};
 use crate::http::HttpError;
 use crate::source::Presentation;
 use crate::text::{rfc3339, uuid};
+use ::cmcd::Object;
 use linux::clock::Clock;
 use session::{About, Record, Sample, Settings};
 use std::collections::BTreeMap;
@@ -324,7 +325,7 @@ impl Driver<'_> {
         let Some(socket) = &self.config.agent else { return };
         let state = ::cmcd::State {
             session: Some(self.fetcher.session_id.clone()),
-            object: Some(::cmcd::Object::Video),
+            object: Some(Object::Video),
             buffer: Some(self.player.buffer(now)),
             bitrate: Some(self.player.bitrate()),
             throughput: self.player.estimate().map(|estimate| estimate.throughput),

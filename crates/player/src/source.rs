@@ -1,10 +1,10 @@
 //! What there is to play, and where each piece of it is.
 
-use crate::cmcd::Object;
 use crate::config::Source;
 use crate::fetch::Fetcher;
 use crate::http::Range;
 use crate::{Config, PlayError};
+use ::cmcd::Object;
 use session::{Kind, Level, Video};
 use traffic::Manifest;
 use units::{Bitrate, Bytes, Duration};
