@@ -29,7 +29,7 @@ pub(super) struct Bounds {
     pub(super) memory: Duration,
     /// The most that is asked for, in bytes a second.
     pub(super) enough: f64,
-    /// The most that is owed, in seconds of the demand.
+    /// The most that is owed, in bytes.
     pub(super) most: f64,
 }
 
@@ -68,7 +68,7 @@ impl Demand {
             }
         }
         let owed = ((1.0 - Self::SLACK) * self.rate - rate) * span;
-        self.debt = (self.debt + owed).clamp(0.0, most * self.rate);
+        self.debt = (self.debt + owed).clamp(0.0, most);
     }
 
     /// The demand was less than thought: it is `rate`, in bytes a second, and nothing is owed.

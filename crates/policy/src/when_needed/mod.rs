@@ -20,6 +20,12 @@
 //!   round trip was longer. So this is at the same time a probe of what they carry by themselves, with what it costs
 //!   in lateness if they do not suffice. One such end comes a second (little more than twice the hold) in the mean, and
 //!   at most two at once.
+//! - What they have carried all the same, and what a sender sent twice, is kept in a **balance** with what the preferred
+//!   paths missed: so much more these have to miss before costly ones go on again, and a debt is not paid to the end
+//!   until [`late`](WhenNeededParameters::late) of the demand is saved up.
+//! - A preferred path that carries less than a tenth of the demand for [`silent`](WhenNeededParameters::silent) when
+//!   they are on is **given up**: its subflows are closed, so that the peer puts what is stuck there on others at once,
+//!   and made anew, which succeeds when the path carries again.
 //! - Else they go off after a **hold**, as where the preferred paths are silent: then no counter tells whether they
 //!   could carry again. Where the alarm comes back within the probation time, the probe has failed. Then the next
 //!   hold is twice as long, up to a longest one, which depends on the part of the demand that the preferred paths
@@ -36,20 +42,25 @@
 //! **Bounds.** While it is on, a costly path carries the debt, and what a scheduler gives it of the rest. So each time
 //! it goes on, it may carry more than what the preferred paths could not: at most the demand for a look and a round
 //! trip, since a change of priority takes nothing back of what is under way; what is sent again over it because it is
-//! stuck elsewhere, and arrives there after all (at most the preferred paths' windows); and where these are silent for
-//! long, the demand for the hold, from the moment at which they could carry again and nothing of theirs is left to show
-//! it. There is no more than one change in half a second (`hold`) in the mean of a minute,
+//! stuck elsewhere, and arrives there after all (at most the preferred paths' windows); and what a peer sends again that
+//! has arrived, as Linux does with all that is not yet acknowledged when a subflow ends. The balance makes up for all
+//! of these the next time, and beforehand by what is saved up. There is no more than one change in half a second (`hold`) in the mean of a minute,
 //! whatever comes, and one in one to four seconds while a path is silent. A change is one option in one
 //! packet, but over the costly path, whose radio it wakes.
 //!
 //! **What it cannot see.** Without a round-trip time, a demand that the preferred paths never met; a shortage
-//! of less than the slack; and in silence, which of application and path is silent, until it has tried.
+//! of less than the slack; and in silence, which of application and path is silent, until it has tried: an application
+//! that pauses has its subflows made anew once for each false alarm.
 
+mod balance;
 mod demand;
+mod silence;
 
 use crate::wifi_first::preferred;
 use crate::{Action, DeviceState, InterfaceKind, Policy};
+use balance::Balance;
 use demand::{Bounds, Demand};
+use silence::Silence;
 use units::{Bitrate, Duration, Time};
 
 /// Parameters of the policy `when-needed`.
@@ -69,6 +80,9 @@ pub struct WhenNeededParameters {
     pub memory: Duration,
     /// How much longer than its least a round trip is that shows a full link.
     pub queueing: Duration,
+    /// How long preferred paths may be silent when costly ones are on, until their subflows are given up and made
+    /// anew. Less than a look counts as one.
+    pub silent: Duration,
     /// More than this is not asked for, whatever is seen; `None`: all is. A download takes what there
     /// is, and would else have costly paths on all the time.
     pub enough: Option<Bitrate>,
@@ -82,6 +96,7 @@ impl WhenNeededParameters {
         longest_hold: Duration::from_secs(4),
         memory: Duration::from_secs(10),
         queueing: Duration::from_millis(100),
+        silent: Duration::from_millis(250),
         enough: None,
     };
 }
@@ -101,7 +116,9 @@ pub struct WhenNeeded {
     /// When the counters were last looked at, and what those of preferred and costly paths showed.
     seen: Option<(Time, [u64; 2])>,
     demand: Demand,
+    balance: Balance,
     queue: Queue,
+    silence: Silence,
     phase: Phase,
     /// How long costly paths are to stay on this time.
     hold: Duration,
@@ -205,7 +222,9 @@ impl WhenNeeded {
             possible: kinds.iter().any(|&kind| preferred(kind)),
             seen: None,
             demand: Demand::default(),
+            balance: Balance::default(),
             queue: Queue::default(),
+            silence: Silence::default(),
             phase: Phase::Off { since: None, short: (0.0, 0.0) },
             hold: parameters.hold,
             false_alarms: 0,
@@ -241,9 +260,15 @@ impl WhenNeeded {
         let settling = self.settles(now);
         // Twice what raises the alarm is enough to remember: what is due longer, nobody waits for.
         let alarm = self.alarm();
-        let bounds = Bounds { memory: self.parameters.memory, enough, most: 2.0 * alarm };
+        let too_much = self.balance.too_much();
+        let most = 2.0 * alarm * self.demand.rate() + too_much;
+        let bounds = Bounds { memory: self.parameters.memory, enough, most };
         self.demand.account(total, span, settling, &bounds);
-        let carrying = preferred_rate > 0.0 && preferred_rate < enough;
+        let asked = (1.0 - Demand::SLACK) * self.demand.rate();
+        self.silence.account(preferred_rate, self.demand.rate(), if relieved { seconds } else { 0.0 });
+        self.balance.carried(costly_rate * seconds, asked, self.silence.was_there(now));
+        // A path that carries next to nothing has no queue of what is asked for now.
+        let carrying = !self.silence.is_there() && preferred_rate > 0.0 && preferred_rate < enough;
         let round_trips = state.paths.iter().filter(|path| path.up && preferred(path.kind) && carrying);
         self.queue.account(round_trips.filter_map(|path| path.srtt).min(), seconds, self.parameters.queueing);
         let between = Self::EARLY_END_HOLDS * self.parameters.hold.as_secs_f64();
@@ -258,7 +283,12 @@ impl WhenNeeded {
                 // After a failed probe the queue is still there.
                 let settled = since.is_none_or(|since| now.since(since) >= self.parameters.hold);
                 let seen = if self.demand.debt() > 0.0 { Self::SEEN_BY_COUNTERS } else { 1.0 };
-                if self.demand.late() >= alarm || (settled && self.queue.standing >= seen * alarm) {
+                let late = self.demand.late() >= alarm;
+                let queued = settled && self.queue.standing >= seen * alarm;
+                // Where counters show no shortage, a queue is all that shows it.
+                let owed = self.demand.debt();
+                let due = owed >= too_much || (owed == 0.0 && queued);
+                if (late || queued) && due {
                     self.turn_on(now, !relieved);
                 }
             }
@@ -271,6 +301,7 @@ impl WhenNeeded {
                 recent[0] += (preferred_rate - recent[0]) * part;
                 recent[1] += (total - recent[1]) * part;
                 *shown = shown.max(preferred_rate);
+                self.balance.missed((asked - preferred_rate) * seconds, asked);
                 self.consider_off(now, total);
             }
         }
@@ -280,6 +311,12 @@ impl WhenNeeded {
     fn settles(&self, now: Time) -> bool {
         let Phase::Off { since: Some(since), .. } = self.phase else { return false };
         now.since(since) < Self::SETTLING
+    }
+
+    /// What is to be left over in the balance, in bytes: about what giving up a subflow wastes, which is what a sender
+    /// put on it until then. So late a stream may be anyhow.
+    fn reserve(&self) -> f64 {
+        self.parameters.late.as_secs_f64() * self.demand.rate()
     }
 
     /// How late things may be, in seconds.
@@ -297,6 +334,7 @@ impl WhenNeeded {
         let WhenNeededParameters { hold, longest_hold, .. } = self.parameters;
         self.hold = if failed { (self.hold * 2).min(longest_hold) } else { hold };
         let owed = self.demand.debt() > 0.0 && !gone;
+        self.balance.missed(self.demand.debt(), (1.0 - Demand::SLACK) * self.demand.rate());
         self.phase = Phase::On { since: now, before, now: [before; 2], shown: 0.0, owed };
     }
 
@@ -329,8 +367,10 @@ impl WhenNeeded {
             let alone = met && alone && on >= self.parameters.hold.max(self.hold / 2);
             // What half a look pays: the end is seen half a look late in the mean.
             let soon = (rate - asked).max(0.0) * Self::INTERVAL.as_secs_f64() / 2.0;
-            let paid = owed && self.demand.debt() <= soon && total >= asked;
-            let lives = shown >= self.demand.rate() * Self::LIVES;
+            let debt = self.demand.debt();
+            let left = soon + self.balance.lacks(debt, self.reserve());
+            let paid = owed && debt <= left && total >= asked;
+            let lives = over_preferred >= self.demand.rate() * Self::LIVES;
             let early = paid && lives && self.early_ends >= 1.0 && on >= Self::INTERVAL * 2;
             if early {
                 self.early_ends -= 1.0;
@@ -365,6 +405,9 @@ impl Policy for WhenNeeded {
         if !relieved {
             self.turn_on(now, true);
         }
+        let on = matches!(self.phase, Phase::On { .. });
+        let up = state.paths.iter().enumerate().filter(|(_, path)| path.up && preferred(path.kind));
+        self.silence.act(now, on, self.parameters.silent, up.map(|(path, _)| path), actions);
         let backup = matches!(self.phase, Phase::Off { .. });
         let wrong = state.paths.iter().enumerate().filter(|(_, p)| !preferred(p.kind) && p.backup != backup);
         actions.extend(wrong.map(|(path, _)| Action::SetBackup { path, backup }));

@@ -50,7 +50,7 @@ const SETTINGS: [(&str, &[&str]); 4] = [
     ("emtcp", &["share", "actuator"]),
     ("allowance", &["at_cap"]),
     ("qoe", &["margin"]),
-    ("when-needed", &["late", "hold", "longest_hold", "memory", "queueing", "enough"]),
+    ("when-needed", &["late", "hold", "longest_hold", "memory", "queueing", "silent", "enough"]),
 ];
 
 /// The policy with what the file says about it.
@@ -71,6 +71,7 @@ fn with_settings(named: PolicyConfig, fields: &Fields) -> PolicyConfig {
             longest_hold: fields.time("longest_hold").unwrap_or(default.longest_hold),
             memory: fields.time("memory").unwrap_or(default.memory),
             queueing: fields.time("queueing").unwrap_or(default.queueing),
+            silent: fields.time("silent").unwrap_or(default.silent),
             enough: fields.rate("enough"),
         }),
         PolicyConfig::None | PolicyConfig::WifiOnly | PolicyConfig::LteOnly | PolicyConfig::WifiFirst => {

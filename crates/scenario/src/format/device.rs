@@ -137,6 +137,14 @@ static POLICY: Table = Table {
             example: "\"50ms\"",
         },
         Key {
+            name: "silent",
+            shape: SPAN,
+            need: Default("\"250ms\""),
+            doc: "For `when-needed`: how long the preferred paths may be silent when cellular ones are regular, until their \
+                  subflows are given up and made anew.",
+            example: "\"1s\"",
+        },
+        Key {
             name: "margin",
             shape: SPAN,
             need: Default("\"4s\""),
