@@ -67,7 +67,7 @@ impl Demand {
                 self.rate += (median - self.rate) * part;
             }
         }
-        let owed = ((1.0 - Self::SLACK) * self.rate - rate) * span;
+        let owed = (self.asked() - rate) * span;
         self.debt = (self.debt + owed).clamp(0.0, most);
     }
 
@@ -85,6 +85,11 @@ impl Demand {
     /// What is asked for, in bytes a second.
     pub(super) fn rate(&self) -> f64 {
         self.rate
+    }
+
+    /// What comes below this is behind what is asked for, in bytes a second.
+    pub(super) fn asked(&self) -> f64 {
+        (1.0 - Self::SLACK) * self.rate
     }
 
     /// What is owed, in bytes.

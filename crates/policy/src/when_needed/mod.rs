@@ -195,7 +195,7 @@ impl WhenNeeded {
     /// part of what comes without or of the demand, whichever is more.
     const GAIN: f64 = 0.03;
     /// A preferred path that carries so much of the demand lives.
-    const LIVES: f64 = 0.1;
+    const LIVES: f64 = Silence::CARRIES;
     /// All paths together have shown the demand after so long.
     const MEASURED: Duration = Duration::from_secs(1);
     /// After so many false alarms in a row the next needs no more than after this many.
@@ -264,7 +264,7 @@ impl WhenNeeded {
         let most = 2.0 * alarm * self.demand.rate() + too_much;
         let bounds = Bounds { memory: self.parameters.memory, enough, most };
         self.demand.account(total, span, settling, &bounds);
-        let asked = (1.0 - Demand::SLACK) * self.demand.rate();
+        let asked = self.demand.asked();
         self.silence.account(preferred_rate, self.demand.rate(), if relieved { seconds } else { 0.0 });
         self.balance.carried(costly_rate * seconds, asked, self.silence.was_there(now));
         // A path that carries next to nothing has no queue of what is asked for now.
@@ -334,7 +334,7 @@ impl WhenNeeded {
         let WhenNeededParameters { hold, longest_hold, .. } = self.parameters;
         self.hold = if failed { (self.hold * 2).min(longest_hold) } else { hold };
         let owed = self.demand.debt() > 0.0 && !gone;
-        self.balance.missed(self.demand.debt(), (1.0 - Demand::SLACK) * self.demand.rate());
+        self.balance.missed(self.demand.debt(), self.demand.asked());
         self.phase = Phase::On { since: now, before, now: [before; 2], shown: 0.0, owed };
     }
 
@@ -357,7 +357,7 @@ impl WhenNeeded {
         if gained {
             self.false_alarms = 0;
         }
-        let asked = (1.0 - Demand::SLACK) * self.demand.rate();
+        let asked = self.demand.asked();
         // What is still owed then is stuck on a path, and no other can bring it sooner.
         let met = self.demand.debt() == 0.0 || total >= asked;
         let carried = if owed { shown.max(before) } else { before };

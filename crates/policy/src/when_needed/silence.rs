@@ -22,7 +22,7 @@ pub(super) struct Silence {
 impl Silence {
     /// What carries less than this part of the demand is silent: what got stuck there would take ten times as long as
     /// it was asked for.
-    const CARRIES: f64 = 0.1;
+    pub(super) const CARRIES: f64 = 0.1;
     /// Where nothing has come since, the next attempt is made after so long: one whose packets were lost waits ever
     /// longer by itself (RFC 6298).
     const AGAIN: Duration = Duration::from_secs(4);
