@@ -69,6 +69,8 @@ export class TestServer {
   readonly #extra = new Map<string, { type: string; body: string }>();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  /** Ends what is held back: a process of tests lives as long as its last timer. */
+  readonly #stopped = new AbortController();
   readonly #stored = new Map<string, string>();
 
   private constructor(folders: readonly (readonly [string, string])[]) {
@@ -107,6 +109,7 @@ export class TestServer {
   }
 
   async stop(): Promise<void> {
+    this.#stopped.abort();
     for (const socket of this.#sockets) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }
@@ -125,7 +128,8 @@ export class TestServer {
     const answer: Answer = { path: pathname, query: search, headers, asked, status: 200, parts: [], whole: false };
     this.answers.push(answer);
     const { hold = 0, kbps, cutAt, breaks = [] } = this.manner(pathname, before);
-    if (hold > 0) await sleep(hold);
+    const { signal } = this.#stopped;
+    if (hold > 0) await sleep(hold, undefined, { signal });
     const body = await this.#body(pathname);
     if (body === undefined) {
       answer.status = 404;
@@ -162,10 +166,10 @@ export class TestServer {
         sent = upTo;
       }
       if (sent === stop?.at) {
-        await sleep(stop.ms);
+        await sleep(stop.ms, undefined, { signal });
         started += stop.ms;
         stops.splice(stops.indexOf(stop), 1);
-      } else if (sent < end) await sleep(TICK_MS);
+      } else if (sent < end) await sleep(TICK_MS, undefined, { signal });
     }
     if (cutAt !== undefined) {
       response.socket?.destroy();
