@@ -23,6 +23,7 @@ import {
   within,
 } from './observer.ts';
 import { type Manner, TestServer } from './server.ts';
+import { turn } from './turn.ts';
 import { hasFfmpeg, type Recipe, video } from './video.ts';
 
 const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
@@ -36,35 +37,45 @@ const TOLERANCE_MS = 20;
  */
 const RECIPE: Recipe = { seconds: 20, segmentSeconds: 1, fps: 25, kbps: [600], audio: false, size: '160x90' };
 
-/** How segments of the picture are sent, by their number from 1, the first time that they are asked for. */
-const TROUBLE: { readonly [segment: number]: Manner } = {
-  // The link is gone for a while.
+/** How segments are sent, by their number from 1, the first time that they are asked for. */
+interface Trouble {
+  readonly [segment: number]: Manner;
+}
+
+/** The link is gone for a while, then it trickles, and at last the connection breaks in mid-segment. */
+const trouble = (trickleKbps: number): Trouble => ({
   6: { hold: 7500 },
-  // It trickles.
-  11: { kbps: 25 },
-  // The connection breaks in mid-segment.
+  11: { kbps: trickleKbps },
   15: { cutAt: 0.5, kbps: 100 },
-};
+});
+
+/** What trickles comes whole at last, or so slowly that dash.js gives it up after 20 s and asks again. */
+const [SLOW_KBPS, TOO_SLOW_KBPS] = [65, 25];
 
 /** What is asked for again comes at once, but for what was cut: that waits. */
-const AGAIN: { readonly [segment: number]: Manner } = { 15: { hold: 5500 } };
+const AGAIN: Trouble = { 15: { hold: 5500 } };
 
-describe('accuracy', { skip, concurrency: 1 }, () => {
+describe('accuracy', { skip, concurrency: 2 }, () => {
   let browser: Browser;
   before(async () => {
     browser = await launch();
   });
   after(() => browser?.close());
 
-  for (const audio of [false, true]) {
+  // That which takes longer begins first.
+  for (const audio of [true, false]) {
     const what = audio ? 'picture and sound' : 'a picture alone';
     test(`KPIs of ${what} are within 20 ms of what was on the screen, throttled and cut in mid-play`, async (t) => {
       const folder = await video({ ...RECIPE, audio });
+      const plays = await turn();
+      t.after(plays);
       const server = await TestServer.start({ '/video/': folder, '/': 'dist' });
+      const first = trouble(audio ? TOO_SLOW_KBPS : SLOW_KBPS);
       server.manner = (path, before) => {
         if (path.endsWith('.mpd')) return { hold: 400 };
         const segment = Number(/stream[01]-(\d+)/.exec(path)?.[1] ?? 0);
-        return (before === 0 ? TROUBLE : AGAIN)[segment] ?? (segment > 0 ? { kbps: 2000 } : {});
+        if (segment === 3) plays();
+        return (before === 0 ? first : AGAIN)[segment] ?? (segment > 0 ? { kbps: 2000 } : {});
       };
       const { page, context, errors } = await open(browser);
       const watched = await observe(page);

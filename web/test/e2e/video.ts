@@ -64,6 +64,12 @@ export async function video(recipe: Recipe): Promise<string> {
     ...['-v', 'error', '-nostdin', ...inputs, '-map', '0:v', ...(audio ? ['-map', '1:a', '-c:a', 'aac'] : [])],
     ...[...encoder, '-b:v', `${kbps.at(-1)}k`, '-g', group, '-movflags', '+faststart', join(making, 'whole.mp4')],
   ]);
-  await rename(making, folder);
+  await rename(making, folder).catch(async (error: unknown) => {
+    // Another file of tests was there before, which had it made at the same time.
+    await access(folder).catch(() => {
+      throw error;
+    });
+    await rm(making, { recursive: true, force: true });
+  });
   return folder;
 }

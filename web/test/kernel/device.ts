@@ -8,6 +8,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { launch, open, play } from '../e2e/browser.ts';
 import { observe } from '../e2e/observer.ts';
+import { PLAYS } from './plays.ts';
 
 const [tandem = '', far = '', content = '', file = ''] = process.argv.slice(2);
 const NEAR = 1080;
@@ -20,6 +21,11 @@ const browser = await launch(`http://127.0.0.1:${NEAR}`);
 const { page, errors } = await open(browser);
 const watched = await observe(page);
 await play(page, content, file, { maxBuffer: '4', label: 'two subflows' });
+await page.waitForFunction("document.querySelector('video').currentTime > 1", undefined, {
+  polling: 200,
+  timeout: 150_000,
+});
+console.log(PLAYS);
 await page.locator('#phase', { hasText: 'ended' }).waitFor({ timeout: 150_000 });
 await page.getByText('The collector has this session').waitFor({ timeout: 60_000 });
 const truth = await watched();

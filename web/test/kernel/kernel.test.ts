@@ -10,6 +10,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import type { Session } from '../../src/measure/record.ts';
 import { hasChromium } from '../e2e/browser.ts';
@@ -25,8 +26,10 @@ import {
   within,
 } from '../e2e/observer.ts';
 import type { Answer, Posted } from '../e2e/server.ts';
+import { turn } from '../e2e/turn.ts';
 import { hasFfmpeg, video } from '../e2e/video.ts';
 import { hasTandem, TANDEM } from '../tandem.ts';
+import { PLAYS } from './plays.ts';
 
 const TOLERANCE_MS = 20;
 const FPS = 25;
@@ -77,7 +80,9 @@ test('over two subflows of the kernel, throttled and cut, KPIs are within 20 ms 
     const device = ['node', '.build/kernel/device.mjs', TANDEM, FAR, CONTENT, '/video/manifest.mpd'];
     // Only who asks for it gets Multipath TCP: the two halves of the proxy, and not the content's server.
     const options = ['--mptcp', 'asked', '--server', server, '--duration', '200s', '--out', join(out, 'run')];
-    const printed = await run(TANDEM, ['emulate', 'test/kernel/links.toml', ...options, '--', ...device]);
+    const plays = await turn();
+    t.after(plays);
+    const printed = await run(TANDEM, ['emulate', 'test/kernel/links.toml', ...options, '--', ...device], plays);
     const { truth, errors, log } = JSON.parse(printed.split('\n').find((line) => line.startsWith('{')) ?? '') as Told;
     const session = JSON.parse(log.posted.at(-1)?.body ?? '') as Session;
     const result = JSON.parse(await readFile(join(out, 'run/result.json'), 'utf8')) as Result;
@@ -117,12 +122,16 @@ test('over two subflows of the kernel, throttled and cut, KPIs are within 20 ms 
   }
 });
 
-function run(program: string, arguments_: readonly string[]): Promise<string> {
+function run(program: string, arguments_: readonly string[], plays: () => void): Promise<string> {
   return new Promise((resolve, reject) => {
     const limits = { maxBuffer: 1 << 28, timeout: 240_000 };
-    execFile(program, arguments_, limits, (error, stdout, stderr) => {
+    const child = execFile(program, arguments_, limits, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else reject(new Error(`${error.message}\n${stderr.slice(-2000)}\n${stdout.slice(-1000)}`));
     });
+    if (child.stdout !== null)
+      createInterface(child.stdout).on('line', (line) => {
+        if (line === PLAYS) plays();
+      });
   });
 }
