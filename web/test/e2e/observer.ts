@@ -180,7 +180,7 @@ export function pairs(
  * A stall of the machine's own making is shorter than this (ms): pictures that were there came late to the screen. What
  * a server makes its viewers wait for in these tests takes seconds.
  */
-const HICCUP_MS = 500;
+export const HICCUP_MS = 500;
 
 /**
  * Those that are not of the machine's own making: of a hiccup the tests ask only that page and picture both tell.

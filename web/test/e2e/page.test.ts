@@ -7,7 +7,17 @@ import type { Browser, Page } from 'playwright-core';
 import type { P1203 } from '../../src/measure/p1203.ts';
 import type { Session } from '../../src/measure/record.ts';
 import { hasChromium, launch, open, play, posted } from './browser.ts';
-import { between, observe, pairs, standstills, type Watched, waited, within } from './observer.ts';
+import {
+  between,
+  HICCUP_MS,
+  observe,
+  pairs,
+  type Standstill,
+  standstills,
+  type Watched,
+  waited,
+  within,
+} from './observer.ts';
 import { TestServer } from './server.ts';
 import { hasFfmpeg, type Recipe, video } from './video.ts';
 import { iframeApi, LATE_MS, STEP_MS } from './youtube.ts';
@@ -267,7 +277,7 @@ describe('the page', { skip, concurrency: 3 }, () => {
       const truth = await watched();
       assert.equal(session.video.kind, 'file');
       assert.equal(session.video.duration_s, RECIPE.seconds);
-      agree(session, truth, 20);
+      agree(session, truth, server, 20);
     });
   });
 
@@ -287,7 +297,7 @@ describe('the page', { skip, concurrency: 3 }, () => {
       assert.equal(session.video.duration_s, RECIPE.seconds);
       assert.equal(session.complete, true);
       assert.deepEqual(session.segments, []);
-      agree(session, truth, STEP_MS + 2 * LATE_MS + 20);
+      agree(session, truth, server, STEP_MS + 2 * LATE_MS + 20);
     });
   });
 
@@ -425,10 +435,28 @@ function apart({ stalls, pauses, seeks }: Session): void {
 }
 
 /** Both breaks made a stall, and each is as long as the picture stood. */
-function agree(session: Session, truth: Watched, tolerance: number): void {
-  const found = waited(pairs(session.stalls, truth, 1000 / RECIPE.fps, tolerance));
+function agree(session: Session, truth: Watched, server: TestServer, tolerance: number): void {
+  const began = truth.origin + truth.pressed;
+  const had = ({ position, start, end }: Standstill) =>
+    end[1] - start[0] < HICCUP_MS && sent(server, began + start[0]) * RECIPE.seconds > position + AHEAD_S;
+  const found = waited(pairs(session.stalls, truth, 1000 / RECIPE.fps, tolerance, had));
   assert.ok(found.length >= BREAKS.breaks.length, `${found.length} long stalls: the breaks were not felt`);
   for (const [index, { stall, stood }] of found.entries()) {
     within(stall.end_s - stall.start_s, between(stood.start, stood.end), tolerance, `stall ${index + 1}`);
   }
+}
+
+/** A file of which so much more was sent (s) has the next pictures in it, though not every second is as long in bytes. */
+const AHEAD_S = 0.3;
+
+/** How much of the file the server had sent by then: a part of the whole. */
+function sent(server: TestServer, by: number): number {
+  const files = server.answers.filter(({ path }) => path.endsWith('.mp4'));
+  const reached = (until: number) =>
+    files.map(({ headers, parts }) => {
+      const from = Number(/^bytes=(\d+)-/.exec(headers.range ?? '')?.[1] ?? 0);
+      const there = parts.filter(({ at }) => at <= until);
+      return there.length === 0 ? 0 : there.reduce((sum, { bytes }) => sum + bytes, from);
+    });
+  return Math.max(...reached(by)) / Math.max(...reached(Number.POSITIVE_INFINITY));
 }
