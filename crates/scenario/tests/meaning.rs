@@ -135,6 +135,13 @@ fn a_policy_s_settings_are_read_and_those_of_another_are_not_taken() {
         enough: Some(Bitrate::from_mbps(6.0)),
     };
     assert_eq!(policy(&format!("{{ name = \"when-needed\", {keys} }}")), PolicyConfig::WhenNeeded(expected));
+    let qoe = PolicyConfig::Qoe { margin: Duration::from_secs(8) };
+    assert_eq!(policy("\"qoe\""), qoe);
+    assert_eq!(policy("{ name = \"qoe\" }"), qoe, "the default of the format is the policy's");
+    assert_eq!(
+        policy("{ name = \"qoe\", margin = \"3s\" }"),
+        PolicyConfig::Qoe { margin: Duration::from_secs(3) }
+    );
     assert_eq!(policy("\"allowance\""), PolicyConfig::Allowance { at_cap: AtCap::Close });
     assert_eq!(
         policy("{ name = \"allowance\", at_cap = \"backup\" }"),

@@ -147,7 +147,7 @@ static POLICY: Table = Table {
         Key {
             name: "margin",
             shape: SPAN,
-            need: Default("\"4s\""),
+            need: Default("\"8s\""),
             doc: "For `qoe`: what is to be left in the player's buffer when a segment comes.",
             example: "\"6s\"",
         },
