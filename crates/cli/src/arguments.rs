@@ -6,6 +6,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use policy::{PolicyConfig, PolicyError};
+use scenario::{Setting, SettingError};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -95,6 +96,7 @@ Examples:
   tandem run scenarios/wifi-lte.toml
   tandem run scenarios/wifi-lte.toml --policy emtcp:mp-prio:0.4 --seed 7
   tandem run scenarios/handover.toml --pcap --out /tmp/handover
+  tandem run scenarios/wifi-lte.toml --set transport.scheduler=blest --set path.lte.down.rate=20Mbps
   tandem run scenarios/wifi-lte.toml --format json | jq .device.energy_j")]
 pub(crate) struct Run {
     /// The scenario, a TOML file (docs/scenario.md)
@@ -106,6 +108,9 @@ pub(crate) struct Run {
     /// Another policy than the scenario's, such as wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
     pub(crate) policy: Option<PolicyConfig>,
+    /// Another value of a key than the scenario's (docs/scenario.md); may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<Setting>,
     /// Where to write the results [default: tandem-out/<scenario>]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
@@ -141,6 +146,9 @@ pub(crate) struct Testbed {
     /// Another policy than the scenario's, such as wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
     pub(crate) policy: Option<PolicyConfig>,
+    /// Another value of a key than the scenario's (docs/scenario.md); may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<Setting>,
     /// Another duration than the scenario's, such as 20s
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<units::Duration>,
@@ -154,7 +162,7 @@ pub(crate) struct Testbed {
     #[arg(long)]
     pub(crate) no_offload: bool,
     /// Remove what a killed run left beside the results, and run nothing
-    #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "duration", "pcap"])]
+    #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "set", "duration", "pcap"])]
     pub(crate) clean: bool,
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
@@ -200,6 +208,9 @@ pub(crate) struct Emulate {
     /// Another policy than the scenario's, such as wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
     pub(crate) policy: Option<PolicyConfig>,
+    /// Another value of a key than the scenario's (docs/scenario.md); may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<Setting>,
     /// End COMMAND after so long, such as 20s; the scenario's own duration does not
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<units::Duration>,
@@ -446,25 +457,34 @@ fn destination(text: &str) -> Result<proxy::destination::Destination, String> {
     text.parse().map_err(|()| "it is no host and port such as proxy.example:1080".to_owned())
 }
 
-/// Simulate a scenario under several policies, side by side.
+/// Simulate a scenario under several policies or settings, side by side.
 ///
-/// Every policy runs with the same seeds, on all cores. Printed are means with their 95 % intervals,
-/// and how far each policy is from the first.
+/// Every case runs with the same seeds, on all cores. Printed are means with their 95 % intervals,
+/// and how far each case is from the first. With several of --policies and --vary, every combination is a
+/// case.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tandem compare scenarios/wifi-lte.toml --policies none,wifi-first,emtcp
   tandem compare scenarios/wifi-lte.toml --policies emtcp:0.1,emtcp:0.24,emtcp:0.4 --seeds 30
   tandem compare scenarios/wifi-lte.toml --policies none,emtcp --format csv > figures.csv
+  tandem compare scenarios/wifi-lte.toml --vary transport.scheduler=min-rtt,blest,ecf,redundant
+  tandem compare scenarios/wifi-lte.toml --vary path.wifi.down.loss=0,0.05 --policies none,qoe
 
-Policies: none, wifi-only, lte-only, wifi-first, emtcp[:ideal|:mp-prio][:SHARE]")]
+Policies: none, wifi-only, lte-only, wifi-first, when-needed[:KEY=VALUE]..., qoe[:margin=TIME],
+          allowance[:close|:backup], emtcp[:ideal|:mp-prio][:SHARE]
+Keys: those of docs/scenario.md, with dots between; of several tables, such as paths, the next part
+      is one's name or its number from 0. Values that are no TOML are texts: no quotes are needed.")]
 pub(crate) struct Compare {
     /// The scenario, a TOML file (docs/scenario.md)
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
     /// The policies, with commas between; the others are compared with the first
-    #[arg(long, value_name = "A,B,…", required = true, value_delimiter = ',', value_parser = policy)]
+    #[arg(long, value_name = "A,B,…", required_unless_present = "vary", value_delimiter = ',', value_parser = policy)]
     pub(crate) policies: Vec<PolicyConfig>,
+    /// A key of the scenario and the values that it takes in turn; may be given several times
+    #[arg(long, value_name = "KEY=A,B,…", value_parser = variation)]
+    pub(crate) vary: Vec<Variation>,
     /// How many seeds, from the scenario's on
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) seeds: u32,
@@ -769,6 +789,22 @@ fn some_time(text: &str) -> Result<units::Duration, String> {
         return Err("at least a second is needed to measure anything".to_owned());
     }
     Ok(time)
+}
+
+fn setting(text: &str) -> Result<Setting, String> {
+    text.parse().map_err(|error: SettingError| format!("{error}\n  hint: {}", error.hint()))
+}
+
+/// The values that one key takes in turn.
+#[derive(Debug, Clone)]
+pub(crate) struct Variation(pub(crate) Vec<Setting>);
+
+fn variation(text: &str) -> Result<Variation, String> {
+    Setting::alternatives(text).map(Variation).map_err(|error| {
+        format!(
+            "{error}s\n  hint: such as `transport.scheduler=min-rtt,blest` or `path.lte.down.loss=0,0.01`"
+        )
+    })
 }
 
 fn policy(text: &str) -> Result<PolicyConfig, String> {

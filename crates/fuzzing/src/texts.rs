@@ -8,7 +8,7 @@ use mptcp::{CongestionKind, SchedulerKind};
 use policy::{Actuator, PolicyConfig};
 use qoe::{Linear, Mok, PSNR_CLAMP_DB, PsnrSeries, Viewing};
 use radio::{InterfaceKind, Origin, Profile};
-use scenario::Scenario;
+use scenario::{Scenario, Setting};
 use study::emtcp::calibration::Calibration;
 use units::{Bitrate, Bytes, Duration, Energy, Power};
 
@@ -94,12 +94,28 @@ pub fn names(bytes: &[u8]) {
     settles::<SchedulerKind>(text);
     settles::<CongestionKind>(text);
     settles::<Actuator>(text);
+    setting(text);
     match text.parse::<PolicyConfig>() {
         Ok(policy) => {
             _ = policy.check(&[InterfaceKind::Wifi, InterfaceKind::Lte]);
             settles::<PolicyConfig>(text);
         }
         Err(error) => assert!(!error.to_string().is_empty() || !error.hint().is_empty()),
+    }
+}
+
+/// A key of a scenario and its values: what can be set leaves TOML, and says the same when set again.
+fn setting(text: &str) {
+    const SOURCE: &str = "a = 1\nb.c = [{ name = \"x\" }]\n[[d]]\nname = \"y\"\n";
+    let Ok(alternatives) = Setting::alternatives(text) else { return };
+    for setting in alternatives {
+        match Setting::apply(core::slice::from_ref(&setting), SOURCE) {
+            Ok(once) => {
+                let twice = Setting::apply(core::slice::from_ref(&setting), &once);
+                assert_eq!(twice.as_ref(), Ok(&once), "{setting}");
+            }
+            Err(error) => assert!(!error.to_string().is_empty() && !error.hint().is_empty()),
+        }
     }
 }
 

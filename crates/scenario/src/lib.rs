@@ -11,10 +11,12 @@ mod build;
 mod docs;
 mod format;
 mod schema;
+mod setting;
 
 pub use docs::docs_markdown;
 pub use document::{Diagnostic, Place};
 pub use schema::schema;
+pub use setting::{Setting, SettingError};
 
 use build::Generated;
 use document::{diagnostic, node, read, shape};

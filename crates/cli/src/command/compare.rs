@@ -1,34 +1,28 @@
 //! `tandem compare`.
 
-use crate::arguments::Compare;
+use crate::arguments::{Compare, Variation};
 use crate::command::run::does_not_fit;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::{input, progress};
+use policy::PolicyConfig;
+use scenario::{Scenario, Setting};
 use std::path::Path;
-use study::compare::{Options, compare};
+use study::compare::{Case, Options, compare};
 use study::parallel;
 
 pub(crate) fn run(arguments: &Compare, talk: Talk) -> Result<(), Failure> {
-    for (i, policy) in arguments.policies.iter().enumerate() {
-        if arguments.policies[..i].contains(policy) {
-            return Err(Failure::Usage {
-                message: format!("--policies: `{policy}` is there twice"),
-                hint: "name each policy once; `emtcp:0.1,emtcp:0.4` are two".to_owned(),
-            });
-        }
-    }
-    let scenario = input::scenario(&arguments.scenario)?;
+    let scenario = input::scenario(&arguments.scenario, &[])?;
     let default = Path::new("tandem-out").join(format!("{}-compare", input::stem(&arguments.scenario)));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
     let options = Options {
-        policies: arguments.policies.clone(),
+        cases: cases(arguments, &scenario)?,
         seeds: arguments.seeds,
         jobs: parallel::jobs(arguments.jobs),
     };
 
-    let runs = options.policies.len() as u64 * u64::from(options.seeds);
+    let runs = options.cases.len() as u64 * u64::from(options.seeds);
     let bar = progress::bar(talk, runs, "comparing");
     let comparison = compare(&scenario, &options, &|done| bar.set_position(done as u64));
     bar.finish_and_clear();
@@ -45,4 +39,37 @@ pub(crate) fn run(arguments: &Compare, talk: Talk) -> Result<(), Failure> {
     let printed = output::print(talk, arguments.format, &comparison.tables(), &json, csv);
     talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
     printed
+}
+
+/// Every policy with every combination of what varies; the last key varies fastest.
+fn cases(arguments: &Compare, scenario: &Scenario) -> Result<Vec<Case>, Failure> {
+    let mut combinations: Vec<Vec<Setting>> = vec![Vec::new()];
+    for Variation(settings) in &arguments.vary {
+        combinations = combinations
+            .iter()
+            .flat_map(|list| settings.iter().map(move |one| list.iter().chain([one]).cloned().collect()))
+            .collect();
+    }
+    let policies: Vec<Option<PolicyConfig>> = match arguments.policies.as_slice() {
+        [] => vec![None],
+        policies => policies.iter().copied().map(Some).collect(),
+    };
+    let mut cases: Vec<Case> = Vec::new();
+    for settings in combinations {
+        let scenario = match settings.as_slice() {
+            [] => scenario.clone(),
+            settings => input::with(&arguments.scenario, scenario, "--vary", settings)?,
+        };
+        for &policy in &policies {
+            let case = Case { scenario: scenario.clone(), settings: settings.clone(), policy };
+            if cases.iter().any(|other| other.name() == case.name()) {
+                return Err(Failure::Usage {
+                    message: format!("`{}` is there twice", case.name()),
+                    hint: "name each policy and each value once; `emtcp:0.1,emtcp:0.4` are two".to_owned(),
+                });
+            }
+            cases.push(case);
+        }
+    }
+    Ok(cases)
 }

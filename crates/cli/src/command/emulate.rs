@@ -21,7 +21,7 @@ use units::{Duration, Seed};
 const TIME_IS_UP: u8 = 124;
 
 pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
-    let scenario = input::scenario(&arguments.scenario)?;
+    let scenario = input::scenario(&arguments.scenario, &arguments.set)?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy)
         .map_err(|error| does_not_fit("--policy", &error))?;

@@ -11,7 +11,7 @@ use study::run::{Settings, simulate};
 use units::Seed;
 
 pub(crate) fn run(arguments: &Run, talk: Talk) -> Result<(), Failure> {
-    let scenario = input::scenario(&arguments.scenario)?;
+    let scenario = input::scenario(&arguments.scenario, &arguments.set)?;
     let default = Path::new("tandem-out").join(input::stem(&arguments.scenario));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
     let settings =

@@ -17,7 +17,7 @@ use units::Seed;
 
 pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     let Some(file) = arguments.scenario.as_deref() else { return clean(arguments, talk) };
-    let scenario = input::scenario(file)?;
+    let scenario = input::scenario(file, &arguments.set)?;
     let default = Path::new("tandem-out").join(format!("{}-kernel", input::stem(file)));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
     let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy)

@@ -1,6 +1,7 @@
 //! What `tandem compare` prints and writes.
 
 use crate::support::Place;
+use std::fmt::Write as _;
 use std::fs;
 
 const POLICIES: &str = "none,wifi-first,emtcp:mp-prio:0.4";
@@ -47,7 +48,7 @@ fn one_seed_of_a_comparison_is_that_run() {
     let run = place.done(&["run", "tiny.toml", "--policy", "none", "--format", "json"]);
     let run: serde_json::Value = serde_json::from_str(&run).unwrap();
     assert_eq!(compared["seeds"], serde_json::json!([5]));
-    let energy = &compared["policies"][0]["figures"]["energy_j"];
+    let energy = &compared["cases"][0]["figures"]["energy_j"];
     assert_eq!(energy["mean"], run["device"]["energy_j"]);
     assert_eq!(energy["ci95"], serde_json::Value::Null, "one seed has no interval");
 }
@@ -59,11 +60,66 @@ fn csv_has_a_row_for_each_policy_and_figure() {
         ["compare", "tiny.toml", "--policies", "none,wifi-first", "--seeds", "2", "--format", "csv"];
     let printed = place.done(&arguments);
     let mut lines = printed.lines();
-    assert_eq!(lines.next(), Some("policy,figure,unit,mean,mean ci95,difference (%),difference ci95 (%)"));
+    assert_eq!(lines.next(), Some("case,figure,unit,mean,mean ci95,difference (%),difference ci95 (%)"));
     assert!(lines.clone().any(|line| line.starts_with("wifi-first,efficiency_mbit_per_j,Mbit/J,")));
     assert_eq!(lines.clone().count() % 2, 0);
     let runs = place.read("tandem-out/tiny-compare/runs.csv");
     let starts: Vec<String> =
         runs.lines().skip(1).map(|line| line.split(',').take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(starts, ["none 5", "none 6", "wifi-first 5", "wifi-first 6"]);
+}
+
+#[test]
+fn every_combination_of_what_varies_is_a_case_and_that_run() {
+    let place = Place::new();
+    let vary = "transport.scheduler=min-rtt,redundant";
+    let wifi = "path.0.down.rate=2Mbps,\"9Mbps\"";
+    let options = ["--vary", vary, "--vary", wifi, "--policies", "none,wifi-first", "--seeds", "1"];
+    let printed = place.done(&[&["compare", "tiny.toml", "--format", "json"][..], &options].concat());
+    let compared: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let cases = compared["cases"].as_array().unwrap();
+    let names: Vec<&str> = cases.iter().map(|case| case["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "none scheduler=min-rtt rate=2Mbps",
+            "wifi-first scheduler=min-rtt rate=2Mbps",
+            "none scheduler=min-rtt rate=9Mbps",
+            "wifi-first scheduler=min-rtt rate=9Mbps",
+            "none scheduler=redundant rate=2Mbps",
+            "wifi-first scheduler=redundant rate=2Mbps",
+            "none scheduler=redundant rate=9Mbps",
+            "wifi-first scheduler=redundant rate=9Mbps",
+        ]
+    );
+    let settings = serde_json::json!({"transport.scheduler": "redundant", "path.0.down.rate": "2Mbps"});
+    assert_eq!((&cases[4]["settings"], &cases[4]["policy"]), (&settings, &serde_json::json!("none")));
+    let set = ["--set", "transport.scheduler=redundant", "--set", "path.0.down.rate=2Mbps"];
+    let run = place.done(&[&["run", "tiny.toml", "--policy", "none", "--format", "json"][..], &set].concat());
+    let run: serde_json::Value = serde_json::from_str(&run).unwrap();
+    let energy = |case: &serde_json::Value| case["figures"]["energy_j"]["mean"].clone();
+    assert_eq!(energy(&cases[4]), run["device"]["energy_j"]);
+    assert!(cases.iter().any(|case| energy(case) != energy(&cases[4])));
+}
+
+#[test]
+fn what_cannot_be_varied_is_told_before_anything_runs() {
+    let place = Place::new();
+    let mut told = String::new();
+    for vary in [
+        "transport.scheduler",
+        "transport.scheduler=min-rtt,min-rtt",
+        "transport.shceduler=blest",
+        "transport.scheduler=bless",
+        "path.wlan.down.loss=0,0.01",
+        "path.0=1",
+        "duration.seconds=1",
+    ] {
+        let said = place.run(&["compare", "tiny.toml", "--vary", vary, "--seeds", "1"]);
+        assert!(said.out.is_empty() && matches!(said.code, 2 | 3), "{vary}: {}", said.err);
+        writeln!(told, "--vary {vary}: exit code {}\n{}", said.code, said.err).unwrap();
+    }
+    insta::assert_snapshot!(told);
+    let said = place.run(&["run", "tiny.toml", "--set", "path.wlan.down.loss=0.01"]);
+    assert_eq!(said.code, 2, "{}", said.err);
 }

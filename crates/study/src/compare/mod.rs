@@ -1,4 +1,4 @@
-//! Several policies on one scenario, with the same seeds.
+//! Several cases of one scenario, with the same seeds: other policies, other settings, or both.
 
 mod figures;
 mod page;
@@ -9,49 +9,81 @@ use crate::run::prepare;
 use figures::Figure;
 use policy::{PolicyConfig, PolicyError};
 use report::{Estimate, Page, Table};
-use scenario::Scenario;
+use scenario::{Scenario, Setting};
 use serde_json::{Value, json};
 use sim::{Experiment, Outcome};
 use std::num::NonZeroUsize;
 use units::{Duration, Seed};
 
+/// One of what is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The scenario, with what was set in it.
+    pub scenario: Scenario,
+    /// What was set.
+    pub settings: Vec<Setting>,
+    /// Another policy than the scenario's.
+    pub policy: Option<PolicyConfig>,
+}
+
+impl Case {
+    /// A scenario as it is, under another policy.
+    pub fn of_policy(scenario: &Scenario, policy: PolicyConfig) -> Self {
+        Self { scenario: scenario.clone(), settings: Vec::new(), policy: Some(policy) }
+    }
+
+    /// What tells it from the others: its policy and its settings, by the last part of their keys.
+    pub fn name(&self) -> String {
+        let whole =
+            |setting: &Setting| self.settings.iter().any(|s| s != setting && s.name() == setting.name());
+        let policy = self.policy.map(|policy| policy.to_string());
+        let settings = self.settings.iter().map(|setting| {
+            let key = if whole(setting) { setting.key() } else { setting.name().to_owned() };
+            format!("{key}={}", setting.text().trim_matches('"'))
+        });
+        policy.into_iter().chain(settings).collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// What is to be compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The policies; the others are held against the first.
-    pub policies: Vec<PolicyConfig>,
+    /// The cases; the others are held against the first.
+    pub cases: Vec<Case>,
     /// How many seeds, from the scenario's on.
     pub seeds: u32,
     /// How many runs at once. Changes nothing but the time it takes.
     pub jobs: NonZeroUsize,
 }
 
-/// Policies side by side.
+/// Cases side by side.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     title: String,
     description: Option<String>,
     source: String,
     seeds: Vec<Seed>,
-    /// One a policy; none only if none was asked for.
-    policies: Vec<Compared>,
+    /// None only if none was asked for.
+    cases: Vec<Compared>,
     figures: Vec<Figure>,
 }
 
-/// One policy.
+/// One case.
 #[derive(Debug, Clone)]
 struct Compared {
     name: String,
+    settings: Vec<Setting>,
     /// With the first seed, series and all.
     experiment: Experiment,
     /// One a seed; only the first has series.
     outcomes: Vec<Outcome>,
 }
 
-/// Runs every policy with every seed; `done` is told after each run how many are.
+/// Runs every case with every seed; `done` is told after each run how many are. `scenario` is what the cases
+/// are of.
 ///
 /// # Errors
-/// Where a policy does not fit the scenario's paths.
+/// Where a policy does not fit its case's paths.
 pub fn compare(
     scenario: &Scenario,
     options: &Options,
@@ -60,17 +92,14 @@ pub fn compare(
     let first = scenario.experiment.seed.get();
     let seeds: Vec<Seed> =
         (0..u64::from(options.seeds.max(1))).map(|i| Seed::new(first.wrapping_add(i))).collect();
-    for policy in &options.policies {
-        prepare(scenario, None, Some(*policy))?;
+    for case in &options.cases {
+        prepare(&case.scenario, None, case.policy)?;
     }
-    let work: Vec<(PolicyConfig, usize)> = options
-        .policies
-        .iter()
-        .flat_map(|policy| (0..seeds.len()).map(move |seed| (*policy, seed)))
-        .collect();
-    let mut outcomes = parallel::map(options.jobs, &work, done, |&(policy, seed)| {
+    let work: Vec<(&Case, usize)> =
+        options.cases.iter().flat_map(|case| (0..seeds.len()).map(move |seed| (case, seed))).collect();
+    let mut outcomes = parallel::map(options.jobs, &work, done, |&(case, seed)| {
         let mut experiment =
-            prepare(scenario, Some(seeds[seed]), Some(policy)).expect("the policy was checked above");
+            prepare(&case.scenario, Some(seeds[seed]), case.policy).expect("the policy was checked above");
         if seed > 0 {
             // A series of every run would fill the memory; only the first is drawn.
             experiment.sample = Duration::ZERO;
@@ -82,39 +111,40 @@ pub fn compare(
         outcome
     })
     .into_iter();
-    let mut policies = Vec::new();
-    for policy in &options.policies {
-        policies.push(Compared {
-            name: policy.to_string(),
-            experiment: prepare(scenario, None, Some(*policy))?,
+    let mut cases = Vec::new();
+    for case in &options.cases {
+        cases.push(Compared {
+            name: case.name(),
+            settings: case.settings.clone(),
+            experiment: prepare(&case.scenario, Some(seeds[0]), case.policy)?,
             outcomes: outcomes.by_ref().take(seeds.len()).collect(),
         });
     }
-    let figures = policies.first().map_or_else(Vec::new, |first| figures::figures(&first.experiment));
+    let figures = cases.first().map_or_else(Vec::new, |first| figures::figures(&first.experiment));
     Ok(Comparison {
         title: scenario.title.clone(),
         description: scenario.description.clone(),
         source: scenario.source.clone(),
         seeds,
-        policies,
+        cases,
         figures,
     })
 }
 
 impl Comparison {
-    /// The means side by side, then the differences to the first policy.
+    /// The means side by side, then the differences to the first case.
     pub fn tables(&self) -> Vec<Table> {
         let mut tables = vec![tables::means(self)];
         tables.extend(tables::differences(self));
         tables
     }
 
-    /// Every mean in a row of its own, with its interval and the difference to the first policy.
+    /// Every mean in a row of its own, with its interval and the difference to the first case.
     pub fn long_table(&self) -> Table {
         tables::long(self)
     }
 
-    /// Every single run: a row for each policy and seed.
+    /// Every single run: a row for each case and seed.
     pub fn runs_table(&self) -> Table {
         tables::runs(self)
     }
@@ -127,11 +157,11 @@ impl Comparison {
     /// What `result.json` holds; docs/output.md describes it.
     pub fn to_json(&self) -> Value {
         let estimate = |e: Estimate| json!({"mean": e.mean, "ci95": e.ci95});
-        let policies: Vec<Value> = self
-            .policies
+        let cases: Vec<Value> = self
+            .cases
             .iter()
             .enumerate()
-            .map(|(i, policy)| {
+            .map(|(i, case)| {
                 let figures: serde_json::Map<String, Value> = self
                     .figures
                     .iter()
@@ -146,7 +176,10 @@ impl Comparison {
                         (figure.key.clone(), value)
                     })
                     .collect();
-                json!({"policy": policy.name, "figures": figures})
+                let settings: serde_json::Map<String, Value> =
+                    case.settings.iter().map(|s| (s.key(), json!(s.text()))).collect();
+                let policy = case.experiment.device.policy.to_string();
+                json!({"name": case.name, "policy": policy, "settings": settings, "figures": figures})
             })
             .collect();
         let seeds: Vec<u64> = self.seeds.iter().map(|seed| seed.get()).collect();
@@ -155,35 +188,40 @@ impl Comparison {
             "tandem": env!("CARGO_PKG_VERSION"),
             "title": self.title,
             "seeds": seeds,
-            "policies": policies,
+            "cases": cases,
         })
+    }
+
+    /// What the cases are, for people: policies, where nothing else is different.
+    fn noun(&self) -> &'static str {
+        if self.cases.iter().all(|case| case.settings.is_empty()) { "policies" } else { "cases" }
     }
 
     /// Whether every seed gave the same run: nothing in the scenario was random.
     fn repeats(&self) -> bool {
-        let same = |policy: &Compared| {
+        let same = |case: &Compared| {
             let unseeded = |outcome: &Outcome| (outcome.device.clone(), outcome.connections.clone());
-            policy.outcomes.windows(2).all(|pair| unseeded(&pair[0]) == unseeded(&pair[1]))
+            case.outcomes.windows(2).all(|pair| unseeded(&pair[0]) == unseeded(&pair[1]))
         };
-        self.seeds.len() > 1 && self.policies.iter().all(same)
+        self.seeds.len() > 1 && self.cases.iter().all(same)
     }
 
-    /// What the runs of a policy say of a figure; runs that say nothing are left out.
-    fn values(&self, figure: &Figure, policy: usize) -> Vec<f64> {
-        self.policies[policy].outcomes.iter().filter_map(|outcome| figure.value(outcome)).collect()
+    /// What the runs of a case say of a figure; runs that say nothing are left out.
+    fn values(&self, figure: &Figure, case: usize) -> Vec<f64> {
+        self.cases[case].outcomes.iter().filter_map(|outcome| figure.value(outcome)).collect()
     }
 
-    fn estimate(&self, figure: &Figure, policy: usize) -> Estimate {
-        crate::stats::estimate(&self.values(figure, policy))
+    fn estimate(&self, figure: &Figure, case: usize) -> Estimate {
+        crate::stats::estimate(&self.values(figure, case))
     }
 
-    /// How far a policy is from the first, in percent of the first's mean. Seed by seed, since the
+    /// How far a case is from the first, in percent of the first's mean. Seed by seed, since the
     /// runs of one seed have their luck in common.
-    fn difference(&self, figure: &Figure, policy: usize) -> Estimate {
-        let pairs: Vec<(f64, f64)> = self.policies[0]
+    fn difference(&self, figure: &Figure, case: usize) -> Estimate {
+        let pairs: Vec<(f64, f64)> = self.cases[0]
             .outcomes
             .iter()
-            .zip(&self.policies[policy].outcomes)
+            .zip(&self.cases[case].outcomes)
             .filter_map(|(first, other)| Some((figure.value(first)?, figure.value(other)?)))
             .collect();
         let first: Vec<f64> = pairs.iter().map(|(first, _)| *first).collect();
@@ -219,8 +257,13 @@ mod tests {
         Scenario::parse("lossy.toml", LOSSY, &no_files).unwrap()
     }
 
+    fn options(scenario: &Scenario, policies: &[PolicyConfig], seeds: u32) -> Options {
+        let cases = policies.iter().map(|policy| Case::of_policy(scenario, *policy)).collect();
+        Options { cases, seeds, jobs: NonZeroUsize::MIN }
+    }
+
     fn comparison(policies: &[PolicyConfig], seeds: u32) -> Comparison {
-        let options = Options { policies: policies.to_vec(), seeds, jobs: NonZeroUsize::MIN };
+        let options = options(&scenario(), policies, seeds);
         compare(&scenario(), &options, &|_| {}).unwrap()
     }
 
@@ -263,11 +306,7 @@ mod tests {
     fn a_policy_that_does_not_fit_is_refused_before_anything_runs() {
         let text = LOSSY.replace("huang2012.lte", "huang2012.3g");
         let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
-        let options = Options {
-            policies: vec![PolicyConfig::None, PolicyConfig::LteOnly],
-            seeds: 1,
-            jobs: NonZeroUsize::MIN,
-        };
+        let options = options(&scenario, &[PolicyConfig::None, PolicyConfig::LteOnly], 1);
         assert!(compare(&scenario, &options, &|_| panic!("nothing was to run")).is_err());
     }
 
@@ -275,8 +314,7 @@ mod tests {
     fn without_randomness_no_interval_is_shown() {
         let text = LOSSY.replace(", loss = 0.02", "");
         let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
-        let policies = vec![PolicyConfig::None, PolicyConfig::WifiFirst];
-        let options = Options { policies, seeds: 3, jobs: NonZeroUsize::MIN };
+        let options = options(&scenario, &[PolicyConfig::None, PolicyConfig::WifiFirst], 3);
         let same = compare(&scenario, &options, &|_| {}).unwrap();
         assert!(same.repeats());
         let shown = same.tables()[0].to_text(report::TextStyle::PLAIN);
@@ -288,8 +326,7 @@ mod tests {
     fn where_one_path_carries_everything_the_table_says_that_policies_decide_nothing() {
         let told = |text: &str| {
             let scenario = Scenario::parse("s.toml", text, &|_: &str| Err(String::new())).unwrap();
-            let policies = vec![PolicyConfig::None, PolicyConfig::WifiFirst];
-            let options = Options { policies, seeds: 1, jobs: NonZeroUsize::MIN };
+            let options = options(&scenario, &[PolicyConfig::None, PolicyConfig::WifiFirst], 1);
             let compared = compare(&scenario, &options, &|_| {}).unwrap();
             compared.tables()[0].notes.iter().any(|note| note.contains("nothing to decide"))
         };

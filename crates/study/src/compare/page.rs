@@ -8,7 +8,7 @@ use crate::run::{page, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
 pub(super) fn page(comparison: &Comparison) -> Page {
-    let mut out = Page::new(page::unbroken(&format!("{}: policies compared", comparison.title)));
+    let mut out = Page::new(page::unbroken(&format!("{}: {} compared", comparison.title, comparison.noun())));
     if let Some(description) = &comparison.description {
         out = out.lead(literal(&page::one_line(description)));
     }
@@ -30,28 +30,30 @@ pub(super) fn page(comparison: &Comparison) -> Page {
 
     let mut time = Section::new("Second by second");
     if let Some(seed) = comparison.seeds.first() {
-        time = time.prose(format!("One run of each policy, with seed {}.", seed.get()));
+        time = time.prose(format!("One run of each, with seed {}.", seed.get()));
     }
-    for policy in &comparison.policies {
-        if let Some(outcome) = policy.outcomes.first()
-            && let Some(chart) =
-                timeline::timeline(&format!("Policy {}", policy.name), &policy.experiment, outcome)
+    for case in &comparison.cases {
+        if let Some(outcome) = case.outcomes.first()
+            && let Some(chart) = timeline::timeline(&case.name, &case.experiment, outcome)
         {
             time = time.chart(chart);
-            let seconds = policy.experiment.duration.as_secs_f64();
+            let seconds = case.experiment.duration.as_secs_f64();
             time = time.charts(video::charts(outcome, seconds));
         }
     }
     out = out.section(time);
 
     let mut what = Section::new("What was run");
-    if let Some(first) = comparison.policies.first() {
-        let names: Vec<String> = comparison.policies.iter().map(|p| format!("`{}`", p.name)).collect();
+    if let Some(first) = comparison.cases.first() {
+        let names: Vec<String> = comparison.cases.iter().map(|p| format!("`{}`", p.name)).collect();
         let facts = describe::facts(&first.experiment).into_iter().map(|(name, value)| match name.as_str() {
             "Seed" => ("Seeds".to_owned(), seeds(comparison)),
-            "Policy" => ("Policies".to_owned(), names.join(", ")),
+            "Policy" if comparison.noun() == "policies" => ("Policies".to_owned(), names.join(", ")),
             _ => (name, value),
         });
+        // Of what the cases differ in, the other facts tell the first's.
+        let cases = (comparison.noun() != "policies").then(|| ("Cases".to_owned(), names.join(", ")));
+        let facts = facts.chain(cases);
         what = what.facts(facts).table(describe::sources(&describe::profiles(&first.experiment)));
     }
     out.section(what.details("The scenario file", &*comparison.source)).footer(page::footer())
@@ -65,7 +67,7 @@ fn seeds(comparison: &Comparison) -> String {
     }
 }
 
-/// Which policy got the most out of a joule, and at what price.
+/// Which case got the most out of a joule, and at what price.
 fn summary(comparison: &Comparison) -> String {
     let of = |quantity| comparison.figures.iter().find(|figure| figure.quantity == quantity);
     let (Some(efficiency), Some(goodput)) = (of(Quantity::Efficiency), of(Quantity::Goodput)) else {
@@ -73,25 +75,27 @@ fn summary(comparison: &Comparison) -> String {
     };
     let mean = |figure: &Figure, i: usize| comparison.estimate(figure, i).mean;
     let best = |figure: &Figure| {
-        (0..comparison.policies.len())
+        (0..comparison.cases.len())
             .filter(|&i| mean(figure, i).is_finite())
             .max_by(|&a, &b| mean(figure, a).total_cmp(&mean(figure, b)))
     };
     let (Some(thrifty), Some(fast)) = (best(efficiency), best(goodput)) else { return String::new() };
-    let name = |i: usize| &comparison.policies[i].name;
+    let name = |i: usize| &comparison.cases[i].name;
     if thrifty == fast {
         return format!(
-            "Of {} policies, `{}` is the fastest, at {:.2} Mbit/s, and carries the most for each joule, **{:.2} Mbit**.",
-            comparison.policies.len(),
+            "Of {} {}, `{}` is the fastest, at {:.2} Mbit/s, and carries the most for each joule, **{:.2} Mbit**.",
+            comparison.cases.len(),
+            comparison.noun(),
             name(fast),
             mean(goodput, fast),
             mean(efficiency, fast),
         );
     }
     format!(
-        "Of {} policies, `{}` carries the most for each joule, **{:.2} Mbit**, at {:.2} Mbit/s; `{}` is the \
+        "Of {} {}, `{}` carries the most for each joule, **{:.2} Mbit**, at {:.2} Mbit/s; `{}` is the \
          fastest, at {:.2} Mbit/s and {:.2} Mbit for each joule.",
-        comparison.policies.len(),
+        comparison.cases.len(),
+        comparison.noun(),
         name(thrifty),
         mean(efficiency, thrifty),
         mean(goodput, thrifty),
@@ -103,7 +107,7 @@ fn summary(comparison: &Comparison) -> String {
 
 fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
     let figure = comparison.figures.iter().find(|figure| figure.quantity == quantity)?;
-    let all: Vec<Estimate> = (0..comparison.policies.len()).map(|i| comparison.estimate(figure, i)).collect();
+    let all: Vec<Estimate> = (0..comparison.cases.len()).map(|i| comparison.estimate(figure, i)).collect();
     let (unit, scale) = match figure.unit {
         "s" => time_unit(all.iter().map(|e| e.mean)),
         unit => (unit, 1.0),
@@ -114,7 +118,7 @@ fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
     Some(
         Bars::new(title, Axis::new(&*figure.name).unit(unit).from(0.0))
             .decimals(decimals(all.iter().map(|e| e.mean)))
-            .groups(comparison.policies.iter().map(|p| &*p.name))
+            .groups(comparison.cases.iter().map(|p| &*p.name))
             .series(if comparison.seeds.len() > 1 { "mean" } else { "one seed" }, all),
     )
 }
@@ -126,7 +130,7 @@ fn by_path(comparison: &Comparison, energy: bool) -> Bars {
     } else {
         ("What each path carried", Axis::new("payload, both ways").unit("MB").from(0.0))
     };
-    let mut bars = Bars::new(title, axis).groups(comparison.policies.iter().map(|p| &*p.name));
+    let mut bars = Bars::new(title, axis).groups(comparison.cases.iter().map(|p| &*p.name));
     let mut largest: f64 = 0.0;
     for figure in &comparison.figures {
         let path = match figure.quantity {
@@ -135,9 +139,9 @@ fn by_path(comparison: &Comparison, energy: bool) -> Bars {
             _ => continue,
         };
         let all: Vec<Estimate> =
-            (0..comparison.policies.len()).map(|i| comparison.estimate(figure, i)).collect();
+            (0..comparison.cases.len()).map(|i| comparison.estimate(figure, i)).collect();
         largest = all.iter().fold(largest, |max, e| max.max(e.mean));
-        let name = comparison.policies[0].experiment.paths[path].name.as_str();
+        let name = comparison.cases[0].experiment.paths[path].name.as_str();
         bars = bars.series(name, all);
     }
     bars.decimals(decimals([largest]).min(2))

@@ -6,18 +6,18 @@ use crate::describe;
 use crate::figure::{decimals, time_unit};
 use report::{Cell, Column, Estimate, Row, Table, Tone};
 
-/// A row for each figure, a column for each policy.
+/// A row for each figure, a column for each case.
 pub(super) fn means(comparison: &Comparison) -> Table {
     let count = comparison.seeds.len();
     let title = if count == 1 { "One seed".to_owned() } else { format!("Means of {count} seeds") };
     let mut table = Table::new(title).column(Column::text("")).column(Column::text("unit"));
-    for policy in &comparison.policies {
-        table = table.column(Column::number(&*policy.name));
+    for case in &comparison.cases {
+        table = table.column(Column::number(&*case.name));
     }
     let mut missing: Vec<String> = Vec::new();
     for figure in &comparison.figures {
         let estimates: Vec<Estimate> =
-            (0..comparison.policies.len()).map(|i| comparison.estimate(figure, i)).collect();
+            (0..comparison.cases.len()).map(|i| comparison.estimate(figure, i)).collect();
         let (unit, scale) = match figure.unit {
             "s" => time_unit(estimates.iter().map(|e| e.mean)),
             unit => (unit, 1.0),
@@ -29,7 +29,7 @@ pub(super) fn means(comparison: &Comparison) -> Table {
             row = row.cell(Cell::estimate(scaled(estimate), digits));
             let found = comparison.values(figure, i).len();
             if found < count {
-                let name = &comparison.policies[i].name;
+                let name = &comparison.cases[i].name;
                 missing.push(format!("`{name}`, {}: {found} of {count} runs came that far.", figure.name));
             }
         }
@@ -40,20 +40,20 @@ pub(super) fn means(comparison: &Comparison) -> Table {
     } else if count > 1 {
         table = table.note("Mean ± half the width of the 95 % interval (Student’s t).");
     }
-    let idle = comparison.policies.iter().find_map(|policy| describe::idle_policy(&policy.experiment));
+    let idle = comparison.cases.iter().find_map(|case| describe::idle_policy(&case.experiment));
     table = idle.into_iter().fold(table, Table::note);
     missing.into_iter().fold(table, Table::note)
 }
 
-/// How far each other policy is from the first; `None` where there is no other.
+/// How far each other case is from the first; `None` where there is no other.
 pub(super) fn differences(comparison: &Comparison) -> Option<Table> {
-    let (first, others) = comparison.policies.split_first()?;
+    let (first, others) = comparison.cases.split_first()?;
     if others.is_empty() {
         return None;
     }
     let mut table = Table::new(format!("Difference to {}, in %", first.name)).column(Column::text(""));
-    for policy in others {
-        table = table.column(Column::number(&*policy.name));
+    for case in others {
+        table = table.column(Column::number(&*case.name));
     }
     let mut any_quiet = false;
     for figure in &comparison.figures {
@@ -68,7 +68,7 @@ pub(super) fn differences(comparison: &Comparison) -> Option<Table> {
         table = table.row(row);
     }
     if comparison.seeds.len() > 1 && !comparison.repeats() {
-        table = table.note("Seed by seed, in percent of the first policy’s mean, with the 95 % interval.");
+        table = table.note("Seed by seed, in percent of the first’s mean, with the 95 % interval.");
     }
     if any_quiet {
         table = table.note("Where the interval holds 0, the seeds show no difference.");
@@ -81,18 +81,18 @@ fn shown(comparison: &Comparison, estimate: Estimate) -> Estimate {
     if comparison.repeats() { Estimate::exact(estimate.mean) } else { estimate }
 }
 
-/// A row for each policy and figure.
+/// A row for each case and figure.
 pub(super) fn long(comparison: &Comparison) -> Table {
     let mut table = Table::default()
-        .column(Column::text("policy"))
+        .column(Column::text("case"))
         .column(Column::text("figure"))
         .column(Column::text("unit"))
         .column(Column::number("mean"))
         .column(Column::number("difference").unit("%"));
-    for (i, policy) in comparison.policies.iter().enumerate() {
+    for (i, case) in comparison.cases.iter().enumerate() {
         for figure in &comparison.figures {
             let row = Row::new([
-                Cell::text(&*policy.name),
+                Cell::text(&*case.name),
                 Cell::text(&*figure.key),
                 Cell::text(figure.unit),
                 Cell::estimate(comparison.estimate(figure, i), 6),
@@ -107,17 +107,17 @@ pub(super) fn long(comparison: &Comparison) -> Table {
     table
 }
 
-/// A row for each policy and seed.
+/// A row for each case and seed.
 pub(super) fn runs(comparison: &Comparison) -> Table {
-    let mut table = Table::default().column(Column::text("policy")).column(Column::number("seed"));
+    let mut table = Table::default().column(Column::text("case")).column(Column::number("seed"));
     for figure in &comparison.figures {
         table = table.column(Column::number(&*figure.key));
     }
-    for policy in &comparison.policies {
-        for (seed, outcome) in comparison.seeds.iter().zip(&policy.outcomes) {
+    for case in &comparison.cases {
+        for (seed, outcome) in comparison.seeds.iter().zip(&case.outcomes) {
             let value = |figure: &Figure| Cell::number(figure.value(outcome).unwrap_or(f64::NAN), 6);
             // As text: not every seed is a number that a float holds.
-            let head = [Cell::text(&*policy.name), Cell::text(seed.get().to_string())];
+            let head = [Cell::text(&*case.name), Cell::text(seed.get().to_string())];
             table = table.row(Row::new(head.into_iter().chain(comparison.figures.iter().map(value))));
         }
     }
