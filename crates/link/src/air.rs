@@ -69,27 +69,44 @@ impl<T: Clone> Air<T> {
             return;
         }
         if let Some(fate) = fate {
-            self.send_to_fate(&fate, end + latency, (size, make()), stats);
+            self.send_to_fate(&fate, end + latency, size, make, stats);
             return;
         }
-        let arrival = end + latency + self.delay();
-        if arrival >= self.latest {
-            self.latest = arrival;
-            self.under_way.push_back(Flight { arrival, size, item: make() });
-        } else if self.reorder {
-            let place = self.under_way.partition_point(|flight| flight.arrival <= arrival);
-            self.under_way.insert(place, Flight { arrival, size, item: make() });
-        } else {
-            self.under_way.push_back(Flight { arrival: self.latest, size, item: make() });
+        let mut arrival = end + latency + self.delay();
+        if arrival < self.latest {
+            if self.reorder {
+                self.overtake(arrival, size, make);
+                return;
+            }
+            arrival = self.latest;
         }
+        self.latest = arrival;
+        // Nearly every packet, made here and nowhere else, so that it is written where it will lie.
+        self.under_way.push_back(Flight { arrival, size, item: make() });
     }
 
     #[cold]
-    fn send_to_fate(&mut self, fate: &Fate, sent: Time, (size, item): (u32, T), stats: &mut LinkStats) {
+    #[inline(never)]
+    fn overtake(&mut self, arrival: Time, size: u32, make: impl FnOnce() -> T) {
+        let place = self.under_way.partition_point(|flight| flight.arrival <= arrival);
+        self.under_way.insert(place, Flight { arrival, size, item: make() });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_to_fate(
+        &mut self,
+        fate: &Fate,
+        sent: Time,
+        size: u32,
+        make: impl FnOnce() -> T,
+        stats: &mut LinkStats,
+    ) {
         if fate.corrupted {
             stats.corrupted += 1;
             return;
         }
+        let item = make();
         let [late, late_too] = fate.late;
         if fate.doubled {
             stats.duplicated += 1;
@@ -144,6 +161,12 @@ impl<T: Clone> Air<T> {
             stats.delivered += 1;
             stats.bytes_delivered += u64::from(flight.size);
         }
+    }
+
+    /// Whether a packet that is sent now arrives after another.
+    #[inline]
+    pub(crate) fn is_in_order(&self) -> bool {
+        !self.under_way.is_empty() && !self.reorder && self.faults.is_none()
     }
 
     /// How many packets are to arrive yet.

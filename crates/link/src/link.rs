@@ -73,7 +73,7 @@ impl<T: Clone> Link<T> {
     pub fn push_with(&mut self, now: Time, size: u32, make: impl FnOnce() -> T) -> bool {
         self.stats.pushed += 1;
         if self.managed.is_some() {
-            return self.push_managed(now, size, make());
+            return self.push_managed(now, size, make);
         }
         self.forget_departed(now);
         let full = match self.limit {
@@ -126,6 +126,12 @@ impl<T: Clone> Link<T> {
         Some(self.air.next().min(turn)).filter(|&at| at < Time::MAX)
     }
 
+    /// Whether another packet would leave [`next`](Self::next) as it is: it arrives after another.
+    #[inline]
+    pub fn keeps_next(&self) -> bool {
+        self.air.is_in_order() && self.managed.is_none()
+    }
+
     /// Bytes whose packets have not left yet, the packet that is being sent among them.
     pub fn queued_bytes(&mut self, now: Time) -> u64 {
         self.settle(now);
@@ -163,7 +169,9 @@ impl<T: Clone> Link<T> {
     }
 
     #[cold]
-    fn push_managed(&mut self, now: Time, size: u32, item: T) -> bool {
+    #[inline(never)]
+    fn push_managed(&mut self, now: Time, size: u32, make: impl FnOnce() -> T) -> bool {
+        let item = make();
         self.settle(now);
         let sending = self.waiting.front().map(|&(_, size)| size);
         let Some(queue) = &mut self.managed else { return false };
@@ -269,6 +277,34 @@ mod tests {
         assert_eq!((link.queued_packets(ms(5)), link.queued_bytes(ms(5))), (2, 2250));
         assert_eq!((link.queued_packets(ms(6)), link.queued_bytes(ms(6))), (1, 750));
         assert_eq!((link.queued_packets(ms(9)), link.in_flight()), (0, 2));
+    }
+
+    #[test]
+    fn where_the_next_arrival_is_said_to_stay_it_does() {
+        let far = Duration::from_millis(50);
+        let delay = Delay::Uniform { min: Duration::ZERO, max: far };
+        let late = Some(crate::Late { chance: Probability::new(0.2).unwrap(), by: far });
+        let plain = LinkConfig { rate: mbps(100), delay, ..LinkConfig::default() };
+        let reordering = LinkConfig { reorder: true, ..plain.clone() };
+        let impaired =
+            LinkConfig { impairments: crate::Impairments { late, ..Default::default() }, ..plain.clone() };
+        let managed = LinkConfig { codel: Some(crate::Codel::default()), ..plain.clone() };
+        let mut kept = Vec::new();
+        for config in [plain, reordering, impaired, managed] {
+            let mut link = link(&config);
+            let mut told = 0;
+            for i in 0..1000 {
+                let now = ms(u64::from(i) * 3);
+                while link.poll(now).is_some() {}
+                let before = link.next();
+                let keeps = link.keeps_next();
+                link.push(now, 1500, i);
+                told += u32::from(keeps);
+                assert!(!keeps || link.next() == before, "{config:?}, packet {i}");
+            }
+            kept.push(told > 500);
+        }
+        assert_eq!(kept, [true, false, false, false]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod agenda;
 mod assemble;
 mod background;
 mod capture;
+mod crossing;
 mod delivery;
 mod experiment;
 mod host;

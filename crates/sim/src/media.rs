@@ -61,6 +61,15 @@ impl<T: Clone> Medium<T> {
         }
     }
 
+    /// Whether another packet would leave [`next`](Self::next) as it is.
+    #[inline]
+    pub fn keeps_next(&self) -> bool {
+        match self {
+            Self::Link(link) => link.keeps_next(),
+            Self::Cell(_) => false,
+        }
+    }
+
     /// Bytes that wait at a station.
     pub fn queued(&mut self, now: Time, station: usize) -> u64 {
         match self {

@@ -1,6 +1,7 @@
 //! What lies between the device and the server: media, and the paths across them.
 
 use crate::Experiment;
+use crate::agenda::Agenda;
 use crate::media::{Port, Ports};
 use crate::packet::{Label, Packet};
 use link::LinkStats;
@@ -69,14 +70,26 @@ impl Network {
         Self { media, paths }
     }
 
-    /// Puts a copy of a segment, `size` bytes with its IP header, on its way; returns the medium that
-    /// took it.
+    /// Puts a copy of a segment, `size` bytes with its IP header, on its way, and sees to it that the medium
+    /// that took it has its next event on the agenda.
     #[inline]
-    pub(crate) fn send(&mut self, now: Time, size: u32, label: Label, segment: &Segment<Span>) -> usize {
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        size: u32,
+        label: Label,
+        segment: &Segment<Span>,
+        agenda: &mut Agenda,
+    ) {
         let path = &self.paths[usize::from(label.path)];
         let port = if label.down { path.down } else { path.up };
-        self.media[port.medium].push_with(now, port.station, size, || Packet::pack(label, segment));
-        port.medium
+        let medium = &mut self.media[port.medium];
+        // Nearly always it lies behind others.
+        let known = medium.keeps_next();
+        medium.push_with(now, port.station, size, || Packet::pack(label, segment));
+        if !known {
+            agenda.set(port.medium, medium.next());
+        }
     }
 
     /// Bytes that wait before a direction of a path.

@@ -57,7 +57,16 @@ const MOST_BLOCKS: usize = 3;
 impl Packet {
     #[inline]
     pub(crate) fn pack(label: Label, segment: &Segment<Span>) -> Self {
-        match Plain::of(label, segment) {
+        if Plain::is_usual(segment) {
+            Self::Plain(Plain::of(label, segment))
+        } else {
+            Self::pack_unusual(label, segment)
+        }
+    }
+
+    #[inline(never)]
+    fn pack_unusual(label: Label, segment: &Segment<Span>) -> Self {
+        match Plain::with_blocks(label, segment) {
             Some(plain) => Self::Plain(plain),
             None => Self::Other(label, Box::new(segment.clone())),
         }
@@ -93,73 +102,83 @@ impl Packet {
 }
 
 impl Plain {
-    /// `None` for a segment with anything that there is no room for.
+    /// Whether there is room for all that the segment has, but for blocks of SACK.
     #[inline]
-    fn of(label: Label, segment: &Segment<Span>) -> Option<Self> {
+    fn fits(segment: &Segment<Span>) -> bool {
         let rare = segment.mss.is_some()
             || segment.window_scale.is_some()
             || segment.sack_permitted
             || segment.signal.is_some()
             || segment.rec.is_some();
-        if rare {
-            return None;
+        let dss_fits = segment.dss.as_ref().is_none_or(|dss| {
+            let ack_fits = dss.data_ack.is_none_or(|ack| u32::try_from(ack).is_ok());
+            let usual = dss.ack_is_short == dss.data_ack.is_some() && !dss.dsn_is_short && !dss.data_fin;
+            let own = |map: Mapping| u32::from(map.len) == segment.payload.len && map.checksum.is_none();
+            ack_fits && usual && dss.mapping.is_none_or(own)
+        });
+        !rare && dss_fits
+    }
+
+    #[inline]
+    fn is_usual(segment: &Segment<Span>) -> bool {
+        segment.sack.is_empty() && Self::fits(segment)
+    }
+
+    /// Of a segment that [fits](Self::fits), all but its blocks of SACK.
+    #[inline]
+    fn of(label: Label, segment: &Segment<Span>) -> Self {
+        let (mut has, mut data_ack, mut dsn, mut ssn) = (0, 0, 0, 0);
+        let mut clock = TimestampOption { value: 0, echo: 0 };
+        if let Some(told) = segment.timestamps {
+            has |= CLOCK;
+            clock = told;
         }
-        let mut plain = Self {
+        if let Some(dss) = &segment.dss {
+            has |= DSS;
+            if let Some(ack) = dss.data_ack {
+                has |= DATA_ACK;
+                data_ack = ack as u32;
+            }
+            if let Some(map) = dss.mapping {
+                has |= MAPPING;
+                (dsn, ssn) = (map.dsn, map.ssn);
+            }
+        }
+        Self {
             payload: segment.payload,
-            dsn: 0,
-            ssn: 0,
-            data_ack: 0,
+            dsn,
+            ssn,
+            data_ack,
             seq: segment.seq,
             ack: segment.ack,
-            clock: TimestampOption { value: 0, echo: 0 },
+            clock,
             source: segment.source,
             destination: segment.destination,
             window: segment.window,
             flags: segment.flags,
             ecn: segment.ecn,
-            has: 0,
+            has,
             label,
-        };
-        if let Some(clock) = segment.timestamps {
-            plain.has |= CLOCK;
-            plain.clock = clock;
         }
-        if let Some(dss) = &segment.dss {
-            plain.has |= DSS;
-            if let Some(ack) = dss.data_ack {
-                plain.has |= DATA_ACK;
-                plain.data_ack = u32::try_from(ack).ok()?;
-            }
-            if let Some(map) = dss.mapping {
-                plain.has |= MAPPING;
-                (plain.dsn, plain.ssn) = (map.dsn, map.ssn);
-                if u32::from(map.len) != segment.payload.len || map.checksum.is_some() {
-                    return None;
-                }
-            }
-            let usual = dss.ack_is_short == dss.data_ack.is_some() && !dss.dsn_is_short && !dss.data_fin;
-            if !usual {
-                return None;
-            }
-        }
-        if segment.sack.is_empty() { Some(plain) } else { plain.with_blocks(segment) }
     }
 
-    /// With its blocks of SACK, where there are few enough and no data.
-    #[inline(never)]
-    fn with_blocks(mut self, segment: &Segment<Span>) -> Option<Self> {
+    /// With its blocks of SACK. `None` for a segment with anything that there is no room for.
+    fn with_blocks(label: Label, segment: &Segment<Span>) -> Option<Self> {
         let blocks = segment.sack.as_slice();
-        let room = self.has & MAPPING == 0 && segment.payload == Span::empty();
-        if !room || blocks.len() > MOST_BLOCKS {
+        if !Self::fits(segment) || blocks.len() > MOST_BLOCKS {
+            return None;
+        }
+        let mut plain = Self::of(label, segment);
+        if plain.has & MAPPING != 0 || plain.payload != Span::empty() {
             return None;
         }
         let block = |i| blocks.get(i).copied().unwrap_or((0, 0));
         let joined = |(left, right)| u64::from(left) << 32 | u64::from(right);
-        self.dsn = joined(block(0));
-        self.payload.offset = joined(block(1));
-        (self.payload.len, self.ssn) = block(2);
-        self.has |= BLOCK * blocks.len() as u8;
-        Some(self)
+        plain.dsn = joined(block(0));
+        plain.payload.offset = joined(block(1));
+        (plain.payload.len, plain.ssn) = block(2);
+        plain.has |= BLOCK * blocks.len() as u8;
+        Some(plain)
     }
 
     /// The blocks that [`with_blocks`](Self::with_blocks) kept.

@@ -3,9 +3,10 @@
 use crate::agenda::Agenda;
 use crate::background::Background;
 use crate::capture::Capture;
+use crate::crossing::{Arrival, Departure, Left, Reached, arrived};
 use crate::delivery::Delivery;
 use crate::host::{Connection, End};
-use crate::network::{IP_HEADER, Medium, Network, Path};
+use crate::network::{IP_HEADER, Medium, Network};
 use crate::outcome::Outcome;
 use crate::packet::Label;
 use crate::recorder::Recorder;
@@ -36,93 +37,6 @@ enum Source {
     Recorder,
     Background(usize),
     Boxes(usize),
-}
-
-/// Where an arriving packet has come to.
-#[derive(Debug, Clone, Copy)]
-enum Reached {
-    /// This end of a connection, which has heard it.
-    End(End),
-    /// The middleboxes of a path.
-    Boxes,
-    /// A flow of datagrams, which has counted it.
-    Background,
-}
-
-/// What an arriving packet meets, apart from the medium that it lies in.
-struct Arrival<'a> {
-    now: Time,
-    paths: &'a mut [Path],
-    capture: &'a mut Option<Capture>,
-    background: &'a mut [Background],
-}
-
-impl Arrival<'_> {
-    /// A packet reached the far end of its link; says who has it now.
-    #[inline]
-    fn deliver(
-        self,
-        connections: &mut [Connection],
-        bytes: u32,
-        label: Label,
-        segment: &Segment<Span>,
-    ) -> Option<(usize, Reached)> {
-        let (i, path_index) = (usize::from(label.connection), usize::from(label.path));
-        let path = &mut self.paths[path_index];
-        if !path.present {
-            // The interface is gone, and what was under way to it or from it is lost.
-            return None;
-        }
-        let Some(connection) = connections.get_mut(i) else {
-            if label.down {
-                path.wire_down += u64::from(bytes);
-                for meter in &mut path.meters {
-                    meter.on_packet(self.now, Direction::Down, bytes);
-                }
-            }
-            // Its number follows those of the connections.
-            self.background.get_mut(i - connections.len())?.receive(self.now, bytes, segment);
-            return Some((i, Reached::Background));
-        };
-        if let Some(boxes) = path.boxes.as_mut().filter(|_| !label.down) {
-            boxes.push(self.now, passing(label, segment));
-            return Some((path_index, Reached::Boxes));
-        }
-        let end = if label.down {
-            path.wire_down += u64::from(bytes);
-            path.payload_down += u64::from(segment.payload.len);
-            for meter in &mut path.meters {
-                meter.on_packet(self.now, Direction::Down, bytes);
-            }
-            if let Some(capture) = self.capture {
-                capture.packet(self.now, i, path_index, true, segment);
-            }
-            End::Client
-        } else {
-            End::Server
-        };
-        connection.hear(self.now, end, PathId(label.path), segment);
-        Some((i, Reached::End(end)))
-    }
-}
-
-/// A segment as it meets a middlebox.
-fn passing(label: Label, segment: &Segment<Span>) -> Passing<Span> {
-    Passing { from_device: !label.down, flow: u32::from(label.connection), segment: segment.clone() }
-}
-
-/// A segment leaves an end of a connection whose data are recorded; out of the way of those that are not.
-#[cold]
-#[inline(never)]
-fn leaves(delivery: &mut Delivery, now: Time, connection: &Connection, end: End, segment: &Segment<Span>) {
-    delivery.leaves(now, connection.side(end), segment);
-}
-
-/// An end of a connection whose data are recorded has heard a segment.
-#[cold]
-#[inline(never)]
-fn arrived(delivery: &mut Delivery, now: Time, connection: &Connection, end: End, segment: &Segment<Span>) {
-    delivery.arrived(now, connection.side(end), segment, connection.delivered);
 }
 
 #[derive(Debug)]
@@ -351,9 +265,7 @@ impl<'a> World<'a> {
                     meter.on_packet(now, Direction::Up, size);
                 }
             }
-            let medium = self.network.send(now, size, label, &segment);
-            let next = self.network.media[medium].next();
-            self.agenda.set(medium, next);
+            self.network.send(now, size, label, &segment, &mut self.agenda);
         }
         let next = self.background[i].next();
         self.schedule(Source::Background(i), next);
@@ -382,9 +294,7 @@ impl<'a> World<'a> {
             } else {
                 let label = Label { connection: i as u16, path: id.0, down: true };
                 let size = segment.wire_len() as u32 + IP_HEADER;
-                let medium = self.network.send(now, size, label, &segment);
-                let next = self.network.media[medium].next();
-                self.agenda.set(medium, next);
+                self.network.send(now, size, label, &segment, &mut self.agenda);
             }
         }
         self.arm_boxes(path);
@@ -411,12 +321,9 @@ impl<'a> World<'a> {
     /// Lets an end send what it has to, and arms its timer. Nothing that it does touches the other end
     /// before a packet gets there.
     fn settle_end(&mut self, i: usize, end: End) {
-        let now = self.now;
         loop {
-            let mut segment = &mut self.outgoing;
-            while let Some(path) = self.connections[i].end(end).transmit_into(now, segment) {
-                self.send(i, path, end);
-                segment = &mut self.outgoing;
+            while let Some(path) = self.send_all(i, end) {
+                self.arm_boxes(path);
             }
             let told = match end {
                 End::Client => self.client_events(i),
@@ -439,36 +346,27 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Puts the outgoing segment on its way over `path`.
+    /// Puts on their way what an end has to send. A path whose middleboxes have got a segment ends it, for
+    /// them to be armed; then there may be more.
     #[inline]
-    fn send(&mut self, i: usize, path: PathId, end: End) {
-        let size = self.outgoing.wire_len() as u32 + IP_HEADER;
-        let state = &mut self.network.paths[path.index()];
-        if end == End::Client {
-            if !state.present {
-                return;
-            }
-            state.wire_up += u64::from(size);
-            state.payload_up += u64::from(self.outgoing.payload.len);
-            for meter in &mut state.meters {
-                meter.on_packet(self.now, Direction::Up, size);
-            }
-            if let Some(capture) = &mut self.capture {
-                capture.packet(self.now, i, path.index(), false, &self.outgoing);
+    fn send_all(&mut self, i: usize, end: End) -> Option<usize> {
+        let connection = &mut self.connections[i];
+        let side = (!self.deliveries.is_empty()).then(|| connection.side(end));
+        let endpoint = connection.end(end);
+        while let Some(path) = endpoint.transmit_into(self.now, &mut self.outgoing) {
+            let departure = Departure {
+                now: self.now,
+                network: &mut self.network,
+                agenda: &mut self.agenda,
+                capture: &mut self.capture,
+                delivery: side.map(|side| (side, &mut self.deliveries[i])),
+            };
+            let label = Label { connection: i as u16, path: path.0, down: end == End::Server };
+            if departure.send(label, &self.outgoing) == Left::IntoBoxes {
+                return Some(path.index());
             }
         }
-        if !self.deliveries.is_empty() {
-            leaves(&mut self.deliveries[i], self.now, &self.connections[i], end, &self.outgoing);
-        }
-        let label = Label { connection: i as u16, path: path.0, down: end == End::Server };
-        if let Some(boxes) = state.boxes.as_mut().filter(|_| end == End::Server) {
-            boxes.push(self.now, passing(label, &self.outgoing));
-            self.arm_boxes(path.index());
-            return;
-        }
-        let medium = self.network.send(self.now, size, label, &self.outgoing);
-        let next = self.network.media[medium].next();
-        self.agenda.set(medium, next);
+        None
     }
 
     /// Hears what the device's end has to tell. True if something was told.

@@ -43,10 +43,14 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Takes the next step of closing that has become possible.
+    #[inline]
     pub(super) fn advance_close(&mut self, now: Time) {
-        if self.ended || !self.closing && !self.fins {
-            return;
+        if !self.ended && (self.closing || self.fins) {
+            self.take_step_of_closing(now);
         }
+    }
+
+    fn take_step_of_closing(&mut self, now: Time) {
         let all_dealt = self.data_next == self.buffer.end && self.reinjections.is_empty();
         if self.closing && all_dealt && self.connected {
             match self.mode {

@@ -34,9 +34,11 @@ impl<P: Payload> Endpoint<P> {
     /// `segment`, whatever that was, and nothing is moved.
     #[inline]
     pub fn transmit_into(&mut self, now: Time, segment: &mut Segment<P>) -> Option<PathId> {
-        if !self.work {
-            return None;
-        }
+        // An end that listens has mostly nothing to say, and that costs no call.
+        if self.work { self.transmit(now, segment) } else { None }
+    }
+
+    fn transmit(&mut self, now: Time, segment: &mut Segment<P>) -> Option<PathId> {
         if self.lost.is_some() {
             self.await_subflow(now);
         }
