@@ -38,7 +38,7 @@ const BREAKS = {
   ],
 };
 
-describe('the page', { skip, concurrency: 3 }, () => {
+describe('the page', { skip, concurrency: 2 }, () => {
   let browser: Browser;
   let folder: string;
   before(async () => {
