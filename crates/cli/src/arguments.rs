@@ -461,7 +461,7 @@ fn destination(text: &str) -> Result<proxy::destination::Destination, String> {
 ///
 /// Every case runs with the same seeds, on all cores. Printed are means with their 95 % intervals,
 /// and how far each case is from the first. With several of --policies and --vary, every combination is a
-/// case.
+/// case; over a key that takes three numbers or more, the report draws each figure as a line.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

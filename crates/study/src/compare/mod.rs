@@ -2,6 +2,7 @@
 
 mod figures;
 mod page;
+mod sweep;
 mod tables;
 
 use crate::parallel;
@@ -300,6 +301,42 @@ mod tests {
             .map(|(a, b)| 100.0 * (b - a) / first)
             .collect();
         assert_eq!(difference.ci95, crate::stats::estimate(&percent).ci95);
+    }
+
+    /// Every policy with every value of a key.
+    fn varied(policies: &[PolicyConfig], key: &str, values: &[&str], seeds: u32) -> Comparison {
+        let case = |policy: PolicyConfig, value: &str| {
+            let settings = vec![Setting::new(key, value).unwrap()];
+            let text = Setting::apply(&settings, LOSSY).unwrap();
+            let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
+            Case { scenario, settings, policy: Some(policy) }
+        };
+        let cases = values.iter().flat_map(|value| policies.iter().map(move |policy| case(*policy, value)));
+        let options = Options { cases: cases.collect(), seeds, jobs: NonZeroUsize::MIN };
+        compare(&scenario(), &options, &|_| {}).unwrap()
+    }
+
+    #[test]
+    fn a_key_that_takes_numbers_is_drawn_over_them() {
+        let policies = [PolicyConfig::None, PolicyConfig::WifiFirst];
+        let swept = varied(&policies, "path.wifi.down.rate", &["3Mbps", "1Mbps", "'2.5Mbps'"], 2);
+        let sweep = sweep::Sweep::of(&swept).unwrap();
+        let goodput = swept.figures.iter().find(|figure| figure.key == "goodput_mbps").unwrap();
+        let chart = sweep.chart(&swept, goodput);
+        assert_eq!(chart.lines.len(), 2);
+        for (line, policy) in chart.lines.iter().zip([0, 1]) {
+            assert_eq!(line.name, policies[policy].to_string());
+            assert_eq!(line.x, [1.0, 2.5, 3.0]);
+            // In the order of the cases these are the second, the third and the first value.
+            let means = [2 + policy, 4 + policy, policy].map(|case| swept.estimate(goodput, case).mean);
+            assert_eq!(line.y, means);
+        }
+        for values in [&["1Mbps", "2Mbps"][..], &["1Mbps", "2Mbps", "300kbps"]] {
+            let few = varied(&policies, "path.wifi.down.rate", values, 1);
+            assert_eq!(sweep::Sweep::of(&few), None, "{values:?}");
+        }
+        let names = varied(&policies, "transport.scheduler", &["min-rtt", "blest", "ecf"], 1);
+        assert_eq!(sweep::Sweep::of(&names), None);
     }
 
     #[test]

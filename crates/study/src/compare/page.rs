@@ -1,11 +1,15 @@
 //! The report of a comparison.
 
 use super::Comparison;
-use super::figures::{Figure, Quantity};
+use super::figures::{Figure, Quantity, Seen};
+use super::sweep::Sweep;
 use crate::describe;
 use crate::figure::{decimals, time_unit};
 use crate::run::{page, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
+
+/// Of more cases nobody looks at what each did second by second, and the page would take long to come.
+const MOST_TIMELINES: usize = 8;
 
 pub(super) fn page(comparison: &Comparison) -> Page {
     let mut out = Page::new(page::unbroken(&format!("{}: {} compared", comparison.title, comparison.noun())));
@@ -19,20 +23,25 @@ pub(super) fn page(comparison: &Comparison) -> Page {
     if let Some(means) = tables.next() {
         side = side.table(means);
     }
-    side = side.charts(
-        [Quantity::Goodput, Quantity::Power, Quantity::Efficiency, Quantity::Lifespan]
-            .into_iter()
-            .filter_map(|quantity| bars(comparison, quantity)),
-    );
-    side = side.charts([by_path(comparison, false), by_path(comparison, true)]);
+    if let Some(sweep) = Sweep::of(comparison) {
+        let drawn = comparison.figures.iter().filter(|figure| is_drawn(figure.quantity));
+        side = side.charts(drawn.map(|figure| sweep.chart(comparison, figure)));
+    } else {
+        side = bar_charts(comparison, side);
+    }
     side = tables.fold(side, Section::table);
     out = out.section(side);
 
     let mut time = Section::new("Second by second");
     if let Some(seed) = comparison.seeds.first() {
-        time = time.prose(format!("One run of each, with seed {}.", seed.get()));
+        let which = if comparison.cases.len() > MOST_TIMELINES {
+            format!("One run of each of the first {MOST_TIMELINES}, with seed {}.", seed.get())
+        } else {
+            format!("One run of each, with seed {}.", seed.get())
+        };
+        time = time.prose(which);
     }
-    for case in &comparison.cases {
+    for case in comparison.cases.iter().take(MOST_TIMELINES) {
         if let Some(outcome) = case.outcomes.first()
             && let Some(chart) = timeline::timeline(&case.name, &case.experiment, outcome)
         {
@@ -57,6 +66,23 @@ pub(super) fn page(comparison: &Comparison) -> Page {
         what = what.facts(facts).table(describe::sources(&describe::profiles(&first.experiment)));
     }
     out.section(what.details("The scenario file", &*comparison.source)).footer(page::footer())
+}
+
+/// The cases' bars, of what most look for first.
+fn bar_charts(comparison: &Comparison, side: Section) -> Section {
+    let quantities = [Quantity::Goodput, Quantity::Power, Quantity::Efficiency, Quantity::Lifespan];
+    side.charts(quantities.into_iter().filter_map(|quantity| bars(comparison, quantity)))
+        .charts([by_path(comparison, false), by_path(comparison, true)])
+}
+
+/// Whether a figure is drawn over what varies.
+fn is_drawn(quantity: Quantity) -> bool {
+    !matches!(
+        quantity,
+        Quantity::ConnectionGoodput(_)
+            | Quantity::Energy
+            | Quantity::Video(_, Seen::Switches | Seen::Fetched)
+    )
 }
 
 fn seeds(comparison: &Comparison) -> String {
