@@ -2,23 +2,16 @@
 
 use core::fmt;
 use core::str::FromStr;
-use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
+use toml_edit::{DocumentMut, Item, Key, Table, TableLike, Value};
 
 /// One key of a scenario, and the value that it is to have: `transport.scheduler=blest`.
 ///
 /// A key names tables from the outside in, with dots between. Of several tables, such as paths, the next
 /// part names one by its `name` or counts from 0: `path.lte.down.rate`, `traffic.0.kind`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     parts: Vec<String>,
     text: String,
-    value: Value,
-}
-
-impl PartialEq for Setting {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.parts, &self.text) == (&other.parts, &other.text)
-    }
 }
 
 /// Why a key cannot be set.
@@ -110,11 +103,7 @@ impl Setting {
         if text.is_empty() {
             return Err(form());
         }
-        Ok(Self {
-            parts: parts.iter().map(|part| part.get().to_owned()).collect(),
-            text: text.to_owned(),
-            value: text.parse().unwrap_or_else(|_| Value::from(text)),
-        })
+        Ok(Self { parts: parts.iter().map(|part| part.get().to_owned()).collect(), text: text.to_owned() })
     }
 
     /// Several values for one key, with commas between: `transport.scheduler=min-rtt,blest`. Commas within
@@ -162,7 +151,8 @@ impl Setting {
     pub fn apply(settings: &[Self], source: &str) -> Result<String, SettingError> {
         let mut document: DocumentMut = source.parse().map_err(|_| SettingError::File)?;
         for setting in settings {
-            set(document.as_table_mut(), &setting.parts, 0, &setting.value)?;
+            let value = setting.text.parse().unwrap_or_else(|_| Value::from(&setting.text));
+            set(document.as_table_mut(), &setting.parts, 0, value)?;
         }
         Ok(document.to_string())
     }
@@ -175,10 +165,10 @@ impl fmt::Display for Setting {
 }
 
 /// Sets what the parts from `at` on lead to, from `table`.
-fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: &Value) -> Result<(), SettingError> {
+fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> Result<(), SettingError> {
     let Some(part) = parts.get(at) else { return Ok(()) };
     if at + 1 == parts.len() {
-        table.insert(part, Item::Value(value.clone()));
+        table.insert(part, Item::Value(value));
         return Ok(());
     }
     if table.get(part).is_none() {
@@ -211,17 +201,14 @@ fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: &Value) ->
         return set(found, parts, at + 2, value);
     }
     let array = item.as_array_mut().ok_or_else(no_table)?;
-    let names: Vec<_> = array.iter().map(|value| value.as_inline_table().and_then(named)).collect();
+    let names: Vec<_> =
+        array.iter().map(|value| value.as_inline_table().and_then(|table| name_of(table))).collect();
     let found = array.get_mut(which(&names)?).and_then(Value::as_inline_table_mut);
     set(found.ok_or_else(no_table)?, parts, at + 2, value)
 }
 
 fn name_of(table: &dyn TableLike) -> Option<String> {
     Some(table.get("name")?.as_str()?.to_owned())
-}
-
-fn named(table: &InlineTable) -> Option<String> {
-    name_of(table)
 }
 
 #[cfg(test)]

@@ -50,10 +50,7 @@ impl Arrival<'_> {
         }
         let Some(connection) = connections.get_mut(i) else {
             if label.down {
-                path.wire_down += u64::from(bytes);
-                for meter in &mut path.meters {
-                    meter.on_packet(self.now, Direction::Down, bytes);
-                }
+                path.count(self.now, Direction::Down, bytes);
             }
             // Its number follows those of the connections.
             self.background.get_mut(i - connections.len())?.receive(self.now, bytes, segment);
@@ -64,11 +61,8 @@ impl Arrival<'_> {
             return Some((path_index, Reached::Boxes));
         }
         let end = if label.down {
-            path.wire_down += u64::from(bytes);
+            path.count(self.now, Direction::Down, bytes);
             path.payload_down += u64::from(segment.payload.len);
-            for meter in &mut path.meters {
-                meter.on_packet(self.now, Direction::Down, bytes);
-            }
             if let Some(capture) = self.capture {
                 capture.packet(self.now, i, path_index, true, segment);
             }
@@ -109,11 +103,8 @@ impl Departure<'_> {
             if !path.present {
                 return Left::Straight;
             }
-            path.wire_up += u64::from(size);
+            path.count(self.now, Direction::Up, size);
             path.payload_up += u64::from(segment.payload.len);
-            for meter in &mut path.meters {
-                meter.on_packet(self.now, Direction::Up, size);
-            }
             if let Some(capture) = self.capture {
                 let (connection, path) = (usize::from(label.connection), usize::from(label.path));
                 capture.packet(self.now, connection, path, false, segment);

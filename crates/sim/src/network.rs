@@ -6,7 +6,7 @@ use crate::media::{Port, Ports};
 use crate::packet::{Label, Packet};
 use link::LinkStats;
 use middlebox::Chain;
-use radio::Meter;
+use radio::{Direction, Meter};
 use units::Time;
 use wire::{Segment, Span};
 
@@ -36,6 +36,20 @@ pub(crate) struct Path {
     /// Bytes with all headers.
     pub(crate) wire_down: u64,
     pub(crate) wire_up: u64,
+}
+
+impl Path {
+    /// Counts a packet of `bytes` with all headers, in the books and by every meter.
+    #[inline]
+    pub(crate) fn count(&mut self, now: Time, direction: Direction, bytes: u32) {
+        match direction {
+            Direction::Down => self.wire_down += u64::from(bytes),
+            Direction::Up => self.wire_up += u64::from(bytes),
+        }
+        for meter in &mut self.meters {
+            meter.on_packet(now, direction, bytes);
+        }
+    }
 }
 
 #[derive(Debug)]

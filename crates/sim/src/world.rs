@@ -260,10 +260,7 @@ impl<'a> World<'a> {
                 if !path.present {
                     continue;
                 }
-                path.wire_up += u64::from(size);
-                for meter in &mut path.meters {
-                    meter.on_packet(now, Direction::Up, size);
-                }
+                path.count(now, Direction::Up, size);
             }
             self.network.send(now, size, label, &segment, &mut self.agenda);
         }

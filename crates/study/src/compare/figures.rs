@@ -82,6 +82,13 @@ impl Figure {
         Self { key: key.into(), name: name.into(), unit, quantity }
     }
 
+    /// Its name, as it heads a chart.
+    pub(super) fn title(&self) -> String {
+        let mut title = self.name.clone();
+        title[..1].make_ascii_uppercase();
+        title
+    }
+
     /// What a run says; `None` where it has nothing to say, such as of a file that did not arrive.
     pub(super) fn value(&self, outcome: &Outcome) -> Option<f64> {
         let device = &outcome.device;

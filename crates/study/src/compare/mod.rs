@@ -5,6 +5,7 @@ mod page;
 mod sweep;
 mod tables;
 
+use crate::figure::time_unit;
 use crate::parallel;
 use crate::run::prepare;
 use figures::Figure;
@@ -67,6 +68,8 @@ pub struct Comparison {
     /// None only if none was asked for.
     cases: Vec<Compared>,
     figures: Vec<Figure>,
+    /// Every seed gave the same run.
+    repeats: bool,
 }
 
 /// One case.
@@ -126,10 +129,20 @@ pub fn compare(
         title: scenario.title.clone(),
         description: scenario.description.clone(),
         source: scenario.source.clone(),
+        repeats: seeds.len() > 1 && cases.iter().all(Compared::repeats),
         seeds,
         cases,
         figures,
     })
+}
+
+impl Compared {
+    /// Whether every seed gave the same run.
+    fn repeats(&self) -> bool {
+        let same =
+            |pair: &[Outcome]| pair[0].device == pair[1].device && pair[0].connections == pair[1].connections;
+        self.outcomes.windows(2).all(same)
+    }
 }
 
 impl Comparison {
@@ -200,11 +213,20 @@ impl Comparison {
 
     /// Whether every seed gave the same run: nothing in the scenario was random.
     fn repeats(&self) -> bool {
-        let same = |case: &Compared| {
-            let unseeded = |outcome: &Outcome| (outcome.device.clone(), outcome.connections.clone());
-            case.outcomes.windows(2).all(|pair| unseeded(&pair[0]) == unseeded(&pair[1]))
-        };
-        self.seeds.len() > 1 && self.cases.iter().all(same)
+        self.repeats
+    }
+
+    /// An interval of no width says less than none.
+    fn shown(&self, estimate: Estimate) -> Estimate {
+        if self.repeats { Estimate::exact(estimate.mean) } else { estimate }
+    }
+
+    /// The unit in which people read a figure of all cases, and what to divide it by.
+    fn unit(&self, figure: &Figure) -> (&'static str, f64) {
+        match figure.unit {
+            "s" => time_unit((0..self.cases.len()).map(|case| self.estimate(figure, case).mean)),
+            unit => (unit, 1.0),
+        }
     }
 
     /// What the runs of a case say of a figure; runs that say nothing are left out.

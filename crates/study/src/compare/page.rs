@@ -4,7 +4,7 @@ use super::Comparison;
 use super::figures::{Figure, Quantity, Seen};
 use super::sweep::Sweep;
 use crate::describe;
-use crate::figure::{decimals, time_unit};
+use crate::figure::decimals;
 use crate::run::{page, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
@@ -134,15 +134,10 @@ fn summary(comparison: &Comparison) -> String {
 fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
     let figure = comparison.figures.iter().find(|figure| figure.quantity == quantity)?;
     let all: Vec<Estimate> = (0..comparison.cases.len()).map(|i| comparison.estimate(figure, i)).collect();
-    let (unit, scale) = match figure.unit {
-        "s" => time_unit(all.iter().map(|e| e.mean)),
-        unit => (unit, 1.0),
-    };
+    let (unit, scale) = comparison.unit(figure);
     let all: Vec<Estimate> = all.iter().map(|e| Estimate::new(e.mean / scale, e.ci95 / scale)).collect();
-    let mut title = figure.name.clone();
-    title[..1].make_ascii_uppercase();
     Some(
-        Bars::new(title, Axis::new(&*figure.name).unit(unit).from(0.0))
+        Bars::new(figure.title(), Axis::new(&*figure.name).unit(unit).from(0.0))
             .decimals(decimals(all.iter().map(|e| e.mean)))
             .groups(comparison.cases.iter().map(|p| &*p.name))
             .series(if comparison.seeds.len() > 1 { "mean" } else { "one seed" }, all),

@@ -2,7 +2,6 @@
 
 use super::Comparison;
 use super::figures::Figure;
-use crate::figure::time_unit;
 use report::{Axis, Estimate, Line, Lines};
 use scenario::Setting;
 
@@ -55,23 +54,16 @@ impl Sweep {
 
     /// What a figure comes to over the key.
     pub(super) fn chart(&self, comparison: &Comparison, figure: &Figure) -> Lines {
-        let mut title = figure.name.clone();
-        title[..1].make_ascii_uppercase();
         let axis = |name: &str, unit: &str| {
             if unit.is_empty() { Axis::new(name) } else { Axis::new(name).unit(unit) }
         };
-        let means = (0..comparison.cases.len()).map(|case| comparison.estimate(figure, case).mean);
-        let (unit, scale) = match figure.unit {
-            "s" => time_unit(means),
-            unit => (unit, 1.0),
-        };
+        let (unit, scale) = comparison.unit(figure);
         let y = axis(&figure.name, unit).from(0.0);
-        let chart = Lines::new(title, axis(&self.key, &self.unit), y);
+        let chart = Lines::new(figure.title(), axis(&self.key, &self.unit), y);
         self.lines.iter().fold(chart, |chart, (name, points)| {
             let estimate = |&(x, case): &(f64, usize)| {
                 let Estimate { mean, ci95 } = comparison.estimate(figure, case);
-                let ci95 = if comparison.repeats() { f64::NAN } else { ci95 };
-                (x, Estimate::new(mean / scale, ci95 / scale))
+                (x, comparison.shown(Estimate::new(mean / scale, ci95 / scale)))
             };
             chart.line(Line::estimates(name, points.iter().map(estimate)).dots())
         })

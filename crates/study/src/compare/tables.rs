@@ -3,7 +3,7 @@
 use super::Comparison;
 use super::figures::Figure;
 use crate::describe;
-use crate::figure::{decimals, time_unit};
+use crate::figure::decimals;
 use report::{Cell, Column, Estimate, Row, Table, Tone};
 
 /// A row for each figure, a column for each case.
@@ -18,11 +18,8 @@ pub(super) fn means(comparison: &Comparison) -> Table {
     for figure in &comparison.figures {
         let estimates: Vec<Estimate> =
             (0..comparison.cases.len()).map(|i| comparison.estimate(figure, i)).collect();
-        let (unit, scale) = match figure.unit {
-            "s" => time_unit(estimates.iter().map(|e| e.mean)),
-            unit => (unit, 1.0),
-        };
-        let scaled = |e: &Estimate| shown(comparison, Estimate::new(e.mean / scale, e.ci95 / scale));
+        let (unit, scale) = comparison.unit(figure);
+        let scaled = |e: &Estimate| comparison.shown(Estimate::new(e.mean / scale, e.ci95 / scale));
         let digits = decimals(estimates.iter().map(|e| e.mean / scale));
         let mut row = Row::new([Cell::text(&*figure.name), Cell::text(unit).tone(Tone::Quiet)]);
         for (i, estimate) in estimates.iter().enumerate() {
@@ -60,7 +57,7 @@ pub(super) fn differences(comparison: &Comparison) -> Option<Table> {
         let mut row = Row::new([Cell::text(&*figure.name)]);
         for i in 1..=others.len() {
             let difference = comparison.difference(figure, i);
-            let cell = Cell::estimate(shown(comparison, difference), 1);
+            let cell = Cell::estimate(comparison.shown(difference), 1);
             let within = !comparison.repeats() && difference.mean.abs() <= difference.ci95;
             any_quiet |= within;
             row = row.cell(if within { cell.tone(Tone::Quiet) } else { cell });
@@ -74,11 +71,6 @@ pub(super) fn differences(comparison: &Comparison) -> Option<Table> {
         table = table.note("Where the interval holds 0, the seeds show no difference.");
     }
     Some(table)
-}
-
-/// An interval of no width says less than none.
-fn shown(comparison: &Comparison, estimate: Estimate) -> Estimate {
-    if comparison.repeats() { Estimate::exact(estimate.mean) } else { estimate }
 }
 
 /// A row for each case and figure.
