@@ -163,6 +163,28 @@ impl<T: Clone> Air<T> {
         }
     }
 
+    /// The packet under way with this place in the order of arrival.
+    #[inline]
+    pub(crate) fn coming(&self, place: usize) -> Option<(Time, u32, &T)> {
+        self.under_way.get(place).map(|flight| (flight.arrival, flight.size, &flight.item))
+    }
+
+    /// Takes so many packets off, the first to arrive, unseen.
+    pub(crate) fn discard(&mut self, count: usize, stats: &mut LinkStats) {
+        for flight in self.under_way.drain(..count.min(self.under_way.len())) {
+            stats.delivered += 1;
+            stats.bytes_delivered += u64::from(flight.size);
+        }
+    }
+
+    /// A packet is under way for no less.
+    pub(crate) fn least_delay(&self) -> Duration {
+        match self.delay {
+            Delay::Fixed(least) | Delay::Uniform { min: least, .. } => least,
+            Delay::Normal { .. } => Duration::ZERO,
+        }
+    }
+
     /// Whether a packet that is sent now arrives after another.
     #[inline]
     pub(crate) fn is_in_order(&self) -> bool {

@@ -119,6 +119,32 @@ impl<T: Clone> Link<T> {
         self.air.discard_front(&mut self.stats);
     }
 
+    /// How far ahead arrivals are known: whatever is pushed at a time arrives no earlier than this after it,
+    /// and changes nothing about packets pushed before. Zero with CoDel, where it may.
+    pub fn lookahead(&self) -> Duration {
+        if self.managed.is_some() { Duration::ZERO } else { self.air.least_delay() }
+    }
+
+    /// The packet under way with this place in the order of arrival, from 0: when it arrives, its size, and
+    /// the packet, left where it is. Sure within [`lookahead`](Self::lookahead).
+    #[inline]
+    pub fn coming(&self, place: usize) -> Option<(Time, u32, &T)> {
+        self.air.coming(place)
+    }
+
+    /// Asks for the memory of [`coming`](Self::coming)'s packet.
+    #[inline]
+    pub fn prefetch(&self, place: usize) {
+        if let Some((_, _, item)) = self.air.coming(place) {
+            prefetch::prefetch(item);
+        }
+    }
+
+    /// Forgets the first `count` packets under way: they have arrived.
+    pub fn discard(&mut self, count: usize) {
+        self.air.discard(count, &mut self.stats);
+    }
+
     /// When the next packet arrives, or with CoDel leaves the queue.
     #[inline]
     pub fn next(&self) -> Option<Time> {
@@ -305,6 +331,55 @@ mod tests {
             kept.push(told > 500);
         }
         assert_eq!(kept, [true, false, false, false]);
+    }
+
+    #[test]
+    fn what_is_pushed_changes_nothing_within_the_lookahead() {
+        let [short, far] = [10, 50].map(Duration::from_millis);
+        let chance = Probability::new(0.2).unwrap();
+        let impairments = crate::Impairments {
+            duplicate: chance,
+            late: Some(crate::Late { chance, by: far }),
+            corrupt: chance,
+        };
+        let plain = LinkConfig { rate: mbps(5), delay: Delay::Fixed(short), ..LinkConfig::default() };
+        let varying = LinkConfig { delay: Delay::Uniform { min: short, max: far }, ..plain.clone() };
+        let reordering = LinkConfig { reorder: true, impairments, ..varying.clone() };
+        for config in [plain, varying, reordering] {
+            let mut link = link(&config);
+            assert_eq!(link.lookahead(), short);
+            let (mut told, mut arrived) = (Vec::new(), Vec::new());
+            for i in 0..1000 {
+                let now = ms(3 * i);
+                let until = now + link.lookahead();
+                let mut place = 0;
+                while let Some((at, _, &item)) = link.coming(place).filter(|&(at, ..)| at < until) {
+                    if at >= ms(3 * i + 7) {
+                        told.push((at, item));
+                    }
+                    place += 1;
+                }
+                link.push(now, 1500, i as u32);
+                // What arrives before the next push, one by one and at once.
+                let before = now + Duration::from_millis(3);
+                let mut count = 0;
+                while let Some((at, _, &item)) = link.coming(count).filter(|&(at, ..)| at < before) {
+                    arrived.push((at, item));
+                    count += 1;
+                }
+                let delivered = link.stats().delivered;
+                link.discard(count);
+                assert_eq!(link.stats().delivered - delivered, count as u64);
+            }
+            let last = arrived.last().map_or(Time::ZERO, |&(at, _)| at);
+            told.retain(|&(at, _)| at <= last);
+            let due: Vec<_> = arrived.iter().copied().filter(|&(at, _)| at >= ms(7)).collect();
+            assert!(told.len() > 500, "{}", told.len());
+            assert_eq!(told, due, "{config:?}");
+        }
+        let codel = LinkConfig { codel: Some(crate::Codel::default()), ..LinkConfig::default() };
+        let normal = LinkConfig { delay: Delay::Normal { mean: far, sd: short }, ..LinkConfig::default() };
+        assert_eq!([codel, normal].map(|config| link(&config).lookahead()), [Duration::ZERO; 2]);
     }
 
     #[test]

@@ -17,7 +17,9 @@ const MOST_BUSY: usize = 8;
 /// apart ([`with_busy`](Self::with_busy)): a look at each of a few costs less than to move them through a
 /// heap, and the heap is then touched only where a timer rings.
 ///
-/// Of events at equal times the one that was scheduled first comes first. [`Time::MAX`] is never.
+/// Of events at equal times the one that was scheduled first comes first, or if that is asked for
+/// ([`in_order_of_sources`](Self::in_order_of_sources)) that of the source with the lowest number.
+/// [`Time::MAX`] is never.
 #[derive(Debug, Clone)]
 pub struct Agenda {
     /// Those of the busy sources: the first numbers, each in its own place. At [`Time::MAX`] there is none.
@@ -25,13 +27,16 @@ pub struct Agenda {
     heap: Vec<Entry>,
     /// Where each source stands in the heap.
     place: Vec<u32>,
-    serial: u64,
+    /// How often something was scheduled.
+    scheduled: u64,
+    by_source: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     at: Time,
-    serial: u64,
+    /// The order of events at equal times.
+    turn: u64,
     source: u32,
 }
 
@@ -39,7 +44,7 @@ impl Entry {
     /// Equal times are rare: nearly always the first comparison settles it.
     #[inline]
     fn before(&self, other: &Self) -> bool {
-        self.at < other.at || self.at == other.at && self.serial < other.serial
+        self.at < other.at || self.at == other.at && self.turn < other.turn
     }
 }
 
@@ -53,19 +58,27 @@ impl Agenda {
     /// the order.
     pub fn with_busy(sources: usize, busy: usize) -> Self {
         let busy = if busy <= MOST_BUSY { busy } else { 0 };
-        let none = |source| Entry { at: Time::MAX, serial: u64::MAX, source };
+        let none = |source| Entry { at: Time::MAX, turn: u64::MAX, source };
         Self {
             busy: (0..busy as u32).map(none).collect(),
             heap: Vec::with_capacity(sources - busy),
             place: vec![NOT_SCHEDULED; sources],
-            serial: 0,
+            scheduled: 0,
+            by_source: false,
         }
+    }
+
+    /// The same, with events at equal times in the order of their sources: it does not depend then on what
+    /// happened before.
+    pub fn in_order_of_sources(mut self) -> Self {
+        self.by_source = true;
+        self
     }
 
     /// The next event: when, and whose.
     #[inline]
     pub fn next(&self) -> Option<(Time, usize)> {
-        let none = Entry { at: Time::MAX, serial: u64::MAX, source: NOT_SCHEDULED };
+        let none = Entry { at: Time::MAX, turn: u64::MAX, source: NOT_SCHEDULED };
         let mut first = self.heap.first().unwrap_or(&none);
         for entry in &self.busy {
             if entry.before(first) {
@@ -76,6 +89,15 @@ impl Agenda {
         (first.at < Time::MAX).then_some((first.at, first.source as usize))
     }
 
+    /// When `source` has its next event; [`Time::MAX`] where it has none.
+    #[inline]
+    pub fn at(&self, source: usize) -> Time {
+        if let Some(entry) = self.busy.get(source) {
+            return entry.at;
+        }
+        self.heap.get(self.place[source] as usize).map_or(Time::MAX, |entry| entry.at)
+    }
+
     /// Sets when `source` has its next event, or that it has none. A source whose time stays the same
     /// keeps its turn among equals.
     #[inline]
@@ -83,8 +105,8 @@ impl Agenda {
         if let Some(entry) = self.busy.get_mut(source) {
             let at = at.unwrap_or(Time::MAX);
             if entry.at != at {
-                self.serial += 1;
-                (entry.at, entry.serial) = (at, self.serial);
+                self.scheduled += 1;
+                (entry.at, entry.turn) = (at, if self.by_source { source as u64 } else { self.scheduled });
             }
             return;
         }
@@ -143,8 +165,9 @@ impl Agenda {
     }
 
     fn entry(&mut self, at: Time, source: usize) -> Entry {
-        self.serial += 1;
-        Entry { at, serial: self.serial, source: source as u32 }
+        self.scheduled += 1;
+        let turn = if self.by_source { source as u64 } else { self.scheduled };
+        Entry { at, turn, source: source as u32 }
     }
 
     fn remove(&mut self, place: usize) {
@@ -215,6 +238,21 @@ mod tests {
         agenda.set(0, Some(at));
         let order: Vec<usize> = core::iter::from_fn(|| agenda.pop()).map(|(_, s)| s).collect();
         assert_eq!(order, [2, 0, 3, 1]);
+    }
+
+    #[test]
+    fn or_in_the_order_of_their_sources() {
+        for busy in [0, 2] {
+            let mut agenda = Agenda::with_busy(4, busy).in_order_of_sources();
+            let at = Time::from_secs(1);
+            for source in [2, 0, 3, 1] {
+                agenda.set(source, Some(at));
+            }
+            assert_eq!((agenda.at(3), agenda.at(0)), (at, at));
+            let order: Vec<usize> = core::iter::from_fn(|| agenda.pop()).map(|(_, s)| s).collect();
+            assert_eq!(order, [0, 1, 2, 3]);
+            assert_eq!(agenda.at(3), Time::MAX);
+        }
     }
 
     proptest! {

@@ -130,7 +130,7 @@ fn passing(label: Label, segment: &Segment<Span>) -> Passing<Span> {
 /// A segment leaves an end of a connection whose data are recorded; out of the way of those that are not.
 #[cold]
 #[inline(never)]
-fn leaves(delivery: &mut Delivery, now: Time, side: Side, segment: &Segment<Span>) {
+pub(crate) fn leaves(delivery: &mut Delivery, now: Time, side: Side, segment: &Segment<Span>) {
     delivery.leaves(now, side, segment);
 }
 

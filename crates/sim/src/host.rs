@@ -4,7 +4,8 @@ use crate::delivery::Side;
 use crate::video::Talk;
 use crate::{Experiment, Hop, Protocol};
 use link::Rate;
-use mptcp::{CongestionKind, Endpoint, PathId};
+use mptcp::{CongestionKind, Endpoint, PathId, Stage};
+use prefetch::prefetch;
 use std::sync::Arc;
 use traffic::{App, Direction, Kind, TrafficConfig};
 use units::{Bitrate, Seed, Time};
@@ -17,6 +18,9 @@ pub(crate) enum End {
     Client,
     Server,
 }
+
+/// The place in [`Connection::alarms`] of the application.
+pub(crate) const APP: usize = 2;
 
 /// What becomes of a segment that an end has heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +45,9 @@ pub(crate) struct Connection {
     pub(crate) largest_gap: u64,
     /// When the client and the server have something to do besides their endpoints; [`Time::MAX`] for never.
     pub(crate) due: [Time; 2],
-    /// When the client's place on the agenda and the server's come up; [`Time::MAX`] where they are empty.
-    pub(crate) alarms: [Time; 2],
+    /// When the places on the agenda of the client, the server and the application come up; [`Time::MAX`]
+    /// where they are empty.
+    pub(crate) alarms: [Time; 3],
     /// What the client and the server do with what they hear.
     duties: [Duty; 2],
     /// The client has tried to open the connection.
@@ -90,7 +95,7 @@ impl Connection {
             last_byte: None,
             largest_gap: 0,
             due: [Time::MAX; 2],
-            alarms: [Time::MAX; 2],
+            alarms: [Time::MAX, Time::MAX, config.start],
             duties: match config.direction {
                 _ if video.is_some() => [Duty::Talks; 2],
                 Direction::Down => [Duty::Reads, Duty::Writes],
@@ -145,6 +150,25 @@ impl Connection {
         if self.talk.is_some() {
             self.talk(now, end);
         }
+    }
+
+    /// Asks for the memory that its next events will look at; in the order of the stages.
+    #[inline]
+    pub(crate) fn prefetch(&self, stage: Stage) {
+        if stage == Stage::Endpoint {
+            prefetch!(self.delivered, self.duties);
+        }
+        self.client.prefetch(stage, !self.is_down());
+        self.server.prefetch(stage, self.is_down());
+    }
+
+    /// Which of its places on the agenda comes up next, and when.
+    #[inline]
+    pub(crate) fn next_alarm(&self) -> (usize, Time) {
+        let [client, server, app] = self.alarms;
+        let (which, least) =
+            if server < client { (End::Server as usize, server) } else { (End::Client as usize, client) };
+        if app < least { (APP, app) } else { (which, least) }
     }
 
     /// The application's place on the agenda has come up.

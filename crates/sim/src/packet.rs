@@ -72,6 +72,26 @@ impl Packet {
         }
     }
 
+    /// Gives it away, and leaves one that nobody should look at.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Self {
+        match self {
+            Self::Plain(plain) => Self::Plain(*plain),
+            Self::Other(label, whole) => {
+                let left = Box::new(Segment::new(0, 0, 0, 0, Flags::default(), 0));
+                Self::Other(*label, core::mem::replace(whole, left))
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn label(&self) -> Label {
+        match self {
+            Self::Plain(plain) => plain.label,
+            Self::Other(label, _) => *label,
+        }
+    }
+
     /// Writes its segment over `segment`, whatever that was.
     #[inline]
     pub(crate) fn unpack_into(&self, segment: &mut Segment<Span>) -> Label {

@@ -5,13 +5,14 @@ use crate::background::Background;
 use crate::capture::Capture;
 use crate::crossing::{Arrival, Departure, Left, Reached, arrived};
 use crate::delivery::Delivery;
-use crate::host::{Connection, End};
+use crate::host::{APP, Connection, End};
+use crate::lookahead::{Lookahead, MANY};
 use crate::network::{IP_HEADER, Medium, Network};
 use crate::outcome::Outcome;
 use crate::packet::Label;
 use crate::recorder::Recorder;
 use crate::steer::Steering;
-use crate::{Experiment, Protocol};
+use crate::{Experiment, Order, Protocol};
 use middlebox::Passing;
 use mptcp::{Event, PathId};
 use radio::Direction;
@@ -43,7 +44,8 @@ enum Source {
 pub(crate) struct World<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) now: Time,
-    agenda: Agenda,
+    pub(crate) agenda: Agenda,
+    pub(crate) lookahead: Lookahead,
     pub(crate) network: Network,
     pub(crate) connections: Vec<Connection>,
     pub(crate) steering: Steering,
@@ -54,8 +56,8 @@ pub(crate) struct World<'a> {
     pub(crate) deliveries: Vec<Delivery>,
     pub(crate) segments: u64,
     /// Room for the segment that an end is making, and for the one that arrives.
-    outgoing: Segment<Span>,
-    incoming: Segment<Span>,
+    pub(crate) outgoing: Segment<Span>,
+    pub(crate) incoming: Segment<Span>,
 }
 
 impl<'a> World<'a> {
@@ -78,13 +80,14 @@ impl<'a> World<'a> {
         let sources = network.media.len() + 3 * connections.len() + network.paths.len() + 2;
         let boxes =
             if network.paths.iter().any(|path| path.boxes.is_some()) { network.paths.len() } else { 0 };
-        Self {
+        let world = Self {
             experiment,
             now: Time::ZERO,
             agenda: Agenda::with_busy(sources + boxes + experiment.background.len(), network.media.len()),
             steering: Steering::new(experiment),
             recorder: Recorder::new(experiment),
             capture: experiment.capture.then(|| Capture::new(experiment)),
+            lookahead: Lookahead::default(),
             network,
             connections,
             background: Background::all(experiment),
@@ -92,12 +95,23 @@ impl<'a> World<'a> {
             segments: 0,
             outgoing: Segment::new(0, 0, 0, 0, Flags::default(), 0),
             incoming: Segment::new(0, 0, 0, 0, Flags::default(), 0),
-        }
+        };
+        if experiment.traffic.len() < MANY { world } else { world.in_order(Order::Connections) }
     }
 
     /// Also records what becomes of each connection's data on its way.
     pub(crate) fn with_deliveries(mut self) -> Self {
         self.deliveries = vec![Delivery::new(self.experiment.duration); self.connections.len()];
+        self
+    }
+
+    /// Goes through what happens in this order, events at equal times in that of their sources.
+    pub(crate) fn in_order(mut self, order: Order) -> Self {
+        self.agenda = self.agenda.in_order_of_sources();
+        self.lookahead = match order {
+            Order::Events => Lookahead::default(),
+            Order::Connections => Lookahead::wherever_possible(self.experiment, &self.network),
+        };
         self
     }
 
@@ -150,8 +164,16 @@ impl<'a> World<'a> {
         self.begin();
         let mut events: u64 = 0;
         while let Some((at, number)) = self.agenda.next().filter(|&(at, _)| at <= end) {
-            self.now = at;
             let source = self.source(number);
+            if let Some(until) = self.window(at, end) {
+                let before = events;
+                events += self.run_window(until);
+                if events / PROGRESS_EVERY > before / PROGRESS_EVERY {
+                    progress(at.as_secs_f64() / end.as_secs_f64());
+                }
+                continue;
+            }
+            self.now = at;
             if let Source::Medium(i) = source {
                 // Most events: it stays at the head of the agenda until its next one is known.
                 self.on_medium(i);
@@ -160,15 +182,9 @@ impl<'a> World<'a> {
             }
             match source {
                 Source::Medium(_) => {}
-                Source::Client(i) => {
-                    self.connections[i].ring(at, End::Client);
-                    self.settle_end(i, End::Client);
-                }
-                Source::Server(i) => {
-                    self.connections[i].ring(at, End::Server);
-                    self.settle_end(i, End::Server);
-                }
-                Source::App(i) => self.on_app(i),
+                Source::Client(i) => self.on_alarm(i, End::Client as usize),
+                Source::Server(i) => self.on_alarm(i, End::Server as usize),
+                Source::App(i) => self.on_alarm(i, APP),
                 Source::Path(i) => self.on_path(i),
                 Source::Policy => self.on_policy(),
                 Source::Recorder => self.on_recorder(),
@@ -208,6 +224,26 @@ impl<'a> World<'a> {
         if !self.experiment.sample.is_zero() {
             self.schedule(Source::Recorder, Some(Time::ZERO + self.experiment.sample));
         }
+    }
+
+    /// When something that concerns all connections, a path, the policy or the recorder, has its next event.
+    pub(crate) fn next_of_all(&self) -> Time {
+        let first = self.number(Source::Path(0));
+        (first..=self.number(Source::Recorder))
+            .map(|number| self.agenda.at(number))
+            .min()
+            .unwrap_or(Time::MAX)
+    }
+
+    /// One of a connection's places on the agenda has come up.
+    pub(crate) fn on_alarm(&mut self, i: usize, which: usize) {
+        let end = match which {
+            APP => return self.on_app(i),
+            0 => End::Client,
+            _ => End::Server,
+        };
+        self.connections[i].ring(self.now, end);
+        self.settle_end(i, end);
     }
 
     fn on_medium(&mut self, i: usize) {
@@ -305,7 +341,10 @@ impl<'a> World<'a> {
         let connection = &mut self.connections[i];
         connection.wake(now);
         let next = self.connections[i].app.next();
-        self.schedule(Source::App(i), next);
+        self.connections[i].alarms[APP] = next.unwrap_or(Time::MAX);
+        if !self.lookahead.visiting {
+            self.schedule(Source::App(i), next);
+        }
         self.settle(i);
     }
 
@@ -317,10 +356,14 @@ impl<'a> World<'a> {
 
     /// Lets an end send what it has to, and arms its timer. Nothing that it does touches the other end
     /// before a packet gets there.
-    fn settle_end(&mut self, i: usize, end: End) {
+    pub(crate) fn settle_end(&mut self, i: usize, end: End) {
         loop {
-            while let Some(path) = self.send_all(i, end) {
-                self.arm_boxes(path);
+            if self.lookahead.visiting {
+                self.keep_all(i, end);
+            } else {
+                while let Some(path) = self.send_all(i, end) {
+                    self.arm_boxes(path);
+                }
             }
             let told = match end {
                 End::Client => self.client_events(i),
@@ -338,6 +381,10 @@ impl<'a> World<'a> {
         let alarm = &mut connection.alarms[end as usize];
         if timeout < *alarm {
             *alarm = timeout;
+            if self.lookahead.visiting {
+                self.lookahead.note_alarm(end as usize);
+                return;
+            }
             let number = self.number(if end == End::Client { Source::Client(i) } else { Source::Server(i) });
             self.agenda.set_no_later(number, Some(timeout));
         }

@@ -24,12 +24,14 @@ mod mapping;
 mod output;
 mod paths;
 mod predict;
+mod prefetch;
 mod reorder;
 mod repair;
 mod send_buffer;
 mod timers;
 
 pub use driven::RecInfo;
+pub use prefetch::Stage;
 
 use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};

@@ -147,6 +147,17 @@ pub(crate) struct Reset {
 }
 
 impl<P: Payload> Subflow<P> {
+    /// Asks for the memory that a segment looks at, line by line; less of it where only acknowledgements go out.
+    #[inline]
+    pub(crate) fn prefetch(&self, sends: bool) {
+        let receiver = &self.receiver;
+        prefetch::prefetch!(self.state, self.heard, receiver.fin_at, receiver.peer_clock, self.widest);
+        prefetch::prefetch!(self.signals, self.sender.una);
+        if sends {
+            self.sender.prefetch();
+        }
+    }
+
     pub(crate) fn closed(path: PathId, config: &Config) -> Self {
         let mss = u64::from(config.mss);
         Self {

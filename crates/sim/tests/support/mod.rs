@@ -1,6 +1,8 @@
 //! Experiments that tests start from.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
+pub mod any;
+
 use link::{Delay, LinkConfig, QueueLimit, Rate};
 use policy::PolicyConfig;
 use radio::Profile;

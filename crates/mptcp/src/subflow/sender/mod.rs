@@ -161,6 +161,23 @@ pub(crate) struct Sender<P> {
 }
 
 impl<P: Payload> Sender<P> {
+    /// Asks for the memory that data look at, line by line.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch::prefetch!(self.uses, self.sent, self.queued, self.limited_until, self.rtt, self.algorithm);
+        prefetch::prefetch!(self.highest_sacked);
+    }
+
+    /// Asks for what the next two acknowledgements take off, and for the last to be sent.
+    #[inline]
+    pub(crate) fn prefetch_in_flight(&self) {
+        for sent in
+            [self.sent.front(), self.sent.get(1), self.sent.get(3), self.sent.back()].into_iter().flatten()
+        {
+            prefetch::prefetch(sent);
+        }
+    }
+
     pub(crate) fn new(config: &Config, mss: u64) -> Self {
         let initial_window = u64::from(config.initial_window) * mss;
         let algorithm = Algorithm::new(config.congestion, config.linux_counting);

@@ -1,0 +1,413 @@
+//! Connections one after the other, each through a span of time in which it cannot hear of the others.
+//!
+//! Whatever an end sends arrives no earlier than the least delay of any link after it: the lookahead, as
+//! conservative parallel simulation calls it (Chandy and Misra 1979). Up to there all arrivals are known before
+//! the first of them is heard. So a window of that length is simulated in three steps, and not event by event:
+//!
+//! 1. **Gather** the packets that arrive in the window, in order, and sort them by connection.
+//! 2. **Visit** the connections that have something to do. Each hears its packets and its alarms in order of
+//!    time; what it sends is kept, with the event that made it send.
+//! 3. **Release** what was sent onto the links, in the order in which it would have been sent.
+//!
+//! What comes out is the same to the byte: events at equal times are in the order of their sources, and a
+//! connection touches nothing that is not its own but the links. But with thousands of connections a segment
+//! costs what it fetches of its connection from memory. Here that is fetched once for all segments of a window, and
+//! before it is needed, since it is known who is visited next.
+
+use crate::Experiment;
+use crate::crossing::{arrived, leaves};
+use crate::host::{APP, End};
+use crate::network::{IP_HEADER, Medium, Network};
+use crate::packet::{Label, Packet};
+use crate::world::World;
+use mptcp::{PathId, Stage};
+use prefetch::prefetch;
+use radio::Direction;
+use units::{Duration, Time};
+
+/// With fewer connections all of them stay near the processor anyway.
+pub(crate) const MANY: usize = 64;
+/// As many media as the agenda keeps apart.
+const MOST_MEDIA: usize = 8;
+/// How many visits ahead memory is asked for: so that each stage is there when the next looks at it.
+const STAGES: [(usize, Stage); 3] = [(3, Stage::Endpoint), (2, Stage::Subflows), (1, Stage::InFlight)];
+/// How many arrivals ahead what they made somebody send is asked for.
+const RELEASE_AHEAD: usize = 6;
+
+/// What running ahead needs to remember; empty from window to window but for `span`.
+#[derive(Debug, Default)]
+pub(crate) struct Lookahead {
+    /// The length of a window; zero where events are handled one by one.
+    span: Duration,
+    /// A connection is being visited: what it sends is kept, and its alarms are not on the agenda.
+    pub(crate) visiting: bool,
+    /// Alarms of the visited connection that were set or rang, as bits.
+    moved: u8,
+    /// What arrives in this window, in order.
+    arrivals: Vec<Arriving>,
+    /// How many packets arrive on each medium.
+    counts: [usize; MOST_MEDIA],
+    /// What arrives, connection by connection.
+    letters: Vec<Letter>,
+    /// For each connection, one more than it has letters, or zero where it is not visited; then where the next of
+    /// its letters goes.
+    places: Vec<u32>,
+    /// Who is visited.
+    called: Vec<u32>,
+    /// What was sent, event by event.
+    sent: Vec<Leaving>,
+    /// Alarms that made somebody send.
+    rung: Vec<Rung>,
+}
+
+/// A packet that arrives, as the network sees it.
+#[derive(Debug, Clone, Copy)]
+struct Arriving {
+    at: Time,
+    size: u32,
+    /// Its place among those under way on its medium.
+    place: u32,
+    sent: Sent,
+    connection: u16,
+    medium: u8,
+    path: u8,
+    down: bool,
+}
+
+/// The same, as its connection sees it.
+#[derive(Debug, Clone, Copy)]
+struct Letter {
+    at: Time,
+    /// Which of the arrivals it is.
+    number: u32,
+    place: u32,
+    medium: u8,
+    path: u8,
+    down: bool,
+}
+
+impl Letter {
+    const NONE: Self = Self { at: Time::MAX, number: 0, place: 0, medium: 0, path: 0, down: false };
+}
+
+/// What one event made an end send: a piece of [`Lookahead::sent`].
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    first: u32,
+    count: u32,
+}
+
+/// An alarm that made somebody send.
+#[derive(Debug, Clone, Copy)]
+struct Rung {
+    at: Time,
+    source: u32,
+    sent: Sent,
+}
+
+/// A packet that waits to be released.
+#[derive(Debug)]
+struct Leaving {
+    packet: Packet,
+    size: u32,
+}
+
+impl Lookahead {
+    /// Looks ahead where that is possible: no medium lets what comes later change what came before, and nothing
+    /// but its connection sees a packet on its way.
+    pub(crate) fn wherever_possible(experiment: &Experiment, network: &Network) -> Self {
+        let unseen = !experiment.capture
+            && experiment.background.is_empty()
+            && network.paths.iter().all(|path| path.boxes.is_none());
+        let spans = network.media.iter().map(|medium| match medium {
+            Medium::Link(link) => link.lookahead(),
+            Medium::Cell(_) => Duration::ZERO,
+        });
+        let span = spans.min().filter(|_| unseen && network.media.len() <= MOST_MEDIA);
+        Self {
+            span: span.unwrap_or(Duration::ZERO),
+            places: vec![0; experiment.traffic.len()],
+            ..Self::default()
+        }
+    }
+
+    /// Calls a connection, if nobody has.
+    #[inline]
+    fn call(&mut self, connection: usize) {
+        if self.places[connection] == 0 {
+            self.places[connection] = 1;
+            self.called.push(connection as u32);
+        }
+    }
+
+    /// Finds what arrives before `until`, and calls those for whom it is.
+    fn gather(&mut self, network: &Network, until: Time) {
+        let mut heads = [Time::MAX; MOST_MEDIA];
+        for (head, medium) in heads.iter_mut().zip(&network.media) {
+            *head = coming(medium, 0).map_or(Time::MAX, |(at, ..)| at);
+        }
+        loop {
+            let mut medium = 0;
+            for other in 1..network.media.len() {
+                if heads[other] < heads[medium] {
+                    medium = other;
+                }
+            }
+            if heads[medium] >= until {
+                break;
+            }
+            let place = self.counts[medium];
+            if let Some((at, size, packet)) = coming(&network.media[medium], place) {
+                let Label { connection, path, down } = packet.label();
+                // Where the interface is gone, what was under way to it or from it is lost.
+                if network.paths[usize::from(path)].present {
+                    self.call(usize::from(connection));
+                    self.places[usize::from(connection)] += 1;
+                    let (place, medium, sent) = (place as u32, medium as u8, Sent::default());
+                    self.arrivals.push(Arriving { at, size, place, sent, connection, medium, path, down });
+                }
+            }
+            self.counts[medium] += 1;
+            heads[medium] = coming(&network.media[medium], place + 1).map_or(Time::MAX, |(at, ..)| at);
+        }
+    }
+
+    /// Sorts those who are called by their numbers, and the letters by those for whom they are.
+    fn sort(&mut self) {
+        self.called.sort_unstable();
+        let mut first = 0;
+        for &connection in &self.called {
+            let place = &mut self.places[connection as usize];
+            let count = *place - 1;
+            *place = first;
+            first += count;
+        }
+        self.letters.resize(self.arrivals.len(), Letter::NONE);
+        for (number, &Arriving { at, place, connection, medium, path, down, .. }) in
+            self.arrivals.iter().enumerate()
+        {
+            let next = &mut self.places[usize::from(connection)];
+            self.letters[*next as usize] = Letter { at, number: number as u32, place, medium, path, down };
+            *next += 1;
+        }
+    }
+
+    /// An alarm of the visited connection was set, or rang.
+    #[inline]
+    pub(crate) fn note_alarm(&mut self, which: usize) {
+        self.moved |= 1 << which;
+    }
+
+    /// What was sent since `first`.
+    #[inline]
+    fn sent_since(&self, first: usize) -> Sent {
+        Sent { first: first as u32, count: (self.sent.len() - first) as u32 }
+    }
+
+    /// Puts what was sent on its way, and counts what the device sent and received.
+    fn release(&mut self, network: &mut Network) {
+        for (medium, count) in network.media.iter_mut().zip(&mut self.counts) {
+            if let Medium::Link(link) = medium {
+                link.discard(core::mem::take(count));
+            }
+        }
+        self.rung.sort_unstable_by_key(|rung| (rung.at, rung.source));
+        let mut rung = self.rung.drain(..).peekable();
+        for (number, arriving) in self.arrivals.iter().enumerate() {
+            let later = self.arrivals.get(number + RELEASE_AHEAD);
+            if let Some(leaving) = later.and_then(|later| self.sent.get(later.sent.first as usize)) {
+                prefetch!(leaving.packet, leaving.size);
+            }
+            // Of events at equal times arrivals come first.
+            while let Some(ring) = rung.next_if(|ring| ring.at < arriving.at) {
+                release(&mut self.sent, ring.sent, network, ring.at);
+            }
+            if arriving.down {
+                let path = &mut network.paths[usize::from(arriving.path)];
+                path.count(arriving.at, Direction::Down, arriving.size);
+            }
+            release(&mut self.sent, arriving.sent, network, arriving.at);
+        }
+        for ring in rung {
+            release(&mut self.sent, ring.sent, network, ring.at);
+        }
+        self.arrivals.clear();
+        self.letters.clear();
+        self.sent.clear();
+    }
+}
+
+#[inline]
+fn coming(medium: &Medium, place: usize) -> Option<(Time, u32, &Packet)> {
+    match medium {
+        Medium::Link(link) => link.coming(place),
+        Medium::Cell(_) => None,
+    }
+}
+
+/// Puts on their way what one event at `at` made an end send.
+#[inline]
+fn release(all: &mut [Leaving], sent: Sent, network: &mut Network, at: Time) {
+    for leaving in &mut all[sent.first as usize..][..sent.count as usize] {
+        let label = leaving.packet.label();
+        let path = &mut network.paths[usize::from(label.path)];
+        let port = if label.down { path.down } else { path.up };
+        if !label.down {
+            path.count(at, Direction::Up, leaving.size);
+        }
+        network.media[port.medium].push_with(at, port.station, leaving.size, || leaving.packet.take());
+    }
+}
+
+impl World<'_> {
+    /// Where the next event is at `at`: the end of the window that begins with it, in which connections can be
+    /// visited one by one. `None` where it concerns all of them, or where there is no looking ahead.
+    #[inline]
+    pub(crate) fn window(&self, at: Time, end: Time) -> Option<Time> {
+        if self.lookahead.span.is_zero() {
+            return None;
+        }
+        let after = end + Duration::from_nanos(1);
+        let until = self.next_of_all().min(at + self.lookahead.span).min(after);
+        (until > at).then_some(until)
+    }
+
+    /// Simulates everything before `until`. Returns how many events that were.
+    pub(crate) fn run_window(&mut self, until: Time) -> u64 {
+        self.lookahead.gather(&self.network, until);
+        let media = self.network.media.len();
+        for medium in 0..media {
+            self.agenda.set(medium, None);
+        }
+        // Only alarms are left before `until`.
+        while let Some((_, number)) = self.agenda.next().filter(|&(at, _)| at < until) {
+            self.agenda.pop();
+            self.lookahead.call((number - media) / 3);
+        }
+        self.lookahead.sort();
+        let called = core::mem::take(&mut self.lookahead.called);
+        self.lookahead.visiting = true;
+        let mut events = 0;
+        let mut first = 0;
+        for (turn, &connection) in called.iter().enumerate() {
+            self.prefetch(&called[turn..]);
+            // The place after its last letter by now.
+            let last = core::mem::take(&mut self.lookahead.places[connection as usize]) as usize;
+            events += self.visit(connection as usize, first..last, until);
+            first = last;
+        }
+        self.lookahead.visiting = false;
+        self.lookahead.called = called;
+        self.lookahead.called.clear();
+        self.lookahead.release(&mut self.network);
+        for medium in 0..media {
+            let next = self.network.media[medium].next();
+            self.agenda.set(medium, next);
+        }
+        events
+    }
+
+    /// Asks for the memory of those who are visited after the first of `called`.
+    #[inline]
+    fn prefetch(&self, called: &[u32]) {
+        for (ahead, stage) in STAGES {
+            if let Some(&connection) = called.get(ahead) {
+                self.connections[connection as usize].prefetch(stage);
+            }
+        }
+        if let [now, next, ..] = called {
+            let places = &self.lookahead.places;
+            let letters = places[*now as usize] as usize..places[*next as usize] as usize;
+            for letter in &self.lookahead.letters[letters] {
+                if let Medium::Link(link) = &self.network.media[usize::from(letter.medium)] {
+                    link.prefetch(letter.place as usize);
+                }
+            }
+        }
+    }
+
+    /// Lets a connection hear its letters, and its alarms, before `until`. Returns how many that were.
+    fn visit(&mut self, i: usize, letters: core::ops::Range<usize>, until: Time) -> u64 {
+        let mut events = letters.len() as u64;
+        let mut letters = letters.peekable();
+        self.lookahead.moved = 0;
+        loop {
+            let before = self.lookahead.sent.len();
+            let (which, alarm) = self.connections[i].next_alarm();
+            let letter = letters.peek().map(|&place| self.lookahead.letters[place]);
+            if let Some(letter) = letter.filter(|letter| letter.at <= alarm) {
+                letters.next();
+                self.hear_ahead(i, letter);
+                let sent = self.lookahead.sent_since(before);
+                if sent.count > 0 {
+                    self.lookahead.arrivals[letter.number as usize].sent = sent;
+                }
+            } else if alarm < until {
+                events += 1;
+                self.now = alarm;
+                self.lookahead.note_alarm(which);
+                self.on_alarm(i, which);
+                let sent = self.lookahead.sent_since(before);
+                if sent.count > 0 {
+                    let source = (3 * i + which) as u32;
+                    self.lookahead.rung.push(Rung { at: alarm, source, sent });
+                }
+            } else {
+                break;
+            }
+        }
+        let first = self.network.media.len() + 3 * i;
+        for which in 0..=APP {
+            if self.lookahead.moved & 1 << which != 0 {
+                let alarm = self.connections[i].alarms[which];
+                self.agenda.set(first + which, Some(alarm).filter(|&at| at < Time::MAX));
+            }
+        }
+        events
+    }
+
+    /// A connection hears a packet that has arrived.
+    #[inline]
+    fn hear_ahead(&mut self, i: usize, letter: Letter) {
+        let medium = &self.network.media[usize::from(letter.medium)];
+        let Some((_, _, packet)) = coming(medium, letter.place as usize) else { return };
+        packet.unpack_into(&mut self.incoming);
+        self.now = letter.at;
+        self.segments += 1;
+        let end = if letter.down {
+            let path = &mut self.network.paths[usize::from(letter.path)];
+            path.payload_down += u64::from(self.incoming.payload.len);
+            End::Client
+        } else {
+            End::Server
+        };
+        self.connections[i].hear(letter.at, end, PathId(letter.path), &self.incoming);
+        if !self.deliveries.is_empty() {
+            arrived(&mut self.deliveries[i], letter.at, &self.connections[i], end, &self.incoming);
+        }
+        self.settle_end(i, end);
+    }
+
+    /// Keeps what an end of the visited connection has to send.
+    #[inline]
+    pub(crate) fn keep_all(&mut self, i: usize, end: End) {
+        let connection = &mut self.connections[i];
+        let side = connection.side(end);
+        let endpoint = connection.end(end);
+        while let Some(path) = endpoint.transmit_into(self.now, &mut self.outgoing) {
+            let label = Label { connection: i as u16, path: path.0, down: end == End::Server };
+            if !label.down {
+                let path = &mut self.network.paths[path.index()];
+                if !path.present {
+                    continue;
+                }
+                path.payload_up += u64::from(self.outgoing.payload.len);
+            }
+            if let Some(delivery) = self.deliveries.get_mut(i) {
+                leaves(delivery, self.now, side, &self.outgoing);
+            }
+            let size = self.outgoing.wire_len() as u32 + IP_HEADER;
+            self.lookahead.sent.push(Leaving { packet: Packet::pack(label, &self.outgoing), size });
+        }
+    }
+}
