@@ -31,11 +31,13 @@ pub(crate) struct Air<T> {
     under_way: VecDeque<Flight<T>>,
 }
 
+/// The size lies behind the packet, so that with it all of the packet's memory is asked for.
 #[derive(Debug, Clone)]
+#[repr(C)]
 struct Flight<T> {
     arrival: Time,
-    size: u32,
     item: T,
+    size: u32,
 }
 
 impl<T: Clone> Air<T> {
@@ -167,6 +169,14 @@ impl<T: Clone> Air<T> {
     #[inline]
     pub(crate) fn coming(&self, place: usize) -> Option<(Time, u32, &T)> {
         self.under_way.get(place).map(|flight| (flight.arrival, flight.size, &flight.item))
+    }
+
+    /// Asks for the memory of the packet under way with this place.
+    #[inline]
+    pub(crate) fn prefetch(&self, place: usize) {
+        if let Some(flight) = self.under_way.get(place) {
+            prefetch::prefetch!(flight.item, flight.size);
+        }
     }
 
     /// Takes so many packets off, the first to arrive, unseen.

@@ -135,9 +135,7 @@ impl<T: Clone> Link<T> {
     /// Asks for the memory of [`coming`](Self::coming)'s packet.
     #[inline]
     pub fn prefetch(&self, place: usize) {
-        if let Some((_, _, item)) = self.air.coming(place) {
-            prefetch::prefetch(item);
-        }
+        self.air.prefetch(place);
     }
 
     /// Forgets the first `count` packets under way: they have arrived.

@@ -50,6 +50,8 @@ pub(crate) struct Connection {
     pub(crate) alarms: [Time; 3],
     /// What the client and the server do with what they hear.
     duties: [Duty; 2],
+    /// Data goes to the device.
+    down: bool,
     /// The client has tried to open the connection.
     pub(crate) begun: bool,
     pub(crate) failed: bool,
@@ -101,6 +103,7 @@ impl Connection {
                 Direction::Down => [Duty::Reads, Duty::Writes],
                 Direction::Up => [Duty::Writes, Duty::Reads],
             },
+            down: config.direction == Direction::Down,
             begun: false,
             failed: false,
             closed: false,
@@ -147,7 +150,7 @@ impl Connection {
     pub(crate) fn ring(&mut self, now: Time, end: End) {
         self.alarms[end as usize] = Time::MAX;
         self.end(end).handle_timeout(now);
-        if self.talk.is_some() {
+        if self.duties[end as usize] == Duty::Talks {
             self.talk(now, end);
         }
     }
@@ -155,11 +158,15 @@ impl Connection {
     /// Asks for the memory that its next events will look at; in the order of the stages.
     #[inline]
     pub(crate) fn prefetch(&self, stage: Stage) {
-        if stage == Stage::Endpoint {
+        // Which of them sends is not near yet, and makes no difference, at first.
+        let server_sends = if stage == Stage::Endpoint {
             prefetch!(self.delivered, self.duties);
-        }
-        self.client.prefetch(stage, !self.is_down());
-        self.server.prefetch(stage, self.is_down());
+            true
+        } else {
+            self.down
+        };
+        self.client.prefetch(stage, !server_sends);
+        self.server.prefetch(stage, server_sends);
     }
 
     /// Which of its places on the agenda comes up next, and when.
@@ -173,7 +180,7 @@ impl Connection {
 
     /// The application's place on the agenda has come up.
     pub(crate) fn wake(&mut self, now: Time) {
-        if self.talk.is_some() {
+        if self.duties[0] == Duty::Talks {
             self.talk(now, End::Client);
         }
         self.write(now);
@@ -217,7 +224,7 @@ impl Connection {
     }
 
     pub(crate) fn is_down(&self) -> bool {
-        self.config.direction == Direction::Down
+        self.down
     }
 
     #[inline]

@@ -31,6 +31,8 @@ pub(crate) const MANY: usize = 64;
 const MOST_MEDIA: usize = 8;
 /// How many visits ahead memory is asked for: so that each stage is there when the next looks at it.
 const STAGES: [(usize, Stage); 3] = [(3, Stage::Endpoint), (2, Stage::Subflows), (1, Stage::InFlight)];
+/// In how many parts that is asked for: the stages, and what arrives at who is next.
+const PARTS: usize = STAGES.len() + 1;
 /// How many arrivals ahead what they made somebody send is asked for.
 const RELEASE_AHEAD: usize = 6;
 
@@ -290,10 +292,9 @@ impl World<'_> {
         let mut events = 0;
         let mut first = 0;
         for (turn, &connection) in called.iter().enumerate() {
-            self.prefetch(&called[turn..]);
             // The place after its last letter by now.
             let last = core::mem::take(&mut self.lookahead.places[connection as usize]) as usize;
-            events += self.visit(connection as usize, first..last, until);
+            events += self.visit(connection as usize, first..last, until, &called[turn..]);
             first = last;
         }
         self.lookahead.visiting = false;
@@ -307,18 +308,17 @@ impl World<'_> {
         events
     }
 
-    /// Asks for the memory of those who are visited after the first of `called`.
+    /// Asks for a part of the memory of those who are visited after the first of `called`; `first` is the first letter
+    /// of the next.
     #[inline]
-    fn prefetch(&self, called: &[u32]) {
-        for (ahead, stage) in STAGES {
-            if let Some(&connection) = called.get(ahead) {
-                self.connections[connection as usize].prefetch(stage);
+    fn prefetch(&self, called: &[u32], first: usize, part: usize) {
+        if let Some((ahead, stage)) = STAGES.get(part) {
+            if let Some(&connection) = called.get(*ahead) {
+                self.connections[connection as usize].prefetch(*stage);
             }
-        }
-        if let [now, next, ..] = called {
-            let places = &self.lookahead.places;
-            let letters = places[*now as usize] as usize..places[*next as usize] as usize;
-            for letter in &self.lookahead.letters[letters] {
+        } else if let Some(&next) = called.get(1) {
+            let last = self.lookahead.places[next as usize] as usize;
+            for letter in &self.lookahead.letters[first..last] {
                 if let Medium::Link(link) = &self.network.media[usize::from(letter.medium)] {
                     link.prefetch(letter.place as usize);
                 }
@@ -327,11 +327,19 @@ impl World<'_> {
     }
 
     /// Lets a connection hear its letters, and its alarms, before `until`. Returns how many that were.
-    fn visit(&mut self, i: usize, letters: core::ops::Range<usize>, until: Time) -> u64 {
+    ///
+    /// What those after it, the rest of `called`, will look at is asked for in parts, one before each event: what is asked
+    /// for at once has to wait for room.
+    fn visit(&mut self, i: usize, letters: core::ops::Range<usize>, until: Time, called: &[u32]) -> u64 {
         let mut events = letters.len() as u64;
+        let mut parts = 0..PARTS;
+        let next = letters.end;
         let mut letters = letters.peekable();
         self.lookahead.moved = 0;
         loop {
+            if let Some(part) = parts.next() {
+                self.prefetch(called, next, part);
+            }
             let before = self.lookahead.sent.len();
             let (which, alarm) = self.connections[i].next_alarm();
             let letter = letters.peek().map(|&place| self.lookahead.letters[place]);
@@ -356,6 +364,7 @@ impl World<'_> {
                 break;
             }
         }
+        parts.for_each(|part| self.prefetch(called, next, part));
         let first = self.network.media.len() + 3 * i;
         for which in 0..=APP {
             if self.lookahead.moved & 1 << which != 0 {

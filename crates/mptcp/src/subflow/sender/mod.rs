@@ -168,12 +168,11 @@ impl<P: Payload> Sender<P> {
         prefetch::prefetch!(self.highest_sacked);
     }
 
-    /// Asks for what the next two acknowledgements take off, and for the last to be sent.
+    /// Asks for what the next two acknowledgements take off, and for the last to be sent. Where the next begins
+    /// one ends.
     #[inline]
     pub(crate) fn prefetch_in_flight(&self) {
-        for sent in
-            [self.sent.front(), self.sent.get(1), self.sent.get(3), self.sent.back()].into_iter().flatten()
-        {
+        for sent in self.sent.range(..self.sent.len().min(5)).chain(self.sent.back()) {
             prefetch::prefetch(sent);
         }
     }
