@@ -24,6 +24,7 @@ use mptcp::{PathId, Stage};
 use prefetch::prefetch;
 use radio::Direction;
 use units::{Duration, Time};
+use wire::{Segment, Span};
 
 /// With fewer connections all of them stay near the processor anyway.
 pub(crate) const MANY: usize = 64;
@@ -56,8 +57,10 @@ pub(crate) struct Lookahead {
     places: Vec<u32>,
     /// Who is visited.
     called: Vec<u32>,
-    /// What was sent, event by event.
+    /// What was sent, event by event, and behind it room from windows before.
     sent: Vec<Leaving>,
+    /// How many of those were sent.
+    sent_count: usize,
     /// Alarms that made somebody send.
     rung: Vec<Rung>,
 }
@@ -203,7 +206,19 @@ impl Lookahead {
     /// What was sent since `first`.
     #[inline]
     fn sent_since(&self, first: usize) -> Sent {
-        Sent { first: first as u32, count: (self.sent.len() - first) as u32 }
+        Sent { first: first as u32, count: (self.sent_count - first) as u32 }
+    }
+
+    /// Keeps a packet, which is written where it is kept.
+    #[inline]
+    fn keep(&mut self, label: Label, segment: &Segment<Span>) {
+        if self.sent_count == self.sent.len() {
+            self.sent.push(Leaving { packet: Packet::blank(), size: 0 });
+        }
+        let leaving = &mut self.sent[self.sent_count];
+        leaving.packet.pack_over(label, segment);
+        leaving.size = segment.wire_len() as u32 + IP_HEADER;
+        self.sent_count += 1;
     }
 
     /// Puts what was sent on its way, and counts what the device sent and received.
@@ -235,7 +250,7 @@ impl Lookahead {
         }
         self.arrivals.clear();
         self.letters.clear();
-        self.sent.clear();
+        self.sent_count = 0;
     }
 }
 
@@ -340,7 +355,7 @@ impl World<'_> {
             if let Some(part) = parts.next() {
                 self.prefetch(called, next, part);
             }
-            let before = self.lookahead.sent.len();
+            let before = self.lookahead.sent_count;
             let (which, alarm) = self.connections[i].next_alarm();
             let letter = letters.peek().map(|&place| self.lookahead.letters[place]);
             if let Some(letter) = letter.filter(|letter| letter.at <= alarm) {
@@ -415,8 +430,7 @@ impl World<'_> {
             if let Some(delivery) = self.deliveries.get_mut(i) {
                 leaves(delivery, self.now, side, &self.outgoing);
             }
-            let size = self.outgoing.wire_len() as u32 + IP_HEADER;
-            self.lookahead.sent.push(Leaving { packet: Packet::pack(label, &self.outgoing), size });
+            self.lookahead.keep(label, &self.outgoing);
         }
     }
 }

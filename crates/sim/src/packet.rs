@@ -64,6 +64,23 @@ impl Packet {
         }
     }
 
+    /// The same, written over this one: what is made elsewhere is copied, and has to be waited for.
+    #[inline]
+    pub(crate) fn pack_over(&mut self, label: Label, segment: &Segment<Span>) {
+        match self {
+            Self::Plain(plain) if Plain::is_usual(segment) => plain.fill(label, segment),
+            _ => *self = Self::pack_unusual(label, segment),
+        }
+    }
+
+    /// One that nobody should look at.
+    pub(crate) fn blank() -> Self {
+        Self::Plain(Plain::of(
+            Label { connection: 0, path: 0, down: false },
+            &Segment::new(0, 0, 0, 0, Flags::default(), 0),
+        ))
+    }
+
     #[inline(never)]
     fn pack_unusual(label: Label, segment: &Segment<Span>) -> Self {
         match Plain::with_blocks(label, segment) {
@@ -77,10 +94,7 @@ impl Packet {
     pub(crate) fn take(&mut self) -> Self {
         match self {
             Self::Plain(plain) => Self::Plain(*plain),
-            Self::Other(label, whole) => {
-                let left = Box::new(Segment::new(0, 0, 0, 0, Flags::default(), 0));
-                Self::Other(*label, core::mem::replace(whole, left))
-            }
+            Self::Other(..) => core::mem::replace(self, Self::blank()),
         }
     }
 
@@ -147,39 +161,55 @@ impl Plain {
     /// Of a segment that [fits](Self::fits), all but its blocks of SACK.
     #[inline]
     fn of(label: Label, segment: &Segment<Span>) -> Self {
-        let (mut has, mut data_ack, mut dsn, mut ssn) = (0, 0, 0, 0);
-        let mut clock = TimestampOption { value: 0, echo: 0 };
+        let mut plain = Self {
+            payload: Span::empty(),
+            dsn: 0,
+            ssn: 0,
+            data_ack: 0,
+            seq: 0,
+            ack: 0,
+            clock: TimestampOption { value: 0, echo: 0 },
+            source: 0,
+            destination: 0,
+            window: 0,
+            flags: Flags::default(),
+            ecn: Ecn::NotEct,
+            has: 0,
+            label,
+        };
+        plain.fill(label, segment);
+        plain
+    }
+
+    /// The same, written over this one. What it does not have stays as it was.
+    #[inline]
+    fn fill(&mut self, label: Label, segment: &Segment<Span>) {
+        let mut has = 0;
         if let Some(told) = segment.timestamps {
             has |= CLOCK;
-            clock = told;
+            self.clock = told;
         }
         if let Some(dss) = &segment.dss {
             has |= DSS;
             if let Some(ack) = dss.data_ack {
                 has |= DATA_ACK;
-                data_ack = ack as u32;
+                self.data_ack = ack as u32;
             }
             if let Some(map) = dss.mapping {
                 has |= MAPPING;
-                (dsn, ssn) = (map.dsn, map.ssn);
+                (self.dsn, self.ssn) = (map.dsn, map.ssn);
             }
         }
-        Self {
-            payload: segment.payload,
-            dsn,
-            ssn,
-            data_ack,
-            seq: segment.seq,
-            ack: segment.ack,
-            clock,
-            source: segment.source,
-            destination: segment.destination,
-            window: segment.window,
-            flags: segment.flags,
-            ecn: segment.ecn,
-            has,
-            label,
-        }
+        self.payload = segment.payload;
+        self.seq = segment.seq;
+        self.ack = segment.ack;
+        self.source = segment.source;
+        self.destination = segment.destination;
+        self.window = segment.window;
+        self.flags = segment.flags;
+        self.ecn = segment.ecn;
+        self.has = has;
+        self.label = label;
     }
 
     /// With its blocks of SACK. `None` for a segment with anything that there is no room for.
@@ -318,8 +348,12 @@ mod tests {
             for (_, mut before) in others() {
                 let packet = Packet::pack(LABEL, &segment);
                 assert_eq!(matches!(packet, Packet::Plain(_)), fits, "{segment:?}");
-                assert_eq!(packet.unpack_into(&mut before), LABEL);
-                assert_eq!(before, segment);
+                let mut over = Packet::pack(Label { connection: 1, path: 0, down: false }, &before);
+                over.pack_over(LABEL, &segment);
+                for packet in [packet, over] {
+                    assert_eq!(packet.unpack_into(&mut before), LABEL);
+                    assert_eq!(before, segment);
+                }
             }
         }
     }

@@ -397,6 +397,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Takes the next piece of the stream in order, of at most `most` bytes.
+    #[inline]
     pub fn read(&mut self, most: usize) -> Option<P> {
         let piece = self.reorder.read(most)?;
         self.autotune.read(piece.len() as u64);

@@ -36,6 +36,7 @@ impl<P: Payload> Reorder<P> {
     }
 
     /// The next piece in order, of at most `most` bytes.
+    #[inline]
     pub(crate) fn read(&mut self, most: usize) -> Option<P> {
         let front = self.ready.front_mut()?;
         let len = front.len();
