@@ -397,7 +397,11 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Takes the next piece of the stream in order, of at most `most` bytes.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "given back in memory it is read before its writes have got there"
+    )]
+    #[inline(always)]
     pub fn read(&mut self, most: usize) -> Option<P> {
         let piece = self.reorder.read(most)?;
         self.autotune.read(piece.len() as u64);

@@ -36,7 +36,11 @@ impl<P: Payload> Reorder<P> {
     }
 
     /// The next piece in order, of at most `most` bytes.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "given back in memory it is read before its writes have got there"
+    )]
+    #[inline(always)]
     pub(crate) fn read(&mut self, most: usize) -> Option<P> {
         let front = self.ready.front_mut()?;
         let len = front.len();

@@ -26,7 +26,11 @@ impl<P: Payload> SendBuffer<P> {
     }
 
     /// Up to `most` bytes from `offset` on, as far as they lie in one piece.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "given back in memory it is read before its writes have got there"
+    )]
+    #[inline(always)]
     pub(crate) fn slice(&self, offset: u64, most: u64) -> Option<P> {
         let (at, piece) = self.pieces.last_where(|&(at, _)| at <= offset)?;
         let from = (offset - at) as usize;

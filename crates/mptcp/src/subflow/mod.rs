@@ -152,7 +152,8 @@ impl<P: Payload> Subflow<P> {
     pub(crate) fn prefetch(&self, sends: bool) {
         let receiver = &self.receiver;
         prefetch::prefetch!(self.state, self.heard, receiver.fin_at, receiver.peer_clock, self.widest);
-        prefetch::prefetch!(self.signals, self.sender.una);
+        prefetch::prefetch!(self.held, self.signals, self.sender.una);
+        self.sender.prefetch_debts();
         if sends {
             self.sender.prefetch();
         }

@@ -14,7 +14,10 @@ impl<P: Payload> Sender<P> {
         held(self.retransmitting == sum(IN_RETRANSMISSION), "retransmitted bytes miscounted")?;
         held(self.queued == self.queue.iter().map(|c| c.payload.len() as u64).sum(), "queue miscounted")?;
         let mut at = self.una;
-        for sent in &self.sent {
+        for (i, sent) in self.sent.iter().enumerate() {
+            let found = [sent.offset, sent.end() - 1].map(|offset| self.ending_after(offset));
+            held(found == [i; 2], "a segment is not found where it is")?;
+            held(self.index_of(sent.offset) == i, "nor where it begins")?;
             held(sent.offset == at && sent.len > 0, "a hole in what is in flight")?;
             let len = if sent.chunk.fin { 1 } else { sent.chunk.payload.len() as u64 };
             held(len == u64::from(sent.len), "a segment is not as long as its payload")?;

@@ -161,6 +161,12 @@ pub(crate) struct Sender<P> {
 }
 
 impl<P: Payload> Sender<P> {
+    /// Asks for the memory that is looked at when data may have to be sent again.
+    #[inline]
+    pub(crate) fn prefetch_debts(&self) {
+        prefetch::prefetch!(self.retransmitting);
+    }
+
     /// Asks for the memory that data look at, line by line.
     #[inline]
     pub(crate) fn prefetch(&self) {
@@ -256,8 +262,8 @@ impl<P: Payload> Sender<P> {
     /// An acknowledgement up to `ack` makes the algorithm look at the other subflows.
     pub(crate) fn asks_for_coupling(&self, ack: u64) -> bool {
         let acked = ack.saturating_sub(self.una);
-        self.algorithm.needs() != Needs::Nothing
-            && acked > 0
+        acked > 0
+            && self.algorithm.needs() != Needs::Nothing
             && self.window.cwnd + acked > self.window.ssthresh
     }
     /// What the algorithm looks at of the other subflows.

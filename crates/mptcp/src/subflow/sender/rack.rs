@@ -171,7 +171,7 @@ impl<P: Payload> Sender<P> {
             i += 1;
         }
         while let Some(&(at, offset)) = self.rack.repeated.front() {
-            let i = self.sent.partition_point(|s| s.end() <= offset);
+            let i = self.ending_after(offset);
             let since = |flags: u8| flags & SACKED != 0 || flags & (LOST | IN_RETRANSMISSION) == LOST;
             let Some(sent) = self.sent.get(i).filter(|s| s.at == at && !since(s.flags)) else {
                 self.rack.repeated.pop_front();

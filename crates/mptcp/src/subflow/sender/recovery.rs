@@ -53,7 +53,7 @@ impl<P: Payload> Sender<P> {
     fn next_lost(&mut self) -> Option<usize> {
         let waits = |sent: &Sent<P>| sent.flags & (LOST | IN_RETRANSMISSION) == LOST;
         while let Some(&offset) = self.rack.again.front().filter(|_| self.uses.rack) {
-            let i = self.sent.partition_point(|s| s.end() <= offset);
+            let i = self.ending_after(offset);
             if self.sent.get(i).is_some_and(|s| s.offset <= offset && waits(s)) {
                 return Some(i);
             }

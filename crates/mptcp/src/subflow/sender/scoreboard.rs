@@ -58,7 +58,7 @@ impl<P: Payload> Sender<P> {
 
     /// Marks what lies whole within `[left, right)`; up to `from` it has been done before.
     fn mark_range(&mut self, now: Time, left: u64, from: u64, right: u64) {
-        let from = self.sent.partition_point(|s| s.end() <= from);
+        let from = self.ending_after(from);
         for (i, sent) in (from..).zip(self.sent.range_mut(from..)) {
             if sent.end() > right {
                 break;
@@ -142,7 +142,19 @@ impl<P: Payload> Sender<P> {
         }
     }
 
+    /// The first segment in flight that does not begin before `offset`.
     pub(super) fn index_of(&self, offset: u64) -> usize {
-        self.sent.partition_point(|s| s.offset < offset)
+        let i = self.ending_after(offset);
+        i + usize::from(self.sent.get(i).is_some_and(|sent| sent.offset < offset))
+    }
+
+    /// The first segment in flight that ends after `offset`. Mostly all are as long as the first, and it is where
+    /// that says, so that none in between has to be fetched from memory.
+    pub(super) fn ending_after(&self, offset: u64) -> usize {
+        let Some(first) = self.sent.front() else { return 0 };
+        let guess = (offset.saturating_sub(first.offset) / u64::from(first.len.max(1))) as usize;
+        let ends_before = |i: usize| self.sent.get(i).is_some_and(|sent| sent.end() <= offset);
+        let is_it = (guess == 0 || ends_before(guess - 1)) && guess <= self.sent.len() && !ends_before(guess);
+        if is_it { guess } else { self.sent.partition_point(|sent| sent.end() <= offset) }
     }
 }
