@@ -30,10 +30,8 @@ use wire::{Segment, Span};
 pub(crate) const MANY: usize = 64;
 /// As many media as the agenda keeps apart.
 const MOST_MEDIA: usize = 8;
-/// How many visits ahead memory is asked for: so that each stage is there when the next looks at it.
-const STAGES: [(usize, Stage); 3] = [(3, Stage::Endpoint), (2, Stage::Subflows), (1, Stage::InFlight)];
-/// In how many parts that is asked for: the stages, and what arrives at who is next.
-const PARTS: usize = STAGES.len() + 1;
+/// In how many parts memory is asked for ahead of its use.
+const PARTS: usize = 4;
 /// How many arrivals ahead what they made somebody send is asked for.
 const RELEASE_AHEAD: usize = 6;
 
@@ -324,19 +322,31 @@ impl World<'_> {
     }
 
     /// Asks for a part of the memory of those who are visited after the first of `called`; `first` is the first letter
-    /// of the next.
+    /// of the next. What a part has to look at was asked for by one before it.
     #[inline]
     fn prefetch(&self, called: &[u32], first: usize, part: usize) {
-        if let Some((ahead, stage)) = STAGES.get(part) {
-            if let Some(&connection) = called.get(*ahead) {
-                self.connections[connection as usize].prefetch(*stage);
+        let stage_of = |ahead: usize, stage| {
+            if let Some(&connection) = called.get(ahead) {
+                self.connections[connection as usize].prefetch(stage);
             }
-        } else if let Some(&next) = called.get(1) {
-            let last = self.lookahead.places[next as usize] as usize;
-            for letter in &self.lookahead.letters[first..last] {
-                if let Medium::Link(link) = &self.network.media[usize::from(letter.medium)] {
-                    link.prefetch(letter.place as usize);
-                }
+        };
+        match part {
+            0 => stage_of(1, Stage::Subflows),
+            1 => stage_of(2, Stage::Endpoint),
+            2 => self.prefetch_letters(called, first),
+            _ => stage_of(1, Stage::InFlight),
+        }
+    }
+
+    /// Asks for the letters of the next of `called`, and for where it is noted what they make it send.
+    #[inline]
+    fn prefetch_letters(&self, called: &[u32], first: usize) {
+        let Some(&next) = called.get(1) else { return };
+        let last = self.lookahead.places[next as usize] as usize;
+        for letter in &self.lookahead.letters[first..last] {
+            prefetch!(self.lookahead.arrivals[letter.number as usize]);
+            if let Medium::Link(link) = &self.network.media[usize::from(letter.medium)] {
+                link.prefetch(letter.place as usize);
             }
         }
     }

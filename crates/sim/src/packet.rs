@@ -33,9 +33,12 @@ pub(crate) struct Plain {
     dsn: u64,
     ssn: u32,
     data_ack: u32,
+    /// The two timestamps lie apart: side by side they are read together, and that has to wait where they were
+    /// written one by one just before.
+    clock: u32,
     seq: u32,
     ack: u32,
-    clock: TimestampOption,
+    echo: u32,
     source: u16,
     destination: u16,
     window: u16,
@@ -168,7 +171,8 @@ impl Plain {
             data_ack: 0,
             seq: 0,
             ack: 0,
-            clock: TimestampOption { value: 0, echo: 0 },
+            clock: 0,
+            echo: 0,
             source: 0,
             destination: 0,
             window: 0,
@@ -187,7 +191,7 @@ impl Plain {
         let mut has = 0;
         if let Some(told) = segment.timestamps {
             has |= CLOCK;
-            self.clock = told;
+            (self.clock, self.echo) = (told.value, told.echo);
         }
         if let Some(dss) = &segment.dss {
             has |= DSS;
@@ -252,7 +256,7 @@ impl Plain {
         segment.window = self.window;
         segment.clear_options();
         if self.has & CLOCK != 0 {
-            segment.timestamps = Some(self.clock);
+            segment.timestamps = Some(TimestampOption { value: self.clock, echo: self.echo });
         }
         if self.has & DSS != 0 {
             let has_ack = self.has & DATA_ACK != 0;

@@ -161,16 +161,16 @@ pub(crate) struct Sender<P> {
 }
 
 impl<P: Payload> Sender<P> {
-    /// Asks for the memory that is looked at when data may have to be sent again.
+    /// Asks for the memory that tells whether there is anything to be sent.
     #[inline]
     pub(crate) fn prefetch_debts(&self) {
-        prefetch::prefetch!(self.retransmitting);
+        prefetch::prefetch!(self.sent, self.queued, self.retransmitting);
     }
 
     /// Asks for the memory that data look at, line by line.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch::prefetch!(self.uses, self.sent, self.queued, self.limited_until, self.rtt, self.algorithm);
+        prefetch::prefetch!(self.uses, self.limited_until, self.rtt, self.algorithm);
         prefetch::prefetch!(self.highest_sacked);
     }
 
