@@ -195,6 +195,12 @@ impl<T: Clone> Air<T> {
         }
     }
 
+    /// No packet that is sent from `now` on arrives before.
+    pub(crate) fn horizon(&self, now: Time) -> Time {
+        let least = now + self.least_delay();
+        if self.reorder || self.faults.is_some() { least } else { least.max(self.latest) }
+    }
+
     /// Whether a packet that is sent now arrives after another.
     #[inline]
     pub(crate) fn is_in_order(&self) -> bool {

@@ -125,6 +125,12 @@ impl<T: Clone> Link<T> {
         if self.managed.is_some() { Duration::ZERO } else { self.air.least_delay() }
     }
 
+    /// Until when arrivals are known, if everything before `now` has been pushed: what is pushed from then on arrives no
+    /// earlier. Behind a queue that is later than the [lookahead](Self::lookahead) says.
+    pub fn horizon(&self, now: Time) -> Time {
+        if self.managed.is_some() { now } else { self.air.horizon(now) }
+    }
+
     /// The packet under way with this place in the order of arrival, from 0: when it arrives, its size, and
     /// the packet, left where it is. Sure within [`lookahead`](Self::lookahead).
     #[inline]

@@ -20,7 +20,7 @@ const MOST_BUSY: usize = 8;
 /// Of events at equal times the one that was scheduled first comes first, or if that is asked for
 /// ([`in_order_of_sources`](Self::in_order_of_sources)) that of the source with the lowest number.
 /// [`Time::MAX`] is never.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Agenda {
     /// Those of the busy sources: the first numbers, each in its own place. At [`Time::MAX`] there is none.
     busy: Vec<Entry>,

@@ -21,6 +21,9 @@ pub(crate) enum End {
 
 /// The place in [`Connection::alarms`] of the application.
 pub(crate) const APP: usize = 2;
+/// The place of the connection's begin, where its ends are simulated apart and it is the server that writes: the
+/// application's is the server's then.
+pub(crate) const BEGIN: usize = 3;
 
 /// What becomes of a segment that an end has heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +48,9 @@ pub(crate) struct Connection {
     pub(crate) largest_gap: u64,
     /// When the client and the server have something to do besides their endpoints; [`Time::MAX`] for never.
     pub(crate) due: [Time; 2],
-    /// When the places on the agenda of the client, the server and the application come up; [`Time::MAX`]
+    /// When the places on the agenda of the client, the server, the application and the begin come up; [`Time::MAX`]
     /// where they are empty.
-    pub(crate) alarms: [Time; 3],
+    pub(crate) alarms: [Time; 4],
     /// What the client and the server do with what they hear.
     duties: [Duty; 2],
     /// Data goes to the device.
@@ -97,7 +100,7 @@ impl Connection {
             last_byte: None,
             largest_gap: 0,
             due: [Time::MAX; 2],
-            alarms: [Time::MAX, Time::MAX, config.start],
+            alarms: [Time::MAX, Time::MAX, config.start, Time::MAX],
             duties: match config.direction {
                 _ if video.is_some() => [Duty::Talks; 2],
                 Direction::Down => [Duty::Reads, Duty::Writes],
@@ -155,35 +158,51 @@ impl Connection {
         }
     }
 
-    /// Asks for the memory that its next events will look at; in the order of the stages.
+    /// Asks for the memory that the next events of an end will look at; in the order of the stages.
     #[inline]
-    pub(crate) fn prefetch(&self, stage: Stage) {
-        // Which of them sends is not near yet, and makes no difference, at first.
-        let server_sends = if stage == Stage::Endpoint {
+    pub(crate) fn prefetch(&self, end: End, stage: Stage) {
+        // Whether it sends is not near yet, and makes no difference, at first.
+        let sends = if stage == Stage::Endpoint {
             prefetch!(self.delivered, self.duties);
             true
         } else {
-            self.down
+            self.down == (end == End::Server)
         };
-        self.client.prefetch(stage, !server_sends);
-        self.server.prefetch(stage, server_sends);
+        match end {
+            End::Client => self.client.prefetch(stage, sends),
+            End::Server => self.server.prefetch(stage, sends),
+        }
     }
 
-    /// Which of its places on the agenda comes up next, and when.
+    /// The two places in [`alarms`](Self::alarms) that are an end's own: its timer's, and that of what its application
+    /// does.
     #[inline]
-    pub(crate) fn next_alarm(&self) -> (usize, Time) {
-        let [client, server, app] = self.alarms;
-        let (which, least) =
-            if server < client { (End::Server as usize, server) } else { (End::Client as usize, client) };
-        if app < least { (APP, app) } else { (which, least) }
+    pub(crate) fn places(&self, end: End) -> [usize; 2] {
+        [end as usize, if self.down == (end == End::Server) { APP } else { BEGIN }]
+    }
+
+    /// Which of an end's places on the agenda comes up next, and when.
+    #[inline]
+    pub(crate) fn next_alarm(&self, end: End) -> (usize, Time) {
+        let [own, other] = self.places(end);
+        if self.alarms[other] < self.alarms[own] {
+            (other, self.alarms[other])
+        } else {
+            (own, self.alarms[own])
+        }
     }
 
     /// The application's place on the agenda has come up.
     pub(crate) fn wake(&mut self, now: Time) {
+        self.ask(now);
+        self.write(now);
+    }
+
+    /// The device asks for the first segment of a video.
+    pub(crate) fn ask(&mut self, now: Time) {
         if self.duties[0] == Duty::Talks {
             self.talk(now, End::Client);
         }
-        self.write(now);
     }
 
     /// An end of a video does what there is to do: asks for the next segment, or begins an answer.

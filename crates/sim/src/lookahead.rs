@@ -1,50 +1,59 @@
-//! Connections one after the other, each through a span of time in which it cannot hear of the others.
+//! The two ends of connections, each through a span of time in which it cannot hear of anybody else.
 //!
-//! Whatever an end sends arrives no earlier than the least delay of any link after it: the lookahead, as
-//! conservative parallel simulation calls it (Chandy and Misra 1979). Up to there all arrivals are known before
-//! the first of them is heard. So a window of that length is simulated in three steps, and not event by event:
+//! Whatever an end sends arrives no earlier than the delay of its link after it: the lookahead, as conservative
+//! parallel simulation calls it (Chandy and Misra 1979). So the ends at the device and those at the server take turns.
+//! Where one side has been simulated up to some time, all is known that reaches the other up to a delay later, or until
+//! what waits in the links' queues has gone out, and the other side is simulated up to there, in three steps and not
+//! event by event:
 //!
-//! 1. **Gather** the packets that arrive in the window, in order, and sort them by connection.
-//! 2. **Visit** the connections that have something to do. Each hears its packets and its alarms in order of
-//!    time; what it sends is kept, with the event that made it send.
+//! 1. **Gather** the packets that arrive on this side, in order, and sort them by connection.
+//! 2. **Visit** the connections that have something to do there. The end hears its packets and its alarms in order
+//!    of time; what it sends is kept, with the event that made it send.
 //! 3. **Release** what was sent onto the links, in the order in which it would have been sent.
 //!
-//! What comes out is the same to the byte: events at equal times are in the order of their sources, and a
-//! connection touches nothing that is not its own but the links. But with thousands of connections a segment
-//! costs what it fetches of its connection from memory. Here that is fetched once for all segments of a window, and
-//! before it is needed, since it is known who is visited next.
+//! What comes out is the same to the byte: events at equal times are in the order of their sources, and an end
+//! touches nothing that is not its own but the links. But with thousands of connections a segment
+//! costs what it fetches of its connection from memory. Here that is fetched once for all segments of a round trip, and
+//! before it is needed, since it is known who is visited next. What concerns all connections, a path, the policy or the
+//! recorder, both sides wait for.
 
 use crate::Experiment;
+use crate::agenda::Agenda;
 use crate::crossing::{arrived, leaves};
-use crate::host::{APP, End};
-use crate::network::{IP_HEADER, Medium, Network};
+use crate::host::{APP, BEGIN, End};
+use crate::network::{IP_HEADER, Medium, Network, Path};
 use crate::packet::{Label, Packet};
 use crate::world::World;
 use mptcp::{PathId, Stage};
 use prefetch::prefetch;
 use radio::Direction;
-use units::{Duration, Time};
+use units::Time;
 use wire::{Segment, Span};
 
 /// With fewer connections all of them stay near the processor anyway.
 pub(crate) const MANY: usize = 64;
-/// As many media as the agenda keeps apart.
+/// More media are not looked through for the next arrival.
 const MOST_MEDIA: usize = 8;
 /// In how many parts memory is asked for ahead of its use.
 const PARTS: usize = 4;
 /// How many arrivals ahead what they made somebody send is asked for.
 const RELEASE_AHEAD: usize = 6;
 
-/// What running ahead needs to remember; empty from window to window but for `span`.
+/// What looking ahead needs to remember. From turn to turn only what stands first.
 #[derive(Debug, Default)]
 pub(crate) struct Lookahead {
-    /// The length of a window; zero where events are handled one by one.
-    span: Duration,
-    /// A connection is being visited: what it sends is kept, and its alarms are not on the agenda.
+    /// The media towards the device, and towards the server; none where events are handled one by one.
+    towards: [Vec<usize>; 2],
+    /// Everything before has been simulated, at the device and at the server.
+    reached: [Time; 2],
+    /// For each end of a connection its timer, and what its application does; at the device and at the server.
+    pub(crate) alarms: [Agenda; 2],
+
+    /// An end is being visited: what it sends is kept, and its alarms are not on their agenda.
     pub(crate) visiting: bool,
-    /// Alarms of the visited connection that were set or rang, as bits.
+    /// Alarms of the visited end that were set or rang, as bits.
     moved: u8,
-    /// What arrives in this window, in order.
+    /// What arrives, in order.
     arrivals: Vec<Arriving>,
     /// How many packets arrive on each medium.
     counts: [usize; MOST_MEDIA],
@@ -55,7 +64,7 @@ pub(crate) struct Lookahead {
     places: Vec<u32>,
     /// Who is visited.
     called: Vec<u32>,
-    /// What was sent, event by event, and behind it room from windows before.
+    /// What was sent, event by event, and behind it room from turns before.
     sent: Vec<Leaving>,
     /// How many of those were sent.
     sent_count: usize,
@@ -74,7 +83,6 @@ struct Arriving {
     connection: u16,
     medium: u8,
     path: u8,
-    down: bool,
 }
 
 /// The same, as its connection sees it.
@@ -86,11 +94,10 @@ struct Letter {
     place: u32,
     medium: u8,
     path: u8,
-    down: bool,
 }
 
 impl Letter {
-    const NONE: Self = Self { at: Time::MAX, number: 0, place: 0, medium: 0, path: 0, down: false };
+    const NONE: Self = Self { at: Time::MAX, number: 0, place: 0, medium: 0, path: 0 };
 }
 
 /// What one event made an end send: a piece of [`Lookahead::sent`].
@@ -122,16 +129,44 @@ impl Lookahead {
         let unseen = !experiment.capture
             && experiment.background.is_empty()
             && network.paths.iter().all(|path| path.boxes.is_none());
-        let spans = network.media.iter().map(|medium| match medium {
-            Medium::Link(link) => link.lookahead(),
-            Medium::Cell(_) => Duration::ZERO,
-        });
-        let span = spans.min().filter(|_| unseen && network.media.len() <= MOST_MEDIA);
+        let ahead = |medium: &Medium| match medium {
+            Medium::Link(link) => !link.lookahead().is_zero(),
+            Medium::Cell(_) => false,
+        };
+        if !unseen || network.media.len() > MOST_MEDIA || !network.media.iter().all(ahead) {
+            return Self::default();
+        }
+        let towards = |port: fn(&Path) -> usize| network.paths.iter().map(port).collect();
+        let alarms = Agenda::new(2 * experiment.traffic.len()).in_order_of_sources();
         Self {
-            span: span.unwrap_or(Duration::ZERO),
+            towards: [towards(|path| path.down.medium), towards(|path| path.up.medium)],
+            alarms: [alarms.clone(), alarms],
             places: vec![0; experiment.traffic.len()],
             ..Self::default()
         }
+    }
+
+    /// Whether connections are simulated in here, and not event by event.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        !self.towards[0].is_empty()
+    }
+
+    /// When something happens next at either end of any connection; [`Time::MAX`] for never.
+    fn next(&self, network: &Network) -> Time {
+        let arrivals = network.media.iter().filter_map(Medium::next);
+        let alarms = self.alarms.iter().filter_map(|alarms| alarms.next().map(|(at, _)| at));
+        arrivals.chain(alarms).min().unwrap_or(Time::MAX)
+    }
+
+    /// Until when it is known what arrives at `end`.
+    fn horizon(&self, network: &Network, end: End) -> Time {
+        let reached = self.reached[1 - end as usize];
+        let horizons = self.towards[end as usize].iter().map(|&medium| match &network.media[medium] {
+            Medium::Link(link) => link.horizon(reached),
+            Medium::Cell(_) => reached,
+        });
+        horizons.min().unwrap_or(reached)
     }
 
     /// Calls a connection, if nobody has.
@@ -143,36 +178,39 @@ impl Lookahead {
         }
     }
 
-    /// Finds what arrives before `until`, and calls those for whom it is.
-    fn gather(&mut self, network: &Network, until: Time) {
+    /// Finds what arrives at `end` before `until`, and calls those for whom it is.
+    fn gather(&mut self, network: &Network, end: End, until: Time) {
+        let media = core::mem::take(&mut self.towards[end as usize]);
         let mut heads = [Time::MAX; MOST_MEDIA];
-        for (head, medium) in heads.iter_mut().zip(&network.media) {
-            *head = coming(medium, 0).map_or(Time::MAX, |(at, ..)| at);
+        for (head, &medium) in heads.iter_mut().zip(&media) {
+            *head = coming(&network.media[medium], 0).map_or(Time::MAX, |(at, ..)| at);
         }
         loop {
-            let mut medium = 0;
-            for other in 1..network.media.len() {
-                if heads[other] < heads[medium] {
-                    medium = other;
+            let mut first = 0;
+            for other in 1..media.len() {
+                if heads[other] < heads[first] {
+                    first = other;
                 }
             }
-            if heads[medium] >= until {
+            if heads[first] >= until {
                 break;
             }
+            let medium = media[first];
             let place = self.counts[medium];
             if let Some((at, size, packet)) = coming(&network.media[medium], place) {
-                let Label { connection, path, down } = packet.label();
+                let Label { connection, path, .. } = packet.label();
                 // Where the interface is gone, what was under way to it or from it is lost.
                 if network.paths[usize::from(path)].present {
                     self.call(usize::from(connection));
                     self.places[usize::from(connection)] += 1;
                     let (place, medium, sent) = (place as u32, medium as u8, Sent::default());
-                    self.arrivals.push(Arriving { at, size, place, sent, connection, medium, path, down });
+                    self.arrivals.push(Arriving { at, size, place, sent, connection, medium, path });
                 }
             }
             self.counts[medium] += 1;
-            heads[medium] = coming(&network.media[medium], place + 1).map_or(Time::MAX, |(at, ..)| at);
+            heads[first] = coming(&network.media[medium], place + 1).map_or(Time::MAX, |(at, ..)| at);
         }
+        self.towards[end as usize] = media;
     }
 
     /// Sorts those who are called by their numbers, and the letters by those for whom they are.
@@ -186,16 +224,16 @@ impl Lookahead {
             first += count;
         }
         self.letters.resize(self.arrivals.len(), Letter::NONE);
-        for (number, &Arriving { at, place, connection, medium, path, down, .. }) in
+        for (number, &Arriving { at, place, connection, medium, path, .. }) in
             self.arrivals.iter().enumerate()
         {
             let next = &mut self.places[usize::from(connection)];
-            self.letters[*next as usize] = Letter { at, number: number as u32, place, medium, path, down };
+            self.letters[*next as usize] = Letter { at, number: number as u32, place, medium, path };
             *next += 1;
         }
     }
 
-    /// An alarm of the visited connection was set, or rang.
+    /// An alarm of the visited end was set, or rang.
     #[inline]
     pub(crate) fn note_alarm(&mut self, which: usize) {
         self.moved |= 1 << which;
@@ -220,7 +258,7 @@ impl Lookahead {
     }
 
     /// Puts what was sent on its way, and counts what the device sent and received.
-    fn release(&mut self, network: &mut Network) {
+    fn release(&mut self, network: &mut Network, end: End) {
         for (medium, count) in network.media.iter_mut().zip(&mut self.counts) {
             if let Medium::Link(link) = medium {
                 link.discard(core::mem::take(count));
@@ -237,7 +275,7 @@ impl Lookahead {
             while let Some(ring) = rung.next_if(|ring| ring.at < arriving.at) {
                 release(&mut self.sent, ring.sent, network, ring.at);
             }
-            if arriving.down {
+            if end == End::Client {
                 let path = &mut network.paths[usize::from(arriving.path)];
                 path.count(arriving.at, Direction::Down, arriving.size);
             }
@@ -275,29 +313,35 @@ fn release(all: &mut [Leaving], sent: Sent, network: &mut Network, at: Time) {
 }
 
 impl World<'_> {
-    /// Where the next event is at `at`: the end of the window that begins with it, in which connections can be
-    /// visited one by one. `None` where it concerns all of them, or where there is no looking ahead.
-    #[inline]
-    pub(crate) fn window(&self, at: Time, end: Time) -> Option<Time> {
-        if self.lookahead.span.is_zero() {
+    /// Lets each side have its turn. Returns how many events that were; `None` once everything before `limit` has
+    /// happened.
+    pub(crate) fn take_turns(&mut self, limit: Time) -> Option<u64> {
+        let next = self.lookahead.next(&self.network);
+        if next >= limit {
+            self.lookahead.reached = [limit; 2];
             return None;
         }
-        let after = end + Duration::from_nanos(1);
-        let until = self.next_of_all().min(at + self.lookahead.span).min(after);
-        (until > at).then_some(until)
+        let mut events = 0;
+        for end in [End::Server, End::Client] {
+            // Nothing happens on either side before what is next.
+            let reached = &mut self.lookahead.reached;
+            *reached = reached.map(|reached| reached.max(next));
+            let until = self.lookahead.horizon(&self.network, end).min(limit);
+            if until > self.lookahead.reached[end as usize] {
+                events += self.take_turn(end, until);
+                self.lookahead.reached[end as usize] = until;
+            }
+        }
+        Some(events)
     }
 
-    /// Simulates everything before `until`. Returns how many events that were.
-    pub(crate) fn run_window(&mut self, until: Time) -> u64 {
-        self.lookahead.gather(&self.network, until);
-        let media = self.network.media.len();
-        for medium in 0..media {
-            self.agenda.set(medium, None);
-        }
-        // Only alarms are left before `until`.
-        while let Some((_, number)) = self.agenda.next().filter(|&(at, _)| at < until) {
-            self.agenda.pop();
-            self.lookahead.call((number - media) / 3);
+    /// Simulates everything at `end` before `until`. Returns how many events that were.
+    fn take_turn(&mut self, end: End, until: Time) -> u64 {
+        self.lookahead.gather(&self.network, end, until);
+        while let Some((_, number)) = self.lookahead.alarms[end as usize].next().filter(|&(at, _)| at < until)
+        {
+            self.lookahead.alarms[end as usize].pop();
+            self.lookahead.call(number / 2);
         }
         self.lookahead.sort();
         let called = core::mem::take(&mut self.lookahead.called);
@@ -307,27 +351,23 @@ impl World<'_> {
         for (turn, &connection) in called.iter().enumerate() {
             // The place after its last letter by now.
             let last = core::mem::take(&mut self.lookahead.places[connection as usize]) as usize;
-            events += self.visit(connection as usize, first..last, until, &called[turn..]);
+            events += self.visit(connection as usize, end, first..last, until, &called[turn..]);
             first = last;
         }
         self.lookahead.visiting = false;
         self.lookahead.called = called;
         self.lookahead.called.clear();
-        self.lookahead.release(&mut self.network);
-        for medium in 0..media {
-            let next = self.network.media[medium].next();
-            self.agenda.set(medium, next);
-        }
+        self.lookahead.release(&mut self.network, end);
         events
     }
 
     /// Asks for a part of the memory of those who are visited after the first of `called`; `first` is the first letter
     /// of the next. What a part has to look at was asked for by one before it.
     #[inline]
-    fn prefetch(&self, called: &[u32], first: usize, part: usize) {
+    fn prefetch(&self, end: End, called: &[u32], first: usize, part: usize) {
         let stage_of = |ahead: usize, stage| {
             if let Some(&connection) = called.get(ahead) {
-                self.connections[connection as usize].prefetch(stage);
+                self.connections[connection as usize].prefetch(end, stage);
             }
         };
         match part {
@@ -351,11 +391,18 @@ impl World<'_> {
         }
     }
 
-    /// Lets a connection hear its letters, and its alarms, before `until`. Returns how many that were.
+    /// Lets an end hear its letters, and its alarms, before `until`. Returns how many that were.
     ///
-    /// What those after it, the rest of `called`, will look at is asked for in parts, one before each event: what is asked
-    /// for at once has to wait for room.
-    fn visit(&mut self, i: usize, letters: core::ops::Range<usize>, until: Time, called: &[u32]) -> u64 {
+    /// What those after it, the rest of `called`, will look at is asked for in parts, one before each event: what is
+    /// asked for at once has to wait for room.
+    fn visit(
+        &mut self,
+        i: usize,
+        end: End,
+        letters: core::ops::Range<usize>,
+        until: Time,
+        called: &[u32],
+    ) -> u64 {
         let mut events = letters.len() as u64;
         let mut parts = 0..PARTS;
         let next = letters.end;
@@ -363,14 +410,14 @@ impl World<'_> {
         self.lookahead.moved = 0;
         loop {
             if let Some(part) = parts.next() {
-                self.prefetch(called, next, part);
+                self.prefetch(end, called, next, part);
             }
             let before = self.lookahead.sent_count;
-            let (which, alarm) = self.connections[i].next_alarm();
+            let (which, alarm) = self.connections[i].next_alarm(end);
             let letter = letters.peek().map(|&place| self.lookahead.letters[place]);
             if let Some(letter) = letter.filter(|letter| letter.at <= alarm) {
                 letters.next();
-                self.hear_ahead(i, letter);
+                self.hear_ahead(i, end, letter);
                 let sent = self.lookahead.sent_since(before);
                 if sent.count > 0 {
                     self.lookahead.arrivals[letter.number as usize].sent = sent;
@@ -379,42 +426,75 @@ impl World<'_> {
                 events += 1;
                 self.now = alarm;
                 self.lookahead.note_alarm(which);
-                self.on_alarm(i, which);
+                if which < APP {
+                    self.on_alarm(i, which);
+                } else {
+                    self.on_application(i, end);
+                }
                 let sent = self.lookahead.sent_since(before);
                 if sent.count > 0 {
-                    let source = (3 * i + which) as u32;
+                    let source = (3 * i + which.min(APP)) as u32;
                     self.lookahead.rung.push(Rung { at: alarm, source, sent });
                 }
             } else {
                 break;
             }
         }
-        parts.for_each(|part| self.prefetch(called, next, part));
-        let first = self.network.media.len() + 3 * i;
-        for which in 0..=APP {
+        parts.for_each(|part| self.prefetch(end, called, next, part));
+        let connection = &self.connections[i];
+        for (slot, which) in connection.places(end).into_iter().enumerate() {
             if self.lookahead.moved & 1 << which != 0 {
-                let alarm = self.connections[i].alarms[which];
-                self.agenda.set(first + which, Some(alarm).filter(|&at| at < Time::MAX));
+                let alarm = connection.alarms[which];
+                let alarms = &mut self.lookahead.alarms[end as usize];
+                alarms.set(2 * i + slot, Some(alarm).filter(|&at| at < Time::MAX));
             }
         }
         events
     }
 
-    /// A connection hears a packet that has arrived.
+    /// It is time for what the application does at `end`: at the device it begins; at the end that writes it writes.
+    fn on_application(&mut self, i: usize, end: End) {
+        if end == End::Client {
+            if !self.connections[i].begun {
+                self.open_paths(i);
+            }
+            self.connections[i].ask(self.now);
+        }
+        let connection = &mut self.connections[i];
+        let [_, which] = connection.places(end);
+        connection.alarms[which] = Time::MAX;
+        if which == APP {
+            connection.write(self.now);
+            connection.alarms[APP] = connection.app.next().unwrap_or(Time::MAX);
+        }
+        self.settle_end(i, end);
+    }
+
+    /// Puts what connections begin with on their agendas.
+    pub(crate) fn begin_ahead(&mut self) {
+        for (i, connection) in self.connections.iter_mut().enumerate() {
+            let start = connection.config.start;
+            if connection.is_down() {
+                connection.alarms[BEGIN] = start;
+                self.lookahead.alarms[End::Client as usize].set(2 * i + 1, Some(start));
+            }
+            let writes = if connection.is_down() { End::Server } else { End::Client };
+            self.lookahead.alarms[writes as usize].set(2 * i + 1, Some(start));
+        }
+    }
+
+    /// An end hears a packet that has arrived.
     #[inline]
-    fn hear_ahead(&mut self, i: usize, letter: Letter) {
+    fn hear_ahead(&mut self, i: usize, end: End, letter: Letter) {
         let medium = &self.network.media[usize::from(letter.medium)];
         let Some((_, _, packet)) = coming(medium, letter.place as usize) else { return };
         packet.unpack_into(&mut self.incoming);
         self.now = letter.at;
         self.segments += 1;
-        let end = if letter.down {
+        if end == End::Client {
             let path = &mut self.network.paths[usize::from(letter.path)];
             path.payload_down += u64::from(self.incoming.payload.len);
-            End::Client
-        } else {
-            End::Server
-        };
+        }
         self.connections[i].hear(letter.at, end, PathId(letter.path), &self.incoming);
         if !self.deliveries.is_empty() {
             arrived(&mut self.deliveries[i], letter.at, &self.connections[i], end, &self.incoming);
@@ -422,7 +502,7 @@ impl World<'_> {
         self.settle_end(i, end);
     }
 
-    /// Keeps what an end of the visited connection has to send.
+    /// Keeps what the visited end has to send.
     #[inline]
     pub(crate) fn keep_all(&mut self, i: usize, end: End) {
         let connection = &mut self.connections[i];

@@ -163,16 +163,19 @@ impl<'a> World<'a> {
         let end = Time::ZERO + self.experiment.duration;
         self.begin();
         let mut events: u64 = 0;
-        while let Some((at, number)) = self.agenda.next().filter(|&(at, _)| at <= end) {
-            let source = self.source(number);
-            if let Some(until) = self.window(at, end) {
-                let before = events;
-                events += self.run_window(until);
-                if events / PROGRESS_EVERY > before / PROGRESS_EVERY {
-                    progress(at.as_secs_f64() / end.as_secs_f64());
+        loop {
+            if self.lookahead.is_on() {
+                // At equal times connections come before what concerns all of them, and then only that is on the agenda.
+                let limit = self.next_of_all().min(end) + Duration::from_nanos(1);
+                while let Some(more) = self.take_turns(limit) {
+                    if (events + more) / PROGRESS_EVERY > events / PROGRESS_EVERY {
+                        progress(self.now.as_secs_f64() / end.as_secs_f64());
+                    }
+                    events += more;
                 }
-                continue;
             }
+            let Some((at, number)) = self.agenda.next().filter(|&(at, _)| at <= end) else { break };
+            let source = self.source(number);
             self.now = at;
             if let Source::Medium(i) = source {
                 // Most events: it stays at the head of the agenda until its next one is known.
@@ -191,6 +194,10 @@ impl<'a> World<'a> {
                 Source::Background(i) => self.on_background(i),
                 Source::Boxes(i) => self.on_boxes(i),
             }
+            if self.lookahead.is_on() {
+                // What was sent is looked for on the media themselves.
+                (0..self.network.media.len()).for_each(|medium| self.agenda.set(medium, None));
+            }
             events += 1;
             if events.is_multiple_of(PROGRESS_EVERY) {
                 progress(at.as_secs_f64() / end.as_secs_f64());
@@ -205,12 +212,16 @@ impl<'a> World<'a> {
     }
 
     fn begin(&mut self) {
-        for i in 0..self.network.media.len() {
-            let next = self.network.media[i].next();
-            self.schedule(Source::Medium(i), next);
-        }
-        for i in 0..self.connections.len() {
-            self.schedule(Source::App(i), Some(self.connections[i].config.start));
+        if self.lookahead.is_on() {
+            self.begin_ahead();
+        } else {
+            for i in 0..self.network.media.len() {
+                let next = self.network.media[i].next();
+                self.schedule(Source::Medium(i), next);
+            }
+            for i in 0..self.connections.len() {
+                self.schedule(Source::App(i), Some(self.connections[i].config.start));
+            }
         }
         for (i, spec) in self.experiment.paths.iter().enumerate() {
             let next = if spec.join_at > Time::ZERO { Some(spec.join_at) } else { spec.leave_at };
@@ -342,9 +353,7 @@ impl<'a> World<'a> {
         connection.wake(now);
         let next = self.connections[i].app.next();
         self.connections[i].alarms[APP] = next.unwrap_or(Time::MAX);
-        if !self.lookahead.visiting {
-            self.schedule(Source::App(i), next);
-        }
+        self.schedule(Source::App(i), next);
         self.settle(i);
     }
 
@@ -383,6 +392,10 @@ impl<'a> World<'a> {
             *alarm = timeout;
             if self.lookahead.visiting {
                 self.lookahead.note_alarm(end as usize);
+                return;
+            }
+            if self.lookahead.is_on() {
+                self.lookahead.alarms[end as usize].set_no_later(2 * i, Some(timeout));
                 return;
             }
             let number = self.number(if end == End::Client { Source::Client(i) } else { Source::Server(i) });
