@@ -84,14 +84,14 @@ impl<T: Clone> Air<T> {
         }
         self.latest = arrival;
         // Nearly every packet, made here and nowhere else, so that it is written where it will lie.
-        self.under_way.push_back(Flight { arrival, size, item: make() });
+        self.under_way.push_back(Flight { arrival, item: make(), size });
     }
 
     #[cold]
     #[inline(never)]
     fn overtake(&mut self, arrival: Time, size: u32, make: impl FnOnce() -> T) {
         let place = self.under_way.partition_point(|flight| flight.arrival <= arrival);
-        self.under_way.insert(place, Flight { arrival, size, item: make() });
+        self.under_way.insert(place, Flight { arrival, item: make(), size });
     }
 
     #[cold]
@@ -130,7 +130,7 @@ impl<T: Clone> Air<T> {
             None => self.latest = self.latest.max(arrival),
         }
         let place = self.under_way.partition_point(|flight| flight.arrival <= arrival);
-        self.under_way.insert(place, Flight { arrival, size, item });
+        self.under_way.insert(place, Flight { arrival, item, size });
     }
 
     /// When the next packet arrives; [`Time::MAX`] where none does.

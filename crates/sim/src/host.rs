@@ -21,8 +21,8 @@ pub(crate) enum End {
 
 /// The place in [`Connection::alarms`] of the application.
 pub(crate) const APP: usize = 2;
-/// The place of the connection's begin, where its ends are simulated apart and it is the server that writes: the
-/// application's is the server's then.
+/// The place of the connection's begin, and of its viewer's end, where its ends are simulated apart and it is the
+/// server that writes: the application's is the server's then.
 pub(crate) const BEGIN: usize = 3;
 
 /// What becomes of a segment that an end has heard.
@@ -198,11 +198,17 @@ impl Connection {
         self.write(now);
     }
 
-    /// The device asks for the first segment of a video.
+    /// The device asks for the first segment of a video, or its viewer goes.
     pub(crate) fn ask(&mut self, now: Time) {
         if self.duties[0] == Duty::Talks {
             self.talk(now, End::Client);
         }
+    }
+
+    /// When the viewer of a video goes, if that is yet to come; [`Time::MAX`] where nobody does.
+    pub(crate) fn goes(&self, now: Time) -> Time {
+        let stop = self.config.stop.filter(|&stop| self.duties[0] == Duty::Talks && stop > now);
+        stop.unwrap_or(Time::MAX)
     }
 
     /// An end of a video does what there is to do: asks for the next segment, or begins an answer.

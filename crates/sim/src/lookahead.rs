@@ -452,7 +452,8 @@ impl World<'_> {
         events
     }
 
-    /// It is time for what the application does at `end`: at the device it begins; at the end that writes it writes.
+    /// It is time for what the application does at `end`: at the device it begins, or its viewer goes; at the end that
+    /// writes it writes.
     fn on_application(&mut self, i: usize, end: End) {
         if end == End::Client {
             if !self.connections[i].begun {
@@ -462,11 +463,12 @@ impl World<'_> {
         }
         let connection = &mut self.connections[i];
         let [_, which] = connection.places(end);
-        connection.alarms[which] = Time::MAX;
-        if which == APP {
+        connection.alarms[which] = if which == APP {
             connection.write(self.now);
-            connection.alarms[APP] = connection.app.next().unwrap_or(Time::MAX);
-        }
+            connection.app.next().unwrap_or(Time::MAX)
+        } else {
+            connection.goes(self.now)
+        };
         self.settle_end(i, end);
     }
 

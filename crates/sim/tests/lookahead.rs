@@ -3,10 +3,11 @@
 mod support;
 
 use link::{Impairments, Late};
+use std::sync::Arc;
 use support::any::any_experiment;
 use support::{path, wifi_lte};
 use tandem_sim::{Experiment, Hop, Order, run_in, run_recorded};
-use traffic::{Direction, Kind, TrafficConfig};
+use traffic::{Direction, Kind, Manifest, PlayerConfig, Rule, TrafficConfig, Video};
 use units::{Bitrate, Bytes, Duration, Probability, Seed, Time};
 
 const SEEDS: u64 = 200;
@@ -58,6 +59,30 @@ fn links_that_double_damage_and_delay_are_no_exception() {
                     link.impairments = Impairments { corrupt: chance, duplicate: chance, late };
                 }
             }
+        }
+        same(&experiment, &format!("seed {seed}"));
+    }
+}
+
+/// Viewers, whose device asks and whose server answers, some later and some gone before the end, beside others, over any
+/// paths.
+#[test]
+fn viewers_ask_and_are_answered_as_ever() {
+    let segment = Duration::from_secs(1);
+    for seed in 0..SEEDS / 5 {
+        let mut experiment = any_experiment(seed);
+        let mut rng = experiment.seed.rng("viewers");
+        for _ in 0..3 {
+            let rates: Vec<Bitrate> =
+                [0.5, 2.0].map(|mbps| Bitrate::from_mbps(mbps * rng.between(0.6, 1.2))).into();
+            let sizes: Vec<Bytes> = rates.iter().map(|rate| rate.over(segment)).collect();
+            let manifest = Manifest::new(segment, rates, vec![sizes; 8]).expect("it is right");
+            let wait = Duration::from_millis(rng.below(2) * rng.below(200));
+            let video = Video { wait, ..Video::new(manifest, PlayerConfig::new(Rule::Throughput)) };
+            let mut config = TrafficConfig::new(Kind::Video(Arc::new(video)));
+            config.start = Time::from_millis(rng.below(3000));
+            config.stop = (rng.below(3) == 0).then(|| config.start + Duration::from_millis(rng.below(4000)));
+            experiment.traffic.push(config);
         }
         same(&experiment, &format!("seed {seed}"));
     }
