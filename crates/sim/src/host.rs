@@ -163,7 +163,7 @@ impl Connection {
     pub(crate) fn prefetch(&self, end: End, stage: Stage) {
         // Whether it sends is not near yet, and makes no difference, at first.
         let sends = if stage == Stage::Endpoint {
-            prefetch!(self.delivered, self.duties);
+            prefetch!(self.delivered, self.alarms, self.duties);
             true
         } else {
             self.down == (end == End::Server)

@@ -40,6 +40,9 @@ use undo::{Frto, Undo};
 use units::{Duration, Time};
 use wire::{Payload, SackBlocks};
 
+/// So many segments are acknowledged together, or soon one after the other.
+const ACKED_SOON: usize = 10;
+
 /// Data on its way, or waiting to be sent, with its place in the connection's data stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk<P> {
@@ -174,11 +177,10 @@ impl<P: Payload> Sender<P> {
         prefetch::prefetch!(self.highest_sacked);
     }
 
-    /// Asks for what the next two acknowledgements take off, and for the last to be sent. Where the next begins
-    /// one ends.
+    /// Asks for what the next acknowledgements take off, and for the last to be sent. Where the next begins one ends.
     #[inline]
     pub(crate) fn prefetch_in_flight(&self) {
-        for sent in self.sent.range(..self.sent.len().min(5)).chain(self.sent.back()) {
+        for sent in self.sent.range(..self.sent.len().min(ACKED_SOON)).chain(self.sent.back()) {
             prefetch::prefetch(sent);
         }
     }
