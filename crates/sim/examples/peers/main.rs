@@ -33,6 +33,8 @@ const TCP_SEGMENT: u64 = 1448;
 const MPTCP_SEGMENT: u64 = 1424;
 /// Runs of a row, of which the fastest counts: what else the machine does only ever takes time.
 const ROUNDS: usize = 3;
+/// Runs of which the middle one counts where rows are held against each other.
+const GROWTH_ROUNDS: usize = 5;
 
 struct Work {
     name: String,
@@ -41,11 +43,14 @@ struct Work {
     make: Box<dyn Fn() -> Experiment>,
     /// Seconds of it over which valgrind counts.
     counted: u64,
+    /// One of those that tell how cost grows with connections: how many these are, and after how many seconds all of
+    /// them have long been going.
+    growing: Option<(usize, u64)>,
 }
 
 impl Work {
     fn new(name: &str, segment: u64, counted: u64, make: impl Fn() -> Experiment + 'static) -> Self {
-        Self { name: name.to_owned(), segment, make: Box::new(make), counted }
+        Self { name: name.to_owned(), segment, make: Box::new(make), counted, growing: None }
     }
 
     fn experiment(&self, seconds: Option<u64>) -> Experiment {
@@ -80,9 +85,9 @@ fn works() -> Vec<Work> {
     for (connections, seconds) in [(10, 1000), (100, 100), (1000, 10), (10_000, 1)] {
         let name = format!("{connections} TCP, 1 Mbit/s each, 50 ms, {} s", seconds + 3);
         let counted = (seconds / 10).max(2);
-        works.push(Work::new(&name, TCP_SEGMENT, counted, move || {
-            many(connections, connections as f64, seconds + 3)
-        }));
+        let make = move || many(connections, connections as f64, seconds + 3);
+        let growing = Some((connections, seconds + 3));
+        works.push(Work { growing, ..Work::new(&name, TCP_SEGMENT, counted, make) });
     }
     works.push(Work::new("10000 TCP that hardly say a word, 10 s", 100, 1, || {
         let mut idle = many(10_000, 1000.0, 10);
@@ -168,6 +173,41 @@ fn instructions(row: usize, work: &Work) -> Option<(f64, &'static str)> {
     Some((count / measured.segments.max(1) as f64, "valgrind"))
 }
 
+/// Prints how the cost of a segment grows with connections. A connection's own cost, to be made and to find its rate, is
+/// no segment's: it is told apart by runs of two lengths.
+fn growth(works: &[Work]) {
+    let growing = || works.iter().enumerate().filter_map(|(row, work)| Some((row, work.growing?)));
+    let mut going = vec![Vec::new(); works.len()];
+    // Side by side, so that what else the machine does meets all of them.
+    for _ in 0..GROWTH_ROUNDS {
+        for (row, (_, seconds)) in growing() {
+            let [short, long] = [seconds, 2 * seconds].map(|seconds| child(&[], row, Some(seconds)));
+            if let (Some((short, _)), Some((long, _))) = (short, long) {
+                let segments = long.segments.saturating_sub(short.segments).max(1);
+                going[row].push((long.wall - short.wall) / segments as f64 * 1e9);
+            }
+        }
+    }
+    println!(
+        "{:<48} {:>10} {:>10} {:>10}",
+        "once all are going, the second half of a run", "ns/segment", "least", "to 10"
+    );
+    let middle = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+    };
+    let mut first = None;
+    for (row, (connections, _)) in growing() {
+        let time = middle(&mut going[row]);
+        let least = going[row].first().copied().unwrap_or(f64::NAN);
+        let to = time / *first.get_or_insert(time);
+        println!(
+            "{:<48} {time:>10.0} {least:>10.0} {to:>10.2}",
+            format!("{connections} TCP, 1 Mbit/s each, 50 ms")
+        );
+    }
+}
+
 fn main() -> ExitCode {
     let works = works();
     let mut arguments = std::env::args().skip(1);
@@ -213,6 +253,8 @@ fn main() -> ExitCode {
         }
         None => println!("instructions: neither perf nor valgrind could count them here"),
     }
+    println!();
+    growth(&works);
     println!();
     others::recorded();
     others::ns3();
