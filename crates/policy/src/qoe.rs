@@ -38,8 +38,8 @@ pub struct Qoe {
 impl Qoe {
     /// How often the player is looked at.
     pub const INTERVAL: Duration = Duration::from_millis(100);
-    /// What is to be left in the buffer when a segment comes, where the preferred paths bring nothing at all, unless
-    /// told otherwise.
+    /// What is to be left in the buffer when a segment comes, where the preferred paths bring nothing at all, until
+    /// experience says otherwise, and unless told otherwise.
     pub const MARGIN: Duration = Duration::from_secs(8);
     /// This part of what cellular paths brought is believed to come again.
     const TRUST: f64 = 0.5;
@@ -51,11 +51,11 @@ impl Qoe {
     const HOLD: Duration = Duration::from_millis(300);
 
     /// For a device with `kinds`; `margin` is to be left in the buffer when a segment comes while the preferred paths
-    /// bring nothing.
+    /// bring nothing, until experience says otherwise.
     pub fn new(margin: Duration, kinds: &[InterfaceKind]) -> Self {
         Self {
             possible: kinds.iter().any(|&kind| preferred(kind)),
-            guard: Guard { margin: margin.as_secs_f64(), more: 0.0, buffer: 0.0 },
+            guard: Guard::new(margin.as_secs_f64()),
             preferred: Preferred::default(),
             cellular: Cellular::default(),
             helping: None,
@@ -97,14 +97,30 @@ impl Qoe {
 /// When the preferred paths bring what the video needs, that is a little: what they bring may become less until the
 /// next look, and a change takes a round trip. When they bring less it is more, up to the margin: what is under
 /// way on a path that has stopped is sent again elsewhere only after a timeout, and cellular paths begin with small
-/// windows. Each time that the buffer nearly ran dry adds to it.
+/// windows. How long all that takes, only these paths can tell, so the margin is where learning begins. Each time that
+/// the buffer nearly ran dry adds to it. Where cellular paths helped, and there was something left at the worst moment
+/// until the buffer was as full as the margin again, so much need not have been kept free: half of it is not, from then on.
+/// That is learned once a dip, however often they helped in it, since one weakness of the preferred paths can be many
+/// helps; and only of dips into which the buffer went with its margin, since another one says nothing of it.
 #[derive(Debug, Clone)]
 struct Guard {
-    /// All in seconds.
+    /// All in seconds; what was learned may be less than nothing.
     margin: f64,
     more: f64,
     /// The buffer at the last look.
     buffer: f64,
+    /// It has held the margin, and no cellular path has helped since.
+    full: bool,
+    dip: Option<Dip>,
+}
+
+/// A time from a full buffer on in which cellular paths helped, until it is full again.
+#[derive(Debug, Clone, Copy)]
+struct Dip {
+    /// The lowest buffer, in seconds.
+    low: f64,
+    /// What cellular paths had received when they began to help.
+    before: u64,
 }
 
 impl Guard {
@@ -116,6 +132,14 @@ impl Guard {
     /// What that adds, and the most it can come to, in seconds.
     const LESSON: f64 = 2.0;
     const MOST: f64 = 6.0;
+    /// This part of what was left of the buffer in a dip is not kept free any more.
+    const UNUSED: f64 = 0.5;
+    /// So much is kept free whatever was learned, in seconds: a retransmission timeout, and the first windows.
+    const LEAST: f64 = 2.0;
+
+    fn new(margin: f64) -> Self {
+        Self { margin, more: 0.0, buffer: 0.0, full: false, dip: None }
+    }
 
     /// What is kept free in any case, and what is with preferred paths that bring this part of what the video
     /// needs.
@@ -125,13 +149,29 @@ impl Guard {
         [near, near + (far - near) * (1.0 - part.min(1.0))]
     }
 
-    /// Looks whether the buffer nearly ran dry.
-    fn learn(&mut self, app: &AppState) {
+    /// Looks whether the buffer nearly ran dry, and what was left of it once it is full again. Cellular paths have
+    /// received so much, and help or do not.
+    fn learn(&mut self, app: &AppState, cellular: u64, helping: bool) {
         let Some(buffer) = app.buffer.map(Duration::as_secs_f64) else { return };
         if !app.done && buffer < Self::DRY && self.buffer >= Self::DRY {
             self.more = (self.more + Self::LESSON).min(Self::MOST);
         }
         self.buffer = buffer;
+        if helping && self.full {
+            self.full = false;
+            self.dip = Some(Dip { low: buffer, before: cellular });
+        }
+        if let Some(dip) = &mut self.dip {
+            dip.low = dip.low.min(buffer);
+        }
+        if !helping && !app.done && buffer >= self.margin {
+            self.full = true;
+            // A help that brought nothing is no experience with cellular paths.
+            if let Some(dip) = self.dip.take().filter(|dip| cellular > dip.before) {
+                let least = Self::LEAST.min(self.margin) - self.margin;
+                self.more = (self.more - Self::UNUSED * dip.low).max(least);
+            }
+        }
     }
 }
 
@@ -224,7 +264,7 @@ impl Policy for Qoe {
         };
         self.preferred.look(now, bytes(true), waits);
         self.cellular.look(now, bytes(false), waits, self.helping.is_some());
-        self.guard.learn(&app);
+        self.guard.learn(&app, bytes(false), self.helping.is_some());
         let relieved = state.paths.iter().any(|path| path.up && preferred(path.kind));
         let helps = !relieved || self.helps(now, &app);
         self.helping = if helps { Some(self.helping.unwrap_or(now)) } else { None };
@@ -363,6 +403,49 @@ mod tests {
         }
         let after = device.helped_at(1.0).unwrap();
         assert!((3.0..5.0).contains(&(after - before)), "{before}, {after}");
+    }
+
+    #[test]
+    fn what_was_left_of_the_buffer_in_a_dip_is_not_kept_free_again() {
+        let mut device = Device::playing(32.0);
+        let before = device.helped_at(1.0).unwrap();
+        // It helps over and over in a dip; 5 s are left at worst.
+        let dip = |device: &mut Device, lte_mbps| {
+            for buffer in [7.0, 5.0, 7.0, 5.0] {
+                device.tell(buffer, 20_000_000);
+                assert!(device.looks(5, 1.0, lte_mbps));
+                device.tell(buffer, 0);
+                assert!(!device.looks(1, 1.0, lte_mbps));
+            }
+            device.tell(20.0, 2_000_000);
+            assert!(!device.looks(20, 16.0, lte_mbps));
+        };
+        dip(&mut device, 32.0);
+        assert_eq!(device.policy.guard.more, -2.5, "half of it, once");
+        let after = device.helped_at(1.0).unwrap();
+        assert!((1.5..3.0).contains(&(before - after)), "{before}, {after}");
+        for _ in 0..5 {
+            dip(&mut device, 32.0);
+        }
+        assert_eq!(device.policy.guard.more, Guard::LEAST - 8.0, "some is kept free always");
+        // LTE that brought nothing has not shown that less will do.
+        let mut device = Device::playing(32.0);
+        dip(&mut device, 0.0);
+        assert_eq!(device.policy.guard.more, 0.0);
+    }
+
+    #[test]
+    fn a_buffer_that_never_held_the_margin_says_nothing_of_it() {
+        let mut device = Device::new();
+        device.tell(0.0, 2_000_000);
+        assert!(device.looks(20, 16.0, 32.0));
+        for _ in 0..5 {
+            device.tell(7.5, 2_000_000);
+            device.looks(20, 16.0, 32.0);
+            device.tell(5.0, 4_000_000);
+            assert!(device.looks(20, 1.0, 32.0));
+        }
+        assert_eq!(device.policy.guard.more, 0.0);
     }
 
     #[test]
