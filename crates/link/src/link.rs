@@ -132,7 +132,7 @@ impl<T: Clone> Link<T> {
     }
 
     /// The packet under way with this place in the order of arrival, from 0: when it arrives, its size, and
-    /// the packet, left where it is. Sure within [`lookahead`](Self::lookahead).
+    /// the packet, left where it is. Sure before [`horizon`](Self::horizon).
     #[inline]
     pub fn coming(&self, place: usize) -> Option<(Time, u32, &T)> {
         self.air.coming(place)

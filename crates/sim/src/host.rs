@@ -166,7 +166,7 @@ impl Connection {
             prefetch!(self.delivered, self.alarms, self.duties);
             true
         } else {
-            self.down == (end == End::Server)
+            self.side(end) == Side::Sender
         };
         match end {
             End::Client => self.client.prefetch(stage, sends),
@@ -178,7 +178,7 @@ impl Connection {
     /// does.
     #[inline]
     pub(crate) fn places(&self, end: End) -> [usize; 2] {
-        [end as usize, if self.down == (end == End::Server) { APP } else { BEGIN }]
+        [end as usize, if self.side(end) == Side::Sender { APP } else { BEGIN }]
     }
 
     /// Which of an end's places on the agenda comes up next, and when.
@@ -261,11 +261,13 @@ impl Connection {
     }
 
     /// The end that data arrives at.
+    #[inline]
     pub(crate) fn receiving_end(&self) -> End {
         if self.is_down() { End::Client } else { End::Server }
     }
 
     /// Whether an end sends data or receives it.
+    #[inline]
     pub(crate) fn side(&self, end: End) -> Side {
         if end == self.receiving_end() { Side::Receiver } else { Side::Sender }
     }

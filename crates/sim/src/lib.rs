@@ -62,8 +62,8 @@ pub fn run_recorded(experiment: &Experiment) -> Outcome {
 pub enum Order {
     /// Event by event: faster with few connections.
     Events,
-    /// Wherever that is possible, connection by connection through spans of time in which they cannot hear of each
-    /// other: faster with many.
+    /// Wherever that is possible, all ends on one side and then all on the other, connection by connection, through
+    /// spans of time in which they cannot hear of anybody else: faster with many.
     Connections,
 }
 

@@ -20,7 +20,7 @@
 use crate::Experiment;
 use crate::agenda::Agenda;
 use crate::crossing::{arrived, leaves};
-use crate::host::{APP, BEGIN, End};
+use crate::host::{APP, End};
 use crate::network::{IP_HEADER, Medium, Network, Path};
 use crate::packet::{Label, Packet};
 use crate::world::World;
@@ -150,6 +150,12 @@ impl Lookahead {
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         !self.towards[0].is_empty()
+    }
+
+    /// Everything before has been simulated.
+    pub(crate) fn reached(&self) -> Time {
+        let [device, server] = self.reached;
+        device.min(server)
     }
 
     /// When something happens next at either end of any connection; [`Time::MAX`] for never.
@@ -321,11 +327,10 @@ impl World<'_> {
             self.lookahead.reached = [limit; 2];
             return None;
         }
+        // Nothing happens on either side before what is next.
+        self.lookahead.reached = self.lookahead.reached.map(|reached| reached.max(next));
         let mut events = 0;
         for end in [End::Server, End::Client] {
-            // Nothing happens on either side before what is next.
-            let reached = &mut self.lookahead.reached;
-            *reached = reached.map(|reached| reached.max(next));
             let until = self.lookahead.horizon(&self.network, end).min(limit);
             if until > self.lookahead.reached[end as usize] {
                 events += self.take_turn(end, until);
@@ -476,12 +481,14 @@ impl World<'_> {
     pub(crate) fn begin_ahead(&mut self) {
         for (i, connection) in self.connections.iter_mut().enumerate() {
             let start = connection.config.start;
-            if connection.is_down() {
-                connection.alarms[BEGIN] = start;
-                self.lookahead.alarms[End::Client as usize].set(2 * i + 1, Some(start));
+            for end in [End::Client, End::Server] {
+                let [_, which] = connection.places(end);
+                // It is the device that begins; a server that only reads has nothing to do before it hears.
+                if end == End::Client || which == APP {
+                    connection.alarms[which] = start;
+                    self.lookahead.alarms[end as usize].set(2 * i + 1, Some(start));
+                }
             }
-            let writes = if connection.is_down() { End::Server } else { End::Client };
-            self.lookahead.alarms[writes as usize].set(2 * i + 1, Some(start));
         }
     }
 

@@ -169,7 +169,7 @@ impl<'a> World<'a> {
                 let limit = self.next_of_all().min(end) + Duration::from_nanos(1);
                 while let Some(more) = self.take_turns(limit) {
                     if (events + more) / PROGRESS_EVERY > events / PROGRESS_EVERY {
-                        progress(self.now.as_secs_f64() / end.as_secs_f64());
+                        progress(self.lookahead.reached().min(end).as_secs_f64() / end.as_secs_f64());
                     }
                     events += more;
                 }
