@@ -363,7 +363,15 @@ mod tests {
                     }
                     place += 1;
                 }
+                let horizon = link.horizon(now);
+                assert!(horizon >= until);
+                let before_it = |link: &Link<u32>| -> Vec<(Time, u32)> {
+                    let coming = (0..).map_while(|place| link.coming(place));
+                    coming.take_while(|&(at, ..)| at < horizon).map(|(at, _, &item)| (at, item)).collect()
+                };
+                let known = before_it(&link);
                 link.push(now, 1500, i as u32);
+                assert_eq!(before_it(&link), known, "{config:?}, packet {i}");
                 // What arrives before the next push, one by one and at once.
                 let before = now + Duration::from_millis(3);
                 let mut count = 0;
