@@ -510,6 +510,7 @@ pub(crate) struct Compare {
 Examples:
   tandem reproduce emtcp
   tandem reproduce lwi
+  tandem reproduce lwi --policies qoe,wifi-first           and what they save, over both links
   tandem reproduce mptcp-rec
   tandem reproduce mptcp-rec --seeds 3 --duration 30s      a first look, in some seconds
   tandem reproduce emtcp --format json | jq .best_share
@@ -519,7 +520,7 @@ Examples:
 pub(crate) struct Reproduce {
     /// Which paper
     pub(crate) paper: Paper,
-    /// In simulation, or on the real kernel (root; emtcp takes 150 s, lwi twenty minutes)
+    /// In simulation, or on the real kernel (root; emtcp takes 150 s, lwi half an hour)
     #[arg(long, value_name = "WORLD", default_value = "sim")]
     pub(crate) on: World,
     /// How long each run is, such as 30s; only for mptcp-rec [default: the paper's 120s]
@@ -528,7 +529,7 @@ pub(crate) struct Reproduce {
     /// How many seeds for each case [default: 30; of emtcp on the kernel 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) seeds: Option<u32>,
-    /// How many runs at once [default: one a core; on the kernel 16 of emtcp, 24 of lwi]
+    /// How many runs at once [default: one a core; on the kernel 16 of emtcp, 5 a core of lwi]
     #[arg(long, value_name = "J")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Where to write the results [default: tandem-out/<paper>, tandem-out/<paper>-kernel]
@@ -540,9 +541,15 @@ pub(crate) struct Reproduce {
     /// Fit the parameters again first, and write them to the file they are read from
     #[arg(long, conflicts_with = "on")]
     pub(crate) calibrate: bool,
+    /// Of lwi: also play over both links under these policies, such as qoe,wifi-first
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = policy)]
+    pub(crate) policies: Vec<PolicyConfig>,
     /// Of lwi on the kernel: what the proxy may hold of a video on its way, such as 256KiB [default: as Linux has it]
     #[arg(long, value_name = "SIZE", value_parser = some_buffer)]
     pub(crate) send_buffer: Option<units::Bytes>,
+    /// Of lwi on the kernel: how far ahead of a subflow the proxy writes; 0s is at once, as Linux deals it [default: 20ms]
+    #[arg(long, value_name = "TIME", value_parser = any_time)]
+    pub(crate) ahead: Option<units::Duration>,
     /// Of lwi on the kernel: do not play the player's page in Chromium, where it is installed
     #[arg(long)]
     pub(crate) no_page: bool,

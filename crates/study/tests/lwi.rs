@@ -8,7 +8,7 @@ use tandem_study::lwi::{Figure, Options, Reproduction, reproduce};
 
 fn run(seeds: u64, jobs: usize) -> Reproduction {
     let jobs = NonZeroUsize::new(jobs).expect("at least one");
-    reproduce(&Options { seeds, jobs, calibration: Calibration::shipped() }, &|_, _| {})
+    reproduce(&Options { seeds, jobs, calibration: Calibration::shipped(), policies: Vec::new() }, &|_, _| {})
 }
 
 #[test]

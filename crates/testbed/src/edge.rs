@@ -48,9 +48,13 @@ pub struct Edge {
     pub rate: Bitrate,
     /// What the proxy may hold of what is on its way to the device; `None` leaves it to Linux.
     pub send_buffer: Option<Bytes>,
+    /// How far ahead of its subflows the proxy writes ([`Config::ahead`]); zero is at once.
+    pub ahead: Duration,
 }
 
 impl Edge {
+    /// [`Self::ahead`] of a proxy that is told nothing.
+    pub const AHEAD: Duration = Duration::from_nanos(Config::AHEAD.as_nanos() as u64);
     /// Where the proxy listens.
     pub const PROXY: SocketAddr = PROXY;
     /// Where content is served, for who asks the proxy.
@@ -119,6 +123,7 @@ fn config(edge: &Edge) -> Config {
             ..Default::default()
         },
         workers: Some(1),
+        ahead: time::Duration::from_nanos(edge.ahead.as_nanos()),
         ..Config::default()
     }
 }

@@ -15,7 +15,12 @@ const PATHS: &str = "\
     [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '8Mbps', delay = '20ms' }\nup = { rate = '4Mbps', delay = '20ms' }\n";
 
 fn edge() -> Edge {
-    Edge { delay: Duration::from_micros(12_375), rate: Bitrate::from_mbps(1000.0), send_buffer: None }
+    Edge {
+        delay: Duration::from_micros(12_375),
+        rate: Bitrate::from_mbps(1000.0),
+        send_buffer: None,
+        ahead: Edge::AHEAD,
+    }
 }
 
 /// `None` where the system lacks what it takes.
@@ -94,6 +99,46 @@ fn a_capture_read_while_it_is_written_has_the_split_that_was_counted() {
         assert_eq!(wifi.payload_down_bytes > 0, transport == "'mptcp'", "{wifi:?}");
         assert!(ran.outcome.paths[1].payload_down_bytes > 0);
     }
+}
+
+/// When a file has come over a Wi-Fi that weakens in mid-transfer and a steady LTE, in seconds, from a proxy that writes
+/// so far ahead of its subflows.
+fn over_wifi_that_weakens(ahead: Duration) -> Option<f64> {
+    let nothing = |_: &str| Err("no such file".to_owned());
+    let text = "seed = 1\nduration = '30s'\n[[traffic]]\nkind = 'file'\nsize = '14MB'\n\
+        [[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\nup = { rate = '4Mbps', delay = '10ms' }\n\
+        down = { rate = { steps = [['0s', '20Mbps'], ['3s', '1Mbps']] }, delay = '10ms', queue = '50ms' }\n\
+        [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\nup = { rate = '4Mbps', delay = '20ms' }\n\
+        down = { rate = '10Mbps', delay = '20ms', queue = '50ms' }\n\
+        [transport]\npreset = 'linux'\n";
+    let scenario = scenario::Scenario::parse("weakens", text, &nothing).expect("it is valid");
+    let edge = Edge { ahead, ..edge() };
+    let setup = Setup { edge: Some(edge), until_done: true, ..Setup::default() };
+    match run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, None) {
+        Ok(ran) => {
+            let connection = &ran.outcome.connections[0];
+            assert_eq!(connection.delivered_bytes, 14_000_000);
+            Some(connection.completed_s.expect("it has come"))
+        }
+        Err(Error::System(linux::Error::Lacks { what, hint })) => {
+            println!("skipped: {what}; {hint}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn what_no_subflow_would_send_soon_does_not_wait_behind_a_link_that_weakens() {
+    let [held, at_once] = thread::scope(|scope| {
+        [Edge::AHEAD, Duration::ZERO]
+            .map(|ahead| scope.spawn(move || over_wifi_that_weakens(ahead)))
+            .map(|run| run.join().expect("no run panics"))
+    });
+    let (Some(held), Some(at_once)) = (held, at_once) else { return };
+    println!("held back {held:.2} s, at once {at_once:.2} s");
+    // Both links carry the rest in some 2.5 s after the first; a window's worth of Wi-Fi's is under way when it weakens.
+    assert!(held < 0.8 * at_once, "held back {held:.2} s, at once {at_once:.2} s");
 }
 
 /// What a browser does: it asks the proxy, is answered, and does not end by itself.

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::Talk;
 use crate::page::Browser;
 use crate::progress;
+use policy::PolicyConfig;
 use session::Record;
 use sim::Experiment;
 use std::num::NonZeroUsize;
@@ -28,7 +29,9 @@ pub(super) fn pages(
     edge: Edge,
     talk: Talk,
 ) -> Result<Vec<(Watched, Record)>, Failure> {
-    let plans: Vec<&(Plan, Experiment)> = plans.iter().filter(|(plan, _)| plan.seed == SEED).collect();
+    // What the page says by CMCD nobody hears here, so that a policy would know nothing of it.
+    let played = |plan: &Plan| plan.seed == SEED && plan.way.policy == PolicyConfig::None;
+    let plans: Vec<&(Plan, Experiment)> = plans.iter().filter(|(plan, _)| played(plan)).collect();
     let stop = stop_on_signals()?;
     let bar = progress::bar(talk, plans.len() as u64, "in Chromium");
     let done = |done| bar.set_position(done as u64);

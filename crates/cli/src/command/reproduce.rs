@@ -31,8 +31,10 @@ pub(crate) fn run(arguments: &Reproduce, talk: Talk) -> Result<(), Failure> {
         (arguments.duration.is_some(), "--duration", !fitted),
         (arguments.calibration.is_some(), "--calibration", fitted),
         (arguments.calibrate, "--calibrate", fitted && on == World::Sim),
+        (!arguments.policies.is_empty(), "--policies", paper == Paper::Lwi),
         (arguments.no_page, "--no-page", paper == Paper::Lwi && on == World::Kernel),
         (arguments.send_buffer.is_some(), "--send-buffer", paper == Paper::Lwi && on == World::Kernel),
+        (arguments.ahead.is_some(), "--ahead", paper == Paper::Lwi && on == World::Kernel),
     ] {
         if given && !has_a_use {
             return Err(Failure::Usage {
@@ -201,7 +203,8 @@ fn emtcp_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure
 fn lwi(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> {
     let (seeds, jobs) = (seeds(arguments, 30), parallel::jobs(arguments.jobs));
     let calibration = LWI_FIT.take(arguments, talk, |progress| lwi::calibration::fit(jobs, progress))?;
-    let options = lwi::Options { seeds, jobs, calibration };
+    let policies = arguments.policies.clone();
+    let options = lwi::Options { seeds, jobs, calibration, policies };
     let result = simulated(talk, |progress| lwi::reproduce(&options, progress));
     Ok(Results {
         json: result.to_json(),
@@ -213,27 +216,29 @@ fn lwi(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> {
     })
 }
 
-/// Viewers at once on the kernel: each wants 6 to 16 Mbit/s, which a core carries some twenty times.
-const LWI_KERNEL_JOBS: NonZeroUsize = NonZeroUsize::new(24).expect("it is not zero");
+/// Viewers at once on the kernel for each core: links of up to 48 Mbit/s for each, all of which are good at times.
+const LWI_KERNEL_JOBS: NonZeroUsize = NonZeroUsize::new(5).expect("it is not zero");
 /// The link between the proxy and the server, which is no limit.
 const CORE: Bitrate = Bitrate::from_bps(1_000_000_000);
 
 fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> {
     let calibration = LWI_FIT.read(arguments.calibration.as_deref())?;
     let seeds = seeds(arguments, 30);
-    let plans = lwi::kernel::plans(&calibration, seeds);
+    let plans = lwi::kernel::plans(&calibration, seeds, &arguments.policies);
     let experiments: Vec<_> = plans.iter().map(|(_, experiment)| experiment).collect();
-    let send_buffer = arguments.send_buffer;
-    let edge = Edge { delay: lwi::kernel::proxy_to_server(), rate: CORE, send_buffer };
+    let Reproduce { send_buffer, ahead, .. } = *arguments;
+    let ahead = ahead.unwrap_or(Edge::AHEAD);
+    let edge = Edge { delay: lwi::kernel::proxy_to_server(), rate: CORE, send_buffer, ahead };
     let browser = if arguments.no_page { Err("--no-page".to_owned()) } else { Browser::find() };
     if let Err(why) = &browser {
         talk.remark(&format!("the page is not played: {why}\n"));
     }
     let setup = Setup { edge: Some(edge), until_done: true, ..Setup::default() };
-    let jobs = arguments.jobs.unwrap_or(LWI_KERNEL_JOBS);
+    let jobs = arguments.jobs.unwrap_or_else(|| parallel::jobs(None).saturating_mul(LWI_KERNEL_JOBS));
     let runs = on_kernel(&experiments, &setup, jobs, talk, |ran, summary| {
         let captured = summary.map(|summary| split(&ran.outcome, summary));
-        lwi::Run::read(&ran.outcome).map(|run| lwi::Run { captured, ..run })
+        let late = Some(ran.lateness.quantile(0.99));
+        lwi::Run::read(&ran.outcome).map(|run| lwi::Run { captured, late, ..run })
     })?;
     let pages = match browser {
         Ok(browser) => pages(&browser, &calibration, &plans, edge, talk)?,
@@ -241,7 +246,9 @@ fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> 
     };
     let (pages, records): (Vec<_>, Vec<_>) = pages.into_iter().unzip();
     let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
-    let result = lwi::kernel::KernelReproduction::new(calibration, seeds, runs, (release, send_buffer), jobs)
+    let linux = lwi::kernel::Linux { release, send_buffer, ahead };
+    let made: Vec<_> = plans.iter().map(|&(plan, _)| plan).collect();
+    let result = lwi::kernel::KernelReproduction::new(calibration, (seeds, &made), runs, linux, jobs)
         .with_pages(pages);
     Ok(Results {
         json: result.to_json(),

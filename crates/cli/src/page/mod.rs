@@ -218,8 +218,8 @@ mod tests {
 
         let calibration = Calibration::shipped();
         let rate = Bitrate::from_mbps(1000.0);
-        let edge = Edge { delay: proxy_to_server(), rate, send_buffer: None };
-        for (plan, experiment) in plans(&calibration, 1) {
+        let edge = Edge { delay: proxy_to_server(), rate, send_buffer: None, ahead: Edge::AHEAD };
+        for (plan, experiment) in plans(&calibration, 1, &[]) {
             let both = plan.way.access == Access::Both;
             if plan.clip != Clip::TwoK || plan.way.access == Access::Wifi {
                 continue;

@@ -2,7 +2,7 @@
 
 use document::shape::{
     Choice, Key,
-    Least::AboveZero,
+    Least::{AboveZero, Zero},
     Need::{Absent, Default},
     Quantity::Time,
     Shape::{self, Integer, List, Quantity, Tables, Text},
@@ -55,6 +55,13 @@ pub(super) static PROXY: Table = Table {
             need: Default("{}"),
             doc: "how much of everything there may be",
             example: "{ connections = 5000 }",
+        },
+        Key {
+            name: "ahead",
+            shape: Quantity(Time, Zero),
+            need: Default("\"20ms\""),
+            doc: "how much longer than a round trip a subflow may take to send what it has, before more is written to a connection of several; `0s` writes what there is",
+            example: "\"50ms\"",
         },
         Key {
             name: "timeouts",

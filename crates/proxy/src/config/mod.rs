@@ -9,6 +9,7 @@ use crate::Error;
 use crate::credentials::{Credential, Users};
 use crate::destination::{Destination, Rules};
 use crate::network::Network;
+use crate::relay::Pace;
 use linux::socket::Protocol;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -29,6 +30,9 @@ pub struct Config {
     pub servers: Protocol,
     /// How much of everything there may be.
     pub limits: Limits,
+    /// How much longer than a round trip a subflow may take to send what it has, before more is written to a connection
+    /// of several. Zero writes what there is, and Linux deals it to the subflows at once (docs/proxy.md).
+    pub ahead: Duration,
     /// How long everything may take.
     pub timeouts: Timeouts,
     /// How many threads work; one a core where it is `None`.
@@ -147,6 +151,16 @@ pub struct Timeouts {
     pub drain: Duration,
 }
 
+impl Config {
+    /// [`Self::ahead`] where nothing else is said: some looks at the subflows, and less than a round trip.
+    pub const AHEAD: Duration = Duration::from_millis(20);
+
+    /// How connections are relayed.
+    pub(crate) const fn pace(&self) -> Pace {
+        Pace { idle: self.timeouts.idle, ahead: self.ahead }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -161,6 +175,7 @@ impl Default for Config {
             upstream: None,
             servers: Protocol::Tcp,
             limits: Limits::default(),
+            ahead: Self::AHEAD,
             timeouts: Timeouts::default(),
             workers: None,
             access_log: None,

@@ -65,8 +65,11 @@ impl Reader<'_, '_> {
             limits.head = number("head", limits.head);
             limits.lookups = number("lookups", limits.lookups);
         }
+        let time =
+            |fields: &Fields, key: &str| fields.time(key).map(|time| Duration::from_nanos(time.as_nanos()));
+        config.ahead = time(root, "ahead").unwrap_or(config.ahead);
         if let Some(fields) = root.fields("timeouts") {
-            let time = |key| fields.time(key).map(|time| Duration::from_nanos(time.as_nanos()));
+            let time = |key| time(fields, key);
             let timeouts = &mut config.timeouts;
             timeouts.handshake = time("handshake").unwrap_or(timeouts.handshake);
             timeouts.connect = time("connect").unwrap_or(timeouts.connect);

@@ -7,7 +7,7 @@ use crate::connect::{Connected, Failure, read_some, write_all};
 use crate::counters::{Counters, Tally};
 use crate::destination::Destination;
 use crate::front::http::{self, Bad, Chunks, Framing, Piece, Request, Wanted};
-use crate::relay::{self, Flow};
+use crate::relay::{self, Flow, Hold, Pace};
 use crate::server::Phase;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -214,13 +214,13 @@ async fn exchange(
     server: &mut Server,
 ) -> Result<(u16, bool), Broken> {
     let Wanted::Answer { method, head, body } = &request.wanted else { return Ok((0, false)) };
-    let idle = client.config.timeouts.idle;
+    let pace = client.config.pace();
     let watch = Watch::of(client, head);
     let counters = &client.shared.counters;
     let up = Tally([&counters.bytes_up, &client.up]);
     let down = Tally([&counters.bytes_down, &client.down]);
     let stale = server.used && *body == Framing::Empty && matches!(&**method, "GET" | "HEAD" | "OPTIONS");
-    let went = timeout_at(Instant::now() + idle, write_all(&server.stream, head)).await;
+    let went = timeout_at(Instant::now() + pace.idle, write_all(&server.stream, head)).await;
     match went {
         Ok(Ok(())) => up.add(head.len() as u64),
         Ok(Err(_)) if stale => return Err(Broken::Stale),
@@ -231,7 +231,7 @@ async fn exchange(
         client: &client.stream,
         server: &server.stream,
         most: client.config.limits.head,
-        idle,
+        pace,
         tally: down,
         size: AtomicU64::new(u64::MAX),
         stale,
@@ -241,7 +241,7 @@ async fn exchange(
     let (status, keep_client, keep_server) = if *body == Framing::Empty {
         download.await?
     } else {
-        let upload = pass_body(&client.stream, &server.stream, &mut client.buffer, *body, false, up, idle);
+        let upload = pass_body(&client.stream, &server.stream, &mut client.buffer, *body, false, up, pace);
         tokio::pin!(upload, download);
         let mut sent: Option<io::Result<()>> = None;
         let mut until = None;
@@ -277,7 +277,7 @@ struct Answering<'a> {
     client: &'a TcpStream,
     server: &'a TcpStream,
     most: usize,
-    idle: Duration,
+    pace: Pace,
     tally: Tally<'a>,
     /// How many bytes the client gets, its head counted, once that is known.
     size: AtomicU64,
@@ -306,14 +306,16 @@ impl Answering<'_> {
                     }
                 }
                 Some(response) => break response,
-                None => match timeout_at(Instant::now() + self.idle, read_some(self.server, buffer, PORTION))
-                    .await
-                {
-                    Ok(Ok(count)) if count > 0 => nothing_yet = false,
-                    Ok(_) if self.stale && nothing_yet => return Err(Broken::Stale),
-                    Ok(_) => return Err(bad(502, "the server broke off")),
-                    Err(_) => return Err(bad(504, "the server does not answer")),
-                },
+                None => {
+                    match timeout_at(Instant::now() + self.pace.idle, read_some(self.server, buffer, PORTION))
+                        .await
+                    {
+                        Ok(Ok(count)) if count > 0 => nothing_yet = false,
+                        Ok(_) if self.stale && nothing_yet => return Err(Broken::Stale),
+                        Ok(_) => return Err(bad(502, "the server broke off")),
+                        Err(_) => return Err(bad(504, "the server does not answer")),
+                    }
+                }
             }
         };
         buffer.drain(..response.length);
@@ -330,7 +332,7 @@ impl Answering<'_> {
         }
         write_all(self.client, &out).await.map_err(|_| Broken::Within)?;
         self.tally.add(out.len() as u64);
-        pass_body(self.server, self.client, buffer, body, request.is_old, self.tally, self.idle)
+        pass_body(self.server, self.client, buffer, body, request.is_old, self.tally, self.pace)
             .await
             .map_err(|_| Broken::Within)?;
         if buffer.is_empty() {
@@ -348,7 +350,7 @@ async fn pass_body(
     body: Framing,
     without_chunks: bool,
     tally: Tally<'_>,
-    idle: Duration,
+    pace: Pace,
 ) -> io::Result<()> {
     match body {
         Framing::Empty => Ok(()),
@@ -356,13 +358,13 @@ async fn pass_body(
             let first = buffer.len().min(usize::try_from(length).unwrap_or(usize::MAX));
             let mut flow = Flow::of_length(length - first as u64);
             flow.begin_with(buffer.drain(..first).collect());
-            relay::run(from, to, &mut flow, tally, idle).await
+            relay::run(from, to, &mut flow, tally, pace).await
         }
         Framing::UntilClose => {
             let mut flow = Flow::new(std::mem::take(buffer));
-            relay::run(from, to, &mut flow, tally, idle).await
+            relay::run(from, to, &mut flow, tally, pace).await
         }
-        Framing::Chunked => pass_chunks(from, to, buffer, without_chunks, tally, idle).await,
+        Framing::Chunked => pass_chunks(from, to, buffer, without_chunks, tally, pace).await,
     }
 }
 
@@ -373,11 +375,12 @@ async fn pass_chunks(
     buffer: &mut Vec<u8>,
     without_chunks: bool,
     tally: Tally<'_>,
-    idle: Duration,
+    pace: Pace,
 ) -> io::Result<()> {
     let late = |_| io::Error::from(ErrorKind::TimedOut);
     let mut chunks = Chunks::default();
     let mut out = Vec::new();
+    let (mut hold, mut moved) = (Hold::default(), 0);
     loop {
         let mut at = 0;
         let ended = loop {
@@ -398,13 +401,18 @@ async fn pass_chunks(
         if ended && !without_chunks {
             out.extend_from_slice(b"0\r\n\r\n");
         }
-        timeout_at(Instant::now() + idle, write_all(to, &out)).await.map_err(late)??;
+        hold.wait(to, moved, pace.ahead).await;
+        timeout_at(Instant::now() + pace.idle, write_all(to, &out)).await.map_err(late)??;
+        moved += out.len() as u64;
         tally.add(out.len() as u64);
         out.clear();
         if ended {
             return Ok(());
         }
-        if timeout_at(Instant::now() + idle, read_some(from, buffer, BODY_PORTION)).await.map_err(late)?? == 0
+        if timeout_at(Instant::now() + pace.idle, read_some(from, buffer, BODY_PORTION))
+            .await
+            .map_err(late)??
+            == 0
         {
             return Err(ErrorKind::UnexpectedEof.into());
         }

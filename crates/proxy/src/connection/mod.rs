@@ -204,7 +204,7 @@ impl Client {
             &server.stream,
             (&mut up, &mut down),
             self.tallies(),
-            (self.config.timeouts.idle, total),
+            (self.config.pace(), total),
             || paths.look(&self.stream),
         )
         .await;

@@ -6,11 +6,13 @@
 //! pipe serves the next flow. So there are as many pipes as threads, and a flow that waits holds nothing but
 //! what its receiver left over. How much it asks for follows what the receiver took before: the slow leave little.
 
+mod hold;
 mod pipe;
 
 use crate::counters::Tally;
 use core::future::poll_fn;
 use core::task::{Context, Poll, ready};
+pub(crate) use hold::Hold;
 use linux::socket;
 use pipe::Pipe;
 use std::io::{self, ErrorKind};
@@ -42,6 +44,17 @@ pub(crate) struct Flow {
     ended: bool,
     /// And the receiver knows.
     done: bool,
+    /// When more may be written.
+    hold: Hold,
+}
+
+/// How a connection is relayed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// It is over when nothing was moved for so long.
+    pub(crate) idle: Duration,
+    /// How far ahead of its subflows it is written to; see [`Hold`].
+    pub(crate) ahead: Duration,
 }
 
 /// Why a relay is over.
@@ -74,7 +87,16 @@ impl Flow {
     pub(crate) fn new(first: Vec<u8>) -> Self {
         // Who has nothing holds nothing: its room would stay as long as the flow.
         let left = if first.is_empty() { Vec::new() } else { first };
-        Self { left, written: 0, limit: None, ask: FIRST, moved: 0, ended: false, done: false }
+        Self {
+            left,
+            written: 0,
+            limit: None,
+            ask: FIRST,
+            moved: 0,
+            ended: false,
+            done: false,
+            hold: Hold::default(),
+        }
     }
 
     /// One that moves so many bytes, and does not tell of the sender's end.
@@ -93,6 +115,7 @@ impl Flow {
         from: &TcpStream,
         to: &TcpStream,
         tally: Tally<'_>,
+        ahead: Duration,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
@@ -124,7 +147,8 @@ impl Flow {
             }
             ready!(from.poll_read_ready(context))?;
             ready!(to.poll_write_ready(context))?;
-            match self.step(from, to, tally) {
+            let room = ready!(self.hold.poll(to, self.moved, ahead, context));
+            match self.step(from, to, tally, room) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
@@ -132,10 +156,17 @@ impl Flow {
         }
     }
 
-    /// One portion through a pipe.
-    fn step(&mut self, from: &TcpStream, to: &TcpStream, tally: Tally<'_>) -> io::Result<()> {
+    /// One portion through a pipe, no longer than there is `room` for.
+    fn step(
+        &mut self,
+        from: &TcpStream,
+        to: &TcpStream,
+        tally: Tally<'_>,
+        room: Option<usize>,
+    ) -> io::Result<()> {
         let mut pipe = Pipe::take()?;
         let ask = self.limit.map_or(self.ask, |limit| limit.min(self.ask as u64) as usize);
+        let ask = room.map_or(ask, |room| ask.min(room));
         let got = match from.try_io(Interest::READABLE, || pipe.fill(from, ask)) {
             Ok(got) => got,
             Err(error) => {
@@ -185,18 +216,18 @@ impl Flow {
 /// Moves what `flow` is to move.
 ///
 /// # Errors
-/// Where either socket fails, the sender ends before the flow's limit, or nothing is moved for `idle`.
+/// Where either socket fails, the sender ends before the flow's limit, or nothing is moved for too long.
 pub(crate) async fn run(
     from: &TcpStream,
     to: &TcpStream,
     flow: &mut Flow,
     tally: Tally<'_>,
-    idle: Duration,
+    pace: Pace,
 ) -> io::Result<()> {
-    let mut watch = Watch::new(idle, None);
+    let mut watch = Watch::new(pace.idle, None);
     poll_fn(|context| {
         let before = flow.moved;
-        match flow.poll(from, to, tally, context) {
+        match flow.poll(from, to, tally, pace.ahead, context) {
             Poll::Ready(Ok(())) if flow.limit.is_some_and(|limit| limit > 0) => {
                 Poll::Ready(Err(ErrorKind::UnexpectedEof.into()))
             }
@@ -216,15 +247,15 @@ pub(crate) async fn both(
     server: &TcpStream,
     (up, down): (&mut Flow, &mut Flow),
     (tally_up, tally_down): (Tally<'_>, Tally<'_>),
-    (idle, until): (Duration, Option<Instant>),
+    (pace, until): (Pace, Option<Instant>),
     mut half: impl FnMut(),
 ) -> End {
-    let mut watch = Watch::new(idle, until);
+    let mut watch = Watch::new(pace.idle, until);
     let mut told = false;
     let end = poll_fn(|context| {
         let before = up.moved + down.moved;
-        let there = up.poll(client, server, tally_up, context);
-        let back = down.poll(server, client, tally_down, context);
+        let there = up.poll(client, server, tally_up, pace.ahead, context);
+        let back = down.poll(server, client, tally_down, pace.ahead, context);
         if (up.done || down.done) && !told {
             told = true;
             half();

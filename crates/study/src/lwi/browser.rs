@@ -97,13 +97,14 @@ impl KernelReproduction {
 mod tests {
     use super::*;
     use crate::lwi::calibration::Calibration;
-    use crate::lwi::kernel::plans;
+    use crate::lwi::kernel::{Linux, plans};
     use std::num::NonZeroUsize;
+    use units::Duration;
 
     #[test]
     fn the_page_stands_beside_the_headless_player_of_its_links() {
         let calibration = Calibration::shipped();
-        let plans = plans(&calibration, 2);
+        let plans = plans(&calibration, 2, &[]);
         let run = |seed: u64| Run {
             stalls: seed as usize,
             stalled_s: 3.0,
@@ -113,11 +114,14 @@ mod tests {
             frequency_level: 1,
             payload: [3, 1],
             captured: None,
+            radio_j: [f64::NAN; 2],
+            late: None,
             complete: true,
         };
         let runs = plans.iter().map(|(plan, _)| Some(run(plan.seed))).collect();
-        let kernel =
-            KernelReproduction::new(calibration, 2, runs, ("6.1".to_owned(), None), NonZeroUsize::MIN);
+        let made: Vec<Plan> = plans.iter().map(|&(plan, _)| plan).collect();
+        let linux = Linux { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::ZERO };
+        let kernel = KernelReproduction::new(calibration, (2, &made), runs, linux, NonZeroUsize::MIN);
         assert!(kernel.page_table().is_none() && kernel.pages_json().is_empty());
         let pages = plans.iter().filter(|(plan, _)| plan.seed == 2);
         let pages = pages.map(|&(plan, _)| Watched { plan, run: run(7) }).collect();

@@ -67,7 +67,17 @@ impl Reproduction {
         object.insert("video".into(), clip.name().into());
         let role = if way.access == Access::Both { "predicted" } else { "fitted" };
         object.insert("role".into(), role.into());
-        for figure in [Figure::STALLS, Figure::MOS, Figure::LOAD, Figure::FETCHED, Figure::OVER_WIFI] {
+        object.insert("policy".into(), way.policy.to_string().into());
+        for figure in [
+            Figure::STALLS,
+            Figure::MOS,
+            Figure::LOAD,
+            Figure::FETCHED,
+            Figure::OVER_WIFI,
+            Figure::OVER_LTE,
+            Figure::LTE_ENERGY,
+            Figure::ENERGY,
+        ] {
             object.insert(figure.key.into(), estimate(self.estimate(&figure, i, clip)));
         }
         object.insert("mean_stall_s".into(), estimate(self.mean_stall(i, clip)));

@@ -11,6 +11,7 @@ use crate::describe::fitted;
 use crate::parallel;
 use crate::run::page::footer;
 use mptcp::SchedulerKind;
+use policy::PolicyConfig;
 use report::{Axis, Badge, Bars, Cell, Column, Estimate, Page, Row, Section, Table};
 use serde_json::{Value, json};
 use sim::{Experiment, Protocol};
@@ -21,9 +22,9 @@ use units::{Bytes, Duration};
 
 /// What Linux can do: its own scheduler alone.
 pub const WAYS: [Way; 3] = [
-    Way { access: Access::Wifi, scheduler: SchedulerKind::MinRtt },
-    Way { access: Access::Lte, scheduler: SchedulerKind::MinRtt },
-    Way { access: Access::Both, scheduler: SchedulerKind::MinRtt },
+    Way::plain(Access::Wifi, SchedulerKind::MinRtt),
+    Way::plain(Access::Lte, SchedulerKind::MinRtt),
+    Way::plain(Access::Both, SchedulerKind::MinRtt),
 ];
 
 /// One way between the proxy and the server, which lie behind the experiment's paths.
@@ -33,8 +34,9 @@ pub fn proxy_to_server() -> Duration {
 
 /// What is to run on the kernel, in this order. The server is a host of its own, behind a real proxy: nothing stands
 /// in for the time between them. What the device's interfaces carry is captured, for the split.
-pub fn plans(calibration: &Calibration, seeds: u64) -> Vec<(Plan, Experiment)> {
-    let all = all_plans(&WAYS, seeds).into_iter();
+pub fn plans(calibration: &Calibration, seeds: u64, policies: &[PolicyConfig]) -> Vec<(Plan, Experiment)> {
+    let ways: Vec<Way> = WAYS.into_iter().chain(Way::under(policies)).collect();
+    let all = all_plans(&ways, seeds).into_iter();
     all.map(|plan| (plan, on_linux(model::experiment(plan.way, plan.clip, calibration, plan.seed)))).collect()
 }
 
@@ -63,6 +65,17 @@ fn as_linux(mut experiment: Experiment, send_buffer: Option<Bytes>) -> Experimen
     experiment
 }
 
+/// The kernel, and what its proxy does about how Linux deals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linux {
+    /// The kernel's release.
+    pub release: String,
+    /// What the proxy may hold of a video that is on its way, where that is bounded.
+    pub send_buffer: Option<Bytes>,
+    /// How far ahead of its subflows the proxy writes; zero is at once, as Linux deals it.
+    pub ahead: Duration,
+}
+
 /// The paper, the simulation and the kernel.
 #[derive(Debug, Clone)]
 pub struct KernelReproduction {
@@ -72,44 +85,40 @@ pub struct KernelReproduction {
     pub as_linux: Reproduction,
     /// On the kernel.
     pub kernel: Reproduction,
-    /// The kernel's release.
-    pub release: String,
-    /// What the proxy may hold of a video that is on its way, where that is bounded.
-    pub send_buffer: Option<Bytes>,
+    /// With what.
+    pub linux: Linux,
     /// The same in a browser, where there is one.
     pub pages: Vec<Watched>,
 }
 
 impl KernelReproduction {
-    /// Puts the kernel's runs, in the order of [`plans`], beside simulations with the same seeds.
+    /// Puts the kernel's runs, of `plans` of so many seeds, beside simulations of the same.
     pub fn new(
         calibration: Calibration,
-        seeds: u64,
+        (seeds, plans): (u64, &[Plan]),
         runs: Vec<Option<Run>>,
-        (release, send_buffer): (String, Option<Bytes>),
+        linux: Linux,
         jobs: NonZeroUsize,
     ) -> Self {
-        let plans = all_plans(&WAYS, seeds);
         let simulated = |with: &(dyn Fn(Experiment) -> Experiment + Sync)| {
-            let runs = parallel::map(jobs, &plans, &|_| {}, |plan| {
+            let runs = parallel::map(jobs, plans, &|_| {}, |plan| {
                 let experiment = model::experiment(plan.way, plan.clip, &calibration, plan.seed);
                 Run::read(&sim::run(&with(experiment)))
             });
-            Reproduction::new(seeds, calibration, &plans, runs)
+            Reproduction::new(seeds, calibration, plans, runs)
         };
         Self {
             simulated: simulated(&|experiment| experiment),
-            as_linux: simulated(&|experiment| as_linux(experiment, send_buffer)),
-            kernel: Reproduction::new(seeds, calibration, &plans, runs),
-            release,
-            send_buffer,
+            as_linux: simulated(&|experiment| as_linux(experiment, linux.send_buffer)),
+            kernel: Reproduction::new(seeds, calibration, plans, runs),
+            linux,
             pages: Vec::new(),
         }
     }
 
     /// Both worlds beside the paper.
     pub fn tables(&self) -> Vec<Table> {
-        [self.figures(), self.gains()].into_iter().chain(self.page_table()).collect()
+        [self.figures(), self.gains()].into_iter().chain(self.policies()).chain(self.page_table()).collect()
     }
 
     /// Each run on the kernel.
@@ -119,7 +128,7 @@ impl KernelReproduction {
 
     /// Every figure of every row, in all worlds.
     pub fn figures(&self) -> Table {
-        let mut table = Table::new(format!("The paper, simulation and Linux {}", self.release))
+        let mut table = Table::new(format!("The paper, simulation and Linux {}", self.linux.release))
             .column(Column::text("figure"))
             .column(Column::text("unit").key("unit"))
             .column(Column::number("paper"))
@@ -129,8 +138,9 @@ impl KernelReproduction {
         for clip in Clip::ALL {
             for (i, way) in self.kernel.ways.iter().enumerate() {
                 let badge = if way.access == Access::Both { Badge::predicted() } else { fitted() };
-                table = table.row(Row::heading(format!("{}, {}", clip.name(), way.access.name())));
-                let (count, mean) = stalls(way.access, clip);
+                table = table.row(Row::heading(format!("{}, {}", clip.name(), way.title())));
+                let printed = way.printed().map(|access| stalls(access, clip));
+                let (count, mean) = printed.unwrap_or((f64::NAN, f64::NAN));
                 let row =
                     |name: &str, unit: &str, paper: f64, digits, of: &dyn Fn(&Reproduction) -> Estimate| {
                         Row::new([
@@ -160,6 +170,9 @@ impl KernelReproduction {
                 }
             }
         }
+        if let Some(late) = self.lateness() {
+            table = table.note(late);
+        }
         table.note(format!(
             "Means of {} runs with 95 % intervals. The links are those of the simulation, seed by seed, fitted there to \
              what the paper prints of one link; on the kernel nothing was fitted. Linux has its own scheduler and \
@@ -167,7 +180,16 @@ impl KernelReproduction {
             self.kernel.seeds
         ))
         .note(self.split())
-        .note(match self.send_buffer {
+        .note(if self.linux.ahead.is_zero() {
+            "The proxy writes what it has, and Linux deals it to the subflows at once.".to_owned()
+        } else {
+            format!(
+                "The proxy writes when a subflow would have sent all it has in a round trip and {}; `--ahead 0s` has Linux deal \
+                 at once, as in simulated Linux.",
+                self.linux.ahead
+            )
+        })
+        .note(match self.linux.send_buffer {
             Some(most) => format!("On Linux, and on simulated Linux, the proxy holds at most {most} of a video on its way."),
             None => "Linux lets the proxy’s send buffers grow; `--send-buffer` bounds them.".to_owned(),
         })
@@ -177,6 +199,25 @@ impl KernelReproduction {
     fn captured(&self) -> (usize, u64) {
         let off = self.kernel.all_runs().filter_map(Run::capture_off_bytes);
         off.fold((0, 0), |(runs, most), off| (runs + 1, most.max(off)))
+    }
+
+    /// Whether the machine kept up with all the runs at once.
+    fn lateness(&self) -> Option<String> {
+        /// Of this many runs at once a machine is not fast enough: more than a sixth of Wi-Fi's round trip.
+        const TOO_LATE: Duration = Duration::from_millis(2);
+        let mut late: Vec<Duration> = self.kernel.all_runs().filter_map(|run| run.late).collect();
+        late.sort_unstable();
+        let (&middle, &worst) = (late.get(late.len() / 2)?, late.last()?);
+        let found = format!(
+            "The emulator wrote one packet in a hundred {middle} late or more in half of the runs, {worst} in the worst."
+        );
+        Some(if middle > TOO_LATE {
+            found
+                + " The machine did not keep up, so these figures are worse than Linux’s: have fewer runs at once \
+                  (`--jobs`)."
+        } else {
+            found
+        })
     }
 
     /// Where the split is from.
@@ -217,14 +258,25 @@ impl KernelReproduction {
         table.note("Seed by seed, with the 95 % interval; docs/lwi.md says why ours are below the paper’s.")
     }
 
+    /// What policies change in both worlds, where there are any.
+    fn policies(&self) -> impl Iterator<Item = Table> {
+        let worlds = [
+            ("simulated", &self.simulated),
+            ("simulated Linux", &self.as_linux),
+            ("Linux, until the session ends", &self.kernel),
+        ];
+        worlds.into_iter().filter_map(|(name, world)| world.policies(&format!("Under policies: {name}")))
+    }
+
     /// What `result.json` holds.
     pub fn to_json(&self) -> Value {
         let (captured, off) = self.captured();
         json!({
             "paper": "lwi",
             "on": "kernel",
-            "release": self.release,
-            "send_buffer_bytes": self.send_buffer.map(Bytes::get),
+            "release": self.linux.release,
+            "send_buffer_bytes": self.linux.send_buffer.map(Bytes::get),
+            "ahead_s": self.linux.ahead.as_secs_f64(),
             "seeds": self.kernel.seeds,
             "split": { "captured_runs": captured, "largest_difference_bytes": off },
             "kernel": self.kernel.to_json(),
@@ -237,9 +289,12 @@ impl KernelReproduction {
     /// One page with everything.
     pub fn page(&self) -> Page {
         let bars = |title: &str, axis: Axis, digits, of: &dyn Fn(&Reproduction, usize, Clip) -> Estimate| {
-            let groups: Vec<(usize, Clip)> =
-                Clip::ALL.into_iter().flat_map(|clip| (0..WAYS.len()).map(move |way| (way, clip))).collect();
-            let name = |&(way, clip): &(usize, Clip)| format!("{}, {}", clip.name(), WAYS[way].access.name());
+            let groups: Vec<(usize, Clip)> = Clip::ALL
+                .into_iter()
+                .flat_map(|clip| (0..self.kernel.ways.len()).map(move |way| (way, clip)))
+                .collect();
+            let name =
+                |&(way, clip): &(usize, Clip)| format!("{}, {}", clip.name(), self.kernel.ways[way].title());
             let world = |world: &Reproduction| -> Vec<Estimate> {
                 groups.iter().map(|&(way, clip)| of(world, way, clip)).collect()
             };
@@ -254,7 +309,7 @@ impl KernelReproduction {
             let axis = Axis::new(figure.title).unit(figure.unit);
             bars(title, axis, figure.decimals, &|world, way, clip| world.estimate(figure, way, clip))
         };
-        let both = Clip::ALL.map(|clip| (WAYS.iter().position(|way| way.access == Access::Both), clip));
+        let both = Clip::ALL.map(|clip| (self.kernel.row(Access::Both), clip));
         let split = |world: &Reproduction| {
             let of = |(way, clip): (Option<usize>, Clip)| {
                 way.map_or(Estimate::exact(f64::NAN), |way| world.estimate(&Figure::OVER_WIFI, way, clip))
@@ -272,7 +327,7 @@ impl KernelReproduction {
             .lead(format!(
                 "A video over Wi\u{2011}Fi, over LTE, and over both by the Multipath TCP of Linux {}, through a proxy \
                  before a server that speaks TCP alone; beside it the same in simulation, and what the paper prints.",
-                self.release
+                self.linux.release
             ))
             .section(
                 Section::new("Stalls, and what the viewer thinks of them")
@@ -290,6 +345,13 @@ impl KernelReproduction {
             )
             .section(Section::new("The links").anchor("links").table(self.kernel.links()))
             .footer(footer());
+        let policies: Vec<Table> = self.policies().collect();
+        let page = if policies.is_empty() {
+            page
+        } else {
+            let section = Section::new("Under policies").anchor("policies");
+            page.section(policies.into_iter().fold(section, Section::table))
+        };
         match self.page_table() {
             Some(table) => page.section(Section::new("In a browser").anchor("browser").table(table)),
             None => page,
@@ -303,7 +365,7 @@ mod tests {
 
     #[test]
     fn on_linux_the_server_is_behind_a_proxy_and_not_a_wait() {
-        let plans = plans(&Calibration::shipped(), 2);
+        let plans = plans(&Calibration::shipped(), 2, &[]);
         assert_eq!(plans.len(), 12);
         for (plan, experiment) in &plans {
             let Kind::Video(video) = &experiment.traffic[0].kind else { panic!("{plan:?}") };
@@ -319,16 +381,17 @@ mod tests {
         let calibration = Calibration::shipped();
         let jobs = NonZeroUsize::MIN;
         let plans = all_plans(&WAYS, 1);
+        let linux = Linux { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::from_millis(20) };
         let runs = plans.iter().map(|plan| {
             Run::read(&sim::run(&model::experiment(plan.way, plan.clip, &calibration, plan.seed)))
         });
         let mut runs: Vec<_> = runs.collect();
-        let both = KernelReproduction::new(calibration, 1, runs.clone(), ("6.1".to_owned(), None), jobs);
+        let both = KernelReproduction::new(calibration, (1, &plans), runs.clone(), linux.clone(), jobs);
         assert!(both.split().contains("was counted where the links end."), "{}", both.split());
         for run in runs.iter_mut().flatten() {
             run.captured = Some(run.payload);
         }
-        let both = KernelReproduction::new(calibration, 1, runs, ("6.1".to_owned(), None), jobs);
+        let both = KernelReproduction::new(calibration, (1, &plans), runs, linux, jobs);
         assert!(both.split().contains("of 6 of 6 runs; ") && both.split().contains("to the byte"));
         let json = both.to_json();
         assert_eq!(json["kernel"], json["simulated"]);

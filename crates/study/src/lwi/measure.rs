@@ -4,6 +4,7 @@ use crate::run::video::all_fetched_s;
 use report::Estimate;
 use session::Record;
 use sim::Outcome;
+use units::Duration;
 
 /// The figures of one run.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +25,10 @@ pub struct Run {
     pub payload: [u64; 2],
     /// The same as a capture of the device's interfaces has it, where there is one.
     pub captured: Option<[u64; 2]>,
+    /// What the radios of Wi-Fi and LTE drew, in joules, until the run ended; NaN where that is not known.
+    pub radio_j: [f64; 2],
+    /// How late an emulator wrote one packet in a hundred at least, where there was one.
+    pub late: Option<Duration>,
     /// The video was played to its end.
     pub complete: bool,
 }
@@ -35,6 +40,7 @@ impl Run {
         let session = outcome.connections.first()?.video.as_ref()?;
         let kpis = session.kpis();
         let payload = |path: usize| outcome.paths.get(path).map_or(0, |path| path.payload_down_bytes);
+        let energy = |path: usize| outcome.paths.get(path).map_or(f64::NAN, |path| path.energy.total_j);
         Some(Self {
             stalls: session.stalls.len(),
             stalled_s: kpis.stalled.as_secs_f64(),
@@ -44,6 +50,8 @@ impl Run {
             frequency_level: kpis.levels.frequency,
             payload: [payload(0), payload(1)],
             captured: None,
+            radio_j: [energy(0), energy(1)],
+            late: None,
             complete: session.complete,
         })
     }
@@ -60,6 +68,8 @@ impl Run {
             frequency_level: record.kpis.mok.frequency_level,
             payload,
             captured: None,
+            radio_j: [f64::NAN; 2],
+            late: None,
             complete: record.complete,
         }
     }
@@ -104,6 +114,8 @@ mod tests {
             frequency_level: 1,
             payload: [3, 1],
             captured: None,
+            radio_j: [f64::NAN; 2],
+            late: None,
             complete: true,
         }
     }

@@ -21,37 +21,69 @@ const UP: Bitrate = Bitrate::from_bps(5_000_000);
 /// turns bad holds up what comes over the other one: docs/lwi.md has the rows with other queues.
 pub const QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
 
-/// Over what, by which scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Over what, by which scheduler, under which policy.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Way {
     /// Over what.
     pub access: Access,
     /// By which scheduler; of one path alone it means nothing.
     pub scheduler: SchedulerKind,
+    /// What the device does with its paths. The paper has none: it is its future work.
+    pub policy: PolicyConfig,
 }
 
 impl Way {
     /// Table III's rows, then the other two schedulers that the paper speaks of.
     pub const ALL: [Self; 5] = [
-        Self { access: Access::Wifi, scheduler: SchedulerKind::MinRtt },
-        Self { access: Access::Lte, scheduler: SchedulerKind::MinRtt },
-        Self { access: Access::Both, scheduler: SchedulerKind::MinRtt },
-        Self { access: Access::Both, scheduler: SchedulerKind::RoundRobin },
-        Self { access: Access::Both, scheduler: SchedulerKind::Redundant },
+        Self::plain(Access::Wifi, SchedulerKind::MinRtt),
+        Self::plain(Access::Lte, SchedulerKind::MinRtt),
+        Self::plain(Access::Both, SchedulerKind::MinRtt),
+        Self::plain(Access::Both, SchedulerKind::RoundRobin),
+        Self::plain(Access::Both, SchedulerKind::Redundant),
     ];
+
+    /// Without a policy.
+    pub const fn plain(access: Access, scheduler: SchedulerKind) -> Self {
+        Self { access, scheduler, policy: PolicyConfig::None }
+    }
+
+    /// Both links under each of these policies, by the scheduler of the paper's row of both.
+    pub fn under(policies: &[PolicyConfig]) -> impl Iterator<Item = Self> {
+        let policies = policies.iter().filter(|&&policy| policy != PolicyConfig::None);
+        policies.map(|&policy| Self { policy, ..Self::plain(Access::Both, SchedulerKind::MinRtt) })
+    }
 
     /// The row of Table III that is printed of it.
     pub fn printed(self) -> Option<Access> {
-        (self.access != Access::Both || self.scheduler == SchedulerKind::MinRtt).then_some(self.access)
+        let is_of_the_paper = self.access != Access::Both
+            || (self.scheduler == SchedulerKind::MinRtt && self.policy == PolicyConfig::None);
+        is_of_the_paper.then_some(self.access)
+    }
+
+    /// Its name where there is one scheduler.
+    pub fn title(self) -> String {
+        match self.policy {
+            PolicyConfig::None => self.access.name().to_owned(),
+            policy => format!("{}, {policy}", self.access.name()),
+        }
     }
 
     /// Its name in tables.
     pub fn name(self) -> String {
         match (self.access, self.scheduler) {
+            _ if self.policy != PolicyConfig::None => self.title(),
             (Access::Both, SchedulerKind::MinRtt) => format!("{}, lowest RTT", self.access.name()),
             (Access::Both, SchedulerKind::RoundRobin) => format!("{}, round robin", self.access.name()),
             (Access::Both, scheduler) => format!("{}, {scheduler}", self.access.name()),
             (access, _) => access.name().to_owned(),
+        }
+    }
+
+    /// What tells it from other ways over both.
+    pub fn split_name(self) -> String {
+        match self.policy {
+            PolicyConfig::None => self.scheduler.to_string(),
+            policy => policy.to_string(),
         }
     }
 
@@ -60,7 +92,8 @@ impl Way {
         match self.access {
             Access::Wifi => "wifi".to_owned(),
             Access::Lte => "lte".to_owned(),
-            Access::Both => format!("both-{}", self.scheduler),
+            Access::Both if self.policy == PolicyConfig::None => format!("both-{}", self.scheduler),
+            Access::Both => format!("both-{}-{}", self.scheduler, self.policy),
         }
     }
 }
@@ -102,7 +135,7 @@ pub fn experiment(way: Way, clip: Clip, calibration: &Calibration, seed: u64) ->
         device: Device {
             name: "workstation".into(),
             battery: Energy::from_joules(54_000.0),
-            policy: PolicyConfig::None,
+            policy: way.policy,
             joint_power: Power::ZERO,
         },
         cells: Vec::new(),

@@ -7,7 +7,7 @@ use report::{Axis, Bars, Estimate, Page, Section};
 impl Reproduction {
     /// One page with everything.
     pub fn page(&self) -> Page {
-        Page::new("LTE-Wi\u{2011}Fi integration, reproduced")
+        let page = Page::new("LTE-Wi\u{2011}Fi integration, reproduced")
             .lead(self.finding())
             .section(
                 Section::new("Table III: stalls")
@@ -69,7 +69,11 @@ impl Reproduction {
                         "*Video.* 131 MB and 50 MB in 33 segments of 2 s, of one size each. One request at a time.",
                     ]),
             )
-            .footer(crate::run::page::footer())
+            .footer(crate::run::page::footer());
+        match self.policies("Under policies") {
+            Some(table) => page.section(Section::new("Its future work").anchor("policies").table(table)),
+            None => page,
+        }
     }
 
     /// The result in a sentence or two.
@@ -163,9 +167,9 @@ impl Reproduction {
     fn split_chart(&self) -> Bars {
         let rows: Vec<usize> =
             (0..self.ways.len()).filter(|&way| self.ways[way].access == Access::Both).collect();
-        let groups = rows
-            .iter()
-            .flat_map(|&way| Clip::ALL.map(|clip| format!("{}, {}", clip.name(), self.ways[way].scheduler)));
+        let groups = rows.iter().flat_map(|&way| {
+            Clip::ALL.map(|clip| format!("{}, {}", clip.name(), self.ways[way].split_name()))
+        });
         let wifi: Vec<Estimate> = rows
             .iter()
             .flat_map(|&way| Clip::ALL.map(|clip| self.estimate(&Figure::OVER_WIFI, way, clip)))

@@ -6,6 +6,7 @@ use super::model::{Way, experiment};
 use super::paper::{Access, Clip};
 use crate::parallel;
 use crate::stats;
+use policy::PolicyConfig;
 use report::Estimate;
 use std::num::NonZeroUsize;
 use units::Duration;
@@ -19,10 +20,12 @@ pub struct Options {
     pub jobs: NonZeroUsize,
     /// The fitted parameters.
     pub calibration: Calibration,
+    /// Both links also under these policies.
+    pub policies: Vec<PolicyConfig>,
 }
 
 /// One run that is to be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
     /// Over what.
     pub way: Way,
@@ -80,6 +83,25 @@ impl Figure {
         decimals: 1,
         of: Run::over_wifi_percent,
     };
+    /// What a policy is to save.
+    pub const OVER_LTE: Self = Self {
+        key: "lte_mb",
+        title: "over LTE",
+        unit: "MB",
+        decimals: 1,
+        of: |run| run.payload[1] as f64 * 1e-6,
+    };
+    /// With its tails.
+    pub const LTE_ENERGY: Self =
+        Self { key: "lte_j", title: "LTE’s radio", unit: "J", decimals: 1, of: |run| run.radio_j[1] };
+    /// Wi-Fi’s too.
+    pub const ENERGY: Self = Self {
+        key: "radios_j",
+        title: "both radios",
+        unit: "J",
+        decimals: 1,
+        of: |run| run.radio_j.iter().sum(),
+    };
 }
 
 /// The whole reproduction.
@@ -97,7 +119,8 @@ pub struct Reproduction {
 
 /// Simulates everything; `progress` is told how many runs of how many are done.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
-    let plans = plans(&Way::ALL, options.seeds);
+    let ways: Vec<Way> = Way::ALL.into_iter().chain(Way::under(&options.policies)).collect();
+    let plans = plans(&ways, options.seeds);
     let total = plans.len();
     let outcomes = parallel::map(options.jobs, &plans, &|done| progress(done, total), |plan| {
         Run::read(&sim::run(&experiment(plan.way, plan.clip, &options.calibration, plan.seed)))

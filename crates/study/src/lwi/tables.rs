@@ -8,6 +8,7 @@ use super::paper::{
 };
 use super::reproduce::{Figure, Reproduction};
 use crate::describe::fitted;
+use policy::PolicyConfig;
 use report::{Badge, Cell, Column, Row, Table};
 
 /// Of what the paper says how both links change it, against which link, and by how many percent in 4K.
@@ -22,7 +23,8 @@ pub(super) fn changes() -> impl Iterator<Item = (Figure, Access, f64)> {
 impl Reproduction {
     /// Everything, for the terminal.
     pub fn tables(&self) -> Vec<Table> {
-        vec![self.table_3(), self.figures_5_to_8(), self.gains(), self.levels(), self.links()]
+        let all = [self.table_3(), self.figures_5_to_8(), self.gains(), self.levels(), self.links()];
+        all.into_iter().chain(self.policies("Under policies")).collect()
     }
 
     /// What a row rests on.
@@ -118,6 +120,51 @@ impl Reproduction {
         ))
     }
 
+    /// What policies save, and what the viewer has of it, beside plain Multipath TCP with the same seeds; `None` where
+    /// there are none.
+    pub(super) fn policies(&self, title: &str) -> Option<Table> {
+        let plain = self.row(Access::Both)?;
+        let rows = || (0..self.ways.len()).filter(|&way| self.ways[way].policy != PolicyConfig::None);
+        rows().next()?;
+        let mut table = Table::new(title).column(Column::text("video")).column(Column::text("policy"));
+        let figures = [Figure::MOS, Figure::STALLS, Figure::OVER_LTE, Figure::LTE_ENERGY, Figure::ENERGY];
+        for figure in &figures {
+            table = table.column(Column::number(figure.title).unit(figure.unit).key(figure.key));
+        }
+        table = table
+            .column(Column::number("LTE data").unit("%").key("lte_data_percent"))
+            .column(Column::number("MOS lower").unit("runs").key("lower_mos_runs"))
+            .column(Column::number("more stalls").unit("runs").key("more_stalls_runs"));
+        for clip in Clip::ALL {
+            let lte = self.estimate(&Figure::OVER_LTE, plain, clip).mean;
+            for way in core::iter::once(plain).chain(rows()) {
+                let mut row =
+                    Row::new([Cell::text(clip.name()), Cell::text(self.ways[way].policy.to_string())]);
+                for figure in &figures {
+                    row = row.cell(Cell::estimate(self.estimate(figure, way, clip), figure.decimals));
+                }
+                let pairs = || self.runs(plain, clip).iter().zip(self.runs(way, clip));
+                let here = self.estimate(&Figure::OVER_LTE, way, clip).mean;
+                let lower = pairs().filter(|(plain, here)| here.mos < plain.mos - 1e-9).count();
+                let more = pairs().filter(|(plain, here)| here.stalls > plain.stalls).count();
+                let beside = [
+                    Cell::number(100.0 * (here / lte - 1.0), 1),
+                    Cell::number(lower as f64, 0),
+                    Cell::number(more as f64, 0),
+                ];
+                row = beside
+                    .into_iter()
+                    .fold(row, |row, cell| row.cell(if way == plain { Cell::empty() } else { cell }));
+                table = table.row(row.badge(Badge::predicted()));
+            }
+        }
+        Some(table.note(format!(
+            "Over both links, means of {} runs with 95 % intervals; \"LTE data\" is the change beside no policy. The last \
+             two columns count runs that had a lower MOS, or more stalls, than without a policy and with the same seed.",
+            self.seeds
+        )))
+    }
+
     /// What MOS is made of.
     pub(super) fn levels(&self) -> Table {
         let mut table = Table::new("Runs by how often they stall, in %").column(Column::text(""));
@@ -198,6 +245,8 @@ impl Reproduction {
             ("frequency_level", |run| f64::from(run.frequency_level)),
             ("wifi_bytes", |run| run.payload[0] as f64),
             ("lte_bytes", |run| run.payload[1] as f64),
+            ("wifi_j", |run| run.radio_j[0]),
+            ("lte_j", |run| run.radio_j[1]),
             ("complete", |run| f64::from(u8::from(run.complete))),
         ];
         if self.all_runs().any(|run| run.captured.is_some()) {
