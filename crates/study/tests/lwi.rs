@@ -1,5 +1,6 @@
 //! The paper on LTE-Wi-Fi integration, reproduced: a small version of it, always the same.
 
+use policy::PolicyConfig;
 use report::TextStyle;
 use std::num::NonZeroUsize;
 use tandem_study::lwi::calibration::Calibration;
@@ -51,4 +52,28 @@ fn the_object_has_the_promised_keys() {
     assert_eq!(row["paper"]["stalls"], 5.32);
     assert_eq!(json["rows"][4]["role"], "predicted");
     assert_eq!(json["mos_4k"]["over_lte"]["paper_percent"], 34.4);
+}
+
+#[test]
+fn both_links_under_a_policy_stand_beside_none() {
+    let options = Options {
+        seeds: 2,
+        jobs: NonZeroUsize::new(2).expect("at least one"),
+        calibration: Calibration::shipped(),
+        policies: vec![PolicyConfig::None, "qoe".parse().expect("it is one"), PolicyConfig::WifiFirst],
+    };
+    let result = reproduce(&options, &|_, _| {});
+    let table = result.tables().pop().expect("there are some");
+    insta::assert_snapshot!("policies", table.to_text(TextStyle::PLAIN));
+    let json = result.to_json();
+    let rows = json["rows"].as_array().expect("a list");
+    assert_eq!(rows.len(), 14, "no policy is there already");
+    let row =
+        |way: &str| rows.iter().find(|row| row["way"] == way && row["video"] == "2K").expect("it is there");
+    let (none, first) = (row("both-min-rtt"), row("both-min-rtt-wifi-first"));
+    assert_eq!((&none["policy"], &first["policy"]), (&"none".into(), &"wifi-first".into()));
+    assert!(none["paper"].is_object() && first["paper"].is_null(), "the paper has no policies");
+    assert!(none["lte_j"]["mean"].as_f64() > first["lte_j"]["mean"].as_f64());
+    assert!(result.page().to_html().contains("Its future work"));
+    assert!(!run(1, 1).page().to_html().contains("Its future work"));
 }

@@ -203,13 +203,16 @@ impl KernelReproduction {
 
     /// Whether the machine kept up with all the runs at once.
     fn lateness(&self) -> Option<String> {
-        /// Of this many runs at once a machine is not fast enough: more than a sixth of Wi-Fi's round trip.
+        /// Later than this, a sixth of Wi-Fi's round trip, is what a machine is that has too many runs at once.
         const TOO_LATE: Duration = Duration::from_millis(2);
         let mut late: Vec<Duration> = self.kernel.all_runs().filter_map(|run| run.late).collect();
         late.sort_unstable();
         let (&middle, &worst) = (late.get(late.len() / 2)?, late.last()?);
+        let ms = |late: Duration| late.as_secs_f64() * 1e3;
         let found = format!(
-            "The emulator wrote one packet in a hundred {middle} late or more in half of the runs, {worst} in the worst."
+            "The emulator wrote one packet in a hundred {:.1} ms late or more in half of the runs, {:.1} ms in the worst.",
+            ms(middle),
+            ms(worst),
         );
         Some(if middle > TOO_LATE {
             found
@@ -255,7 +258,7 @@ impl KernelReproduction {
                 Cell::estimate(change(&self.kernel), 1),
             ]));
         }
-        table.note("Seed by seed, with the 95 % interval; docs/lwi.md says why ours are below the paper’s.")
+        table.note("Seed by seed, with the 95 % interval; docs/lwi.md says what they depend on.")
     }
 
     /// What policies change in both worlds, where there are any.
@@ -393,9 +396,39 @@ mod tests {
         }
         let both = KernelReproduction::new(calibration, (1, &plans), runs, linux, jobs);
         assert!(both.split().contains("of 6 of 6 runs; ") && both.split().contains("to the byte"));
+        assert_eq!(both.lateness(), None, "nothing was measured");
         let json = both.to_json();
         assert_eq!(json["kernel"], json["simulated"]);
         assert_eq!(json["kernel"]["rows"].as_array().map(Vec::len), Some(6));
         assert!(both.page().to_html().contains("Linux 6.1"));
+    }
+
+    #[test]
+    fn a_machine_that_did_not_keep_up_is_told_of() {
+        let plans = all_plans(&WAYS, 1);
+        let run = |late| Run {
+            stalls: 0,
+            stalled_s: 0.0,
+            load_s: 1.0,
+            fetched_s: 60.0,
+            mos: 3.0,
+            frequency_level: 1,
+            payload: [3, 1],
+            captured: None,
+            radio_j: [1.0; 2],
+            late: Some(Duration::from_micros(late)),
+            complete: true,
+        };
+        let of = |late: [u64; 6]| {
+            let linux = Linux { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::ZERO };
+            let runs = late.map(|late| Some(run(late))).to_vec();
+            let jobs = NonZeroUsize::MIN;
+            KernelReproduction::new(Calibration::shipped(), (1, &plans), runs, linux, jobs).lateness()
+        };
+        let well = of([100, 200, 300, 300, 500, 9000]).expect("it was measured");
+        assert!(well.contains("0.3 ms late") && well.contains("9.0 ms in the worst"), "{well}");
+        assert!(!well.contains("keep up"), "{well}");
+        let badly = of([100, 200, 300, 2100, 5000, 9000]).expect("it was measured");
+        assert!(badly.contains("did not keep up"), "{badly}");
     }
 }
