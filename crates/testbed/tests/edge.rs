@@ -30,11 +30,15 @@ fn through_a_proxy(traffic: &str) -> Option<Ran> {
 
 /// The same, with a capture where there is somewhere to write it.
 fn captured_through_a_proxy(traffic: &str, capture: Option<&File>) -> Option<Ran> {
+    behind(edge(), &format!("{traffic}\n{PATHS}"), capture)
+}
+
+/// A whole scenario, whose paths lead to this proxy.
+fn behind(edge: Edge, text: &str, capture: Option<&File>) -> Option<Ran> {
     let nothing = |_: &str| Err("no such file".to_owned());
-    let text = format!("{traffic}\n{PATHS}");
-    let mut scenario = scenario::Scenario::parse("edge", &text, &nothing).expect("it is valid");
+    let mut scenario = scenario::Scenario::parse("edge", text, &nothing).expect("it is valid");
     scenario.experiment.capture = capture.is_some();
-    let setup = Setup { edge: Some(edge()), until_done: true, ..Setup::default() };
+    let setup = Setup { edge: Some(edge), until_done: true, ..Setup::default() };
     match run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, capture) {
         Ok(ran) => Some(ran),
         Err(Error::System(linux::Error::Lacks { what, hint })) => {
@@ -104,28 +108,16 @@ fn a_capture_read_while_it_is_written_has_the_split_that_was_counted() {
 /// When a file has come over a Wi-Fi that weakens in mid-transfer and a steady LTE, in seconds, from a proxy that writes
 /// so far ahead of its subflows.
 fn over_wifi_that_weakens(ahead: Duration) -> Option<f64> {
-    let nothing = |_: &str| Err("no such file".to_owned());
     let text = "seed = 1\nduration = '30s'\n[[traffic]]\nkind = 'file'\nsize = '14MB'\n\
         [[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\nup = { rate = '4Mbps', delay = '10ms' }\n\
         down = { rate = { steps = [['0s', '20Mbps'], ['3s', '1Mbps']] }, delay = '10ms', queue = '50ms' }\n\
         [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\nup = { rate = '4Mbps', delay = '20ms' }\n\
         down = { rate = '10Mbps', delay = '20ms', queue = '50ms' }\n\
         [transport]\npreset = 'linux'\n";
-    let scenario = scenario::Scenario::parse("weakens", text, &nothing).expect("it is valid");
-    let edge = Edge { ahead, ..edge() };
-    let setup = Setup { edge: Some(edge), until_done: true, ..Setup::default() };
-    match run_with(&scenario.experiment, &setup, &Arc::default(), &mut |_| {}, None) {
-        Ok(ran) => {
-            let connection = &ran.outcome.connections[0];
-            assert_eq!(connection.delivered_bytes, 14_000_000);
-            Some(connection.completed_s.expect("it has come"))
-        }
-        Err(Error::System(linux::Error::Lacks { what, hint })) => {
-            println!("skipped: {what}; {hint}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    let ran = behind(Edge { ahead, ..edge() }, text, None)?;
+    let connection = &ran.outcome.connections[0];
+    assert_eq!(connection.delivered_bytes, 14_000_000);
+    Some(connection.completed_s.expect("it has come"))
 }
 
 #[test]

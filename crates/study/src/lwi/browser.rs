@@ -105,19 +105,8 @@ mod tests {
     fn the_page_stands_beside_the_headless_player_of_its_links() {
         let calibration = Calibration::shipped();
         let plans = plans(&calibration, 2, &[]);
-        let run = |seed: u64| Run {
-            stalls: seed as usize,
-            stalled_s: 3.0,
-            load_s: 1.0,
-            fetched_s: f64::NAN,
-            mos: 3.0,
-            frequency_level: 1,
-            payload: [3, 1],
-            captured: None,
-            radio_j: [f64::NAN; 2],
-            late: None,
-            complete: true,
-        };
+        let run =
+            |seed: u64| Run { stalls: seed as usize, stalled_s: 3.0, fetched_s: f64::NAN, ..Run::sample() };
         let runs = plans.iter().map(|(plan, _)| Some(run(plan.seed))).collect();
         let made: Vec<Plan> = plans.iter().map(|&(plan, _)| plan).collect();
         let linux = Linux { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::ZERO };

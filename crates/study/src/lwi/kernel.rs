@@ -406,19 +406,7 @@ mod tests {
     #[test]
     fn a_machine_that_did_not_keep_up_is_told_of() {
         let plans = all_plans(&WAYS, 1);
-        let run = |late| Run {
-            stalls: 0,
-            stalled_s: 0.0,
-            load_s: 1.0,
-            fetched_s: 60.0,
-            mos: 3.0,
-            frequency_level: 1,
-            payload: [3, 1],
-            captured: None,
-            radio_j: [1.0; 2],
-            late: Some(Duration::from_micros(late)),
-            complete: true,
-        };
+        let run = |late| Run { late: Some(Duration::from_micros(late)), ..Run::sample() };
         let of = |late: [u64; 6]| {
             let linux = Linux { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::ZERO };
             let runs = late.map(|late| Some(run(late))).to_vec();

@@ -101,13 +101,12 @@ pub fn mean_stall(runs: &[Run]) -> Estimate {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(stalls: usize, stalled_s: f64) -> Run {
-        Run {
-            stalls,
-            stalled_s,
+impl Run {
+    /// One that played well, for tests to make others of.
+    pub(super) const fn sample() -> Self {
+        Self {
+            stalls: 0,
+            stalled_s: 0.0,
             load_s: 1.0,
             fetched_s: 60.0,
             mos: 3.0,
@@ -118,6 +117,15 @@ mod tests {
             late: None,
             complete: true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(stalls: usize, stalled_s: f64) -> Run {
+        Run { stalls, stalled_s, ..Run::sample() }
     }
 
     #[test]
