@@ -198,6 +198,12 @@ impl End<'_> {
         self.stop.load(Ordering::Relaxed) || self.plan.clock.now() >= self.plan.end
     }
 
+    /// There was a viewer, and the time is over at which there is one.
+    fn viewer_gone(&self) -> bool {
+        let config = &self.plan.config;
+        matches!(config.kind, Kind::Video(_)) && config.stop.is_some_and(|stop| self.plan.clock.now() >= stop)
+    }
+
     fn dead(&self) -> bool {
         self.life.is_some_and(|life| life != self.plan.program.deaths())
     }
@@ -333,8 +339,8 @@ impl End<'_> {
         }
         match done {
             Ok(whole) => whole || !self.plan.resumes,
-            // At the end of a run connections are cut wherever they are.
-            Err(_) if self.over() => true,
+            // At the end of a run connections are cut wherever they are, and by a viewer who goes in the middle of an answer.
+            Err(_) if self.over() || self.viewer_gone() => true,
             Err(_) if self.plan.resumes && self.progress.rest().differs.is_none() => false,
             Err(error) => {
                 self.fail(if writes { "write" } else { "read" }, &error);

@@ -70,6 +70,21 @@ fn a_viewer_who_goes_early_leaves_a_record() {
 }
 
 #[test]
+fn a_viewer_who_goes_in_the_middle_of_an_answer_has_lost_nothing() {
+    // Links that never have a segment there before the next is wanted.
+    let text = SCENARIO.replace("wait = '20ms'", "stop = '1500ms'").replace("'8Mbps'", "'1Mbps'");
+    let text = text.replace("'6s'", "'3s'");
+    let Some(outcome) = on_kernel(&text) else { return };
+    let simulated = sim::run(&scenario(&text).experiment);
+    for outcome in [&outcome, &simulated] {
+        let session = session(outcome);
+        assert!(!session.complete && session.segments.len() < 2, "{session:?}");
+        assert_eq!(session.end.since(session.start), Duration::from_millis(1_500));
+        assert!(!outcome.connections[0].failed, "{:?}", outcome.connections[0]);
+    }
+}
+
+#[test]
 fn the_policy_qoe_hears_of_the_player_on_a_kernel_too() {
     let device = "[device]\npolicy = 'qoe'\n[[path]]\nname = 'wifi'";
     let text = SCENARIO.replace("[[path]]\nname = 'wifi'", device).replacen("'8Mbps'", "'40Mbps'", 1);
