@@ -51,3 +51,17 @@ fn until(what: &str, mut so: impl FnMut() -> Result<bool, Error>) -> Result<(), 
     }
     Ok(())
 }
+
+#[test]
+fn a_namespace_has_a_table_of_connections_of_its_own() {
+    alone(|| {
+        use tandem_linux::sysctl::read;
+        if read("net.ipv4.tcp_child_ehash_entries").is_err() {
+            println!("skipped: before Linux 6.1 there is one table for all");
+            return Ok(());
+        }
+        // Where the table is another's, its size is told below zero.
+        assert_eq!(read("net.ipv4.tcp_ehash_entries")?, "8192");
+        Ok(())
+    });
+}
