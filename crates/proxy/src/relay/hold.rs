@@ -25,12 +25,17 @@ const SHORTEST: u64 = 4 << 10;
 const SPARE: f64 = 1.25;
 /// How often the subflows are looked at while none wants data.
 const LOOK: Duration = Duration::from_millis(4);
+/// How late looks are is an average over so many.
+const FORGET: u32 = 16;
+/// No look counts as later than this.
+const LATEST: Duration = Duration::from_millis(50);
 /// How often it is looked whether there are several.
 const ALONE: Duration = Duration::from_millis(100);
 /// A subflow without anything for so long, in milliseconds, is one that the scheduler passes over: a backup.
 const PASSED_OVER: u32 = 1000;
-/// So long nothing is written at most, whatever the subflows say.
-const LONGEST: Duration = Duration::from_millis(250);
+/// So long nothing is written at most, whatever the subflows say, and then a little: a backup that is none any more is
+/// told by nothing but that it takes it.
+const LONGEST: Duration = Duration::from_millis(50);
 
 /// Says when to go on writing to a connection.
 #[derive(Debug, Default)]
@@ -38,6 +43,8 @@ pub(crate) struct Hold {
     state: State,
     /// Of the looks; made for the first, as most flows need none.
     timer: Option<Pin<Box<Sleep>>>,
+    /// How late looks are where the host has more to do than it can, lately.
+    late: Duration,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -72,8 +79,12 @@ impl Hold {
                 State::Never => return Poll::Ready(None),
                 State::Alone(until) if now < until => return Poll::Ready(None),
                 State::Held(_) => {
-                    if self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_pending()) {
-                        return Poll::Pending;
+                    if let Some(timer) = &mut self.timer {
+                        if timer.as_mut().poll(context).is_pending() {
+                            return Poll::Pending;
+                        }
+                        let late = now.saturating_duration_since(timer.deadline());
+                        self.late = (self.late * (FORGET - 1) + late.min(LATEST)) / FORGET;
                     }
                 }
                 State::Look | State::Alone(_) => {}
@@ -87,10 +98,10 @@ impl Hold {
                 return Poll::Ready(None);
             }
             let since = if let State::Held(since) = self.state { since } else { now };
-            let room = room(&subflows, ahead);
+            let room = room(&subflows, ahead + 2 * self.late);
             if room.is_some() || now - since >= LONGEST {
                 self.state = State::Look;
-                return Poll::Ready(Some(room.unwrap_or(LEAST) as usize));
+                return Poll::Ready(Some(room.unwrap_or(SHORTEST) as usize));
             }
             self.state = State::Held(since);
             match &mut self.timer {
