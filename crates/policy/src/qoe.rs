@@ -20,10 +20,12 @@ use units::{Duration, Time};
 /// with `preferred` the lower of a short and a longer average of what the preferred paths brought while the player
 /// waited for data, and `cellular` what the cellular paths brought since they began to help, this time or the last: their
 /// windows are small after a rest, and what they brought until they had grown counts. They stop when either no longer
-/// holds by some measure.
+/// holds by some measure. Preferred paths that bring less than the video needs meet no deadline: what is left of a
+/// segment may be little, but the time that they take for it is missing for the next.
 ///
-/// Cellular paths help too while there is no picture: at the start, and in a stall. Of an application that tells
-/// nothing this policy knows nothing, and leaves every path in use.
+/// Cellular paths help too while there is no picture, at the start and in a stall, and from there on until the buffer
+/// would outlast a weakness of the preferred paths. Of an application that tells nothing this policy knows nothing, and
+/// leaves every path in use.
 #[derive(Debug, Clone)]
 pub struct Qoe {
     /// Without a path to prefer there is nothing to be backup for.
@@ -68,7 +70,7 @@ impl Qoe {
         if app.done {
             return false;
         }
-        if buffer.is_zero() {
+        if buffer.is_zero() || self.guard.poor {
             return true;
         }
         let missing = app.missing.map_or(0.0, |missing| missing.get() as f64);
@@ -81,7 +83,7 @@ impl Qoe {
         let needed = app.bitrate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
         let buffer = buffer.as_secs_f64();
         let [near, guard] = self.guard.seconds(buffer, if needed > 0.0 { short / needed } else { 0.0 });
-        let alone = missing / rate;
+        let alone = if short < needed { f64::INFINITY } else { missing / rate };
         let together = missing / (rate + Self::TRUST * self.cellular.rate.unwrap_or(0.0));
         match self.helping {
             // Until the next look it would be too late.
@@ -98,7 +100,8 @@ impl Qoe {
 /// next look, and a change takes a round trip. When they bring less it is more, up to the margin: what is under
 /// way on a path that has stopped is sent again elsewhere only after a timeout, and cellular paths begin with small
 /// windows. How long all that takes, only these paths can tell, so the margin is where learning begins. Each time that
-/// the buffer nearly ran dry adds to it. Where cellular paths helped, and there was something left at the worst moment
+/// the buffer nearly ran dry adds to it, and to what is kept free in any case: where cellular paths are weak at times
+/// as well, nothing helps but a full buffer. Where cellular paths helped, and there was something left at the worst moment
 /// until the buffer was as full as the margin again, so much need not have been kept free: half of it is not, from then on.
 /// That is learned once a dip, however often they helped in it, since one weakness of the preferred paths can be many
 /// helps; and only of dips into which the buffer went with its margin, since another one says nothing of it.
@@ -112,6 +115,10 @@ struct Guard {
     /// It has held the margin, and no cellular path has helped since.
     full: bool,
     dip: Option<Dip>,
+    /// It has not been at [`MOST_NEAR`](Self::MOST_NEAR) since the beginning, or since it nearly ran dry.
+    poor: bool,
+    /// So many looks the player has wanted nothing, with something in the buffer.
+    rests: u32,
 }
 
 /// A time from a full buffer on in which cellular paths helped, until it is full again.
@@ -127,6 +134,10 @@ impl Guard {
     /// What is kept free in any case: so much of the buffer, and this at most, in seconds.
     const NEAR: f64 = 0.5;
     const MOST_NEAR: f64 = 4.0;
+    /// When so many seconds were added by experience, it is all of the buffer.
+    const ALL: f64 = 4.0;
+    /// A player that rests so many looks has no room for more.
+    const RESTS: u32 = 3;
     /// A buffer below this nearly ran dry, in seconds.
     const DRY: f64 = 0.5;
     /// What that adds, and the most it can come to, in seconds.
@@ -138,13 +149,15 @@ impl Guard {
     const LEAST: f64 = 2.0;
 
     fn new(margin: f64) -> Self {
-        Self { margin, more: 0.0, buffer: 0.0, full: false, dip: None }
+        Self { margin, more: 0.0, buffer: 0.0, full: false, dip: None, poor: true, rests: 0 }
     }
 
     /// What is kept free in any case, and what is with preferred paths that bring this part of what the video
     /// needs.
     fn seconds(&self, buffer: f64, part: f64) -> [f64; 2] {
-        let near = Self::MOST_NEAR.min(Self::NEAR * buffer);
+        let more = self.more.max(0.0);
+        let part_near = (Self::NEAR + (1.0 - Self::NEAR) * more / Self::ALL).min(1.0);
+        let near = (Self::MOST_NEAR + more).min(part_near * buffer);
         let far = (self.margin + self.more).max(near);
         [near, near + (far - near) * (1.0 - part.min(1.0))]
     }
@@ -155,6 +168,12 @@ impl Guard {
         let Some(buffer) = app.buffer.map(Duration::as_secs_f64) else { return };
         if !app.done && buffer < Self::DRY && self.buffer >= Self::DRY {
             self.more = (self.more + Self::LESSON).min(Self::MOST);
+            self.poor = true;
+        }
+        let rests = buffer > 0.0 && app.missing.is_none_or(|missing| missing.get() == 0);
+        self.rests = if rests { self.rests.saturating_add(1) } else { 0 };
+        if buffer >= Self::MOST_NEAR || self.rests >= Self::RESTS {
+            self.poor = false;
         }
         self.buffer = buffer;
         if helping && self.full {
@@ -389,6 +408,58 @@ mod tests {
         // Wi-Fi that brings what the video needs is waited for longest.
         let near = Device::playing(32.0).helped_at(8.0).unwrap();
         assert!(near < fast - 0.5, "{near}");
+    }
+
+    #[test]
+    fn a_small_buffer_is_filled_over_every_path() {
+        let mut device = Device::new();
+        device.tell(0.0, 1_000_000);
+        assert!(device.looks(20, 16.0, 16.0));
+        device.tell(3.9, 100_000);
+        assert!(device.looks(50, 16.0, 16.0), "Wi-Fi meets the deadline, and may be weak before the next");
+        device.tell(4.1, 100_000);
+        assert!(!device.looks(5, 16.0, 0.0));
+        device.tell(3.0, 100_000);
+        assert!(!device.looks(5, 16.0, 0.0), "it has been full enough");
+        // Until it nearly runs dry.
+        device.tell(0.3, 100_000);
+        assert!(device.looks(5, 16.0, 16.0));
+        device.tell(3.0, 100_000);
+        assert!(device.looks(5, 16.0, 16.0));
+        // A player that has no room for more rests.
+        device.tell(3.0, 0);
+        assert!(!device.looks(5, 16.0, 0.0));
+        device.tell(3.0, 100_000);
+        assert!(!device.looks(5, 16.0, 0.0));
+    }
+
+    #[test]
+    fn little_that_is_left_of_a_segment_is_no_reason_to_wait_for_weak_wifi() {
+        let mut device = Device::playing(32.0);
+        device.tell(6.0, 2_000_000);
+        assert!(device.looks(20, 1.0, 32.0));
+        // Wi-Fi of 1 Mbit/s takes a second for it, of six.
+        device.tell(6.0, 125_000);
+        assert!(device.looks(5, 1.0, 32.0));
+        device.tell(6.0, 0);
+        assert!(!device.looks(1, 1.0, 32.0));
+        device.tell(6.0, 125_000);
+        assert!(device.looks(1, 1.0, 32.0));
+    }
+
+    #[test]
+    fn who_ran_dry_twice_keeps_the_whole_buffer_free() {
+        let mut device = Device::playing(32.0);
+        for _ in 0..2 {
+            device.tell(7.0, 2_000_000);
+            assert!(!device.looks(50, 16.0, 0.0));
+            device.tell(0.3, 2_000_000);
+            assert!(device.looks(5, 16.0, 32.0));
+            device.tell(4.5, 0);
+            assert!(!device.looks(5, 16.0, 0.0));
+        }
+        device.tell(7.0, 2_000_000);
+        assert!(device.looks(5, 16.0, 32.0));
     }
 
     #[test]
