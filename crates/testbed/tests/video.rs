@@ -88,11 +88,12 @@ fn a_viewer_who_goes_in_the_middle_of_an_answer_has_lost_nothing() {
 fn the_policy_qoe_hears_of_the_player_on_a_kernel_too() {
     let device = "[device]\npolicy = 'qoe'\n[[path]]\nname = 'wifi'";
     let text = SCENARIO.replace("[[path]]\nname = 'wifi'", device).replacen("'8Mbps'", "'40Mbps'", 1);
+    let text = text.replace("duration = '4s'", "duration = '10s'").replace("'6s'", "'12s'");
     let Some(outcome) = on_kernel(&text) else { return };
     let simulated = sim::run(&scenario(&text).experiment);
     for outcome in [&outcome, &simulated] {
         assert!(session(outcome).complete, "{:?}", session(outcome));
-        // LTE helps until the first picture, and Wi-Fi carries the rest by itself.
+        // LTE helps until there are 4 s in the buffer, and Wi-Fi carries the rest by itself.
         assert!(outcome.device.policy_changes >= 1);
         let [wifi, lte] = [0, 1].map(|path| outcome.paths[path].payload_down_bytes);
         assert!(lte * 4 < wifi, "{wifi} bytes over Wi-Fi, {lte} over LTE");
