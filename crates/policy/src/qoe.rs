@@ -115,7 +115,8 @@ struct Guard {
     /// It has held the margin, and no cellular path has helped since.
     full: bool,
     dip: Option<Dip>,
-    /// It has not been at [`MOST_NEAR`](Self::MOST_NEAR) since the beginning, or since it nearly ran dry.
+    /// Since the beginning, or since it nearly ran dry, it has not been at [`MOST_NEAR`](Self::MOST_NEAR), nor has the
+    /// player rested for [`RESTS`](Self::RESTS) looks.
     poor: bool,
     /// So many looks the player has wanted nothing, with something in the buffer.
     rests: u32,

@@ -33,8 +33,8 @@ const LATEST: Duration = Duration::from_millis(50);
 const ALONE: Duration = Duration::from_millis(100);
 /// A subflow without anything for so long, in milliseconds, is one that the scheduler passes over: a backup.
 const PASSED_OVER: u32 = 1000;
-/// So long nothing is written at most, whatever the subflows say, and then a little: a backup that is none any more is
-/// told by nothing but that it takes it.
+/// So long nothing is written at most, whatever the subflows say, and then [`SHORTEST`]: nothing tells here that a backup
+/// is none any more, but that it is dealt what is written.
 const LONGEST: Duration = Duration::from_millis(50);
 
 /// Says when to go on writing to a connection.
@@ -43,7 +43,7 @@ pub(crate) struct Hold {
     state: State,
     /// Of the looks; made for the first, as most flows need none.
     timer: Option<Pin<Box<Sleep>>>,
-    /// How late looks are where the host has more to do than it can, lately.
+    /// How late looks are lately: a millisecond, which is how fine timers are, or more where the host is busy.
     late: Duration,
 }
 
