@@ -23,8 +23,8 @@ use units::{Duration, Time};
 /// holds by some measure. Preferred paths that bring less than the video needs meet no deadline: what is left of a
 /// segment may be little, but the time that they take for it is missing for the next.
 ///
-/// Cellular paths help too while there is no picture, at the start and in a stall, and from there on until the buffer
-/// would outlast a weakness of the preferred paths. Of an application that tells nothing this policy knows nothing, and
+/// Cellular paths help too while there is no picture, at the start and in a stall, and from there on, or from a buffer
+/// that was low, until it would outlast a weakness of the preferred paths. Of an application that tells nothing this policy knows nothing, and
 /// leaves every path in use.
 #[derive(Debug, Clone)]
 pub struct Qoe {
@@ -115,8 +115,8 @@ struct Guard {
     /// It has held the margin, and no cellular path has helped since.
     full: bool,
     dip: Option<Dip>,
-    /// Since the beginning, or since it nearly ran dry, it has not been at [`MOST_NEAR`](Self::MOST_NEAR), nor has the
-    /// player rested for [`RESTS`](Self::RESTS) looks.
+    /// Since the beginning, or since it was low, it has not held what is kept free where the preferred paths bring
+    /// nothing, nor has the player rested for [`RESTS`](Self::RESTS) looks.
     poor: bool,
     /// So many looks the player has wanted nothing, with something in the buffer.
     rests: u32,
@@ -146,11 +146,17 @@ impl Guard {
     const MOST: f64 = 6.0;
     /// This part of what was left of the buffer in a dip is not kept free any more.
     const UNUSED: f64 = 0.5;
-    /// So much is kept free whatever was learned, in seconds: a retransmission timeout, and the first windows.
+    /// So much is kept free whatever was learned, in seconds: a retransmission timeout, and the first windows. A
+    /// buffer below this is low.
     const LEAST: f64 = 2.0;
 
     fn new(margin: f64) -> Self {
         Self { margin, more: 0.0, buffer: 0.0, full: false, dip: None, poor: true, rests: 0 }
+    }
+
+    /// [`LEAST`](Self::LEAST), where the margin is no less.
+    const fn least(&self) -> f64 {
+        Self::LEAST.min(self.margin)
     }
 
     /// What is kept free in any case, and what is with preferred paths that bring this part of what the video
@@ -167,13 +173,17 @@ impl Guard {
     /// received so much, and help or do not.
     fn learn(&mut self, app: &AppState, cellular: u64, helping: bool) {
         let Some(buffer) = app.buffer.map(Duration::as_secs_f64) else { return };
-        if !app.done && buffer < Self::DRY && self.buffer >= Self::DRY {
+        let falls_below = |level| !app.done && buffer < level && self.buffer >= level;
+        let runs_dry = falls_below(Self::DRY);
+        if runs_dry {
             self.more = (self.more + Self::LESSON).min(Self::MOST);
+        }
+        if runs_dry || falls_below(self.least()) {
             self.poor = true;
         }
         let rests = buffer > 0.0 && app.missing.is_none_or(|missing| missing.get() == 0);
         self.rests = if rests { self.rests.saturating_add(1) } else { 0 };
-        if buffer >= Self::MOST_NEAR || self.rests >= Self::RESTS {
+        if buffer >= self.margin + self.more || self.rests >= Self::RESTS {
             self.poor = false;
         }
         self.buffer = buffer;
@@ -188,8 +198,7 @@ impl Guard {
             self.full = true;
             // A help that brought nothing is no experience with cellular paths.
             if let Some(dip) = self.dip.take().filter(|dip| cellular > dip.before) {
-                let least = Self::LEAST.min(self.margin) - self.margin;
-                self.more = (self.more - Self::UNUSED * dip.low).max(least);
+                self.more = (self.more - Self::UNUSED * dip.low).max(self.least() - self.margin);
             }
         }
     }
@@ -384,15 +393,15 @@ mod tests {
     #[test]
     fn wifi_that_meets_the_deadline_carries_the_segment_alone() {
         let mut device = Device::playing(0.0);
-        // A megabyte at 16 Mbit/s takes half a second. Of a small buffer half is kept free.
-        device.tell(1.1, 1_000_000);
+        // Three megabytes at 16 Mbit/s take a second and a half. Of a small buffer half is kept free.
+        device.tell(3.1, 3_000_000);
         assert!(!device.looks(5, 16.0, 0.0));
-        device.tell(0.9, 1_000_000);
+        device.tell(2.9, 3_000_000);
         assert!(device.looks(5, 16.0, 0.0));
         // To stop, it has to be there in 0.8 of the time.
-        device.tell(1.1, 1_000_000);
+        device.tell(3.6, 3_000_000);
         assert!(device.looks(10, 16.0, 0.0));
-        device.tell(1.3, 1_000_000);
+        device.tell(3.9, 3_000_000);
         assert!(!device.looks(2, 16.0, 0.0));
     }
 
@@ -416,21 +425,21 @@ mod tests {
         let mut device = Device::new();
         device.tell(0.0, 1_000_000);
         assert!(device.looks(20, 16.0, 16.0));
-        device.tell(3.9, 100_000);
+        device.tell(7.9, 100_000);
         assert!(device.looks(50, 16.0, 16.0), "Wi-Fi meets the deadline, and may be weak before the next");
-        device.tell(4.1, 100_000);
+        device.tell(8.1, 100_000);
         assert!(!device.looks(5, 16.0, 0.0));
         device.tell(3.0, 100_000);
         assert!(!device.looks(5, 16.0, 0.0), "it has been full enough");
-        // Until it nearly runs dry.
-        device.tell(0.3, 100_000);
+        // Until it is low.
+        device.tell(1.9, 100_000);
         assert!(device.looks(5, 16.0, 16.0));
         device.tell(3.0, 100_000);
         assert!(device.looks(5, 16.0, 16.0));
         // A player that has no room for more rests.
-        device.tell(3.0, 0);
+        device.tell(1.8, 0);
         assert!(!device.looks(5, 16.0, 0.0));
-        device.tell(3.0, 100_000);
+        device.tell(1.8, 100_000);
         assert!(!device.looks(5, 16.0, 0.0));
     }
 

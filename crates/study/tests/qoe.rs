@@ -140,10 +140,10 @@ fn on_measured_links_whose_wifi_carries_the_video_lte_carries_little() {
     let Some(folder) = traces() else { return };
     // Wi-Fi's means are 33.7 and 30.5 Mbit/s: a fifth more than the video, and half as much again.
     let cases = [
-        ("mpwl_12_1", 28.0, 0.16),
-        ("mpwl_7_1", 25.3, 0.23),
-        ("mpwl_12_1", 22.0, 0.14),
-        ("mpwl_7_1", 20.0, 0.14),
+        ("mpwl_12_1", 28.0, 0.18),
+        ("mpwl_7_1", 25.3, 0.24),
+        ("mpwl_12_1", 22.0, 0.16),
+        ("mpwl_7_1", 20.0, 0.16),
     ];
     for (pair, mbps, most) in cases {
         let of = |seed| on_measured_links(&folder, pair, mbps, 100, 4 * seed);
