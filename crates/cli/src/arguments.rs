@@ -547,7 +547,7 @@ pub(crate) struct Reproduce {
     /// Of lwi on the kernel: what the proxy may hold of a video on its way, such as 256KiB [default: as Linux has it]
     #[arg(long, value_name = "SIZE", value_parser = some_buffer)]
     pub(crate) send_buffer: Option<units::Bytes>,
-    /// Of lwi on the kernel: how much longer than a round trip a subflow may take to send what it has before the proxy writes more; 0s writes at once [default: 20ms]
+    /// Of lwi on the kernel: how much longer than a round trip a subflow may take to send what it has before the proxy writes more; 0s writes at once [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = any_time)]
     pub(crate) ahead: Option<units::Duration>,
     /// Of lwi on the kernel: do not play the player's page in Chromium, where it is installed

@@ -59,7 +59,7 @@ pub(super) static PROXY: Table = Table {
         Key {
             name: "ahead",
             shape: Quantity(Time, Zero),
-            need: Default("\"20ms\""),
+            need: Default("\"10ms\""),
             doc: "how much longer than a round trip a subflow may take to send what it has, before more is written to a connection of several; `0s` writes what there is",
             example: "\"50ms\"",
         },

@@ -153,7 +153,7 @@ pub struct Timeouts {
 
 impl Config {
     /// [`Self::ahead`] where nothing else is said: some looks at the subflows, and less than a round trip.
-    pub const AHEAD: Duration = Duration::from_millis(20);
+    pub const AHEAD: Duration = Duration::from_millis(10);
 
     /// How connections are relayed.
     pub(crate) const fn pace(&self) -> Pace {

@@ -10,7 +10,8 @@
 //! what Linux says of the process (`VmHWM`), and for a connection what the run added to that of the
 //! bare process, links and all, over the number of connections. Instructions are counted by `perf`, or
 //! where the machine has no counters by `valgrind` over the row's first seconds; without both the
-//! column is empty. Where ns-3 is installed (Debian: `libns3-dev libgsl-dev`), it runs the same work.
+//! column is empty. Where ns-3 is installed (Debian: `libns3-dev libgsl-dev`), it runs the same work, for some minutes
+//! a row: how much longer than where the others were measured tells what Tandem's rows come to there.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -257,6 +258,9 @@ fn main() -> ExitCode {
     growth(&works);
     println!();
     others::recorded();
-    others::ns3();
+    others::ns3(|row| {
+        let (measured, _) = child(&[], row, None)?;
+        Some(measured.segments as f64 / measured.wall)
+    });
     ExitCode::SUCCESS
 }
