@@ -156,6 +156,20 @@ fn a_backlog_that_drains_after_a_shortage_is_no_greater_demand() {
 
 /// The other way round, what is asked for more while LTE helps is seen.
 #[test]
+fn what_a_sender_sends_twice_is_no_greater_demand() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(0.6, 5.0, 0.0, 14.0);
+    assert_eq!(model.given_up.len(), 1);
+    // Since the subflow was given up, two megabytes that have arrived come once more.
+    model.backlog += 2e6;
+    model.run(1.9, 5.0, 0.0, 14.0);
+    let alarms = model.switches.len();
+    model.run(20.0, 5.0, 7.0, 40.0);
+    assert_eq!(model.switches[alarms..].iter().filter(|(_, on)| *on).count(), 0, "{:?}", model.switches);
+}
+
+#[test]
 fn a_demand_that_rises_within_a_shortage_is_learned() {
     let mut model = Model::new("when-needed");
     model.run(10.0, 5.0, 40.0, 40.0);

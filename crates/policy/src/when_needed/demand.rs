@@ -10,7 +10,8 @@ use units::Duration;
 /// it back: what a sender could not send it keeps, and sends later. Looks that fall far short, and the part
 /// of a rate that pays a debt, say nothing of what is asked for, and are left out of the median. And what a
 /// shortage leaves behind in a queue comes faster than anybody asks, though other paths have carried it too: for two
-/// seconds after one it takes eight of ten looks to raise the demand.
+/// seconds after one it takes eight of ten looks to raise the demand. Where a subflow was given up, senders send
+/// things twice, and nothing raises it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
     /// The last looks' rates, bytes a second, as a ring.
@@ -33,6 +34,17 @@ pub(super) struct Bounds {
     pub(super) most: f64,
 }
 
+/// What a rate above the demand says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    /// So much is asked for.
+    More,
+    /// What was stuck in a shortage may come.
+    MoreSlowly,
+    /// What is sent twice may come.
+    NoMore,
+}
+
 impl Demand {
     /// Looks whose median is taken: a second of them.
     const LOOKS: usize = 10;
@@ -45,20 +57,21 @@ impl Demand {
     /// A rate below this part of the demand is a shortage, and no smaller demand.
     const SHORT: f64 = 0.8;
 
-    /// Accounts for a look: `rate` bytes a second came for `span`, `settling` soon after a shortage.
-    pub(super) fn account(&mut self, rate: f64, span: Duration, settling: bool, bounds: &Bounds) {
+    /// Accounts for a look: `rate` bytes a second came for `span`, which says so much of what is asked for.
+    pub(super) fn account(&mut self, rate: f64, span: Duration, says: Says, bounds: &Bounds) {
         let &Bounds { memory, enough, most } = bounds;
         let span = span.as_secs_f64();
         // What pays a debt was asked for before.
         let paid = (rate - self.rate).clamp(0.0, if span > 0.0 { self.debt / span } else { 0.0 });
         // What falls far short tells nothing of what was asked for.
         if rate >= Self::SHORT * self.rate {
-            self.looks[self.next] = rate - paid;
+            let most = if says == Says::NoMore { self.rate } else { f64::INFINITY };
+            self.looks[self.next] = (rate - paid).min(most);
             self.next = (self.next + 1) % Self::LOOKS;
             let mut sorted = self.looks;
             sorted.sort_unstable_by(f64::total_cmp);
             let median = f64::midpoint(sorted[Self::LOOKS / 2 - 1], sorted[Self::LOOKS / 2]).min(enough);
-            let raises = if settling { median.min(sorted[Self::LESS]) } else { median };
+            let raises = if says == Says::MoreSlowly { median.min(sorted[Self::LESS]) } else { median };
             if raises > self.rate {
                 self.rate = raises;
             } else if median < self.rate {

@@ -59,7 +59,7 @@ mod silence;
 use crate::wifi_first::preferred;
 use crate::{Action, DeviceState, InterfaceKind, Policy};
 use balance::Balance;
-use demand::{Bounds, Demand};
+use demand::{Bounds, Demand, Says};
 use silence::Silence;
 use units::{Bitrate, Duration, Time};
 
@@ -257,13 +257,18 @@ impl WhenNeeded {
             [0, 1].map(|i| counters[i].saturating_sub(before[i]) as f64 / seconds);
         let total = preferred_rate + costly_rate;
         let enough = self.parameters.enough.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
-        let settling = self.settles(now);
+        let says = if self.silence.was_given_up(now) {
+            Says::NoMore
+        } else if self.settles(now) {
+            Says::MoreSlowly
+        } else {
+            Says::More
+        };
         // Twice what raises the alarm is enough to remember: what is due longer, nobody waits for.
         let alarm = self.alarm();
-        let too_much = self.balance.too_much();
-        let most = 2.0 * alarm * self.demand.rate() + too_much;
+        let most = 2.0 * alarm * self.demand.rate() + self.balance.too_much();
         let bounds = Bounds { memory: self.parameters.memory, enough, most };
-        self.demand.account(total, span, settling, &bounds);
+        self.demand.account(total, span, says, &bounds);
         let asked = self.demand.asked();
         self.silence.account(preferred_rate, self.demand.rate(), if relieved { seconds } else { 0.0 });
         self.balance.carried(costly_rate * seconds, asked, self.silence.was_there(now));
@@ -287,7 +292,7 @@ impl WhenNeeded {
                 let queued = settled && self.queue.standing >= seen * alarm;
                 // Where counters show no shortage, a queue is all that shows it.
                 let owed = self.demand.debt();
-                let due = owed >= too_much || (owed == 0.0 && queued);
+                let due = owed >= self.balance.too_much() || (owed == 0.0 && queued);
                 if (late || queued) && due {
                     self.turn_on(now, !relieved);
                 }
@@ -379,6 +384,7 @@ impl WhenNeeded {
             }
         } else if !gained {
             self.false_alarms += 1;
+            self.silence.nothing_was_stuck();
             if !met {
                 self.demand.correct(total);
             }

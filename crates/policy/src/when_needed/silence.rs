@@ -15,6 +15,8 @@ pub(super) struct Silence {
     span: f64,
     /// When subflows were last given up, and whether preferred paths have carried something since.
     given_up: Option<(Time, bool)>,
+    /// What was stuck then may be sent twice.
+    twice: bool,
     /// The paths that are closed now, by their indices, and not yet opened again.
     closed: Vec<usize>,
 }
@@ -47,7 +49,17 @@ impl Silence {
 
     /// Whether they were, or were given up, so lately that what is sent twice on account of it may come.
     pub(super) fn was_there(&self, now: Time) -> bool {
-        self.is_there() || self.given_up.is_some_and(|(at, _)| now.since(at) < Self::SETTLING)
+        self.is_there() || self.was_given_up(now)
+    }
+
+    /// Whether they were given up so lately that what is sent twice on account of it may come.
+    pub(super) fn was_given_up(&self, now: Time) -> bool {
+        self.twice && self.given_up.is_some_and(|(at, _)| now.since(at) < Self::SETTLING)
+    }
+
+    /// The application was silent, and no path.
+    pub(super) fn nothing_was_stuck(&mut self) {
+        self.twice = false;
     }
 
     /// What is to be done about preferred paths: those of the indices `up` are there, and open unless it closed them.
@@ -74,6 +86,7 @@ impl Silence {
             self.closed.extend(up);
             if !self.closed.is_empty() {
                 self.given_up = Some((now, false));
+                self.twice = true;
                 actions.extend(self.closed.iter().map(|&path| Action::Close { path }));
             }
         }
