@@ -24,8 +24,8 @@ use units::{Duration, Time};
 /// segment may be little, but the time that they take for it is missing for the next.
 ///
 /// Cellular paths help too while there is no picture, at the start and in a stall, and from there on, or from a buffer
-/// that was low, until it would outlast a weakness of the preferred paths. Of an application that tells nothing this policy knows nothing, and
-/// leaves every path in use.
+/// that was low, until it would outlast a weakness of the preferred paths. Of an application that tells nothing this
+/// policy knows nothing, and leaves every path in use.
 #[derive(Debug, Clone)]
 pub struct Qoe {
     /// Without a path to prefer there is nothing to be backup for.
@@ -159,13 +159,18 @@ impl Guard {
         Self::LEAST.min(self.margin)
     }
 
+    /// What is kept free where the preferred paths bring nothing.
+    const fn far(&self) -> f64 {
+        self.margin + self.more
+    }
+
     /// What is kept free in any case, and what is with preferred paths that bring this part of what the video
     /// needs.
     fn seconds(&self, buffer: f64, part: f64) -> [f64; 2] {
         let more = self.more.max(0.0);
         let part_near = (Self::NEAR + (1.0 - Self::NEAR) * more / Self::ALL).min(1.0);
         let near = (Self::MOST_NEAR + more).min(part_near * buffer);
-        let far = (self.margin + self.more).max(near);
+        let far = self.far().max(near);
         [near, near + (far - near) * (1.0 - part.min(1.0))]
     }
 
@@ -183,7 +188,7 @@ impl Guard {
         }
         let rests = buffer > 0.0 && app.missing.is_none_or(|missing| missing.get() == 0);
         self.rests = if rests { self.rests.saturating_add(1) } else { 0 };
-        if buffer >= self.margin + self.more || self.rests >= Self::RESTS {
+        if buffer >= self.far() || self.rests >= Self::RESTS {
             self.poor = false;
         }
         self.buffer = buffer;

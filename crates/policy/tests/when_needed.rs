@@ -154,7 +154,6 @@ fn a_backlog_that_drains_after_a_shortage_is_no_greater_demand() {
     assert_eq!(model.switches.len(), switches, "{:?}", model.switches);
 }
 
-/// The other way round, what is asked for more while LTE helps is seen.
 #[test]
 fn what_a_sender_sends_twice_is_no_greater_demand() {
     let mut model = Model::new("when-needed");
@@ -169,6 +168,7 @@ fn what_a_sender_sends_twice_is_no_greater_demand() {
     assert_eq!(model.switches[alarms..].iter().filter(|(_, on)| *on).count(), 0, "{:?}", model.switches);
 }
 
+/// The other way round, what is asked for more while LTE helps is seen.
 #[test]
 fn a_demand_that_rises_within_a_shortage_is_learned() {
     let mut model = Model::new("when-needed");

@@ -10,8 +10,8 @@ use units::Duration;
 /// it back: what a sender could not send it keeps, and sends later. Looks that fall far short, and the part
 /// of a rate that pays a debt, say nothing of what is asked for, and are left out of the median. And what a
 /// shortage leaves behind in a queue comes faster than anybody asks, though other paths have carried it too: for two
-/// seconds after one it takes eight of ten looks to raise the demand. Where a subflow was given up, senders send
-/// things twice, and nothing raises it.
+/// seconds after one it takes eight of ten looks to raise the demand. For as long after a subflow was given up, when
+/// senders send things twice, nothing raises it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
     /// The last looks' rates, bytes a second, as a ring.

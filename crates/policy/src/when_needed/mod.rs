@@ -257,13 +257,7 @@ impl WhenNeeded {
             [0, 1].map(|i| counters[i].saturating_sub(before[i]) as f64 / seconds);
         let total = preferred_rate + costly_rate;
         let enough = self.parameters.enough.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
-        let says = if self.silence.was_given_up(now) {
-            Says::NoMore
-        } else if self.settles(now) {
-            Says::MoreSlowly
-        } else {
-            Says::More
-        };
+        let says = self.says(now);
         // Twice what raises the alarm is enough to remember: what is due longer, nobody waits for.
         let alarm = self.alarm();
         let most = 2.0 * alarm * self.demand.rate() + self.balance.too_much();
@@ -312,10 +306,14 @@ impl WhenNeeded {
         }
     }
 
-    /// Whether costly paths went off just now, so that what was stuck may still come.
-    fn settles(&self, now: Time) -> bool {
-        let Phase::Off { since: Some(since), .. } = self.phase else { return false };
-        now.since(since) < Self::SETTLING
+    /// What a rate above the demand says of it now.
+    fn says(&self, now: Time) -> Says {
+        match self.phase {
+            _ if self.silence.was_given_up(now) => Says::NoMore,
+            // Costly paths went off just now.
+            Phase::Off { since: Some(since), .. } if now.since(since) < Self::SETTLING => Says::MoreSlowly,
+            _ => Says::More,
+        }
     }
 
     /// What is to be left over in the balance, in bytes: about what giving up a subflow wastes, which is what a sender

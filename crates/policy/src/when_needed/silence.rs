@@ -13,12 +13,20 @@ use units::{Duration, Time};
 pub(super) struct Silence {
     /// Preferred paths have carried nothing for so long, in seconds.
     span: f64,
-    /// When subflows were last given up, and whether preferred paths have carried something since.
-    given_up: Option<(Time, bool)>,
-    /// What was stuck then may be sent twice.
-    twice: bool,
+    /// When subflows were last given up.
+    given_up: Option<GivenUp>,
     /// The paths that are closed now, by their indices, and not yet opened again.
     closed: Vec<usize>,
+}
+
+/// How preferred paths were given up.
+#[derive(Debug, Clone, Copy)]
+struct GivenUp {
+    at: Time,
+    /// They have carried something since.
+    carried: bool,
+    /// Something was stuck, as far as is known, and may be sent twice.
+    stuck: bool,
 }
 
 impl Silence {
@@ -37,8 +45,8 @@ impl Silence {
     pub(super) fn account(&mut self, rate: f64, demand: f64, seconds: f64) {
         let carries = rate >= Self::CARRIES * demand;
         self.span = if carries { 0.0 } else { self.span + seconds };
-        if let Some((_, carried)) = &mut self.given_up {
-            *carried |= carries;
+        if let Some(last) = &mut self.given_up {
+            last.carried |= carries;
         }
     }
 
@@ -54,12 +62,14 @@ impl Silence {
 
     /// Whether they were given up so lately that what is sent twice on account of it may come.
     pub(super) fn was_given_up(&self, now: Time) -> bool {
-        self.twice && self.given_up.is_some_and(|(at, _)| now.since(at) < Self::SETTLING)
+        self.given_up.is_some_and(|last| last.stuck && now.since(last.at) < Self::SETTLING)
     }
 
     /// The application was silent, and no path.
     pub(super) fn nothing_was_stuck(&mut self) {
-        self.twice = false;
+        if let Some(last) = &mut self.given_up {
+            last.stuck = false;
+        }
     }
 
     /// What is to be done about preferred paths: those of the indices `up` are there, and open unless it closed them.
@@ -73,20 +83,19 @@ impl Silence {
         up: impl Iterator<Item = usize>,
         actions: &mut Vec<Action>,
     ) {
-        if let Some((at, _)) = self.given_up
+        if let Some(last) = self.given_up
             && !self.closed.is_empty()
-            && now.since(at) >= Self::APART
+            && now.since(last.at) >= Self::APART
         {
             // How long the new subflow is silent is another matter.
             self.span = 0.0;
             actions.extend(self.closed.drain(..).map(|path| Action::Open { path }));
         }
-        let due = self.given_up.is_none_or(|(at, carried)| carried || now.since(at) >= Self::AGAIN);
+        let due = self.given_up.is_none_or(|last| last.carried || now.since(last.at) >= Self::AGAIN);
         if others && due && self.span >= most.as_secs_f64() {
             self.closed.extend(up);
             if !self.closed.is_empty() {
-                self.given_up = Some((now, false));
-                self.twice = true;
+                self.given_up = Some(GivenUp { at: now, carried: false, stuck: true });
                 actions.extend(self.closed.iter().map(|&path| Action::Close { path }));
             }
         }
