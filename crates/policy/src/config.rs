@@ -421,13 +421,17 @@ fn read_when_needed(parameters: Option<&str>) -> Result<PolicyConfig, PolicyErro
 
 impl WhenNeededParameters {
     /// Every parameter's name, and a line on what it is.
-    pub const NAMES: [(&'static str, &'static str); 7] = [
+    pub const NAMES: [(&'static str, &'static str); 8] = [
         ("late", "how far behind what comes may fall before cellular paths help"),
         ("hold", "how long they stay on at least"),
         ("longest-hold", "how long they stay on at most without a probe"),
         ("memory", "how fast a demand that is no longer seen is forgotten"),
         ("queueing", "how much longer than its least a round trip is that shows a full link"),
         ("silent", "how long others may be silent when they are on, until their subflows are made anew"),
+        (
+            "standby",
+            "how long those that have carried too much stay backups when idle, until they are closed",
+        ),
         ("enough", "more than this is not asked for, whatever is seen"),
     ];
 
@@ -439,6 +443,7 @@ impl WhenNeededParameters {
             "memory" => ("memory", &mut self.memory),
             "queueing" => ("queueing", &mut self.queueing),
             "silent" => ("silent", &mut self.silent),
+            "standby" => ("standby", &mut self.standby),
             _ => return None,
         })
     }

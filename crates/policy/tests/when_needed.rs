@@ -23,6 +23,10 @@ struct Model {
     joined: bool,
     /// When Wi-Fi was given up.
     given_up: Vec<f64>,
+    /// There is a subflow over LTE.
+    lte_open: bool,
+    /// When LTE was opened or closed, and which.
+    openings: Vec<(f64, bool)>,
     /// When LTE was switched, and to what.
     switches: Vec<(f64, bool)>,
     lte: f64,
@@ -40,6 +44,8 @@ impl Model {
             backlog: 0.0,
             joined: true,
             given_up: Vec::new(),
+            lte_open: true,
+            openings: Vec::new(),
             switches: Vec::new(),
             lte: 0.0,
             most_late: 0.0,
@@ -63,6 +69,12 @@ impl Model {
                     self.given_up.push(self.now.as_secs_f64());
                 }
                 Action::Open { path: 0 } => self.state.paths[0].up = true,
+                Action::Open { path: 1 } | Action::Close { path: 1 } => {
+                    let open = matches!(action, Action::Open { .. });
+                    assert!(open != self.lte_open, "it asks for what is so");
+                    self.lte_open = open;
+                    self.openings.push((self.now.as_secs_f64(), open));
+                }
                 _ => panic!("{action:?}"),
             }
         }
@@ -70,7 +82,8 @@ impl Model {
         self.joined = self.state.paths[0].up && (self.joined || wifi > 0.0);
         let over_wifi = if self.joined { self.backlog.min(wifi * MBPS) } else { 0.0 };
         let regular = !self.state.paths[1].backup || !self.joined;
-        let over_lte = if regular { (self.backlog - over_wifi).min(lte * MBPS) } else { 0.0 };
+        let over_lte =
+            if regular && self.lte_open { (self.backlog - over_wifi).min(lte * MBPS) } else { 0.0 };
         self.backlog -= over_wifi + over_lte;
         self.lte += over_lte;
         self.state.paths[0].bytes_down += over_wifi as u64;
@@ -166,6 +179,86 @@ fn what_a_sender_sends_twice_is_no_greater_demand() {
     let alarms = model.switches.len();
     model.run(20.0, 5.0, 7.0, 40.0);
     assert_eq!(model.switches[alarms..].iter().filter(|(_, on)| *on).count(), 0, "{:?}", model.switches);
+}
+
+/// A queue that drains slowly when its path is back brings what others have carried long ago.
+#[test]
+fn what_was_stuck_is_no_greater_demand_when_it_comes_late() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(4.0, 5.0, 0.0, 40.0);
+    assert_eq!(model.given_up.len(), 1);
+    for _ in 0..15 {
+        model.state.paths[0].bytes_down += (0.8 * MBPS) as u64;
+        model.run(0.1, 5.0, 0.0, 40.0);
+    }
+    let before = model.switches.len();
+    model.run(20.0, 5.0, 40.0, 40.0);
+    assert_eq!(model.switches[before..].iter().filter(|(_, on)| *on).count(), 0, "{:?}", model.switches);
+}
+
+/// A stream over Wi-Fi that has been silent for three seconds, in which LTE carried 400 kB too much.
+fn overdrawn(text: &str) -> Model {
+    let mut model = Model::new(text);
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(1.0, 5.0, 0.0, 40.0);
+    model.state.paths[1].bytes_down += 400_000;
+    model.run(2.0, 5.0, 0.0, 40.0);
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model
+}
+
+#[test]
+fn a_path_that_has_carried_too_much_is_closed_until_a_second_is_owed() {
+    let mut model = overdrawn("when-needed");
+    let [(closed, false)] = model.openings[..] else { panic!("{:?}", model.openings) };
+    assert!((18.0..19.0).contains(&closed), "five seconds after it was last used: {closed}");
+    let lte = model.lte;
+    model.run(0.9, 5.0, 0.0, 40.0);
+    model.run(10.0, 5.0, 40.0, 40.0);
+    assert_eq!((model.lte, model.openings.len()), (lte, 1), "a short shortage makes up for it");
+    let (gone, given_up) = (model.now.as_secs_f64(), model.given_up.len());
+    model.run(5.0, 5.0, 0.0, 40.0);
+    let [_, (opened, true)] = model.openings[..] else { panic!("{:?}", model.openings) };
+    assert!((1.0..1.2).contains(&(opened - gone)), "{opened}");
+    // Only when the new subflow is there.
+    assert!(model.given_up[given_up] >= opened + 0.2, "{:?}", model.given_up);
+    assert!(model.most_late < 1.5, "{} s late", model.most_late);
+}
+
+#[test]
+fn a_path_that_is_closed_is_opened_at_once_where_no_other_is_left() {
+    let mut model = overdrawn("when-needed");
+    model.state.paths[0].up = false;
+    model.run(0.2, 5.0, 40.0, 40.0);
+    assert!(model.lte_open && !model.state.paths[1].backup);
+}
+
+/// It may be all that a connection has, and what others could carry is not seen.
+#[test]
+fn a_path_is_not_closed_while_an_application_pauses() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(1.0, 5.0, 0.0, 40.0);
+    model.state.paths[1].bytes_down += 400_000;
+    model.run(2.0, 5.0, 0.0, 40.0);
+    model.run(2.0, 5.0, 40.0, 40.0);
+    model.run(60.0, 0.0, 40.0, 40.0);
+    assert_eq!(model.openings, []);
+}
+
+#[test]
+fn a_path_that_may_stand_by_for_ever_is_not_closed() {
+    assert_eq!(overdrawn("when-needed:standby=1h").openings, []);
+}
+
+#[test]
+fn a_path_that_has_carried_what_others_could_not_is_not_closed() {
+    let mut model = Model::new("when-needed");
+    model.run(10.0, 5.0, 40.0, 40.0);
+    model.run(20.0, 5.0, 3.0, 40.0);
+    model.run(20.0, 5.0, 40.0, 40.0);
+    assert_eq!(model.openings, []);
 }
 
 /// The other way round, what is asked for more while LTE helps is seen.
@@ -276,10 +369,11 @@ fn an_interface_that_comes_and_goes_all_the_time_does_not_make_it_flap() {
 
 #[test]
 fn parameters_at_their_limits_do_no_harm() {
-    let nothing = "when-needed:late=0s:hold=0s:longest-hold=0s:memory=0s:queueing=0s:enough=0bps";
+    let nothing = "when-needed:late=0s:hold=0s:longest-hold=0s:memory=0s:queueing=0s:standby=0s:enough=0bps";
     let ages = "9e9s";
-    let much =
-        format!("when-needed:late={ages}:hold={ages}:longest-hold={ages}:memory={ages}:queueing={ages}");
+    let much = format!(
+        "when-needed:late={ages}:hold={ages}:longest-hold={ages}:memory={ages}:queueing={ages}:standby={ages}"
+    );
     for text in [nothing, &much] {
         let mut model = Model::new(text);
         model.run(5.0, 5.0, 40.0, 40.0);
@@ -303,7 +397,7 @@ proptest! {
         paths[1].backup = true;
         let mut state = DeviceState { paths, app: None };
         let (mut now, mut actions, mut switches) = (Time::ZERO, Vec::new(), Vec::new());
-        let (mut open, mut given_up) = (true, Vec::new());
+        let (mut open, mut given_up, mut lte_open) = (true, Vec::new(), true);
         for (millis, wifi, lte, srtt, up) in looks {
             now += Duration::from_millis(millis);
             state.paths[0].bytes_down += wifi;
@@ -328,12 +422,18 @@ proptest! {
                         prop_assert!(!open, "it asks for what is so");
                         open = true;
                     }
+                    Action::Open { path: 1 } | Action::Close { path: 1 } => {
+                        let opens = matches!(action, Action::Open { .. });
+                        prop_assert!(opens != lte_open, "it asks for what is so");
+                        lte_open = opens;
+                    }
                     _ => panic!("{action:?}"),
                 }
             }
             state.paths[0].up = up && open;
             actions.clear();
             policy.observe(now, &state, &mut actions);
+            prop_assert!(lte_open || state.paths[1].backup, "what is regular is open");
             prop_assert!(actions.is_empty(), "asked twice, it has nothing to add: {actions:?}");
         }
         for (i, first) in switches.iter().enumerate() {

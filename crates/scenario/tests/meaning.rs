@@ -124,7 +124,7 @@ fn a_policy_s_settings_are_read_and_those_of_another_are_not_taken() {
     let named = PolicyConfig::WhenNeeded(WhenNeededParameters::DEFAULT);
     assert_eq!(policy("\"when-needed\""), named);
     assert_eq!(policy("{ name = \"when-needed\" }"), named, "the defaults of the format are the policy's");
-    let keys = "late = \"1s\", hold = \"2s\", longest_hold = \"3s\", memory = \"4s\", queueing = \"5s\", silent = \"7s\", enough = \"6Mbps\"";
+    let keys = "late = \"1s\", hold = \"2s\", longest_hold = \"3s\", memory = \"4s\", queueing = \"5s\", silent = \"7s\", standby = \"8s\", enough = \"6Mbps\"";
     let expected = WhenNeededParameters {
         late: Duration::from_secs(1),
         hold: Duration::from_secs(2),
@@ -132,6 +132,7 @@ fn a_policy_s_settings_are_read_and_those_of_another_are_not_taken() {
         memory: Duration::from_secs(4),
         queueing: Duration::from_secs(5),
         silent: Duration::from_secs(7),
+        standby: Duration::from_secs(8),
         enough: Some(Bitrate::from_mbps(6.0)),
     };
     assert_eq!(policy(&format!("{{ name = \"when-needed\", {keys} }}")), PolicyConfig::WhenNeeded(expected));

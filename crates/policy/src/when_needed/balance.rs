@@ -14,7 +14,7 @@ pub(super) struct Balance {
 impl Balance {
     /// More than the demand of so many seconds is not remembered, in either direction: a stream is later by no more
     /// than this for what a path has carried too much, and what was missed a while ago is no reason to use it now.
-    const MOST: f64 = 1.0;
+    pub(super) const MOST: f64 = 1.0;
 
     /// Preferred paths missed `bytes` of a demand of `rate` bytes a second; negative where they carried more.
     pub(super) fn missed(&mut self, bytes: f64, rate: f64) {

@@ -22,7 +22,12 @@
 //!   at most two at once.
 //! - What they have carried all the same, and what a sender sent twice, is kept in a **balance** with what the preferred
 //!   paths missed: so much more these have to miss before costly ones go on again, and a debt is not paid to the end
-//!   until [`late`](WhenNeededParameters::late) of the demand is saved up.
+//!   until [`late`](WhenNeededParameters::late) of the demand is saved up. What comes over a backup where the others are silent
+//!   is not asked for, and counts as too much, up to a second of the demand: each silence has costly paths carry on for
+//!   a while, since the new subflow waits behind what is stuck, and a later shortage that passes without them makes up for it.
+//! - Costly paths that have carried too much by more than that are **closed** when they have stood by for
+//!   [`standby`](WhenNeededParameters::standby): a backup is at the sender's service, which may put on it at once what a
+//!   shortage of a second has kept back. They are opened again when a second of the demand is owed, or no preferred path is up.
 //! - A preferred path that carries less than a tenth of the demand for [`silent`](WhenNeededParameters::silent) when
 //!   they are on is **given up**: its subflows are closed, so that the peer puts what is stuck there on others at once,
 //!   and made anew, which succeeds when the path carries again.
@@ -55,12 +60,14 @@
 mod balance;
 mod demand;
 mod silence;
+mod standby;
 
 use crate::wifi_first::preferred;
 use crate::{Action, DeviceState, InterfaceKind, Policy};
 use balance::Balance;
 use demand::{Bounds, Demand, Says};
 use silence::Silence;
+use standby::Standby;
 use units::{Bitrate, Duration, Time};
 
 /// Parameters of the policy `when-needed`.
@@ -83,6 +90,9 @@ pub struct WhenNeededParameters {
     /// How long preferred paths may be silent when costly ones are on, until their subflows are given up and made
     /// anew. Less than a look counts as one.
     pub silent: Duration,
+    /// How long costly paths that have carried too much stay backups while they are not needed, until their subflows
+    /// are closed. Less than a look counts as one.
+    pub standby: Duration,
     /// More than this is not asked for, whatever is seen; `None`: all is. A download takes what there
     /// is, and would else have costly paths on all the time.
     pub enough: Option<Bitrate>,
@@ -97,6 +107,7 @@ impl WhenNeededParameters {
         memory: Duration::from_secs(10),
         queueing: Duration::from_millis(100),
         silent: Duration::from_millis(250),
+        standby: Duration::from_secs(5),
         enough: None,
     };
 }
@@ -119,6 +130,7 @@ pub struct WhenNeeded {
     balance: Balance,
     queue: Queue,
     silence: Silence,
+    standby: Standby,
     phase: Phase,
     /// How long costly paths are to stay on this time.
     hold: Duration,
@@ -211,10 +223,11 @@ impl WhenNeeded {
 
     /// For a device with `kinds`.
     pub fn new(parameters: WhenNeededParameters, kinds: &[InterfaceKind]) -> Self {
-        let WhenNeededParameters { late, hold, .. } = parameters;
+        let WhenNeededParameters { late, hold, standby, .. } = parameters;
         let parameters = WhenNeededParameters {
             late: late.max(Self::INTERVAL),
             hold: hold.max(Self::INTERVAL),
+            standby: standby.max(Self::INTERVAL),
             ..parameters
         };
         Self {
@@ -225,6 +238,7 @@ impl WhenNeeded {
             balance: Balance::default(),
             queue: Queue::default(),
             silence: Silence::default(),
+            standby: Standby::default(),
             phase: Phase::Off { since: None, short: (0.0, 0.0) },
             hold: parameters.hold,
             false_alarms: 0,
@@ -260,12 +274,17 @@ impl WhenNeeded {
         let says = self.says(now);
         // Twice what raises the alarm is enough to remember: what is due longer, nobody waits for.
         let alarm = self.alarm();
-        let most = 2.0 * alarm * self.demand.rate() + self.balance.too_much();
+        let due = self.due();
+        let most = 2.0 * alarm * self.demand.rate() + due;
         let bounds = Bounds { memory: self.parameters.memory, enough, most };
         self.demand.account(total, span, says, &bounds);
         let asked = self.demand.asked();
-        self.silence.account(preferred_rate, self.demand.rate(), if relieved { seconds } else { 0.0 });
+        self.silence.account(now, preferred_rate, self.demand.rate(), if relieved { seconds } else { 0.0 });
         self.balance.carried(costly_rate * seconds, asked, self.silence.was_there(now));
+        let off = matches!(self.phase, Phase::Off { .. });
+        let idle = costly_rate <= self.demand.rate() * Self::LIVES && self.demand.late() < alarm / 2.0;
+        let too_much = self.balance.too_much() > self.reserve();
+        self.standby.account(off && relieved && idle && too_much, seconds);
         // A path that carries next to nothing has no queue of what is asked for now.
         let carrying = !self.silence.is_there() && preferred_rate > 0.0 && preferred_rate < enough;
         let round_trips = state.paths.iter().filter(|path| path.up && preferred(path.kind) && carrying);
@@ -286,7 +305,7 @@ impl WhenNeeded {
                 let queued = settled && self.queue.standing >= seen * alarm;
                 // Where counters show no shortage, a queue is all that shows it.
                 let owed = self.demand.debt();
-                let due = owed >= self.balance.too_much() || (owed == 0.0 && queued);
+                let due = owed >= due || (owed == 0.0 && queued);
                 if (late || queued) && due {
                     self.turn_on(now, !relieved);
                 }
@@ -300,7 +319,10 @@ impl WhenNeeded {
                 recent[0] += (preferred_rate - recent[0]) * part;
                 recent[1] += (total - recent[1]) * part;
                 *shown = shown.max(preferred_rate);
-                self.balance.missed((asked - preferred_rate) * seconds, asked);
+                // Within the slack nobody knows: what costly paths carry of it is believed to be missed.
+                let known = asked - preferred_rate;
+                let missed = costly_rate.clamp(known, known.max(self.demand.rate() - preferred_rate));
+                self.balance.missed(missed * seconds, asked);
                 self.consider_off(now, total);
             }
         }
@@ -320,6 +342,13 @@ impl WhenNeeded {
     /// put on it until then. So late a stream may be anyhow.
     fn reserve(&self) -> f64 {
         self.parameters.late.as_secs_f64() * self.demand.rate()
+    }
+
+    /// So many bytes are to be owed before costly paths go on, whatever else says so.
+    fn due(&self) -> f64 {
+        // A path that is opened carries all that is stuck on others, and what is wasted by that: it makes up for nothing.
+        // That a shortage passes without it does.
+        if self.standby.is_closed() { Balance::MOST * self.demand.rate() } else { self.balance.too_much() }
     }
 
     /// How late things may be, in seconds.
@@ -411,10 +440,18 @@ impl Policy for WhenNeeded {
         }
         let on = matches!(self.phase, Phase::On { .. });
         let up = state.paths.iter().enumerate().filter(|(_, path)| path.up && preferred(path.kind));
-        self.silence.act(now, on, self.parameters.silent, up.map(|(path, _)| path), actions);
+        self.silence.act(
+            now,
+            on && self.standby.is_set_up(now),
+            self.parameters.silent,
+            up.map(|(path, _)| path),
+            actions,
+        );
         let backup = matches!(self.phase, Phase::Off { .. });
         let wrong = state.paths.iter().enumerate().filter(|(_, p)| !preferred(p.kind) && p.backup != backup);
         actions.extend(wrong.map(|(path, _)| Action::SetBackup { path, backup }));
+        let costly = state.paths.iter().enumerate().filter(|(_, path)| !preferred(path.kind));
+        self.standby.act(now, on, self.parameters.standby, costly.map(|(path, _)| path), actions);
     }
 
     fn interval(&self) -> Option<Duration> {

@@ -23,8 +23,8 @@ pub(super) struct Silence {
 #[derive(Debug, Clone, Copy)]
 struct GivenUp {
     at: Time,
-    /// They have carried something since.
-    carried: bool,
+    /// When they first carried something after that.
+    carried: Option<Time>,
     /// Something was stuck, as far as is known, and may be sent twice.
     stuck: bool,
 }
@@ -41,12 +41,14 @@ impl Silence {
     /// So long a path is closed: who hears of the end and of a new subflow at once might take them for one.
     const APART: Duration = Duration::from_millis(100);
 
-    /// Accounts for a look of `seconds` at which preferred paths carried `rate` of a demand, in bytes a second.
-    pub(super) fn account(&mut self, rate: f64, demand: f64, seconds: f64) {
+    /// Accounts for a look of `seconds` that ends at `now`, at which preferred paths carried `rate` of a demand, in bytes a second.
+    pub(super) fn account(&mut self, now: Time, rate: f64, demand: f64, seconds: f64) {
         let carries = rate >= Self::CARRIES * demand;
         self.span = if carries { 0.0 } else { self.span + seconds };
-        if let Some(last) = &mut self.given_up {
-            last.carried |= carries;
+        if let Some(last) = &mut self.given_up
+            && carries
+        {
+            last.carried.get_or_insert(now);
         }
     }
 
@@ -60,9 +62,11 @@ impl Silence {
         self.is_there() || self.was_given_up(now)
     }
 
-    /// Whether they were given up so lately that what is sent twice on account of it may come.
+    /// Whether they were given up, or carried again after that, so lately that what is sent twice on account of it may come:
+    /// over others at first, and what was stuck when they are back.
     pub(super) fn was_given_up(&self, now: Time) -> bool {
-        self.given_up.is_some_and(|last| last.stuck && now.since(last.at) < Self::SETTLING)
+        let lately = |at| now.since(at) < Self::SETTLING;
+        self.given_up.is_some_and(|last| last.stuck && (lately(last.at) || last.carried.is_some_and(lately)))
     }
 
     /// The application was silent, and no path.
@@ -91,11 +95,12 @@ impl Silence {
             self.span = 0.0;
             actions.extend(self.closed.drain(..).map(|path| Action::Open { path }));
         }
-        let due = self.given_up.is_none_or(|last| last.carried || now.since(last.at) >= Self::AGAIN);
+        let due =
+            self.given_up.is_none_or(|last| last.carried.is_some() || now.since(last.at) >= Self::AGAIN);
         if others && due && self.span >= most.as_secs_f64() {
             self.closed.extend(up);
             if !self.closed.is_empty() {
-                self.given_up = Some(GivenUp { at: now, carried: false, stuck: true });
+                self.given_up = Some(GivenUp { at: now, carried: None, stuck: true });
                 actions.extend(self.closed.iter().map(|&path| Action::Close { path }));
             }
         }

@@ -50,7 +50,7 @@ const SETTINGS: [(&str, &[&str]); 4] = [
     ("emtcp", &["share", "actuator"]),
     ("allowance", &["at_cap"]),
     ("qoe", &["margin"]),
-    ("when-needed", &["late", "hold", "longest_hold", "memory", "queueing", "silent", "enough"]),
+    ("when-needed", &["late", "hold", "longest_hold", "memory", "queueing", "silent", "standby", "enough"]),
 ];
 
 /// The policy with what the file says about it.
@@ -72,6 +72,7 @@ fn with_settings(named: PolicyConfig, fields: &Fields) -> PolicyConfig {
             memory: fields.time("memory").unwrap_or(default.memory),
             queueing: fields.time("queueing").unwrap_or(default.queueing),
             silent: fields.time("silent").unwrap_or(default.silent),
+            standby: fields.time("standby").unwrap_or(default.standby),
             enough: fields.rate("enough"),
         }),
         PolicyConfig::None | PolicyConfig::WifiOnly | PolicyConfig::LteOnly | PolicyConfig::WifiFirst => {

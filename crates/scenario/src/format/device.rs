@@ -145,6 +145,14 @@ static POLICY: Table = Table {
             example: "\"1s\"",
         },
         Key {
+            name: "standby",
+            shape: SPAN,
+            need: Default("\"5s\""),
+            doc: "For `when-needed`: how long cellular paths that have carried more than the others could not stay backups \
+                  while they are not needed, until their subflows are closed. A peer may use a backup on its own account.",
+            example: "\"1h\"",
+        },
+        Key {
             name: "margin",
             shape: SPAN,
             need: Default("\"8s\""),
