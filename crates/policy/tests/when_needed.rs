@@ -189,7 +189,7 @@ fn what_was_stuck_is_no_greater_demand_when_it_comes_late() {
     model.run(4.0, 5.0, 0.0, 40.0);
     assert_eq!(model.given_up.len(), 1);
     for _ in 0..15 {
-        model.state.paths[0].bytes_down += (0.8 * MBPS) as u64;
+        model.state.paths[0].bytes_down += (3.0 * MBPS) as u64;
         model.run(0.1, 5.0, 0.0, 40.0);
     }
     let before = model.switches.len();
@@ -254,11 +254,14 @@ fn a_path_that_may_stand_by_for_ever_is_not_closed() {
 
 #[test]
 fn a_path_that_has_carried_what_others_could_not_is_not_closed() {
-    let mut model = Model::new("when-needed");
-    model.run(10.0, 5.0, 40.0, 40.0);
-    model.run(20.0, 5.0, 3.0, 40.0);
-    model.run(20.0, 5.0, 40.0, 40.0);
-    assert_eq!(model.openings, []);
+    // In a silence too, of which nobody knows to a twentieth how much is missed.
+    for (text, wifi, seconds) in [("when-needed", 3.0, 60.0), ("when-needed:hold=10s:silent=1h", 0.0, 9.5)] {
+        let mut model = Model::new(text);
+        model.run(10.0, 5.0, 40.0, 40.0);
+        model.run(seconds, 5.0, wifi, 40.0);
+        model.run(20.0, 5.0, 40.0, 40.0);
+        assert_eq!(model.openings, [], "{text}");
+    }
 }
 
 /// The other way round, what is asked for more while LTE helps is seen.
