@@ -11,7 +11,7 @@ use linux::socket::TcpState;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use tracing::{debug, info};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// A subflow that was asked for is there after so long, or did not come about.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -56,19 +56,19 @@ struct Connection {
     remote: SocketAddr,
     flows: Vec<Flow>,
     /// Subflows that were asked for, as what, and when.
-    asked: Vec<(IpAddr, bool, Time)>,
+    asked: Vec<(IpAddr, bool, Instant)>,
     /// Nothing is opened before.
-    not_before: Time,
+    not_before: Instant,
     refusals: u32,
 }
 
 impl Connection {
     fn new(remote: SocketAddr) -> Self {
-        Self { remote, flows: Vec::new(), asked: Vec::new(), not_before: Time::ZERO, refusals: 0 }
+        Self { remote, flows: Vec::new(), asked: Vec::new(), not_before: Instant::ZERO, refusals: 0 }
     }
 
     /// What makes it use the device as `ways` say.
-    fn orders(&self, now: Time, ways: &[Way]) -> Vec<Order> {
+    fn orders(&self, now: Instant, ways: &[Way]) -> Vec<Order> {
         let mut orders = Vec::new();
         let way = |address: IpAddr| ways.iter().find(|way| way.address == address);
         let stays = |flow: &Flow| way(flow.local.ip()).is_some_and(|way| way.open);
@@ -98,7 +98,7 @@ impl Connection {
         orders
     }
 
-    fn refused(&mut self, now: Time) {
+    fn refused(&mut self, now: Instant) {
         self.not_before = now + RETRY * u64::from(1_u32 << self.refusals.min(RARELY));
         self.refusals += 1;
     }
@@ -154,7 +154,7 @@ impl Connections {
     }
 
     /// What the kernel tells of connections; false where all must be asked for anew.
-    pub fn take(&mut self, now: Time, event: &Event) -> bool {
+    pub fn take(&mut self, now: Instant, event: &Event) -> bool {
         match *event {
             Event::Established(ConnectionEvent { token, local, remote, server: false, .. })
                 if !remote.ip().is_loopback() =>
@@ -185,7 +185,7 @@ impl Connections {
 
     /// Makes every connection use the device as `ways` say for the end that it leads to. What the kernel refuses is
     /// tried again later.
-    pub fn hold<'a>(&mut self, now: Time, ways: &dyn Fn(SocketAddr) -> &'a [Way]) {
+    pub fn hold<'a>(&mut self, now: Instant, ways: &dyn Fn(SocketAddr) -> &'a [Way]) {
         let mut foreign = Vec::new();
         for (token, connection) in &mut self.all {
             for order in connection.orders(now, ways(connection.remote)) {
@@ -210,7 +210,7 @@ fn carry_out(
     token: u32,
     connection: &mut Connection,
     order: Order,
-    now: Time,
+    now: Instant,
 ) -> Result<(), linux::Error> {
     let name = format!("{token:08x}");
     match order {
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_connection_is_made_to_use_what_it_is_to_use() {
-        let now = Time::ZERO + Duration::from_secs(9);
+        let now = Instant::ZERO + Duration::from_secs(9);
         let (wifi, lte) = (way(1, true, false), way(2, true, true));
         assert_eq!(connection(&[flow(1, false)]).orders(now, &[wifi, lte]), [Order::Open(lte)]);
         let both = connection(&[flow(1, false), flow(2, false)]);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_last_subflow_is_not_closed_and_what_was_asked_for_is_waited_for() {
-        let now = Time::ZERO + Duration::from_secs(9);
+        let now = Instant::ZERO + Duration::from_secs(9);
         let never = way(2, false, true);
         let mut one = connection(&[flow(2, false)]);
         assert_eq!(one.orders(now, &[never]), [], "it is all there is");
@@ -302,6 +302,6 @@ mod tests {
     #[test]
     fn an_address_of_another_family_is_not_used() {
         let six = Way { address: "fd00::2".parse().unwrap(), ..way(3, true, false) };
-        assert_eq!(connection(&[flow(1, false)]).orders(Time::ZERO, &[way(1, true, false), six]), []);
+        assert_eq!(connection(&[flow(1, false)]).orders(Instant::ZERO, &[way(1, true, false), six]), []);
     }
 }

@@ -8,7 +8,7 @@ use linux::pm::{Endpoint, Flags, Limits, PathManager};
 use std::net::IpAddr;
 use std::rc::Rc;
 use tracing::{debug, info, warn};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// The journal's name in the state directory.
 const JOURNAL: &str = "changes.json";
@@ -45,7 +45,7 @@ pub struct Endpoints {
     now: Vec<Endpoint>,
     limits: Limits,
     /// Until when no more is tried.
-    refused: Option<Time>,
+    refused: Option<Instant>,
 }
 
 impl Endpoints {
@@ -100,7 +100,7 @@ impl Endpoints {
     ///
     /// # Errors
     /// Where the journal cannot be written: what cannot be put back is not changed.
-    pub fn hold(&mut self, now: Time, wanted: &[Wanted]) -> Result<(), Error> {
+    pub fn hold(&mut self, now: Instant, wanted: &[Wanted]) -> Result<(), Error> {
         if self.refused.is_some_and(|until| now < until) {
             return Ok(());
         }
@@ -175,7 +175,7 @@ impl Endpoints {
     ///
     /// # Errors
     /// As [`Self::hold`].
-    pub fn mark_again(&mut self, now: Time, address: IpAddr) -> Result<(), Error> {
+    pub fn mark_again(&mut self, now: Instant, address: IpAddr) -> Result<(), Error> {
         let Some(endpoint) = self.of(address).filter(|endpoint| endpoint.flags.backup) else { return Ok(()) };
         debug!(%address, "a connection began here: its first subflow is marked as backup");
         if self.dry() {
@@ -240,14 +240,14 @@ impl Endpoints {
     }
 
     /// What came of asking the kernel; true where it did it.
-    fn told(&mut self, now: Time, done: Result<(), linux::Error>) -> bool {
+    fn told(&mut self, now: Instant, done: Result<(), linux::Error>) -> bool {
         let Err(error) = done else { return true };
         warn!("{error}; it is tried again in {RETRY}");
         self.refused = Some(now + RETRY);
         false
     }
 
-    fn raise_limits(&mut self, now: Time, wanted: &[Wanted]) -> Result<(), Error> {
+    fn raise_limits(&mut self, now: Instant, wanted: &[Wanted]) -> Result<(), Error> {
         let open = wanted.iter().filter(|one| one.open).count() as u32;
         let limits = Limits { subflows: self.limits.subflows.max(open.min(MOST)), ..self.limits };
         if limits == self.limits {
@@ -264,7 +264,7 @@ impl Endpoints {
         Ok(())
     }
 
-    fn add(&mut self, now: Time, one: &Wanted) -> Result<(), Error> {
+    fn add(&mut self, now: Instant, one: &Wanted) -> Result<(), Error> {
         let flags = Flags { subflow: true, backup: one.backup, ..Flags::default() };
         let new = Endpoint { id: 0, address: one.address, port: 0, device: one.device, flags };
         // One that somebody else had put there comes back as it was.
@@ -297,7 +297,7 @@ impl Endpoints {
         self.refresh()
     }
 
-    fn remove(&mut self, now: Time, endpoint: &Endpoint) -> Result<(), Error> {
+    fn remove(&mut self, now: Instant, endpoint: &Endpoint) -> Result<(), Error> {
         if self.journal.note_removed(endpoint) {
             self.save()?;
         }
@@ -312,7 +312,7 @@ impl Endpoints {
         Ok(())
     }
 
-    fn set_backup(&mut self, now: Time, one: &Wanted, endpoint: &Endpoint) -> Result<(), Error> {
+    fn set_backup(&mut self, now: Instant, one: &Wanted, endpoint: &Endpoint) -> Result<(), Error> {
         let backup = one.backup;
         info!(interface = one.name, address = %one.address, backup, "{}", self.say("MP_PRIO"));
         if self.journal.note_changed(endpoint) {

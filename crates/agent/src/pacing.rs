@@ -1,6 +1,6 @@
 //! How often the counters are read.
 
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// So long after the last byte the pace begins to slow down.
 const LINGER: Duration = Duration::from_secs(2);
@@ -14,7 +14,7 @@ pub struct Pacing {
     busy: Duration,
     rest: Duration,
     wait: Duration,
-    carried: Option<Time>,
+    carried: Option<Instant>,
 }
 
 impl Pacing {
@@ -24,7 +24,7 @@ impl Pacing {
     }
 
     /// A look at `now` found that something was carried since the last, or not; says how long to wait.
-    pub fn looked(&mut self, now: Time, carried: bool) -> Duration {
+    pub fn looked(&mut self, now: Instant, carried: bool) -> Duration {
         if carried {
             self.carried = Some(now);
             self.wait = self.busy;
@@ -49,14 +49,14 @@ mod tests {
     fn bytes_make_it_fast_at_once_and_silence_slow_by_and_by() {
         let (busy, rest) = (Duration::from_millis(50), Duration::from_millis(500));
         let mut pacing = Pacing::new(busy, rest);
-        assert_eq!(pacing.looked(Time::ZERO, false), rest);
-        assert_eq!(pacing.looked(Time::from_millis(500), true), busy);
-        assert_eq!(pacing.looked(Time::from_millis(2_450), false), busy, "a pause is no end");
+        assert_eq!(pacing.looked(Instant::ZERO, false), rest);
+        assert_eq!(pacing.looked(Instant::from_millis(500), true), busy);
+        assert_eq!(pacing.looked(Instant::from_millis(2_450), false), busy, "a pause is no end");
         let waits: Vec<_> =
-            (0..5).map(|n| pacing.looked(Time::from_millis(2_500 + n), false).as_millis()).collect();
+            (0..5).map(|n| pacing.looked(Instant::from_millis(2_500 + n), false).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 500, 500]);
         assert!(pacing.is_at_rest());
-        assert_eq!(pacing.looked(Time::from_secs(9), true), busy);
+        assert_eq!(pacing.looked(Instant::from_secs(9), true), busy);
         assert!(!pacing.is_at_rest());
     }
 
@@ -67,7 +67,7 @@ mod tests {
         ) {
             let (busy, rest) = (Duration::from_millis(busy), Duration::from_millis(busy + more));
             let mut pacing = Pacing::new(busy, rest);
-            let mut now = Time::ZERO;
+            let mut now = Instant::ZERO;
             for (span, carried) in looks {
                 now += Duration::from_millis(span);
                 let wait = pacing.looked(now, carried);

@@ -3,7 +3,7 @@
 use cmcd::{Object, State};
 use policy::AppState;
 use std::collections::BTreeMap;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// A player that says nothing for so long, beyond what it asked for last plays, is forgotten: it has ended, or its
 /// viewer waits for nothing.
@@ -17,7 +17,7 @@ type Name = (String, Option<Object>);
 /// Players that were heard of lately.
 #[derive(Debug, Clone, Default)]
 pub struct Players {
-    heard: BTreeMap<Name, (Time, State)>,
+    heard: BTreeMap<Name, (Instant, State)>,
 }
 
 /// A player, as it stands now.
@@ -37,7 +37,7 @@ pub struct Player<'a> {
 
 impl Players {
     /// A player says at `now` how it stands. False where it says nothing of a buffer, which changes nothing.
-    pub fn hear(&mut self, now: Time, state: State) -> bool {
+    pub fn hear(&mut self, now: Instant, state: State) -> bool {
         if !state.is_of_a_buffer() {
             return false;
         }
@@ -51,12 +51,12 @@ impl Players {
     }
 
     /// Forgets those that have been silent for long.
-    pub fn forget(&mut self, now: Time) {
+    pub fn forget(&mut self, now: Instant) {
         self.heard.retain(|_, (at, state)| now.since(*at) < SILENCE + state.duration.unwrap_or_default());
     }
 
     /// The players that are known, by their sessions.
-    pub fn now(&self, now: Time) -> impl Iterator<Item = Player<'_>> {
+    pub fn now(&self, now: Instant) -> impl Iterator<Item = Player<'_>> {
         self.heard.iter().map(move |((session, object), (at, state))| {
             let silent = now.since(*at);
             Player { session, object: *object, state, silent, buffer: state.buffer_after(silent) }
@@ -65,7 +65,7 @@ impl Players {
 
     /// What a policy is told at `now`: of the player with the least to play, of those that still want something; of
     /// one whose buffer nobody knows before all others. `None` where no player is known.
-    pub fn app(&self, now: Time) -> Option<AppState> {
+    pub fn app(&self, now: Instant) -> Option<AppState> {
         let player = self.now(now).min_by_key(|player| (player.state.done, player.buffer))?;
         let state = player.state;
         Some(AppState {
@@ -83,8 +83,8 @@ mod tests {
     use super::*;
     use units::{Bitrate, Bytes};
 
-    fn at(ms: u64) -> Time {
-        Time::from_millis(ms)
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
     }
 
     fn says(text: &str) -> State {

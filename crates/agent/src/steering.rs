@@ -1,7 +1,7 @@
 //! What a policy is shown, and what it asks for.
 
 use policy::{Action, AppState, Channel, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig};
-use units::{Bytes, Duration, Time};
+use units::{Bytes, Duration, Instant};
 
 /// One interface, as its counters say.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Look {
     /// What is left of its data allowance.
     pub allowance_left: Option<Bytes>,
     /// When the allowance is renewed.
-    pub allowance_until: Option<Time>,
+    pub allowance_until: Option<Instant>,
 }
 
 /// A policy at work.
@@ -33,7 +33,7 @@ pub struct Look {
 pub struct Steering {
     policy: Box<dyn Policy>,
     state: DeviceState,
-    last: Option<Time>,
+    last: Option<Instant>,
     /// What the counters showed last, down and up.
     seen: Vec<(u64, u64)>,
     /// What the policy wants open.
@@ -61,7 +61,7 @@ impl Steering {
 
     /// Shows the policy the device at `now`, one look for each interface, and says what it asks for. What
     /// it asks for is taken as done.
-    pub fn observe(&mut self, now: Time, looks: &[Look]) -> Vec<Action> {
+    pub fn observe(&mut self, now: Instant, looks: &[Look]) -> Vec<Action> {
         let span = self.last.map_or(Duration::ZERO, |last| now.since(last));
         self.last = Some(now);
         // A counter that began anew, as with an interface that came back, has carried what it shows.

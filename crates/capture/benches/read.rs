@@ -15,7 +15,7 @@ fn whole(capture: &[u8]) -> Vec<u8> {
     let mut out = [&[0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 12], &[101, 0, 0, 0]].concat();
     let mut reader = Reader::new(capture).expect("it was just written");
     while let Some(frame) = reader.next_frame().expect("memory can be read") {
-        let nanos = frame.at.map_or(0, units::Time::as_nanos);
+        let nanos = frame.at.map_or(0, units::Instant::as_nanos);
         let len = frame.original_len;
         for number in [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32, len, len] {
             out.extend(number.to_le_bytes());

@@ -2,7 +2,7 @@
 
 use crate::seen::{Before, Seen};
 use std::collections::BTreeMap;
-use units::Time;
+use units::Instant;
 
 /// Ranges of data, each of one subflow, whose owner is remembered.
 const MOST_RANGES: usize = 1024;
@@ -30,10 +30,10 @@ pub(crate) struct Data {
     beyond: u64,
     /// The most that waited beyond a gap, and when.
     pub(crate) peak_beyond: u64,
-    pub(crate) peak_at: Option<Time>,
+    pub(crate) peak_at: Option<Instant>,
     /// Bytes that were new.
     pub(crate) new_bytes: u64,
-    pub(crate) finished: Option<Time>,
+    pub(crate) finished: Option<Instant>,
     /// Of MPTCP-rec, what the receiver of these data asked of each path.
     pub(crate) reports: BTreeMap<u8, Asked>,
 }
@@ -116,7 +116,7 @@ impl Data {
     /// Data pass, brought by the subflow `owner`; `told` gets each piece's length and what was known of it.
     pub(crate) fn carried(
         &mut self,
-        now: Time,
+        now: Instant,
         from: u64,
         to: u64,
         owner: u16,

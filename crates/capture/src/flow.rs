@@ -5,7 +5,7 @@ use crate::rtt::Rtt;
 use crate::seen::{Before, Seen};
 use crate::series::Series;
 use std::collections::VecDeque;
-use units::Time;
+use units::Instant;
 use wire::Mapping;
 use wire::pcapng::Direction;
 
@@ -37,8 +37,8 @@ pub(crate) struct Flow {
     pub(crate) ends: [End; 2],
     /// Which end sent the SYN; guessed where none was seen.
     pub(crate) opener: usize,
-    pub(crate) first: Time,
-    pub(crate) last: Time,
+    pub(crate) first: Instant,
+    pub(crate) last: Instant,
     pub(crate) handshake: Handshake,
     pub(crate) streams: [Stream; 2],
     /// Segments that were seen at another place as well, and count once.
@@ -80,9 +80,9 @@ pub(crate) enum How {
 /// When the three segments of a handshake passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Handshake {
-    pub(crate) syn: Option<Time>,
-    pub(crate) answer: Option<Time>,
-    pub(crate) ack: Option<Time>,
+    pub(crate) syn: Option<Instant>,
+    pub(crate) answer: Option<Instant>,
+    pub(crate) ack: Option<Instant>,
     /// SYNs that were sent; more than one was needed where an answer was late or lost.
     pub(crate) syns: u32,
 }
@@ -150,7 +150,7 @@ pub(crate) struct Placed {
 }
 
 impl Flow {
-    pub(crate) fn new(ends: [End; 2], opener: usize, now: Time) -> Self {
+    pub(crate) fn new(ends: [End; 2], opener: usize, now: Instant) -> Self {
         Self {
             ends,
             opener,

@@ -2,7 +2,7 @@
 
 use crate::sketch::Sketch;
 use std::collections::VecDeque;
-use units::Time;
+use units::Instant;
 
 /// What is awaited of one direction at most. Linux counts its timestamps in milliseconds: half a second of them.
 const MOST: usize = 512;
@@ -11,16 +11,16 @@ const MOST: usize = 512;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rtt {
     /// Timestamps that were not echoed yet, each with when it was first seen.
-    stamps: VecDeque<(u32, Time)>,
+    stamps: VecDeque<(u32, Instant)>,
     /// Ends of new data that were not acknowledged yet, each with when it passed.
-    data: VecDeque<(u64, Time)>,
+    data: VecDeque<(u64, Instant)>,
     pub(crate) by_stamps: Sketch,
     pub(crate) by_data: Sketch,
 }
 
 impl Rtt {
     /// A segment with this timestamp passes.
-    pub(crate) fn stamped(&mut self, now: Time, value: u32) {
+    pub(crate) fn stamped(&mut self, now: Instant, value: u32) {
         if let Some((last, _)) = self.stamps.back()
             && (value.wrapping_sub(*last) as i32) <= 0
         {
@@ -32,7 +32,7 @@ impl Rtt {
         self.stamps.push_back((value, now));
     }
     /// The other end echoes a timestamp: its first echo counts.
-    pub(crate) fn echoed(&mut self, now: Time, echo: u32) {
+    pub(crate) fn echoed(&mut self, now: Instant, echo: u32) {
         while let Some(&(value, at)) = self.stamps.front() {
             let age = echo.wrapping_sub(value) as i32;
             if age < 0 {
@@ -45,7 +45,7 @@ impl Rtt {
         }
     }
     /// New data up to `end` passes.
-    pub(crate) fn sent(&mut self, now: Time, end: u64) {
+    pub(crate) fn sent(&mut self, now: Instant, end: u64) {
         if self.data.len() < MOST {
             self.data.push_back((end, now));
         }
@@ -55,7 +55,7 @@ impl Rtt {
         self.data.clear();
     }
     /// The other end acknowledges everything up to `end`.
-    pub(crate) fn acknowledged(&mut self, now: Time, end: u64) {
+    pub(crate) fn acknowledged(&mut self, now: Instant, end: u64) {
         let mut newest = None;
         while let Some(&(sent, at)) = self.data.front() {
             if sent > end {

@@ -1,6 +1,6 @@
 //! What was carried over time, in a bounded number of bins.
 
-use units::Time;
+use units::Instant;
 
 /// At most so many; where time goes on beyond them, two become one.
 const MOST: usize = 400;
@@ -31,7 +31,7 @@ pub struct Bin {
 
 impl Series {
     /// The bin of a moment that lies `since` the beginning.
-    pub(crate) fn bin(&mut self, since: Time) -> &mut Bin {
+    pub(crate) fn bin(&mut self, since: Instant) -> &mut Bin {
         while self.index(since) >= MOST {
             self.double();
         }
@@ -58,7 +58,7 @@ impl Series {
         FINEST_NS << doublings
     }
 
-    fn index(&self, since: Time) -> usize {
+    fn index(&self, since: Instant) -> usize {
         // The longest time has 64 bits, and the finest width 19 of them: 45 doublings are enough.
         (since.as_nanos() / Self::width_ns(self.doublings)) as usize
     }
@@ -88,13 +88,13 @@ mod tests {
     fn nothing_is_lost_when_bins_become_wider() {
         let mut series = Series::default();
         for i in 0..100_000 {
-            series.bin(Time::from_millis(i * 3)).payload += i;
+            series.bin(Instant::from_millis(i * 3)).payload += i;
             assert!(series.bins.len() <= MOST);
         }
         let sum: u64 = series.bins.iter().map(|bin| bin.payload).sum();
         assert_eq!(sum, 99_999 * 50_000);
         assert_eq!(Series::width_ns(series.doublings()), 1_024_000_000);
-        series.bin(Time::from_nanos(u64::MAX)).payload += 1;
+        series.bin(Instant::from_nanos(u64::MAX)).payload += 1;
         assert!(series.bins.len() <= MOST);
     }
 }

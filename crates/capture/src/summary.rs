@@ -9,7 +9,7 @@ use crate::sketch::Quantiles;
 use crate::tracker::{Connection, MOST_EVENTS, MOST_FLOWS, MOST_SUBFLOWS, Tracker};
 use core::net::SocketAddr;
 use serde::{Serialize, Serializer};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::pcapng::Direction;
 
 /// Flows of plain TCP that are listed, those with the most bytes first.
@@ -308,8 +308,8 @@ pub(crate) struct File {
 }
 
 pub(crate) fn summary(tracker: &Tracker, file: File) -> Summary {
-    let begin = tracker.begin.unwrap_or(Time::ZERO);
-    let since = |at: Time| at.since(begin).as_secs_f64();
+    let begin = tracker.begin.unwrap_or(Instant::ZERO);
+    let since = |at: Instant| at.since(begin).as_secs_f64();
     let connections: Vec<ConnectionSummary> = tracker
         .connections
         .iter()
@@ -370,7 +370,7 @@ fn connection(
     one: &Connection,
     tracker: &Tracker,
     interfaces: &[String],
-    since: &impl Fn(Time) -> f64,
+    since: &impl Fn(Instant) -> f64,
 ) -> ConnectionSummary {
     let members: Vec<(&Flow, Membership)> = one
         .subflows
@@ -436,7 +436,7 @@ fn subflow(
     interface: &str,
     alone: bool,
     new: [u64; 2],
-    since: &impl Fn(Time) -> f64,
+    since: &impl Fn(Instant) -> f64,
 ) -> SubflowSummary {
     // Index of the client's end.
     let client = membership.side;
@@ -480,7 +480,7 @@ fn subflow(
         to_s: since(flow.last),
         closed: if flow.reset { Some("rst") } else { flow.closed.then_some("fin") },
         handshake: flow.handshake.syn.map(|syn| {
-            let after = |at: Option<Time>| at.map(|at| millis(at.since(syn)));
+            let after = |at: Option<Instant>| at.map(|at| millis(at.since(syn)));
             HandshakeSummary {
                 syns: flow.handshake.syns,
                 answer_ms: after(flow.handshake.answer),
@@ -557,7 +557,7 @@ fn near(flow: &Flow, membership: Membership) -> Option<Near> {
     })
 }
 
-fn plain(flow: &Flow, interfaces: &[String], since: &impl Fn(Time) -> f64) -> PlainSummary {
+fn plain(flow: &Flow, interfaces: &[String], since: &impl Fn(Instant) -> f64) -> PlainSummary {
     let client = flow.opener;
     let [up, down] = [&flow.streams[client], &flow.streams[1 - client]];
     PlainSummary {

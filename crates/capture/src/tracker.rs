@@ -8,7 +8,7 @@ use crate::reader::Frame;
 use crate::seen::Before;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use units::Time;
+use units::Instant;
 use wire::tcp::TcpOption;
 use wire::{Dss, Flags, MptcpSignal, RecOption, TimestampOption};
 
@@ -62,8 +62,8 @@ pub(crate) struct Left {
 /// All that is known so far.
 #[derive(Debug)]
 pub(crate) struct Tracker {
-    pub(crate) begin: Option<Time>,
-    pub(crate) end: Time,
+    pub(crate) begin: Option<Instant>,
+    pub(crate) end: Instant,
     pub(crate) packets: u64,
     pub(crate) segments: u64,
     pub(crate) flows: Vec<Flow>,
@@ -100,7 +100,7 @@ impl Tracker {
     pub(crate) fn new() -> Self {
         Self {
             begin: None,
-            end: Time::ZERO,
+            end: Instant::ZERO,
             packets: 0,
             segments: 0,
             flows: Vec::new(),
@@ -136,7 +136,7 @@ impl Tracker {
         }
     }
 
-    fn segment(&mut self, now: Time, interface: u32, tcp: &Tcp<'_>) {
+    fn segment(&mut self, now: Instant, interface: u32, tcp: &Tcp<'_>) {
         let d = usize::from(tcp.source > tcp.destination);
         let ends = if d == 0 { [tcp.source, tcp.destination] } else { [tcp.destination, tcp.source] };
         let flags = tcp.header.flags();
@@ -193,7 +193,7 @@ impl Tracker {
     }
 
     /// The flow of a segment; `None` where there are too many.
-    fn flow(&mut self, now: Time, ends: [End; 2], d: usize, flags: Flags, seq: u32) -> Option<usize> {
+    fn flow(&mut self, now: Instant, ends: [End; 2], d: usize, flags: Flags, seq: u32) -> Option<usize> {
         let key = (ends[0], ends[1]);
         let slot = usize::from(ends[0].port ^ ends[1].port) % CACHED;
         let known = match self.cache[slot] {
@@ -390,7 +390,7 @@ impl Tracker {
 
     fn on_subflow(
         &mut self,
-        now: Time,
+        now: Instant,
         index: usize,
         d: usize,
         membership: Membership,
@@ -463,7 +463,7 @@ impl Tracker {
             asked.blocks += report.blocks.as_slice().len() as u64;
         }
         let begin = self.begin.unwrap_or(now);
-        let since = Time::ZERO + now.since(begin);
+        let since = Instant::ZERO + now.since(begin);
         for told in [
             seen.signal.and_then(|signal| event::told(&TcpOption::Signal(signal))),
             seen.rec.and_then(|option| event::told(&TcpOption::Rec(option))),
@@ -528,7 +528,7 @@ struct Tally {
 }
 
 impl SubflowStream {
-    fn count(&mut self, since: Time, len: u64, tally: &Tally, reinjected: u64, again: u64) {
+    fn count(&mut self, since: Instant, len: u64, tally: &Tally, reinjected: u64, again: u64) {
         self.new += tally.new;
         self.reinjected += reinjected;
         self.reinjected_segments += u64::from(reinjected > 0);

@@ -5,7 +5,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde_json::Value;
 use tandem_capture::{ReadError, Summary, analyse};
-use units::{Seed, Time};
+use units::{Instant, Seed};
 use wire::pcapng::{Direction, Writer};
 use wire::{Dss, Flags, Mapping, MptcpSignal, Segment, Span, TimestampOption, capture};
 
@@ -16,7 +16,7 @@ const INITIAL: [u64; 2] = [0x19ec_5090_83d0_0a50, 0x8865_40e5_dce7_7f70];
 /// A packet of the conversation: when, from which end of which subflow, and its bytes.
 #[derive(Clone)]
 struct Packet {
-    at: Time,
+    at: Instant,
     subflow: usize,
     down: bool,
     bytes: Vec<u8>,
@@ -44,7 +44,7 @@ fn conversation(v6: bool) -> Vec<Packet> {
         let [client, server] = addresses(v6, subflow);
         let [from, to] = if down { [server, client] } else { [client, server] };
         let bytes = capture::packet(from, to, &segment, usize::MAX).unwrap();
-        let at = Time::from_nanos(1_700_000_000_000_000_000 + u64::from(millis) * 1_000_000);
+        let at = Instant::from_nanos(1_700_000_000_000_000_000 + u64::from(millis) * 1_000_000);
         all.push(Packet { at, subflow, down, bytes });
     };
     let segment = |seq: u32, ack: u32, flags| Segment::new(0, 0, seq, ack, flags, 1000);
@@ -401,7 +401,7 @@ fn syn(source: u32, port: u16, signal: Option<MptcpSignal>, flags: Flags) -> Pac
     segment.signal = signal;
     let server = Ipv4Addr::new(192, 0, 2, 1).into();
     let bytes = capture::packet(Ipv4Addr::from(source).into(), server, &segment, usize::MAX).unwrap();
-    Packet { at: Time::ZERO, subflow: 0, down: false, bytes }
+    Packet { at: Instant::ZERO, subflow: 0, down: false, bytes }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use scenario::Scenario;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use tandem_emulator::{Driver, Network, Running, Shared};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 const DEVICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
@@ -170,13 +170,13 @@ fn measure(mbps: u64, load: f64, offload: bool) -> Result<(), Failure> {
     let mut packet = [0; 2048];
     let mut errors = Vec::new();
     let service = Duration::from_nanos(wire * 8 * 1000 / mbps);
-    let mut busy = Time::ZERO;
-    let (mut first, mut last, mut count) = (None, Time::ZERO, 0_u64);
+    let mut busy = Instant::ZERO;
+    let (mut first, mut last, mut count) = (None, Instant::ZERO, 0_u64);
     while receiver.recv(&mut packet).is_ok() {
         let now = clock.now();
         let mut stamp = [0; 8];
         stamp.copy_from_slice(&packet[..8]);
-        let sent = Time::from_nanos(u64::from_le_bytes(stamp));
+        let sent = Instant::from_nanos(u64::from_le_bytes(stamp));
         // What the link does: one after another, then the delay. A packet that was dropped took no time.
         busy = busy.max(sent) + service;
         let due = busy + Duration::from_millis(10);

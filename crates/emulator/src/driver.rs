@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// So many packets are read from one device before another, and the clock, have their turn.
 const BATCH: usize = 64;
@@ -40,7 +40,7 @@ impl Shared {
 
     /// Looks at the network, which stands still meanwhile: be short. The time is one that it may be
     /// asked about.
-    pub fn lock(&self) -> (MutexGuard<'_, Network>, Time) {
+    pub fn lock(&self) -> (MutexGuard<'_, Network>, Instant) {
         let network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
         // Read after the lock is held, so that time does not go back for the network.
         let now = self.clock.now();
@@ -190,7 +190,7 @@ impl Driver {
 /// What came of a look at all devices.
 struct Step {
     /// When there is more to write.
-    next: Option<Time>,
+    next: Option<Instant>,
     /// Packets read and written.
     moved: u32,
     /// There may be more to read.
@@ -200,13 +200,13 @@ struct Step {
 /// Whether many packets were moved lately.
 #[derive(Debug, Default)]
 struct Busy {
-    since: Time,
+    since: Instant,
     count: u32,
-    until: Time,
+    until: Instant,
 }
 
 impl Busy {
-    fn moved(&mut self, now: Time, packets: u32) {
+    fn moved(&mut self, now: Instant, packets: u32) {
         if now.since(self.since) >= SPAN {
             (self.since, self.count) = (now, 0);
         }
@@ -216,7 +216,7 @@ impl Busy {
         }
     }
 
-    fn is(&self, now: Time) -> bool {
+    fn is(&self, now: Instant) -> bool {
         now < self.until
     }
 }

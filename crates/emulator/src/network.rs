@@ -11,7 +11,7 @@ use middlebox::{Chain, Passing};
 use radio::{Direction, Meter};
 use sim::{Background, Experiment, Medium, MiddleboxOutcome, PathTotals, Ports, SNAPLEN, media};
 use std::collections::VecDeque;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::pcapng::{self, Writer};
 
 /// What lies in a medium.
@@ -25,9 +25,9 @@ struct Frame {
 #[derive(Debug, Clone)]
 enum Load {
     /// A packet of a kernel.
-    Packet { bytes: Vec<u8>, sent: Time },
+    Packet { bytes: Vec<u8>, sent: Instant },
     /// A datagram of the background, of which nothing but its size matters.
-    Datagram { flow: u16, sent: Time, size: u32 },
+    Datagram { flow: u16, sent: Instant, size: u32 },
 }
 
 fn mark_frame(frame: &mut Frame) -> bool {
@@ -64,9 +64,9 @@ pub struct PathCounts {
     /// The same with all headers.
     pub wire_up: u64,
     /// When payload last reached the device.
-    pub last_payload_down: Time,
+    pub last_payload_down: Instant,
     /// When the server sent that.
-    pub last_payload_sent: Time,
+    pub last_payload_sent: Instant,
     /// The last priority that [`Network::follow_priority`] was asked to follow.
     pub priority: Option<FollowedPriority>,
     /// How long packets were on their way, from being sent to being received, down and up.
@@ -78,7 +78,7 @@ pub struct PathCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FollowedPriority {
     /// When the server heard it.
-    pub heard: Option<Time>,
+    pub heard: Option<Instant>,
     /// Packets with payload that the server sent over the path since then, in bytes with all headers.
     pub sent_since: u64,
 }
@@ -142,14 +142,14 @@ impl Network {
             let others = spec.also_measure.iter().map(|profile| Meter::new(profile.clone()));
             let seed = experiment.seed.derive(&spec.name).derive("middlebox");
             PathCounts {
-                present: spec.join_at == Time::ZERO,
+                present: spec.join_at == Instant::ZERO,
                 meters: core::iter::once(own).chain(others).collect(),
                 payload_down: 0,
                 payload_up: 0,
                 wire_down: 0,
                 wire_up: 0,
-                last_payload_down: Time::ZERO,
-                last_payload_sent: Time::ZERO,
+                last_payload_down: Instant::ZERO,
+                last_payload_sent: Instant::ZERO,
                 priority: None,
                 transit: [Transit::default(); 2],
                 boxes: (!spec.middleboxes.is_empty()).then(|| {
@@ -181,7 +181,7 @@ impl Network {
 
     /// A host sends a packet over `path`: the device where not `down`, else the server. False where it is
     /// dropped at once.
-    pub fn send(&mut self, now: Time, path: usize, down: bool, packet: &[u8]) -> bool {
+    pub fn send(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) -> bool {
         let Some(counts) = self.paths.get_mut(path) else { return false };
         if !down {
             if !counts.present {
@@ -212,7 +212,7 @@ impl Network {
     /// does, all at `now`. Says how many these are.
     pub fn send_unfinished(
         &mut self,
-        now: Time,
+        now: Instant,
         path: usize,
         down: bool,
         packet: &mut [u8],
@@ -229,7 +229,7 @@ impl Network {
     }
 
     /// The next packet that reaches a host at or before `now`.
-    pub fn poll(&mut self, now: Time) -> Option<Delivery> {
+    pub fn poll(&mut self, now: Instant) -> Option<Delivery> {
         self.send_background(now);
         loop {
             if let Some(delivery) = self.ready.pop_front() {
@@ -253,9 +253,9 @@ impl Network {
     }
 
     /// When to poll next.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Instant> {
         if !self.ready.is_empty() {
-            return Some(Time::ZERO);
+            return Some(Instant::ZERO);
         }
         let media = self.media.iter().filter_map(Medium::next);
         let background = self.background.iter().filter_map(Background::next);
@@ -278,7 +278,7 @@ impl Network {
     }
 
     /// Lets the meters come up to `now`.
-    pub fn advance(&mut self, now: Time) {
+    pub fn advance(&mut self, now: Instant) {
         for meter in self.paths.iter_mut().flat_map(|counts| &mut counts.meters) {
             meter.advance(now);
         }
@@ -297,21 +297,21 @@ impl Network {
     }
 
     /// Bytes that wait before a path's links, both ways.
-    pub fn queued(&mut self, now: Time, path: usize) -> u64 {
+    pub fn queued(&mut self, now: Instant, path: usize) -> u64 {
         let Ports { down, up } = self.ports[path];
         let down = self.media[down.medium].queued(now, down.station);
         down + self.media[up.medium].queued(now, up.station)
     }
 
     /// Bytes that wait before the link to the device.
-    pub fn queued_down(&mut self, now: Time, path: usize) -> u64 {
+    pub fn queued_down(&mut self, now: Instant, path: usize) -> u64 {
         let port = self.ports[path].down;
         self.media[port.medium].queued(now, port.station)
     }
 
     /// How long a packet for the device would wait before it is sent; zero where the path crosses a cell,
     /// in which that is for others to decide too.
-    pub fn wait_down(&self, now: Time, path: usize) -> Duration {
+    pub fn wait_down(&self, now: Instant, path: usize) -> Duration {
         match &self.media[self.ports[path].down.medium] {
             Medium::Link(link) => link.wait(now),
             Medium::Cell(_) => Duration::ZERO,
@@ -363,7 +363,7 @@ impl Network {
         [down, up].map(|port| self.media[port.medium].stats(port.station))
     }
 
-    fn push(&mut self, now: Time, path: usize, down: bool, packet: &[u8]) -> bool {
+    fn push(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) -> bool {
         let port = if down { self.ports[path].down } else { self.ports[path].up };
         let spare = &mut self.spare;
         self.media[port.medium].push_with(now, port.station, packet.len() as u32, || {
@@ -375,7 +375,7 @@ impl Network {
     }
 
     /// A frame has crossed its medium.
-    fn arrive(&mut self, now: Time, frame: Frame) -> Option<Delivery> {
+    fn arrive(&mut self, now: Instant, frame: Frame) -> Option<Delivery> {
         let (path, down) = (usize::from(frame.path), frame.down);
         if !self.paths[path].present {
             if let Load::Packet { bytes, .. } = frame.load {
@@ -408,7 +408,7 @@ impl Network {
         Some(self.deliver(now, path, down, packet))
     }
 
-    fn deliver(&mut self, now: Time, path: usize, down: bool, packet: Vec<u8>) -> Delivery {
+    fn deliver(&mut self, now: Instant, path: usize, down: bool, packet: Vec<u8>) -> Delivery {
         self.segments += u64::from(is_tcp(&packet));
         if down {
             self.hear(now, path, packet.len() as u32, payload_len(&packet));
@@ -422,7 +422,7 @@ impl Network {
     }
 
     /// The device's interface receives something.
-    fn hear(&mut self, now: Time, path: usize, bytes: u32, payload: u32) {
+    fn hear(&mut self, now: Instant, path: usize, bytes: u32, payload: u32) {
         let counts = &mut self.paths[path];
         counts.wire_down += u64::from(bytes);
         counts.payload_down += u64::from(payload);
@@ -434,7 +434,7 @@ impl Network {
         }
     }
 
-    fn write_down(&mut self, now: Time, path: usize, down: bool, packet: &[u8]) {
+    fn write_down(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) {
         if let Some((writer, interfaces)) = &mut self.capture {
             let direction = if down { pcapng::Direction::Inbound } else { pcapng::Direction::Outbound };
             let kept = packet.len().min(SNAPLEN as usize);
@@ -442,7 +442,7 @@ impl Network {
         }
     }
 
-    fn send_background(&mut self, now: Time) {
+    fn send_background(&mut self, now: Instant) {
         for flow in 0..self.background.len() {
             while let Some(size) = self.background[flow].due(now) {
                 let spec = *self.background[flow].spec();
@@ -465,12 +465,12 @@ impl Network {
         }
     }
 
-    fn boxes_due(&self, path: usize) -> Option<Time> {
+    fn boxes_due(&self, path: usize) -> Option<Instant> {
         self.paths[path].boxes.as_ref().and_then(|boxes| boxes.chain.next())
     }
 
     /// Gives a packet to the boxes of its path; false where they do not look at such packets.
-    fn push_boxes(&mut self, now: Time, path: usize, down: bool, packet: &[u8]) -> bool {
+    fn push_boxes(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) -> bool {
         let Some(boxes) = &mut self.paths[path].boxes else { return false };
         let Some((source, destination, segment)) = segment(packet) else { return false };
         let pair = if down { (destination, source) } else { (source, destination) };
@@ -483,7 +483,7 @@ impl Network {
     }
 
     /// What leaves the boxes of a path goes to the server, or onto the link to the device.
-    fn drain_boxes(&mut self, now: Time, path: usize) {
+    fn drain_boxes(&mut self, now: Instant, path: usize) {
         while let Some(boxes) = &mut self.paths[path].boxes {
             let Some(Passing { from_device, flow, segment }) = boxes.chain.poll(now) else { break };
             let (device, server) = boxes.flows[flow as usize];

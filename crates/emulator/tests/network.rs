@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use scenario::Scenario;
 use sim::Experiment;
 use tandem_emulator::Network;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Ecn, Flags, ip, tcp};
 
 fn experiment(paths: &str) -> Experiment {
@@ -36,7 +36,7 @@ fn packet(number: u32, payload: usize, down: bool) -> Vec<u8> {
 }
 
 /// Everything that arrives, with its time, polled when the network asks for it.
-fn drain(network: &mut Network, until: Time) -> Vec<(Time, usize, bool, Vec<u8>)> {
+fn drain(network: &mut Network, until: Instant) -> Vec<(Instant, usize, bool, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some(at) = network.next().filter(|&at| at <= until) {
         while let Some(delivery) = network.poll(at) {
@@ -51,10 +51,10 @@ fn a_packet_takes_its_turn_on_the_link_and_then_the_delay() {
     let mut network = Network::new(&experiment(WIFI));
     let down = packet(1, 960, true);
     assert_eq!(down.len(), 1000);
-    assert!(network.send(Time::ZERO, 0, true, &down));
-    assert!(network.send(Time::ZERO, 0, true, &down));
-    assert!(network.send(Time::ZERO, 0, false, &packet(2, 85, false)));
-    let arrived = drain(&mut network, Time::from_secs(1));
+    assert!(network.send(Instant::ZERO, 0, true, &down));
+    assert!(network.send(Instant::ZERO, 0, true, &down));
+    assert!(network.send(Instant::ZERO, 0, false, &packet(2, 85, false)));
+    let arrived = drain(&mut network, Instant::from_secs(1));
     let times: Vec<_> = arrived.iter().map(|(at, _, down, _)| (at.as_millis(), *down)).collect();
     // 1000 bytes take 4 ms at 2 Mbit/s; 125 take 1 ms at 1 Mbit/s.
     assert_eq!(times, [(8, false), (9, true), (13, true)]);
@@ -70,25 +70,25 @@ fn a_packet_takes_its_turn_on_the_link_and_then_the_delay() {
 #[test]
 fn a_priority_is_followed_to_the_server_and_what_is_sent_after_it_is_counted() {
     let mut network = Network::new(&experiment(WIFI));
-    network.send(Time::ZERO, 0, false, &priority());
-    drain(&mut network, Time::from_millis(100));
+    network.send(Instant::ZERO, 0, false, &priority());
+    drain(&mut network, Instant::from_millis(100));
     assert_eq!(network.paths()[0].priority, None, "nobody asked for it");
-    let at = Time::from_millis(100);
+    let at = Instant::from_millis(100);
     network.follow_priority(0);
     network.send(at, 0, true, &packet(1, 960, true));
     network.send(at, 0, false, &packet(2, 45, false));
     drain(&mut network, at + Duration::from_millis(9));
     assert_eq!(network.paths()[0].priority.unwrap().heard, None, "that was no priority");
-    let at = Time::from_millis(110);
+    let at = Instant::from_millis(110);
     network.send(at, 0, false, &priority());
     drain(&mut network, at + Duration::from_millis(20));
     let heard = network.paths()[0].priority.unwrap().heard.unwrap();
     // 44 bytes at 1 Mbit/s, and the delay.
     assert_eq!(heard, at + Duration::from_micros(352) + Duration::from_millis(7));
-    let sent = Time::from_millis(140);
+    let sent = Instant::from_millis(140);
     network.send(sent, 0, true, &packet(3, 960, true));
     network.send(sent, 0, false, &priority());
-    drain(&mut network, Time::from_secs(1));
+    drain(&mut network, Instant::from_secs(1));
     let counts = &network.paths()[0];
     let followed = counts.priority.unwrap();
     assert_eq!(
@@ -121,14 +121,14 @@ fn losses_fall_on_the_same_packets_as_in_a_link_of_the_simulator() {
     let mut link = link::Link::new(config, experiment.seed.derive("wifi").derive("down"));
     let mut expected = Vec::new();
     for number in 0..500 {
-        let now = Time::from_millis(u64::from(number) * 5);
+        let now = Instant::from_millis(u64::from(number) * 5);
         network.send(now, 0, true, &packet(number, 960, true));
         link.push(now, 1000, number);
     }
     while let Some(at) = link.next() {
         expected.extend(link.poll(at));
     }
-    let arrived: Vec<u32> = drain(&mut network, Time::MAX)
+    let arrived: Vec<u32> = drain(&mut network, Instant::MAX)
         .iter()
         .map(|(_, _, _, packet)| u32::from_be_bytes(packet[40..44].try_into().unwrap()))
         .collect();
@@ -139,14 +139,14 @@ fn losses_fall_on_the_same_packets_as_in_a_link_of_the_simulator() {
 #[test]
 fn an_interface_that_is_gone_neither_sends_nor_hears() {
     let mut network = Network::new(&experiment(WIFI));
-    network.send(Time::ZERO, 0, true, &packet(1, 960, true));
+    network.send(Instant::ZERO, 0, true, &packet(1, 960, true));
     network.set_present(0, false);
-    assert!(!network.send(Time::ZERO, 0, false, &packet(2, 960, false)));
-    assert!(drain(&mut network, Time::from_secs(1)).is_empty());
+    assert!(!network.send(Instant::ZERO, 0, false, &packet(2, 960, false)));
+    assert!(drain(&mut network, Instant::from_secs(1)).is_empty());
     assert_eq!((network.paths()[0].wire_up, network.paths()[0].wire_down), (0, 0));
     network.set_present(0, true);
-    network.send(Time::from_secs(2), 0, true, &packet(3, 960, true));
-    assert_eq!(drain(&mut network, Time::from_secs(3)).len(), 1);
+    network.send(Instant::from_secs(2), 0, true, &packet(3, 960, true));
+    assert_eq!(drain(&mut network, Instant::from_secs(3)).len(), 1);
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn codel_marks_real_packets_and_their_checksums_still_hold() {
         .replace("delay = '5ms'", "delay = '5ms', queue = { codel = { ecn = true }, limit = '500 packets' }");
     let mut network = Network::new(&experiment(&paths));
     for number in 0..400 {
-        network.send(Time::from_millis(u64::from(number) * 3), 0, true, &packet(number, 960, true));
+        network.send(Instant::from_millis(u64::from(number) * 3), 0, true, &packet(number, 960, true));
     }
-    let marked = drain(&mut network, Time::MAX)
+    let marked = drain(&mut network, Instant::MAX)
         .iter()
         .filter(|(_, _, _, packet)| {
             // Parsing checks the header's checksum.
@@ -175,9 +175,9 @@ fn codel_marks_real_packets_and_their_checksums_still_hold() {
 fn a_middlebox_cuts_real_segments() {
     let paths = format!("{WIFI}[[path.middlebox]]\nkind = 'split'\nmss = 300\n");
     let mut network = Network::new(&experiment(&paths));
-    network.send(Time::ZERO, 0, true, &packet(10, 960, true));
-    network.send(Time::ZERO, 0, false, &packet(20, 700, false));
-    let arrived = drain(&mut network, Time::from_secs(1));
+    network.send(Instant::ZERO, 0, true, &packet(10, 960, true));
+    network.send(Instant::ZERO, 0, false, &packet(20, 700, false));
+    let arrived = drain(&mut network, Instant::from_secs(1));
     let lengths = |down| {
         let sizes = arrived.iter().filter(move |a| a.2 == down).map(|a| a.3.len() - 40);
         sizes.collect::<Vec<_>>()
@@ -196,11 +196,11 @@ fn background_takes_its_part_of_link_and_radio_and_reaches_nobody() {
         "{WIFI}[[traffic]]\nkind = 'vbr'\nprotocol = 'udp'\npath = 'wifi'\nrate = '1Mbps'\nspread = 0.0\n"
     );
     let mut network = Network::new(&experiment(&paths));
-    assert!(drain(&mut network, Time::from_secs(10)).is_empty());
+    assert!(drain(&mut network, Instant::from_secs(10)).is_empty());
     let carried = network.paths()[0].wire_down as f64 * 8e-7;
     assert!((0.9..1.1).contains(&carried), "{carried} Mbit/s");
     assert!(network.background()[0].next().is_some());
-    network.advance(Time::ZERO + Duration::from_secs(10));
+    network.advance(Instant::ZERO + Duration::from_secs(10));
     assert!(network.paths()[0].meters[0].energy().as_joules() > 1.0);
 }
 
@@ -238,7 +238,7 @@ proptest! {
             tcp::emit(&segment, server, device, &segment.payload, &mut out).unwrap();
             out
         };
-        let (mut now, mut sequence) = (Time::ZERO, 0);
+        let (mut now, mut sequence) = (Instant::ZERO, 0);
         let (mut found, mut wanted) = (Vec::new(), Vec::new());
         for (wait, length) in bursts {
             now += Duration::from_micros(wait);
@@ -257,11 +257,11 @@ proptest! {
             }
             sequence += length as u32;
         }
-        found.extend(drain(&mut whole, Time::MAX));
-        wanted.extend(drain(&mut apart, Time::MAX));
+        found.extend(drain(&mut whole, Instant::MAX));
+        wanted.extend(drain(&mut apart, Instant::MAX));
         // The number that IPv4 counts packets by, and the header's checksum with it, may be another.
-        let compared = |all: Vec<(Time, usize, bool, Vec<u8>)>| {
-            let plain = |(at, path, down, mut packet): (Time, usize, bool, Vec<u8>)| {
+        let compared = |all: Vec<(Instant, usize, bool, Vec<u8>)>| {
+            let plain = |(at, path, down, mut packet): (Instant, usize, bool, Vec<u8>)| {
                 ip::parse(&packet).unwrap();
                 packet[4..6].fill(0);
                 packet[10..12].fill(0);

@@ -3,7 +3,7 @@
 
 use crate::Dice;
 use mptcp::{Config, CongestionKind, EcnMode, Endpoint, Keepalive, PathId, Rec, SchedulerKind};
-use units::{Duration, Seed, Time};
+use units::{Duration, Instant, Seed};
 use wire::{
     Blocks, Dss, Flags, Mapping, MptcpSignal, RecOption, Report, SackBlocks, Segment, Span, TimestampOption,
 };
@@ -142,7 +142,7 @@ fn invent(rng: &mut Dice<'_>, ports: (u16, u16)) -> Segment<Span> {
 }
 
 struct Net {
-    now: Time,
+    now: Instant,
     ends: [Endpoint<Span>; 2],
     /// On its way, by the end that it goes to.
     wire: [Vec<(PathId, Segment<Span>)>; 2],
@@ -250,7 +250,7 @@ pub fn sequence_of(mut dice: Dice<'_>, steps: u64) -> u64 {
     let (client, server) = (any_config(rng), any_config(rng));
     let seed = rng.bits();
     let mut net = Net {
-        now: Time::from_secs(1),
+        now: Instant::from_secs(1),
         ends: [Endpoint::client(client, Seed::new(seed)), Endpoint::server(server, Seed::new(!seed))],
         wire: [Vec::new(), Vec::new()],
         past: Vec::new(),

@@ -3,7 +3,7 @@
 use mptcp::{Config, Endpoint, PathId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tandem_fuzzing::{Dice, TARGETS, sequence_of};
-use units::{Rng, Seed, Time};
+use units::{Instant, Rng, Seed};
 use wire::{Span, ipv4, ipv6, tcp};
 
 fn number(name: &str, default: u64) -> u64 {
@@ -72,9 +72,9 @@ fn packets() -> Vec<Vec<u8>> {
     ];
     let (old, new) = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
     let mut all = Vec::new();
-    ends[0].open(Time::ZERO, PathId(0), false);
+    ends[0].open(Instant::ZERO, PathId(0), false);
     for step in 0..40 {
-        let now = Time::from_millis(step * 10);
+        let now = Instant::from_millis(step * 10);
         ends[0].open(now, PathId(1), true);
         ends[(step % 2) as usize].write(&Span::new(0, 3000));
         for from in 0..2 {
@@ -170,7 +170,7 @@ fn captures() -> Vec<Vec<u8>> {
     let mut pcap = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 12], &[101, 0, 0, 0]].concat();
     for (i, packet) in packets.iter().enumerate() {
         let kept = &packet[..packet.len().min(100)];
-        let at = Time::from_millis(i as u64);
+        let at = Instant::from_millis(i as u64);
         writer.packet(interfaces[i % 2], at, Direction::Outbound, packet.len(), kept);
         let numbers = [i as u32, 0, kept.len() as u32, packet.len() as u32];
         pcap.extend(numbers.into_iter().flat_map(u32::to_le_bytes).chain(kept.iter().copied()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tandem_link::{
     Cell, CellConfig, CellKind, ChannelModel, Delay, Link, LinkConfig, Load, Loss, Rate, StationConfig, Trace,
 };
-use units::{Bitrate, Duration, Probability, Seed, Time};
+use units::{Bitrate, Duration, Instant, Probability, Seed};
 
 /// Packets of one measurement.
 const PACKETS: u64 = 10_000;
@@ -15,7 +15,7 @@ const PACKETS: u64 = 10_000;
 type Item = [u64; 12];
 
 /// Pushes a packet every 120 us, the time it takes at 100 Mbps, and takes what arrives.
-fn through(link: &mut Link<Item>, start: Time) -> Time {
+fn through(link: &mut Link<Item>, start: Instant) -> Instant {
     let mut now = start;
     for i in 0..PACKETS {
         now += Duration::from_micros(120);
@@ -54,7 +54,7 @@ fn links(c: &mut Criterion) {
     group.throughput(Throughput::Elements(PACKETS));
     for (name, config) in cases {
         let mut link = Link::new(&config, Seed::new(1));
-        let mut now = Time::ZERO;
+        let mut now = Instant::ZERO;
         group.bench_function(name, |b| b.iter(|| now = through(&mut link, now)));
     }
     group.finish();
@@ -76,7 +76,7 @@ fn cells(c: &mut Criterion) {
             b.iter_batched_ref(
                 || Cell::<Item>::new(&config, &[StationConfig::default()], Seed::new(1)),
                 |cell| {
-                    let mut now = Time::ZERO;
+                    let mut now = Instant::ZERO;
                     for i in 0..PACKETS {
                         now += Duration::from_micros(120);
                         while let Some(at) = cell.next().filter(|&at| at <= now) {

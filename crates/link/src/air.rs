@@ -5,14 +5,14 @@ use crate::faults::{Fate, Faults};
 use crate::loss::{LossModel, Outages};
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
-use units::{Duration, Rng, Seed, Time};
+use units::{Duration, Instant, Rng, Seed};
 
 /// How an [`Air`] is made: the part that a link and a cell's station have in common.
 pub(crate) struct AirConfig<'a> {
     pub(crate) delay: Delay,
     pub(crate) reorder: bool,
     pub(crate) loss: crate::Loss,
-    pub(crate) outages: &'a [(Time, Time)],
+    pub(crate) outages: &'a [(Instant, Instant)],
     pub(crate) impairments: &'a Impairments,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Air<T> {
     outages: Outages,
     faults: Option<Box<Faults>>,
     /// The latest arrival so far: nothing arrives before it unless it may overtake.
-    latest: Time,
+    latest: Instant,
     /// In order of arrival.
     under_way: VecDeque<Flight<T>>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Air<T> {
 #[derive(Debug, Clone)]
 #[repr(C)]
 struct Flight<T> {
-    arrival: Time,
+    arrival: Instant,
     item: T,
     size: u32,
 }
@@ -49,7 +49,7 @@ impl<T: Clone> Air<T> {
             loss: LossModel::new(config.loss, seed),
             outages: Outages::new(config.outages),
             faults: Faults::new(config.impairments, seed),
-            latest: Time::ZERO,
+            latest: Instant::ZERO,
             under_way: VecDeque::new(),
         }
     }
@@ -58,7 +58,7 @@ impl<T: Clone> Air<T> {
     #[inline]
     pub(crate) fn send(
         &mut self,
-        (begin, end): (Time, Time),
+        (begin, end): (Instant, Instant),
         latency: Duration,
         (size, make): (u32, impl FnOnce() -> T),
         stats: &mut LinkStats,
@@ -89,7 +89,7 @@ impl<T: Clone> Air<T> {
 
     #[cold]
     #[inline(never)]
-    fn overtake(&mut self, arrival: Time, size: u32, make: impl FnOnce() -> T) {
+    fn overtake(&mut self, arrival: Instant, size: u32, make: impl FnOnce() -> T) {
         let place = self.under_way.partition_point(|flight| flight.arrival <= arrival);
         self.under_way.insert(place, Flight { arrival, item: make(), size });
     }
@@ -99,7 +99,7 @@ impl<T: Clone> Air<T> {
     fn send_to_fate(
         &mut self,
         fate: &Fate,
-        sent: Time,
+        sent: Instant,
         size: u32,
         make: impl FnOnce() -> T,
         stats: &mut LinkStats,
@@ -120,7 +120,7 @@ impl<T: Clone> Air<T> {
     }
 
     /// Puts a packet among those under way; one that is late delays no other.
-    fn fly(&mut self, sent: Time, late: Option<Duration>, size: u32, item: T) {
+    fn fly(&mut self, sent: Instant, late: Option<Duration>, size: u32, item: T) {
         let mut arrival = sent + self.delay();
         if !self.reorder {
             arrival = arrival.max(self.latest);
@@ -133,15 +133,15 @@ impl<T: Clone> Air<T> {
         self.under_way.insert(place, Flight { arrival, item, size });
     }
 
-    /// When the next packet arrives; [`Time::MAX`] where none does.
+    /// When the next packet arrives; [`Instant::MAX`] where none does.
     #[inline]
-    pub(crate) fn next(&self) -> Time {
-        self.under_way.front().map_or(Time::MAX, |flight| flight.arrival)
+    pub(crate) fn next(&self) -> Instant {
+        self.under_way.front().map_or(Instant::MAX, |flight| flight.arrival)
     }
 
     /// The next packet that has arrived by `now`.
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Time, stats: &mut LinkStats) -> Option<T> {
+    pub(crate) fn arrive(&mut self, now: Instant, stats: &mut LinkStats) -> Option<T> {
         self.front(now)?;
         let flight = self.under_way.pop_front()?;
         stats.delivered += 1;
@@ -151,7 +151,7 @@ impl<T: Clone> Air<T> {
 
     /// The same, left where it is.
     #[inline]
-    pub(crate) fn front(&self, now: Time) -> Option<(u32, &T)> {
+    pub(crate) fn front(&self, now: Instant) -> Option<(u32, &T)> {
         let flight = self.under_way.front().filter(|flight| flight.arrival <= now)?;
         Some((flight.size, &flight.item))
     }
@@ -167,16 +167,8 @@ impl<T: Clone> Air<T> {
 
     /// The packet under way with this place in the order of arrival.
     #[inline]
-    pub(crate) fn coming(&self, place: usize) -> Option<(Time, u32, &T)> {
+    pub(crate) fn coming(&self, place: usize) -> Option<(Instant, u32, &T)> {
         self.under_way.get(place).map(|flight| (flight.arrival, flight.size, &flight.item))
-    }
-
-    /// Asks for the memory of the packet under way with this place.
-    #[inline]
-    pub(crate) fn prefetch(&self, place: usize) {
-        if let Some(flight) = self.under_way.get(place) {
-            prefetch::prefetch!(flight.item, flight.size);
-        }
     }
 
     /// Takes so many packets off, the first to arrive, unseen.
@@ -196,7 +188,7 @@ impl<T: Clone> Air<T> {
     }
 
     /// No packet that is sent from `now` on arrives before.
-    pub(crate) fn horizon(&self, now: Time) -> Time {
+    pub(crate) fn horizon(&self, now: Instant) -> Instant {
         let least = now + self.least_delay();
         if self.reorder || self.faults.is_some() { least } else { least.max(self.latest) }
     }

@@ -2,7 +2,7 @@
 
 use crate::config::{Codel, QueueLimit};
 use std::collections::VecDeque;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// A queue whose packets are looked at when they leave it.
 ///
@@ -17,13 +17,13 @@ pub(crate) struct ManagedQueue<T> {
     /// The largest packet so far: as little as this behind a packet is no queue.
     largest: u32,
     /// When the first packet can leave.
-    turn: Time,
+    turn: Instant,
     control: Control,
 }
 
 #[derive(Debug, Clone)]
 struct Waiting<T> {
-    since: Time,
+    since: Instant,
     size: u32,
     item: T,
 }
@@ -48,7 +48,7 @@ impl<T> ManagedQueue<T> {
             waiting: VecDeque::new(),
             bytes: 0,
             largest: 0,
-            turn: Time::MAX,
+            turn: Instant::MAX,
             control: Control::default(),
         }
     }
@@ -56,7 +56,7 @@ impl<T> ManagedQueue<T> {
     /// False where `sending` bytes on the link and what waits leave no room for it.
     pub(crate) fn push(
         &mut self,
-        now: Time,
+        now: Instant,
         (size, item): (u32, T),
         limit: QueueLimit,
         sending: Option<u32>,
@@ -85,17 +85,17 @@ impl<T> ManagedQueue<T> {
         self.bytes
     }
 
-    /// When the first packet can leave; [`Time::MAX`] where none waits.
-    pub(crate) fn turn(&self) -> Time {
-        if self.waiting.is_empty() { Time::MAX } else { self.turn }
+    /// When the first packet can leave; [`Instant::MAX`] where none waits.
+    pub(crate) fn turn(&self) -> Instant {
+        if self.waiting.is_empty() { Instant::MAX } else { self.turn }
     }
 
-    pub(crate) fn set_turn(&mut self, turn: Time) {
+    pub(crate) fn set_turn(&mut self, turn: Instant) {
         self.turn = turn;
     }
 
     /// The packet that is sent from `now` on, after those that CoDel dropped before it.
-    pub(crate) fn take(&mut self, now: Time, taken: &mut Taken) -> Option<(u32, T)> {
+    pub(crate) fn take(&mut self, now: Instant, taken: &mut Taken) -> Option<(u32, T)> {
         let Some((mut packet, mut bad)) = self.head(now) else {
             self.control.dropping = false;
             return None;
@@ -151,7 +151,7 @@ impl<T> ManagedQueue<T> {
     }
 
     /// Takes the first packet off, and says whether packets have waited too long for an interval.
-    fn head(&mut self, now: Time) -> Option<((u32, T), bool)> {
+    fn head(&mut self, now: Instant) -> Option<((u32, T), bool)> {
         let Some(Waiting { since, size, item }) = self.waiting.pop_front() else {
             self.control.first_above = None;
             return None;
@@ -170,7 +170,7 @@ impl<T> ManagedQueue<T> {
 
     /// The next drop comes sooner the more there have been: the throughput of a TCP goes with the
     /// inverse of the square root of its loss (RFC 8289, section 3.3).
-    fn law(&self, from: Time) -> Time {
+    fn law(&self, from: Instant) -> Instant {
         let nanos = self.config.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.control.count.max(1)));
         from + Duration::from_nanos(nanos as u64)
     }
@@ -180,8 +180,8 @@ impl<T> ManagedQueue<T> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Control {
     /// When packets will have waited too long for an interval, if they go on so.
-    first_above: Option<Time>,
-    next: Time,
+    first_above: Option<Instant>,
+    next: Instant,
     count: u32,
     /// What `count` was when it last began to drop.
     count_before: u32,
@@ -192,10 +192,10 @@ struct Control {
 mod tests {
     use crate::{Codel, Impairments, Late, Link, LinkConfig, QueueLimit, Rate, Trace};
     use std::sync::Arc;
-    use units::{Bitrate, Duration, Probability, Seed, Time};
+    use units::{Bitrate, Duration, Instant, Probability, Seed};
 
-    const fn ms(millis: u64) -> Time {
-        Time::from_millis(millis)
+    const fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
     }
 
     fn config(mbps: u64) -> LinkConfig {
@@ -206,9 +206,9 @@ mod tests {
 
     /// Feeds a packet of 1500 bytes every `gap` from zero on, and gives for each that arrives when it
     /// was pushed and when it arrived.
-    fn feed(link: &mut Link<Time>, gap: Duration, until: Time) -> Vec<(Time, Time)> {
-        let (mut now, mut all) = (Time::ZERO, Vec::new());
-        let mut drain = |link: &mut Link<Time>, until: Time| {
+    fn feed(link: &mut Link<Instant>, gap: Duration, until: Instant) -> Vec<(Instant, Instant)> {
+        let (mut now, mut all) = (Instant::ZERO, Vec::new());
+        let mut drain = |link: &mut Link<Instant>, until: Instant| {
             while let Some(at) = link.next().filter(|&at| at <= until) {
                 while let Some(pushed) = link.poll(at) {
                     all.push((pushed, at));
@@ -220,7 +220,7 @@ mod tests {
             link.push(now, 1500, now);
             now += gap;
         }
-        drain(link, Time::MAX);
+        drain(link, Instant::MAX);
         all
     }
 
@@ -232,8 +232,8 @@ mod tests {
             Link::new(&LinkConfig { codel: None, ..config(12) }, Seed::new(1)),
         );
         let gap = Duration::from_micros(1001);
-        let arrived = feed(&mut with, gap, Time::from_secs(2));
-        assert_eq!(arrived, feed(&mut without, gap, Time::from_secs(2)));
+        let arrived = feed(&mut with, gap, Instant::from_secs(2));
+        assert_eq!(arrived, feed(&mut without, gap, Instant::from_secs(2)));
         assert_eq!(with.stats(), without.stats());
     }
 
@@ -250,8 +250,8 @@ mod tests {
         // 10 % too much for ever.
         let mut link = Link::new(&config(12), Seed::new(1));
         let mut drops = Vec::new();
-        let (gap, mut now) = (Duration::from_nanos(909_091), Time::ZERO);
-        while now < Time::from_secs(3) {
+        let (gap, mut now) = (Duration::from_nanos(909_091), Instant::ZERO);
+        while now < Instant::from_secs(3) {
             let before = link.stats().dropped_early;
             while link.next().is_some_and(|at| at <= now) {
                 link.poll(now);
@@ -260,7 +260,7 @@ mod tests {
             drops.resize(drops.len() + (link.stats().dropped_early - before) as usize, now);
             now += gap;
         }
-        let first = drops.first().expect("a drop").since(Time::ZERO).as_millis();
+        let first = drops.first().expect("a drop").since(Instant::ZERO).as_millis();
         // The wait grows by a tenth of a packet's time each: 5 ms after 55 ms, an interval more makes 155.
         assert!((150..165).contains(&first), "{first}");
         let gaps: Vec<u64> = drops.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
@@ -279,20 +279,20 @@ mod tests {
         let gap = Duration::from_nanos(909_091);
         let mut marked = 0;
         let mut link = Link::marking(&config, Seed::new(1), |_| true);
-        let arrived = feed(&mut link, gap, Time::from_secs(1));
+        let arrived = feed(&mut link, gap, Instant::from_secs(1));
         marked += link.stats().marked;
         assert!(marked > 10 && link.stats().dropped_early == 0, "{:?}", link.stats());
         assert_eq!(arrived.len() as u64, link.stats().pushed - link.stats().dropped_full);
         // Without the option, or with packets that cannot, they are dropped.
         let mut deaf = Link::marking(&config, Seed::new(1), |_| false);
-        feed(&mut deaf, gap, Time::from_secs(1));
+        feed(&mut deaf, gap, Instant::from_secs(1));
         assert!(deaf.stats().marked == 0 && deaf.stats().dropped_early > 10);
     }
 
     #[test]
     fn the_time_of_a_dropped_packet_is_used_by_the_next() {
         let mut link = Link::new(&config(12), Seed::new(1));
-        let arrived = feed(&mut link, Duration::from_nanos(700_000), Time::from_secs(2));
+        let arrived = feed(&mut link, Duration::from_nanos(700_000), Instant::from_secs(2));
         assert!(link.stats().dropped_early > 10);
         // Busy from the beginning to the end: a packet each millisecond.
         assert!(arrived.iter().enumerate().all(|(i, &(_, at))| at == ms(i as u64 + 1)));
@@ -305,9 +305,9 @@ mod tests {
         let trace = Trace::from_opportunities(vec![20]).unwrap();
         let config = LinkConfig { rate: Rate::Trace(Arc::new(trace)), ..config(1) };
         let mut alone = Link::new(&config, Seed::new(1));
-        assert_eq!(feed(&mut alone, Duration::from_millis(20), Time::from_secs(2)).len(), 100);
+        assert_eq!(feed(&mut alone, Duration::from_millis(20), Instant::from_secs(2)).len(), 100);
         let mut link = Link::new(&config, Seed::new(1));
-        let arrived = feed(&mut link, Duration::from_millis(15), Time::from_secs(2));
+        let arrived = feed(&mut link, Duration::from_millis(15), Instant::from_secs(2));
         assert!(link.stats().dropped_early > 5 && arrived.iter().all(|(_, at)| at.as_millis() % 20 == 0));
     }
 
@@ -318,7 +318,7 @@ mod tests {
         let impairments = Impairments { corrupt: p(0.2), duplicate: p(0.3), late };
         let config = LinkConfig { codel: None, impairments, ..config(12) };
         let mut link = Link::new(&config, Seed::new(1));
-        let arrived = feed(&mut link, Duration::from_millis(2), Time::from_secs(200));
+        let arrived = feed(&mut link, Duration::from_millis(2), Instant::from_secs(200));
         let stats = link.stats();
         let near = |count: u64, expected: f64| (count as f64 / expected - 1.0).abs() < 0.03;
         assert!(near(stats.corrupted, 20_000.0), "{stats:?}");

@@ -2,7 +2,7 @@
 
 use crate::trace::Trace;
 use std::sync::Arc;
-use units::{Bitrate, Bytes, Duration, Probability, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Probability};
 
 /// One direction of a link.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub struct LinkConfig {
     /// What is lost on the way.
     pub loss: Loss,
     /// Spans `[from, to)` in which whatever is being sent is lost; it takes its time nevertheless.
-    pub outages: Vec<(Time, Time)>,
+    pub outages: Vec<(Instant, Instant)>,
     /// What else happens on the way.
     pub impairments: Impairments,
 }
@@ -32,7 +32,7 @@ pub enum Rate {
     Fixed(Bitrate),
     /// Each rate from its time on, the last one for ever. Should be in order of time with the first
     /// at zero; the first also holds before its time, and no step at all means rate zero.
-    Steps(Vec<(Time, Bitrate)>),
+    Steps(Vec<(Instant, Bitrate)>),
     /// As a trace says, over and over.
     Trace(Arc<Trace>),
 }
@@ -206,9 +206,9 @@ pub struct Load {
     /// How many packets may wait at a station.
     pub queue: u32,
     /// When they begin.
-    pub start: Time,
+    pub start: Instant,
     /// When they end.
-    pub stop: Option<Time>,
+    pub stop: Option<Instant>,
     /// What the medium carries when one of these stations sends; the cell's rate where `None`.
     pub link_rate: Option<Bitrate>,
 }
@@ -225,7 +225,7 @@ pub struct StationConfig {
     /// What is lost on the medium, after the MAC's own repeats.
     pub loss: Loss,
     /// Spans `[from, to)` in which whatever this station sends is lost.
-    pub outages: Vec<(Time, Time)>,
+    pub outages: Vec<(Instant, Instant)>,
     /// What else happens on the way, after the medium.
     pub impairments: Impairments,
     /// What the medium carries when this station sends; the cell's rate where `None`. A slow Wi-Fi
@@ -333,7 +333,7 @@ impl Default for Load {
             packet: Bytes::new(1040),
             jitter: Duration::ZERO,
             queue: 50,
-            start: Time::ZERO,
+            start: Instant::ZERO,
             stop: None,
             link_rate: None,
         }

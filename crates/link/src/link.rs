@@ -6,7 +6,7 @@ use crate::config::{LinkConfig, QueueLimit};
 use crate::server::Server;
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
-use units::{Duration, Seed, Time};
+use units::{Duration, Instant, Seed};
 
 /// One direction of a link: a queue, a rate, a delay and losses.
 ///
@@ -23,9 +23,9 @@ pub struct Link<T> {
     limit: QueueLimit,
     server: Server,
     /// When the last packet that was taken has left.
-    busy_until: Time,
+    busy_until: Instant,
     /// When each packet that has not left yet will leave, and its size.
-    waiting: VecDeque<(Time, u32)>,
+    waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
     /// With CoDel, what waits to be sent; `waiting` then has only what is being sent.
     managed: Option<Box<ManagedQueue<T>>>,
@@ -52,7 +52,7 @@ impl<T: Clone> Link<T> {
         Self {
             limit: config.queue,
             server: Server::new(&config.rate),
-            busy_until: Time::ZERO,
+            busy_until: Instant::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             managed: config.codel.map(|codel| Box::new(ManagedQueue::new(codel, mark))),
@@ -64,13 +64,13 @@ impl<T: Clone> Link<T> {
     /// Takes a packet of `size` bytes on the wire (below 2 GB). False where the queue is full: the
     /// packet is dropped at once.
     #[inline]
-    pub fn push(&mut self, now: Time, size: u32, item: T) -> bool {
+    pub fn push(&mut self, now: Instant, size: u32, item: T) -> bool {
         self.push_with(now, size, || item)
     }
 
     /// The same with a packet that is made where it is kept, and only if there is room.
     #[inline]
-    pub fn push_with(&mut self, now: Time, size: u32, make: impl FnOnce() -> T) -> bool {
+    pub fn push_with(&mut self, now: Instant, size: u32, make: impl FnOnce() -> T) -> bool {
         self.stats.pushed += 1;
         if self.managed.is_some() {
             return self.push_managed(now, size, make);
@@ -96,7 +96,7 @@ impl<T: Clone> Link<T> {
 
     /// The next packet that arrives at or before `now`.
     #[inline]
-    pub fn poll(&mut self, now: Time) -> Option<T> {
+    pub fn poll(&mut self, now: Instant) -> Option<T> {
         if self.managed.is_some() {
             self.serve(now);
         }
@@ -106,7 +106,7 @@ impl<T: Clone> Link<T> {
     /// The size of the packet that [`poll`](Self::poll) would give and the packet, left where it is: to
     /// look at without moving it.
     #[inline]
-    pub fn front(&mut self, now: Time) -> Option<(u32, &T)> {
+    pub fn front(&mut self, now: Instant) -> Option<(u32, &T)> {
         if self.managed.is_some() {
             self.serve(now);
         }
@@ -127,21 +127,15 @@ impl<T: Clone> Link<T> {
 
     /// Until when arrivals are known, if everything before `now` has been pushed: what is pushed from then on arrives no
     /// earlier. Behind a queue that is later than the [lookahead](Self::lookahead) says.
-    pub fn horizon(&self, now: Time) -> Time {
+    pub fn horizon(&self, now: Instant) -> Instant {
         if self.managed.is_some() { now } else { self.air.horizon(now) }
     }
 
     /// The packet under way with this place in the order of arrival, from 0: when it arrives, its size, and
     /// the packet, left where it is. Sure before [`horizon`](Self::horizon).
     #[inline]
-    pub fn coming(&self, place: usize) -> Option<(Time, u32, &T)> {
+    pub fn coming(&self, place: usize) -> Option<(Instant, u32, &T)> {
         self.air.coming(place)
-    }
-
-    /// Asks for the memory of [`coming`](Self::coming)'s packet.
-    #[inline]
-    pub fn prefetch(&self, place: usize) {
-        self.air.prefetch(place);
     }
 
     /// Forgets the first `count` packets under way: they have arrived.
@@ -151,9 +145,9 @@ impl<T: Clone> Link<T> {
 
     /// When the next packet arrives, or with CoDel leaves the queue.
     #[inline]
-    pub fn next(&self) -> Option<Time> {
-        let turn = if self.managed.is_some() { self.next_turn() } else { Time::MAX };
-        Some(self.air.next().min(turn)).filter(|&at| at < Time::MAX)
+    pub fn next(&self) -> Option<Instant> {
+        let turn = if self.managed.is_some() { self.next_turn() } else { Instant::MAX };
+        Some(self.air.next().min(turn)).filter(|&at| at < Instant::MAX)
     }
 
     /// Whether another packet would leave [`next`](Self::next) as it is: it arrives after another.
@@ -163,20 +157,20 @@ impl<T: Clone> Link<T> {
     }
 
     /// Bytes whose packets have not left yet, the packet that is being sent among them.
-    pub fn queued_bytes(&mut self, now: Time) -> u64 {
+    pub fn queued_bytes(&mut self, now: Instant) -> u64 {
         self.settle(now);
         self.waiting_bytes + self.managed.as_ref().map_or(0, |queue| queue.bytes())
     }
 
     /// Packets that have not left yet, the one that is being sent among them.
-    pub fn queued_packets(&mut self, now: Time) -> usize {
+    pub fn queued_packets(&mut self, now: Instant) -> usize {
         self.settle(now);
         self.waiting.len() + self.managed.as_ref().map_or(0, |queue| queue.len())
     }
 
     /// How long a packet that is pushed now waits before it is sent. With CoDel, only
     /// what is being sent counts: which of the others will be dropped is not known.
-    pub fn wait(&self, now: Time) -> Duration {
+    pub fn wait(&self, now: Instant) -> Duration {
         self.busy_until.since(now)
     }
 
@@ -191,7 +185,7 @@ impl<T: Clone> Link<T> {
     }
 
     /// Brings the queue up to `now`.
-    fn settle(&mut self, now: Time) {
+    fn settle(&mut self, now: Instant) {
         if self.managed.is_some() {
             self.serve(now);
         }
@@ -200,7 +194,7 @@ impl<T: Clone> Link<T> {
 
     #[cold]
     #[inline(never)]
-    fn push_managed(&mut self, now: Time, size: u32, make: impl FnOnce() -> T) -> bool {
+    fn push_managed(&mut self, now: Instant, size: u32, make: impl FnOnce() -> T) -> bool {
         let item = make();
         self.settle(now);
         let sending = self.waiting.front().map(|&(_, size)| size);
@@ -219,14 +213,14 @@ impl<T: Clone> Link<T> {
     }
 
     /// When the first of a managed queue can leave it.
-    fn next_turn(&self) -> Time {
-        self.managed.as_ref().map_or(Time::MAX, |queue| queue.turn())
+    fn next_turn(&self) -> Instant {
+        self.managed.as_ref().map_or(Instant::MAX, |queue| queue.turn())
     }
 
     /// Sends whatever of a managed queue has had its turn by `now`.
-    fn serve(&mut self, now: Time) {
+    fn serve(&mut self, now: Instant) {
         let Some(queue) = &mut self.managed else { return };
-        while queue.turn() <= now && queue.turn() < Time::MAX {
+        while queue.turn() <= now && queue.turn() < Instant::MAX {
             let mut taken = Taken::default();
             let at = queue.turn();
             if let Some((size, item)) = queue.take(at, &mut taken) {
@@ -244,7 +238,7 @@ impl<T: Clone> Link<T> {
     }
 
     #[inline]
-    fn forget_departed(&mut self, now: Time) {
+    fn forget_departed(&mut self, now: Instant) {
         while let Some(&(departure, size)) = self.waiting.front() {
             if departure > now {
                 break;
@@ -262,8 +256,8 @@ mod tests {
     use std::sync::Arc;
     use units::{Bitrate, Bytes, Duration, Probability};
 
-    const fn ms(millis: u64) -> Time {
-        Time::from_millis(millis)
+    const fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
     }
 
     fn mbps(mbps: u64) -> Rate {
@@ -275,7 +269,7 @@ mod tests {
     }
 
     /// Everything that arrives, with its time.
-    fn drain(link: &mut Link<u32>) -> Vec<(Time, u32)> {
+    fn drain(link: &mut Link<u32>) -> Vec<(Instant, u32)> {
         let mut all = Vec::new();
         while let Some(at) = link.next() {
             assert_eq!(link.poll(at - Duration::from_nanos(1)), None);
@@ -365,7 +359,7 @@ mod tests {
                 }
                 let horizon = link.horizon(now);
                 assert!(horizon >= until);
-                let before_it = |link: &Link<u32>| -> Vec<(Time, u32)> {
+                let before_it = |link: &Link<u32>| -> Vec<(Instant, u32)> {
                     let coming = (0..).map_while(|place| link.coming(place));
                     coming.take_while(|&(at, ..)| at < horizon).map(|(at, _, &item)| (at, item)).collect()
                 };
@@ -383,7 +377,7 @@ mod tests {
                 link.discard(count);
                 assert_eq!(link.stats().delivered - delivered, count as u64);
             }
-            let last = arrived.last().map_or(Time::ZERO, |&(at, _)| at);
+            let last = arrived.last().map_or(Instant::ZERO, |&(at, _)| at);
             told.retain(|&(at, _)| at <= last);
             let due: Vec<_> = arrived.iter().copied().filter(|&(at, _)| at >= ms(7)).collect();
             assert!(told.len() > 500, "{}", told.len());
@@ -415,7 +409,7 @@ mod tests {
         let queue = QueueLimit::Packets(1);
         let mut link = link(&LinkConfig { rate: mbps(2), queue, ..LinkConfig::default() });
         assert!(link.push(ms(0), 1500, 1));
-        assert!(!link.push(Time::from_nanos(5_999_999), 1500, 2));
+        assert!(!link.push(Instant::from_nanos(5_999_999), 1500, 2));
         assert!(link.push(ms(6), 1500, 3));
         assert_eq!(link.stats().dropped_full, 1);
     }
@@ -466,10 +460,10 @@ mod tests {
                 link(&LinkConfig { rate: mbps(1_000_000), delay, reorder: true, ..LinkConfig::default() });
             let mut sum = 0.0;
             for i in 0..20_000 {
-                let now = Time::from_secs(i);
+                let now = Instant::from_secs(i);
                 link.push(now, 0, 0);
                 sum += link.next().unwrap().since(now).as_secs_f64() * 1e3;
-                link.poll(Time::from_secs(i + 1));
+                link.poll(Instant::from_secs(i + 1));
             }
             sum / 20_000.0
         };
@@ -505,7 +499,7 @@ mod tests {
         for i in 0..200 {
             link.push(ms(u64::from(i)), 1500, i);
         }
-        assert_eq!((link.next(), link.poll(Time::from_secs(1_000_000))), (None, None));
+        assert_eq!((link.next(), link.poll(Instant::from_secs(1_000_000))), (None, None));
         assert_eq!((link.in_flight(), link.stats().dropped_full), (100, 100));
     }
 }

@@ -1,7 +1,7 @@
 //! Which packets are lost.
 
 use crate::config::{Loss, bad_share};
-use units::{Probability, Rng, Seed, Time};
+use units::{Instant, Probability, Rng, Seed};
 
 /// A [`Loss`] at work. Asked once for each packet, in order.
 #[derive(Debug, Clone)]
@@ -40,16 +40,16 @@ impl LossModel {
 #[derive(Debug, Clone)]
 pub(crate) struct Outages {
     /// In order, apart from each other, none empty.
-    spans: Vec<(Time, Time)>,
+    spans: Vec<(Instant, Instant)>,
     next: usize,
 }
 
 impl Outages {
-    pub(crate) fn new(spans: &[(Time, Time)]) -> Self {
+    pub(crate) fn new(spans: &[(Instant, Instant)]) -> Self {
         let mut sorted = spans.to_vec();
         sorted.retain(|(from, to)| from < to);
         sorted.sort_unstable();
-        let mut spans: Vec<(Time, Time)> = Vec::with_capacity(sorted.len());
+        let mut spans: Vec<(Instant, Instant)> = Vec::with_capacity(sorted.len());
         for (from, to) in sorted {
             match spans.last_mut() {
                 Some(last) if from <= last.1 => last.1 = last.1.max(to),
@@ -61,7 +61,7 @@ impl Outages {
 
     /// True where some of `[begin, end)`, or `begin` itself, lies in an outage.
     #[inline]
-    pub(crate) fn hit(&mut self, begin: Time, end: Time) -> bool {
+    pub(crate) fn hit(&mut self, begin: Instant, end: Instant) -> bool {
         while let Some(&(from, to)) = self.spans.get(self.next) {
             if to <= begin {
                 self.next += 1;
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_outage_hits_what_overlaps_it() {
-        let ms = Time::from_millis;
+        let ms = Instant::from_millis;
         // Out of order, overlapping, one empty.
         let mut outages =
             Outages::new(&[(ms(30), ms(40)), (ms(10), ms(15)), (ms(14), ms(20)), (ms(5), ms(5))]);

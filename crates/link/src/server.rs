@@ -7,14 +7,14 @@
 use crate::config::Rate;
 use crate::trace::{OPPORTUNITY_BYTES, RateTable, TraceKind};
 use std::sync::Arc;
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// One packet's time on the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Service {
-    pub(crate) begin: Time,
-    /// [`Time::MAX`] where it never ends.
-    pub(crate) end: Time,
+    pub(crate) begin: Instant,
+    /// [`Instant::MAX`] where it never ends.
+    pub(crate) end: Instant,
     /// Beside the link's own delay.
     pub(crate) latency: Duration,
 }
@@ -43,7 +43,7 @@ impl Server {
     /// Sends a packet of `size` bytes that can begin at `start`, which is never before the end of
     /// the packet before it.
     #[inline]
-    pub(crate) fn serve(&mut self, start: Time, size: u32) -> Service {
+    pub(crate) fn serve(&mut self, start: Instant, size: u32) -> Service {
         match self {
             Self::Fixed(fixed) => {
                 Service { begin: start, end: start + fixed.time(size), latency: Duration::ZERO }
@@ -54,7 +54,7 @@ impl Server {
     }
 
     /// When a packet that could begin at `start` would: on a mahimahi trace at the next opportunity.
-    pub(crate) fn begins(&self, start: Time) -> Time {
+    pub(crate) fn begins(&self, start: Instant) -> Instant {
         match self {
             Self::Fixed(_) | Self::Rates(_) => start,
             Self::Opportunities(cursor) => cursor.clone().serve(start, 1).begin,
@@ -105,7 +105,7 @@ impl RateCursor {
         Self { table, index: 0, base: 0 }
     }
 
-    fn serve(&mut self, start: Time, size: u32) -> Service {
+    fn serve(&mut self, start: Instant, size: u32) -> Service {
         self.seek(start.as_nanos());
         let mut now = start.as_nanos();
         let mut work = work(size);
@@ -117,7 +117,7 @@ impl RateCursor {
                 if need <= end - now {
                     return Service {
                         begin: start,
-                        end: Time::from_nanos(now + need),
+                        end: Instant::from_nanos(now + need),
                         latency: Duration::from_nanos(piece.latency),
                     };
                 }
@@ -125,7 +125,7 @@ impl RateCursor {
                 work -= piece.bps * (end - now);
             }
             if end == u64::MAX {
-                return Service { begin: start, end: Time::MAX, latency: Duration::ZERO };
+                return Service { begin: start, end: Instant::MAX, latency: Duration::ZERO };
             }
             now = end;
             self.index += 1;
@@ -181,19 +181,19 @@ impl OpportunityCursor {
         Self { millis, index: 0, base: 0, at: 0, left: 0 }
     }
 
-    fn serve(&mut self, start: Time, size: u32) -> Service {
+    fn serve(&mut self, start: Instant, size: u32) -> Service {
         if self.left == 0 || self.at < start.as_nanos() {
             self.seek(start.as_nanos());
             self.take();
         }
-        let begin = Time::from_nanos(self.at);
+        let begin = Instant::from_nanos(self.at);
         let mut need = size;
         while need > self.left {
             need -= self.left;
             self.take();
         }
         self.left -= need;
-        Service { begin, end: Time::from_nanos(self.at), latency: Duration::ZERO }
+        Service { begin, end: Instant::from_nanos(self.at), latency: Duration::ZERO }
     }
 
     fn take(&mut self) {
@@ -231,8 +231,8 @@ mod tests {
     use super::*;
     use crate::{RatePiece, Trace};
 
-    const fn ms(millis: u64) -> Time {
-        Time::from_millis(millis)
+    const fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
     }
 
     fn piece(millis: u64, mbps: u64) -> RatePiece {
@@ -266,7 +266,7 @@ mod tests {
     fn a_zero_rate_stalls_and_a_packet_may_last_for_many_rounds() {
         let mut server = rates(&[piece(1, 8), piece(9, 0)]);
         // 1000 bytes a round: the 4500th byte is half way through the fifth.
-        assert_eq!(server.serve(ms(0), 4500).end, Time::from_nanos(40_500_000));
+        assert_eq!(server.serve(ms(0), 4500).end, Instant::from_nanos(40_500_000));
         assert_eq!(server.serve(ms(41), 1000).end, ms(51));
         assert_eq!(server.serve(ms(1000), 1_000_000).end, ms(1000 + 999 * 10 + 1));
     }
@@ -289,10 +289,10 @@ mod tests {
         let steps = vec![(ms(10), mbps(2)), (ms(5), mbps(9)), (ms(5), mbps(1))];
         let mut server = Server::new(&Rate::Steps(steps));
         assert_eq!(server.serve(ms(6), 500).end, ms(10));
-        assert_eq!(Server::new(&Rate::Steps(vec![])).serve(ms(0), 1).end, Time::MAX);
+        assert_eq!(Server::new(&Rate::Steps(vec![])).serve(ms(0), 1).end, Instant::MAX);
         let mut ends = Server::new(&Rate::Steps(vec![(ms(0), mbps(1)), (ms(10), Bitrate::ZERO)]));
-        assert_eq!(ends.serve(ms(0), 1500).end, Time::MAX);
-        assert_eq!(ends.serve(Time::MAX, 1500).end, Time::MAX);
+        assert_eq!(ends.serve(ms(0), 1500).end, Instant::MAX);
+        assert_eq!(ends.serve(Instant::MAX, 1500).end, Instant::MAX);
     }
 
     #[test]
@@ -321,14 +321,14 @@ mod tests {
         assert_eq!(server.serve(ms(699), 1500).end, ms(700));
         assert_eq!(server.serve(ms(700), 1500).end, ms(701));
         // A nanosecond after an opportunity is too late for it.
-        assert_eq!(server.serve(Time::from_nanos(701_000_001), 1).end, ms(703));
+        assert_eq!(server.serve(Instant::from_nanos(701_000_001), 1).end, ms(703));
         assert_eq!(server.serve(ms(7_000_001), 1).end, ms(7_000_001));
     }
 
     #[test]
     fn an_opportunity_at_zero_and_one_at_the_period_are_two() {
         let mut server = opportunities(&[0, 5]);
-        let ends: Vec<Time> = (0..5).map(|_| server.serve(ms(0), 1500).end).collect();
+        let ends: Vec<Instant> = (0..5).map(|_| server.serve(ms(0), 1500).end).collect();
         assert_eq!(ends, [ms(0), ms(5), ms(5), ms(10), ms(10)]);
     }
 }

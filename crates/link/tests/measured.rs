@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use tandem_link::{Link, LinkConfig, QueueLimit, Rate, Trace};
-use units::{Bytes, Duration, Seed, Time};
+use units::{Bytes, Duration, Instant, Seed};
 
 fn text(name: &str) -> Option<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces").join(name);
@@ -21,8 +21,8 @@ fn carried(trace: &Trace, rounds: u64) -> f64 {
     let queue = QueueLimit::Time(Duration::from_millis(100));
     let mut link = Link::new(&LinkConfig { rate, queue, ..LinkConfig::default() }, Seed::new(1));
     let length = trace.period() * rounds;
-    let end = Time::ZERO + length;
-    let mut now = Time::ZERO;
+    let end = Instant::ZERO + length;
+    let mut now = Instant::ZERO;
     while now <= end {
         while link.push(now, 1400, ()) {}
         // Where the trace stalls the queue is full of time, not of packets: wait for the next arrival.

@@ -6,7 +6,7 @@ use tandem_link::{
     Cell, CellConfig, CellKind, Codel, Delay, Fading, Impairments, Late, Link, LinkConfig, LinkStats, Load,
     Loss, QueueLimit, Rate, RatePiece, StationConfig, Trace,
 };
-use units::{Bitrate, Bytes, Duration, Probability, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
 fn millis() -> impl Strategy<Value = Duration> {
     (0_u64..80_000_000).prop_map(Duration::from_nanos)
@@ -34,7 +34,7 @@ fn rate() -> impl Strategy<Value = Rate> {
     prop_oneof![
         bitrate().prop_map(Rate::Fixed),
         prop::collection::vec((0_u64..2000, bitrate()), 0..6).prop_map(|steps| Rate::Steps(
-            steps.into_iter().map(|(at, r)| (Time::from_millis(at), r)).collect()
+            steps.into_iter().map(|(at, r)| (Instant::from_millis(at), r)).collect()
         )),
         rates.prop_map(|trace| Rate::Trace(Arc::new(trace))),
         opportunities.prop_map(|trace| Rate::Trace(Arc::new(trace))),
@@ -67,8 +67,8 @@ fn loss() -> impl Strategy<Value = Loss> {
     ]
 }
 
-fn outages() -> impl Strategy<Value = Vec<(Time, Time)>> {
-    let time = || (0_u64..3000).prop_map(Time::from_millis);
+fn outages() -> impl Strategy<Value = Vec<(Instant, Instant)>> {
+    let time = || (0_u64..3000).prop_map(Instant::from_millis);
     prop::collection::vec((time(), time()), 0..3)
 }
 
@@ -143,7 +143,7 @@ proptest! {
     ) {
         // Every other packet can be marked.
         let mut link = Link::marking(&config, Seed::new(seed), |item: &mut usize| item.is_multiple_of(2));
-        let mut now = Time::ZERO;
+        let mut now = Instant::ZERO;
         let (mut taken, mut sent, mut arrived) = (0, Vec::new(), Vec::new());
         for (i, &(gap, _, size)) in traffic.iter().enumerate() {
             now += Duration::from_nanos(gap);
@@ -164,7 +164,7 @@ proptest! {
             prop_assert_eq!(stats.pushed + stats.duplicated, gone(&stats) + link.in_flight() as u64);
             prop_assert_eq!(stats.pushed - stats.dropped_full, taken);
         }
-        let (mut last, mut idle) = (Time::ZERO, 0);
+        let (mut last, mut idle) = (Instant::ZERO, 0);
         while let Some(at) = link.next() {
             prop_assert!(at >= last && at > now || arrived.is_empty());
             last = at;
@@ -192,7 +192,7 @@ proptest! {
         let rate = Bitrate::from_bps(bps);
         let config = LinkConfig { rate: Rate::Fixed(rate), queue, ..LinkConfig::default() };
         let mut link = Link::new(&config, Seed::new(1));
-        let mut now = Time::ZERO;
+        let mut now = Instant::ZERO;
         for &(gap, _, size) in &traffic {
             now += Duration::from_nanos(gap);
             link.push(now, size, size);
@@ -227,7 +227,7 @@ proptest! {
         prop_assume!(trace.is_some());
         let period: u64 = pieces.iter().map(|p| p.0).sum();
         // What the trace has carried by a time, in bits times 10^9; walked piece by piece.
-        let carried = |until: Time| {
+        let carried = |until: Instant| {
             let part = |within: u64| {
                 let (mut left, mut sum) = (within, 0);
                 for &(nanos, bps) in &pieces {
@@ -240,7 +240,7 @@ proptest! {
         };
         let rate = Rate::Trace(Arc::new(trace.expect("assumed")));
         let mut link = Link::new(&LinkConfig { rate, queue: QueueLimit::Unlimited, ..LinkConfig::default() }, Seed::new(1));
-        let (mut now, mut free) = (Time::ZERO, Time::ZERO);
+        let (mut now, mut free) = (Instant::ZERO, Instant::ZERO);
         let fastest = u128::from(pieces.iter().map(|p| p.1).max().unwrap_or(0));
         for &(gap, _, size) in &traffic {
             now += Duration::from_nanos(gap);
@@ -266,15 +266,15 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut cell = Cell::new(&config, &stations, Seed::new(seed));
-        let end = Time::from_secs(3);
+        let end = Instant::from_secs(3);
         let mut arrived: Vec<Vec<usize>> = vec![Vec::new(); 3];
-        let mut pushes = traffic.iter().scan(Time::ZERO, |now, &(gap, station, size)| {
+        let mut pushes = traffic.iter().scan(Instant::ZERO, |now, &(gap, station, size)| {
             *now += Duration::from_nanos(gap);
             Some((*now, station, size))
         }).enumerate().peekable();
         loop {
-            let push = pushes.peek().map_or(Time::MAX, |&(_, (at, ..))| at);
-            let poll = cell.next().unwrap_or(Time::MAX);
+            let push = pushes.peek().map_or(Instant::MAX, |&(_, (at, ..))| at);
+            let poll = cell.next().unwrap_or(Instant::MAX);
             if push.min(poll) > end {
                 break;
             }
@@ -318,11 +318,11 @@ proptest! {
     ) {
         let run = |often: bool| {
             let mut cell = Cell::new(&config, &stations, Seed::new(1));
-            let (mut now, mut all) = (Time::ZERO, Vec::new());
+            let (mut now, mut all) = (Instant::ZERO, Vec::new());
             for (i, &(gap, station, size)) in traffic.iter().enumerate() {
                 let push = now + Duration::from_nanos(gap);
                 while now < push {
-                    let next = cell.next().unwrap_or(Time::MAX).min(push);
+                    let next = cell.next().unwrap_or(Instant::MAX).min(push);
                     // Between events: idle polls, which must not count.
                     now = if often { next.min(now + Duration::from_micros(777)) } else { next };
                     if now == push {
@@ -356,10 +356,10 @@ fn packets_that_come_at_random_wait_as_long_as_in_m_d_1() {
     for rho in [0.3, 0.6, 0.8] {
         let rate = Rate::Fixed(Bitrate::from_bps(12_000_000));
         let config = LinkConfig { rate, queue: QueueLimit::Unlimited, ..LinkConfig::default() };
-        let mut link: Link<Time> = Link::new(&config, Seed::new(1));
+        let mut link: Link<Instant> = Link::new(&config, Seed::new(1));
         let mut arrivals = Seed::new(4).rng("arrivals");
         let (mut now, mut wait, n) = (0.0, 0.0, 400_000);
-        let mut hand_over = |link: &mut Link<Time>, until: Time| {
+        let mut hand_over = |link: &mut Link<Instant>, until: Instant| {
             while let Some(at) = link.next().filter(|&at| at <= until) {
                 if let Some(pushed) = link.poll(at) {
                     wait += at.since(pushed).as_secs_f64() * 1e3 - 1.0;
@@ -368,11 +368,11 @@ fn packets_that_come_at_random_wait_as_long_as_in_m_d_1() {
         };
         for _ in 0..n {
             now += arrivals.exponential(1e-3 / rho);
-            let at = Time::ZERO + Duration::from_secs_f64(now);
+            let at = Instant::ZERO + Duration::from_secs_f64(now);
             hand_over(&mut link, at);
             link.push(at, 1500, at);
         }
-        hand_over(&mut link, Time::MAX);
+        hand_over(&mut link, Instant::MAX);
         let (mean, expected) = (wait / f64::from(n), rho / (2.0 * (1.0 - rho)));
         assert!((mean / expected - 1.0).abs() < 0.03, "{rho}: {mean} instead of {expected}");
     }

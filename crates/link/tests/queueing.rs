@@ -1,7 +1,7 @@
 //! Links beside queueing theory and the theory of their loss models.
 
 use tandem_link::{Link, LinkConfig, Loss, QueueLimit, Rate};
-use units::{Bitrate, Probability, Seed, Time};
+use units::{Bitrate, Instant, Probability, Seed};
 
 /// 1000 bytes at 8 Mbit/s: a packet is a millisecond.
 const SERVICE: f64 = 1e-3;
@@ -20,9 +20,9 @@ fn mean_wait(load: f64, packets: u64, seed: u64) -> f64 {
         if pushed < packets {
             at += rng.exponential(SERVICE / load);
         }
-        let arrival = if pushed < packets { Time::from_nanos((at * 1e9) as u64) } else { Time::MAX };
+        let arrival = if pushed < packets { Instant::from_nanos((at * 1e9) as u64) } else { Instant::MAX };
         while let Some(departure) = link.next().filter(|&departure| departure <= arrival) {
-            let since: Time = link.poll(departure).expect("it said so");
+            let since: Instant = link.poll(departure).expect("it said so");
             sum += departure.since(since).as_secs_f64() - SERVICE;
             done += 1;
         }
@@ -59,13 +59,13 @@ fn gilberts_bursts_have_their_share_and_their_length() {
         let mut arrived = vec![false; count as usize];
         for n in 0..count {
             // Eight bytes at 10 Mbit/s are less than ten microseconds.
-            let now = Time::from_nanos(u64::from(n) * 10_000);
+            let now = Instant::from_nanos(u64::from(n) * 10_000);
             assert!(link.push(now, 8, n));
             while let Some(n) = link.poll(now) {
                 arrived[n as usize] = true;
             }
         }
-        while let Some(n) = link.poll(Time::from_secs(1000)) {
+        while let Some(n) = link.poll(Instant::from_secs(1000)) {
             arrived[n as usize] = true;
         }
         let lost = arrived.iter().filter(|&&came| !came).count() as f64;

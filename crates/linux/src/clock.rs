@@ -2,7 +2,7 @@
 
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use units::Time;
+use units::Instant;
 
 /// The monotonic clock, counted from its start. Copies count from the same start, in every thread.
 #[derive(Debug, Clone, Copy)]
@@ -18,12 +18,12 @@ impl Clock {
 
     /// Time since the start.
     #[inline]
-    pub fn now(&self) -> Time {
-        Time::from_nanos(nanos(clock_gettime(ClockId::Monotonic)).saturating_sub(self.start))
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(nanos(clock_gettime(ClockId::Monotonic)).saturating_sub(self.start))
     }
 
     /// Lets the calling thread sleep until then; at once back where that has passed.
-    pub fn sleep_until(&self, at: Time) {
+    pub fn sleep_until(&self, at: Instant) {
         let nanos = self.start + at.as_nanos();
         let at = Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ };
         // A signal only wakes it early.
@@ -31,7 +31,7 @@ impl Clock {
     }
 
     /// How long it is until `at`, as a system call wants it; zero where that has passed.
-    pub fn until(&self, at: Time) -> Timespec {
+    pub fn until(&self, at: Instant) -> Timespec {
         let left = at.as_nanos().saturating_sub(self.now().as_nanos());
         Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as _ }
     }

@@ -2,7 +2,7 @@
 
 use crate::{Alter, Middlebox, MiddleboxConfig, MiddleboxStats, Passing};
 use std::collections::VecDeque;
-use units::{Seed, Time};
+use units::{Instant, Seed};
 
 /// The boxes of a path, in order from the device to the server. Contract as for [`Middlebox`].
 #[derive(Debug, Clone)]
@@ -11,7 +11,7 @@ pub struct Chain<P> {
     /// Segments between two boxes: which they come to next, counted from the device.
     between: VecDeque<(usize, Passing<P>)>,
     ready: VecDeque<Passing<P>>,
-    ready_at: Time,
+    ready_at: Instant,
 }
 
 impl<P: Alter> Chain<P> {
@@ -22,19 +22,19 @@ impl<P: Alter> Chain<P> {
             boxes: boxes.map(|(i, config)| Middlebox::new(config, seed.derive(&i.to_string()))).collect(),
             between: VecDeque::new(),
             ready: VecDeque::new(),
-            ready_at: Time::ZERO,
+            ready_at: Instant::ZERO,
         }
     }
 
     /// Takes a segment, at the end from which it comes.
-    pub fn push(&mut self, now: Time, passing: Passing<P>) {
+    pub fn push(&mut self, now: Instant, passing: Passing<P>) {
         let place = if passing.from_device { 0 } else { self.boxes.len() };
         self.between.push_back((place, passing));
         self.carry(now);
     }
 
     /// The next segment that leaves at either end at or before `now`.
-    pub fn poll(&mut self, now: Time) -> Option<Passing<P>> {
+    pub fn poll(&mut self, now: Instant) -> Option<Passing<P>> {
         if self.ready.is_empty() {
             for i in 0..self.boxes.len() {
                 if self.boxes[i].next().is_some_and(|at| at <= now) {
@@ -47,7 +47,7 @@ impl<P: Alter> Chain<P> {
     }
 
     /// When a segment leaves, or goes on to the next box, if none comes before.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Instant> {
         if self.ready.is_empty() {
             self.boxes.iter().filter_map(Middlebox::next).min()
         } else {
@@ -62,7 +62,7 @@ impl<P: Alter> Chain<P> {
 
     /// Takes segments from box to box until all have left or are held. Place `i` is before box `i` as
     /// seen from the device.
-    fn carry(&mut self, now: Time) {
+    fn carry(&mut self, now: Instant) {
         while let Some((place, passing)) = self.between.pop_front() {
             let towards = if passing.from_device { Some(place) } else { place.checked_sub(1) };
             if let Some(i) = towards.filter(|&i| i < self.boxes.len()) {
@@ -75,7 +75,7 @@ impl<P: Alter> Chain<P> {
         }
     }
 
-    fn drain(&mut self, i: usize, now: Time) {
+    fn drain(&mut self, i: usize, now: Instant) {
         while let Some(passing) = self.boxes[i].poll(now) {
             let place = if passing.from_device { i + 1 } else { i };
             self.between.push_back((place, passing));

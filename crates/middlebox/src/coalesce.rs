@@ -1,7 +1,7 @@
 //! Segments merged into larger ones.
 
 use crate::{Alter, Passing};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::Flags;
 
 /// What is held back in the hope of more: one segment for each direction of a connection.
@@ -12,7 +12,7 @@ pub(crate) struct Coalescer<P> {
 
 #[derive(Debug, Clone)]
 struct Held<P> {
-    until: Time,
+    until: Instant,
     passing: Passing<P>,
 }
 
@@ -24,7 +24,7 @@ impl<P: Alter> Coalescer<P> {
     /// Takes a segment, and gives to `out` what leaves at once. True if it became part of another.
     pub(crate) fn push(
         &mut self,
-        now: Time,
+        now: Instant,
         (most, hold): (u32, Duration),
         passing: Passing<P>,
         mut out: impl FnMut(Passing<P>),
@@ -64,13 +64,13 @@ impl<P: Alter> Coalescer<P> {
     }
 
     /// Gives to `out` what has been held long enough, the first held first.
-    pub(crate) fn release(&mut self, now: Time, mut out: impl FnMut(Passing<P>)) {
+    pub(crate) fn release(&mut self, now: Instant, mut out: impl FnMut(Passing<P>)) {
         while let Some(i) = self.held.iter().position(|held| held.until <= now) {
             out(self.held.remove(i).passing);
         }
     }
 
-    pub(crate) fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.held.iter().map(|held| held.until).min()
     }
 

@@ -1,7 +1,7 @@
 //! What a middlebox is told at the start.
 
 use crate::Options;
-use units::{Duration, Probability, Time};
+use units::{Duration, Instant, Probability};
 
 /// One middlebox.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,9 +13,9 @@ pub struct MiddleboxConfig {
     pub directions: Directions,
     /// From when on: before, it passes everything as it is. A box that comes in the middle of a
     /// connection is a change of route.
-    pub from: Time,
+    pub from: Instant,
     /// Until when.
-    pub until: Option<Time>,
+    pub until: Option<Instant>,
 }
 
 /// What a middlebox does.
@@ -127,10 +127,10 @@ pub enum Directions {
 impl MiddleboxConfig {
     /// In both directions, all the time.
     pub const fn new(meddling: Meddling) -> Self {
-        Self { meddling, directions: Directions::Both, from: Time::ZERO, until: None }
+        Self { meddling, directions: Directions::Both, from: Instant::ZERO, until: None }
     }
 
-    pub(crate) fn acts(&self, now: Time, from_device: bool) -> bool {
+    pub(crate) fn acts(&self, now: Instant, from_device: bool) -> bool {
         let here = match self.directions {
             Directions::Up => from_device,
             Directions::Down => !from_device,

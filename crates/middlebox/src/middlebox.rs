@@ -6,7 +6,7 @@ use crate::rewrite::rewrite;
 use crate::split::split;
 use crate::{Alter, Finding, Meddling, MiddleboxConfig, MiddleboxStats, On, Options};
 use std::collections::VecDeque;
-use units::{Rng, Seed, Time};
+use units::{Instant, Rng, Seed};
 use wire::{Flags, Payload, Segment};
 
 /// A segment at a middlebox.
@@ -37,7 +37,7 @@ pub struct Middlebox<P> {
     held: Coalescer<P>,
     /// What leaves next, and since when it could.
     ready: VecDeque<Passing<P>>,
-    ready_at: Time,
+    ready_at: Instant,
     stats: MiddleboxStats,
 }
 
@@ -50,13 +50,13 @@ impl<P: Alter> Middlebox<P> {
             nat: Nat::new(),
             held: Coalescer::new(),
             ready: VecDeque::new(),
-            ready_at: Time::ZERO,
+            ready_at: Instant::ZERO,
             stats: MiddleboxStats::default(),
         }
     }
 
     /// Takes a segment.
-    pub fn push(&mut self, now: Time, mut passing: Passing<P>) {
+    pub fn push(&mut self, now: Instant, mut passing: Passing<P>) {
         self.stats.seen += 1;
         self.release(now);
         self.ready_at = now;
@@ -134,7 +134,7 @@ impl<P: Alter> Middlebox<P> {
     }
 
     /// The next segment that leaves at or before `now`.
-    pub fn poll(&mut self, now: Time) -> Option<Passing<P>> {
+    pub fn poll(&mut self, now: Instant) -> Option<Passing<P>> {
         self.release(now);
         let passing = self.ready.pop_front()?;
         self.stats.passed += 1;
@@ -142,7 +142,7 @@ impl<P: Alter> Middlebox<P> {
     }
 
     /// When a segment leaves, if none comes before.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Instant> {
         if self.ready.is_empty() { self.held.next() } else { Some(self.ready_at) }
     }
 
@@ -161,7 +161,7 @@ impl<P: Alter> Middlebox<P> {
         &self.config
     }
 
-    fn release(&mut self, now: Time) {
+    fn release(&mut self, now: Instant) {
         if self.held.len() > 0 {
             let (ready, ready_at) = (&mut self.ready, &mut self.ready_at);
             self.held.release(now, |passing| {

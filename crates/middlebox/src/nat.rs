@@ -1,7 +1,7 @@
 //! An address translator that forgets.
 
 use crate::{Alter, Forgotten, Passing};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Flags, Segment};
 
 /// The first port that is given in place of a forgotten one: the dynamic ports (RFC 6335) from the end.
@@ -20,7 +20,7 @@ struct Mapping {
     server: u16,
     /// What the server sees instead of `device`.
     external: u16,
-    last: Time,
+    last: Instant,
 }
 
 /// What becomes of a segment.
@@ -39,7 +39,7 @@ impl Nat {
 
     pub(crate) fn handle<P: Alter>(
         &mut self,
-        now: Time,
+        now: Instant,
         (idle, forgotten): (Duration, Forgotten),
         mut passing: Passing<P>,
     ) -> Verdict<P> {

@@ -4,14 +4,14 @@ use bytes::Bytes;
 use tandem_middlebox::{
     Alter, Chain, Directions, Finding, Forgotten, Meddling, Middlebox, MiddleboxConfig, On, Options, Passing,
 };
-use units::{Duration, Probability, Seed, Time};
+use units::{Duration, Instant, Probability, Seed};
 use wire::{Dss, Flags, MptcpSignal, Payload, Segment, Span, TimestampOption};
 
 const UP: bool = true;
 const DOWN: bool = false;
 
-const fn ms(millis: u64) -> Time {
-    Time::from_millis(millis)
+const fn ms(millis: u64) -> Instant {
+    Instant::from_millis(millis)
 }
 
 fn middlebox<P: Alter>(meddling: Meddling) -> Middlebox<P> {
@@ -29,7 +29,7 @@ fn data(from_device: bool, seq: u32, len: u32) -> Passing<Span> {
     segment(from_device, seq, Flags::ACK, Span::new(u64::from(seq), len))
 }
 
-fn pass<P: Alter>(boxed: &mut Middlebox<P>, now: Time, passing: Passing<P>) -> Vec<Passing<P>> {
+fn pass<P: Alter>(boxed: &mut Middlebox<P>, now: Instant, passing: Passing<P>) -> Vec<Passing<P>> {
     boxed.push(now, passing);
     core::iter::from_fn(|| boxed.poll(now)).collect()
 }

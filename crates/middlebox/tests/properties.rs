@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tandem_middlebox::{
     Directions, Finding, Forgotten, Meddling, Middlebox, MiddleboxConfig, On, Options, Passing,
 };
-use units::{Duration, Probability, Seed, Time};
+use units::{Duration, Instant, Probability, Seed};
 use wire::{Flags, Payload, Segment, Span};
 
 fn meddling() -> impl Strategy<Value = Meddling> {
@@ -40,8 +40,8 @@ fn config() -> impl Strategy<Value = MiddleboxConfig> {
         |(meddling, directions, from, until)| MiddleboxConfig {
             meddling,
             directions,
-            from: Time::from_millis(from),
-            until: until.map(Time::from_millis),
+            from: Instant::from_millis(from),
+            until: until.map(Instant::from_millis),
         },
     )
 }
@@ -93,7 +93,7 @@ impl Ends {
     }
 }
 
-type Left = Vec<(Time, Passing<Span>)>;
+type Left = Vec<(Instant, Passing<Span>)>;
 
 /// What came, and what left when; asks `each` after every call.
 fn run(
@@ -101,9 +101,9 @@ fn run(
     steps: &[Step],
     mut each: impl FnMut(&Middlebox<Span>),
 ) -> (Vec<Passing<Span>>, Left) {
-    let (mut ends, mut now) = (Ends::new(), Time::ZERO);
+    let (mut ends, mut now) = (Ends::new(), Instant::ZERO);
     let (mut came, mut left) = (Vec::new(), Vec::new());
-    let mut drain = |boxed: &mut Middlebox<Span>, until: Time, left: &mut Vec<_>| {
+    let mut drain = |boxed: &mut Middlebox<Span>, until: Instant, left: &mut Vec<_>| {
         while let Some(at) = boxed.next().filter(|&at| at <= until) {
             while let Some(passing) = boxed.poll(at) {
                 left.push((at, passing));
@@ -120,7 +120,7 @@ fn run(
         boxed.push(now, passing);
         drain(boxed, now, &mut left);
     }
-    drain(boxed, Time::MAX, &mut left);
+    drain(boxed, Instant::MAX, &mut left);
     (came, left)
 }
 
@@ -162,7 +162,7 @@ proptest! {
         ],
         until in prop::option::of(0_u64..3000), steps in steps(),
     ) {
-        let config = MiddleboxConfig { until: until.map(Time::from_millis), ..MiddleboxConfig::new(meddling) };
+        let config = MiddleboxConfig { until: until.map(Instant::from_millis), ..MiddleboxConfig::new(meddling) };
         let mut boxed = Middlebox::new(&config, Seed::new(1));
         let (came, left) = run(&mut boxed, &steps, |_| {});
         for (from_device, flow) in [(true, 0), (true, 1), (true, 2), (false, 0), (false, 1), (false, 2)] {
@@ -177,7 +177,7 @@ proptest! {
             }
             Meddling::Coalesce { hold, .. } => {
                 // Nothing is held longer than it may be.
-                let mut times = steps.iter().scan(Time::ZERO, |now, step| {
+                let mut times = steps.iter().scan(Instant::ZERO, |now, step| {
                     *now += Duration::from_millis(step.0);
                     Some(*now)
                 });
@@ -208,7 +208,7 @@ proptest! {
 
     #[test]
     fn a_box_that_does_not_act_changes_nothing(config in config(), steps in steps()) {
-        let config = MiddleboxConfig { from: Time::MAX, ..config };
+        let config = MiddleboxConfig { from: Instant::MAX, ..config };
         let mut boxed = Middlebox::new(&config, Seed::new(1));
         let (came, left) = run(&mut boxed, &steps, |_| {});
         prop_assert!(came.iter().eq(left.iter().map(|(_, passing)| passing)));

@@ -29,7 +29,7 @@ mod subflow;
 
 pub use config::{Config, EcnMode, Keepalive, receive_buffer};
 pub use congestion::CongestionKind;
-pub use endpoint::{Endpoint, Event, Failure, Mode, RecInfo, ResetReason, Stage, SubflowInfo};
+pub use endpoint::{Endpoint, Event, Failure, Mode, RecInfo, ResetReason, SubflowInfo};
 pub use rec::Rec;
 pub use scheduler::SchedulerKind;
 

@@ -3,7 +3,7 @@
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use core::net::IpAddr;
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId, ResetReason};
-use units::Time;
+use units::Instant;
 use wire::{Flags, MptcpSignal};
 
 fn two_paths() -> Vec<PathModel> {
@@ -12,13 +12,13 @@ fn two_paths() -> Vec<PathModel> {
 fn up(client: Config, server: Config) -> Pair {
     let mut pair = Pair::with(1, client, server, two_paths()).keep_trace();
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair
 }
 fn address(last: u8) -> IpAddr {
     IpAddr::from([192, 0, 2, last])
 }
-fn told(pair: &Pair) -> Vec<(Time, bool)> {
+fn told(pair: &Pair) -> Vec<(Instant, bool)> {
     let of = |s: &Seen| match s.segment.signal {
         Some(MptcpSignal::AddAddress { hmac, .. }) => Some((s.at, hmac.is_none())),
         _ => None,
@@ -44,7 +44,7 @@ fn an_address_is_told_until_it_is_echoed_and_at_most_four_times() {
         }));
         pair.ends[SERVER].announce(7, address(7), Some(8443));
         pair.settle();
-        pair.run_until(Time::from_secs(60));
+        pair.run_until(Instant::from_secs(60));
         let announcements = told(&pair).iter().filter(|(_, echo)| !echo).count();
         assert_eq!(announcements, expected, "{lost} lost, echoes: {echoes}");
         assert_eq!(added(&pair), usize::from(lost < 99 || echoes), "told once");
@@ -63,24 +63,24 @@ fn an_address_with_a_wrong_hmac_or_a_used_identifier_is_ignored() {
     }));
     pair.ends[SERVER].announce(7, address(7), None);
     pair.settle();
-    pair.run_until(Time::from_secs(30));
+    pair.run_until(Instant::from_secs(30));
     assert!(told(&pair).iter().all(|(_, echo)| !echo) && added(&pair) == 0);
     pair.ends[SERVER].announce(8, address(8), None);
     pair.settle();
-    pair.run_until(Time::from_secs(40));
+    pair.run_until(Instant::from_secs(40));
     assert_eq!(added(&pair), 1);
     pair.ends[SERVER].announce(8, address(9), None);
     pair.settle();
-    pair.run_until(Time::from_secs(80));
+    pair.run_until(Instant::from_secs(80));
     assert_eq!(added(&pair), 1, "the identifier stands for another address until that is removed");
     pair.ends[SERVER].withdraw(&[8]);
     pair.ends[SERVER].announce(8, address(9), None);
     pair.settle();
-    pair.run_until(Time::from_secs(90));
+    pair.run_until(Instant::from_secs(90));
     assert_eq!(added(&pair), 2);
     pair.ends[SERVER].announce(8, address(9), Some(4443));
     pair.settle();
-    pair.run_until(Time::from_secs(95));
+    pair.run_until(Instant::from_secs(95));
     assert_eq!(added(&pair), 3, "another port of the same address");
 }
 
@@ -91,12 +91,12 @@ fn one_removal_takes_several_addresses_and_unknown_ones_are_ignored() {
         pair.ends[SERVER].announce(id, address(id), None);
     }
     pair.settle();
-    pair.run_until(Time::from_secs(3));
+    pair.run_until(Instant::from_secs(3));
     assert_eq!(added(&pair), 10);
     let ids: Vec<u8> = (10..20).chain([77]).collect();
     pair.ends[SERVER].withdraw(&ids);
     pair.settle();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     let counts: Vec<u8> = pair
         .trace
         .iter()
@@ -120,7 +120,7 @@ fn no_more_addresses_are_taken_than_the_limit_says() {
         pair.ends[SERVER].announce(id, address(id), None);
     }
     pair.settle();
-    pair.run_until(Time::from_secs(30));
+    pair.run_until(Instant::from_secs(30));
     assert_eq!(added(&pair), 2);
     assert_eq!(told(&pair).iter().filter(|(_, echo)| !echo).count(), 5, "each was echoed all the same");
 }
@@ -137,7 +137,7 @@ fn no_more_subflows_are_opened_or_taken_than_the_limit_says() {
     pair.ends[CLIENT].remove(PathId(0), true);
     assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
     pair.settle();
-    pair.run_until(Time::from_secs(2));
+    pair.run_until(Instant::from_secs(2));
     assert!(pair.ends[SERVER].subflow(PathId(1)).unwrap().up);
 }
 
@@ -154,12 +154,12 @@ fn a_peer_that_takes_no_joins_at_its_first_address_gets_none() {
     // Where it announces another, that one may be joined.
     pair.ends[SERVER].announce(3, address(3), None);
     pair.settle();
-    pair.run_until(Time::from_secs(2));
+    pair.run_until(Instant::from_secs(2));
     assert!(
         pair.ends[CLIENT].open(pair.now, PathId(1), false) || pair.ends[CLIENT].subflow(PathId(1)).is_some()
     );
     pair.settle();
-    pair.run_until(Time::from_secs(3));
+    pair.run_until(Instant::from_secs(3));
     assert!(pair.ends[SERVER].subflow(PathId(1)).unwrap().up, "{:?}", pair.events);
 }
 
@@ -168,7 +168,7 @@ fn a_join_that_proves_nothing_is_refused_and_not_tried_again_until_the_address_i
     let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
     pair.auto_join = false;
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.meddler = Some(Box::new(|from, path, segment| {
         if from == SERVER && path == PathId(1) && segment.flags.has(Flags::SYN) {
             segment.signal = None;
@@ -178,13 +178,13 @@ fn a_join_that_proves_nothing_is_refused_and_not_tried_again_until_the_address_i
     pair.ends[SERVER].announce(3, address(3), None);
     assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
     pair.settle();
-    pair.run_until(Time::from_secs(3));
+    pair.run_until(Instant::from_secs(3));
     let down = Event::SubflowDown(PathId(1), Some(Failure::Authentication));
     assert!(pair.saw(CLIENT, &down), "{:?}", pair.events);
     assert!(!pair.ends[CLIENT].open(pair.now, PathId(1), false));
     pair.ends[SERVER].announce(3, address(3), None);
     pair.settle();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
 }
 
@@ -202,7 +202,7 @@ fn a_join_with_an_unknown_token_or_a_wrong_hmac_is_reset() {
             true
         }));
         pair.connect();
-        pair.run_until(Time::from_secs(2));
+        pair.run_until(Instant::from_secs(2));
         let reset = Some(MptcpSignal::Reset { transient: false, reason: 1 });
         assert!(pair.trace.iter().any(|s| s.from == SERVER && s.segment.signal == reset), "{what}");
         assert!(!pair.ends[SERVER].subflow(PathId(1)).unwrap().up);
@@ -215,10 +215,10 @@ fn a_removal_waits_for_a_subflow_that_can_carry_it() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     pair.connect();
     // The second is on its way, and the first goes.
-    pair.run_until(Time::from_millis(30));
+    pair.run_until(Instant::from_millis(30));
     pair.ends[CLIENT].remove(PathId(0), false);
     pair.settle();
-    pair.run_until(Time::from_secs(2));
+    pair.run_until(Instant::from_secs(2));
     assert!(pair.saw(SERVER, &Event::SubflowDown(PathId(0), Some(Failure::Removed))), "{:?}", pair.events);
     assert!(pair.ends[SERVER].subflow(PathId(1)).unwrap().up);
 }
@@ -230,7 +230,7 @@ fn either_end_may_make_a_subflow_a_backup_and_take_it_back() {
         for backup in [true, false] {
             pair.ends[end].set_priority(PathId(1), backup);
             pair.settle();
-            pair.run_until(Time::from_secs(if backup { 2 } else { 3 }));
+            pair.run_until(Instant::from_secs(if backup { 2 } else { 3 }));
             assert!(pair.saw(1 - end, &Event::Priority(PathId(1), backup)));
             assert!(pair.ends.iter().all(|e| e.subflow(PathId(1)).unwrap().backup == backup));
         }
@@ -246,7 +246,7 @@ fn where_syns_with_the_option_vanish_a_plain_one_gets_through() {
             Some(Box::new(|_, _, segment| !segment.flags.has(Flags::SYN) || segment.signal.is_none()));
         pair.to_write[CLIENT] = 10_000;
         pair.connect();
-        pair.run_until(Time::from_secs(200));
+        pair.run_until(Instant::from_secs(200));
         assert_eq!(pair.read[SERVER] == 10_000, mode.is_some());
         if let Some(mode) = mode {
             assert!(pair.saw(CLIENT, &Event::Connected(mode)));

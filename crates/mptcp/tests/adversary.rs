@@ -10,7 +10,7 @@ mod plan;
 
 use plan::{Outcome, Plan, caught, smallest};
 use std::sync::atomic::{AtomicU64, Ordering};
-use units::Time;
+use units::Instant;
 
 /// In each run of the tests.
 const SEEDS: u64 = 30_000;
@@ -130,7 +130,7 @@ fn the_same_seed_gives_the_same_packets() {
     let run = |seed| {
         let mut pair = plan::set_up(&Plan::from_seed(seed)).keep_trace();
         pair.connect();
-        pair.run_until(Time::from_secs(60));
+        pair.run_until(Instant::from_secs(60));
         format!("{:?}", pair.trace)
     };
     for seed in 0..20 {

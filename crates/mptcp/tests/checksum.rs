@@ -2,7 +2,7 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Flags, Mapping, MptcpSignal, capture, dss_checksum};
 
 fn demanding(checksum: bool) -> Config {
@@ -42,7 +42,7 @@ fn checksums_are_used_if_either_end_demands_them_and_match_the_bytes_of_a_captur
         pair.to_write = [300_001, 500_003];
         pair.close_when_done = [true, true];
         pair.connect();
-        pair.run_until(Time::from_secs(60));
+        pair.run_until(Instant::from_secs(60));
         assert_eq!(pair.read, [500_003, 300_001]);
         assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
         let mut mappings = 0;
@@ -98,7 +98,7 @@ fn data_under_one_mapping_is_held_back_until_all_of_it_is_there() {
     for carrier in [0, 1, 2] {
         let mut pair = three_under_one(carrier, None);
         let mut reads = Vec::new();
-        while pair.now < Time::from_secs(1) {
+        while pair.now < Instant::from_secs(1) {
             pair.run_until(pair.now + Duration::from_millis(1));
             reads.push(pair.read[CLIENT]);
         }
@@ -114,9 +114,9 @@ fn data_under_one_mapping_is_held_back_until_all_of_it_is_there() {
         lost |= lose;
         inner(from, path, segment) && !lose
     }));
-    pair.run_until(Time::from_millis(100));
+    pair.run_until(Instant::from_millis(100));
     assert_eq!(pair.read[CLIENT], 0);
-    pair.run_until(Time::from_secs(3));
+    pair.run_until(Instant::from_secs(3));
     assert_eq!(pair.read[CLIENT], 964 * 3);
 }
 
@@ -124,9 +124,9 @@ fn data_under_one_mapping_is_held_back_until_all_of_it_is_there() {
 fn one_bad_segment_of_three_spoils_their_mapping() {
     for corrupt in [0, 1, 2] {
         let mut pair = three_under_one(0, Some(corrupt));
-        pair.run_until(Time::from_millis(18));
+        pair.run_until(Instant::from_millis(18));
         assert_eq!(pair.read[CLIENT], 0, "nothing of it is delivered as it is");
-        pair.run_until(Time::from_secs(3));
+        pair.run_until(Instant::from_secs(3));
         assert_eq!(
             pair.ends.each_ref().map(tandem_mptcp::Endpoint::mode),
             [Mode::Tcp; 2],
@@ -143,7 +143,7 @@ fn a_mapping_without_the_checksum_that_was_agreed_on_ends_the_subflow() {
     let paths = vec![PathModel::clean(5), PathModel::clean(20)];
     let mut pair = Pair::new(1, demanding(true), paths).keep_trace();
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.meddler = Some(Box::new(|_, path, segment| {
         if let Some(map) = segment.dss.as_mut().and_then(|dss| dss.mapping.as_mut())
             && path == PathId(1)
@@ -154,7 +154,7 @@ fn a_mapping_without_the_checksum_that_was_agreed_on_ends_the_subflow() {
     }));
     pair.to_write[SERVER] = 500_000;
     pair.settle();
-    pair.run_until(Time::from_secs(20));
+    pair.run_until(Instant::from_secs(20));
     assert_eq!(pair.read[CLIENT], 500_000);
     assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(1), Some(Failure::Protocol))), "{:?}", pair.events);
     let told = |s: &Seen| {
@@ -174,7 +174,7 @@ fn a_checksum_that_was_not_agreed_on_is_ignored() {
     }));
     pair.to_write = [50_000, 50_000];
     pair.connect();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     assert_eq!(pair.read, [50_000, 50_000]);
     assert_eq!(pair.ends[CLIENT].mode(), Mode::Mptcp);
 }
@@ -188,7 +188,7 @@ fn without_checksums_nobody_notices_what_a_middlebox_changes() {
     }));
     pair.to_write[SERVER] = 50_000;
     pair.connect();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     assert_eq!((pair.read[CLIENT], pair.read_corrupted[CLIENT]), (50_000, 50_000));
     assert_eq!(pair.ends[CLIENT].mode(), Mode::Mptcp);
 }

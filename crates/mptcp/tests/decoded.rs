@@ -8,7 +8,7 @@ use crate::decode::{compare, decode, read};
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use core::net::IpAddr;
 use tandem_mptcp::{Config, EcnMode, Event, Failure, Mode, PathId, Rec, SchedulerKind};
-use units::{Duration, Probability, Time};
+use units::{Duration, Instant, Probability};
 use wire::{Ecn, Flags, MptcpSignal, Payload, Segment, Span};
 
 const ADD_ADDR: u8 = 3;
@@ -28,17 +28,17 @@ fn two_paths() -> Vec<PathModel> {
 fn up(config: Config) -> Pair {
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair
 }
 /// Both ends write, and close when that is done; until `seconds`.
 fn transfer(pair: &mut Pair, to_write: [u64; 2], seconds: u64) {
     pair.to_write = to_write;
     pair.close_when_done = [true, true];
-    if pair.now == Time::ZERO {
+    if pair.now == Instant::ZERO {
         pair.connect();
     }
-    pair.run_until(Time::from_secs(seconds));
+    pair.run_until(Instant::from_secs(seconds));
     assert_eq!(pair.read, [to_write[1], to_write[0]], "{:?}", pair.events);
 }
 
@@ -203,10 +203,10 @@ fn a_join_as_a_backup_says_so() {
     let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
     pair.auto_join = false;
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     assert!(pair.ends[CLIENT].open(pair.now, PathId(1), true));
     pair.settle();
-    pair.run_until(Time::from_secs(2));
+    pair.run_until(Instant::from_secs(2));
     let Some(reading) = read("backup", &pair) else { return };
     assert!(reading.all("tcp.options.mptcp.backup.flag").any(|flag| flag == "1"));
 }
@@ -217,10 +217,10 @@ fn an_abort_is_a_fast_close_over_every_subflow() {
         let mut pair = up(Config::default());
         pair.to_write[SERVER] = 200_000;
         pair.settle();
-        pair.run_until(Time::from_millis(1010));
+        pair.run_until(Instant::from_millis(1010));
         pair.ends[ender].abort();
         pair.settle();
-        pair.run_until(Time::from_secs(5));
+        pair.run_until(Instant::from_secs(5));
         assert!(pair.saw(1 - ender, &Event::Failed(Failure::FastClose)), "{:?}", pair.events);
         let Some(reading) = read("abort", &pair) else { return };
         assert!(reading.count(MP_FASTCLOSE) >= 2);
@@ -243,7 +243,7 @@ fn joins_that_fail_are_reset_with_the_reason() {
             true
         }));
         pair.connect();
-        pair.run_until(Time::from_secs(1));
+        pair.run_until(Instant::from_secs(1));
         transfer(&mut pair, [1000, 20_000], 10);
         let Some(reading) = read("refused", &pair) else { return };
         assert!(reading.count(MP_TCPRST) > 0, "{wrong}");

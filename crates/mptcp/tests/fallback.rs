@@ -2,7 +2,7 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Endpoint, Event, Failure, Mode, PathId};
-use units::Time;
+use units::Instant;
 use wire::{Flags, MptcpSignal, Segment, Span};
 
 fn checked() -> Config {
@@ -55,7 +55,7 @@ fn a_bad_checksum_on_the_only_subflow_leads_to_tcp() {
                 !fail || fails > lost_fails
             }));
             pair.connect();
-            pair.run_until(Time::from_secs(60));
+            pair.run_until(Instant::from_secs(60));
             assert_eq!(pair.read[1 - sender], 100_000, "{told}: {:?}", pair.events);
             // Like TCP, it delivers what the middlebox made of the data.
             let changed = pair.read_corrupted[1 - sender];
@@ -88,7 +88,7 @@ fn mp_fail_names_the_start_of_the_mapping_that_failed() {
         true
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     let fail = pair.trace.iter().find(|s| is_fail(s)).unwrap();
     assert_eq!(fail.segment.signal, seen.get().map(|dsn| MptcpSignal::Fail { dsn }));
     assert_eq!(fail.from, CLIENT);
@@ -100,7 +100,7 @@ fn a_bad_checksum_on_one_of_several_subflows_ends_that_one_and_spoils_nothing() 
         for sender in [CLIENT, SERVER] {
             let mut pair = Pair::new(1, checked(), two_paths()).keep_trace();
             pair.connect();
-            pair.run_until(Time::from_secs(1));
+            pair.run_until(Instant::from_secs(1));
             pair.to_write[sender] = 1_000_000;
             pair.close_when_done = [true, true];
             let mut count = 0;
@@ -114,7 +114,7 @@ fn a_bad_checksum_on_one_of_several_subflows_ends_that_one_and_spoils_nothing() 
                 true
             }));
             pair.settle();
-            pair.run_until(Time::from_secs(60));
+            pair.run_until(Instant::from_secs(60));
             assert_eq!((pair.read[1 - sender], pair.read_corrupted[1 - sender]), (1_000_000, 0));
             assert_eq!(modes(&pair), [Mode::Mptcp; 2]);
             assert!(pair.saw(1 - sender, &Event::SubflowDown(bad, Some(Failure::Checksum))));
@@ -132,10 +132,10 @@ fn a_bad_checksum_on_one_of_several_subflows_ends_that_one_and_spoils_nothing() 
 fn an_only_subflow_that_was_not_always_alone_is_reset() {
     let mut pair = Pair::new(1, checked(), two_paths()).keep_trace();
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.ends[CLIENT].remove(PathId(1), true);
     pair.settle();
-    pair.run_until(Time::from_secs(2));
+    pair.run_until(Instant::from_secs(2));
     pair.meddler = Some(Box::new(|_, path, segment| {
         if path == PathId(0) {
             segment.payload = segment.payload.corrupted();
@@ -144,13 +144,13 @@ fn an_only_subflow_that_was_not_always_alone_is_reset() {
     }));
     pair.to_write[SERVER] = 100_000;
     pair.settle();
-    pair.run_until(Time::from_secs(3));
+    pair.run_until(Instant::from_secs(3));
     assert_eq!(modes(&pair), [Mode::Mptcp; 2]);
     assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(0), Some(Failure::Checksum))), "{:?}", pair.events);
     // A new subflow delivers it as it was written.
     assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
     pair.settle();
-    pair.run_until(Time::from_secs(20));
+    pair.run_until(Instant::from_secs(20));
     assert_eq!((pair.read[CLIENT], pair.read_corrupted[CLIENT]), (100_000, 0));
 }
 
@@ -158,7 +158,7 @@ fn an_only_subflow_that_was_not_always_alone_is_reset() {
 fn mp_fail_of_data_that_was_never_sent_is_ignored() {
     let mut pair = Pair::new(1, checked(), one_path());
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     let mut done = false;
     pair.meddler = Some(Box::new(move |from, _, segment| {
         if from == CLIENT && segment.payload.len == 0 && !done && segment.signal.is_none() {
@@ -170,7 +170,7 @@ fn mp_fail_of_data_that_was_never_sent_is_ignored() {
     }));
     pair.to_write[SERVER] = 50_000;
     pair.settle();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     assert_eq!((pair.read[CLIENT], modes(&pair)), (50_000, [Mode::Mptcp; 2]));
 }
 
@@ -183,7 +183,7 @@ fn options_stripped_one_way_from_the_first_data_on_leave_tcp() {
             let mut pair = Pair::new(1, Config::default(), one_path());
             pair.auto_join = false;
             pair.connect();
-            pair.run_until(Time::from_secs(1));
+            pair.run_until(Instant::from_secs(1));
             pair.meddler = Some(Box::new(move |from, _, segment| {
                 if from == stripped {
                     strip(segment);
@@ -193,7 +193,7 @@ fn options_stripped_one_way_from_the_first_data_on_leave_tcp() {
             pair.to_write = to_write;
             pair.close_when_done = [true, true];
             pair.settle();
-            pair.run_until(Time::from_secs(100));
+            pair.run_until(Instant::from_secs(100));
             assert_eq!(pair.read, [to_write[1], to_write[0]], "{told}: {:?}", pair.events);
             assert_eq!(modes(&pair), [Mode::Tcp; 2], "{told}");
             assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed), "{told}");
@@ -209,7 +209,7 @@ fn a_joined_subflow_that_strips_options_is_reset_with_the_reason() {
             let paths = vec![PathModel::clean(10), PathModel::clean(9)];
             let mut pair = Pair::new(1, config, paths).keep_trace();
             pair.connect();
-            pair.run_until(Time::from_secs(1));
+            pair.run_until(Instant::from_secs(1));
             let mut count = 0;
             pair.meddler = Some(Box::new(move |from, path, segment| {
                 if path == PathId(1) {
@@ -223,7 +223,7 @@ fn a_joined_subflow_that_strips_options_is_reset_with_the_reason() {
             pair.to_write[SERVER] = 3_000_000;
             pair.close_when_done = [true, true];
             pair.settle();
-            pair.run_until(Time::from_secs(60));
+            pair.run_until(Instant::from_secs(60));
             assert_eq!(pair.read[CLIENT], 3_000_000, "{stripped} {after} {:?}", pair.events);
             assert_eq!(modes(&pair), [Mode::Mptcp; 2]);
             if after == 0 || stripped == SERVER {
@@ -242,7 +242,7 @@ fn one_segment_that_loses_its_mapping_is_sent_again() {
     for paths in [one_path(), two_paths()] {
         let mut pair = Pair::new(1, Config::default(), paths);
         pair.connect();
-        pair.run_until(Time::from_secs(1));
+        pair.run_until(Instant::from_secs(1));
         let mut count = 0;
         pair.meddler = Some(Box::new(move |from, _, segment| {
             if from == SERVER && segment.payload.len > 0 {
@@ -256,7 +256,7 @@ fn one_segment_that_loses_its_mapping_is_sent_again() {
         pair.to_write[SERVER] = 60_000;
         pair.close_when_done = [true, true];
         pair.settle();
-        pair.run_until(Time::from_secs(20));
+        pair.run_until(Instant::from_secs(20));
         assert_eq!(pair.read[CLIENT], 60_000, "{:?}", pair.events);
         assert_eq!(modes(&pair), [Mode::Mptcp; 2]);
         assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
@@ -268,7 +268,7 @@ fn a_connection_that_fell_back_takes_no_joins() {
     let mut pair = Pair::new(1, checked(), two_paths()).keep_trace();
     pair.auto_join = false;
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     // A join is on its way when the data goes bad.
     pair.meddler = Some(Box::new(|from, path, segment| {
         if from == SERVER {
@@ -279,7 +279,7 @@ fn a_connection_that_fell_back_takes_no_joins() {
     pair.to_write[SERVER] = 10_000;
     assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
     pair.settle();
-    pair.run_until(Time::from_secs(3));
+    pair.run_until(Instant::from_secs(3));
     assert_eq!((pair.read[CLIENT], modes(&pair)), (10_000, [Mode::Tcp; 2]), "{:?}", pair.events);
     assert!(!pair.ends[CLIENT].open(pair.now, PathId(1), false));
     let mut syn = pair.trace.iter().find(|s| s.path == PathId(1)).unwrap().segment.clone();
@@ -294,7 +294,7 @@ fn data_that_waits_for_its_mapping_ends_the_subflow_after_a_minute() {
     // No more is sent, so that no buffer ever fills up.
     let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.meddler = Some(Box::new(|_, path, segment| {
         if path == PathId(0) && segment.payload.len > 0 {
             strip(segment);
@@ -303,10 +303,10 @@ fn data_that_waits_for_its_mapping_ends_the_subflow_after_a_minute() {
     }));
     pair.to_write[SERVER] = 1000;
     pair.settle();
-    pair.run_until(Time::from_secs(10));
+    pair.run_until(Instant::from_secs(10));
     assert_eq!(pair.read[CLIENT], 1000, "it came over the other path");
     assert!(!resets_with(&pair, CLIENT, is_middlebox));
-    pair.run_until(Time::from_secs(70));
+    pair.run_until(Instant::from_secs(70));
     assert!(resets_with(&pair, CLIENT, is_middlebox));
     assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(0), Some(Failure::Middlebox))));
     assert!(!pair.ends[CLIENT].open(pair.now, PathId(0), false), "it would be no other");
@@ -321,12 +321,12 @@ fn a_fin_without_a_dss_is_the_connections_and_cuts_nothing_off() {
     pair.to_write = [1, 6000];
     pair.close_when_done = [true, true];
     pair.connect();
-    pair.run_until(Time::from_millis(21));
+    pair.run_until(Instant::from_millis(21));
     pair.meddler = Some(Box::new(|_, _, segment| {
         strip(segment);
         true
     }));
-    pair.run_until(Time::from_secs(100));
+    pair.run_until(Instant::from_secs(100));
     assert_eq!((pair.read, modes(&pair)), ([6000, 1], [Mode::Tcp; 2]), "{:?}", pair.events);
     assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
 }

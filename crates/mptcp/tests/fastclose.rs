@@ -2,7 +2,7 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId, ResetReason};
-use units::Time;
+use units::Instant;
 use wire::{Flags, MptcpSignal};
 
 fn two_paths() -> Vec<PathModel> {
@@ -13,10 +13,10 @@ fn two_paths() -> Vec<PathModel> {
 fn busy() -> Pair {
     let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.to_write[SERVER] = 3_000_000;
     pair.settle();
-    pair.run_until(Time::from_millis(1050));
+    pair.run_until(Instant::from_millis(1050));
     pair
 }
 
@@ -39,7 +39,7 @@ fn an_abort_tells_the_other_end_over_every_path_that_all_is_over() {
             let before = pair.trace.len();
             pair.ends[ender].abort();
             pair.settle();
-            pair.run_until(Time::from_secs(5));
+            pair.run_until(Instant::from_secs(5));
             let key = key_of(&pair, 1 - ender);
             for path in [PathId(0), PathId(1)] {
                 let said = |s: &&crate::pair::Seen| s.from == ender && s.path == path;
@@ -85,7 +85,7 @@ fn a_fast_close_with_another_key_is_ignored() {
         pair.ends[SERVER].handle_segment(pair.now, PathId(0), last);
         pair.settle();
         assert!(!pair.ends[SERVER].is_closed(), "at most a reset of one subflow");
-        pair.run_until(Time::from_secs(20));
+        pair.run_until(Instant::from_secs(20));
         assert_eq!(pair.read[CLIENT], 3_000_000);
     }
 }
@@ -95,10 +95,10 @@ fn tcp_aborts_with_a_plain_reset() {
     let mut pair = Pair::new(1, Config { mptcp: false, ..Config::default() }, two_paths()).keep_trace();
     pair.auto_join = false;
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.ends[CLIENT].abort();
     pair.settle();
-    pair.run_until(Time::from_secs(2));
+    pair.run_until(Instant::from_secs(2));
     let last = &pair.trace.last().unwrap().segment;
     assert!(last.flags.has(Flags::RST) && last.signal.is_none());
     assert!(pair.saw(SERVER, &Event::Failed(Failure::Reset(None))));
@@ -111,7 +111,7 @@ fn the_owner_is_told_why_and_a_reset_for_good_bars_the_path() {
         let mut reset =
             pair.trace.iter().rfind(|s| s.from == SERVER && s.path == PathId(1)).unwrap().segment.clone();
         // All of the server's data over this path has come.
-        pair.run_until(Time::from_secs(9));
+        pair.run_until(Instant::from_secs(9));
         let last = pair.trace.iter().filter(|s| s.from == SERVER && s.path == PathId(1));
         reset.seq = last.map(|s| s.segment.seq.wrapping_add(s.segment.payload.len)).next_back().unwrap();
         reset.flags = Flags::RST.with(Flags::ACK);
@@ -131,11 +131,11 @@ fn a_subflow_that_gets_no_answer_is_given_up_with_a_reset_that_invites_another_t
     let config = Config { max_retries: 3, ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.meddler = Some(Box::new(|_, path, _| path == PathId(0)));
     pair.to_write[SERVER] = 1_000_000;
     pair.settle();
-    pair.run_until(Time::from_secs(60));
+    pair.run_until(Instant::from_secs(60));
     assert_eq!(pair.read[CLIENT], 1_000_000);
     let given_up = Some(MptcpSignal::Reset { transient: true, reason: 5 });
     assert!(pair.trace.iter().any(|s| s.from == SERVER && s.segment.signal == given_up));

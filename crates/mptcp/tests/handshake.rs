@@ -2,7 +2,7 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Flags, MptcpSignal};
 
 fn two_paths() -> Vec<PathModel> {
@@ -19,7 +19,7 @@ fn an_idle_connection_comes_up_though_the_answer_to_the_keys_is_lost() {
         !bare || seen > 2
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(20));
+    pair.run_until(Instant::from_secs(20));
     assert!(pair.saw(CLIENT, &Event::Connected(Mode::Mptcp)), "{:?}", pair.events);
     assert!(pair.saw(CLIENT, &Event::SubflowUp(PathId(1))));
     assert!(pair.ends[CLIENT].poll_timeout().is_none(), "nothing left to repeat");
@@ -36,11 +36,11 @@ fn a_connection_that_carries_nothing_still_closes() {
     }));
     pair.connect();
     pair.ends[CLIENT].close();
-    pair.run_until(Time::from_secs(20));
+    pair.run_until(Instant::from_secs(20));
     assert!(pair.saw(SERVER, &Event::PeerClosed), "{:?}", pair.events);
     pair.ends[SERVER].close();
     pair.settle();
-    pair.run_until(Time::from_secs(40));
+    pair.run_until(Instant::from_secs(40));
     assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed), "{:?}", pair.events);
 }
 
@@ -54,7 +54,7 @@ fn a_join_comes_up_though_the_fourth_ack_is_lost() {
         !fourth || seen > 2
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(30));
+    pair.run_until(Instant::from_secs(30));
     assert!(pair.saw(CLIENT, &Event::SubflowUp(PathId(1))), "{:?}", pair.events);
 }
 
@@ -82,7 +82,7 @@ fn options_stripped_after_the_handshake_leave_tcp_whichever_way_the_data_goes() 
                 !lose
             }));
             pair.connect();
-            pair.run_until(Time::from_secs(60));
+            pair.run_until(Instant::from_secs(60));
             let told = format!("{to_write:?}, first lost: {lost_first}: {:?}", pair.events);
             assert_eq!(pair.read, [to_write[1], to_write[0]], "{told}");
             for end in [CLIENT, SERVER] {
@@ -104,7 +104,7 @@ fn an_idle_connection_finds_out_that_options_are_stripped() {
         true
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(10));
+    pair.run_until(Instant::from_secs(10));
     assert!(pair.saw(CLIENT, &Event::Connected(Mode::Tcp)), "{:?}", pair.events);
 }
 
@@ -119,10 +119,10 @@ fn a_signal_before_the_keys_does_not_end_mptcp() {
         !lose
     }));
     pair.connect();
-    pair.run_until(Time::from_millis(12));
+    pair.run_until(Instant::from_millis(12));
     pair.ends[CLIENT].set_priority(PathId(0), true);
     pair.settle();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     assert_eq!(pair.ends[SERVER].mode(), Mode::Mptcp);
     assert!(pair.saw(SERVER, &Event::Priority(PathId(0), true)), "{:?}", pair.events);
 }
@@ -142,7 +142,7 @@ fn mappings_with_short_sequence_numbers_are_understood() {
         true
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(20));
+    pair.run_until(Instant::from_secs(20));
     assert_eq!(pair.read, [200_000, 50_000]);
     assert!(pair.saw(CLIENT, &Event::Closed));
 }
@@ -169,7 +169,7 @@ fn one_mapping_may_cover_many_segments_and_come_with_any_of_them() {
             true
         }));
         pair.connect();
-        pair.run_until(Time::from_secs(5));
+        pair.run_until(Instant::from_secs(5));
         assert_eq!(pair.read[CLIENT], 964 * 3, "carried by {carrier}");
     }
 }
@@ -179,7 +179,7 @@ fn an_end_that_was_aborted_takes_no_connection() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]);
     pair.ends[SERVER].abort();
     pair.connect();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     assert!(pair.saw(CLIENT, &Event::Failed(Failure::Reset(None))), "{:?}", pair.events);
     assert!(!pair.saw(SERVER, &Event::SubflowUp(PathId(0))));
 }
@@ -195,7 +195,7 @@ fn a_handshake_that_took_three_syns_starts_with_one_segment() {
         !segment.flags.has(Flags::SYN_ACK) || answers > 4
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(60));
+    pair.run_until(Instant::from_secs(60));
     assert_eq!(pair.read[CLIENT], 100_000);
     let start = pair.trace.iter().find(|s| s.segment.payload.len > 0).unwrap().at;
     assert_eq!(pair.carried(SERVER, 0, start, start + Duration::from_millis(9)), 1448);
@@ -212,7 +212,7 @@ fn the_clients_answer_to_a_repeated_syn_ack_brings_the_keys_again() {
         !keys || lost > 2
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(20));
+    pair.run_until(Instant::from_secs(20));
     assert!(
         pair.saw(SERVER, &Event::Connected(Mode::Mptcp)) && pair.saw(CLIENT, &Event::Connected(Mode::Mptcp))
     );

@@ -5,7 +5,7 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, EcnMode, SchedulerKind};
-use units::{Duration, Probability, Rng, Seed, Time};
+use units::{Duration, Instant, Probability, Rng, Seed};
 use wire::{Flags, Segment, Span};
 
 /// The urgent flag, of which neither end takes notice, but prediction expects none.
@@ -47,7 +47,7 @@ fn any_config(rng: &mut Rng, mptcp: bool) -> Config {
 
 fn any_path(rng: &mut Rng) -> PathModel {
     let chance = |p: f64| Probability::new(p).expect("from 0 to 1");
-    let start = Time::from_millis(rng.below(2000));
+    let start = Instant::from_millis(rng.below(2000));
     PathModel {
         delay: ms(1 + rng.below(100)),
         jitter: ms([0, 0, 3, 40][rng.below(4) as usize]),
@@ -96,7 +96,7 @@ fn play(seed: u64, scheduler: Option<SchedulerKind>, open: Open) -> Pair {
         }));
     }
     pair.connect();
-    pair.run_until(Time::from_secs(60));
+    pair.run_until(Instant::from_secs(60));
     pair
 }
 

@@ -2,7 +2,7 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, Event, Failure, Mode, PathId, ResetReason, SchedulerKind};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Flags, MptcpSignal, Payload};
 
 fn two_paths() -> Vec<PathModel> {
@@ -14,7 +14,7 @@ fn the_handshake_is_that_of_rfc_8684_section_3_1() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]).keep_trace();
     pair.to_write[SERVER] = 5000;
     pair.connect();
-    pair.run_until(Time::from_millis(100));
+    pair.run_until(Instant::from_millis(100));
     let steps: Vec<_> = pair.trace.iter().take(4).map(|s| (s.from, s.segment.clone())).collect();
     let keys = |signal: &Option<MptcpSignal>| match signal {
         Some(MptcpSignal::Capable { version: 1, sender_key, receiver_key, hmac_sha256: true, .. }) => {
@@ -42,7 +42,7 @@ fn the_clients_first_data_carries_both_keys_and_its_length() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]).keep_trace();
     pair.to_write[CLIENT] = 3000;
     pair.connect();
-    pair.run_until(Time::from_millis(200));
+    pair.run_until(Instant::from_millis(200));
     let first = pair.trace.iter().find(|s| s.from == CLIENT && !s.segment.payload.is_empty()).unwrap();
     match first.segment.signal {
         Some(MptcpSignal::Capable {
@@ -65,9 +65,9 @@ fn a_join_proves_both_ends_and_both_paths_carry_data() {
     let config = Config { scheduler: SchedulerKind::RoundRobin, ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.to_write[SERVER] = 2_000_000;
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     assert!(pair.saw(SERVER, &Event::SubflowUp(PathId(1))));
     let join: Vec<_> = pair.trace.iter().filter(|s| s.path == PathId(1)).take(4).collect();
     assert!(matches!(join[0].segment.signal, Some(MptcpSignal::JoinSyn { .. })));
@@ -75,7 +75,7 @@ fn a_join_proves_both_ends_and_both_paths_carry_data() {
     assert!(matches!(join[2].segment.signal, Some(MptcpSignal::JoinAck { .. })));
     assert_eq!((join[3].from, join[3].segment.flags.has(Flags::ACK)), (SERVER, true));
     assert_eq!(pair.read[CLIENT], 2_000_000);
-    let all = (Time::ZERO, Time::from_secs(5));
+    let all = (Instant::ZERO, Instant::from_secs(5));
     assert!(pair.carried(SERVER, 0, all.0, all.1) > 0 && pair.carried(SERVER, 1, all.0, all.1) > 0);
 }
 
@@ -90,7 +90,7 @@ fn a_join_with_a_wrong_hmac_is_reset_and_the_connection_lives() {
         true
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     assert!(pair.saw(SERVER, &Event::SubflowDown(PathId(1), Some(Failure::Authentication))));
     let wrong = Some(ResetReason { code: 1, transient: false });
     assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(1), Some(Failure::Reset(wrong)))));
@@ -109,7 +109,7 @@ fn without_mp_capable_on_either_side_it_is_tcp() {
         pair.to_write = [40_000, 200_000];
         pair.close_when_done = [true, true];
         pair.connect();
-        pair.run_until(Time::from_secs(10));
+        pair.run_until(Instant::from_secs(10));
         assert!(pair.saw(CLIENT, &Event::Connected(Mode::Tcp)));
         assert!(pair.saw(SERVER, &Event::Connected(Mode::Tcp)));
         assert_eq!(pair.read, [200_000, 40_000]);
@@ -128,7 +128,7 @@ fn a_middlebox_that_strips_options_leaves_tcp() {
         true
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     assert_eq!(pair.ends[CLIENT].mode(), Mode::Tcp);
     assert_eq!(pair.ends[SERVER].mode(), Mode::Tcp);
     assert_eq!(pair.read[CLIENT], 100_000);
@@ -140,7 +140,7 @@ fn both_ends_close_with_data_fin_and_then_fin() {
     pair.to_write = [10_000, 300_000];
     pair.close_when_done = [true, true];
     pair.connect();
-    pair.run_until(Time::from_secs(10));
+    pair.run_until(Instant::from_secs(10));
     for end in [CLIENT, SERVER] {
         assert!(pair.saw(end, &Event::PeerClosed) && pair.saw(end, &Event::Closed), "{:?}", pair.events);
     }
@@ -162,7 +162,7 @@ fn a_lost_data_fin_and_a_lost_fin_are_sent_again() {
         !closing || lost > 6
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(200));
+    pair.run_until(Instant::from_secs(200));
     assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed), "{:?}", pair.events);
 }
 
@@ -172,31 +172,31 @@ fn mp_prio_moves_the_load_and_brings_it_back() {
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.to_write[SERVER] = 4_000_000_000;
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.ends[CLIENT].set_priority(PathId(1), true);
-    pair.run_until(Time::from_millis(1200));
+    pair.run_until(Instant::from_millis(1200));
     assert!(pair.saw(SERVER, &Event::Priority(PathId(1), true)));
-    pair.run_until(Time::from_secs(2));
-    assert_eq!(pair.carried(SERVER, 1, Time::from_millis(1200), Time::from_secs(2)), 0);
+    pair.run_until(Instant::from_secs(2));
+    assert_eq!(pair.carried(SERVER, 1, Instant::from_millis(1200), Instant::from_secs(2)), 0);
     pair.ends[CLIENT].set_priority(PathId(1), false);
-    pair.run_until(Time::from_secs(3));
-    assert!(pair.carried(SERVER, 1, Time::from_millis(2100), Time::from_secs(3)) > 0);
+    pair.run_until(Instant::from_secs(3));
+    assert!(pair.carried(SERVER, 1, Instant::from_millis(2100), Instant::from_secs(3)) > 0);
     // A backup carries everything where nothing else is left.
     pair.ends[CLIENT].set_priority(PathId(0), true);
     pair.ends[CLIENT].set_priority(PathId(1), true);
-    pair.run_until(Time::from_secs(4));
-    assert!(pair.carried(SERVER, 0, Time::from_millis(3500), Time::from_secs(4)) > 0);
+    pair.run_until(Instant::from_secs(4));
+    assert!(pair.carried(SERVER, 0, Instant::from_millis(3500), Instant::from_secs(4)) > 0);
 }
 
 #[test]
 fn a_path_that_dies_in_mid_transfer_loses_nothing() {
     let mut paths = two_paths();
-    paths[0].outages.push((Time::from_millis(300), Time::from_secs(1000)));
+    paths[0].outages.push((Instant::from_millis(300), Instant::from_secs(1000)));
     let mut pair = Pair::new(1, Config::default(), paths);
     pair.to_write[SERVER] = 20_000_000;
     pair.close_when_done = [true, true];
     pair.connect();
-    pair.run_until(Time::from_secs(300));
+    pair.run_until(Instant::from_secs(300));
     assert_eq!(pair.read[CLIENT], 20_000_000);
     assert!(pair.saw(CLIENT, &Event::PeerClosed));
 }
@@ -204,19 +204,19 @@ fn a_path_that_dies_in_mid_transfer_loses_nothing() {
 #[test]
 fn an_interface_that_leaves_and_returns_is_joined_again() {
     let mut paths = two_paths();
-    paths[0].outages.push((Time::from_secs(1), Time::from_secs(2)));
+    paths[0].outages.push((Instant::from_secs(1), Instant::from_secs(2)));
     let mut pair = Pair::new(1, Config::default(), paths).keep_trace();
     pair.to_write[SERVER] = 4_000_000_000;
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.ends[CLIENT].remove(PathId(0), false);
-    pair.run_until(Time::from_millis(1500));
+    pair.run_until(Instant::from_millis(1500));
     assert!(pair.saw(SERVER, &Event::AddressRemoved(0)));
-    pair.run_until(Time::from_secs(2));
-    assert_eq!(pair.carried(SERVER, 0, Time::from_millis(1500), Time::from_secs(2)), 0);
+    pair.run_until(Instant::from_secs(2));
+    assert_eq!(pair.carried(SERVER, 0, Instant::from_millis(1500), Instant::from_secs(2)), 0);
     assert!(pair.ends[CLIENT].open(pair.now, PathId(0), false));
-    pair.run_until(Time::from_secs(3));
-    assert!(pair.carried(SERVER, 0, Time::from_millis(2200), Time::from_secs(3)) > 0);
+    pair.run_until(Instant::from_secs(3));
+    assert!(pair.carried(SERVER, 0, Instant::from_millis(2200), Instant::from_secs(3)) > 0);
 }
 
 #[test]
@@ -233,9 +233,9 @@ fn add_addr_is_checked_and_echoed() {
             true
         }));
         pair.connect();
-        pair.run_until(Time::from_millis(100));
+        pair.run_until(Instant::from_millis(100));
         pair.ends[SERVER].announce(3, address, Some(8443));
-        pair.run_until(Time::from_millis(200));
+        pair.run_until(Instant::from_millis(200));
         assert_eq!(pair.saw(CLIENT, &Event::AddressAdded(3, address, Some(8443))), !tamper);
         let echoed = pair.trace.iter().any(|s| {
             s.from == CLIENT && matches!(s.segment.signal, Some(MptcpSignal::AddAddress { hmac: None, .. }))
@@ -253,9 +253,9 @@ fn a_reader_that_stops_shuts_the_window_and_probes_open_it() {
     pair.appetite[CLIENT] = Some((Duration::from_secs(3), 15_000));
     pair.connect();
     // The update that opens the window is lost each time: only a probe finds out.
-    pair.run_until(Time::from_secs(2));
+    pair.run_until(Instant::from_secs(2));
     assert!(pair.ends[CLIENT].unread() > 15_000);
-    pair.run_until(Time::from_secs(120));
+    pair.run_until(Instant::from_secs(120));
     assert_eq!(pair.read[CLIENT], 100_000);
     assert!(pair.saw(SERVER, &Event::Closed));
 }
@@ -281,7 +281,7 @@ fn a_lost_window_update_does_not_stop_the_stream() {
         true
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(120));
+    pair.run_until(Instant::from_secs(120));
     assert_eq!(pair.read[CLIENT], 60_000);
 }
 
@@ -300,7 +300,7 @@ fn a_single_loss_is_repaired_without_a_timeout() {
             true
         }));
         pair.connect();
-        pair.run_until(Time::from_secs(20));
+        pair.run_until(Instant::from_secs(20));
         assert_eq!(pair.read[CLIENT], 400_000);
         let lost = pair.trace.iter().find(|s| s.lost).unwrap();
         let again = pair
@@ -331,7 +331,7 @@ fn many_losses_in_a_window_are_repaired_in_one_recovery_with_sack() {
         true
     }));
     pair.connect();
-    pair.run_until(Time::from_secs(20));
+    pair.run_until(Instant::from_secs(20));
     assert_eq!(pair.read[CLIENT], 400_000);
     assert_eq!(pair.ends[SERVER].subflow(PathId(0)).unwrap().retransmissions, 5);
 }
@@ -340,15 +340,15 @@ fn many_losses_in_a_window_are_repaired_in_one_recovery_with_sack() {
 fn a_silent_peer_is_given_up_in_the_end() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::lossy(5, 1.0)]);
     pair.connect();
-    pair.run_until(Time::from_secs(500));
+    pair.run_until(Instant::from_secs(500));
     assert!(pair.saw(CLIENT, &Event::Failed(Failure::TimedOut)));
 
     let mut path = PathModel::clean(5);
-    path.outages.push((Time::from_secs(1), Time::from_secs(100_000)));
+    path.outages.push((Instant::from_secs(1), Instant::from_secs(100_000)));
     let mut pair = Pair::new(1, Config { mptcp: false, ..Config::default() }, vec![path]);
     pair.to_write[SERVER] = 4_000_000_000;
     pair.connect();
-    pair.run_until(Time::from_secs(5000));
+    pair.run_until(Instant::from_secs(5000));
     assert!(pair.saw(SERVER, &Event::Failed(Failure::TimedOut)));
 }
 
@@ -357,12 +357,12 @@ fn shares_are_exact_over_the_whole_transfer() {
     let config = Config { scheduler: SchedulerKind::Share, ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     pair.ends[SERVER].set_shares(&[0.62, 0.38]);
     pair.to_write[SERVER] = 5_000_000;
-    pair.run_until(Time::from_secs(30));
+    pair.run_until(Instant::from_secs(30));
     assert_eq!(pair.read[CLIENT], 5_000_000);
-    let (start, end) = (Time::ZERO, Time::from_secs(30));
+    let (start, end) = (Instant::ZERO, Instant::from_secs(30));
     let wifi = pair.carried(SERVER, 0, start, end) as f64;
     let lte = pair.carried(SERVER, 1, start, end) as f64;
     assert!((wifi / (wifi + lte) - 0.62).abs() < 0.001, "{wifi} {lte}");

@@ -3,7 +3,7 @@
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::rec::state::State;
 use tandem_mptcp::{Config, PathId, Rec, RecInfo};
-use units::Time;
+use units::Instant;
 use wire::{Flags, RecOption};
 
 fn with(rec: Option<Rec>) -> Config {
@@ -39,9 +39,9 @@ fn both_ends_must_offer_it() {
     ] {
         let mut pair = download(client, server, 300_000, 0.01);
         pair.connect();
-        pair.run_until(Time::from_secs(1));
+        pair.run_until(Instant::from_secs(1));
         assert_eq!(pair.ends[CLIENT].rec(PathId(0)).is_some(), spoken);
-        pair.run_until(Time::from_secs(120));
+        pair.run_until(Instant::from_secs(120));
         assert_eq!(pair.read[CLIENT], 300_000);
         assert_eq!(reports(&pair, CLIENT) > 0, spoken);
         // The one that sends no data has nothing to say about how fast it comes.
@@ -65,7 +65,7 @@ fn an_offer_that_is_taken_out_is_none() {
             true
         }));
         pair.connect();
-        pair.run_until(Time::from_secs(120));
+        pair.run_until(Instant::from_secs(120));
         assert_eq!(pair.read[CLIENT], 300_000);
         assert_eq!(reports(&pair, CLIENT), 0);
     }
@@ -74,7 +74,7 @@ fn an_offer_that_is_taken_out_is_none() {
 #[test]
 fn the_receiver_sets_the_pace_until_its_reports_stop_coming() {
     let mut pair = download(with(Some(Rec::default())), with(Some(Rec::default())), 20_000_000, 0.01);
-    let silent = Time::from_secs(3);
+    let silent = Instant::from_secs(3);
     pair.connect();
     pair.run_until(silent);
     for path in [0, 1] {
@@ -84,14 +84,14 @@ fn the_receiver_sets_the_pace_until_its_reports_stop_coming() {
         segment.rec = None;
         true
     }));
-    pair.run_until(Time::from_secs(10));
+    pair.run_until(Instant::from_secs(10));
     let undriven = |pair: &mut Pair| [0, 1].map(|path| !info(pair, SERVER, path).driven);
     // A path that carries nothing gets no acknowledgements without a report either.
     assert!(undriven(&mut pair)[1], "the fast path goes by its own window again");
     pair.meddler = None;
-    pair.run_until(Time::from_secs(12));
+    pair.run_until(Instant::from_secs(12));
     assert!(info(&mut pair, SERVER, 1).driven, "and by the receiver's where that is heard again");
-    pair.run_until(Time::from_secs(300));
+    pair.run_until(Instant::from_secs(300));
     assert_eq!(pair.read[CLIENT], 20_000_000);
 }
 
@@ -104,7 +104,7 @@ fn every_state_is_entered_on_a_lossy_path() {
         pair.connect();
         // Then little at a time: after a loss not enough comes to tell it from what is late.
         for second in 60..160 {
-            pair.run_until(Time::from_secs(second));
+            pair.run_until(Instant::from_secs(second));
             pair.to_write[SERVER] += 3000;
         }
         let info = info(&mut pair, CLIENT, 0);
@@ -125,10 +125,10 @@ fn what_is_held_for_good_is_freed_at_the_sender() {
         pair.connect();
         let mut held = 0;
         for ms in 1..4000 {
-            pair.run_until(Time::from_millis(5 * ms));
+            pair.run_until(Instant::from_millis(5 * ms));
             held = held.max(pair.ends[SERVER].rec(PathId(0)).map_or(0, |info| info.held));
         }
-        pair.run_until(Time::from_secs(600));
+        pair.run_until(Instant::from_secs(600));
         assert_eq!(pair.read[CLIENT], 3_000_000);
         let took = pair.trace.iter().filter(|s| s.from == SERVER && s.segment.payload.len > 0);
         (held, took.map(|s| s.at).max())
@@ -142,7 +142,7 @@ fn what_is_held_for_good_is_freed_at_the_sender() {
 fn reports_fit_beside_all_else_and_say_what_the_receiver_has() {
     let mut pair = download(with(Some(Rec::default())), with(Some(Rec::default())), 3_000_000, 0.03);
     pair.connect();
-    pair.run_until(Time::from_secs(100));
+    pair.run_until(Instant::from_secs(100));
     let (mut blocks, mut clocks) = (0, [0, 0]);
     for seen in pair.trace.iter().filter(|seen| seen.from == CLIENT) {
         assert!(seen.segment.options_len() <= 40);
@@ -166,7 +166,7 @@ fn the_worst_path_is_left_out_and_comes_back() {
     pair.connect();
     let (mut out, mut in_use) = (0, 0);
     for step in 1..600 {
-        pair.run_until(Time::from_millis(20 * step));
+        pair.run_until(Instant::from_millis(20 * step));
         if pair.ends[SERVER].rec(PathId(0)).is_some_and(|info| info.unused) {
             out += 1;
         } else {

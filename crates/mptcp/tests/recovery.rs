@@ -4,7 +4,7 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, EcnMode, Event, Keepalive, PathId, SchedulerKind};
-use units::{Duration, Probability, Rng, Seed, Time};
+use units::{Duration, Instant, Probability, Rng, Seed};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -23,9 +23,9 @@ fn download(mut pair: Pair, bytes: u64) -> (Pair, Duration) {
     while pair.read[CLIENT] < bytes {
         let before = pair.now;
         pair.run_until(before + ms(1));
-        assert!(pair.now < Time::from_secs(1000), "stuck at {}", pair.read[CLIENT]);
+        assert!(pair.now < Instant::from_secs(1000), "stuck at {}", pair.read[CLIENT]);
     }
-    let took = pair.now.since(Time::ZERO);
+    let took = pair.now.since(Instant::ZERO);
     pair.run_until(pair.now + Duration::from_secs(300));
     for end in [CLIENT, SERVER] {
         assert!(pair.saw(end, &Event::Closed), "{:?}", pair.events);
@@ -83,10 +83,10 @@ fn a_spike_of_delay_costs_a_segment_and_no_window() {
         pair.connect();
         // For a second the path only stores what it gets.
         for t in 380..1380 {
-            pair.run_until(Time::from_millis(t));
+            pair.run_until(Instant::from_millis(t));
             pair.paths[0].delay = ms(1430 - t);
         }
-        pair.run_until(Time::from_millis(1800));
+        pair.run_until(Instant::from_millis(1800));
         let info = pair.ends[SERVER].subflow(PathId(0)).expect("it is there");
         (info.retransmissions, info.ssthresh)
     };
@@ -132,7 +132,7 @@ fn any_switches(rng: &mut Rng, mptcp: bool) -> Config {
 
 fn any_path(rng: &mut Rng) -> PathModel {
     let chance = |p: f64| Probability::new(p).expect("from 0 to 1");
-    let start = Time::from_millis(rng.below(3000));
+    let start = Instant::from_millis(rng.below(3000));
     let outage = (start, start + ms(rng.below(3000)));
     PathModel {
         delay: ms(rng.below(200)),
@@ -157,7 +157,7 @@ fn any_mixture_of_switches_brings_every_byte_over_any_network() {
         pair.to_write = bytes;
         pair.close_when_done = [true, true];
         pair.connect();
-        pair.run_until(Time::from_secs(5000));
+        pair.run_until(Instant::from_secs(5000));
         assert_eq!(pair.read, [bytes[1], bytes[0]], "seed {seed}: {:?}", pair.events);
         for end in [CLIENT, SERVER] {
             assert!(pair.saw(end, &Event::PeerClosed), "seed {seed}: {:?}", pair.events);

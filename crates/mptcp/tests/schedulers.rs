@@ -3,14 +3,14 @@
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use std::collections::BTreeMap;
 use tandem_mptcp::{Config, PathId, SchedulerKind};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// One piece of `bytes` is written every `every`; gives the longest time in which nothing more could be
 /// read, after the first second.
-fn piece_by_piece(pair: &mut Pair, bytes: u64, every: Duration, until: Time) -> Duration {
-    let (mut last, mut longest, mut read) = (Time::from_secs(1), Duration::ZERO, 0);
+fn piece_by_piece(pair: &mut Pair, bytes: u64, every: Duration, until: Instant) -> Duration {
+    let (mut last, mut longest, mut read) = (Instant::from_secs(1), Duration::ZERO, 0);
     pair.connect();
-    pair.run_until(Time::from_secs(1));
+    pair.run_until(Instant::from_secs(1));
     let mut next = pair.now;
     while pair.now < until {
         if pair.now >= next {
@@ -36,7 +36,7 @@ fn redundant_loses_what_both_paths_lose() {
     let paths = vec![PathModel::lossy(10, 0.2), PathModel::lossy(20, 0.2)];
     let mut pair = Pair::new(1, config, paths).keep_trace();
     // Full segments, so that both paths cut the stream at the same places, and room for each.
-    piece_by_piece(&mut pair, 1424, Duration::from_millis(1500), Time::from_secs(6000));
+    piece_by_piece(&mut pair, 1424, Duration::from_millis(1500), Instant::from_secs(6000));
     // The first transmission of each piece over each path: its fate, by place in the stream.
     let mut first: BTreeMap<u64, [Option<bool>; 2]> = BTreeMap::new();
     for seen in data_of(&pair) {
@@ -54,11 +54,11 @@ fn redundant_loses_what_both_paths_lose() {
 #[test]
 fn redundant_does_not_notice_the_death_of_a_path() {
     let mut paths = vec![PathModel::clean(10), PathModel::clean(15)];
-    paths[0].outages.push((Time::from_secs(3), Time::from_secs(1000)));
+    paths[0].outages.push((Instant::from_secs(3), Instant::from_secs(1000)));
     let stall = |scheduler| {
         let config = Config { scheduler, ..Config::default() };
         let mut pair = Pair::new(1, config, paths.clone());
-        let longest = piece_by_piece(&mut pair, 3000, Duration::from_millis(20), Time::from_secs(8));
+        let longest = piece_by_piece(&mut pair, 3000, Duration::from_millis(20), Instant::from_secs(8));
         assert!(pair.read[CLIENT] > 950_000, "{scheduler}: {}", pair.read[CLIENT]);
         longest
     };
@@ -74,9 +74,9 @@ fn redundant_copies_nothing_that_has_arrived() {
     let mut pair = Pair::new(1, config, vec![PathModel::clean(5), PathModel::clean(100)]).keep_trace();
     pair.to_write[SERVER] = 20_000_000;
     pair.connect();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     let reached = data_of(&pair).map(|seen| seen.segment.payload.offset).max().unwrap_or(0);
-    let over_slow = pair.carried(SERVER, 1, Time::ZERO, Time::from_secs(5));
+    let over_slow = pair.carried(SERVER, 1, Instant::ZERO, Instant::from_secs(5));
     assert!(reached > 10_000_000, "{reached}");
     assert!(over_slow > 1_000_000 && over_slow < reached / 4, "{over_slow} of {reached}");
     // What goes over the slow path is the newest there is, not the start of the stream.
@@ -97,8 +97,8 @@ fn redundant_keeps_to_the_shares_that_bound_it() {
     let config = Config { scheduler: SchedulerKind::Redundant, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(10), PathModel::clean(20)]).keep_trace();
     pair.ends[SERVER].set_shares(&[0.8, 0.2]);
-    piece_by_piece(&mut pair, 4000, Duration::from_millis(20), Time::from_secs(10));
-    let [first, second] = [0, 1].map(|path| pair.carried(SERVER, path, Time::ZERO, pair.now));
+    piece_by_piece(&mut pair, 4000, Duration::from_millis(20), Instant::from_secs(10));
+    let [first, second] = [0, 1].map(|path| pair.carried(SERVER, path, Instant::ZERO, pair.now));
     assert_eq!(first, pair.read[CLIENT].max(first), "all of it over the first");
     let share = second as f64 / (first + second) as f64;
     assert!((0.15..=0.2).contains(&share), "{share}");
@@ -116,7 +116,7 @@ fn small_window(scheduler: SchedulerKind) -> (u64, u64) {
     pair.to_write[SERVER] = 1_000_000_000;
     pair.connect();
     let mut sum = 0;
-    while pair.now < Time::from_secs(20) {
+    while pair.now < Instant::from_secs(20) {
         pair.run_until(pair.now + Duration::from_millis(1));
         sum += pair.ends[CLIENT].out_of_order();
     }
@@ -138,13 +138,13 @@ fn bursts(scheduler: SchedulerKind) -> (Duration, u64) {
     pair.connect();
     let (mut took, mut most) = (Duration::ZERO, 0);
     for burst in 1..=20 {
-        pair.run_until(Time::from_secs(burst));
+        pair.run_until(Instant::from_secs(burst));
         pair.to_write[SERVER] += 60_000;
         while pair.read[CLIENT] < burst * 60_000 {
             pair.run_until(pair.now + Duration::from_millis(1));
             most = most.max(pair.ends[CLIENT].out_of_order());
         }
-        took += pair.now.since(Time::from_secs(burst));
+        took += pair.now.since(Instant::from_secs(burst));
     }
     (took / 20, most)
 }
@@ -164,8 +164,8 @@ fn opportunistic_retransmission_frees_a_window_that_a_slow_path_holds() {
         let mut pair = Pair::new(1, config, two_unequal(150)).keep_trace();
         pair.to_write[SERVER] = 1_000_000_000;
         pair.connect();
-        pair.run_until(Time::from_secs(10));
-        let slow = pair.carried(SERVER, 1, Time::ZERO, pair.now);
+        pair.run_until(Instant::from_secs(10));
+        let slow = pair.carried(SERVER, 1, Instant::ZERO, pair.now);
         (pair.read[CLIENT], slow, pair.ends[SERVER].repeated())
     };
     for send_buffer in [4 << 20, 60_000] {
@@ -186,7 +186,7 @@ fn a_lone_path_is_neither_copied_nor_penalised() {
         let mut pair = Pair::new(1, config, vec![PathModel::clean(20)]);
         pair.to_write[SERVER] = 100_000_000;
         pair.connect();
-        pair.run_until(Time::from_secs(5));
+        pair.run_until(Instant::from_secs(5));
         (pair.read[CLIENT], pair.ends[SERVER].repeated())
     };
     assert_eq!(run(true), run(false));

@@ -5,7 +5,7 @@ use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tandem_mptcp::{Config, CongestionKind, EcnMode, Event, Failure, Keepalive, PathId};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Ecn, Flags};
 
 fn ms(n: u64) -> Duration {
@@ -16,7 +16,7 @@ fn tcp() -> Config {
     Config { mptcp: false, congestion: CongestionKind::Reno, ..Config::default() }
 }
 
-fn download(mut pair: Pair, bytes: u64, until: Time) -> Pair {
+fn download(mut pair: Pair, bytes: u64, until: Instant) -> Pair {
     pair.to_write = [0, bytes];
     pair.connect();
     pair.run_until(until);
@@ -47,7 +47,7 @@ fn marking(client: EcnMode, server: EcnMode, from: usize, to: usize) -> (Pair, R
 #[test]
 fn a_mark_halves_the_window_without_a_loss() {
     let (pair, deaf) = marking(EcnMode::Request, EcnMode::Accept, 40, 44);
-    let pair = download(pair, 400_000, Time::from_secs(5));
+    let pair = download(pair, 400_000, Instant::from_secs(5));
     assert_eq!((pair.read[CLIENT], *deaf.borrow()), (400_000, 0));
     let info = pair.ends[SERVER].subflow(PathId(0)).expect("it is there");
     assert_eq!(info.retransmissions, 0);
@@ -73,7 +73,7 @@ fn marks_need_both_ends() {
         (EcnMode::Request, EcnMode::Request, true),
     ] {
         let (pair, deaf) = marking(client, server, 0, 10);
-        let pair = download(pair, 50_000, Time::from_secs(5));
+        let pair = download(pair, 50_000, Instant::from_secs(5));
         assert_eq!(pair.read[CLIENT], 50_000);
         assert_eq!(*deaf.borrow() == 0, agreed, "{client:?} and {server:?}");
     }
@@ -83,7 +83,7 @@ fn marks_need_both_ends() {
 fn what_is_sent_again_and_bare_acknowledgements_cannot_be_marked() {
     let (mut pair, _) = marking(EcnMode::Request, EcnMode::Accept, 0, 0);
     pair.paths[0] = PathModel::lossy(20, 0.05);
-    let pair = download(pair, 400_000, Time::from_secs(60));
+    let pair = download(pair, 400_000, Instant::from_secs(60));
     assert_eq!(pair.read[CLIENT], 400_000);
     let mut sent = 0;
     let (mut again, mut first) = (0, 0);
@@ -106,7 +106,7 @@ fn paced_segments_leave_two_at_a_time() {
         let pair = download(
             Pair::new(1, config, vec![PathModel::clean(50)]).keep_trace(),
             200_000,
-            Time::from_secs(5),
+            Instant::from_secs(5),
         );
         assert_eq!(pair.read[CLIENT], 200_000);
         let mut bursts = std::collections::BTreeMap::new();
@@ -123,7 +123,7 @@ fn paced_segments_leave_two_at_a_time() {
 fn bbr_finds_its_rate_and_keeps_to_it() {
     let config = Config { congestion: CongestionKind::Bbr, rack: true, ..tcp() };
     let path = PathModel::lossy(20, 0.01);
-    let pair = download(Pair::new(1, config, vec![path]), 3_000_000, Time::from_secs(20));
+    let pair = download(Pair::new(1, config, vec![path]), 3_000_000, Instant::from_secs(20));
     assert_eq!(pair.read[CLIENT], 3_000_000, "a hundredth of loss does not stop it");
 }
 
@@ -133,7 +133,7 @@ fn the_receive_buffer_starts_small_and_grows_where_the_path_needs_it() {
     let widest = |config: &Config, appetite| {
         let mut pair = Pair::new(1, config.clone(), vec![PathModel::clean(50)]).keep_trace();
         pair.appetite[CLIENT] = appetite;
-        let pair = download(pair, 8_000_000, Time::from_secs(5));
+        let pair = download(pair, 8_000_000, Instant::from_secs(5));
         let scale = pair.trace.iter().find(|s| s.from == CLIENT).and_then(|s| s.segment.window_scale);
         let shift = scale.expect("a SYN has a scale");
         let plain = pair.trace.iter().filter(|s| s.from == CLIENT && !s.segment.flags.has(Flags::SYN));
@@ -158,15 +158,15 @@ fn an_idle_connection_lives_while_it_is_answered_and_dies_when_it_is_not() {
             Pair::with(1, config, Config { mptcp, ..tcp() }, vec![PathModel::clean(20)]).keep_trace();
         pair.to_write = [1000, 1000];
         pair.connect();
-        pair.run_until(Time::from_secs(61));
-        let after = |s: &&crate::pair::Seen| s.at > Time::from_secs(5);
+        pair.run_until(Instant::from_secs(61));
+        let after = |s: &&crate::pair::Seen| s.at > Instant::from_secs(5);
         let probes = pair.trace.iter().filter(after).filter(|s| s.from == CLIENT).count();
         // Each answered: the next is ten seconds later.
         assert!((5..=6).contains(&probes), "{probes}");
-        pair.paths[0].outages = vec![(pair.now, Time::from_secs(10_000))];
-        pair.run_until(Time::from_secs(75));
+        pair.paths[0].outages = vec![(pair.now, Instant::from_secs(10_000))];
+        pair.run_until(Instant::from_secs(75));
         assert!(!pair.saw(CLIENT, &Event::SubflowDown(PathId(0), Some(Failure::TimedOut))));
-        pair.run_until(Time::from_secs(90));
+        pair.run_until(Instant::from_secs(90));
         assert!(
             pair.saw(CLIENT, &Event::SubflowDown(PathId(0), Some(Failure::TimedOut))),
             "{:?}",
@@ -180,7 +180,7 @@ fn idle(config: Config) -> (Pair, wire::Segment<wire::Span>) {
     let mut pair = Pair::new(1, config, vec![PathModel::clean(20)]).keep_trace();
     pair.to_write = [1000, 100_000];
     pair.connect();
-    pair.run_until(Time::from_secs(5));
+    pair.run_until(Instant::from_secs(5));
     let last = pair.trace.iter().rfind(|s| s.from == SERVER && s.segment.payload.len > 0);
     let segment = last.expect("it sent").segment.clone();
     (pair, segment)
@@ -241,7 +241,7 @@ fn what_linux_does_by_default_works_with_itself_and_with_plain_rfcs() {
         pair.to_write = [100_000, 3_000_000];
         pair.close_when_done = [true, true];
         pair.connect();
-        pair.run_until(Time::from_secs(200));
+        pair.run_until(Instant::from_secs(200));
         assert_eq!(pair.read, [3_000_000, 100_000]);
         assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed));
     }

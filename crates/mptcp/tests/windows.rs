@@ -2,7 +2,7 @@
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, PathId};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 #[test]
 fn window_updates_are_no_duplicate_acknowledgements() {
@@ -18,7 +18,7 @@ fn window_updates_are_no_duplicate_acknowledgements() {
     pair.to_write[SERVER] = 200_000;
     pair.appetite[CLIENT] = Some((Duration::from_millis(20), 3000));
     pair.connect();
-    pair.run_until(Time::from_secs(100));
+    pair.run_until(Instant::from_secs(100));
     assert_eq!(pair.read[CLIENT], 200_000);
     // Nothing was lost.
     assert_eq!(pair.ends[SERVER].subflow(PathId(0)).unwrap().retransmissions, 0);
@@ -32,7 +32,7 @@ fn a_slow_reader_gets_no_tiny_segments() {
         pair.to_write[SERVER] = 60_000;
         pair.appetite[CLIENT] = Some((Duration::from_millis(10), 100));
         pair.connect();
-        pair.run_until(Time::from_secs(100));
+        pair.run_until(Instant::from_secs(100));
         assert_eq!(pair.read[CLIENT], 60_000);
         let data = pair.trace.iter().filter(|s| s.from == SERVER && s.segment.payload.len > 0);
         let tiny = data.clone().filter(|s| s.segment.payload.len < 1000).count();
@@ -49,6 +49,6 @@ fn the_offered_edge_never_goes_back() {
     pair.appetite[CLIENT] = Some((Duration::from_millis(3), 7777));
     pair.connect();
     // The harness looks at every edge and at every byte against it.
-    pair.run_until(Time::from_secs(300));
+    pair.run_until(Instant::from_secs(300));
     assert_eq!(pair.read[CLIENT], 4_000_000);
 }

@@ -10,7 +10,7 @@ use session::{Cmcd, Failure};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use units::{Bytes, Time};
+use units::{Bytes, Instant};
 use url::Url;
 
 /// The first pause before another try, and the longest that is ours; what a server asks for at most.
@@ -37,11 +37,11 @@ pub(crate) struct Fetcher {
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The answer begins. How large the segment is, where that is known.
-    Head(Time, Option<Bytes>),
+    Head(Instant, Option<Bytes>),
     /// More of it.
-    Bytes(Time, Bytes),
+    Bytes(Instant, Bytes),
     /// There is no more.
-    End(Time),
+    End(Instant),
     /// It went wrong. Where it is not fatal, it is tried again.
     Failed(HttpError, bool),
     /// A byte is not what it has to be.
@@ -187,7 +187,7 @@ impl Fetcher {
     pub(crate) fn note(&mut self, error: &HttpError, segment: Option<usize>, fatal: bool) {
         if self.failures.len() < 1_000 {
             self.failures.push(Failure {
-                at_s: self.clock.now().since(Time::ZERO).as_secs_f64(),
+                at_s: self.clock.now().since(Instant::ZERO).as_secs_f64(),
                 message: error.to_string().chars().take(1_000).collect(),
                 segment: segment.map(|segment| segment as u64),
                 status: error.status(),

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use traffic::{Player, Request, Session};
-use units::{Bitrate, Time};
+use units::{Bitrate, Instant};
 
 /// How often the caller hears how it goes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -107,7 +107,7 @@ async fn session(
     if let Some(level) = config.level {
         presentation = presentation.only(level)?;
     }
-    let player = Player::new(presentation.manifest.clone(), config.player, Time::ZERO);
+    let player = Player::new(presentation.manifest.clone(), config.player, Instant::ZERO);
     let mut driver = Driver {
         config,
         presentation: &presentation,
@@ -193,7 +193,7 @@ struct Driver<'a> {
 impl Driver<'_> {
     async fn run(&mut self, look: &mut dyn FnMut(&Glance) -> ControlFlow<()>) {
         let clock = self.fetcher.clock;
-        let limit = self.config.limit.map(|limit| Time::ZERO + span(limit));
+        let limit = self.config.limit.map(|limit| Instant::ZERO + span(limit));
         let mut next_look = clock.now();
         loop {
             let now = clock.now();
@@ -224,7 +224,7 @@ impl Driver<'_> {
     }
 
     /// Sends a request; one that is on its way is given up, and its connection closed.
-    fn ask(&mut self, now: Time, request: Request) {
+    fn ask(&mut self, now: Instant, request: Request) {
         self.on_its_way = None;
         let presentation = self.presentation;
         let Some(mut address) = presentation.address(request.segment, request.level) else {
@@ -321,7 +321,7 @@ impl Driver<'_> {
     }
 
     /// Tells the agent how it stands. One that is not there is left alone.
-    async fn tell(&self, now: Time) {
+    async fn tell(&self, now: Instant) {
         let Some(socket) = &self.config.agent else { return };
         let state = ::cmcd::State {
             session: Some(self.fetcher.session_id.clone()),
@@ -340,10 +340,10 @@ impl Driver<'_> {
         }
     }
 
-    fn glance(&self, now: Time) -> Glance {
+    fn glance(&self, now: Instant) -> Glance {
         let stalled = self.player.stalled(now);
         Glance {
-            elapsed: now.since(Time::ZERO),
+            elapsed: now.since(Instant::ZERO),
             buffer: self.player.buffer(now),
             played: (self.player.played(now), self.presentation.manifest.duration()),
             bitrate: self.player.level().map(|level| self.presentation.manifest.bitrate(level)),
@@ -353,7 +353,7 @@ impl Driver<'_> {
         }
     }
 
-    fn sample(&mut self, now: Time) {
+    fn sample(&mut self, now: Instant) {
         let glance = self.glance(now);
         let level = self.player.level().and_then(|level| u8::try_from(level).ok());
         self.samples.take(now, || Sample {
@@ -382,15 +382,15 @@ fn span(span: Duration) -> units::Duration {
 struct Samples {
     taken: Vec<Sample>,
     every: units::Duration,
-    next: Time,
+    next: Instant,
 }
 
 impl Samples {
     fn new() -> Self {
-        Self { taken: Vec::new(), every: span(SAMPLE), next: Time::ZERO }
+        Self { taken: Vec::new(), every: span(SAMPLE), next: Instant::ZERO }
     }
 
-    fn take(&mut self, now: Time, sample: impl FnOnce() -> Sample) {
+    fn take(&mut self, now: Instant, sample: impl FnOnce() -> Sample) {
         if now < self.next {
             return;
         }

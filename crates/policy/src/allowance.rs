@@ -21,7 +21,7 @@
 //! where no other path is up: it is the wish to stay connected.
 
 use crate::{Action, DeviceState, PathState, Policy};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// What becomes of a path whose allowance is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +46,7 @@ pub struct Allowance {
 #[derive(Debug, Clone, Copy, Default)]
 struct Limited {
     /// The last look: when, what was left, what the counters showed.
-    seen: Option<(Time, u64, u64)>,
+    seen: Option<(Instant, u64, u64)>,
     /// What the pace has given and the path has not carried; below zero if it has carried more.
     saved: f64,
     /// The highest rate of the recent past, in bytes a second.
@@ -84,7 +84,7 @@ impl Allowance {
 
 impl Limited {
     /// Takes the counters to account.
-    fn account(&mut self, now: Time, path: &PathState, left: u64) {
+    fn account(&mut self, now: Instant, path: &PathState, left: u64) {
         let carried = path.bytes_down.saturating_add(path.bytes_up);
         let (last, left_before, carried_before) =
             self.seen.replace((now, left, carried)).unwrap_or((now, left, carried));
@@ -109,7 +109,7 @@ impl Limited {
     }
 
     /// Bytes a second that last until the allowance is renewed.
-    fn pace(&self, now: Time, path: &PathState, left: u64) -> f64 {
+    fn pace(&self, now: Instant, path: &PathState, left: u64) -> f64 {
         let rest = path.allowance_until.map_or(0.0, |until| until.since(now).as_secs_f64());
         if rest > 0.0 { (left as f64 - self.saved).max(0.0) / rest } else { 0.0 }
     }
@@ -126,7 +126,7 @@ impl Policy for Allowance {
         "allowance"
     }
 
-    fn observe(&mut self, now: Time, state: &DeviceState, actions: &mut Vec<Action>) {
+    fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         self.paths.resize(state.paths.len(), Limited::default());
         let interval = self.next_look();
         self.near = false;

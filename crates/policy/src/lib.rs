@@ -42,7 +42,7 @@ pub use state::{Action, AppState, Channel, DeviceState, PathState};
 pub use when_needed::{WhenNeeded, WhenNeededParameters};
 pub use wifi_first::WifiFirst;
 
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Decides what a device does with its paths.
 ///
@@ -55,7 +55,7 @@ pub trait Policy: core::fmt::Debug + Send {
     /// Looks at the device at `now` and appends what is to be done to `actions`.
     ///
     /// Paths keep their index from call to call. Appends nothing where all is as it should be.
-    fn observe(&mut self, now: Time, state: &DeviceState, actions: &mut Vec<Action>);
+    fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>);
 
     /// How often it wants to be asked; `None`: at the start, and when a path comes or goes.
     fn interval(&self) -> Option<Duration>;

@@ -2,7 +2,7 @@
 
 use crate::{Action, DeviceState, Policy};
 use radio::InterfaceKind;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Closes every path that is not of one kind.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ impl Policy for Only {
     fn name(&self) -> &str {
         self.name
     }
-    fn observe(&mut self, _now: Time, state: &DeviceState, actions: &mut Vec<Action>) {
+    fn observe(&mut self, _now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         if self.possible {
             let others = state.paths.iter().enumerate().filter(|(_, path)| path.kind != self.kind);
             actions.extend(others.map(|(path, _)| Action::Close { path }));

@@ -3,7 +3,7 @@
 use crate::wifi_first::preferred;
 use crate::{Action, AppState, DeviceState, Policy};
 use radio::InterfaceKind;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Marks cellular paths as backup while the others bring what a player waits for in time, and as regular once it is
 /// time that they help.
@@ -34,7 +34,7 @@ pub struct Qoe {
     preferred: Preferred,
     cellular: Cellular,
     /// Cellular paths help, and since when.
-    helping: Option<Time>,
+    helping: Option<Instant>,
 }
 
 impl Qoe {
@@ -65,7 +65,7 @@ impl Qoe {
     }
 
     /// Whether cellular paths are to help.
-    fn helps(&self, now: Time, app: &AppState) -> bool {
+    fn helps(&self, now: Instant, app: &AppState) -> bool {
         let Some(buffer) = app.buffer else { return true };
         if app.done {
             return false;
@@ -213,12 +213,12 @@ impl Guard {
 #[derive(Debug, Clone, Default)]
 struct Counter {
     /// The last look at which something was waited for: when, and what had been received.
-    seen: Option<(Time, u64)>,
+    seen: Option<(Instant, u64)>,
 }
 
 impl Counter {
     /// Bytes and seconds since the last look, if something was waited for all the time.
-    fn look(&mut self, now: Time, bytes: u64, waits: bool) -> Option<(f64, f64)> {
+    fn look(&mut self, now: Instant, bytes: u64, waits: bool) -> Option<(f64, f64)> {
         let since = self.seen.map(|(last, before)| (bytes.saturating_sub(before) as f64, now.since(last)));
         // Two looks at once, where a path has come or gone, say nothing of a rate.
         if since.is_some_and(|(_, span)| span < Qoe::INTERVAL / 2) {
@@ -242,7 +242,7 @@ impl Preferred {
     /// trust one that has just become better.
     const AVERAGES: [f64; 2] = [0.5, 4.0];
 
-    fn look(&mut self, now: Time, bytes: u64, waits: bool) {
+    fn look(&mut self, now: Instant, bytes: u64, waits: bool) {
         let Some((bytes, seconds)) = self.counter.look(now, bytes, waits) else { return };
         let rate = bytes / seconds;
         let rates = self.rates.get_or_insert([rate; 2]);
@@ -267,7 +267,7 @@ impl Cellular {
     /// After so many seconds what they bring says something.
     const ENOUGH: f64 = 0.4;
 
-    fn look(&mut self, now: Time, bytes: u64, waits: bool, helping: bool) {
+    fn look(&mut self, now: Instant, bytes: u64, waits: bool, helping: bool) {
         let since = self.counter.look(now, bytes, waits);
         if !helping {
             (self.bytes, self.seconds) = (0.0, 0.0);
@@ -286,7 +286,7 @@ impl Policy for Qoe {
         "qoe"
     }
 
-    fn observe(&mut self, now: Time, state: &DeviceState, actions: &mut Vec<Action>) {
+    fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         if !self.possible {
             return;
         }
@@ -323,7 +323,7 @@ mod tests {
     struct Device {
         policy: Qoe,
         state: DeviceState,
-        now: Time,
+        now: Instant,
     }
 
     impl Device {
@@ -331,7 +331,7 @@ mod tests {
             let kinds = [Wifi, Lte];
             let paths = kinds.iter().map(|&kind| PathState::new(kind)).collect();
             let state = DeviceState { paths, app: None };
-            Self { policy: Qoe::new(Qoe::MARGIN, &kinds), state, now: Time::ZERO }
+            Self { policy: Qoe::new(Qoe::MARGIN, &kinds), state, now: Instant::ZERO }
         }
 
         fn tell(&mut self, buffer_s: f64, missing: u64) {

@@ -1,7 +1,7 @@
 //! What a policy sees and what it can do.
 
 use radio::InterfaceKind;
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// A device at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -48,7 +48,7 @@ pub struct PathState {
     /// What is left of the path's data allowance; `None` where there is no limit.
     pub allowance_left: Option<Bytes>,
     /// When the allowance is renewed; `None` where there is no limit, or nobody knows.
-    pub allowance_until: Option<Time>,
+    pub allowance_until: Option<Instant>,
 }
 
 impl PathState {
@@ -90,7 +90,7 @@ pub struct AppState {
     /// How much it has to play, where it is a player.
     pub buffer: Option<Duration>,
     /// When it needs what it is waiting for.
-    pub deadline: Option<Time>,
+    pub deadline: Option<Instant>,
     /// Still to come of what it is waiting for.
     pub missing: Option<Bytes>,
     /// How fast it plays what it gets.

@@ -2,7 +2,7 @@
 
 use crate::{Action, DeviceState, Policy};
 use radio::InterfaceKind;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Marks cellular paths as backup while another path is up, and as regular while none is.
 ///
@@ -28,7 +28,7 @@ impl Policy for WifiFirst {
     fn name(&self) -> &'static str {
         "wifi-first"
     }
-    fn observe(&mut self, _now: Time, state: &DeviceState, actions: &mut Vec<Action>) {
+    fn observe(&mut self, _now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         if !self.possible {
             return;
         }

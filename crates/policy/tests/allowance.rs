@@ -3,22 +3,22 @@
 use proptest::prelude::*;
 use tandem_policy::InterfaceKind::{Lte, Wifi};
 use tandem_policy::{Action, DataPlan, DeviceState, Ledger, PathState, Policy, PolicyConfig};
-use units::{Bytes, Duration, Time};
+use units::{Bytes, Duration, Instant};
 
 /// Wi-Fi without a limit, and LTE with one, which carries what is asked of it while it may.
 struct Model {
     policy: Box<dyn Policy>,
     state: DeviceState,
     ledger: Ledger,
-    now: Time,
+    now: Instant,
     open: bool,
     switches: usize,
     /// Sent over LTE and not there yet: when it will be, and bytes.
-    under_way: Vec<(Time, u64)>,
+    under_way: Vec<(Instant, u64)>,
     /// A sender is told of a change, and what it has sent arrives, after half of this each.
     rtt: Duration,
     /// The sender's view of LTE, and from when on.
-    heard: (bool, Time, bool),
+    heard: (bool, Instant, bool),
 }
 
 const STEP: Duration = Duration::from_millis(1);
@@ -32,12 +32,12 @@ impl Model {
             policy: text.parse::<PolicyConfig>().expect("a policy").build(&[Wifi, Lte]),
             state: DeviceState { paths, app: None },
             ledger: Ledger::new(plan, Duration::ZERO),
-            now: Time::ZERO,
+            now: Instant::ZERO,
             open: true,
             switches: 0,
             under_way: Vec::new(),
             rtt,
-            heard: (true, Time::ZERO, true),
+            heard: (true, Instant::ZERO, true),
         }
     }
 
@@ -164,7 +164,7 @@ fn paths_without_a_limit_are_left_alone() {
     let mut actions = Vec::new();
     let mut paths = vec![PathState::new(Wifi), PathState::new(Lte)];
     paths[0].backup = true;
-    policy.observe(Time::ZERO, &DeviceState { paths, app: None }, &mut actions);
+    policy.observe(Instant::ZERO, &DeviceState { paths, app: None }, &mut actions);
     assert_eq!(actions, []);
 }
 

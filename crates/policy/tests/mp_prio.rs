@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tandem_policy::InterfaceKind::{Lte, Wifi};
 use tandem_policy::{Action, Actuator, DeviceState, PathState, Policy, PolicyConfig};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// A sender with a live source, in steps of 10 ms: Wi-Fi first, LTE takes the rest while it is
 /// regular. What LTE was given arrives over its own link, so that it goes on for a while when closed.
@@ -38,11 +38,11 @@ impl Model {
     fn run(&self, policy: &mut dyn Policy, seconds: u64, queue_known: bool) -> Run {
         let mut run = Run { wifi: 0.0, lte: 0.0, switches: 0, shortest: Duration::MAX };
         let (mut backlog, mut queue) = (0.0_f64, 0.0_f64);
-        let (mut told, mut regular, mut since) = (true, true, Time::ZERO);
+        let (mut told, mut regular, mut since) = (true, true, Instant::ZERO);
         let mut state = DeviceState { paths: vec![PathState::new(Wifi), PathState::new(Lte)], app: None };
         let step = STEP.as_secs_f64();
-        let mut now = Time::ZERO;
-        while now < Time::from_secs(seconds) {
+        let mut now = Instant::ZERO;
+        while now < Instant::from_secs(seconds) {
             if now.as_millis().is_multiple_of(100) {
                 state.paths[0].bytes_down = run.wifi as u64;
                 state.paths[1].bytes_down = run.lte as u64;

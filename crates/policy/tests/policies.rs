@@ -2,12 +2,12 @@
 
 use tandem_policy::InterfaceKind::{Bluetooth, Lte, ThreeG, Wifi};
 use tandem_policy::{Action, Actuator, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig};
-use units::Time;
+use units::Instant;
 
 /// A device whose paths do as they are told.
 struct Device {
     policy: Box<dyn Policy>,
-    now: Time,
+    now: Instant,
     state: DeviceState,
 }
 
@@ -15,7 +15,7 @@ impl Device {
     fn new(policy: &str, kinds: &[InterfaceKind]) -> Self {
         let config: PolicyConfig = policy.parse().expect("the tables name policies that exist");
         let paths = kinds.iter().map(|&kind| PathState::new(kind)).collect();
-        Self { policy: config.build(kinds), now: Time::ZERO, state: DeviceState { paths, app: None } }
+        Self { policy: config.build(kinds), now: Instant::ZERO, state: DeviceState { paths, app: None } }
     }
 
     /// Looks once, does as told, and goes on by an interval.
@@ -161,7 +161,7 @@ fn what_energy_shows_outweighs_the_kind_when_it_lasts() {
             at = Some(now);
         }
     }
-    assert_eq!(at, Some(Time::from_millis(5_100)));
+    assert_eq!(at, Some(Instant::from_millis(5_100)));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_share_out_of_range_is_taken_for_the_nearest_in_range() {
         let config = PolicyConfig::Emtcp { share: wrong, actuator: Actuator::Ideal };
         let mut actions = Vec::new();
         let paths = vec![PathState::new(Wifi), PathState::new(Lte)];
-        config.build(&[Wifi, Lte]).observe(Time::ZERO, &DeviceState { paths, app: None }, &mut actions);
+        config.build(&[Wifi, Lte]).observe(Instant::ZERO, &DeviceState { paths, app: None }, &mut actions);
         assert_eq!(actions, [share(&[0.5 + near / 2.0, 0.5 - near / 2.0])]);
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tandem_policy::InterfaceKind::{Lte, Wifi};
 use tandem_policy::{Action, DeviceState, PathState, Policy, PolicyConfig};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Megabits a second as bytes a look.
 const MBPS: f64 = 12_500.0;
@@ -17,7 +17,7 @@ fn policy(text: &str) -> Box<dyn Policy> {
 struct Model {
     policy: Box<dyn Policy>,
     state: DeviceState,
-    now: Time,
+    now: Instant,
     backlog: f64,
     /// There is a subflow over Wi-Fi.
     joined: bool,
@@ -40,7 +40,7 @@ impl Model {
         Self {
             policy: policy(text),
             state: DeviceState { paths, app: None },
-            now: Time::ZERO,
+            now: Instant::ZERO,
             backlog: 0.0,
             joined: true,
             given_up: Vec::new(),
@@ -399,7 +399,7 @@ proptest! {
         let mut paths = vec![PathState::new(Wifi), PathState::new(Lte)];
         paths[1].backup = true;
         let mut state = DeviceState { paths, app: None };
-        let (mut now, mut actions, mut switches) = (Time::ZERO, Vec::new(), Vec::new());
+        let (mut now, mut actions, mut switches) = (Instant::ZERO, Vec::new(), Vec::new());
         let (mut open, mut given_up, mut lte_open) = (true, Vec::new(), true);
         for (millis, wifi, lte, srtt, up) in looks {
             now += Duration::from_millis(millis);
@@ -443,7 +443,7 @@ proptest! {
             let minute = switches[i..].iter().filter(|at| at.since(*first) < Duration::from_secs(60)).count();
             prop_assert!(minute <= 120, "{minute} switches in a minute");
         }
-        let soonest = given_up.windows(2).map(|pair: &[Time]| pair[1].since(pair[0])).min();
+        let soonest = given_up.windows(2).map(|pair: &[Instant]| pair[1].since(pair[0])).min();
         prop_assert!(soonest.is_none_or(|soonest| soonest >= Duration::from_millis(300)), "{soonest:?}");
     }
 

@@ -3,7 +3,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use tandem_radio::{Direction, Meter, Profile};
-use units::Time;
+use units::Instant;
 
 const PACKETS: u64 = 100_000;
 
@@ -17,7 +17,11 @@ fn on_packet(c: &mut Criterion) {
             b.iter(|| {
                 let mut meter = Meter::new(profile.clone());
                 for packet in 0..PACKETS {
-                    meter.on_packet(Time::from_nanos(packet * gap_nanos), black_box(Direction::Down), 1500);
+                    meter.on_packet(
+                        Instant::from_nanos(packet * gap_nanos),
+                        black_box(Direction::Down),
+                        1500,
+                    );
                 }
                 meter.energy()
             });

@@ -527,9 +527,9 @@ mod tests {
         assert_eq!(profile.name, "chen2013.lte");
         assert_eq!(profile.origins, Origins::all(Origin::Fit));
         let mut meter = crate::Meter::new(profile);
-        meter.on_packet(units::Time::from_secs(10), crate::Direction::Down, 125_000);
-        meter.on_packet(units::Time::from_secs(11), crate::Direction::Up, 125_000);
-        meter.advance(units::Time::from_secs(150));
+        meter.on_packet(units::Instant::from_secs(10), crate::Direction::Down, 125_000);
+        meter.on_packet(units::Instant::from_secs(11), crate::Direction::Up, 125_000);
+        meter.advance(units::Instant::from_secs(150));
         assert_close(meter.energy().as_joules(), 0.5 + 0.040 * 140.0);
     }
 }

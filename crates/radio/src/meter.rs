@@ -2,7 +2,7 @@
 
 use crate::{Profile, Pulse};
 use std::sync::Arc;
-use units::{Duration, Energy, Power, Time};
+use units::{Duration, Energy, Instant, Power};
 
 /// Which way a packet goes, seen from the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,19 +64,19 @@ impl Breakdown {
 pub struct Meter {
     profile: Arc<Profile>,
     inactivity: Duration,
-    now: Time,
+    now: Instant,
     state: State,
     /// When the state was entered, which is also where its pulses begin.
-    since: Time,
-    /// When the state ends by itself; [`Time::MAX`] for never.
-    until: Time,
+    since: Instant,
+    /// When the state ends by itself; [`Instant::MAX`] for never.
+    until: Instant,
     bytes_up: u64,
     bytes_down: u64,
     /// What each state draws, and how long it lasted in the visits that have ended: idle, promotion,
     /// active, then the stages of the tail.
     draws: Vec<Draw>,
-    active_spans: Vec<(Time, Time)>,
-    timeline: Option<Vec<(Time, State)>>,
+    active_spans: Vec<(Instant, Instant)>,
+    timeline: Option<Vec<(Instant, State)>>,
 }
 
 impl Meter {
@@ -90,10 +90,10 @@ impl Meter {
         Self {
             inactivity: profile.inactivity,
             profile,
-            now: Time::ZERO,
+            now: Instant::ZERO,
             state: State::Idle,
-            since: Time::ZERO,
-            until: Time::MAX,
+            since: Instant::ZERO,
+            until: Instant::MAX,
             bytes_up: 0,
             bytes_down: 0,
             draws,
@@ -115,7 +115,7 @@ impl Meter {
 
     /// A packet of `bytes` on the wire passes the interface.
     #[inline]
-    pub fn on_packet(&mut self, now: Time, direction: Direction, bytes: u32) {
+    pub fn on_packet(&mut self, now: Instant, direction: Direction, bytes: u32) {
         match direction {
             Direction::Up => self.bytes_up = self.bytes_up.saturating_add(bytes as u64),
             Direction::Down => self.bytes_down = self.bytes_down.saturating_add(bytes as u64),
@@ -131,13 +131,13 @@ impl Meter {
     }
 
     /// Time passes up to `now`.
-    pub fn advance(&mut self, now: Time) {
+    pub fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         // A state that ends at `Time::MAX` never does.
-        while self.until <= self.now && self.until != Time::MAX {
+        while self.until <= self.now && self.until != Instant::MAX {
             let at = self.until;
             match self.state {
-                State::Idle => self.enter(State::Idle, at, Time::MAX),
+                State::Idle => self.enter(State::Idle, at, Instant::MAX),
                 State::Promotion => self.enter(State::Active, at, at + self.inactivity),
                 State::Active => self.enter_tail(0, at),
                 State::Tail(index) => self.enter_tail(index + 1, at),
@@ -188,13 +188,13 @@ impl Meter {
     }
 
     /// The latest time that the meter was told of.
-    pub fn now(&self) -> Time {
+    pub fn now(&self) -> Instant {
         self.now
     }
 
     /// When the state changes by itself if nothing passes; `None` for never.
-    pub fn next_change(&self) -> Option<Time> {
-        (self.until != Time::MAX).then_some(self.until)
+    pub fn next_change(&self) -> Option<Instant> {
+        (self.until != Instant::MAX).then_some(self.until)
     }
 
     /// Bytes on the wire so far.
@@ -214,12 +214,12 @@ impl Meter {
 
     /// Every change of state with its time, the first at the time of [`with_timeline`](Self::with_timeline);
     /// empty without it. Neighbours differ, and a state that lasted no time is left out.
-    pub fn timeline(&self) -> &[(Time, State)] {
+    pub fn timeline(&self) -> &[(Instant, State)] {
         self.timeline.as_deref().unwrap_or(&[])
     }
 
     /// From when to when the interface was active, in order, up to [`now`](Self::now).
-    pub fn active_spans(&self) -> impl DoubleEndedIterator<Item = (Time, Time)> + '_ {
+    pub fn active_spans(&self) -> impl DoubleEndedIterator<Item = (Instant, Instant)> + '_ {
         self.active_spans_from(0)
     }
 
@@ -232,7 +232,7 @@ impl Meter {
     pub(crate) fn active_spans_from(
         &self,
         first: usize,
-    ) -> impl DoubleEndedIterator<Item = (Time, Time)> + '_ {
+    ) -> impl DoubleEndedIterator<Item = (Instant, Instant)> + '_ {
         let open = (self.state == State::Active && self.since < self.now).then_some((self.since, self.now));
         self.active_spans.get(first..).unwrap_or(&[]).iter().copied().chain(open)
     }
@@ -243,7 +243,7 @@ impl Meter {
     }
 
     #[cold]
-    fn wake(&mut self, now: Time) {
+    fn wake(&mut self, now: Instant) {
         self.advance(now);
         let now = self.now;
         match self.state {
@@ -261,18 +261,18 @@ impl Meter {
     }
 
     /// Enters the stage of the tail with this index, or idle where there is none.
-    fn enter_tail(&mut self, index: usize, at: Time) {
+    fn enter_tail(&mut self, index: usize, at: Instant) {
         match self.profile.tail.get(index) {
             Some(stage) => {
                 let until = at + stage.duration;
                 self.enter(State::Tail(index), at, until);
             }
-            None => self.enter(State::Idle, at, Time::MAX),
+            None => self.enter(State::Idle, at, Instant::MAX),
         }
     }
 
     /// Ends the state at `at`, books its time, and begins another.
-    fn enter(&mut self, state: State, at: Time, until: Time) {
+    fn enter(&mut self, state: State, at: Instant, until: Instant) {
         self.draws[slot(self.state)].book(at - self.since);
         if self.state == State::Active && self.since < at {
             match self.active_spans.last_mut() {

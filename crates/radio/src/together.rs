@@ -1,7 +1,7 @@
 //! How long several radios were active at once.
 
 use crate::Meter;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Adds up the time in which two or more of a set of radios were active.
 ///
@@ -12,11 +12,11 @@ use units::{Duration, Time};
 /// call, up to the time that all of them have reached.
 #[derive(Debug, Clone, Default)]
 pub struct Together {
-    done: Time,
+    done: Instant,
     total: Duration,
     /// The first span of each meter that may reach beyond `done`.
     cursors: Vec<usize>,
-    edges: Vec<(Time, bool)>,
+    edges: Vec<(Instant, bool)>,
 }
 
 impl Together {
@@ -83,11 +83,11 @@ mod tests {
     #[test]
     fn only_the_time_that_two_share_counts() {
         let (mut a, mut b, mut c) = (meter(), meter(), meter());
-        a.on_packet(Time::from_secs(1), Direction::Up, 1); // 1..3
-        b.on_packet(Time::from_secs(2), Direction::Up, 1); // 2..4
-        c.on_packet(Time::from_millis(2500), Direction::Up, 1); // 2.5..4.5
+        a.on_packet(Instant::from_secs(1), Direction::Up, 1); // 1..3
+        b.on_packet(Instant::from_secs(2), Direction::Up, 1); // 2..4
+        c.on_packet(Instant::from_millis(2500), Direction::Up, 1); // 2.5..4.5
         for meter in [&mut a, &mut b, &mut c] {
-            meter.advance(Time::from_secs(10));
+            meter.advance(Instant::from_secs(10));
         }
         let mut together = Together::new();
         assert_eq!(together.update([&a, &b]), Duration::from_secs(1));
@@ -102,7 +102,7 @@ mod tests {
         let (mut a, mut b) = (meter(), meter());
         let mut often = Together::new();
         for step in 0..4_000_u64 {
-            let now = Time::from_millis(step * 10);
+            let now = Instant::from_millis(step * 10);
             if step % 317 == 0 {
                 a.on_packet(now, Direction::Down, 100);
             }

@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 use tandem_radio::{Direction, Idle, InterfaceKind, Meter, Profile, Pulse, Stage, State, profiles};
-use units::{Duration, Energy, Power, Time};
+use units::{Duration, Energy, Instant, Power};
 
 const DOWN: Direction = Direction::Down;
 const UP: Direction = Direction::Up;
 
-fn ms(millis: u64) -> Time {
-    Time::from_millis(millis)
+fn ms(millis: u64) -> Instant {
+    Instant::from_millis(millis)
 }
 
-fn us(micros: u64) -> Time {
-    Time::from_nanos(micros * 1_000)
+fn us(micros: u64) -> Instant {
+    Instant::from_nanos(micros * 1_000)
 }
 
 fn meter(name: &str) -> Meter {
@@ -36,7 +36,7 @@ fn an_idle_interface_draws_its_paging() {
     assert_joules(&lte, 11.0 * 0.043 * 0.594);
     assert_eq!(lte.power(), Power::ZERO);
     assert_eq!(lte.state(), State::Idle);
-    assert_eq!(lte.timeline(), [(Time::ZERO, State::Idle)]);
+    assert_eq!(lte.timeline(), [(Instant::ZERO, State::Idle)]);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn one_packet_over_lte_costs_promotion_and_tail() {
     assert_eq!(
         lte.timeline(),
         [
-            (Time::ZERO, State::Idle),
+            (Instant::ZERO, State::Idle),
             (ms(2_000), State::Promotion),
             (us(2_260_100), State::Active),
             (us(2_360_100), State::Tail(0)),
@@ -74,7 +74,7 @@ fn one_packet_over_lte_costs_promotion_and_tail() {
 fn a_steady_stream_draws_the_base_and_the_rate() {
     // 1 Mbit/s down and 0.1 Mbit/s up for 10 s: 125 packets a second.
     let mut lte = meter("huang2012.lte");
-    lte.on_packet(Time::ZERO, DOWN, 0);
+    lte.on_packet(Instant::ZERO, DOWN, 0);
     for step in 0..1250 {
         let now = us(260_100 + step * 8_000);
         lte.on_packet(now, DOWN, 1000);
@@ -103,7 +103,7 @@ fn the_same_bytes_cost_the_same_at_any_rate() {
 #[test]
 fn three_g_walks_down_dch_and_fach() {
     let mut three_g = meter("huang2012.3g");
-    three_g.on_packet(Time::ZERO, UP, 1250);
+    three_g.on_packet(Instant::ZERO, UP, 1250);
     let active_from = 582_060;
     let fach_from = active_from + 8_088_000;
     // A packet in FACH: active at once, without a promotion.
@@ -125,14 +125,14 @@ fn three_g_walks_down_dch_and_fach() {
 #[test]
 fn drx_pulses_inside_the_tail() {
     let mut lte = meter("aro.lte");
-    lte.on_packet(Time::ZERO, DOWN, 0);
+    lte.on_packet(Instant::ZERO, DOWN, 0);
     lte.advance(ms(260 + 100 + 20 + 10_000));
     let short = 0.002 * 1.68 + 0.018 * 1.06;
     let long = 250.0 * (0.002 * 1.68 + 0.038 * 1.06);
     assert_joules(&lte, 0.26 * 1.21 + 0.1 * 1.2 + short + long);
     // A new tail begins its pulses anew.
     let mut lte = meter("aro.lte");
-    lte.on_packet(Time::ZERO, DOWN, 0);
+    lte.on_packet(Instant::ZERO, DOWN, 0);
     lte.on_packet(ms(260 + 120 + 41), DOWN, 0);
     lte.advance(ms(260 + 120 + 41 + 120 + 1));
     let first = short + 0.041 * 1.06 + (0.002 + 0.001) * 0.62;
@@ -158,7 +158,7 @@ fn a_packet_during_the_promotion_does_not_begin_it_anew() {
 fn a_packet_at_the_very_end_of_the_inactivity_time_keeps_it_active() {
     let run = |told_before: bool| {
         let mut wifi = meter("huang2012.wifi");
-        wifi.on_packet(Time::ZERO, UP, 100);
+        wifi.on_packet(Instant::ZERO, UP, 100);
         let end = us(79_100 + 100_000);
         if told_before {
             wifi.advance(end);
@@ -169,7 +169,7 @@ fn a_packet_at_the_very_end_of_the_inactivity_time_keeps_it_active() {
         wifi.advance(us(79_100 + 200_000 + 1));
         assert_eq!(
             wifi.timeline(),
-            [(Time::ZERO, State::Promotion), (us(79_100), State::Active), (us(279_100), State::Tail(0))]
+            [(Instant::ZERO, State::Promotion), (us(79_100), State::Active), (us(279_100), State::Tail(0))]
         );
         assert_eq!(wifi.active_spans().collect::<Vec<_>>(), [(us(79_100), us(279_100))]);
         wifi.energy()
@@ -185,8 +185,8 @@ fn an_endless_inactivity_time_never_ends() {
     let mut meter = Meter::new(profile);
     meter.on_packet(ms(500), UP, 1);
     assert_eq!(meter.next_change(), None);
-    meter.advance(Time::from_secs(1_000_000));
-    meter.on_packet(Time::from_secs(1_000_000), UP, 1);
+    meter.advance(Instant::from_secs(1_000_000));
+    meter.on_packet(Instant::from_secs(1_000_000), UP, 1);
     assert_eq!(meter.state(), State::Active);
     assert_joules(&meter, 2.0 * 999_999.5);
 }
@@ -208,7 +208,7 @@ fn without_an_inactivity_time_only_bytes_and_tail_cost() {
     }
     meter.advance(ms(10_000));
     assert_joules(&meter, 5.0 + 3.0);
-    assert_eq!(meter.timeline(), [(Time::ZERO, State::Tail(0)), (ms(3_000), State::Idle)]);
+    assert_eq!(meter.timeline(), [(Instant::ZERO, State::Tail(0)), (ms(3_000), State::Idle)]);
     assert_eq!(meter.active_spans().count(), 0);
 }
 
@@ -241,9 +241,9 @@ fn nothing_that_a_caller_does_makes_it_panic_or_go_back() {
     assert_eq!(meter.now(), ms(5_000));
     assert_eq!(meter.state(), State::Tail(0));
     assert_eq!(meter.time_in(State::Tail(usize::MAX)), Duration::ZERO);
-    meter.advance(Time::MAX);
-    meter.on_packet(Time::MAX, UP, 1);
-    meter.advance(Time::MAX);
+    meter.advance(Instant::MAX);
+    meter.on_packet(Instant::MAX, UP, 1);
+    meter.advance(Instant::MAX);
     assert_joules(&meter, 4.0);
 }
 
@@ -322,13 +322,13 @@ proptest! {
             let from = at;
             at += gap;
             for between in (from..at).step_by(step as usize) {
-                often.advance(Time::from_nanos(between * TICK + between % 7));
+                often.advance(Instant::from_nanos(between * TICK + between % 7));
                 let energy = often.energy();
                 prop_assert!(energy >= last, "{energy} after {last}");
                 last = energy;
             }
-            once.on_packet(Time::from_nanos(at * TICK), direction(up), bytes);
-            often.on_packet(Time::from_nanos(at * TICK), direction(up), bytes);
+            once.on_packet(Instant::from_nanos(at * TICK), direction(up), bytes);
+            often.on_packet(Instant::from_nanos(at * TICK), direction(up), bytes);
         }
         prop_assert_eq!(once.energy(), often.energy());
         prop_assert_eq!(once.breakdown(), often.breakdown());
@@ -345,10 +345,10 @@ proptest! {
         let mut at = 0;
         for (gap, up, bytes) in packets {
             at += gap * TICK + gap % 13;
-            meter.on_packet(Time::from_nanos(at), direction(up), bytes);
+            meter.on_packet(Instant::from_nanos(at), direction(up), bytes);
         }
         at += rest * TICK;
-        meter.advance(Time::from_nanos(at));
+        meter.advance(Instant::from_nanos(at));
         let states = [State::Idle, State::Promotion, State::Active].into_iter();
         let total: u64 =
             states.chain((0..stages).map(State::Tail)).map(|s| meter.time_in(s).as_nanos()).sum();
@@ -368,11 +368,11 @@ proptest! {
         let mut at = 0;
         for (gap, up, bytes) in packets.into_iter().chain([(5_000, true, 0)]) {
             for _ in 0..gap {
-                meter.advance(Time::from_nanos(at * TICK));
+                meter.advance(Instant::from_nanos(at * TICK));
                 sum += meter.power().as_watts() * TICK as f64 * 1e-9;
                 at += 1;
             }
-            meter.on_packet(Time::from_nanos(at * TICK), direction(up), bytes);
+            meter.on_packet(Instant::from_nanos(at * TICK), direction(up), bytes);
             bits[usize::from(up)] += bytes as f64 * 8e-6;
         }
         let data = bits[1] * profile.up_per_mbps.as_watts() + bits[0] * profile.down_per_mbps.as_watts();
@@ -388,14 +388,14 @@ fn every_built_in_profile_agrees_with_a_fine_sum_of_its_power() {
         let tick = 20_000; // 0.02 ms divides every time in the profiles
         let mut sum = 0.0;
         for step in 0..1_500_000_u64 {
-            let now = Time::from_nanos(step * tick);
+            let now = Instant::from_nanos(step * tick);
             meter.advance(now);
             if matches!(step, 100_000 | 100_500 | 103_000 | 700_000) {
                 meter.on_packet(now, DOWN, 0);
             }
             sum += meter.power().as_watts() * tick as f64 * 1e-9;
         }
-        meter.advance(Time::from_nanos(1_500_000 * tick));
+        meter.advance(Instant::from_nanos(1_500_000 * tick));
         let energy = meter.energy().as_joules();
         assert!((energy - sum).abs() < 1e-7, "{}: {energy} {sum}", profile.name);
     }

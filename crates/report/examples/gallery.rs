@@ -5,7 +5,7 @@ use tandem_report::{
     Axis, Badge, Bars, Cell, Column, Estimate, Lane, Line, Lines, Mark, Page, Panel, Row, Section, Table,
     Timeline,
 };
-use units::{Seed, Time};
+use units::{Instant, Seed};
 
 // An example is a program: it may write the file that it is for.
 #[allow(clippy::disallowed_methods)]
@@ -191,8 +191,8 @@ fn timeline() -> Timeline {
         .flat_map(|i| [(i * 210, "Active"), (i * 210 + 60 + i * 7 % 130, "Tail"), (i * 210 + 195, "PSM")])
         .collect();
     let lane = |name: &str, states: &[(u64, &str)]| {
-        let changes: Vec<_> = states.iter().map(|(ms, state)| (Time::from_millis(*ms), *state)).collect();
-        Lane::from_changes(name, &changes, Time::from_secs(150))
+        let changes: Vec<_> = states.iter().map(|(ms, state)| (Instant::from_millis(*ms), *state)).collect();
+        Lane::from_changes(name, &changes, Instant::from_secs(150))
     };
     Timeline::new("Both paths over 150 s")
         .panel(Panel::new(Axis::new("rate").unit("Mbit/s")).line(line("wifi", wifi)).line(line("lte", lte)))

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use tandem_report::{
     Axis, Bars, Cell, Column, Estimate, Lane, Line, Lines, Mark, Page, Panel, Row, Section, Table, Timeline,
 };
-use units::Time;
+use units::Instant;
 
 fn chromium() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("CHROMIUM") {
@@ -60,7 +60,7 @@ fn result(dom: &str) -> serde_json::Value {
 fn page() -> Page {
     let wave: Vec<f64> = (0..3000).map(|i| f64::from(i * 37 % 200) / 100.0).collect();
     let states = [(0, "Idle"), (20, "Promotion"), (21, "Active"), (80, "Tail"), (91, "Idle")];
-    let changes: Vec<_> = states.iter().map(|(s, state)| (Time::from_secs(*s), *state)).collect();
+    let changes: Vec<_> = states.iter().map(|(s, state)| (Instant::from_secs(*s), *state)).collect();
     let mut wide = Table::new("A table wider than a phone");
     let mut row = Row::default();
     for i in 0..12 {
@@ -96,7 +96,7 @@ fn page() -> Page {
                         Panel::new(Axis::new("srtt"))
                             .line(Line::sampled("lte", 0.0, 1.0, vec![4.0; 150]).step()),
                     )
-                    .lane(Lane::from_changes("lte", &changes, Time::from_secs(150))),
+                    .lane(Lane::from_changes("lte", &changes, Instant::from_secs(150))),
             )
             .details("scenario", "a very long line ".repeat(40)),
     )

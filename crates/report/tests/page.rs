@@ -4,7 +4,7 @@ use tandem_report::{
     Axis, Bars, Block, Chart, Estimate, Lane, Line, Lines, Mark, Page, Panel, Section, Shade, Span, Timeline,
     literal,
 };
-use units::Time;
+use units::Instant;
 
 const EVIL: &str = "</script></style></title><script>alert('1')</script><img src=x onerror=\"alert(2)\">";
 
@@ -20,8 +20,8 @@ fn timeline(name: &str) -> Timeline {
         )
         .lane(Lane::from_changes(
             name,
-            &[(Time::ZERO, "Idle"), (Time::from_secs(1), name)],
-            Time::from_secs(2),
+            &[(Instant::ZERO, "Idle"), (Instant::from_secs(1), name)],
+            Instant::from_secs(2),
         ))
         .caption(literal(name))
 }

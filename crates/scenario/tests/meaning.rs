@@ -3,7 +3,7 @@
 use link::{CellKind, Delay, Loss, QueueLimit, Rate};
 use sim::{Hop, Protocol};
 use tandem_scenario::Scenario;
-use units::{Bitrate, Bytes, Duration, Energy, Probability, Time};
+use units::{Bitrate, Bytes, Duration, Energy, Instant, Probability};
 
 const LEAST: &str = "duration = \"10s\"\n[[path]]\nname = \"wifi\"\nradio = \"huang2012.wifi\"\n\
                      down = { rate = \"2Mbps\" }\n[[traffic]]\nkind = \"bulk\"\n";
@@ -44,7 +44,7 @@ fn what_is_not_written_has_its_default() {
     assert_eq!(e.transport.config, mptcp::Config::default());
     let path = &e.paths[0];
     assert_eq!(path.down, path.up, "`up` is like `down`");
-    assert_eq!((path.join_at, path.leave_at, path.backup), (Time::ZERO, None, false));
+    assert_eq!((path.join_at, path.leave_at, path.backup), (Instant::ZERO, None, false));
     let down = link(&path.down);
     assert_eq!(
         *down,
@@ -172,7 +172,7 @@ fn every_way_to_describe_a_direction_is_read() {
         let scenario = parse(&LEAST.replace("{ rate = \"2Mbps\" }", text));
         link(&scenario.experiment.paths[0].down).clone()
     };
-    let at = Time::from_secs;
+    let at = Instant::from_secs;
     let steps = down("{ rate = { steps = [[\"0s\", \"5Mbps\"], [\"9s\", \"0bps\"]] } }");
     assert_eq!(steps.rate, Rate::Steps(vec![(at(0), Bitrate::from_mbps(5.0)), (at(9), Bitrate::ZERO)]));
     let traced = down("{ trace = \"lte.csv\", queue = \"90ms\" }");
@@ -301,7 +301,7 @@ fn every_kind_of_traffic_is_read() {
     assert_eq!(cbr.kind, Kind::Cbr { rate: Bitrate::from_mbps(2.0), packet: Bytes::new(1040) });
     assert_eq!(
         (cbr.on_full, cbr.start, cbr.stop),
-        (OnFull::Drop, Time::from_secs(1), Some(Time::from_secs(9)))
+        (OnFull::Drop, Instant::from_secs(1), Some(Instant::from_secs(9)))
     );
     let on_off = one("kind = \"on-off\"\nrate = \"1Mbps\"\non = \"2s\"\noff = \"5s\"\nexponential = true");
     assert!(
@@ -340,7 +340,7 @@ fn queues_impairments_and_middleboxes_mean_what_they_say() {
     let new = middlebox::MiddleboxConfig::new;
     let expected = [
         new(strip),
-        middlebox::MiddleboxConfig { from: Time::from_secs(1), ..new(nat) },
+        middlebox::MiddleboxConfig { from: Instant::from_secs(1), ..new(nat) },
         middlebox::MiddleboxConfig {
             directions: middlebox::Directions::Up,
             ..new(middlebox::Meddling::Split { mss: 536 })
@@ -364,7 +364,7 @@ fn a_mix_of_packets_is_datagrams_beside_the_connections_or_a_connection() {
     let mix = traffic::Mix::new(&[(100, 1)]).unwrap();
     let direction = traffic::Direction::Up;
     let packets = traffic::Vbr { mix, ..vbr(2_000_000, 6_000_000) };
-    let datagrams = sim::BackgroundSpec { path: 0, direction, start: Time::ZERO, stop: None, packets };
+    let datagrams = sim::BackgroundSpec { path: 0, direction, start: Instant::ZERO, stop: None, packets };
     assert_eq!(e.background, [datagrams]);
     let bursts = Some(traffic::Bursts { on: Duration::from_secs(1), off: Duration::from_secs(3) });
     let kinds: Vec<traffic::Kind> = e.traffic.iter().map(|t| t.kind.clone()).collect();

@@ -6,7 +6,7 @@ use crate::record::{
 };
 use std::collections::BTreeMap;
 use traffic::Session;
-use units::{Bitrate, Time};
+use units::{Bitrate, Instant};
 
 /// What a session itself does not know.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub struct About {
 impl Record {
     /// The record of a session.
     pub fn new(about: About, session: &Session) -> Self {
-        let since = |time: Time| time.since(session.start).as_secs_f64();
+        let since = |time: Instant| time.since(session.start).as_secs_f64();
         let kbps = |rate: Bitrate| rate.as_bps() as f64 / 1e3;
         let level = |level: usize| u8::try_from(level).unwrap_or(u8::MAX);
         let kpis = session.kpis();

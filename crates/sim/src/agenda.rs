@@ -1,6 +1,6 @@
 //! What happens next.
 
-use units::Time;
+use units::Instant;
 
 const NOT_SCHEDULED: u32 = u32::MAX;
 /// Looking at more than so many one by one costs more than a heap.
@@ -19,10 +19,10 @@ const MOST_BUSY: usize = 8;
 ///
 /// Of events at equal times the one that was scheduled first comes first, or if that is asked for
 /// ([`in_order_of_sources`](Self::in_order_of_sources)) that of the source with the lowest number.
-/// [`Time::MAX`] is never.
+/// [`Instant::MAX`] is never.
 #[derive(Debug, Clone, Default)]
 pub struct Agenda {
-    /// Those of the busy sources: the first numbers, each in its own place. At [`Time::MAX`] there is none.
+    /// Those of the busy sources: the first numbers, each in its own place. At [`Instant::MAX`] there is none.
     busy: Vec<Entry>,
     heap: Vec<Entry>,
     /// Where each source stands in the heap.
@@ -34,7 +34,7 @@ pub struct Agenda {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    at: Time,
+    at: Instant,
     /// The order of events at equal times.
     turn: u64,
     source: u32,
@@ -58,7 +58,7 @@ impl Agenda {
     /// the order.
     pub fn with_busy(sources: usize, busy: usize) -> Self {
         let busy = if busy <= MOST_BUSY { busy } else { 0 };
-        let none = |source| Entry { at: Time::MAX, turn: u64::MAX, source };
+        let none = |source| Entry { at: Instant::MAX, turn: u64::MAX, source };
         Self {
             busy: (0..busy as u32).map(none).collect(),
             heap: Vec::with_capacity(sources - busy),
@@ -77,8 +77,8 @@ impl Agenda {
 
     /// The next event: when, and whose.
     #[inline]
-    pub fn next(&self) -> Option<(Time, usize)> {
-        let none = Entry { at: Time::MAX, turn: u64::MAX, source: NOT_SCHEDULED };
+    pub fn next(&self) -> Option<(Instant, usize)> {
+        let none = Entry { at: Instant::MAX, turn: u64::MAX, source: NOT_SCHEDULED };
         let mut first = self.heap.first().unwrap_or(&none);
         for entry in &self.busy {
             if entry.before(first) {
@@ -86,24 +86,24 @@ impl Agenda {
             }
         }
         // Neither of a busy source without an event nor of an empty heap.
-        (first.at < Time::MAX).then_some((first.at, first.source as usize))
+        (first.at < Instant::MAX).then_some((first.at, first.source as usize))
     }
 
-    /// When `source` has its next event; [`Time::MAX`] where it has none.
+    /// When `source` has its next event; [`Instant::MAX`] where it has none.
     #[inline]
-    pub fn at(&self, source: usize) -> Time {
+    pub fn at(&self, source: usize) -> Instant {
         if let Some(entry) = self.busy.get(source) {
             return entry.at;
         }
-        self.heap.get(self.place[source] as usize).map_or(Time::MAX, |entry| entry.at)
+        self.heap.get(self.place[source] as usize).map_or(Instant::MAX, |entry| entry.at)
     }
 
     /// Sets when `source` has its next event, or that it has none. A source whose time stays the same
     /// keeps its turn among equals.
     #[inline]
-    pub fn set(&mut self, source: usize, at: Option<Time>) {
+    pub fn set(&mut self, source: usize, at: Option<Instant>) {
         if let Some(entry) = self.busy.get_mut(source) {
-            let at = at.unwrap_or(Time::MAX);
+            let at = at.unwrap_or(Instant::MAX);
             if entry.at != at {
                 self.scheduled += 1;
                 (entry.at, entry.turn) = (at, if self.by_source { source as u64 } else { self.scheduled });
@@ -113,7 +113,7 @@ impl Agenda {
         self.set_in_heap(source, at);
     }
 
-    fn set_in_heap(&mut self, source: usize, at: Option<Time>) {
+    fn set_in_heap(&mut self, source: usize, at: Option<Instant>) {
         let place = self.place[source];
         match (place, at) {
             (NOT_SCHEDULED, None) => {}
@@ -144,7 +144,7 @@ impl Agenda {
     /// As [`set`](Self::set), for a source that does not mind being woken too early: an event that is
     /// there already and due no later stays.
     #[inline]
-    pub fn set_no_later(&mut self, source: usize, at: Option<Time>) {
+    pub fn set_no_later(&mut self, source: usize, at: Option<Instant>) {
         if let Some(entry) = self.busy.get(source) {
             if at.is_some_and(|at| at < entry.at) {
                 self.set(source, at);
@@ -158,13 +158,13 @@ impl Agenda {
     }
 
     /// Takes the next event off, to be handled now.
-    pub fn pop(&mut self) -> Option<(Time, usize)> {
+    pub fn pop(&mut self) -> Option<(Instant, usize)> {
         let next = self.next()?;
         self.set(next.1, None);
         Some(next)
     }
 
-    fn entry(&mut self, at: Time, source: usize) -> Entry {
+    fn entry(&mut self, at: Instant, source: usize) -> Entry {
         self.scheduled += 1;
         let turn = if self.by_source { source as u64 } else { self.scheduled };
         Entry { at, turn, source: source as u32 }
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn equal_times_are_first_in_first_out() {
         let mut agenda = Agenda::new(4);
-        let at = Time::from_secs(1);
+        let at = Instant::from_secs(1);
         for source in [2, 0, 3, 1] {
             agenda.set(source, Some(at));
         }
@@ -244,14 +244,14 @@ mod tests {
     fn or_in_the_order_of_their_sources() {
         for busy in [0, 2] {
             let mut agenda = Agenda::with_busy(4, busy).in_order_of_sources();
-            let at = Time::from_secs(1);
+            let at = Instant::from_secs(1);
             for source in [2, 0, 3, 1] {
                 agenda.set(source, Some(at));
             }
             assert_eq!((agenda.at(3), agenda.at(0)), (at, at));
             let order: Vec<usize> = core::iter::from_fn(|| agenda.pop()).map(|(_, s)| s).collect();
             assert_eq!(order, [0, 1, 2, 3]);
-            assert_eq!(agenda.at(3), Time::MAX);
+            assert_eq!(agenda.at(3), Instant::MAX);
         }
     }
 
@@ -264,7 +264,7 @@ mod tests {
             let mut agenda = Agenda::with_busy(9, busy.min(9));
             let mut list: Vec<(u64, usize, usize)> = Vec::new();
             for (turn, &(source, at)) in sets.iter().enumerate() {
-                agenda.set(source, at.map(Time::from_nanos));
+                agenda.set(source, at.map(Instant::from_nanos));
                 let before = list.iter().position(|&(_, _, s)| s == source).map(|i| list.remove(i));
                 if let Some(at) = at {
                     let kept = before.filter(|&(t, _, _)| t == at);
@@ -273,7 +273,7 @@ mod tests {
                 if turn % 5 == 4 {
                     list.sort_unstable();
                     let expected = (!list.is_empty()).then(|| list.remove(0));
-                    prop_assert_eq!(agenda.pop(), expected.map(|(t, _, s)| (Time::from_nanos(t), s)));
+                    prop_assert_eq!(agenda.pop(), expected.map(|(t, _, s)| (Instant::from_nanos(t), s)));
                 }
             }
         }

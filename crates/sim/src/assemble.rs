@@ -13,7 +13,7 @@ use middlebox::{MiddleboxConfig, MiddleboxStats};
 use mptcp::{Endpoint, Mode};
 use radio::{Battery, Meter, Together};
 use traffic::{Direction, TrafficConfig};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::Span;
 
 /// What was counted on one path.
@@ -151,7 +151,7 @@ impl DeviceOutcome {
 /// Over how long a connection's goodput is taken, in seconds: to its last byte where it is complete, else
 /// to its stop or the end of the run.
 pub fn goodput_span(config: &TrafficConfig, completed_s: Option<f64>, duration: Duration) -> f64 {
-    let end = Time::ZERO + duration;
+    let end = Instant::ZERO + duration;
     completed_s.unwrap_or_else(|| config.stop.unwrap_or(end).min(end).since(config.start).as_secs_f64())
 }
 

@@ -4,7 +4,7 @@ use crate::network::IP_HEADER;
 use crate::packet::Label;
 use crate::{BackgroundSpec, Experiment};
 use traffic::{Direction, Packets};
-use units::{Duration, Seed, Time};
+use units::{Duration, Instant, Seed};
 use wire::{Segment, Span};
 
 /// One flow of datagrams and what became of it.
@@ -32,7 +32,7 @@ impl Background {
     fn new(spec: &BackgroundSpec, seed: Seed) -> Self {
         Self {
             spec: *spec,
-            packets: Packets::new(spec.packets, spec.start..spec.stop.unwrap_or(Time::MAX), seed),
+            packets: Packets::new(spec.packets, spec.start..spec.stop.unwrap_or(Instant::MAX), seed),
             offered: 0,
             offered_bytes: 0,
             delivered: 0,
@@ -43,7 +43,7 @@ impl Background {
     }
 
     /// When the next datagram is due.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Instant> {
         self.packets.due().map(|(at, _)| at)
     }
 
@@ -53,7 +53,7 @@ impl Background {
     }
 
     /// The size of the datagram that is due at `now`, in bytes with all headers. It counts as sent.
-    pub fn due(&mut self, now: Time) -> Option<u32> {
+    pub fn due(&mut self, now: Instant) -> Option<u32> {
         let (_, size) = self.packets.due().filter(|&(at, _)| at <= now)?;
         self.packets.advance();
         let size = u32::from(size);
@@ -63,7 +63,7 @@ impl Background {
     }
 
     /// A datagram of `size` bytes that was sent at `sent` has arrived.
-    pub fn arrived(&mut self, now: Time, sent: Time, size: u32) {
+    pub fn arrived(&mut self, now: Instant, sent: Instant, size: u32) {
         let delay = now.since(sent);
         self.delivered += 1;
         self.delivered_bytes += u64::from(size);
@@ -73,7 +73,7 @@ impl Background {
 
     /// The datagram that is due at `now` and its size. Its number follows those of the connections, and
     /// what it carries lies where in time it was sent.
-    pub(crate) fn send(&mut self, now: Time, number: usize) -> Option<(u32, Label, Segment<Span>)> {
+    pub(crate) fn send(&mut self, now: Instant, number: usize) -> Option<(u32, Label, Segment<Span>)> {
         let size = self.due(now)?;
         let mut segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);
         let headers = Segment::<Span>::HEADER_LEN as u32 + IP_HEADER;
@@ -82,7 +82,7 @@ impl Background {
         Some((size, Label { connection: number as u16, path: self.spec.path as u8, down }, segment))
     }
 
-    pub(crate) fn receive(&mut self, now: Time, size: u32, segment: &Segment<Span>) {
-        self.arrived(now, Time::from_nanos(segment.payload.offset), size);
+    pub(crate) fn receive(&mut self, now: Instant, size: u32, segment: &Segment<Span>) {
+        self.arrived(now, Instant::from_nanos(segment.payload.offset), size);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Experiment;
 use core::net::{IpAddr, Ipv4Addr};
-use units::Time;
+use units::Instant;
 use wire::pcapng::{Direction, Interface, Writer};
 use wire::{Segment, Span, capture};
 
@@ -30,7 +30,7 @@ impl Capture {
     /// A packet of a connection, by its number, over a path.
     pub(crate) fn packet(
         &mut self,
-        now: Time,
+        now: Instant,
         connection: usize,
         path: usize,
         down: bool,

@@ -10,7 +10,7 @@ use crate::packet::Label;
 use middlebox::Passing;
 use mptcp::PathId;
 use radio::Direction;
-use units::Time;
+use units::Instant;
 use wire::{Segment, Span};
 
 /// Where an arriving packet has come to.
@@ -26,7 +26,7 @@ pub(crate) enum Reached {
 
 /// What an arriving packet meets, apart from the medium that it lies in.
 pub(crate) struct Arrival<'a> {
-    pub(crate) now: Time,
+    pub(crate) now: Instant,
     pub(crate) paths: &'a mut [Path],
     pub(crate) capture: &'a mut Option<Capture>,
     pub(crate) background: &'a mut [Background],
@@ -77,7 +77,7 @@ impl Arrival<'_> {
 
 /// What a segment that leaves an end meets.
 pub(crate) struct Departure<'a> {
-    pub(crate) now: Time,
+    pub(crate) now: Instant,
     pub(crate) network: &'a mut Network,
     pub(crate) agenda: &'a mut Agenda,
     pub(crate) capture: &'a mut Option<Capture>,
@@ -130,7 +130,7 @@ fn passing(label: Label, segment: &Segment<Span>) -> Passing<Span> {
 /// A segment leaves an end of a connection whose data are recorded; out of the way of those that are not.
 #[cold]
 #[inline(never)]
-pub(crate) fn leaves(delivery: &mut Delivery, now: Time, side: Side, segment: &Segment<Span>) {
+pub(crate) fn leaves(delivery: &mut Delivery, now: Instant, side: Side, segment: &Segment<Span>) {
     delivery.leaves(now, side, segment);
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn leaves(delivery: &mut Delivery, now: Time, side: Side, segment: &S
 #[inline(never)]
 pub(crate) fn arrived(
     delivery: &mut Delivery,
-    now: Time,
+    now: Instant,
     connection: &Connection,
     end: End,
     segment: &Segment<Span>,

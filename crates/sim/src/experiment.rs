@@ -6,7 +6,7 @@ use policy::{DataPlan, PolicyConfig};
 use radio::Profile;
 use std::sync::Arc;
 use traffic::{Direction, TrafficConfig, Vbr};
-use units::{Duration, Energy, Power, Seed, Time};
+use units::{Duration, Energy, Instant, Power, Seed};
 
 /// One run. The same experiment gives the same [`Outcome`](crate::Outcome), byte for byte.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,9 +71,9 @@ pub struct PathSpec {
     /// Start as a backup (RFC 8684, section 3.2, flag B).
     pub backup: bool,
     /// When the interface comes up.
-    pub join_at: Time,
+    pub join_at: Instant,
     /// When the interface goes away, if it does.
-    pub leave_at: Option<Time>,
+    pub leave_at: Option<Instant>,
     /// How much the contract allows it to carry, and for how long.
     pub allowance: Option<DataPlan>,
     /// Other profiles to measure the same traffic with; they change nothing else.
@@ -103,9 +103,9 @@ pub struct BackgroundSpec {
     /// Who sends.
     pub direction: Direction,
     /// When they begin.
-    pub start: Time,
+    pub start: Instant,
     /// When they end; with the run where `None`.
-    pub stop: Option<Time>,
+    pub stop: Option<Instant>,
     /// What is sent, headers counted from IP on.
     pub packets: Vbr,
 }

@@ -4,11 +4,10 @@ use crate::delivery::Side;
 use crate::video::Talk;
 use crate::{Experiment, Hop, Protocol};
 use link::Rate;
-use mptcp::{CongestionKind, Endpoint, PathId, Stage};
-use prefetch::prefetch;
+use mptcp::{CongestionKind, Endpoint, PathId};
 use std::sync::Arc;
 use traffic::{App, Direction, Kind, TrafficConfig};
-use units::{Bitrate, Seed, Time};
+use units::{Bitrate, Instant, Seed};
 use wire::{Segment, Span};
 
 /// One of the two ends of a connection.
@@ -44,13 +43,13 @@ enum Duty {
 pub(crate) struct Connection {
     /// Bytes that reached the other application.
     pub(crate) delivered: u64,
-    pub(crate) last_byte: Option<Time>,
+    pub(crate) last_byte: Option<Instant>,
     pub(crate) largest_gap: u64,
-    /// When the client and the server have something to do besides their endpoints; [`Time::MAX`] for never.
-    pub(crate) due: [Time; 2],
-    /// When the places on the agenda of the client, the server, the application and the begin come up; [`Time::MAX`]
+    /// When the client and the server have something to do besides their endpoints; [`Instant::MAX`] for never.
+    pub(crate) due: [Instant; 2],
+    /// When the places on the agenda of the client, the server, the application and the begin come up; [`Instant::MAX`]
     /// where they are empty.
-    pub(crate) alarms: [Time; 4],
+    pub(crate) alarms: [Instant; 4],
     /// What the client and the server do with what they hear.
     duties: [Duty; 2],
     /// Data goes to the device.
@@ -70,7 +69,7 @@ pub(crate) struct Connection {
     /// Of a video, who asks for it and what was asked for.
     pub(crate) talk: Option<Box<Talk>>,
     /// When a path that was lost is tried again.
-    rejoin: Vec<Option<Time>>,
+    rejoin: Vec<Option<Instant>>,
     pub(crate) config: TrafficConfig,
 }
 
@@ -99,8 +98,8 @@ impl Connection {
             delivered: 0,
             last_byte: None,
             largest_gap: 0,
-            due: [Time::MAX; 2],
-            alarms: [Time::MAX, Time::MAX, config.start, Time::MAX],
+            due: [Instant::MAX; 2],
+            alarms: [Instant::MAX, Instant::MAX, config.start, Instant::MAX],
             duties: match config.direction {
                 _ if video.is_some() => [Duty::Talks; 2],
                 Direction::Down => [Duty::Reads, Duty::Writes],
@@ -127,13 +126,13 @@ impl Connection {
     }
 
     /// A path is to be tried again at `at`, or not.
-    pub(crate) fn set_rejoin(&mut self, path: PathId, at: Option<Time>) {
+    pub(crate) fn set_rejoin(&mut self, path: PathId, at: Option<Instant>) {
         self.rejoin[path.index()] = at;
         self.plan();
     }
 
     /// What was to be tried again by `now` has been. Says whether there was something.
-    pub(crate) fn forget_rejoins(&mut self, now: Time) -> bool {
+    pub(crate) fn forget_rejoins(&mut self, now: Instant) -> bool {
         let mut any = false;
         for at in self.rejoin.iter_mut().filter(|at| at.is_some_and(|at| at <= now)) {
             (*at, any) = (None, true);
@@ -144,33 +143,17 @@ impl Connection {
 
     /// Notes when the ends have something to do besides their endpoints.
     fn plan(&mut self) {
-        let rejoin = self.rejoin.iter().flatten().min().copied().unwrap_or(Time::MAX);
-        let [asks, answers] = self.talk.as_ref().map_or([Time::MAX; 2], |talk| talk.next());
+        let rejoin = self.rejoin.iter().flatten().min().copied().unwrap_or(Instant::MAX);
+        let [asks, answers] = self.talk.as_ref().map_or([Instant::MAX; 2], |talk| talk.next());
         self.due = [rejoin.min(asks), answers];
     }
 
     /// An end's place on the agenda has come up.
-    pub(crate) fn ring(&mut self, now: Time, end: End) {
-        self.alarms[end as usize] = Time::MAX;
+    pub(crate) fn ring(&mut self, now: Instant, end: End) {
+        self.alarms[end as usize] = Instant::MAX;
         self.end(end).handle_timeout(now);
         if self.duties[end as usize] == Duty::Talks {
             self.talk(now, end);
-        }
-    }
-
-    /// Asks for the memory that the next events of an end will look at; in the order of the stages.
-    #[inline]
-    pub(crate) fn prefetch(&self, end: End, stage: Stage) {
-        // Whether it sends is not near yet, and makes no difference, at first.
-        let sends = if stage == Stage::Endpoint {
-            prefetch!(self.delivered, self.alarms, self.duties);
-            true
-        } else {
-            self.side(end) == Side::Sender
-        };
-        match end {
-            End::Client => self.client.prefetch(stage, sends),
-            End::Server => self.server.prefetch(stage, sends),
         }
     }
 
@@ -183,7 +166,7 @@ impl Connection {
 
     /// Which of an end's places on the agenda comes up next, and when.
     #[inline]
-    pub(crate) fn next_alarm(&self, end: End) -> (usize, Time) {
+    pub(crate) fn next_alarm(&self, end: End) -> (usize, Instant) {
         let [own, other] = self.places(end);
         if self.alarms[other] < self.alarms[own] {
             (other, self.alarms[other])
@@ -193,26 +176,26 @@ impl Connection {
     }
 
     /// The application's place on the agenda has come up.
-    pub(crate) fn wake(&mut self, now: Time) {
+    pub(crate) fn wake(&mut self, now: Instant) {
         self.ask(now);
         self.write(now);
     }
 
     /// The device asks for the first segment of a video, or its viewer goes.
-    pub(crate) fn ask(&mut self, now: Time) {
+    pub(crate) fn ask(&mut self, now: Instant) {
         if self.duties[0] == Duty::Talks {
             self.talk(now, End::Client);
         }
     }
 
-    /// When the viewer of a video goes, if that is yet to come; [`Time::MAX`] where nobody does.
-    pub(crate) fn goes(&self, now: Time) -> Time {
+    /// When the viewer of a video goes, if that is yet to come; [`Instant::MAX`] where nobody does.
+    pub(crate) fn goes(&self, now: Instant) -> Instant {
         let stop = self.config.stop.filter(|&stop| self.duties[0] == Duty::Talks && stop > now);
-        stop.unwrap_or(Time::MAX)
+        stop.unwrap_or(Instant::MAX)
     }
 
     /// An end of a video does what there is to do: asks for the next segment, or begins an answer.
-    fn talk(&mut self, now: Time, end: End) {
+    fn talk(&mut self, now: Instant, end: End) {
         let Some(talk) = &mut self.talk else { return };
         match end {
             End::Client => talk.ask(now, &mut self.client),
@@ -227,7 +210,7 @@ impl Connection {
     /// An end of a video has heard something.
     #[cold]
     #[inline(never)]
-    fn hear_talk(&mut self, now: Time, end: End) {
+    fn hear_talk(&mut self, now: Instant, end: End) {
         match end {
             End::Client => {
                 let before = self.delivered;
@@ -282,7 +265,7 @@ impl Connection {
     }
 
     /// Lets the application write as much as it wants and the buffer takes.
-    pub(crate) fn write(&mut self, now: Time) {
+    pub(crate) fn write(&mut self, now: Instant) {
         let room = self.sender().write_space();
         let dropped = self.app.dropped();
         let mut left = self.app.write(now, room);
@@ -307,7 +290,7 @@ impl Connection {
     }
 
     /// An acknowledgement may have made room.
-    pub(crate) fn write_if_waiting(&mut self, now: Time) {
+    pub(crate) fn write_if_waiting(&mut self, now: Instant) {
         if !self.closed && self.app.waiting() && self.sender().write_space() > 0 {
             self.write(now);
         }
@@ -315,7 +298,7 @@ impl Connection {
 
     /// An end hears a segment, and its application reads or writes what it can.
     #[inline]
-    pub(crate) fn hear(&mut self, now: Time, end: End, path: PathId, segment: &Segment<Span>) {
+    pub(crate) fn hear(&mut self, now: Instant, end: End, path: PathId, segment: &Segment<Span>) {
         self.end(end).handle_segment(now, path, segment);
         match self.duties[end as usize] {
             Duty::Reads => self.read(now),
@@ -325,7 +308,7 @@ impl Connection {
     }
 
     /// The other application reads whatever has come in order.
-    pub(crate) fn read(&mut self, now: Time) {
+    pub(crate) fn read(&mut self, now: Instant) {
         let gap = self.receiver().out_of_order();
         self.largest_gap = self.largest_gap.max(gap);
         while let Some(span) = self.receiver().read(usize::MAX) {

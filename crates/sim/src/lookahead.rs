@@ -13,8 +13,7 @@
 //!
 //! What comes out is the same to the byte: events at equal times are in the order of their sources, and an end
 //! touches nothing that is not its own but the links. But with thousands of connections a segment
-//! costs what it fetches of its connection from memory. Here that is fetched once for all segments of a round trip, and
-//! before it is needed, since it is known who is visited next. What concerns all connections, a path, the policy or the
+//! costs what it fetches of its connection from memory. Here that is fetched once for all segments of a round trip. What concerns all connections, a path, the policy or the
 //! recorder, both sides wait for.
 
 use crate::Experiment;
@@ -24,20 +23,15 @@ use crate::host::{APP, End};
 use crate::network::{IP_HEADER, Medium, Network, Path};
 use crate::packet::{Label, Packet};
 use crate::world::World;
-use mptcp::{PathId, Stage};
-use prefetch::prefetch;
+use mptcp::PathId;
 use radio::Direction;
-use units::Time;
+use units::Instant;
 use wire::{Segment, Span};
 
 /// With fewer connections all of them stay near the processor anyway.
 pub(crate) const MANY: usize = 64;
 /// More media are not looked through for the next arrival.
 const MOST_MEDIA: usize = 8;
-/// In how many parts memory is asked for ahead of its use.
-const PARTS: usize = 4;
-/// How many arrivals ahead what they made somebody send is asked for.
-const RELEASE_AHEAD: usize = 6;
 
 /// What looking ahead needs to remember. From turn to turn only what stands first.
 #[derive(Debug, Default)]
@@ -45,7 +39,7 @@ pub(crate) struct Lookahead {
     /// The media towards the device, and towards the server; none where events are handled one by one.
     towards: [Vec<usize>; 2],
     /// Everything before has been simulated, at the device and at the server.
-    reached: [Time; 2],
+    reached: [Instant; 2],
     /// For each end of a connection its timer, and what its application does; at the device and at the server.
     pub(crate) alarms: [Agenda; 2],
 
@@ -75,7 +69,7 @@ pub(crate) struct Lookahead {
 /// A packet that arrives, as the network sees it.
 #[derive(Debug, Clone, Copy)]
 struct Arriving {
-    at: Time,
+    at: Instant,
     size: u32,
     /// Its place among those under way on its medium.
     place: u32,
@@ -88,7 +82,7 @@ struct Arriving {
 /// The same, as its connection sees it.
 #[derive(Debug, Clone, Copy)]
 struct Letter {
-    at: Time,
+    at: Instant,
     /// Which of the arrivals it is.
     number: u32,
     place: u32,
@@ -97,7 +91,7 @@ struct Letter {
 }
 
 impl Letter {
-    const NONE: Self = Self { at: Time::MAX, number: 0, place: 0, medium: 0, path: 0 };
+    const NONE: Self = Self { at: Instant::MAX, number: 0, place: 0, medium: 0, path: 0 };
 }
 
 /// What one event made an end send: a piece of [`Lookahead::sent`].
@@ -110,7 +104,7 @@ struct Sent {
 /// An alarm that made somebody send.
 #[derive(Debug, Clone, Copy)]
 struct Rung {
-    at: Time,
+    at: Instant,
     source: u32,
     sent: Sent,
 }
@@ -153,20 +147,20 @@ impl Lookahead {
     }
 
     /// Everything before has been simulated.
-    pub(crate) fn reached(&self) -> Time {
+    pub(crate) fn reached(&self) -> Instant {
         let [device, server] = self.reached;
         device.min(server)
     }
 
-    /// When something happens next at either end of any connection; [`Time::MAX`] for never.
-    fn next(&self, network: &Network) -> Time {
+    /// When something happens next at either end of any connection; [`Instant::MAX`] for never.
+    fn next(&self, network: &Network) -> Instant {
         let arrivals = network.media.iter().filter_map(Medium::next);
         let alarms = self.alarms.iter().filter_map(|alarms| alarms.next().map(|(at, _)| at));
-        arrivals.chain(alarms).min().unwrap_or(Time::MAX)
+        arrivals.chain(alarms).min().unwrap_or(Instant::MAX)
     }
 
     /// Until when it is known what arrives at `end`.
-    fn horizon(&self, network: &Network, end: End) -> Time {
+    fn horizon(&self, network: &Network, end: End) -> Instant {
         let reached = self.reached[1 - end as usize];
         let horizons = self.towards[end as usize].iter().map(|&medium| match &network.media[medium] {
             Medium::Link(link) => link.horizon(reached),
@@ -185,11 +179,11 @@ impl Lookahead {
     }
 
     /// Finds what arrives at `end` before `until`, and calls those for whom it is.
-    fn gather(&mut self, network: &Network, end: End, until: Time) {
+    fn gather(&mut self, network: &Network, end: End, until: Instant) {
         let media = core::mem::take(&mut self.towards[end as usize]);
-        let mut heads = [Time::MAX; MOST_MEDIA];
+        let mut heads = [Instant::MAX; MOST_MEDIA];
         for (head, &medium) in heads.iter_mut().zip(&media) {
-            *head = coming(&network.media[medium], 0).map_or(Time::MAX, |(at, ..)| at);
+            *head = coming(&network.media[medium], 0).map_or(Instant::MAX, |(at, ..)| at);
         }
         loop {
             let mut first = 0;
@@ -214,7 +208,7 @@ impl Lookahead {
                 }
             }
             self.counts[medium] += 1;
-            heads[first] = coming(&network.media[medium], place + 1).map_or(Time::MAX, |(at, ..)| at);
+            heads[first] = coming(&network.media[medium], place + 1).map_or(Instant::MAX, |(at, ..)| at);
         }
         self.towards[end as usize] = media;
     }
@@ -272,11 +266,7 @@ impl Lookahead {
         }
         self.rung.sort_unstable_by_key(|rung| (rung.at, rung.source));
         let mut rung = self.rung.drain(..).peekable();
-        for (number, arriving) in self.arrivals.iter().enumerate() {
-            let later = self.arrivals.get(number + RELEASE_AHEAD);
-            if let Some(leaving) = later.and_then(|later| self.sent.get(later.sent.first as usize)) {
-                prefetch!(leaving.packet, leaving.size);
-            }
+        for arriving in &self.arrivals {
             // Of events at equal times arrivals come first.
             while let Some(ring) = rung.next_if(|ring| ring.at < arriving.at) {
                 release(&mut self.sent, ring.sent, network, ring.at);
@@ -297,7 +287,7 @@ impl Lookahead {
 }
 
 #[inline]
-fn coming(medium: &Medium, place: usize) -> Option<(Time, u32, &Packet)> {
+fn coming(medium: &Medium, place: usize) -> Option<(Instant, u32, &Packet)> {
     match medium {
         Medium::Link(link) => link.coming(place),
         Medium::Cell(_) => None,
@@ -306,7 +296,7 @@ fn coming(medium: &Medium, place: usize) -> Option<(Time, u32, &Packet)> {
 
 /// Puts on their way what one event at `at` made an end send.
 #[inline]
-fn release(all: &mut [Leaving], sent: Sent, network: &mut Network, at: Time) {
+fn release(all: &mut [Leaving], sent: Sent, network: &mut Network, at: Instant) {
     for leaving in &mut all[sent.first as usize..][..sent.count as usize] {
         let label = leaving.packet.label();
         let path = &mut network.paths[usize::from(label.path)];
@@ -321,7 +311,7 @@ fn release(all: &mut [Leaving], sent: Sent, network: &mut Network, at: Time) {
 impl World<'_> {
     /// Lets each side have its turn. Returns how many events that were; `None` once everything before `limit` has
     /// happened.
-    pub(crate) fn take_turns(&mut self, limit: Time) -> Option<u64> {
+    pub(crate) fn take_turns(&mut self, limit: Instant) -> Option<u64> {
         let next = self.lookahead.next(&self.network);
         if next >= limit {
             self.lookahead.reached = [limit; 2];
@@ -341,7 +331,7 @@ impl World<'_> {
     }
 
     /// Simulates everything at `end` before `until`. Returns how many events that were.
-    fn take_turn(&mut self, end: End, until: Time) -> u64 {
+    fn take_turn(&mut self, end: End, until: Instant) -> u64 {
         self.lookahead.gather(&self.network, end, until);
         while let Some((_, number)) = self.lookahead.alarms[end as usize].next().filter(|&(at, _)| at < until)
         {
@@ -353,10 +343,10 @@ impl World<'_> {
         self.lookahead.visiting = true;
         let mut events = 0;
         let mut first = 0;
-        for (turn, &connection) in called.iter().enumerate() {
+        for &connection in &called {
             // The place after its last letter by now.
             let last = core::mem::take(&mut self.lookahead.places[connection as usize]) as usize;
-            events += self.visit(connection as usize, end, first..last, until, &called[turn..]);
+            events += self.visit(connection as usize, end, first..last, until);
             first = last;
         }
         self.lookahead.visiting = false;
@@ -366,57 +356,12 @@ impl World<'_> {
         events
     }
 
-    /// Asks for a part of the memory of those who are visited after the first of `called`; `first` is the first letter
-    /// of the next. What a part has to look at was asked for by one before it.
-    #[inline]
-    fn prefetch(&self, end: End, called: &[u32], first: usize, part: usize) {
-        let stage_of = |ahead: usize, stage| {
-            if let Some(&connection) = called.get(ahead) {
-                self.connections[connection as usize].prefetch(end, stage);
-            }
-        };
-        match part {
-            0 => stage_of(1, Stage::Subflows),
-            1 => stage_of(2, Stage::Endpoint),
-            2 => self.prefetch_letters(called, first),
-            _ => stage_of(1, Stage::InFlight),
-        }
-    }
-
-    /// Asks for the letters of the next of `called`, and for where it is noted what they make it send.
-    #[inline]
-    fn prefetch_letters(&self, called: &[u32], first: usize) {
-        let Some(&next) = called.get(1) else { return };
-        let last = self.lookahead.places[next as usize] as usize;
-        for letter in &self.lookahead.letters[first..last] {
-            prefetch!(self.lookahead.arrivals[letter.number as usize]);
-            if let Medium::Link(link) = &self.network.media[usize::from(letter.medium)] {
-                link.prefetch(letter.place as usize);
-            }
-        }
-    }
-
     /// Lets an end hear its letters, and its alarms, before `until`. Returns how many that were.
-    ///
-    /// What those after it, the rest of `called`, will look at is asked for in parts, one before each event: what is
-    /// asked for at once has to wait for room.
-    fn visit(
-        &mut self,
-        i: usize,
-        end: End,
-        letters: core::ops::Range<usize>,
-        until: Time,
-        called: &[u32],
-    ) -> u64 {
+    fn visit(&mut self, i: usize, end: End, letters: core::ops::Range<usize>, until: Instant) -> u64 {
         let mut events = letters.len() as u64;
-        let mut parts = 0..PARTS;
-        let next = letters.end;
         let mut letters = letters.peekable();
         self.lookahead.moved = 0;
         loop {
-            if let Some(part) = parts.next() {
-                self.prefetch(end, called, next, part);
-            }
             let before = self.lookahead.sent_count;
             let (which, alarm) = self.connections[i].next_alarm(end);
             let letter = letters.peek().map(|&place| self.lookahead.letters[place]);
@@ -445,13 +390,12 @@ impl World<'_> {
                 break;
             }
         }
-        parts.for_each(|part| self.prefetch(end, called, next, part));
         let connection = &self.connections[i];
         for (slot, which) in connection.places(end).into_iter().enumerate() {
             if self.lookahead.moved & 1 << which != 0 {
                 let alarm = connection.alarms[which];
                 let alarms = &mut self.lookahead.alarms[end as usize];
-                alarms.set(2 * i + slot, Some(alarm).filter(|&at| at < Time::MAX));
+                alarms.set(2 * i + slot, Some(alarm).filter(|&at| at < Instant::MAX));
             }
         }
         events
@@ -470,7 +414,7 @@ impl World<'_> {
         let [_, which] = connection.places(end);
         connection.alarms[which] = if which == APP {
             connection.write(self.now);
-            connection.app.next().unwrap_or(Time::MAX)
+            connection.app.next().unwrap_or(Instant::MAX)
         } else {
             connection.goes(self.now)
         };

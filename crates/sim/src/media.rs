@@ -3,7 +3,7 @@
 
 use crate::{Experiment, Hop};
 use link::{Cell, Link, LinkStats, StationConfig};
-use units::{Seed, Time};
+use units::{Instant, Seed};
 
 /// A link of its own, or a cell that several share.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl<T: Clone> Medium<T> {
     /// Gives it a packet of `size` bytes with its IP header, which is made only if there is room. False
     /// where there is none.
     #[inline]
-    pub fn push_with(&mut self, now: Time, station: usize, size: u32, make: impl FnOnce() -> T) -> bool {
+    pub fn push_with(&mut self, now: Instant, station: usize, size: u32, make: impl FnOnce() -> T) -> bool {
         match self {
             Self::Link(link) => link.push_with(now, size, make),
             Self::Cell(cell) => cell.push(now, station, size, make()),
@@ -45,7 +45,7 @@ impl<T: Clone> Medium<T> {
 
     /// The next packet that arrives at or before `now`.
     #[inline]
-    pub fn poll(&mut self, now: Time) -> Option<T> {
+    pub fn poll(&mut self, now: Instant) -> Option<T> {
         match self {
             Self::Link(link) => link.poll(now),
             Self::Cell(cell) => cell.poll(now).map(|(_, packet)| packet),
@@ -54,7 +54,7 @@ impl<T: Clone> Medium<T> {
 
     /// When to poll next.
     #[inline]
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Instant> {
         match self {
             Self::Link(link) => link.next(),
             Self::Cell(cell) => cell.next(),
@@ -71,7 +71,7 @@ impl<T: Clone> Medium<T> {
     }
 
     /// Bytes that wait at a station.
-    pub fn queued(&mut self, now: Time, station: usize) -> u64 {
+    pub fn queued(&mut self, now: Instant, station: usize) -> u64 {
         match self {
             Self::Link(link) => link.queued_bytes(now),
             Self::Cell(cell) => cell.queued_bytes(now, station),

@@ -7,7 +7,7 @@ use crate::packet::{Label, Packet};
 use link::LinkStats;
 use middlebox::Chain;
 use radio::{Direction, Meter};
-use units::Time;
+use units::Instant;
 use wire::{Segment, Span};
 
 /// The IPv4 header, which every link carries too.
@@ -41,7 +41,7 @@ pub(crate) struct Path {
 impl Path {
     /// Counts a packet of `bytes` with all headers, in the books and by every meter.
     #[inline]
-    pub(crate) fn count(&mut self, now: Time, direction: Direction, bytes: u32) {
+    pub(crate) fn count(&mut self, now: Instant, direction: Direction, bytes: u32) {
         match direction {
             Direction::Down => self.wire_down += u64::from(bytes),
             Direction::Up => self.wire_up += u64::from(bytes),
@@ -71,7 +71,7 @@ impl Network {
                 up,
                 boxes: (!spec.middleboxes.is_empty())
                     .then(|| Box::new(Chain::new(&spec.middleboxes, seed.derive("middlebox")))),
-                present: spec.join_at == Time::ZERO,
+                present: spec.join_at == Instant::ZERO,
                 wanted: true,
                 backup: spec.backup,
                 meters: core::iter::once(own).chain(others).collect(),
@@ -89,7 +89,7 @@ impl Network {
     #[inline]
     pub(crate) fn send(
         &mut self,
-        now: Time,
+        now: Instant,
         size: u32,
         label: Label,
         segment: &Segment<Span>,
@@ -107,7 +107,7 @@ impl Network {
     }
 
     /// Bytes that wait before a direction of a path.
-    pub(crate) fn queued(&mut self, now: Time, port: Port) -> u64 {
+    pub(crate) fn queued(&mut self, now: Instant, port: Port) -> u64 {
         self.media[port.medium].queued(now, port.station)
     }
 

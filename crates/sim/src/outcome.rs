@@ -3,7 +3,7 @@
 use crate::delivery::DeliveryOutcome;
 use serde::{Serialize, Serializer};
 use traffic::Session;
-use units::Time;
+use units::Instant;
 
 /// Everything that a run measured. Serialises in a fixed order; the capture is left to the caller.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -235,5 +235,5 @@ pub struct Timeline {
     /// The path.
     pub path: String,
     /// In order of time.
-    pub states: Vec<(Time, String)>,
+    pub states: Vec<(Instant, String)>,
 }

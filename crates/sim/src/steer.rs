@@ -4,14 +4,14 @@ use crate::world::World;
 use crate::{Experiment, Protocol};
 use mptcp::PathId;
 use policy::{Action, Channel, DeviceState, Ledger, PathState, Policy};
-use units::{Bytes, Duration, Time};
+use units::{Bytes, Duration, Instant};
 
 #[derive(Debug)]
 pub(crate) struct Steering {
     policy: Box<dyn Policy>,
     state: DeviceState,
     actions: Vec<Action>,
-    last: Time,
+    last: Instant,
     /// Bytes down and up at the last look.
     seen: Vec<(u64, u64)>,
     /// The account of each path's data allowance, if it has one.
@@ -29,7 +29,7 @@ impl Steering {
             policy: experiment.device.policy.build(&kinds),
             state: DeviceState { paths: kinds.iter().map(|&kind| PathState::new(kind)).collect(), app: None },
             actions: Vec::new(),
-            last: Time::ZERO,
+            last: Instant::ZERO,
             seen: vec![(0, 0); experiment.paths.len()],
             ledgers: experiment
                 .paths

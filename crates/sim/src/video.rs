@@ -4,12 +4,12 @@ use mptcp::Endpoint;
 use policy::AppState;
 use std::collections::VecDeque;
 use traffic::{Session, Sight, TrafficConfig, Video, Viewer};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::Span;
 
 /// What the videos of a device tell its policy at `now`: the one with the least to play of those that are not done.
 /// `None` where there is none.
-pub fn app_state(now: Time, sights: impl Iterator<Item = Sight>) -> Option<AppState> {
+pub fn app_state(now: Instant, sights: impl Iterator<Item = Sight>) -> Option<AppState> {
     let sight = sights.min_by_key(|sight| (sight.fetched, sight.buffer))?;
     Some(AppState {
         buffer: Some(sight.buffer),
@@ -35,7 +35,7 @@ pub(crate) struct Talk {
     /// Requests that the server has not read: where each ends in the stream, and how large its answer is.
     requests: VecDeque<(u64, u64)>,
     /// Answers that it holds back, and until when.
-    held: VecDeque<(Time, u64)>,
+    held: VecDeque<(Instant, u64)>,
 }
 
 impl Talk {
@@ -52,7 +52,7 @@ impl Talk {
     }
 
     /// The device asks for what its player wants, or closes where that will be nothing any more.
-    pub(crate) fn ask(&mut self, now: Time, client: &mut Endpoint<Span>) {
+    pub(crate) fn ask(&mut self, now: Instant, client: &mut Endpoint<Span>) {
         while let Some(segment) = self.viewer.poll(now) {
             let request = Span::new(self.asked, self.request as u32);
             self.asked += client.write(&request) as u64;
@@ -64,12 +64,12 @@ impl Talk {
     }
 
     /// So many bytes of answers have come to the device.
-    pub(crate) fn receive(&mut self, now: Time, bytes: u64) {
+    pub(crate) fn receive(&mut self, now: Instant, bytes: u64) {
         self.viewer.receive(now, bytes);
     }
 
     /// The server reads what has come of requests.
-    pub(crate) fn hear(&mut self, now: Time, server: &mut Endpoint<Span>) {
+    pub(crate) fn hear(&mut self, now: Instant, server: &mut Endpoint<Span>) {
         while let Some(span) = server.read(usize::MAX) {
             self.heard += u64::from(span.len);
         }
@@ -80,7 +80,7 @@ impl Talk {
     }
 
     /// Bytes of answers that begin by `now`.
-    pub(crate) fn answers(&mut self, now: Time) -> u64 {
+    pub(crate) fn answers(&mut self, now: Instant) -> u64 {
         let mut bytes = 0;
         while let Some(&(_, answer)) = self.held.front().filter(|(at, _)| *at <= now) {
             self.held.pop_front();
@@ -90,18 +90,18 @@ impl Talk {
     }
 
     /// When the device and the server have something to do without hearing anything.
-    pub(crate) fn next(&self) -> [Time; 2] {
+    pub(crate) fn next(&self) -> [Instant; 2] {
         let answers = self.held.front().map(|&(at, _)| at);
-        [self.viewer.next(), answers].map(|at| at.unwrap_or(Time::MAX))
+        [self.viewer.next(), answers].map(|at| at.unwrap_or(Instant::MAX))
     }
 
     /// What the viewer sees.
-    pub(crate) fn sight(&self, now: Time) -> Sight {
+    pub(crate) fn sight(&self, now: Instant) -> Sight {
         self.viewer.sight(now)
     }
 
     /// The record of the session, which ends at `now` at the latest.
-    pub(crate) fn finish(self, now: Time) -> Session {
+    pub(crate) fn finish(self, now: Instant) -> Session {
         self.viewer.finish(now)
     }
 }

@@ -16,7 +16,7 @@ use crate::{Experiment, Order, Protocol};
 use middlebox::Passing;
 use mptcp::{Event, PathId};
 use radio::Direction;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Flags, Segment, Span};
 
 /// A path that broke is tried again after so long.
@@ -43,7 +43,7 @@ enum Source {
 #[derive(Debug)]
 pub(crate) struct World<'a> {
     pub(crate) experiment: &'a Experiment,
-    pub(crate) now: Time,
+    pub(crate) now: Instant,
     pub(crate) agenda: Agenda,
     pub(crate) lookahead: Lookahead,
     pub(crate) network: Network,
@@ -82,7 +82,7 @@ impl<'a> World<'a> {
             if network.paths.iter().any(|path| path.boxes.is_some()) { network.paths.len() } else { 0 };
         let world = Self {
             experiment,
-            now: Time::ZERO,
+            now: Instant::ZERO,
             agenda: Agenda::with_busy(sources + boxes + experiment.background.len(), network.media.len()),
             steering: Steering::new(experiment),
             recorder: Recorder::new(experiment),
@@ -154,13 +154,13 @@ impl<'a> World<'a> {
         }
     }
 
-    fn schedule(&mut self, source: Source, at: Option<Time>) {
+    fn schedule(&mut self, source: Source, at: Option<Instant>) {
         let number = self.number(source);
         self.agenda.set(number, at);
     }
 
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(f64)) {
-        let end = Time::ZERO + self.experiment.duration;
+        let end = Instant::ZERO + self.experiment.duration;
         self.begin();
         let mut events: u64 = 0;
         loop {
@@ -224,26 +224,26 @@ impl<'a> World<'a> {
             }
         }
         for (i, spec) in self.experiment.paths.iter().enumerate() {
-            let next = if spec.join_at > Time::ZERO { Some(spec.join_at) } else { spec.leave_at };
+            let next = if spec.join_at > Instant::ZERO { Some(spec.join_at) } else { spec.leave_at };
             self.schedule(Source::Path(i), next);
         }
         for i in 0..self.background.len() {
             let next = self.background[i].next();
             self.schedule(Source::Background(i), next);
         }
-        self.schedule(Source::Policy, Some(Time::ZERO));
+        self.schedule(Source::Policy, Some(Instant::ZERO));
         if !self.experiment.sample.is_zero() {
-            self.schedule(Source::Recorder, Some(Time::ZERO + self.experiment.sample));
+            self.schedule(Source::Recorder, Some(Instant::ZERO + self.experiment.sample));
         }
     }
 
     /// When something that concerns all connections, a path, the policy or the recorder, has its next event.
-    pub(crate) fn next_of_all(&self) -> Time {
+    pub(crate) fn next_of_all(&self) -> Instant {
         let first = self.number(Source::Path(0));
         (first..=self.number(Source::Recorder))
             .map(|number| self.agenda.at(number))
             .min()
-            .unwrap_or(Time::MAX)
+            .unwrap_or(Instant::MAX)
     }
 
     /// One of a connection's places on the agenda has come up.
@@ -352,7 +352,7 @@ impl<'a> World<'a> {
         let connection = &mut self.connections[i];
         connection.wake(now);
         let next = self.connections[i].app.next();
-        self.connections[i].alarms[APP] = next.unwrap_or(Time::MAX);
+        self.connections[i].alarms[APP] = next.unwrap_or(Instant::MAX);
         self.schedule(Source::App(i), next);
         self.settle(i);
     }
@@ -383,7 +383,7 @@ impl<'a> World<'a> {
             }
         }
         let connection = &mut self.connections[i];
-        let timeout = connection.end(end).poll_timeout().unwrap_or(Time::MAX);
+        let timeout = connection.end(end).poll_timeout().unwrap_or(Instant::MAX);
         let timeout = timeout.min(connection.due[end as usize]);
         // Nearly every acknowledgement puts a timer off. It stays where it is until it rings, which is
         // once a timeout, and is moved then.

@@ -5,7 +5,7 @@ mod support;
 use support::{one_path, path, wifi_lte};
 use tandem_sim::{Outcome, run};
 use traffic::Kind;
-use units::{Bitrate, Bytes, Duration, Probability, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
 fn goodput(outcome: &Outcome) -> f64 {
     outcome.connections.iter().map(|c| c.goodput_mbps).sum()
@@ -30,7 +30,7 @@ fn two_paths_carry_more_than_either() {
 #[test]
 fn a_file_ends_and_says_when() {
     let mut experiment = one_path(8.0, 10, Kind::File { size: Bytes::new(1_000_000) }, 30);
-    experiment.traffic[0].start = Time::from_secs(2);
+    experiment.traffic[0].start = Instant::from_secs(2);
     let outcome = run(&experiment);
     let took = outcome.connections[0].completed_s.expect("it was delivered");
     // 1 MB at 8 Mbit/s is a second, and slow start takes its part.
@@ -55,7 +55,7 @@ fn a_constant_rate_arrives_as_offered_and_costs_what_its_profile_says() {
 fn an_interface_that_leaves_hands_over_and_takes_back() {
     let kind = Kind::Cbr { rate: Bitrate::from_mbps(1.0), packet: Bytes::new(1000) };
     let mut experiment = wifi_lte(kind, 60);
-    experiment.paths[0].leave_at = Some(Time::from_secs(20));
+    experiment.paths[0].leave_at = Some(Instant::from_secs(20));
     let outcome = run(&experiment);
     assert!((goodput(&outcome) - 1.0).abs() < 0.02, "{}", goodput(&outcome));
     let lte = outcome.series.column("lte.rate_down_mbps").expect("it is recorded");
@@ -66,7 +66,7 @@ fn an_interface_that_leaves_hands_over_and_takes_back() {
 #[test]
 fn a_late_interface_joins() {
     let mut experiment = wifi_lte(Kind::Bulk, 20);
-    experiment.paths[1].join_at = Time::from_secs(10);
+    experiment.paths[1].join_at = Instant::from_secs(10);
     let outcome = run(&experiment);
     let lte = outcome.series.column("lte.rate_down_mbps").expect("it is recorded");
     assert!(lte.values[..99].iter().all(|&v| v == 0.0));
@@ -80,7 +80,7 @@ fn a_silent_outage_loses_nothing() {
     experiment.paths = vec![path("wifi", "huang2012.wifi", 8.0, 5), path("lte", "huang2012.lte", 8.0, 30)];
     for hop in [&mut experiment.paths[0].down] {
         if let tandem_sim::Hop::Link(link) = hop {
-            link.outages.push((Time::from_secs(3), Time::from_secs(13)));
+            link.outages.push((Instant::from_secs(3), Instant::from_secs(13)));
         }
     }
     let outcome = run(&experiment);

@@ -7,7 +7,7 @@ use radio::Profile;
 use support::any::any_experiment;
 use tandem_sim::{Experiment, Outcome, PathOutcome, run};
 use traffic::{Direction, Kind};
-use units::{Duration, Power, Time};
+use units::{Duration, Instant, Power};
 
 const SEEDS: u64 = 60;
 
@@ -48,9 +48,9 @@ fn energy_is_the_time_in_each_state_times_its_power() {
     let mut looked_at = 0;
     each(|experiment, outcome| {
         let seed = outcome.seed;
-        let end = Time::ZERO + experiment.duration;
+        let end = Instant::ZERO + experiment.duration;
         for ((path, spec), line) in outcome.paths.iter().zip(&experiment.paths).zip(&outcome.timelines) {
-            assert_eq!(line.states.first().map(|s| s.0), Some(Time::ZERO), "seed {seed}");
+            assert_eq!(line.states.first().map(|s| s.0), Some(Instant::ZERO), "seed {seed}");
             assert!(line.states.is_sorted_by(|a, b| a.0 < b.0), "seed {seed}: {:?}", line.states);
             let ends = line.states.iter().skip(1).map(|s| s.0).chain([end]);
             let times: Vec<_> = line.states.iter().zip(ends).map(|((from, _), to)| to.since(*from)).collect();

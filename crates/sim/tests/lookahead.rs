@@ -8,7 +8,7 @@ use support::any::any_experiment;
 use support::{path, wifi_lte};
 use tandem_sim::{Experiment, Hop, Order, run_in, run_recorded};
 use traffic::{Direction, Kind, Manifest, PlayerConfig, Rule, TrafficConfig, Video};
-use units::{Bitrate, Bytes, Duration, Probability, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
 const SEEDS: u64 = 200;
 
@@ -34,7 +34,7 @@ fn events_at_equal_times_keep_their_order() {
         let mut rng = experiment.seed.rng("equal");
         let twin = |name: &str| path(name, "huang2012.wifi", 4.0, 20);
         experiment.paths = vec![twin("first"), twin("second"), twin("third")];
-        experiment.paths[2].leave_at = Some(Time::from_millis(500 + 100 * rng.below(3)));
+        experiment.paths[2].leave_at = Some(Instant::from_millis(500 + 100 * rng.below(3)));
         let tick = Kind::Cbr { rate: Bitrate::from_bps(800_000), packet: Bytes::new(1000) };
         let both = [Direction::Down, Direction::Up];
         experiment.traffic = (0..24)
@@ -80,7 +80,7 @@ fn viewers_ask_and_are_answered_as_ever() {
             let wait = Duration::from_millis(rng.below(2) * rng.below(200));
             let video = Video { wait, ..Video::new(manifest, PlayerConfig::new(Rule::Throughput)) };
             let mut config = TrafficConfig::new(Kind::Video(Arc::new(video)));
-            config.start = Time::from_millis(rng.below(3000));
+            config.start = Instant::from_millis(rng.below(3000));
             config.stop = (rng.below(3) == 0).then(|| config.start + Duration::from_millis(rng.below(4000)));
             experiment.traffic.push(config);
         }

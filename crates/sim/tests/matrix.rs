@@ -11,7 +11,7 @@ use mptcp::{CongestionKind, SchedulerKind};
 use support::wifi_lte;
 use tandem_sim::{Experiment, Hop, Outcome, run};
 use traffic::Kind;
-use units::{Bitrate, Duration, Probability, Time};
+use units::{Bitrate, Duration, Instant, Probability};
 
 /// A bulk download over two paths for so long, in seconds.
 const SECONDS: u64 = 12;
@@ -67,7 +67,7 @@ fn experiment(case: &Case, scheduler: SchedulerKind, congestion: CongestionKind)
             link.delay = link::Delay::Fixed(Duration::from_millis(ms));
             link.queue = QueueLimit::Time(Duration::from_millis(case.queue));
             if let (0, Some((from, to))) = (i, case.outage) {
-                link.outages.push((Time::from_secs(from), Time::from_secs(to)));
+                link.outages.push((Instant::from_secs(from), Instant::from_secs(to)));
             }
         }
         if let (1, Hop::Link(down)) = (i, &mut spec.down)

@@ -14,7 +14,7 @@ use std::process::Command;
 use support::{path, wifi_lte};
 use tandem_sim::{Experiment, Hop, Outcome, run};
 use traffic::{Direction, Kind};
-use units::{Bytes, Probability, Time};
+use units::{Bytes, Instant, Probability};
 use wire::{Span, capture, dss_checksum};
 
 /// What tshark is to look for (Wireshark's preferences for MPTCP).
@@ -40,7 +40,7 @@ fn dark(experiment: &mut Experiment, path: usize, from: u64, to: u64) {
     let spec = &mut experiment.paths[path];
     for hop in [&mut spec.up, &mut spec.down] {
         let Hop::Link(link) = hop else { panic!("the paths are links") };
-        link.outages.push((Time::from_secs(from), Time::from_secs(to)));
+        link.outages.push((Instant::from_secs(from), Instant::from_secs(to)));
     }
 }
 
@@ -220,7 +220,7 @@ fn losses_are_mended_within_a_subflow_or_beside_it() {
 #[test]
 fn an_interface_that_leaves_is_told_and_what_it_held_is_reinjected() {
     let mut experiment = upload(30);
-    experiment.paths[0].leave_at = Some(Time::from_secs(1));
+    experiment.paths[0].leave_at = Some(Instant::from_secs(1));
     let Some((subtypes, repeated)) = checked("leaves", &experiment) else { return };
     assert!(subtypes.contains(&REMOVE_ADDR) && repeated > 0, "{subtypes:?} {repeated}");
 }

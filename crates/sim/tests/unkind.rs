@@ -8,7 +8,7 @@ use support::{one_path, path, wifi_lte};
 use tandem_sim::{BackgroundSpec, Experiment, Hop, Outcome, run};
 use traffic::Kind;
 use traffic::{Direction, Mix, Vbr};
-use units::{Bitrate, Bytes, Duration, Probability, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Probability};
 
 const SIZE: u64 = 5_000_000;
 
@@ -169,7 +169,7 @@ fn background_takes_its_part_of_the_link_and_the_radio() {
     let half = Bitrate::from_mbps(5.0);
     let packets = Vbr { low: half, high: half, every: Duration::from_secs(1), mix: Mix::IMIX, bursts: None };
     experiment.background = [Direction::Down, Direction::Up]
-        .map(|direction| BackgroundSpec { path: 0, direction, start: Time::ZERO, stop: None, packets })
+        .map(|direction| BackgroundSpec { path: 0, direction, start: Instant::ZERO, stop: None, packets })
         .to_vec();
     let with = run(&experiment);
     let [down, up] = &with.background[..] else { panic!("two flows") };

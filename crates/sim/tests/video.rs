@@ -6,7 +6,7 @@ use std::sync::Arc;
 use support::{one_path, wifi_lte};
 use tandem_sim::{Experiment, Outcome, Protocol, run, run_recorded};
 use traffic::{Kind, Manifest, PlayerConfig, Rule, Session, Video};
-use units::{Bitrate, Bytes, Duration, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Seed};
 
 /// 15 segments of 2 s.
 fn video(mbps: &[f64]) -> Video {
@@ -87,12 +87,12 @@ fn a_viewer_who_goes_asks_for_nothing_more() {
     let mut video = video(&[1.0]);
     video.player.max_buffer = Duration::from_secs(10);
     let mut experiment = one_path(20.0, 10, kind(video), 60);
-    experiment.traffic[0].start = Time::from_secs(3);
-    experiment.traffic[0].stop = Some(Time::from_millis(14_500));
+    experiment.traffic[0].start = Instant::from_secs(3);
+    experiment.traffic[0].stop = Some(Instant::from_millis(14_500));
     let outcome = run(&experiment);
     let session = session(&outcome);
     assert!(!session.complete);
-    assert_eq!((session.start, session.end), (Time::from_secs(3), Time::from_millis(14_500)));
+    assert_eq!((session.start, session.end), (Instant::from_secs(3), Instant::from_millis(14_500)));
     assert_eq!(parts(session), session.end.since(session.start));
     assert!(session.segments.iter().all(|s| s.asked < session.end));
     // 11 s played and 10 s in the buffer, in segments of 2 s.
@@ -132,7 +132,7 @@ fn rows_of_a_video_say_what_is_left_to_play() {
     let column = |name: &str| &outcome.series.column(name).expect("it is there").values;
     let (buffer, waiting) = (column("connection1.buffer_s"), column("connection1.waiting"));
     for (row, (&buffer, &waiting)) in buffer.iter().zip(waiting).enumerate() {
-        let now = Time::ZERO + Duration::from_millis(100) * (row as u64 + 1);
+        let now = Instant::ZERO + Duration::from_millis(100) * (row as u64 + 1);
         let stalled = session.stalls.iter().any(|stall| stall.start < now && now < stall.end);
         let before = now < session.start + session.initial.length;
         if now < session.end && (stalled || before) {

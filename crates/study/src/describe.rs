@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sim::{BackgroundSpec, Experiment, Hop, Protocol};
 use std::fmt::Write as _;
 use traffic::{Direction, Kind, TrafficConfig, Vbr, Video};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Names and what they stand for, for a page: values carry inline markup.
 pub(crate) fn facts(experiment: &Experiment) -> Vec<(String, String)> {
@@ -25,7 +25,7 @@ pub(crate) fn facts(experiment: &Experiment) -> Vec<(String, String)> {
         if path.backup {
             text.push_str("; backup");
         }
-        if path.join_at > Time::ZERO {
+        if path.join_at > Instant::ZERO {
             let _ = write!(text, "; up from {}", seconds(path.join_at));
         }
         if let Some(leave) = path.leave_at {
@@ -248,7 +248,7 @@ fn traffic(config: &TrafficConfig) -> String {
         Direction::Down => ", down",
         Direction::Up => ", up",
     });
-    if config.start > Time::ZERO {
+    if config.start > Instant::ZERO {
         let _ = write!(text, ", from {}", seconds(config.start));
     }
     if let Some(stop) = config.stop {
@@ -286,7 +286,7 @@ fn background(experiment: &Experiment, spec: &BackgroundSpec) -> String {
     format!("{} over UDP, {path} {direction}", mixed(&spec.packets))
 }
 
-fn seconds(time: Time) -> String {
+fn seconds(time: Instant) -> String {
     format!("{} s", trimmed(time.as_secs_f64()))
 }
 

@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use traffic::Direction;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// So often somebody who waits for an end is heard.
 const LOOK_UP: Duration = Duration::from_millis(20);
@@ -64,7 +64,7 @@ pub struct Ran {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
     /// What goes wrong, and when.
-    pub faults: Vec<(Time, Fault)>,
+    pub faults: Vec<(Instant, Fault)>,
     /// The emulator segments and sums up for the kernels ([`Driver::devices`]).
     pub offload: bool,
     /// The paths lead to a proxy, and the server is behind it.
@@ -116,13 +116,13 @@ pub fn run_with(
     director.until_done = setup.until_done;
     director.capture = capture;
     // What the policy wants from the start is so before the first byte.
-    director.steer(Time::ZERO)?;
+    director.steer(Instant::ZERO)?;
     let before = Settings::of(&director.topology.device)?;
     let clock = Clock::start();
     director.shared = Shared::new(Network::new(experiment), clock);
     let emulator = Driver::new(devices, director.shared.clone()).start(true)?;
     let over = Arc::new(AtomicBool::new(false));
-    let end = Time::ZERO + experiment.duration;
+    let end = Instant::ZERO + experiment.duration;
     let mut faults = setup.faults.clone();
     faults.sort_by_key(|&(at, _)| at);
     let restarts = faults.iter().any(|(_, fault)| matches!(fault, Fault::ServerDown(_)));
@@ -134,7 +134,7 @@ pub fn run_with(
         plan.program = Arc::clone(&program);
         // Faults that come late put off the end: connections are then told of it, and do not look for it.
         // So they are where something is looked at after the end.
-        plan.end = if faults.is_empty() && !experiment.capture { end } else { Time::MAX };
+        plan.end = if faults.is_empty() && !experiment.capture { end } else { Instant::MAX };
         let server = behind.as_ref().map_or(&director.topology.server, |behind| &behind.content);
         let flow = Flow::start(&plan, &director.topology.device, server, &over);
         match flow {
@@ -189,7 +189,7 @@ pub(crate) struct Happens<'a> {
     program: &'a Server,
     emulator: &'a Running,
     /// Those that are still to come, by time.
-    faults: Vec<(Time, Fault)>,
+    faults: Vec<(Instant, Fault)>,
     /// How long the director was held up so far. All that is still to come is put off by as much.
     behind: Duration,
 }
@@ -201,12 +201,12 @@ impl<'a> Happens<'a> {
     }
 
     /// When the next is due.
-    fn next(&self) -> Time {
-        self.faults.first().map_or(Time::MAX, |&(at, _)| at + self.behind)
+    fn next(&self) -> Instant {
+        self.faults.first().map_or(Instant::MAX, |&(at, _)| at + self.behind)
     }
 
     /// The director, who wanted to be awake at `wanted`, is so at `now`.
-    fn woke(&mut self, wanted: Time, now: Time) {
+    fn woke(&mut self, wanted: Instant, now: Instant) {
         let late = now.since(wanted);
         if late > HELD_UP {
             self.behind += late;
@@ -214,13 +214,13 @@ impl<'a> Happens<'a> {
     }
 
     /// Takes the next where it is due.
-    fn take(&mut self, now: Time) -> Option<Fault> {
+    fn take(&mut self, now: Instant) -> Option<Fault> {
         (self.next() <= now).then(|| self.faults.remove(0).1)
     }
 }
 
 /// What no kernel can do.
-pub(crate) fn fits(experiment: &Experiment, faults: &[(Time, Fault)]) -> Result<(), Error> {
+pub(crate) fn fits(experiment: &Experiment, faults: &[(Instant, Fault)]) -> Result<(), Error> {
     const MOST: usize = 8;
     if experiment.paths.len() > MOST {
         return Err(Error::Unfit {
@@ -273,7 +273,7 @@ pub(crate) fn congestion(kind: CongestionKind, notes: &mut Vec<String>) -> Strin
 fn plans(
     experiment: &Experiment,
     clock: Clock,
-    end: Time,
+    end: Instant,
     proxy: Option<SocketAddr>,
     topology: &Topology,
     notes: &mut Vec<String>,
@@ -326,7 +326,7 @@ struct Rows {
     paths: Vec<(u64, u64, f64)>,
     delivered: Vec<u64>,
     energy: f64,
-    at: Time,
+    at: Instant,
 }
 
 impl Rows {
@@ -335,7 +335,7 @@ impl Rows {
             paths: vec![(0, 0, 0.0); experiment.paths.len()],
             delivered: vec![0; experiment.traffic.len()],
             energy: 0.0,
-            at: Time::ZERO,
+            at: Instant::ZERO,
         }
     }
 }
@@ -360,7 +360,7 @@ pub(crate) struct Director<'a> {
     pub(crate) capture: Option<&'a File>,
     until_done: bool,
     /// When all were done, where that ended it.
-    done_at: Option<Time>,
+    done_at: Option<Instant>,
 }
 
 impl<'a> Director<'a> {
@@ -405,12 +405,13 @@ impl<'a> Director<'a> {
         progress: &mut dyn FnMut(f64),
     ) -> Result<(), Error> {
         let sample = self.experiment.sample;
-        let mut next_row = if sample.is_zero() { Time::MAX } else { Time::ZERO + sample };
-        let mut next_look = self.steering.interval().map_or(Time::MAX, |interval| Time::ZERO + interval);
-        let mut next_watch = Time::ZERO;
-        let mut changes: Vec<(Time, usize, bool)> = Vec::new();
+        let mut next_row = if sample.is_zero() { Instant::MAX } else { Instant::ZERO + sample };
+        let mut next_look =
+            self.steering.interval().map_or(Instant::MAX, |interval| Instant::ZERO + interval);
+        let mut next_watch = Instant::ZERO;
+        let mut changes: Vec<(Instant, usize, bool)> = Vec::new();
         for (path, spec) in self.experiment.paths.iter().enumerate() {
-            if spec.join_at > Time::ZERO {
+            if spec.join_at > Instant::ZERO {
                 changes.push((spec.join_at, path, true));
             }
             changes.extend(spec.leave_at.map(|at| (at, path, false)));
@@ -425,7 +426,7 @@ impl<'a> Director<'a> {
             if faulty {
                 happens.woke(wanted, now);
             }
-            let end = Time::ZERO + self.experiment.duration + happens.behind;
+            let end = Instant::ZERO + self.experiment.duration + happens.behind;
             if now >= end || stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -467,7 +468,7 @@ impl<'a> Director<'a> {
                 next_row = (next_row + sample).max(now);
             }
             progress(now.as_secs_f64() / end.as_secs_f64());
-            let change = changes.peek().map_or(Time::MAX, |&(at, ..)| at);
+            let change = changes.peek().map_or(Instant::MAX, |&(at, ..)| at);
             let next = next_row.min(next_look).min(next_watch).min(change).min(happens.next()).min(end);
             wanted = next.max(now).min(now + LOOK_UP);
             let wait = wanted.since(clock.now());
@@ -490,7 +491,7 @@ impl<'a> Director<'a> {
     }
 
     /// An interface of the device comes or goes.
-    fn set_present(&mut self, now: Time, path: usize, comes: bool) -> Result<(), Error> {
+    fn set_present(&mut self, now: Instant, path: usize, comes: bool) -> Result<(), Error> {
         // The emulator first: what the kernel sends while the interface comes up counts.
         self.shared.lock().0.set_present(path, comes);
         let changed = if comes { self.topology.come(path) } else { self.topology.go(path) };
@@ -499,7 +500,7 @@ impl<'a> Director<'a> {
     }
 
     /// Shows the policy what the device's counters say, and does what it asks.
-    pub(crate) fn steer(&mut self, now: Time) -> Result<(), Error> {
+    pub(crate) fn steer(&mut self, now: Instant) -> Result<(), Error> {
         let mut looks = Vec::new();
         for path in 0..self.experiment.paths.len() {
             let stats = self.topology.route.stats(self.topology.indices[path])?;
@@ -544,7 +545,7 @@ impl<'a> Director<'a> {
     }
 
     /// Takes a row of the series.
-    fn row(&mut self, now: Time) -> Result<(), Error> {
+    fn row(&mut self, now: Instant) -> Result<(), Error> {
         self.watch.look()?;
         let seconds = now.since(self.rows.at).as_secs_f64();
         self.rows.at = now;
@@ -589,8 +590,9 @@ impl<'a> Director<'a> {
     pub(crate) fn outcome(&mut self) -> Result<Outcome, Error> {
         self.watch.look()?;
         self.write_capture()?;
-        let shorter =
-            self.done_at.map(|at| Experiment { duration: at.since(Time::ZERO), ..self.experiment.clone() });
+        let shorter = self
+            .done_at
+            .map(|at| Experiment { duration: at.since(Instant::ZERO), ..self.experiment.clone() });
         let experiment = shorter.as_ref().unwrap_or(self.experiment);
         let mut connections = Vec::new();
         for (i, (flow, config)) in self.flows.iter().zip(&experiment.traffic).enumerate() {
@@ -600,12 +602,12 @@ impl<'a> Director<'a> {
             }
             // What has come whole plays on to its end, whoever does not wait for that.
             let until = if rest.complete { self.experiment.duration } else { experiment.duration };
-            let session = flow.progress.finish(Time::ZERO + until);
+            let session = flow.progress.finish(Instant::ZERO + until);
             connections
                 .push(ConnectionOutcome { video: session, ..connection(experiment, config, &flow.progress) });
         }
         let (mut network, now) = self.shared.lock();
-        network.advance(now.max(Time::ZERO + experiment.duration));
+        network.advance(now.max(Instant::ZERO + experiment.duration));
         let mut paths = Vec::new();
         let mut timelines = Vec::new();
         for (path, spec) in experiment.paths.iter().enumerate() {

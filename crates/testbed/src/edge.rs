@@ -23,7 +23,7 @@ use sim::{Experiment, Hop, PathSpec};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time;
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// The host of the content.
 const CONTENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 2));
@@ -146,7 +146,7 @@ fn core(edge: &Edge, experiment: &Experiment) -> Experiment {
         up: Hop::Link(link.clone()),
         middleboxes: Vec::new(),
         backup: false,
-        join_at: Time::ZERO,
+        join_at: Instant::ZERO,
         leave_at: None,
         allowance: None,
         ..path.clone()

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// So long a server's program may take until it listens; then the other one begins anyway.
 const LISTENS: time::Duration = time::Duration::from_secs(3);
@@ -136,7 +136,7 @@ pub fn emulate(
     let mut director = Director::new(&open, &mut topology, &mut notes)?;
     director.capture = capture;
     director.spread_allowances(limit.unwrap_or(experiment.duration));
-    director.steer(Time::ZERO)?;
+    director.steer(Instant::ZERO)?;
     let sockets = match experiment.transport.protocol {
         Protocol::Mptcp if multipath => {
             Sockets::Mptcp(Some(congestion(experiment.transport.config.congestion, &mut notes)))
@@ -172,7 +172,7 @@ pub fn emulate(
                 program
             };
             director.work(&mut Happens::nothing(&Server::default(), &emulator), &stop, &mut |_| {})?;
-            let took = clock.now().since(Time::ZERO);
+            let took = clock.now().since(Instant::ZERO);
             let end = match program.ended() {
                 Some(code) => End::Ended(code),
                 None if enough.load(Ordering::Relaxed) => End::Enough,

@@ -7,7 +7,7 @@
 //! full until all before it is acknowledged: 50 of 60 ms, until the servers here set `TCP_NODELAY` as web servers do.)
 
 use emulator::Network;
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// A path on which no payload has come for so long is silent.
 const SILENCE: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ pub struct Reaction {
     /// The path.
     pub path: usize,
     /// When it was decided.
-    pub at: Time,
+    pub at: Instant,
     /// How long after that the last payload arrived: the sum of the three that follow.
     pub took: Duration,
     /// From the decision until the server heard of it.
@@ -39,7 +39,7 @@ pub struct Reaction {
 #[derive(Debug, Clone, Copy)]
 struct Decided {
     path: usize,
-    at: Time,
+    at: Instant,
     rate: Bitrate,
 }
 
@@ -55,7 +55,7 @@ impl Reactions {
     pub(crate) fn decided(
         &mut self,
         network: &mut Network,
-        now: Time,
+        now: Instant,
         path: usize,
         backup: bool,
         rate: Bitrate,
@@ -69,7 +69,7 @@ impl Reactions {
     }
 
     /// Looks which paths have fallen silent. Where the server has not heard of it, none has.
-    pub(crate) fn look(&mut self, network: &Network, now: Time) {
+    pub(crate) fn look(&mut self, network: &Network, now: Instant) {
         let seen = &mut self.seen;
         self.waiting.retain(|&Decided { path, at, rate }| {
             let counts = &network.paths()[path];

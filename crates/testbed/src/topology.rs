@@ -20,7 +20,7 @@ use linux::tun::{LONGEST_NAME, Tun};
 use linux::{Error, sysctl};
 use sim::Experiment;
 use std::net::{IpAddr, Ipv4Addr};
-use units::Time;
+use units::Instant;
 
 /// The server's address.
 pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 255, 1));
@@ -134,7 +134,7 @@ impl Topology {
             },
         };
         for (path, spec) in experiment.paths.iter().enumerate() {
-            if spec.join_at == Time::ZERO {
+            if spec.join_at == Instant::ZERO {
                 topology.come(path)?;
             }
         }

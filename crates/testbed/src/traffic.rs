@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use traffic::{App, Direction, Kind, Session, Sight, TrafficConfig, Viewer};
-use units::{Bytes, Duration, Seed, Time};
+use units::{Bytes, Duration, Instant, Seed};
 
 /// So often a thread that waits looks whether it is to end.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
@@ -72,15 +72,15 @@ impl Progress {
     pub(crate) fn rest(&self) -> Rest {
         self.rest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-    pub(crate) fn last_byte(&self) -> Time {
-        Time::from_nanos(self.last_byte.load(Ordering::Relaxed))
+    pub(crate) fn last_byte(&self) -> Instant {
+        Instant::from_nanos(self.last_byte.load(Ordering::Relaxed))
     }
     /// What the viewer of a video sees.
-    pub(crate) fn sight(&self, now: Time) -> Option<Sight> {
+    pub(crate) fn sight(&self, now: Instant) -> Option<Sight> {
         self.viewer.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|viewer| viewer.sight(now))
     }
     /// The record of a video's session, once: the viewer is gone after that.
-    pub(crate) fn finish(&self, now: Time) -> Option<Session> {
+    pub(crate) fn finish(&self, now: Instant) -> Option<Session> {
         let viewer = self.viewer.lock().unwrap_or_else(PoisonError::into_inner).take();
         viewer.map(|viewer| viewer.finish(now))
     }
@@ -104,7 +104,7 @@ pub(crate) struct Plan {
     pub(crate) send_buffer: u64,
     pub(crate) seed: Seed,
     pub(crate) clock: Clock,
-    pub(crate) end: Time,
+    pub(crate) end: Instant,
     /// The program on the server, which may end and begin anew.
     pub(crate) program: Arc<Server>,
     /// Servers may restart, and what is carried is a file: see the top of this module.
@@ -209,7 +209,7 @@ impl End<'_> {
     }
 
     /// Sleeps until then, or until it is to look up; says whether it is over.
-    pub(crate) fn sleep(&self, until: Time) -> bool {
+    pub(crate) fn sleep(&self, until: Instant) -> bool {
         while !self.over() {
             let left = until.since(self.plan.clock.now());
             if left.is_zero() {
@@ -392,7 +392,7 @@ impl End<'_> {
                     if let Some(error) = stream.take_error()? {
                         return Err(error);
                     }
-                    let until = if app.waiting() { now + ROOM } else { app.next().unwrap_or(Time::MAX) };
+                    let until = if app.waiting() { now + ROOM } else { app.next().unwrap_or(Instant::MAX) };
                     self.sleep(until.min(now + LOOK_UP));
                     continue;
                 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 use tandem_testbed::{Ending, Error, Fault, Ran, Setup, run_with};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 const WIFI: usize = 0;
 const LTE: usize = 1;
@@ -59,7 +59,7 @@ size = '100MB'
 struct Case {
     name: &'static str,
     scenario: String,
-    faults: Vec<(Time, Fault)>,
+    faults: Vec<(Instant, Fault)>,
 }
 
 impl Case {
@@ -72,7 +72,7 @@ impl Case {
         self
     }
     fn at(mut self, millis: u64, fault: Fault) -> Self {
-        self.faults.push((Time::ZERO + Duration::from_millis(millis), fault));
+        self.faults.push((Instant::ZERO + Duration::from_millis(millis), fault));
         self
     }
     fn run(&self) -> Result<Ran, Error> {

@@ -16,7 +16,7 @@
 use serde::Deserialize;
 use std::error::Error;
 use tandem_traffic::{Manifest, Player, PlayerConfig, Rule, Session};
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 #[derive(Deserialize)]
 struct Piece {
@@ -54,7 +54,7 @@ impl Network {
     }
 
     /// Which piece holds at `time`, and how long it still does.
-    fn at(&self, time: Time) -> (usize, Duration) {
+    fn at(&self, time: Instant) -> (usize, Duration) {
         let mut into = Duration::from_nanos(time.as_nanos() % self.round.as_nanos());
         for (index, (span, _, _)) in self.pieces.iter().enumerate() {
             if into < *span {
@@ -66,12 +66,12 @@ impl Network {
     }
 
     /// When the first byte comes of what is asked for at `asked`.
-    fn first(&self, asked: Time) -> Time {
+    fn first(&self, asked: Instant) -> Instant {
         asked + self.pieces[self.at(asked).0].2
     }
 
     /// What comes of `most` bytes from `now` until `until`, and when: all of it maybe before that.
-    fn carry(&self, mut now: Time, until: Time, most: Bytes) -> (Bytes, Time) {
+    fn carry(&self, mut now: Instant, until: Instant, most: Bytes) -> (Bytes, Instant) {
         let mut left = most;
         while now < until {
             let (index, rest) = self.at(now);
@@ -92,8 +92,8 @@ const LOOK: Duration = Duration::from_millis(50);
 
 fn play(manifest: &Manifest, network: &Network, rule: Rule, abandon: bool) -> Session {
     let mut player =
-        Player::new(manifest.clone(), PlayerConfig { abandon, ..PlayerConfig::new(rule) }, Time::ZERO);
-    let (mut now, mut look, mut on_its_way) = (Time::ZERO, Time::ZERO, Bytes::ZERO);
+        Player::new(manifest.clone(), PlayerConfig { abandon, ..PlayerConfig::new(rule) }, Instant::ZERO);
+    let (mut now, mut look, mut on_its_way) = (Instant::ZERO, Instant::ZERO, Bytes::ZERO);
     loop {
         if let Some(request) = player.poll_request(now) {
             (on_its_way, look) = (request.size, now + LOOK);

@@ -2,7 +2,7 @@
 
 use crate::clock::{Clock, Periods};
 use crate::{Kind, OnFull, Packets, TrafficConfig};
-use units::{Seed, Time};
+use units::{Instant, Seed};
 
 /// An application that writes into a stream.
 ///
@@ -10,8 +10,8 @@ use units::{Seed, Time};
 /// mix of packets.
 #[derive(Debug, Clone)]
 pub struct App {
-    start: Time,
-    stop: Option<Time>,
+    start: Instant,
+    stop: Option<Instant>,
     source: Source,
     /// `start` has been seen by `poll`.
     started: bool,
@@ -38,7 +38,7 @@ enum Ticker {
 }
 
 impl Ticker {
-    fn due(&mut self) -> Option<(Time, u64)> {
+    fn due(&mut self) -> Option<(Instant, u64)> {
         match self {
             Self::Even(clock, packet) => clock.due().map(|at| (at, *packet)),
             Self::Mixed(packets) => packets.due().map(|(at, size)| (at, u64::from(size))),
@@ -56,7 +56,7 @@ impl Ticker {
 struct Timed {
     clock: Option<Ticker>,
     /// When the clock's next packet is due, if that is before the stop.
-    due: Option<(Time, u64)>,
+    due: Option<(Instant, u64)>,
     /// What is written whole or not at all where the buffer is full.
     packet: u64,
     on_full: OnFull,
@@ -80,7 +80,7 @@ impl App {
             Source::Timed(Box::new(timed))
         };
         let mixed = |vbr| {
-            let span = start..config.stop.unwrap_or(Time::MAX);
+            let span = start..config.stop.unwrap_or(Instant::MAX);
             let packets = Packets::new(vbr, span, seed.derive("vbr"));
             let clock = Some(Ticker::Mixed(Box::new(packets)));
             let mut timed = Timed { clock, due: None, packet: 1, on_full: config.on_full, backlog: 0 };
@@ -114,7 +114,7 @@ impl App {
 
     /// When it next wants to write, or has to notice its stop; `None` where only room in the send
     /// buffer, or nothing at all, makes it write again.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Instant> {
         let stop = self.stop.filter(|_| !self.stopped);
         let own = match &self.source {
             Source::File { left: 0 } if self.started => return None,
@@ -133,7 +133,7 @@ impl App {
     ///
     /// Call it at [`next`](Self::next) and whenever the send buffer has room again, then tell by
     /// [`wrote`](Self::wrote) what became of it.
-    pub fn poll(&mut self, now: Time) -> u64 {
+    pub fn poll(&mut self, now: Instant) -> u64 {
         self.started |= now >= self.start;
         self.stopped |= self.stop.is_some_and(|stop| now >= stop);
         match &mut self.source {
@@ -151,7 +151,7 @@ impl App {
 
     /// Of what `poll` asked for, the stream took `accepted` bytes; the rest is dropped, or kept until
     /// there is room.
-    pub fn wrote(&mut self, now: Time, accepted: u64) {
+    pub fn wrote(&mut self, now: Instant, accepted: u64) {
         let _ = now;
         self.accepted += accepted;
         match &mut self.source {
@@ -182,7 +182,7 @@ impl App {
     /// How many bytes it writes at `now` into `room` bytes of buffer: `poll` and `wrote` in one.
     ///
     /// With [`OnFull::Drop`] a packet is written whole or not at all.
-    pub fn write(&mut self, now: Time, room: u64) -> u64 {
+    pub fn write(&mut self, now: Instant, room: u64) -> u64 {
         let wanted = self.poll(now);
         let mut fits = wanted.min(room);
         if let Source::Timed(timed) = &self.source
@@ -204,7 +204,7 @@ impl App {
     }
 
     /// True where it will never write again, so that the stream can be closed.
-    pub fn done(&self, now: Time) -> bool {
+    pub fn done(&self, now: Instant) -> bool {
         let stopped = self.stop.is_some_and(|stop| now >= stop);
         match &self.source {
             // Whoever asks says when there is nothing more to ask for.
@@ -230,7 +230,7 @@ impl App {
 
 impl Timed {
     /// Puts every packet that is due at `now` into the backlog.
-    fn collect(&mut self, now: Time, stop: Option<Time>) {
+    fn collect(&mut self, now: Instant, stop: Option<Instant>) {
         while let Some((_, packet)) = self.due.filter(|&(at, _)| at <= now) {
             self.backlog = self.backlog.saturating_add(packet);
             if let Some(clock) = &mut self.clock {
@@ -240,7 +240,7 @@ impl Timed {
         }
     }
 
-    fn rearm(&mut self, stop: Option<Time>) {
+    fn rearm(&mut self, stop: Option<Instant>) {
         let due = self.clock.as_mut().and_then(Ticker::due);
         self.due = due.filter(|&(at, _)| stop.is_none_or(|stop| at < stop));
     }
@@ -258,11 +258,11 @@ mod tests {
     fn cbr(rate_bps: u64, packet: u64) -> Kind {
         Kind::Cbr { rate: Bitrate::from_bps(rate_bps), packet: Bytes::new(packet) }
     }
-    fn config(kind: Kind, stop: Option<Time>, on_full: OnFull) -> TrafficConfig {
-        TrafficConfig { kind, direction: Direction::Down, start: Time::from_secs(1), stop, on_full }
+    fn config(kind: Kind, stop: Option<Instant>, on_full: OnFull) -> TrafficConfig {
+        TrafficConfig { kind, direction: Direction::Down, start: Instant::from_secs(1), stop, on_full }
     }
     /// Drives an application by its own clock alone and returns when it wrote how much.
-    fn drive(app: &mut App, until: Time, room: u64) -> Vec<(Time, u64)> {
+    fn drive(app: &mut App, until: Instant, room: u64) -> Vec<(Instant, u64)> {
         let mut written = Vec::new();
         while let Some(now) = app.next().filter(|&now| now <= until) {
             let bytes = app.write(now, room);
@@ -279,73 +279,75 @@ mod tests {
     #[test]
     fn constant_rate_writes_an_exact_number_of_packets_until_its_stop() {
         // 1 Mbit/s in 1040 bytes: a packet each 8.32 ms. 150 s hold 18028.8 of them; the first goes at once.
-        let mut app =
-            App::new(&config(cbr(1_000_000, 1040), Some(Time::from_secs(151)), OnFull::Drop), Seed::new(1));
-        assert_eq!(app.next(), Some(Time::from_secs(1)));
-        let written = drive(&mut app, Time::MAX, ROOM);
+        let mut app = App::new(
+            &config(cbr(1_000_000, 1040), Some(Instant::from_secs(151)), OnFull::Drop),
+            Seed::new(1),
+        );
+        assert_eq!(app.next(), Some(Instant::from_secs(1)));
+        let written = drive(&mut app, Instant::MAX, ROOM);
         assert_eq!(written.len(), 18_029);
         assert!(written.iter().all(|&(_, bytes)| bytes == 1040));
-        assert_eq!(written[1].0, Time::from_nanos(1_008_320_000));
+        assert_eq!(written[1].0, Instant::from_nanos(1_008_320_000));
         assert_eq!(app.offered(), 18_029 * 1040);
         assert_eq!(app.accepted(), app.offered());
-        assert!(app.done(Time::from_secs(151)) && app.next().is_none());
+        assert!(app.done(Instant::from_secs(151)) && app.next().is_none());
     }
 
     #[test]
     fn the_stop_is_noticed_even_between_two_packets() {
-        let mut app = App::new(&config(cbr(8, 10), Some(Time::from_secs(5)), OnFull::Drop), Seed::new(1));
-        assert_eq!(app.write(Time::from_secs(1), ROOM), 10);
-        assert_eq!(app.next(), Some(Time::from_secs(5)));
-        assert!(!app.done(Time::from_millis(4_999)));
-        assert_eq!(app.write(Time::from_secs(5), ROOM), 0);
-        assert!(app.done(Time::from_secs(5)) && app.next().is_none());
+        let mut app = App::new(&config(cbr(8, 10), Some(Instant::from_secs(5)), OnFull::Drop), Seed::new(1));
+        assert_eq!(app.write(Instant::from_secs(1), ROOM), 10);
+        assert_eq!(app.next(), Some(Instant::from_secs(5)));
+        assert!(!app.done(Instant::from_millis(4_999)));
+        assert_eq!(app.write(Instant::from_secs(5), ROOM), 0);
+        assert!(app.done(Instant::from_secs(5)) && app.next().is_none());
     }
 
     #[test]
     fn a_packet_at_the_stop_is_not_written() {
         let mut app =
-            App::new(&config(cbr(8_000, 1000), Some(Time::from_secs(3)), OnFull::Wait), Seed::new(1));
-        assert_eq!(drive(&mut app, Time::MAX, ROOM).len(), 2);
+            App::new(&config(cbr(8_000, 1000), Some(Instant::from_secs(3)), OnFull::Wait), Seed::new(1));
+        assert_eq!(drive(&mut app, Instant::MAX, ROOM).len(), 2);
     }
 
     #[test]
     fn a_full_buffer_drops_whole_packets_of_a_live_source() {
         let mut app = App::new(&config(cbr(8_000, 1000), None, OnFull::Drop), Seed::new(1));
-        assert_eq!(app.write(Time::from_secs(1), 999), 0);
-        assert_eq!(app.write(Time::from_secs(2), 1500), 1000);
+        assert_eq!(app.write(Instant::from_secs(1), 999), 0);
+        assert_eq!(app.write(Instant::from_secs(2), 1500), 1000);
         // Late by a packet: two are due, one fits.
-        assert_eq!(app.write(Time::from_secs(4), 1999), 1000);
-        assert_eq!(app.write(Time::from_secs(4), ROOM), 0);
+        assert_eq!(app.write(Instant::from_secs(4), 1999), 1000);
+        assert_eq!(app.write(Instant::from_secs(4), ROOM), 0);
         assert_eq!((app.offered(), app.accepted(), app.dropped()), (4000, 2000, 2000));
     }
 
     #[test]
     fn a_patient_source_keeps_its_backlog_and_hands_it_over_even_after_its_stop() {
         let mut app =
-            App::new(&config(cbr(8_000, 1000), Some(Time::from_secs(4)), OnFull::Wait), Seed::new(1));
-        assert_eq!(app.write(Time::from_secs(1), 0), 0);
-        assert_eq!(app.write(Time::from_secs(2), 0), 0);
-        assert_eq!(app.poll(Time::from_secs(3)), 3000);
-        app.wrote(Time::from_secs(3), 1);
-        assert!(!app.done(Time::from_secs(4)));
-        assert_eq!(app.write(Time::from_secs(4), 999), 999);
-        assert_eq!(app.write(Time::from_secs(5), ROOM), 2000);
-        assert!(app.done(Time::from_secs(5)));
+            App::new(&config(cbr(8_000, 1000), Some(Instant::from_secs(4)), OnFull::Wait), Seed::new(1));
+        assert_eq!(app.write(Instant::from_secs(1), 0), 0);
+        assert_eq!(app.write(Instant::from_secs(2), 0), 0);
+        assert_eq!(app.poll(Instant::from_secs(3)), 3000);
+        app.wrote(Instant::from_secs(3), 1);
+        assert!(!app.done(Instant::from_secs(4)));
+        assert_eq!(app.write(Instant::from_secs(4), 999), 999);
+        assert_eq!(app.write(Instant::from_secs(5), ROOM), 2000);
+        assert!(app.done(Instant::from_secs(5)));
         assert_eq!((app.offered(), app.accepted(), app.dropped()), (3000, 3000, 0));
     }
 
     #[test]
     fn bulk_takes_all_the_room_between_start_and_stop() {
-        let mut app = App::new(&config(Kind::Bulk, Some(Time::from_secs(3)), OnFull::Drop), Seed::new(1));
-        assert_eq!(app.next(), Some(Time::from_secs(1)));
-        assert_eq!(app.poll(Time::ZERO), 0);
-        assert_eq!(app.poll(Time::from_secs(1)), u64::MAX);
-        app.wrote(Time::from_secs(1), 70_000);
-        assert_eq!(app.next(), Some(Time::from_secs(3)));
-        assert_eq!(app.write(Time::from_secs(2), 500), 500);
-        assert!(!app.done(Time::from_secs(2)));
-        assert_eq!(app.write(Time::from_secs(3), 500), 0);
-        assert!(app.done(Time::from_secs(3)) && app.next().is_none());
+        let mut app = App::new(&config(Kind::Bulk, Some(Instant::from_secs(3)), OnFull::Drop), Seed::new(1));
+        assert_eq!(app.next(), Some(Instant::from_secs(1)));
+        assert_eq!(app.poll(Instant::ZERO), 0);
+        assert_eq!(app.poll(Instant::from_secs(1)), u64::MAX);
+        app.wrote(Instant::from_secs(1), 70_000);
+        assert_eq!(app.next(), Some(Instant::from_secs(3)));
+        assert_eq!(app.write(Instant::from_secs(2), 500), 500);
+        assert!(!app.done(Instant::from_secs(2)));
+        assert_eq!(app.write(Instant::from_secs(3), 500), 0);
+        assert!(app.done(Instant::from_secs(3)) && app.next().is_none());
         assert_eq!((app.accepted(), app.dropped()), (70_500, 0));
     }
 
@@ -353,14 +355,14 @@ mod tests {
     fn a_file_is_done_when_its_last_byte_is_taken() {
         let file = |size| config(Kind::File { size: Bytes::new(size) }, None, OnFull::Drop);
         let mut app = App::new(&file(1_000_000), Seed::new(1));
-        assert_eq!(app.write(Time::from_secs(1), 600_000), 600_000);
-        assert!(!app.done(Time::from_secs(1)) && app.next().is_none());
-        assert_eq!(app.write(Time::from_secs(2), 600_000), 400_000);
-        assert!(app.done(Time::from_secs(2)));
+        assert_eq!(app.write(Instant::from_secs(1), 600_000), 600_000);
+        assert!(!app.done(Instant::from_secs(1)) && app.next().is_none());
+        assert_eq!(app.write(Instant::from_secs(2), 600_000), 400_000);
+        assert!(app.done(Instant::from_secs(2)));
         assert_eq!((app.offered(), app.accepted(), app.dropped()), (1_000_000, 1_000_000, 0));
 
         let empty = App::new(&file(0), Seed::new(1));
-        assert!(!empty.done(Time::ZERO) && empty.done(Time::from_secs(1)));
+        assert!(!empty.done(Instant::ZERO) && empty.done(Instant::from_secs(1)));
     }
 
     #[test]
@@ -372,8 +374,8 @@ mod tests {
             off: Duration::from_millis(1500),
             exponential: false,
         };
-        let mut app = App::new(&config(kind, Some(Time::from_secs(11)), OnFull::Drop), Seed::new(1));
-        let written = drive(&mut app, Time::MAX, ROOM);
+        let mut app = App::new(&config(kind, Some(Instant::from_secs(11)), OnFull::Drop), Seed::new(1));
+        let written = drive(&mut app, Instant::MAX, ROOM);
         assert_eq!(written.len(), 5 * 500);
         assert!(written.iter().all(|(at, _)| (at.as_millis() - 1000) % 2000 < 500));
     }
@@ -383,10 +385,10 @@ mod tests {
         for kind in [cbr(0, 1000), cbr(1000, 0)] {
             let mut app = App::new(&config(kind.clone(), None, OnFull::Wait), Seed::new(1));
             assert_eq!(app.next(), None);
-            assert_eq!(app.write(Time::from_secs(9), ROOM), 0);
-            let stopping = App::new(&config(kind, Some(Time::from_secs(2)), OnFull::Wait), Seed::new(1));
-            assert_eq!(stopping.next(), Some(Time::from_secs(2)));
-            assert!(stopping.done(Time::from_secs(2)));
+            assert_eq!(app.write(Instant::from_secs(9), ROOM), 0);
+            let stopping = App::new(&config(kind, Some(Instant::from_secs(2)), OnFull::Wait), Seed::new(1));
+            assert_eq!(stopping.next(), Some(Instant::from_secs(2)));
+            assert!(stopping.done(Instant::from_secs(2)));
         }
     }
 
@@ -402,7 +404,7 @@ mod tests {
         let run = |seed| {
             drive(
                 &mut App::new(&config(kind.clone(), None, OnFull::Drop), Seed::new(seed)),
-                Time::from_secs(60),
+                Instant::from_secs(60),
                 ROOM,
             )
         };
@@ -421,8 +423,8 @@ mod tests {
                 on: Duration::from_millis(on), off: Duration::from_millis(off), exponential,
             };
             let on_full = if wait { OnFull::Wait } else { OnFull::Drop };
-            let mut app = App::new(&config(kind, Some(Time::from_secs(20)), on_full), Seed::new(rate));
-            let (mut last, mut written) = (Time::ZERO, 0);
+            let mut app = App::new(&config(kind, Some(Instant::from_secs(20)), on_full), Seed::new(rate));
+            let (mut last, mut written) = (Instant::ZERO, 0);
             for room in rooms {
                 let Some(now) = app.next() else { break };
                 prop_assert!(now >= last);

@@ -4,7 +4,7 @@
 //! nanosecond. Each time is computed from n alone: what rounding takes from one packet it does not
 //! take from the next, and a million packets later the clock is still less than a nanosecond off.
 
-use units::{Bitrate, Bytes, Duration, Rng, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Rng};
 
 /// The due times, one after the other.
 #[derive(Debug, Clone)]
@@ -21,9 +21,9 @@ pub(crate) struct Clock {
 #[derive(Debug, Clone)]
 pub(crate) enum Periods {
     /// On from this time on.
-    Always(Time),
+    Always(Instant),
     /// On and off for fixed spans, from this time on.
-    Fixed { start: Time, on: Duration, off: Duration },
+    Fixed { start: Instant, on: Duration, off: Duration },
     /// On and off for exponential spans with these means.
     Drawn { walk: Walk, on: Duration, off: Duration, rng: Rng },
 }
@@ -31,7 +31,7 @@ pub(crate) enum Periods {
 /// The on period of a [`Periods::Drawn`] that the walk has reached.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Walk {
-    begin: Time,
+    begin: Instant,
     length: Duration,
     /// On time before it.
     before: u64,
@@ -53,7 +53,7 @@ impl Clock {
     }
 
     /// When the next packet is due; `None` beyond the end of time.
-    pub(crate) fn due(&mut self) -> Option<Time> {
+    pub(crate) fn due(&mut self) -> Option<Instant> {
         let on_time = self.step.checked_mul(u128::from(self.n))? / self.rate_bps;
         let on_time = u64::try_from(on_time).ok()?;
         self.periods.at(on_time)
@@ -67,13 +67,13 @@ impl Clock {
 
 impl Periods {
     /// Exponential periods, the first on from `start`.
-    pub(crate) fn drawn(start: Time, on: Duration, off: Duration, mut rng: Rng) -> Self {
+    pub(crate) fn drawn(start: Instant, on: Duration, off: Duration, mut rng: Rng) -> Self {
         let walk = Walk { begin: start, length: draw(&mut rng, on), before: 0 };
         Self::Drawn { walk, on, off, rng }
     }
 
     /// The time at which the application has been on for `on_time` nanoseconds; asked in rising order.
-    fn at(&mut self, on_time: u64) -> Option<Time> {
+    fn at(&mut self, on_time: u64) -> Option<Instant> {
         match self {
             Self::Always(start) => later(*start, u128::from(on_time)),
             Self::Fixed { start, on, off } => {
@@ -95,9 +95,9 @@ impl Periods {
     }
 }
 
-fn later(start: Time, nanos: u128) -> Option<Time> {
+fn later(start: Instant, nanos: u128) -> Option<Instant> {
     let nanos = u128::from(start.as_nanos()).checked_add(nanos)?;
-    u64::try_from(nanos).ok().map(Time::from_nanos)
+    u64::try_from(nanos).ok().map(Instant::from_nanos)
 }
 
 /// At least a microsecond where the mean is not zero, so that the walk always gets on.
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_million_packets_later_the_clock_has_not_drifted() {
         // 1040 bytes at 3 Mbit/s take 2 773 333.3 ns: a step that no nanosecond count can hold.
-        let mut clock = clock(3_000_000, 1040, Periods::Always(Time::from_millis(7)));
+        let mut clock = clock(3_000_000, 1040, Periods::Always(Instant::from_millis(7)));
         let all = times(&mut clock, 1_000_001);
         assert_eq!(&all[..4], &[7_000_000, 9_773_333, 12_546_666, 15_320_000]);
         assert_eq!(all[1_000_000], 7_000_000 + 2_773_333_333_333);
@@ -140,7 +140,7 @@ mod tests {
     fn an_off_period_stops_the_clock_and_loses_nothing_of_it() {
         // A packet each 4 ms of on time; 10 ms on, 5 ms off: on times 0 4 8 | 12 16 | 20 24 28.
         let periods = Periods::Fixed {
-            start: Time::ZERO,
+            start: Instant::ZERO,
             on: Duration::from_millis(10),
             off: Duration::from_millis(5),
         };
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn drawn_periods_have_their_means() {
         let (on, off) = (Duration::from_millis(200), Duration::from_millis(600));
-        let periods = Periods::drawn(Time::ZERO, on, off, Seed::new(3).rng("on-off"));
+        let periods = Periods::drawn(Instant::ZERO, on, off, Seed::new(3).rng("on-off"));
         let mut clock = clock(8_000_000, 1000, periods);
         let n = 4_000_000;
         let last = (0..n).fold(0, |_, _| {
@@ -168,15 +168,15 @@ mod tests {
     fn what_is_never_due_has_no_clock_and_what_is_due_after_time_no_time() {
         let new = |rate, packet, on: u64| {
             let periods = Periods::Fixed {
-                start: Time::ZERO,
+                start: Instant::ZERO,
                 on: Duration::from_secs(on),
                 off: Duration::from_secs(1),
             };
             Clock::new(Bitrate::from_bps(rate), Bytes::new(packet), periods)
         };
         assert!(new(0, 1, 1).is_none() && new(1, 0, 1).is_none() && new(1, 1, 0).is_none());
-        let mut late = clock(1, u64::MAX, Periods::Always(Time::MAX));
-        assert_eq!(late.due(), Some(Time::MAX));
+        let mut late = clock(1, u64::MAX, Periods::Always(Instant::MAX));
+        assert_eq!(late.due(), Some(Instant::MAX));
         late.advance();
         assert_eq!(late.due(), None);
     }

@@ -4,7 +4,7 @@ use crate::{Vbr, Video};
 use core::fmt;
 use core::str::FromStr;
 use std::sync::Arc;
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// One application: what it writes, in which direction and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,10 +14,10 @@ pub struct TrafficConfig {
     /// Who writes: the server (`Down`) or the device (`Up`).
     pub direction: Direction,
     /// When it begins.
-    pub start: Time,
+    pub start: Instant,
     /// From when on it produces nothing more. A bulk transfer or a file ends there, whatever is left
     /// of it; what a timed writer with [`OnFull::Wait`] still has in its backlog goes out.
-    pub stop: Option<Time>,
+    pub stop: Option<Instant>,
     /// What a full send buffer does to a timed write; bulk and file always wait.
     pub on_full: OnFull,
 }
@@ -82,7 +82,7 @@ pub enum OnFull {
 impl TrafficConfig {
     /// `kind` downwards from the beginning on, without end, waiting for room.
     pub const fn new(kind: Kind) -> Self {
-        Self { kind, direction: Direction::Down, start: Time::ZERO, stop: None, on_full: OnFull::Wait }
+        Self { kind, direction: Direction::Down, start: Instant::ZERO, stop: None, on_full: OnFull::Wait }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Packets of mixed sizes at a rate that varies.
 
 use core::ops::Range;
-use units::{Bitrate, Duration, Rng, Seed, Time};
+use units::{Bitrate, Duration, Instant, Rng, Seed};
 
 /// Sizes of packets, with headers from IP on, and how often each comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,31 +111,31 @@ pub struct Packets {
     sizes: Rng,
     rates: Rng,
     bursts: Rng,
-    now: Time,
-    stop: Option<Time>,
+    now: Instant,
+    stop: Option<Instant>,
     /// In bytes a second while on, and until when.
     rate: f64,
-    rate_until: Time,
+    rate_until: Instant,
     on: bool,
-    phase_until: Time,
-    next: Option<(Time, u16)>,
+    phase_until: Instant,
+    next: Option<(Instant, u16)>,
 }
 
 impl Packets {
-    /// From `span.start` to before `span.end`; [`Time::MAX`] for ever.
-    pub fn new(config: Vbr, span: Range<Time>, seed: Seed) -> Self {
+    /// From `span.start` to before `span.end`; [`Instant::MAX`] for ever.
+    pub fn new(config: Vbr, span: Range<Instant>, seed: Seed) -> Self {
         let mut packets = Self {
             config,
             sizes: seed.rng("packets"),
             rates: seed.rng("rate"),
             bursts: seed.rng("bursts"),
             now: span.start,
-            stop: Some(span.end).filter(|&end| end < Time::MAX),
+            stop: Some(span.end).filter(|&end| end < Instant::MAX),
             rate: 0.0,
             rate_until: span.start,
             // The first phase begins on.
             on: false,
-            phase_until: if config.bursts.is_some() { span.start } else { Time::MAX },
+            phase_until: if config.bursts.is_some() { span.start } else { Instant::MAX },
             next: None,
         };
         packets.on |= config.bursts.is_none();
@@ -144,7 +144,7 @@ impl Packets {
     }
 
     /// When the next packet comes and its size in bytes; `None` where there is none any more.
-    pub fn due(&self) -> Option<(Time, u16)> {
+    pub fn due(&self) -> Option<(Instant, u16)> {
         self.next
     }
 
@@ -157,7 +157,7 @@ impl Packets {
             return;
         }
         loop {
-            if self.now >= self.stop.unwrap_or(Time::MAX) {
+            if self.now >= self.stop.unwrap_or(Instant::MAX) {
                 return;
             }
             self.renew();
@@ -167,7 +167,7 @@ impl Packets {
                 let at = self.now + Duration::from_secs_f64(gap);
                 if at < until {
                     self.now = at;
-                    if at < self.stop.unwrap_or(Time::MAX) {
+                    if at < self.stop.unwrap_or(Instant::MAX) {
                         self.next = Some((at, self.config.mix.draw(&mut self.sizes)));
                     }
                     return;
@@ -211,8 +211,8 @@ mod tests {
     }
 
     /// Times and sizes.
-    fn all(config: Vbr, seconds: u64, seed: u64) -> Vec<(Time, u16)> {
-        let mut packets = Packets::new(config, Time::ZERO..Time::from_secs(seconds), Seed::new(seed));
+    fn all(config: Vbr, seconds: u64, seed: u64) -> Vec<(Instant, u16)> {
+        let mut packets = Packets::new(config, Instant::ZERO..Instant::from_secs(seconds), Seed::new(seed));
         let mut all = Vec::new();
         while let Some(due) = packets.due() {
             all.push(due);
@@ -221,7 +221,7 @@ mod tests {
         all
     }
 
-    fn mbps(all: &[(Time, u16)], seconds: f64) -> f64 {
+    fn mbps(all: &[(Instant, u16)], seconds: f64) -> f64 {
         all.iter().map(|&(_, size)| f64::from(size) * 8e-6).sum::<f64>() / seconds
     }
 

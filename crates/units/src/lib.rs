@@ -19,4 +19,4 @@ pub use parse::UnitError;
 pub use power::{Energy, Power};
 pub use probability::Probability;
 pub use seed::{Rng, Seed};
-pub use time::{Duration, Time};
+pub use time::{Duration, Instant};

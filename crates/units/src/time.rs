@@ -13,13 +13,13 @@ const SCALE: Scale = Scale {
 
 /// A point in time: nanoseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(u64);
+pub struct Instant(u64);
 
 /// A span of time, in nanoseconds; never negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
-impl Time {
+impl Instant {
     /// The beginning of the run.
     pub const ZERO: Self = Self(0);
     /// Later than anything that happens.
@@ -109,24 +109,24 @@ impl Duration {
     }
 }
 
-impl Add<Duration> for Time {
+impl Add<Duration> for Instant {
     type Output = Self;
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span.0))
     }
 }
-impl AddAssign<Duration> for Time {
+impl AddAssign<Duration> for Instant {
     fn add_assign(&mut self, span: Duration) {
         *self = *self + span;
     }
 }
-impl Sub<Duration> for Time {
+impl Sub<Duration> for Instant {
     type Output = Self;
     fn sub(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(span.0))
     }
 }
-impl Sub for Time {
+impl Sub for Instant {
     type Output = Duration;
     fn sub(self, earlier: Self) -> Duration {
         self.since(earlier)
@@ -188,7 +188,7 @@ impl fmt::Display for Duration {
     }
 }
 
-impl fmt::Display for Time {
+impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.6}s", self.as_secs_f64())
     }

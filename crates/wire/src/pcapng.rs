@@ -4,7 +4,7 @@
 //! show as 1970). Interfaces hold bare IP packets of either version (`LINKTYPE_RAW`) and may be added
 //! at any time before their first packet.
 
-use units::Time;
+use units::Instant;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -80,7 +80,7 @@ impl Writer {
     pub fn packet(
         &mut self,
         interface: Interface,
-        at: Time,
+        at: Instant,
         direction: Direction,
         original_len: usize,
         bytes: &[u8],
@@ -174,7 +174,7 @@ mod tests {
             u32s(&writer.take()),
             [1, 40, 101, 96, 0x0004_0002, u32::from_le_bytes(*b"wifi"), 0x0001_0009, 9, 0, 40]
         );
-        writer.packet(wifi, Time::from_nanos((3 << 32) + 5), Direction::Outbound, 1500, &[1, 2, 3, 4, 5]);
+        writer.packet(wifi, Instant::from_nanos((3 << 32) + 5), Direction::Outbound, 1500, &[1, 2, 3, 4, 5]);
         assert_eq!(
             u32s(&writer.into_bytes()),
             [6, 52, 0, 3, 5, 5, 1500, 0x0403_0201, 5, 0x0004_0002, 2, 0, 52]

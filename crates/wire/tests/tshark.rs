@@ -9,7 +9,7 @@ use tandem_wire::pcapng::{Direction, Interface, Writer};
 use tandem_wire::{
     Dss, Flags, Mapping, MptcpSignal, SackBlocks, Segment, Span, TimestampOption, capture, dss_checksum,
 };
-use units::Time;
+use units::Instant;
 
 // Keys 1 and 2; their tokens and initial data sequence numbers by SHA-256.
 const CLIENT_IDSN: u64 = 0x19ec_5090_83d0_0a50;
@@ -51,7 +51,7 @@ impl Tap {
         };
         let bytes = capture::packet(from, to, &segment, 2000).unwrap();
         self.now += 1;
-        let at = Time::from_nanos(self.now * 1_000_000 + 1);
+        let at = Instant::from_nanos(self.now * 1_000_000 + 1);
         self.writer.packet(subflow.interface, at, direction, capture::packet_len(to, &segment), &bytes);
     }
 }

@@ -7,7 +7,7 @@ use crate::store::Store;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tracing::{info, warn};
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// The file's name in the state directory.
 const FILE: &str = "allowances.json";
@@ -24,7 +24,7 @@ pub struct Book {
     usages: BTreeMap<String, Usage>,
     /// Since when there is something to write.
     changed: bool,
-    saved: Option<Time>,
+    saved: Option<Instant>,
     store: Option<Rc<Store>>,
 }
 
@@ -94,7 +94,7 @@ impl Book {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn save(&mut self, now: Time, urgent: bool) -> Result<(), Error> {
+    pub fn save(&mut self, now: Instant, urgent: bool) -> Result<(), Error> {
         let due = self.saved.is_none_or(|at| now.since(at) >= SAVE);
         if let Some(store) = &self.store
             && self.changed

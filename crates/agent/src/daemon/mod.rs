@@ -34,7 +34,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::{debug, info, warn};
-use units::{Bitrate, Duration, Time};
+use units::{Bitrate, Duration, Instant};
 
 /// So often it is looked whether somebody else changed the endpoints.
 const REFRESH: Duration = Duration::from_secs(10);
@@ -110,14 +110,14 @@ struct Agent {
     pacing: Pacing,
     /// How long until the next look, as was decided at the last.
     wait: Duration,
-    looked: Option<Time>,
+    looked: Option<Instant>,
     /// When the policy looked last.
-    steered: Option<Time>,
-    refreshed: Time,
+    steered: Option<Instant>,
+    refreshed: Instant,
     suspended: Duration,
     /// Backups on which connections began, and since when.
     begun: BTreeSet<IpAddr>,
-    begun_at: Option<Time>,
+    begun_at: Option<Instant>,
 }
 
 impl Agent {
@@ -179,7 +179,7 @@ impl Agent {
             kept: BTreeMap::new(),
             looked: None,
             steered: None,
-            refreshed: Time::ZERO,
+            refreshed: Instant::ZERO,
             suspended: clock::suspended(),
             begun: BTreeSet::new(),
             begun_at: None,
@@ -224,9 +224,9 @@ impl Agent {
     fn wait_for_something(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
         let mut next = self.looked.map_or(now, |at| at + self.wait);
-        next = next.min(self.begun_at.map_or(Time::MAX, |at| at + GATHER));
+        next = next.min(self.begun_at.map_or(Instant::MAX, |at| at + GATHER));
         for one in self.host.managed() {
-            next = next.min(one.next_change(now).unwrap_or(Time::MAX));
+            next = next.min(one.next_change(now).unwrap_or(Instant::MAX));
         }
         let mut files = vec![PollFd::new(&self.monitor, PollFlags::IN)];
         files.extend(self.events.iter().map(|events| PollFd::new(events, PollFlags::IN)));
@@ -348,7 +348,7 @@ impl Agent {
     }
 
     /// One look at the counters, and what follows from it.
-    fn tick(&mut self, now: Time) -> Result<(), Error> {
+    fn tick(&mut self, now: Instant) -> Result<(), Error> {
         let suspended = clock::suspended();
         if suspended.saturating_sub(self.suspended) > SUSPENDED {
             info!("the machine was suspended for {}", suspended.saturating_sub(self.suspended));
@@ -380,7 +380,7 @@ impl Agent {
     }
 
     /// Reads the counters; true where something was carried since the last look.
-    fn count(&mut self, now: Time) -> bool {
+    fn count(&mut self, now: Instant) -> bool {
         let first = self.paths.iter().all(|path| path.counters().is_none());
         let span = self.looked.map_or(Duration::ZERO, |at| now.since(at));
         let clock = clock::unix_seconds();
@@ -444,7 +444,7 @@ impl Agent {
     }
 
     /// Lets the policy look.
-    fn steer(&mut self, now: Time) -> Result<(), Error> {
+    fn steer(&mut self, now: Instant) -> Result<(), Error> {
         self.steered = Some(now);
         self.round_trips.look(now, &self.config, self.pacing.is_at_rest(), &mut self.diag)?;
         let clock = clock::unix_seconds();
@@ -481,7 +481,7 @@ impl Agent {
     }
 
     /// Makes the endpoints what the policy and the allowances want.
-    fn hold(&mut self, now: Time) -> Result<(), Error> {
+    fn hold(&mut self, now: Instant) -> Result<(), Error> {
         let mut wanted = Vec::new();
         for nth in 0..self.paths.len() {
             let at_cap =

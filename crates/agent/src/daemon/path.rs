@@ -3,7 +3,7 @@
 use crate::config::Rule;
 use crate::energy::{Carried, Radio};
 use linux::route::LinkStats;
-use units::{Bitrate, Duration, Time};
+use units::{Bitrate, Duration, Instant};
 
 /// Rates are means over about so long.
 const RATE_WINDOW: Duration = Duration::from_millis(500);
@@ -93,7 +93,7 @@ impl Path {
     }
 
     /// Tells the radio.
-    pub(super) fn draw(&mut self, now: Time, total: u64, paths: u64, elsewhere: f64) {
+    pub(super) fn draw(&mut self, now: Instant, total: u64, paths: u64, elsewhere: f64) {
         let carried =
             Carried { down: self.lately.0, up: self.lately.1, total, paths, backup: self.switch.backup };
         self.radio.look(now, &carried, elsewhere);
@@ -105,7 +105,7 @@ impl Path {
 pub(super) struct Switch {
     pub(super) backup: bool,
     /// When it last became regular, and backup.
-    became: [Option<Time>; 2],
+    became: [Option<Instant>; 2],
 }
 
 impl Switch {
@@ -114,7 +114,7 @@ impl Switch {
     }
 
     /// The flag is to be so: it is, or will be once the shortest period is over.
-    pub(super) fn set(&mut self, now: Time, backup: bool) {
+    pub(super) fn set(&mut self, now: Instant, backup: bool) {
         let became = &mut self.became[usize::from(backup)];
         if self.backup == backup || became.is_some_and(|at| now.since(at) < SHORTEST_PERIOD) {
             return;
@@ -158,7 +158,7 @@ mod tests {
             wishes in prop::collection::vec((0_u64..400, any::<bool>()), 0..200),
         ) {
             let mut switch = Switch::new(false);
-            let (mut now, mut became) = (Time::ZERO, Vec::new());
+            let (mut now, mut became) = (Instant::ZERO, Vec::new());
             for (span, wish) in wishes {
                 now += Duration::from_millis(span);
                 let before = switch.backup;

@@ -7,7 +7,7 @@ use linux::socket::TcpState;
 use policy::PolicyConfig;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Listing sockets costs by their number: one list takes no more than this part of the time between two.
 const PART: u64 = 200;
@@ -21,7 +21,7 @@ pub(super) struct RoundTrips {
     /// What each socket had sent when it was last looked at.
     sent: BTreeMap<u64, u64>,
     /// Nothing is listed before.
-    next: Time,
+    next: Instant,
 }
 
 impl RoundTrips {
@@ -31,7 +31,7 @@ impl RoundTrips {
     /// Where the kernel does not list sockets.
     pub(super) fn look(
         &mut self,
-        now: Time,
+        now: Instant,
         config: &Config,
         rests: bool,
         diag: &mut Option<Diag>,
@@ -63,7 +63,7 @@ impl RoundTrips {
                 *least = srtt.min(*least);
             }
         })?;
-        self.next = now + QUICKEST.max(began.now().since(Time::ZERO) * PART);
+        self.next = now + QUICKEST.max(began.now().since(Instant::ZERO) * PART);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::allowance::AtCap;
 use crate::connections::{Connections, Way};
 use policy::{InterfaceKind, PolicyConfig};
-use units::Time;
+use units::Instant;
 
 /// A rule for connections, at work.
 pub(super) struct RuleSteering {
@@ -39,7 +39,7 @@ impl Agent {
     }
 
     /// Makes the connections what their rules want; those without one, what all do.
-    pub(super) fn hold_connections(&mut self, now: Time, wanted: &[Wanted]) {
+    pub(super) fn hold_connections(&mut self, now: Instant, wanted: &[Wanted]) {
         let Some(connections) = &mut self.connections else { return };
         let way = |one: &Wanted| Way {
             address: one.address,

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::status::{AllowanceStatus, Answers, Connections, Interface, PlayerStatus, Status, metrics};
 use linux::diag::Diag;
 use std::collections::BTreeMap;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// What to do about it.
 pub(super) const COSTLY: &str =
@@ -30,7 +30,7 @@ impl Answers for Agent {
         Ok(metrics(&self.stand()))
     }
 
-    fn player(&mut self, now: Time, state: cmcd::State) -> bool {
+    fn player(&mut self, now: Instant, state: cmcd::State) -> bool {
         let heard = self.players.hear(now, state);
         if heard && self.pacing.is_at_rest() {
             // What it waits for is not to wait for the next look.

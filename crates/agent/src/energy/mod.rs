@@ -3,7 +3,7 @@
 use radio::{Direction, Meter, Profile, State};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// Over so long it is looked whether switching is worth its tails.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ pub struct Balance {
 #[derive(Debug, Default)]
 struct Ledger {
     backup: bool,
-    parts: VecDeque<(Time, Balance)>,
+    parts: VecDeque<(Instant, Balance)>,
     /// Promotions and tails, and all but idle, drawn at the last look.
     before: [f64; 2],
 }
@@ -68,7 +68,7 @@ impl Radio {
 
     /// What was carried up to `now`. `elsewhere` is what a megabit costs on the cheapest of the other
     /// interfaces, in joules.
-    pub fn look(&mut self, now: Time, carried: &Carried, elsewhere: f64) {
+    pub fn look(&mut self, now: Instant, carried: &Carried, elsewhere: f64) {
         for (direction, mut bytes) in [(Direction::Down, carried.down), (Direction::Up, carried.up)] {
             while bytes > 0 {
                 let part = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -111,7 +111,7 @@ impl Radio {
 
     /// What switching cost and saved in the last minute.
     pub fn balance(&self) -> Balance {
-        let sum = |mut sum: Balance, (_, part): &(Time, Balance)| {
+        let sum = |mut sum: Balance, (_, part): &(Instant, Balance)| {
             sum.switches += part.switches;
             sum.tail_j += part.tail_j;
             sum.saved_j += part.saved_j;
@@ -122,11 +122,11 @@ impl Radio {
 }
 
 impl Ledger {
-    fn looked(&self) -> Option<Time> {
+    fn looked(&self) -> Option<Instant> {
         self.parts.back().map(|(at, _)| *at)
     }
 
-    fn look(&mut self, now: Time, span: Duration, carried: &Carried, meter: &Meter, elsewhere: f64) {
+    fn look(&mut self, now: Instant, span: Duration, carried: &Carried, meter: &Meter, elsewhere: f64) {
         let drawn = meter.breakdown();
         let tail = (drawn.promotion + drawn.tail).as_joules();
         let awake = drawn.total().as_joules() - drawn.idle.as_joules();

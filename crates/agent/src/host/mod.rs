@@ -4,7 +4,7 @@ use crate::config::Rule;
 use linux::route::{Address, Change, Link, Scope};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// An interface that loses its link for less than this keeps its endpoints: a station that roams from one
 /// access point to the next does.
@@ -22,7 +22,7 @@ pub struct Managed {
     /// It is up, and what it is connected to is there.
     pub running: bool,
     /// When it last ceased to be.
-    pub lost: Option<Time>,
+    pub lost: Option<Instant>,
     /// The addresses that subflows begin from: at most one of IPv4 and one of IPv6.
     pub addresses: [Option<IpAddr>; 2],
 }
@@ -34,13 +34,13 @@ impl Managed {
     }
 
     /// It is up, or was a moment ago.
-    pub fn is_attached(&self, now: Time) -> bool {
+    pub fn is_attached(&self, now: Instant) -> bool {
         let lately = self.lost.is_some_and(|at| now.since(at) < GRACE);
         self.index.is_some() && (self.running || lately)
     }
 
     /// When [`Self::is_attached`] changes by itself.
-    pub fn next_change(&self, now: Time) -> Option<Time> {
+    pub fn next_change(&self, now: Instant) -> Option<Instant> {
         (!self.running).then_some(self.lost).flatten().map(|at| at + GRACE).filter(|at| *at > now)
     }
 }
@@ -90,7 +90,7 @@ impl Host {
     }
 
     /// Looks which interfaces are managed, by which address; true where one is that never was before.
-    pub fn settle(&mut self, now: Time, rules: &[Rule]) -> bool {
+    pub fn settle(&mut self, now: Instant, rules: &[Rule]) -> bool {
         let before = self.managed.len();
         for link in self.links.values() {
             let rule = rules.iter().position(|rule| rule.matches(&link.name));

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// So many are served at once.
 const MOST: usize = 16;
@@ -29,7 +29,7 @@ pub trait Answers {
     /// Metrics for Prometheus.
     fn metrics(&mut self) -> Result<String, Error>;
     /// A player tells how it stands; false where it says nothing of that.
-    fn player(&mut self, now: Time, state: cmcd::State) -> bool;
+    fn player(&mut self, now: Instant, state: cmcd::State) -> bool;
 }
 
 /// Listens, and serves who comes.
@@ -49,7 +49,7 @@ struct Client {
     stream: Box<dyn Stream>,
     /// Over TCP there is only what a whole host may know.
     metrics_alone: bool,
-    since: Time,
+    since: Instant,
     question: Vec<u8>,
     answer: Vec<u8>,
     told: usize,
@@ -98,12 +98,12 @@ impl Server {
     }
 
     /// When somebody's patience ends.
-    pub fn next(&self) -> Time {
-        self.clients.iter().map(|client| client.since + PATIENCE).min().unwrap_or(Time::MAX)
+    pub fn next(&self) -> Instant {
+        self.clients.iter().map(|client| client.since + PATIENCE).min().unwrap_or(Instant::MAX)
     }
 
     /// Does what can be done at once.
-    pub fn serve(&mut self, now: Time, answers: &mut dyn Answers) {
+    pub fn serve(&mut self, now: Instant, answers: &mut dyn Answers) {
         while self.clients.len() < MOST {
             let Ok((stream, _)) = self.unix.accept() else { break };
             if stream.set_nonblocking(true).is_ok() {
@@ -129,12 +129,12 @@ impl Drop for Server {
 }
 
 impl Client {
-    fn new(stream: Box<dyn Stream>, metrics_alone: bool, since: Time) -> Self {
+    fn new(stream: Box<dyn Stream>, metrics_alone: bool, since: Instant) -> Self {
         Self { stream, metrics_alone, since, question: Vec::new(), answer: Vec::new(), told: 0 }
     }
 
     /// Goes on; false where it is over.
-    fn serve(&mut self, now: Time, answers: &mut dyn Answers) -> bool {
+    fn serve(&mut self, now: Instant, answers: &mut dyn Answers) -> bool {
         if self.answer.is_empty() {
             let mut bytes = [0; 1024];
             match self.stream.read(&mut bytes) {
@@ -158,7 +158,7 @@ impl Client {
         false
     }
 
-    fn reply(&self, now: Time, answers: &mut dyn Answers) -> Vec<u8> {
+    fn reply(&self, now: Instant, answers: &mut dyn Answers) -> Vec<u8> {
         let line = self.question.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let line = String::from_utf8_lossy(line);
         let mut words = line.split(' ');

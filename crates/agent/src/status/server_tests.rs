@@ -11,7 +11,7 @@ impl Answers for Fixed {
         // Longer than a socket holds.
         Ok("m 1\n".repeat(1_000_000))
     }
-    fn player(&mut self, _: Time, state: cmcd::State) -> bool {
+    fn player(&mut self, _: Instant, state: cmcd::State) -> bool {
         state.is_of_a_buffer()
     }
 }
@@ -27,7 +27,7 @@ fn serving<R: Send>(tcp: bool, work: impl FnOnce(&Path, Option<SocketAddr>) -> R
     thread::scope(|scope| {
         let asking = scope.spawn(|| work(&path, address));
         while !asking.is_finished() {
-            server.serve(Time::ZERO, &mut Fixed);
+            server.serve(Instant::ZERO, &mut Fixed);
             let soon = rustix::event::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
             rustix::event::poll(&mut server.files(), Some(&soon)).unwrap();
         }
@@ -99,13 +99,13 @@ fn who_asks_nothing_or_without_end_is_sent_away() {
     let mut endless = UnixStream::connect(&path).unwrap();
     endless.write_all(&[b'x'; 2 * LONGEST]).unwrap();
     for _ in 0..20 {
-        server.serve(Time::ZERO, &mut Fixed);
+        server.serve(Instant::ZERO, &mut Fixed);
     }
     assert_eq!(server.clients.len(), 1, "the endless one");
-    assert_eq!(server.next(), Time::ZERO + PATIENCE);
-    server.serve(Time::ZERO + PATIENCE, &mut Fixed);
+    assert_eq!(server.next(), Instant::ZERO + PATIENCE);
+    server.serve(Instant::ZERO + PATIENCE, &mut Fixed);
     assert_eq!(server.clients.len(), 0);
-    assert_eq!(server.next(), Time::MAX);
+    assert_eq!(server.next(), Instant::MAX);
     drop((silent, server));
     assert!(!path.exists());
 }

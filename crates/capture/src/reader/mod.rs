@@ -12,7 +12,7 @@ mod pcap;
 mod pcapng;
 
 use std::io::{self, Read};
-use units::Time;
+use units::Instant;
 use wire::pcapng::Direction;
 
 /// Bytes of the buffer.
@@ -82,7 +82,7 @@ pub enum Ended {
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
     /// When, since 1970 or whatever the file's clock begins with; `None` where it does not say.
-    pub at: Option<Time>,
+    pub at: Option<Instant>,
     /// Which interface: an index into [`Reader::interfaces`].
     pub interface: usize,
     /// The kind of its first header (`LINKTYPE_`).
@@ -105,7 +105,7 @@ enum Format {
 /// Where a frame lies in the buffer.
 #[derive(Debug, Clone, Copy)]
 struct Found {
-    at: Option<Time>,
+    at: Option<Instant>,
     interface: usize,
     link_type: u16,
     direction: Option<Direction>,

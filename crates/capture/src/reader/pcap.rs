@@ -2,7 +2,7 @@
 
 use super::{Buffer, Ended, Found, KEEP, Order, ReadError};
 use std::io::{self, Read};
-use units::Time;
+use units::Instant;
 
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
@@ -70,7 +70,9 @@ impl Header {
         }
         let from = bytes.from + RECORD_HEADER;
         let found = Found {
-            at: Some(Time::from_nanos(u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit)),
+            at: Some(Instant::from_nanos(
+                u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit,
+            )),
             interface: 0,
             link_type: self.link_type,
             direction: None,

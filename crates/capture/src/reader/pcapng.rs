@@ -3,7 +3,7 @@
 use super::pcap::pass;
 use super::{Buffer, Ended, Found, KEEP, MOST_INTERFACES, MOST_NAME, Order, ReadError};
 use std::io::{self, Read};
-use units::Time;
+use units::Instant;
 use wire::pcapng::Direction;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -55,10 +55,10 @@ impl Clock {
         // What counts finer than any clock could is as good as zero.
         Self { per_second: base.checked_pow(power).unwrap_or(u128::MAX), offset }
     }
-    fn time(self, units: u64) -> Time {
+    fn time(self, units: u64) -> Instant {
         let nanos = (u128::from(units) * 1_000_000_000 / self.per_second) as i128;
         let nanos = nanos + i128::from(self.offset) * 1_000_000_000;
-        Time::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+        Instant::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
     }
 }
 

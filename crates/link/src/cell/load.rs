@@ -5,14 +5,14 @@ use crate::config::Load;
 use crate::stats::LoadStats;
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Bitrate, Bytes, Duration, Rng, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Rng, Seed};
 
 #[derive(Debug, Clone)]
 pub(super) struct Loads {
     kinds: Vec<Kind>,
     stations: Vec<LoadStation>,
     /// When the next packet of each station comes.
-    due: BinaryHeap<Reverse<(Time, usize)>>,
+    due: BinaryHeap<Reverse<(Instant, usize)>>,
     rng: Rng,
     stats: LoadStats,
 }
@@ -23,7 +23,7 @@ struct Kind {
     jitter: u64,
     packet: u32,
     queue: u32,
-    stop: Time,
+    stop: Instant,
     rate: Bitrate,
 }
 
@@ -32,7 +32,7 @@ struct LoadStation {
     kind: usize,
     queued: u32,
     /// When its next packet comes but for jitter.
-    nominal: Time,
+    nominal: Instant,
 }
 
 impl Loads {
@@ -58,7 +58,7 @@ impl Loads {
                 jitter: load.jitter.as_nanos(),
                 packet,
                 queue: load.queue,
-                stop: load.stop.unwrap_or(Time::MAX),
+                stop: load.stop.unwrap_or(Instant::MAX),
                 rate: load.link_rate.unwrap_or(cell_rate),
             });
             for _ in 0..load.count.min(MOST_LOADS.saturating_sub(all.stations.len() as u32)) {
@@ -66,7 +66,7 @@ impl Loads {
                 let station = all.stations.len();
                 all.stations.push(LoadStation { kind, queued: 0, nominal: load.start + phase });
                 let due = all.due_time(station);
-                if due < Time::MAX {
+                if due < Instant::MAX {
                     all.due.push(Reverse((due, station)));
                 }
             }
@@ -79,9 +79,9 @@ impl Loads {
         self.stations.len()
     }
 
-    /// When the next packet comes; [`Time::MAX`] where none does.
-    pub(super) fn next(&self) -> Time {
-        self.due.peek().map_or(Time::MAX, |&Reverse((at, _))| at)
+    /// When the next packet comes; [`Instant::MAX`] where none does.
+    pub(super) fn next(&self) -> Instant {
+        self.due.peek().map_or(Instant::MAX, |&Reverse((at, _))| at)
     }
 
     /// Lets the next packet come, and names its station where that had nothing before.
@@ -90,7 +90,7 @@ impl Loads {
         let kind = self.stations[station].kind;
         self.stations[station].nominal += self.kinds[kind].interval;
         let due = self.due_time(station);
-        if due < Time::MAX {
+        if due < Instant::MAX {
             if let Some(mut top) = self.due.peek_mut() {
                 top.0.0 = due;
             }
@@ -126,10 +126,10 @@ impl Loads {
         self.stats
     }
 
-    /// The nominal time plus a jitter; [`Time::MAX`] where the station has stopped by then.
-    fn due_time(&mut self, station: usize) -> Time {
+    /// The nominal time plus a jitter; [`Instant::MAX`] where the station has stopped by then.
+    fn due_time(&mut self, station: usize) -> Instant {
         let LoadStation { kind, nominal, .. } = self.stations[station];
         let Kind { jitter, stop, .. } = self.kinds[kind];
-        if nominal >= stop { Time::MAX } else { nominal + Duration::from_nanos(self.rng.below(jitter)) }
+        if nominal >= stop { Instant::MAX } else { nominal + Duration::from_nanos(self.rng.below(jitter)) }
     }
 }

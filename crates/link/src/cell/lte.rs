@@ -5,7 +5,7 @@ use super::ready::Ready;
 use super::station::Station;
 use crate::config::{CellConfig, Fading, StationConfig};
 use crate::server::work;
-use units::{Bitrate, Seed, Time};
+use units::{Bitrate, Instant, Seed};
 
 /// One TTI, in nanoseconds.
 const TTI: u64 = 1_000_000;
@@ -57,7 +57,7 @@ impl<T: Clone> Lte<T> {
         }
     }
 
-    pub(super) fn push(&mut self, now: Time, station: usize, size: u32, item: T) -> bool {
+    pub(super) fn push(&mut self, now: Instant, station: usize, size: u32, item: T) -> bool {
         if station >= self.stations.len() {
             return false;
         }
@@ -72,23 +72,23 @@ impl<T: Clone> Lte<T> {
     }
 
     /// Gives away all TTIs that have begun by `now`.
-    pub(super) fn advance(&mut self, now: Time) {
+    pub(super) fn advance(&mut self, now: Instant) {
         self.run(|begin| begin <= now);
     }
 
-    /// When an attached user may get a TTI; [`Time::MAX`] where none wants it.
-    pub(super) fn next_decision(&self) -> Time {
-        if self.ready.any_attached() { start(self.next_tti) } else { Time::MAX }
+    /// When an attached user may get a TTI; [`Instant::MAX`] where none wants it.
+    pub(super) fn next_decision(&self) -> Instant {
+        if self.ready.any_attached() { start(self.next_tti) } else { Instant::MAX }
     }
 
     /// Lets happen, in order, what is due.
-    fn run(&mut self, due: impl Fn(Time) -> bool) {
+    fn run(&mut self, due: impl Fn(Instant) -> bool) {
         loop {
             let idle = self.ready.members().is_empty();
-            let decision = if idle { Time::MAX } else { start(self.next_tti) };
+            let decision = if idle { Instant::MAX } else { start(self.next_tti) };
             let comes = self.loads.next();
             let next = decision.min(comes);
-            if next == Time::MAX || !due(next) {
+            if next == Instant::MAX || !due(next) {
                 return;
             }
             if comes > decision {
@@ -172,8 +172,8 @@ impl<T: Clone> Lte<T> {
     }
 }
 
-fn start(tti: u64) -> Time {
-    Time::from_nanos(tti.saturating_mul(TTI))
+fn start(tti: u64) -> Instant {
+    Instant::from_nanos(tti.saturating_mul(TTI))
 }
 
 /// The exponential averages of all users.

@@ -10,7 +10,7 @@ use crate::config::{CellConfig, CellKind, StationConfig};
 use crate::stats::{LinkStats, LoadStats};
 use lte::Lte;
 use station::Station;
-use units::{Seed, Time};
+use units::{Instant, Seed};
 use wifi::Wifi;
 
 /// The most stations that one cell's loads may have; beyond it they are left out.
@@ -57,7 +57,7 @@ impl<T: Clone> Cell<T> {
 
     /// Gives a packet of `size` bytes on the medium (below 2 GB) to `station`. False where its queue
     /// is full, or where there is no such station.
-    pub fn push(&mut self, now: Time, station: usize, size: u32, item: T) -> bool {
+    pub fn push(&mut self, now: Instant, station: usize, size: u32, item: T) -> bool {
         match &mut self.medium {
             Medium::Wifi(wifi) => wifi.push(now, station, size, item),
             Medium::Lte(lte) => lte.push(now, station, size, item),
@@ -65,7 +65,7 @@ impl<T: Clone> Cell<T> {
     }
 
     /// The next packet that arrives at or before `now`, and the station that it was given to.
-    pub fn poll(&mut self, now: Time) -> Option<(usize, T)> {
+    pub fn poll(&mut self, now: Instant) -> Option<(usize, T)> {
         match &mut self.medium {
             Medium::Wifi(wifi) => wifi.advance(now),
             Medium::Lte(lte) => lte.advance(now),
@@ -79,22 +79,22 @@ impl<T: Clone> Cell<T> {
     }
 
     /// When to poll next.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Instant> {
         let (stations, decision) = match &self.medium {
             Medium::Wifi(wifi) => (&wifi.stations, wifi.next_decision()),
             Medium::Lte(lte) => (&lte.stations, lte.next_decision()),
         };
-        let arrival = earliest(stations).map_or(Time::MAX, |(_, at)| at);
-        Some(arrival.min(decision)).filter(|&at| at < Time::MAX)
+        let arrival = earliest(stations).map_or(Instant::MAX, |(_, at)| at);
+        Some(arrival.min(decision)).filter(|&at| at < Instant::MAX)
     }
 
     /// Bytes at `station` that have not been sent yet, what is on the medium among them.
-    pub fn queued_bytes(&self, now: Time, station: usize) -> u64 {
+    pub fn queued_bytes(&self, now: Instant, station: usize) -> u64 {
         self.stations().get(station).map_or(0, |s| s.queued_bytes(now))
     }
 
     /// Packets at `station` that have not been sent yet, what is on the medium among them.
-    pub fn queued_packets(&self, now: Time, station: usize) -> usize {
+    pub fn queued_packets(&self, now: Instant, station: usize) -> usize {
         self.stations().get(station).map_or(0, |s| s.queued_packets(now))
     }
 
@@ -135,6 +135,6 @@ impl<T: Clone> Cell<T> {
 mod tests;
 
 /// The station whose packet arrives first, and when; of several, the first.
-fn earliest<T: Clone>(stations: &[Station<T>]) -> Option<(usize, Time)> {
+fn earliest<T: Clone>(stations: &[Station<T>]) -> Option<(usize, Instant)> {
     stations.iter().map(Station::next_arrival).enumerate().min_by_key(|&(_, at)| at)
 }

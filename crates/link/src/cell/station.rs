@@ -4,7 +4,7 @@ use crate::air::{Air, AirConfig};
 use crate::config::{QueueLimit, StationConfig};
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
-use units::{Bitrate, Bytes, Duration, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Seed};
 
 #[derive(Debug, Clone)]
 pub(super) struct Station<T> {
@@ -14,7 +14,7 @@ pub(super) struct Station<T> {
     queue: VecDeque<(u32, T)>,
     queue_bytes: u64,
     /// What is on the medium: until when, packets and bytes.
-    on_air: (Time, usize, u64),
+    on_air: (Instant, usize, u64),
     air: Air<T>,
     stats: LinkStats,
 }
@@ -34,14 +34,14 @@ impl<T: Clone> Station<T> {
             rate: config.link_rate.unwrap_or(cell_rate),
             queue: VecDeque::new(),
             queue_bytes: 0,
-            on_air: (Time::ZERO, 0, 0),
+            on_air: (Instant::ZERO, 0, 0),
             air: Air::new(&air, seed.derive(&format!("station {index}"))),
             stats: LinkStats::default(),
         }
     }
 
     /// False where there is no room.
-    pub(super) fn push(&mut self, now: Time, size: u32, item: T) -> bool {
+    pub(super) fn push(&mut self, now: Instant, size: u32, item: T) -> bool {
         self.stats.pushed += 1;
         let bytes = self.queued_bytes(now);
         let full = match self.limit {
@@ -65,7 +65,7 @@ impl<T: Clone> Station<T> {
     }
 
     /// Sends the head over `[begin, end)`.
-    pub(super) fn send(&mut self, begin: Time, end: Time) {
+    pub(super) fn send(&mut self, begin: Instant, end: Instant) {
         let Some((size, item)) = self.queue.pop_front() else { return };
         self.queue_bytes -= u64::from(size);
         if self.on_air.0 < end {
@@ -76,19 +76,19 @@ impl<T: Clone> Station<T> {
         self.air.send((begin, end), Duration::ZERO, (size, || item), &mut self.stats);
     }
 
-    pub(super) fn next_arrival(&self) -> Time {
+    pub(super) fn next_arrival(&self) -> Instant {
         self.air.next()
     }
 
-    pub(super) fn arrive(&mut self, now: Time) -> Option<T> {
+    pub(super) fn arrive(&mut self, now: Instant) -> Option<T> {
         self.air.arrive(now, &mut self.stats)
     }
 
-    pub(super) fn queued_bytes(&self, now: Time) -> u64 {
+    pub(super) fn queued_bytes(&self, now: Instant) -> u64 {
         self.queue_bytes + if now < self.on_air.0 { self.on_air.2 } else { 0 }
     }
 
-    pub(super) fn queued_packets(&self, now: Time) -> usize {
+    pub(super) fn queued_packets(&self, now: Instant) -> usize {
         self.queue.len() + if now < self.on_air.0 { self.on_air.1 } else { 0 }
     }
 

@@ -2,10 +2,10 @@
 
 use super::Cell;
 use crate::{CellConfig, CellKind, Delay, Fading, Load, LoadStats, Loss, QueueLimit, StationConfig};
-use units::{Bitrate, Bytes, Duration, Probability, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
-const fn ms(millis: u64) -> Time {
-    Time::from_millis(millis)
+const fn ms(millis: u64) -> Instant {
+    Instant::from_millis(millis)
 }
 
 const fn mbps(mbps: u64) -> Bitrate {
@@ -25,7 +25,7 @@ fn lte(rate: u64) -> CellConfig {
 }
 
 /// Everything that arrives: when, from whom, what.
-fn drain(cell: &mut Cell<u32>) -> Vec<(Time, usize, u32)> {
+fn drain(cell: &mut Cell<u32>) -> Vec<(Instant, usize, u32)> {
     let mut all = Vec::new();
     while let Some(at) = cell.next() {
         while let Some((station, item)) = cell.poll(at) {
@@ -38,7 +38,7 @@ fn drain(cell: &mut Cell<u32>) -> Vec<(Time, usize, u32)> {
 /// Megabits that each station gets through in `secs` seconds, where each always has packets of 1000
 /// bytes waiting.
 fn backlogged(cell: &mut Cell<u32>, stations: usize, secs: u64) -> Vec<f64> {
-    let end = Time::from_secs(secs);
+    let end = Instant::from_secs(secs);
     for station in 0..stations {
         for _ in 0..50 {
             cell.push(ms(0), station, 1000, 0);
@@ -116,14 +116,14 @@ fn light_loads_get_what_they_offer_and_the_station_the_rest() {
 fn loads_start_and_stop() {
     for config in [wifi(10), lte(10)] {
         let load = Load {
-            start: Time::from_secs(10),
-            stop: Some(Time::from_secs(12)),
+            start: Instant::from_secs(10),
+            stop: Some(Instant::from_secs(12)),
             packet: Bytes::new(1000),
             ..Load::default()
         };
         let mut cell = cell(&CellConfig { others: vec![load], ..config }, &[StationConfig::default()]);
         let offered = |cell: &mut Cell<u32>, secs| {
-            cell.poll(Time::from_secs(secs));
+            cell.poll(Instant::from_secs(secs));
             cell.load_stats().offered
         };
         assert_eq!(offered(&mut cell, 9), 0);
@@ -171,9 +171,9 @@ fn an_lte_packet_leaves_at_the_end_of_its_last_tti() {
     // 1000 bytes a TTI.
     let delay = Delay::Fixed(Duration::from_millis(10));
     let mut cell = cell(&lte(8), &[StationConfig { delay, ..StationConfig::default() }]);
-    cell.push(Time::from_nanos(100), 0, 2500, 1);
+    cell.push(Instant::from_nanos(100), 0, 2500, 1);
     for item in 2..5 {
-        cell.push(Time::from_nanos(100), 0, 200, item);
+        cell.push(Instant::from_nanos(100), 0, 200, item);
     }
     // TTIs 1 to 3 carry 2500 bytes and 500 more, TTI 4 the last 100.
     let at = |millis, item| (ms(millis), 0, item);
@@ -226,13 +226,13 @@ fn proportional_fairness_lets_a_user_who_was_away_catch_up_only_for_a_window() {
     for _ in 0..10_000 {
         cell.push(ms(0), 0, 1000, 0);
     }
-    while let Some(at) = cell.next().filter(|&at| at < Time::from_secs(5)) {
+    while let Some(at) = cell.next().filter(|&at| at < Instant::from_secs(5)) {
         cell.poll(at);
     }
     for _ in 0..5_000 {
-        cell.push(Time::from_secs(5), 1, 1000, 1);
+        cell.push(Instant::from_secs(5), 1, 1000, 1);
     }
-    let late: Vec<_> = drain(&mut cell).into_iter().filter(|&(at, ..)| at < Time::from_secs(7)).collect();
+    let late: Vec<_> = drain(&mut cell).into_iter().filter(|&(at, ..)| at < Instant::from_secs(7)).collect();
     let newcomer = late.iter().filter(|&&(_, station, _)| station == 1).count();
     // Half of two seconds, and about ln 2 of a window of 100 ms more, half of it.
     assert!((1000..1100).contains(&newcomer), "{newcomer}");

@@ -4,7 +4,7 @@ use super::load::Loads;
 use super::ready::Ready;
 use super::station::Station;
 use crate::config::{CellConfig, StationConfig};
-use units::{Bytes, Duration, Rng, Seed, Time};
+use units::{Bytes, Duration, Instant, Rng, Seed};
 
 #[derive(Debug, Clone)]
 pub(super) struct Wifi<T> {
@@ -14,7 +14,7 @@ pub(super) struct Wifi<T> {
     /// Attached stations first, loads behind them.
     ready: Ready,
     /// When the medium is free; where somebody is ready, also when it changes hands.
-    free_at: Time,
+    free_at: Instant,
     rng: Rng,
 }
 
@@ -26,12 +26,12 @@ impl<T: Clone> Wifi<T> {
             stations: (0..).zip(stations).map(|(i, s)| Station::new(s, config.rate, i, seed)).collect(),
             loads,
             overhead: config.overhead,
-            free_at: Time::ZERO,
+            free_at: Instant::ZERO,
             rng: seed.rng("cell"),
         }
     }
 
-    pub(super) fn push(&mut self, now: Time, station: usize, size: u32, item: T) -> bool {
+    pub(super) fn push(&mut self, now: Instant, station: usize, size: u32, item: T) -> bool {
         if station >= self.stations.len() {
             return false;
         }
@@ -46,23 +46,23 @@ impl<T: Clone> Wifi<T> {
     }
 
     /// Takes all decisions up to `now`.
-    pub(super) fn advance(&mut self, now: Time) {
+    pub(super) fn advance(&mut self, now: Instant) {
         self.run(|decision| decision <= now);
     }
 
-    /// When an attached station may get the medium; [`Time::MAX`] where none wants it.
-    pub(super) fn next_decision(&self) -> Time {
-        if self.ready.any_attached() { self.free_at } else { Time::MAX }
+    /// When an attached station may get the medium; [`Instant::MAX`] where none wants it.
+    pub(super) fn next_decision(&self) -> Instant {
+        if self.ready.any_attached() { self.free_at } else { Instant::MAX }
     }
 
     /// Lets happen, in order, what is due.
-    fn run(&mut self, due: impl Fn(Time) -> bool) {
+    fn run(&mut self, due: impl Fn(Instant) -> bool) {
         loop {
             let idle = self.ready.members().is_empty();
-            let decision = if idle { Time::MAX } else { self.free_at };
+            let decision = if idle { Instant::MAX } else { self.free_at };
             let comes = self.loads.next();
             let next = decision.min(comes);
-            if next == Time::MAX || !due(next) {
+            if next == Instant::MAX || !due(next) {
                 return;
             }
             if comes > decision {
@@ -75,7 +75,7 @@ impl<T: Clone> Wifi<T> {
         }
     }
 
-    fn decide(&mut self, now: Time) {
+    fn decide(&mut self, now: Instant) {
         let members = self.ready.members();
         let place = if members.len() > 1 { self.rng.below(members.len() as u64) as usize } else { 0 };
         let Some(&sender) = members.get(place) else { return };

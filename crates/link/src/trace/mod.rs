@@ -189,7 +189,7 @@ impl RateTable {
     }
 
     /// Each rate from its time on, the first also before it and the last for ever.
-    pub(crate) fn steps(steps: &[(units::Time, Bitrate)]) -> Self {
+    pub(crate) fn steps(steps: &[(units::Instant, Bitrate)]) -> Self {
         let mut steps = steps.to_vec();
         steps.sort_by_key(|&(from, _)| from);
         let mut pieces: Vec<TablePiece> = Vec::with_capacity(steps.len().max(1));

@@ -14,7 +14,7 @@ mod max_filter;
 
 use super::{CongestionControl, Coupling, RateSample, View, Window};
 use max_filter::MaxFilter;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// 2/ln 2: the lowest gain that doubles the rate each round (section 4.3.2).
 const HIGH_GAIN: f64 = 2.885;
@@ -37,11 +37,11 @@ pub(super) enum State {
     /// In this phase of the cycle since then.
     ProbeBw {
         phase: usize,
-        since: Time,
+        since: Instant,
     },
     /// Once what is in flight is down: until then, and for a whole round.
     ProbeRtt {
-        until: Option<Time>,
+        until: Option<Instant>,
         round_done: bool,
     },
 }
@@ -53,7 +53,7 @@ pub(crate) struct Bbr {
     /// BtlBw, bytes per second.
     bandwidth: MaxFilter,
     rtprop: Duration,
-    rtprop_at: Time,
+    rtprop_at: Instant,
     /// Round trips, counted by delivery (section 4.1.1.1).
     round: u64,
     round_ends: u64,
@@ -77,7 +77,7 @@ impl Default for Bbr {
             state: State::Startup,
             bandwidth: MaxFilter::default(),
             rtprop: Duration::MAX,
-            rtprop_at: Time::ZERO,
+            rtprop_at: Instant::ZERO,
             round: 0,
             round_ends: 0,
             full_bandwidth: 0.0,
@@ -158,7 +158,7 @@ impl Bbr {
         self.full = self.full_rounds >= 3;
     }
 
-    fn probe_bandwidth(&mut self, now: Time) {
+    fn probe_bandwidth(&mut self, now: Instant) {
         // Any phase but the one that drains.
         let drawn = (now.as_nanos() / 1000 % 7) as usize;
         let phase = if drawn == 0 { 0 } else { drawn + 1 };
@@ -166,7 +166,7 @@ impl Bbr {
     }
 
     /// Sections 4.3.3 and 4.3.4.3.
-    fn move_on(&mut self, sample: &RateSample, now: Time) {
+    fn move_on(&mut self, sample: &RateSample, now: Instant) {
         let level = self.pipe(1.0).unwrap_or(f64::MAX);
         match self.state {
             State::Startup if self.full => self.state = State::Drain,

@@ -1,7 +1,7 @@
 //! CUBIC: RFC 9438.
 
 use super::{CongestionControl, Coupling, View, Window};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// RFC 9438, section 4.6.
 const BETA: f64 = 0.7;
@@ -20,7 +20,7 @@ struct Curve {
     /// Window when the threshold was last set, in segments.
     cwnd_prior: f64,
     /// When the present congestion avoidance began, later by what of it did not need the window.
-    epoch: Option<Time>,
+    epoch: Option<Instant>,
 }
 
 /// The algorithm.
@@ -34,7 +34,7 @@ pub(crate) struct Cubic {
     /// Before the last reduction, should that turn out to be wrong (section 4.9).
     before: Curve,
     /// The last acknowledgement.
-    seen: Time,
+    seen: Instant,
     /// Increase not yet a whole byte.
     fraction: f64,
 }

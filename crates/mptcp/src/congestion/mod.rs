@@ -34,7 +34,7 @@ use ecmtcp::EcMtcp;
 use lia::Lia;
 use olia::Olia;
 use reno::Reno;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wvegas::WVegas;
 
 /// The algorithms there are.
@@ -107,7 +107,7 @@ impl core::error::Error for UnknownName {}
 #[derive(Debug, Clone, Copy)]
 pub struct View {
     /// Now.
-    pub now: Time,
+    pub now: Instant,
     /// Sender maximum segment size, in bytes.
     pub mss: u64,
     /// Smoothed round-trip time.

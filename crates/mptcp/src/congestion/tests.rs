@@ -5,7 +5,7 @@ const MSS: u64 = 1000;
 fn view(now_ms: u64, in_flight: u64) -> View {
     let rtt = Duration::from_millis(100);
     View {
-        now: Time::from_millis(now_ms),
+        now: Instant::from_millis(now_ms),
         mss: MSS,
         srtt: rtt,
         in_flight,

@@ -25,7 +25,7 @@
 //! somebody else's queue.
 
 use super::{CongestionControl, Coupling, View, Window};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Segments waiting in queues, over all paths.
 const TOTAL_ALPHA: f64 = 10.0;
@@ -38,7 +38,7 @@ const GAMMA: f64 = 1.0;
 #[derive(Debug, Clone)]
 pub(crate) struct WVegas {
     alpha: f64,
-    round_ends: Time,
+    round_ends: Instant,
     /// Sum and number of the round trips measured in this round.
     sum: Duration,
     count: u64,
@@ -52,7 +52,7 @@ impl Default for WVegas {
     fn default() -> Self {
         Self {
             alpha: LEAST_ALPHA,
-            round_ends: Time::ZERO,
+            round_ends: Instant::ZERO,
             sum: Duration::ZERO,
             count: 0,
             lowest: Duration::MAX,

@@ -3,7 +3,7 @@
 use super::{Endpoint, Event, Failure};
 use crate::{PathId, crypto};
 use core::net::IpAddr;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{MptcpSignal, Payload};
 
 /// ADD_ADDRs sent again for want of an echo (Linux `ADD_ADDR_RETRANS_MAX`).
@@ -20,7 +20,7 @@ pub(super) struct Announcement {
     port: Option<u16>,
     tries: u32,
     /// When it is told again.
-    at: Option<Time>,
+    at: Option<Instant>,
 }
 
 /// An address of this end that the peer was told is gone. Nothing answers that (RFC 8684, section 3.4.2), so it
@@ -29,9 +29,9 @@ pub(super) struct Announcement {
 pub(super) struct Removal {
     id: u8,
     tries: u32,
-    told: Time,
+    told: Instant,
     /// When it is told again, if the connection is in use: for nothing else a radio is not woken.
-    at: Option<Time>,
+    at: Option<Instant>,
 }
 
 impl<P: Payload> Endpoint<P> {
@@ -51,7 +51,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// An ADD_ADDR goes out.
-    pub(super) fn announced_now(&mut self, now: Time, id: u8) {
+    pub(super) fn announced_now(&mut self, now: Instant, id: u8) {
         if let Some(known) = self.announced.iter_mut().find(|known| known.id == id) {
             known.at = (known.tries <= AGAIN).then(|| now + ECHO_WAIT * (1 << known.tries));
             known.tries += 1;
@@ -60,7 +60,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// When the next ADD_ADDR or REMOVE_ADDR is due.
-    pub(super) fn announcement_due(&self) -> Option<Time> {
+    pub(super) fn announcement_due(&self) -> Option<Instant> {
         let removed = self.removed.iter().filter_map(|gone| gone.at);
         self.announced.iter().filter_map(|known| known.at).chain(removed).min()
     }
@@ -70,13 +70,13 @@ impl<P: Payload> Endpoint<P> {
         let mut ids = [0; 8];
         ids[..some.len()].copy_from_slice(some);
         self.removed.retain(|gone| !some.contains(&gone.id));
-        let gone = |&id: &u8| Removal { id, tries: 0, told: Time::ZERO, at: None };
+        let gone = |&id: &u8| Removal { id, tries: 0, told: Instant::ZERO, at: None };
         self.removed.extend(some.iter().map(gone));
         self.signal(MptcpSignal::RemoveAddress { ids, count: some.len() as u8 }, except);
     }
 
     /// A REMOVE_ADDR goes out.
-    pub(super) fn removed_now(&mut self, now: Time, ids: &[u8]) {
+    pub(super) fn removed_now(&mut self, now: Instant, ids: &[u8]) {
         for gone in self.removed.iter_mut().filter(|gone| ids.contains(&gone.id)) {
             gone.at = (gone.tries < AGAIN).then(|| now + ECHO_WAIT * (1 << gone.tries));
             gone.told = now;
@@ -86,7 +86,7 @@ impl<P: Payload> Endpoint<P> {
         self.arm_rare();
     }
 
-    fn remove_again(&mut self, now: Time) {
+    fn remove_again(&mut self, now: Instant) {
         let (subflows, removed) = (&self.subflows, &mut self.removed);
         // An address that came back.
         removed.retain(|gone| !subflows.iter().any(|s| s.is_open() && s.local_id == gone.id));
@@ -107,7 +107,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    pub(super) fn announce_again(&mut self, now: Time) {
+    pub(super) fn announce_again(&mut self, now: Instant) {
         for n in 0..self.announced.len() {
             let known = &mut self.announced[n];
             if known.at.is_some_and(|at| at <= now) {

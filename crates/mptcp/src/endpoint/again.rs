@@ -4,7 +4,7 @@
 use super::{Endpoint, Mode};
 use crate::scheduler::{Candidate, Scheduler};
 use crate::subflow::{Chunk, State};
-use units::Time;
+use units::Instant;
 use wire::Payload;
 
 impl<P: Payload> Endpoint<P> {
@@ -47,7 +47,7 @@ impl<P: Payload> Endpoint<P> {
     /// the peer waits for is on its way over a slower one, and goes over this one too (Raiciu et al.,
     /// "How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP", NSDI 2012, section
     /// 4.2). Each piece once, in the order of the stream.
-    pub(super) fn seize(&mut self, now: Time, list: &[Candidate]) -> Option<usize> {
+    pub(super) fn seize(&mut self, now: Instant, list: &[Candidate]) -> Option<usize> {
         if !(self.config.opportunistic || self.config.penalise)
             || self.mode != Mode::Mptcp
             || self.scheduler.repeats()

@@ -4,7 +4,7 @@
 use super::Endpoint;
 use crate::Config;
 use crate::subflow::{State, window_scale};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::Payload;
 
 /// Segments that a sender may begin with (Linux `TCP_INIT_CWND`).
@@ -19,7 +19,7 @@ pub(super) struct Autotune {
     /// Read in the present round trip, and the most in one before.
     copied: u64,
     space: u64,
-    since: Time,
+    since: Instant,
 }
 
 impl Autotune {
@@ -33,7 +33,7 @@ impl Autotune {
             most,
             copied: 0,
             space: FIRST_SEGMENTS * u64::from(config.mss),
-            since: Time::ZERO,
+            since: Instant::ZERO,
         }
     }
 
@@ -42,7 +42,7 @@ impl Autotune {
     }
 
     /// Time has come as far as `now`, and a round trip takes `rtt`.
-    fn adjust(&mut self, now: Time, rtt: Duration, mss: u64) {
+    fn adjust(&mut self, now: Instant, rtt: Duration, mss: u64) {
         if now.since(self.since) < rtt {
             return;
         }
@@ -61,7 +61,7 @@ impl Autotune {
 
 impl<P: Payload> Endpoint<P> {
     /// Once a round trip, that of the slowest subflow: its data is what the others' waits for.
-    pub(super) fn tune_buffer(&mut self, now: Time) {
+    pub(super) fn tune_buffer(&mut self, now: Instant) {
         if !self.autotune.on {
             return;
         }
@@ -84,7 +84,7 @@ mod tests {
         let rtt = Duration::from_millis(100);
         let mut at = |read, ms| {
             tune.read(read);
-            tune.adjust(Time::from_millis(ms), rtt, 1000);
+            tune.adjust(Instant::from_millis(ms), rtt, 1000);
             tune.buffer
         };
         assert_eq!(at(10_000, 100), 20_000, "no more than a sender begins with");

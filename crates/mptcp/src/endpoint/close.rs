@@ -2,7 +2,7 @@
 
 use super::{Endpoint, Event, Failure, Mode};
 use crate::subflow::{Chunk, Reset, State};
-use units::Time;
+use units::Instant;
 use wire::{MptcpSignal, Payload};
 
 impl<P: Payload> Endpoint<P> {
@@ -44,13 +44,13 @@ impl<P: Payload> Endpoint<P> {
 
     /// Takes the next step of closing that has become possible.
     #[inline]
-    pub(super) fn advance_close(&mut self, now: Time) {
+    pub(super) fn advance_close(&mut self, now: Instant) {
         if !self.ended && (self.closing || self.fins) {
             self.take_step_of_closing(now);
         }
     }
 
-    fn take_step_of_closing(&mut self, now: Time) {
+    fn take_step_of_closing(&mut self, now: Instant) {
         let all_dealt = self.data_next == self.buffer.end && self.reinjections.is_empty();
         if self.closing && all_dealt && self.connected {
             match self.mode {
@@ -89,7 +89,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Without a subflow the connection lives on for a while, so that another may take over (RFC 8684,
     /// section 3.5).
-    pub(super) fn await_subflow(&mut self, now: Time) {
+    pub(super) fn await_subflow(&mut self, now: Instant) {
         let Some(timeout) = self.config.close_timeout else { return };
         let waits = self.mode == Mode::Mptcp && !self.ended && self.alone.is_none();
         if waits && !self.subflows.iter().any(|s| s.state == State::Established) {
@@ -120,7 +120,7 @@ impl<P: Payload> Endpoint<P> {
         self.reinjections.clear();
     }
 
-    pub(super) fn request_data_fin(&mut self, now: Time) {
+    pub(super) fn request_data_fin(&mut self, now: Instant) {
         self.send_data_fin = true;
         let longest = self.subflows.iter().filter(|s| s.is_open()).map(|s| s.sender.rtt.rto()).max();
         let wait = longest.unwrap_or(self.config.initial_rto) * (1 << self.fin_tries.min(6));

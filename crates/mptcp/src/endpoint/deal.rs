@@ -4,7 +4,7 @@ use super::{Endpoint, Mode, Reinjection};
 use crate::PathId;
 use crate::scheduler::{Candidate, Scheduler, Situation};
 use crate::subflow::{Chunk, State, Subflow};
-use units::Time;
+use units::Instant;
 use wire::Payload;
 
 /// The most subflows among which a turn is sought: a device has a handful of radios.
@@ -35,7 +35,7 @@ impl<P: Payload> Endpoint<P> {
     /// among those with room, where nothing else waits. What is done here [`deal`](Self::deal) and sending
     /// what was dealt would do too, and the same; what is not just so is left to them, untouched.
     #[inline]
-    pub(super) fn deal_to_the_fastest(&mut self, now: Time) -> Short<P> {
+    pub(super) fn deal_to_the_fastest(&mut self, now: Instant) -> Short<P> {
         let available = self.buffer.end - self.data_next;
         if available == 0 || !self.reinjections.is_empty() || !self.scheduler.takes_the_fastest() {
             return Short::Unusual;
@@ -73,7 +73,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Deals one piece of data to a subflow; `None` if there is nothing to deal or nobody to take it.
-    pub(super) fn deal(&mut self, now: Time) -> Option<usize> {
+    pub(super) fn deal(&mut self, now: Instant) -> Option<usize> {
         let available = self.buffer.end - self.data_next;
         if available == 0 && !self.buffer_holds_up() && !self.scheduler.repeats() {
             return None;
@@ -87,7 +87,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Deals one piece to one of `list`: a copy where there are to be any, else new data if the window
     /// takes it, else old data that holds it up.
-    fn deal_among(&mut self, now: Time, available: u64, list: &[Candidate]) -> Option<usize> {
+    fn deal_among(&mut self, now: Instant, available: u64, list: &[Candidate]) -> Option<usize> {
         if self.scheduler.repeats()
             && let Some(copy) = self.deal_copy(list)
         {
@@ -123,7 +123,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// How much of the `available` bytes goes out next: 0 if something, and nothing of it before the
     /// peer's next word.
-    fn piece(&mut self, now: Time, available: u64, list: &[Candidate]) -> Option<u64> {
+    fn piece(&mut self, now: Instant, available: u64, list: &[Candidate]) -> Option<u64> {
         let largest = list.iter().map(|c| c.mss).min()?;
         let len = available.min(largest);
         let window = self.window_end.saturating_sub(self.data_next);
@@ -140,7 +140,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Who of `list` carries the next `len` bytes.
-    fn pick(&mut self, now: Time, unsent: u64, len: u64, list: &[Candidate]) -> Option<PathId> {
+    fn pick(&mut self, now: Instant, unsent: u64, len: u64, list: &[Candidate]) -> Option<PathId> {
         let window = self.config.send_buffer.min(self.window_end.saturating_sub(self.data_una));
         let situation = Situation { now, len, unsent, window };
         let Some(pick) = self.scheduler.pick(list, &situation) else {
@@ -284,7 +284,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A DATA_ACK (RFC 8684, section 3.3.2).
-    pub(super) fn on_data_ack(&mut self, now: Time, ack: u64) {
+    pub(super) fn on_data_ack(&mut self, now: Instant, ack: u64) {
         if ack <= self.data_una || ack > self.data_sent() {
             return;
         }

@@ -9,7 +9,7 @@ use crate::rec::ranges::Ranges;
 use crate::rec::state::State as Phase;
 use crate::rec::{Rec, VERSION};
 use crate::subflow::{Arrival, State, clock_at};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Blocks, Payload, RecOption, Report, Segment};
 
 /// Bytes of a report with one block.
@@ -44,7 +44,7 @@ pub(super) struct Driving {
 /// What a sender has heard about a path.
 #[derive(Debug, Clone, Copy, Default)]
 struct Heard {
-    at: Time,
+    at: Instant,
     /// The clock of the last report about it, if there was one.
     clock: Option<u32>,
     /// Acknowledgements since then that took the subflow on.
@@ -115,7 +115,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// TCP has no place for it.
-    pub(super) fn stop_driving(&mut self, now: Time) {
+    pub(super) fn stop_driving(&mut self, now: Instant) {
         if self.driving.take().is_some() {
             if self.scheduler.collector().is_some() {
                 self.scheduler.restore(self.config.scheduler);
@@ -125,7 +125,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Subflow `i` is up.
-    pub(super) fn drive_subflow(&mut self, now: Time, i: usize) {
+    pub(super) fn drive_subflow(&mut self, now: Instant, i: usize) {
         let Some(driving) = &mut self.driving else { return };
         if driving.estimators.len() <= i {
             driving.estimators.resize_with(i + 1, || None);
@@ -141,7 +141,7 @@ impl<P: Payload> Endpoint<P> {
     /// Data of `len` bytes came on subflow `i`.
     pub(super) fn note_arrival(
         &mut self,
-        now: Time,
+        now: Instant,
         i: usize,
         arrival: Arrival,
         len: u64,
@@ -167,14 +167,14 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// When [`expire_driving`](Self::expire_driving) is due.
-    pub(super) fn driving_timeout(&self) -> Option<Time> {
+    pub(super) fn driving_timeout(&self) -> Option<Instant> {
         let driving = self.driving.as_ref()?;
         let open = |i: &usize| self.subflows[*i].state == State::Established;
         let of = |i: usize| driving.estimators[i].as_ref().and_then(Estimator::next_timeout);
         (0..driving.estimators.len()).filter(open).filter_map(of).min()
     }
 
-    pub(super) fn expire_driving(&mut self, now: Time) {
+    pub(super) fn expire_driving(&mut self, now: Instant) {
         let Some(driving) = &mut self.driving else { return };
         for (i, estimator) in driving.estimators.iter_mut().enumerate() {
             let subflow = &mut self.subflows[i];
@@ -187,7 +187,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Puts a report into an acknowledgement: the one that is due, or where there is room what is held.
-    pub(super) fn add_report(&mut self, now: Time, i: usize, segment: &mut Segment<P>) {
+    pub(super) fn add_report(&mut self, now: Instant, i: usize, segment: &mut Segment<P>) {
         let path = self.device_id(i);
         let Some(driving) = &mut self.driving else { return };
         if self.mode != Mode::Mptcp || segment.dss.is_none() {
@@ -233,7 +233,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A segment on subflow `i`, whose acknowledgements have been taken in, may hold a report.
-    pub(super) fn hear_report(&mut self, now: Time, i: usize, advanced: bool, segment: &Segment<P>) {
+    pub(super) fn hear_report(&mut self, now: Instant, i: usize, advanced: bool, segment: &Segment<P>) {
         if self.mode != Mode::Mptcp {
             return;
         }
@@ -252,7 +252,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn on_report(&mut self, now: Time, report: &Report, base: Option<u64>) {
+    fn on_report(&mut self, now: Instant, report: &Report, base: Option<u64>) {
         let about = (0..self.subflows.len())
             .find(|&j| self.subflows[j].state == State::Established && self.device_id(j) == report.path);
         let sent = self.data_sent();
@@ -290,7 +290,7 @@ impl<P: Payload> Endpoint<P> {
         self.observe_buffer(now);
     }
 
-    fn observe_buffer(&mut self, now: Time) {
+    fn observe_buffer(&mut self, now: Instant) {
         let Some(driving) = &mut self.driving else { return };
         let window = self.window_end.saturating_sub(self.data_una);
         driving.widest = driving.widest.max(window);

@@ -6,7 +6,7 @@
 
 use super::{Endpoint, Failure, Mode};
 use crate::subflow::State;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Dss, Mapping, MptcpSignal, Payload};
 
 /// MP_TCPRST reason: middlebox interference (section 3.6).
@@ -23,7 +23,7 @@ const INFINITE_TIMES: u8 = 8;
 pub(super) struct Failing {
     /// Data offset of the mapping that failed.
     data: u64,
-    pub(super) at: Time,
+    pub(super) at: Instant,
     tries: u32,
 }
 
@@ -47,7 +47,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The data of a mapping is not what was sent.
-    pub(super) fn checksum_failed(&mut self, now: Time, i: usize, data: u64) {
+    pub(super) fn checksum_failed(&mut self, now: Instant, i: usize, data: u64) {
         if !self.stays_contiguous(i) {
             let dsn = self.remote_idsn.wrapping_add(data);
             self.reset_with(i, Failure::Checksum, Some(MptcpSignal::Fail { dsn }));
@@ -58,7 +58,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Sends MP_FAIL, again and again until it is answered.
-    pub(super) fn ask_to_fall_back(&mut self, now: Time) {
+    pub(super) fn ask_to_fall_back(&mut self, now: Instant) {
         let Some(failing) = &mut self.failing else { return };
         let Some(subflow) = self.subflows.iter_mut().find(|s| s.state == State::Established) else {
             self.failing = None;
@@ -80,7 +80,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The peer's MP_FAIL; `asks` if it still speaks MPTCP and waits for ours.
-    pub(super) fn on_fail(&mut self, now: Time, i: usize, dsn: u64, asks: bool) {
+    pub(super) fn on_fail(&mut self, now: Instant, i: usize, dsn: u64, asks: bool) {
         let data = dsn.wrapping_sub(self.local_idsn);
         if self.mode == Mode::Mptcp {
             if data == 0 || data > self.data_sent() {
@@ -105,7 +105,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The peer sends TCP from here on.
-    pub(super) fn on_infinite_mapping(&mut self, now: Time, i: usize) {
+    pub(super) fn on_infinite_mapping(&mut self, now: Instant, i: usize) {
         if self.contiguous(i) {
             self.give_up_mptcp(now);
         } else {
@@ -115,7 +115,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Data was acknowledged without a DSS. Once data has been acknowledged with one, the way is known
     /// to let them pass, and the peer may leave some out.
-    pub(super) fn acknowledged_without_dss(&mut self, now: Time, i: usize) {
+    pub(super) fn acknowledged_without_dss(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
         if subflow.proven {
             subflow.bare = true;
@@ -125,7 +125,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Falls back if that is possible, or else ends the subflow.
-    pub(super) fn give_up_mptcp_or_subflow(&mut self, now: Time, i: usize) {
+    pub(super) fn give_up_mptcp_or_subflow(&mut self, now: Instant, i: usize) {
         // Data that lost its mapping may be a repetition.
         if self.stays_contiguous(i) && self.subflows[i].held.is_empty() {
             self.give_up_mptcp(now);
@@ -135,7 +135,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Falls back, and tells the peer in case options pass one way only.
-    pub(super) fn give_up_mptcp(&mut self, now: Time) {
+    pub(super) fn give_up_mptcp(&mut self, now: Instant) {
         self.infinite = Some(Infinite { from: self.data_una.min(self.buffer.end), left: INFINITE_TIMES });
         self.fall_back(now);
         self.work = true;
@@ -154,7 +154,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Becomes plain TCP. Only a connection whose data has all gone over its first subflow can: data and
     /// subflow offsets are then the same.
-    pub(super) fn fall_back(&mut self, now: Time) {
+    pub(super) fn fall_back(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
             if self.subflows[i].joined && self.subflows[i].is_open() {
                 // A join that was under way.

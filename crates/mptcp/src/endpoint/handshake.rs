@@ -3,7 +3,7 @@
 use super::{Endpoint, Event, Failure, Mode, Role};
 use crate::subflow::{Reset, State, Subflow};
 use crate::{EcnMode, PathId, crypto};
-use units::Time;
+use units::Instant;
 use wire::{Flags, MptcpSignal, Payload, Segment};
 
 /// MP_TCPRST reason: MPTCP-specific error (RFC 8684, section 3.6).
@@ -27,7 +27,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns false where that cannot be: on the server's side, over a path that is in use, or
     /// beyond the first before the peer has confirmed that it speaks MPTCP (try again after
     /// [`Event::Connected`]).
-    pub fn open(&mut self, now: Time, path: PathId, backup: bool) -> bool {
+    pub fn open(&mut self, now: Instant, path: PathId, backup: bool) -> bool {
         let i = self.slot(path);
         if self.role == Role::Server || self.ended || self.closing_done() || self.subflows[i].is_open() {
             return false;
@@ -91,7 +91,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A SYN for a path without a subflow, on the server's side.
-    pub(super) fn accept(&mut self, now: Time, i: usize, segment: &Segment<P>) {
+    pub(super) fn accept(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         if self.role == Role::Client || !segment.flags.has(Flags::SYN) || segment.flags.has(Flags::ACK) {
             self.refuse(i, segment, None);
             return;
@@ -203,7 +203,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A segment for a subflow in SYN-SENT (RFC 9293, section 3.10.7.3).
-    pub(super) fn in_syn_sent(&mut self, now: Time, i: usize, segment: &Segment<P>) {
+    pub(super) fn in_syn_sent(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let ours = segment.ack == self.subflows[i].iss.wrapping_add(1);
         if segment.flags.has(Flags::RST) {
             if segment.flags.has(Flags::ACK) && ours {
@@ -290,7 +290,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A segment with ACK for a subflow in SYN-RECEIVED; true if it is established now.
-    pub(super) fn in_syn_received(&mut self, now: Time, i: usize, segment: &Segment<P>) -> bool {
+    pub(super) fn in_syn_received(&mut self, now: Instant, i: usize, segment: &Segment<P>) -> bool {
         let subflow = &mut self.subflows[i];
         if segment.flags.has(Flags::SYN) {
             // A repeated SYN: the answer was lost.
@@ -363,7 +363,7 @@ impl<P: Payload> Endpoint<P> {
         self.mode = Mode::Mptcp;
     }
 
-    pub(super) fn established(&mut self, now: Time, i: usize) {
+    pub(super) fn established(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
         subflow.heard = now;
         subflow.keepalive_at = self.config.keepalive.map(|keepalive| now + keepalive.idle);
@@ -440,7 +440,7 @@ impl<P: Payload> Endpoint<P> {
 }
 
 /// Our SYN, or our answer to one, was acknowledged.
-fn settle_syn<P: Payload>(now: Time, subflow: &mut Subflow<P>) {
+fn settle_syn<P: Payload>(now: Instant, subflow: &mut Subflow<P>) {
     if subflow.syn_tries <= 1 {
         subflow.sender.rtt.sample(now.since(subflow.syn_sent_at));
     } else if subflow.syn_tries > 2 {

@@ -5,17 +5,17 @@ use crate::PathId;
 use crate::seq::extend;
 use crate::subflow::{Arrival, Mapped, State, clock_at};
 use core::borrow::Borrow;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Dss, Flags, MptcpSignal, Payload, SackBlocks, Segment};
 
 impl<P: Payload> Endpoint<P> {
     /// A segment came in over `path`: given, or shown where it lies.
     #[inline]
-    pub fn handle_segment(&mut self, now: Time, path: PathId, segment: impl Borrow<Segment<P>>) {
+    pub fn handle_segment(&mut self, now: Instant, path: PathId, segment: impl Borrow<Segment<P>>) {
         self.on_segment(now, path, segment.borrow());
     }
 
-    fn on_segment(&mut self, now: Time, path: PathId, segment: &Segment<P>) {
+    fn on_segment(&mut self, now: Instant, path: PathId, segment: &Segment<P>) {
         if self.next_data(now, path.index(), segment) {
             return;
         }
@@ -83,7 +83,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A segment of an earlier or a later subflow over the same path.
-    fn other_ports(&mut self, now: Time, i: usize, segment: &Segment<P>) {
+    fn other_ports(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let newer =
             segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && self.role == Role::Server;
         if newer && segment.source != self.subflows[i].remote_port {
@@ -96,7 +96,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn on_reset(&mut self, now: Time, i: usize, segment: &Segment<P>) {
+    fn on_reset(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let signal = segment.signal.filter(|_| self.mode == Mode::Mptcp);
         let reason = reason_of(signal);
         let failure = match signal {
@@ -121,7 +121,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn in_established(&mut self, now: Time, i: usize, segment: &Segment<P>) {
+    fn in_established(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         if segment.flags.has(Flags::RST) {
             self.on_reset(now, i, segment);
             return;
@@ -198,7 +198,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The subflow-level acknowledgement, up to the offset `ack`.
-    fn on_ack(&mut self, now: Time, i: usize, ack: u64, segment: &Segment<P>) {
+    fn on_ack(&mut self, now: Instant, i: usize, ack: u64, segment: &Segment<P>) {
         let coupling = self.coupling(i, ack);
         let subflow = &mut self.subflows[i];
         let window = u64::from(segment.window) << subflow.peer_scale;
@@ -262,7 +262,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn on_signal(&mut self, now: Time, i: usize, signal: &MptcpSignal, segment: &Segment<P>) {
+    fn on_signal(&mut self, now: Instant, i: usize, signal: &MptcpSignal, segment: &Segment<P>) {
         match *signal {
             MptcpSignal::Fail { dsn } => {
                 let asks = segment.dss.is_some_and(|dss| dss.data_ack.is_some());
@@ -298,7 +298,14 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Places what a segment carries, and its FIN.
-    fn on_payload(&mut self, now: Time, i: usize, offset: u64, segment: &Segment<P>, mapped: Option<Mapped>) {
+    fn on_payload(
+        &mut self,
+        now: Instant,
+        i: usize,
+        offset: u64,
+        segment: &Segment<P>,
+        mapped: Option<Mapped>,
+    ) {
         let len = segment.payload.len() as u64;
         let fin = segment.flags.has(Flags::FIN);
         if len == 0 && !fin {
@@ -333,7 +340,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// What a segment may have made possible.
-    fn after_input(&mut self, now: Time, i: usize) {
+    fn after_input(&mut self, now: Instant, i: usize) {
         self.tune_buffer(now);
         if !self.subflows[i].held.is_empty() {
             self.place_held(now, i);

@@ -4,7 +4,7 @@
 use super::{Endpoint, Failure, Mode, Role};
 use crate::seq::extend;
 use crate::subflow::Mapped;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::checksum::Sum;
 use wire::{Dss, Flags, MptcpSignal, Payload, Segment, dss_pseudo_header};
 
@@ -25,7 +25,7 @@ impl<P: Payload> Endpoint<P> {
     /// kept.
     pub(super) fn on_dss(
         &mut self,
-        now: Time,
+        now: Instant,
         i: usize,
         offset: u64,
         segment: &Segment<P>,
@@ -146,7 +146,7 @@ impl<P: Payload> Endpoint<P> {
     /// its mapping if it has one all the same.
     pub(super) fn without_dss(
         &mut self,
-        now: Time,
+        now: Instant,
         i: usize,
         (offset, ack): (u64, u64),
         segment: &Segment<P>,
@@ -226,7 +226,7 @@ impl<P: Payload> Endpoint<P> {
     /// receive window.
     pub(super) fn place(
         &mut self,
-        now: Time,
+        now: Instant,
         i: usize,
         offset: u64,
         payload: P,
@@ -267,7 +267,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Looks at what is held: what can be delivered, and whether it should have been before.
-    pub(super) fn place_held(&mut self, now: Time, i: usize) {
+    pub(super) fn place_held(&mut self, now: Instant, i: usize) {
         if self.failing.is_some() || self.mode != Mode::Mptcp {
             return;
         }
@@ -287,13 +287,13 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// When data in order has waited too long for its mapping.
-    pub(super) fn unmapped_due(&self) -> Option<Time> {
+    pub(super) fn unmapped_due(&self) -> Option<Instant> {
         self.subflows.iter().filter(|s| s.is_open()).filter_map(|s| s.unmapped).min()
     }
 
     /// Section 3.7 knows of a break only once the buffer is full, which it never is where the peer has sent
     /// all that it had to send. The subflow ends, and what it has acknowledged comes over another.
-    pub(super) fn give_up_unmapped(&mut self, now: Time) {
+    pub(super) fn give_up_unmapped(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
             if self.subflows[i].unmapped.take().is_some_and(|at| at <= now) {
                 self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX);
@@ -302,7 +302,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Delivers the data of mappings that are complete and have the right checksum.
-    fn verify_held(&mut self, now: Time, i: usize) {
+    fn verify_held(&mut self, now: Instant, i: usize) {
         if !self.checksum || self.failing.is_some() {
             return;
         }
@@ -358,7 +358,7 @@ fn verifies<'a, P: Payload + 'a>(expected: u16, parts: impl IntoIterator<Item = 
 #[cfg(test)]
 mod tests {
     use crate::{Config, Endpoint, PathId};
-    use units::{Seed, Time};
+    use units::{Instant, Seed};
     use wire::{Payload, Span};
 
     /// Passes segments to and fro, without time, until there are none; `short` cuts numbers to 32 bits.
@@ -367,7 +367,7 @@ mod tests {
         while !quiet {
             quiet = true;
             for from in [0, 1] {
-                while let Some((path, mut segment)) = ends[from].poll_transmit(Time::ZERO) {
+                while let Some((path, mut segment)) = ends[from].poll_transmit(Instant::ZERO) {
                     quiet = false;
                     if let Some(dss) = segment.dss.as_mut().filter(|_| short) {
                         dss.dsn_is_short = true;
@@ -375,7 +375,7 @@ mod tests {
                             map.dsn &= 0xffff_ffff;
                         }
                     }
-                    ends[1 - from].handle_segment(Time::ZERO, path, &segment);
+                    ends[1 - from].handle_segment(Instant::ZERO, path, &segment);
                 }
             }
             while let Some(span) = ends[1].read(usize::MAX) {
@@ -396,7 +396,7 @@ mod tests {
                 let config = Config { checksum, delayed_ack: units::Duration::ZERO, ..Config::default() };
                 let mut ends =
                     [Endpoint::client(config.clone(), Seed::new(1)), Endpoint::server(config, Seed::new(2))];
-                ends[0].open(Time::ZERO, PathId(0), false);
+                ends[0].open(Instant::ZERO, PathId(0), false);
                 exchange(&mut ends, short);
                 ends[0].local_idsn = idsn;
                 ends[1].remote_idsn = idsn;

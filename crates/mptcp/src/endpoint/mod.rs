@@ -24,14 +24,12 @@ mod mapping;
 mod output;
 mod paths;
 mod predict;
-mod prefetch;
 mod reorder;
 mod repair;
 mod send_buffer;
 mod timers;
 
 pub use driven::RecInfo;
-pub use prefetch::Stage;
 
 use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
 use crate::subflow::{Chunk, State, Subflow};
@@ -46,7 +44,7 @@ use repair::Repair;
 use send_buffer::SendBuffer;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Duration, Rng, Seed, Time};
+use units::{Duration, Instant, Rng, Seed};
 use wire::{MptcpSignal, Payload};
 
 /// Which end this is.
@@ -204,11 +202,11 @@ pub struct Endpoint<P> {
     /// Data offset of the peer's DATA_FIN.
     peer_fin: Option<u64>,
     /// The earliest timer of what rarely happens.
-    rare: Option<Time>,
+    rare: Option<Instant>,
     /// Why the last subflow ended.
     lost: Option<Failure>,
-    fin_timer: Option<Time>,
-    probe_timer: Option<Time>,
+    fin_timer: Option<Instant>,
+    probe_timer: Option<Instant>,
     probe_tries: u32,
     fin_tries: u32,
     events: VecDeque<Event>,
@@ -242,10 +240,10 @@ pub struct Endpoint<P> {
     /// The peer takes no joins where the first subflow went (flag C; RFC 8684, section 3.1).
     denied: bool,
     /// When being without a subflow has lasted too long.
-    alone: Option<Time>,
+    alone: Option<Instant>,
     /// When the last probe of a shut window or DATA_FIN went out, and how many in a row of which nothing was
     /// heard.
-    asked_at: Time,
+    asked_at: Instant,
     unheard: u32,
     /// Up to this data offset there is nothing left to be sent again opportunistically.
     seized: u64,
@@ -325,7 +323,7 @@ impl<P: Payload> Endpoint<P> {
             fin_tries: 0,
             probe_timer: None,
             probe_tries: 0,
-            asked_at: Time::ZERO,
+            asked_at: Instant::ZERO,
             unheard: 0,
             send_probe: false,
             reorder: Reorder::new(),

@@ -4,7 +4,7 @@ use super::deal::Short;
 use super::{Endpoint, Mode, Role};
 use crate::subflow::{Chunk, Reset, State, Subflow, TIME_WAIT, clock_at};
 use crate::{EcnMode, PathId, crypto};
-use units::Time;
+use units::Instant;
 use wire::{Dss, Ecn, Flags, Mapping, MptcpSignal, Payload, Segment, TimestampOption, dss_pseudo_header};
 
 /// Option bytes of a DSS with a 32-bit DATA_ACK and a 64-bit mapping, padded.
@@ -25,7 +25,7 @@ impl<P: Payload> Endpoint<P> {
     /// The next segment to send and the path it goes over; `None` when there is none for now.
     ///
     /// Call again after every other call, until it gives `None`.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<(PathId, Segment<P>)> {
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<(PathId, Segment<P>)> {
         let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
         self.transmit_into(now, &mut segment).map(|path| (path, segment))
     }
@@ -33,12 +33,12 @@ impl<P: Payload> Endpoint<P> {
     /// As [`poll_transmit`](Self::poll_transmit), for who sends many: the segment is written over
     /// `segment`, whatever that was, and nothing is moved.
     #[inline]
-    pub fn transmit_into(&mut self, now: Time, segment: &mut Segment<P>) -> Option<PathId> {
+    pub fn transmit_into(&mut self, now: Instant, segment: &mut Segment<P>) -> Option<PathId> {
         // An end that listens has mostly nothing to say, and that costs no call.
         if self.work { self.transmit(now, segment) } else { None }
     }
 
-    fn transmit(&mut self, now: Time, segment: &mut Segment<P>) -> Option<PathId> {
+    fn transmit(&mut self, now: Instant, segment: &mut Segment<P>) -> Option<PathId> {
         if self.lost.is_some() {
             self.await_subflow(now);
         }
@@ -66,7 +66,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// What to send next, over which subflow.
-    fn next(&mut self, now: Time) -> Option<(usize, Next<P>)> {
+    fn next(&mut self, now: Instant) -> Option<(usize, Next<P>)> {
         for i in 0..self.subflows.len() {
             if self.subflows[i].has_control() && self.control_waits(i) {
                 return Some((i, Next::Control));
@@ -106,7 +106,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// What to send next of the stream and its end.
-    fn next_of_the_stream(&mut self, now: Time) -> Option<(usize, Next<P>)> {
+    fn next_of_the_stream(&mut self, now: Instant) -> Option<(usize, Next<P>)> {
         match self.deal_to_the_fastest(now) {
             Short::Sent(i, offset, chunk) => return Some((i, Next::Data(offset, chunk))),
             Short::NoRoom => {}
@@ -135,7 +135,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// What was dealt to a subflow, or is now.
-    fn next_dealt_to_any(&mut self, now: Time) -> Option<(usize, Next<P>)> {
+    fn next_dealt_to_any(&mut self, now: Instant) -> Option<(usize, Next<P>)> {
         // What another subflow could not deliver is older than what waits here.
         while let Some(i) = self.deal_again() {
             if let Some(next) = self.next_dealt(now, i) {
@@ -154,7 +154,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// What was dealt to a subflow and has room now.
-    fn next_of_queues(&mut self, now: Time) -> Option<(usize, Next<P>)> {
+    fn next_of_queues(&mut self, now: Instant) -> Option<(usize, Next<P>)> {
         for i in 0..self.subflows.len() {
             if self.subflows[i].sender.has_unsent()
                 && let Some(next) = self.next_dealt(now, i)
@@ -165,7 +165,7 @@ impl<P: Payload> Endpoint<P> {
         None
     }
 
-    fn next_dealt(&mut self, now: Time, i: usize) -> Option<Next<P>> {
+    fn next_dealt(&mut self, now: Instant, i: usize) -> Option<Next<P>> {
         let acked = if self.mode == Mode::Mptcp { self.data_una } else { 0 };
         let subflow = &mut self.subflows[i];
         if subflow.state != State::Established {
@@ -200,7 +200,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A reset, a SYN, a handshake ACK or a signal, of which [`Self::control_waits`] says that one waits.
-    fn control(&mut self, now: Time, i: usize) -> Segment<P> {
+    fn control(&mut self, now: Instant, i: usize) -> Segment<P> {
         let subflow = &mut self.subflows[i];
         if let Some(reset) = subflow.reset.take() {
             let Reset { source, destination, seq, ack, signal } = *reset;
@@ -265,7 +265,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn syn(&mut self, now: Time, i: usize) -> Segment<P> {
+    fn syn(&mut self, now: Instant, i: usize) -> Segment<P> {
         let answer = self.subflows[i].state == State::SynReceived;
         let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
         self.begin_segment(i, if answer { Flags::SYN_ACK } else { Flags::SYN }, 0, &mut segment);
@@ -329,7 +329,7 @@ impl<P: Payload> Endpoint<P> {
     /// Fills in what every segment after the handshake has: the acknowledgements of both levels, the
     /// window, the clock.
     #[inline]
-    fn complete(&mut self, now: Time, i: usize, segment: &mut Segment<P>) {
+    fn complete(&mut self, now: Instant, i: usize, segment: &mut Segment<P>) {
         let base = self.window_base(i);
         let window = self.window_to_offer().saturating_sub(base);
         let told = self.advertised.saturating_sub(base);
@@ -360,7 +360,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// A segment that carries a chunk.
     #[inline]
-    fn data(&mut self, now: Time, i: usize, offset: u64, chunk: Chunk<P>, segment: &mut Segment<P>) {
+    fn data(&mut self, now: Instant, i: usize, offset: u64, chunk: Chunk<P>, segment: &mut Segment<P>) {
         let flags = if chunk.fin { Flags::FIN.with(Flags::ACK) } else { Flags::ACK.with(Flags::PSH) };
         self.begin_segment(i, flags, offset, segment);
         self.complete(now, i, segment);
@@ -396,7 +396,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// A segment without data.
     #[inline]
-    fn acknowledge(&mut self, now: Time, i: usize, segment: &mut Segment<P>) {
+    fn acknowledge(&mut self, now: Instant, i: usize, segment: &mut Segment<P>) {
         let offset = self.subflows[i].sender.next;
         self.begin_segment(i, Flags::ACK, offset, segment);
         segment.payload = P::empty();
@@ -412,7 +412,7 @@ impl<P: Payload> Endpoint<P> {
         self.add_sack(i, segment);
     }
 
-    fn acknowledgement(&mut self, now: Time, i: usize) -> Segment<P> {
+    fn acknowledgement(&mut self, now: Instant, i: usize) -> Segment<P> {
         let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
         self.acknowledge(now, i, &mut segment);
         segment
@@ -450,7 +450,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A DATA_FIN or a window probe, neither of which needs data of a subflow.
-    fn data_level_alone(&mut self, now: Time, i: usize) -> Segment<P> {
+    fn data_level_alone(&mut self, now: Instant, i: usize) -> Segment<P> {
         let mut segment = self.acknowledgement(now, i);
         if self.send_data_fin {
             self.send_data_fin = false;
@@ -470,7 +470,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The subflow's last FIN went both ways.
-    pub(super) fn enter_time_wait(&mut self, now: Time, i: usize, first_to_close: bool) {
+    pub(super) fn enter_time_wait(&mut self, now: Instant, i: usize, first_to_close: bool) {
         let subflow = &mut self.subflows[i];
         subflow.state =
             if first_to_close { State::TimeWait { until: now + TIME_WAIT } } else { State::Closed };

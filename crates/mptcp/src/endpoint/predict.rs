@@ -5,14 +5,14 @@
 
 use super::{Endpoint, Mode};
 use crate::subflow::{Arrival, State, Subflow};
-use units::Time;
+use units::Instant;
 use wire::{Dss, Flags, Payload, Segment};
 
 impl<P: Payload> Endpoint<P> {
     /// Takes in the next data of subflow `i`. False, with nothing done, where the segment is anything
     /// but that.
     #[inline]
-    pub(super) fn next_data(&mut self, now: Time, i: usize, segment: &Segment<P>) -> bool {
+    pub(super) fn next_data(&mut self, now: Instant, i: usize, segment: &Segment<P>) -> bool {
         let Some(subflow) = self.subflows.get(i) else { return false };
         let only_ack = segment.flags.bits() & !Flags::PSH.bits() == Flags::ACK.bits();
         let measures = self.config.autotune.is_some();

@@ -3,7 +3,7 @@
 
 use super::{Endpoint, Failure, Mode, Reinjection};
 use crate::subflow::{Chunk, State};
-use units::Time;
+use units::Instant;
 use wire::Payload;
 
 /// Repairs in vain after which a subflow whose acknowledgements lack a DSS is given up.
@@ -12,7 +12,7 @@ const REPAIR_TRIES: u32 = 3;
 /// Data that waits for a DATA_ACK although no subflow has it any more.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Repair {
-    pub(super) at: Option<Time>,
+    pub(super) at: Option<Instant>,
     /// What was the first data offset not acknowledged.
     una: u64,
     tries: u32,
@@ -27,8 +27,8 @@ impl<P: Payload> Endpoint<P> {
         self.rare = first.filter(|_| !self.ended);
     }
 
-    pub(super) fn on_rare(&mut self, now: Time) {
-        let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+    pub(super) fn on_rare(&mut self, now: Instant) {
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if due(self.repair.at) {
             self.repair.at = None;
             self.repair(now);
@@ -50,7 +50,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// A subflow has nothing left in flight, and data waits for its DATA_ACK: that should come before
     /// long.
-    pub(super) fn await_data_ack(&mut self, now: Time) {
+    pub(super) fn await_data_ack(&mut self, now: Instant) {
         if self.repair.at.is_some() || self.mode != Mode::Mptcp || self.ended {
             return;
         }
@@ -70,7 +70,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// RFC 8684, section 3.3.6: the sender keeps data until it is acknowledged at data level, and sends it
     /// again where no subflow will: what a subflow took may have lost its mapping on the way.
-    fn repair(&mut self, now: Time) {
+    fn repair(&mut self, now: Instant) {
         let una = self.data_una;
         if self.mode != Mode::Mptcp || !self.confirmed || self.ended || una >= self.data_next {
             return;

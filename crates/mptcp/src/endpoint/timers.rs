@@ -3,7 +3,7 @@
 use super::handshake::SYN_TRIES;
 use super::{Endpoint, Failure, Mode, Role};
 use crate::subflow::{State, Subflow};
-use units::Time;
+use units::Instant;
 use wire::{MptcpSignal, Payload};
 
 /// MP_TCPRST reason: unacceptable performance (RFC 8684, section 3.6).
@@ -14,17 +14,17 @@ const BARE_TRIES: u32 = 6;
 
 impl<P: Payload> Endpoint<P> {
     /// When [`handle_timeout`](Self::handle_timeout) must be called, if nothing happens before.
-    pub fn poll_timeout(&self) -> Option<Time> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         let subflows = self.subflows.iter().map(crate::subflow::Subflow::next_timeout);
-        let first = subflows.fold(Time::MAX, Time::min);
+        let first = subflows.fold(Instant::MAX, Instant::min);
         let driving = if self.driving.is_some() { self.driving_timeout() } else { None };
         let own = [self.fin_timer, self.probe_timer, self.rare, driving];
-        let first = own.into_iter().fold(first, |first, at| first.min(at.unwrap_or(Time::MAX)));
-        (first < Time::MAX).then_some(first)
+        let first = own.into_iter().fold(first, |first, at| first.min(at.unwrap_or(Instant::MAX)));
+        (first < Instant::MAX).then_some(first)
     }
 
     /// Time has passed. Harmless if nothing is due.
-    pub fn handle_timeout(&mut self, now: Time) {
+    pub fn handle_timeout(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
             let subflow = &mut self.subflows[i];
             if subflow.state == State::Closed {
@@ -82,7 +82,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn retransmission_timeout(&mut self, now: Time, i: usize) {
+    fn retransmission_timeout(&mut self, now: Instant, i: usize) {
         let (retries, stale_after) = (self.config.max_retries, self.config.stale_after);
         let subflow = &mut self.subflows[i];
         subflow.sender.timer = None;
@@ -136,7 +136,7 @@ impl<P: Payload> Endpoint<P> {
     /// after many that nobody has heard of all subflows are dead. After some `tries` one whose segments come
     /// without a DSS is what cannot carry the answer, and after many a DATA_FIN, the last thing missing, gets
     /// through nowhere.
-    fn doubt(&mut self, now: Time, tries: u32) {
+    fn doubt(&mut self, now: Instant, tries: u32) {
         let established = |s: &&Subflow<P>| s.state == State::Established;
         let many = self.config.max_retries.max(BARE_TRIES);
         let heard = self.subflows.iter().filter(established).any(|s| s.heard >= self.asked_at);
@@ -166,7 +166,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// The peer has not shown that our keys, in the third ACK, have arrived, and there is no data to
     /// bring them: they are sent again, as a SYN would be.
-    fn repeat_keys(&mut self, now: Time, i: usize) {
+    fn repeat_keys(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
         if self.role == Role::Server || self.mode != Mode::Mptcp || self.confirmed || subflow.joined {
             return;
@@ -183,7 +183,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The peer's window is shut: ask from time to time whether it still is (RFC 9293, section 3.8.6.1).
-    pub(super) fn arm_probe(&mut self, now: Time) {
+    pub(super) fn arm_probe(&mut self, now: Instant) {
         if self.probe_timer.is_some() || self.window_end > self.data_next {
             return;
         }

@@ -4,7 +4,7 @@ use super::Rec;
 use super::blocking::Blocking;
 use crate::PathId;
 use crate::scheduler::{Candidate, Scheduler, Situation};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Which path is left out where blocking is coming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct Collector {
     settings: Rec,
     known: Vec<Known>,
     blocking: Blocking,
-    observed: Option<Time>,
+    observed: Option<Instant>,
     /// Observations without a sign of blocking, in a row.
     calm: u16,
     /// Paths taken out so far.
@@ -86,7 +86,7 @@ impl Collector {
 
     /// The receiver has `free` bytes of buffer, of `all`; `paths` are those that may carry data. Looks once
     /// each round trip of the fastest.
-    pub(crate) fn observe(&mut self, now: Time, free: u64, all: u64, paths: &[Candidate]) {
+    pub(crate) fn observe(&mut self, now: Instant, free: u64, all: u64, paths: &[Candidate]) {
         let Some(fastest) = paths.iter().map(|path| path.srtt).min() else { return };
         if self.observed.is_some_and(|last| now.since(last) < fastest) {
             return;

@@ -10,7 +10,7 @@ use super::state::{Event, State};
 use super::{RateRule, Rec, RoundTrip};
 use crate::Config;
 use crate::subflow::Rtt;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// The least window and threshold after a loss, in packets (RFC 5681, Eq. 4).
 const LEAST: f64 = 2.0;
@@ -31,7 +31,7 @@ pub(crate) struct Packet {
 /// Packets from the first that came after the round before.
 #[derive(Debug, Clone, Copy)]
 struct Round {
-    opened: Time,
+    opened: Instant,
     /// Packets that close it.
     needs: u32,
     packets: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Estimator {
     settings: Rec,
     state: State,
     /// When the present state ends by itself.
-    ends: Option<Time>,
+    ends: Option<Instant>,
     /// In packets.
     window: f64,
     threshold: f64,
@@ -59,7 +59,7 @@ pub(crate) struct Estimator {
     history: History,
     /// What was told last, in bytes per second.
     told: u32,
-    feedback: Option<Time>,
+    feedback: Option<Instant>,
     /// A report is to go out now.
     due: bool,
     /// Transitions so far.
@@ -104,7 +104,7 @@ impl Estimator {
         self.entered
     }
     /// When [`expire`](Self::expire) is due.
-    pub(crate) fn next_timeout(&self) -> Option<Time> {
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
         self.ends.into_iter().chain(self.feedback).min()
     }
     /// A report is to go out now.
@@ -125,7 +125,7 @@ impl Estimator {
     }
 
     /// Data came on this path. `echoed` is the round trip that it shows, if it does.
-    pub(crate) fn arrived(&mut self, now: Time, packet: Packet, echoed: Option<Duration>) {
+    pub(crate) fn arrived(&mut self, now: Instant, packet: Packet, echoed: Option<Duration>) {
         self.expire(now);
         if self.settings.round_trip == RoundTrip::Echo
             && let Some(sample) = echoed
@@ -151,7 +151,7 @@ impl Estimator {
     }
 
     /// Time has passed.
-    pub(crate) fn expire(&mut self, now: Time) {
+    pub(crate) fn expire(&mut self, now: Instant) {
         if self.ends.is_some_and(|at| at <= now) {
             self.ends = None;
             let event = if self.state == State::Gap { Event::Silence } else { Event::RoundTrip };
@@ -164,7 +164,7 @@ impl Estimator {
     }
 
     /// Follows a transition, if `event` makes one, and does what entering the state means.
-    fn step(&mut self, now: Time, event: Event) {
+    fn step(&mut self, now: Instant, event: Event) {
         let Some(state) = self.state.after(event) else { return };
         #[cfg(test)]
         self.steps.push((self.state, state));
@@ -207,7 +207,7 @@ impl Estimator {
     }
 
     /// A new packet in order, while nothing is missing.
-    fn count(&mut self, now: Time, bytes: u64) {
+    fn count(&mut self, now: Instant, bytes: u64) {
         if !self.state.grows() {
             return;
         }
@@ -235,7 +235,7 @@ impl Estimator {
     }
 
     /// A round has come to its end with the packet that opens the next.
-    fn close(&mut self, now: Time, round: Round) {
+    fn close(&mut self, now: Instant, round: Round) {
         let lasted = now.since(round.opened);
         if self.settings.round_trip == RoundTrip::Rounds {
             self.round_trip.sample(lasted);
@@ -274,8 +274,8 @@ mod tests {
         Packet { bytes: 1000, new: true, missing }
     }
 
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Duration::from_millis(ms)
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
     }
 
     #[test]
@@ -401,7 +401,7 @@ mod tests {
         let mut reached: Vec<(&str, &str)> = Vec::new();
         let mut rng = units::Seed::new(1).rng("packets");
         let mut e = estimator(Rec::default());
-        let mut now = Time::ZERO;
+        let mut now = Instant::ZERO;
         for n in 0..20_000_u32 {
             // Long in order, then gaps of every kind.
             let rough = n % 200 > 150;
@@ -441,7 +441,7 @@ mod tests {
                 ..Rec::default()
             };
             let mut e = estimator(settings);
-            let mut now = Time::ZERO;
+            let mut now = Instant::ZERO;
             for (wait, what, bytes) in steps {
                 now += Duration::from_millis(wait);
                 let before = e.state();

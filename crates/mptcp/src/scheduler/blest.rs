@@ -2,7 +2,7 @@
 //! heterogeneous networks", IFIP Networking 2016.
 
 use super::{Candidate, MinRtt, Scheduler, Situation};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Steps and bounds of lambda, in thousandths: the paper starts from the bare estimate and corrects it
 /// by a hundredth; the Linux v0 tree never goes below the estimate or beyond 1.3 of it.
@@ -16,20 +16,20 @@ const MOST: u64 = 1300;
 pub(crate) struct Blest {
     /// Correction of the estimate, in thousandths.
     lambda: u64,
-    corrected: Time,
+    corrected: Instant,
     /// The send window has stopped the connection since lambda was last corrected.
     blocked: bool,
 }
 
 impl Default for Blest {
     fn default() -> Self {
-        Self { lambda: LEAST, corrected: Time::ZERO, blocked: false }
+        Self { lambda: LEAST, corrected: Instant::ZERO, blocked: false }
     }
 }
 
 impl Blest {
     /// Once a round trip of the slower subflow: up where the window blocked all the same, else down.
-    fn correct(&mut self, now: Time, round_trip: Duration) {
+    fn correct(&mut self, now: Instant, round_trip: Duration) {
         if now.since(self.corrected) >= round_trip {
             self.lambda = if self.blocked { self.lambda + STEP } else { self.lambda - STEP };
             self.lambda = self.lambda.clamp(LEAST, MOST);
@@ -88,7 +88,7 @@ mod tests {
         let two = [candidate(0, 10, 4000, 4000), candidate(1, 100, 40_000, 6000)];
         let mut blest = Blest::default();
         let at = |blest: &mut Blest, ms, window| {
-            blest.pick(&two, &Situation { now: Time::from_millis(ms), ..situation(window, 0) })
+            blest.pick(&two, &Situation { now: Instant::from_millis(ms), ..situation(window, 0) })
         };
         for round in 1..=3 {
             blest.blocked();

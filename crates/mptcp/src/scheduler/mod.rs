@@ -23,7 +23,7 @@ use min_rtt::MinRtt;
 use redundant::Redundant;
 use round_robin::RoundRobin;
 use share::Share;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// The schedulers there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -102,7 +102,7 @@ pub struct Candidate {
 #[derive(Debug, Clone, Copy)]
 pub struct Situation {
     /// Now.
-    pub now: Time,
+    pub now: Instant,
     /// The next piece, in bytes.
     pub len: u64,
     /// Bytes written and not dealt yet, that piece with them.
@@ -268,7 +268,7 @@ mod tests {
 
     /// A piece of 1000 bytes is next.
     pub(super) fn situation(window: u64, unsent: u64) -> Situation {
-        Situation { now: Time::ZERO, len: 1000, unsent, window }
+        Situation { now: Instant::ZERO, len: 1000, unsent, window }
     }
 
     /// Deals ten pieces of 1000 bytes, as far as a window of 80,000 goes, and counts what each path got.

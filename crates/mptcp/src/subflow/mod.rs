@@ -12,7 +12,7 @@ pub(crate) use sender::{Chunk, Sender};
 
 use crate::{Config, PathId};
 use std::collections::VecDeque;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Ecn, Flags, MptcpSignal, Payload, Segment};
 
 /// How long a closed subflow still answers a repeated FIN (Linux: 60 s; RFC 9293: twice the longest
@@ -33,7 +33,7 @@ pub(crate) enum State {
     Confirming,
     Established,
     TimeWait {
-        until: Time,
+        until: Instant,
     },
 }
 
@@ -98,8 +98,8 @@ pub(crate) struct Subflow<P> {
     /// Payload of a full segment, options taken off.
     pub(crate) payload_max: u64,
     /// When anything was heard of the peer.
-    pub(crate) heard: Time,
-    pub(crate) keepalive_at: Option<Time>,
+    pub(crate) heard: Instant,
+    pub(crate) keepalive_at: Option<Instant>,
     /// Keepalive probes in a row without an answer.
     pub(crate) probes: u32,
     pub(crate) receiver: Receiver,
@@ -117,17 +117,17 @@ pub(crate) struct Subflow<P> {
     pub(crate) sender: Sender<P>,
 
     /// When payload in order has waited too long for its mapping.
-    pub(crate) unmapped: Option<Time>,
+    pub(crate) unmapped: Option<Instant>,
     pub(crate) local_id: u8,
     pub(crate) remote_id: u8,
     pub(crate) local_nonce: u32,
     pub(crate) remote_nonce: u32,
-    pub(crate) syn_sent_at: Time,
+    pub(crate) syn_sent_at: Instant,
     pub(crate) syn_tries: u32,
     /// The handshake's last ACK must be answered, even by a peer that sees no MPTCP in it.
     pub(crate) ask_for_answer: bool,
     /// When something that does not fit was last answered (see [`Subflow::challenge`]).
-    challenged: Option<Time>,
+    challenged: Option<Instant>,
     /// Remote ports of the subflows that were here before.
     pub(crate) earlier: Vec<u16>,
     /// What our reset said, for as long as the peer goes on.
@@ -147,18 +147,6 @@ pub(crate) struct Reset {
 }
 
 impl<P: Payload> Subflow<P> {
-    /// Asks for the memory that a segment looks at, line by line; less of it where only acknowledgements go out.
-    #[inline]
-    pub(crate) fn prefetch(&self, sends: bool) {
-        let receiver = &self.receiver;
-        prefetch::prefetch!(self.state, self.heard, receiver.fin_at, receiver.peer_clock, self.widest);
-        prefetch::prefetch!(self.held, self.signals, self.sender.una);
-        self.sender.prefetch_debts();
-        if sends {
-            self.sender.prefetch();
-        }
-    }
-
     pub(crate) fn closed(path: PathId, config: &Config) -> Self {
         let mss = u64::from(config.mss);
         Self {
@@ -184,13 +172,13 @@ impl<P: Payload> Subflow<P> {
             local_nonce: 0,
             remote_nonce: 0,
             send_syn: false,
-            syn_sent_at: Time::ZERO,
+            syn_sent_at: Instant::ZERO,
             syn_tries: 0,
             send_handshake_ack: false,
             ask_for_answer: false,
             reset: None,
             challenged: None,
-            heard: Time::ZERO,
+            heard: Instant::ZERO,
             keepalive_at: None,
             probes: 0,
             send_probe: false,
@@ -217,7 +205,7 @@ impl<P: Payload> Subflow<P> {
     /// A segment that does not fit is answered with where we stand, but not each one: two ends that
     /// disagree would answer one another for ever (RFC 5961, section 7; Linux
     /// `tcp_invalid_ratelimit`: 500 ms).
-    pub(crate) fn challenge(&mut self, now: Time) {
+    pub(crate) fn challenge(&mut self, now: Instant) {
         if self.challenged.is_none_or(|last| now.since(last) >= CHALLENGE_INTERVAL) {
             self.challenged = Some(now);
             self.receiver.ack_now = true;
@@ -226,7 +214,7 @@ impl<P: Payload> Subflow<P> {
 
     /// Older than what came last, by the peer's own clock: PAWS (RFC 7323, section 5.3). A clock not
     /// heard for long may have gone round.
-    pub(crate) fn is_outdated(&self, now: Time, segment: &Segment<P>) -> bool {
+    pub(crate) fn is_outdated(&self, now: Instant, segment: &Segment<P>) -> bool {
         self.timestamps
             && segment.timestamps.is_some_and(|clock| {
                 (clock.value.wrapping_sub(self.receiver.peer_clock) as i32) < 0
@@ -236,7 +224,7 @@ impl<P: Payload> Subflow<P> {
 
     /// What a segment says of congestion, on the way here and on the way there (RFC 3168, sections
     /// 6.1.2 and 6.1.3).
-    pub(crate) fn heed_marks(&mut self, now: Time, ack: u64, segment: &Segment<P>) {
+    pub(crate) fn heed_marks(&mut self, now: Instant, ack: u64, segment: &Segment<P>) {
         if segment.flags.has(Flags::CWR) {
             self.receiver.marked = false;
         }
@@ -250,7 +238,7 @@ impl<P: Payload> Subflow<P> {
     }
 
     /// The round trip from here, by the clock that the peer echoes.
-    pub(crate) fn measure_backwards(&mut self, now: Time, segment: &Segment<P>) -> Option<Duration> {
+    pub(crate) fn measure_backwards(&mut self, now: Instant, segment: &Segment<P>) -> Option<Duration> {
         let clock = segment.timestamps.filter(|_| self.timestamps)?;
         self.receiver.measure(clock_at(now), clock.echo)
     }
@@ -288,21 +276,21 @@ impl<P: Payload> Subflow<P> {
         self.send_syn || self.send_handshake_ack || self.reset.is_some() || !self.signals.is_empty()
     }
 
-    /// When something must happen by itself; [`Time::MAX`] for never.
+    /// When something must happen by itself; [`Instant::MAX`] for never.
     #[inline]
-    pub(crate) fn next_timeout(&self) -> Time {
+    pub(crate) fn next_timeout(&self) -> Instant {
         match self.state {
             State::TimeWait { until } => return until,
-            State::Closed => return Time::MAX,
+            State::Closed => return Instant::MAX,
             _ => {}
         }
         let others = [self.receiver.ack_at, self.keepalive_at];
-        others.into_iter().fold(self.sender.next_timeout(), |first, at| first.min(at.unwrap_or(Time::MAX)))
+        others.into_iter().fold(self.sender.next_timeout(), |first, at| first.min(at.unwrap_or(Instant::MAX)))
     }
 }
 
 /// The timestamp clock: milliseconds (RFC 7323, section 5.4).
-pub(crate) fn clock_at(now: Time) -> u32 {
+pub(crate) fn clock_at(now: Instant) -> u32 {
     (now.as_millis() as u32).wrapping_add(1)
 }
 

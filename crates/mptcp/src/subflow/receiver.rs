@@ -1,7 +1,7 @@
 //! The receiving half of a subflow: what has come, and what to acknowledge when.
 
 use crate::Config;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::SackBlocks;
 
 /// Segments of the start that are acknowledged at once (Linux `TCP_MAX_QUICKACKS`).
@@ -25,7 +25,7 @@ pub(crate) struct Receiver {
     /// Next offset expected in order.
     pub(crate) next: u64,
     /// When a delayed acknowledgement is due.
-    pub(crate) ack_at: Option<Time>,
+    pub(crate) ack_at: Option<Instant>,
     /// Where the peer's FIN stands, once seen.
     pub(crate) fin_at: Option<u64>,
     /// Bytes that arrived in order since the last acknowledgement went out.
@@ -36,7 +36,7 @@ pub(crate) struct Receiver {
     /// Acknowledgement number last sent, as offset.
     pub(crate) last_ack_sent: u64,
     /// When it was heard last.
-    pub(crate) peer_clock_at: Time,
+    pub(crate) peer_clock_at: Instant,
     /// The peer's clock, to be echoed (RFC 7323, section 4.3).
     pub(crate) peer_clock: u32,
     /// An acknowledgement must go out now.
@@ -145,7 +145,14 @@ impl Receiver {
 
     /// Decides when to acknowledge data that just came (RFC 5681, section 4.2): at once where it is
     /// out of order, closes a gap, repeats, or is the second full-sized segment; else within `delay`.
-    pub(crate) fn schedule_ack(&mut self, now: Time, arrival: Arrival, len: u64, mss: u64, delay: Duration) {
+    pub(crate) fn schedule_ack(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        len: u64,
+        mss: u64,
+        delay: Duration,
+    ) {
         self.unacked += len;
         self.segments_unacked += 1;
         let quick = self.quick > 0;
@@ -215,7 +222,7 @@ mod tests {
     #[test]
     fn with_quick_acknowledgements_the_start_is_not_delayed() {
         let mut r = Receiver { next: 1, ..Receiver::new(&Config { quickack: true, ..Config::default() }) };
-        let (now, delay) = (Time::from_secs(1), Duration::from_millis(40));
+        let (now, delay) = (Instant::from_secs(1), Duration::from_millis(40));
         for n in 0..17 {
             let arrival = r.record(1 + 1000 * n, 1001 + 1000 * n);
             r.schedule_ack(now, arrival, 1000, 1000, delay);
@@ -244,7 +251,7 @@ mod tests {
     #[test]
     fn every_second_segment_is_acknowledged_at_once() {
         let mut r = receiver();
-        let (now, delay) = (Time::from_secs(1), Duration::from_millis(40));
+        let (now, delay) = (Instant::from_secs(1), Duration::from_millis(40));
         let arrival = r.record(1, 1001);
         r.schedule_ack(now, arrival, 1000, 1000, delay);
         assert_eq!((r.ack_now, r.ack_at), (false, Some(now + delay)));

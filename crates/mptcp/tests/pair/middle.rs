@@ -4,7 +4,7 @@ use super::{CLIENT, Pair, SERVER};
 use middlebox::{Middlebox, Passing};
 use std::collections::VecDeque;
 use tandem_mptcp::PathId;
-use units::Time;
+use units::Instant;
 use wire::{Segment, Span};
 
 /// The boxes of one path, the one nearest to the device first.
@@ -32,7 +32,7 @@ impl Pair {
     }
 
     /// When a box next lets something go.
-    pub(super) fn boxes_next(&self) -> Option<Time> {
+    pub(super) fn boxes_next(&self) -> Option<Instant> {
         self.boxes.iter().flatten().filter_map(Middlebox::next).min()
     }
 

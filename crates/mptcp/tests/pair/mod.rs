@@ -11,7 +11,7 @@ pub use middle::Chain;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tandem_mptcp::{Config, Endpoint, Event, PathId};
-use units::{Duration, Probability, Rng, Seed, Time};
+use units::{Duration, Instant, Probability, Rng, Seed};
 use watch::Watch;
 use wire::{Ecn, Payload, Segment, Span};
 
@@ -25,7 +25,7 @@ pub struct PathModel {
     /// Marks congestion, where the sender takes marks.
     pub mark: Probability,
     /// Nothing passes from the first time to the second.
-    pub outages: Vec<(Time, Time)>,
+    pub outages: Vec<(Instant, Instant)>,
 }
 
 impl PathModel {
@@ -50,7 +50,7 @@ pub const SERVER: usize = 1;
 /// A packet seen on its way: when, who sent it, over which path.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    pub at: Time,
+    pub at: Instant,
     pub from: usize,
     pub path: PathId,
     pub segment: Segment<Span>,
@@ -60,10 +60,10 @@ pub struct Seen {
 pub type Meddler = Box<dyn FnMut(usize, PathId, &mut Segment<Span>) -> bool>;
 
 pub struct Pair {
-    pub now: Time,
+    pub now: Instant,
     pub ends: [Endpoint<Span>; 2],
     pub paths: Vec<PathModel>,
-    pub events: [Vec<(Time, Event)>; 2],
+    pub events: [Vec<(Instant, Event)>; 2],
     /// What each end has still to write, and has read.
     pub to_write: [u64; 2],
     pub written: [u64; 2],
@@ -72,7 +72,7 @@ pub struct Pair {
     pub read_corrupted: [u64; 2],
     /// Bytes that each end's application reads per call; `None` reads all at once.
     pub appetite: [Option<(Duration, usize)>; 2],
-    next_meal: [Time; 2],
+    next_meal: [Instant; 2],
     pub close_when_done: [bool; 2],
     pub trace: Vec<Seen>,
     /// Looks at and may change each segment; false drops it.
@@ -84,7 +84,7 @@ pub struct Pair {
     pub sent: u64,
     pub budget: u64,
     rng: Rng,
-    in_flight: BTreeMap<(Time, u64), (usize, PathId, Segment<Span>)>,
+    in_flight: BTreeMap<(Instant, u64), (usize, PathId, Segment<Span>)>,
     serial: u64,
     keep_trace: bool,
     opened: Vec<bool>,
@@ -113,7 +113,7 @@ impl Pair {
         let probes = [client.rack, server.rack];
         let boxes = vec![Chain::new(); paths.len()];
         Self {
-            now: Time::ZERO,
+            now: Instant::ZERO,
             ends: [
                 Endpoint::client(client, seed.derive("client")),
                 Endpoint::server(server, seed.derive("server")),
@@ -125,7 +125,7 @@ impl Pair {
             read: [0; 2],
             read_corrupted: [0; 2],
             appetite: [None; 2],
-            next_meal: [Time::ZERO; 2],
+            next_meal: [Instant::ZERO; 2],
             close_when_done: [false; 2],
             trace: Vec::new(),
             meddler: None,
@@ -276,7 +276,7 @@ impl Pair {
         }
     }
 
-    fn next_time(&self) -> Option<Time> {
+    fn next_time(&self) -> Option<Instant> {
         let packet = self.in_flight.keys().next().map(|&(at, _)| at);
         let timers = self.ends.iter().filter_map(Endpoint::poll_timeout);
         let meals = [CLIENT, SERVER].into_iter().filter_map(|end| {
@@ -286,7 +286,7 @@ impl Pair {
     }
 
     /// Runs until `end` or until nothing more would happen.
-    pub fn run_until(&mut self, end: Time) {
+    pub fn run_until(&mut self, end: Instant) {
         self.settle();
         let mut rounds = 0;
         while let Some(at) = self.next_time().filter(|&at| at <= end) {
@@ -314,7 +314,7 @@ impl Pair {
     }
 
     /// Payload bytes that `from` put on `path` between two times.
-    pub fn carried(&self, from: usize, path: u8, start: Time, end: Time) -> u64 {
+    pub fn carried(&self, from: usize, path: u8, start: Instant, end: Instant) -> u64 {
         let counts = |s: &&Seen| s.from == from && s.path == PathId(path) && start <= s.at && s.at < end;
         self.trace.iter().filter(counts).map(|s| s.segment.payload.len() as u64).sum()
     }

@@ -3,7 +3,7 @@
 use super::{CLIENT, Pair, SERVER, lies};
 use std::collections::BTreeMap;
 use tandem_mptcp::{Endpoint, Event, Mode, PathId};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Flags, Payload, Segment, Span};
 
 /// A subflow: its path and the ports of both ends, the lower first.
@@ -26,7 +26,7 @@ pub(super) struct Watch {
     /// Sequence number after the last byte sent.
     sent: BTreeMap<Key, u32>,
     /// When new data was last sent beyond the window.
-    beyond_at: BTreeMap<Key, Time>,
+    beyond_at: BTreeMap<Key, Instant>,
     /// The last acknowledgement.
     acks: BTreeMap<Key, u32>,
     /// DSN of the stream's first byte.

@@ -4,7 +4,7 @@ use super::{Deed, PathPlan, Plan, What};
 use crate::pair::{CLIENT, Liar, Pair, PathModel, SERVER, lies};
 use middlebox::{Directions, Finding, Forgotten, Meddling, Middlebox, MiddleboxConfig, On, Options};
 use tandem_mptcp::{Endpoint, Event, Failure, Mode, PathId};
-use units::{Duration, Probability, Seed, Time};
+use units::{Duration, Instant, Probability, Seed};
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +28,13 @@ const SILENCE: Duration = Duration::from_secs(900);
 pub fn play(plan: &Plan) -> Outcome {
     let mut pair = set_up(plan);
     pair.connect();
-    let mut closes = plan.ends.each_ref().map(|end| Some(Time::from_millis(end.close)));
+    let mut closes = plan.ends.each_ref().map(|end| Some(Instant::from_millis(end.close)));
     for deed in &plan.deeds {
-        run(&mut pair, &mut closes, Time::from_millis(deed.at));
+        run(&mut pair, &mut closes, Instant::from_millis(deed.at));
         act(&mut pair, deed, plan.count());
     }
     let last = plan.ends.iter().map(|end| end.close).filter(|&at| at < 1_000_000).max().unwrap_or(0);
-    run(&mut pair, &mut closes, Time::from_millis(last));
+    run(&mut pair, &mut closes, Instant::from_millis(last));
     pair.close_when_done = [true, true];
     let moves = finish(&mut pair, plan);
     judge(&mut pair, plan, moves)
@@ -42,12 +42,12 @@ pub fn play(plan: &Plan) -> Outcome {
 
 pub fn set_up(plan: &Plan) -> Pair {
     let chance = |n: u64| Probability::new(n as f64 / 10_000.0).expect("below 10,000");
-    let at = Time::from_millis;
+    let at = Instant::from_millis;
     let ms = Duration::from_millis;
     let paths = &plan.paths[..plan.count()];
     let models = paths.iter().map(|path| {
         let dark = |from: u64, len: u64| (len > 0).then_some((at(from), at(from + len)));
-        let wall = (path.wall > 0).then_some((at(path.wall), Time::MAX));
+        let wall = (path.wall > 0).then_some((at(path.wall), Instant::MAX));
         let outages = [dark(path.dark, path.dark_for), dark(path.dusk, path.dusk_for), wall];
         PathModel {
             delay: ms(path.delay),
@@ -93,8 +93,8 @@ fn boxes(path: &PathPlan) -> Vec<MiddleboxConfig> {
         all.push(MiddleboxConfig {
             meddling: Meddling::StripOptions { options, on, finding, chance: Probability::ALWAYS },
             directions: [Directions::Both, Directions::Up, Directions::Down][path.strip_way as usize % 3],
-            from: Time::from_millis(path.strip_from),
-            until: (path.strip_until > 0).then(|| Time::from_millis(path.strip_until)),
+            from: Instant::from_millis(path.strip_from),
+            until: (path.strip_until > 0).then(|| Instant::from_millis(path.strip_until)),
         });
     }
     if path.forget > 0 {
@@ -121,7 +121,7 @@ fn boxes(path: &PathPlan) -> Vec<MiddleboxConfig> {
 }
 
 /// Runs on to `until`, closing what is to be closed before.
-fn run(pair: &mut Pair, closes: &mut [Option<Time>; 2], until: Time) {
+fn run(pair: &mut Pair, closes: &mut [Option<Instant>; 2], until: Instant) {
     loop {
         let due = |end: &usize| closes[*end].filter(|&at| at <= until);
         let Some(end) =

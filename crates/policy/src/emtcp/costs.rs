@@ -3,7 +3,7 @@
 use crate::DeviceState;
 use crate::wifi_first::preferred;
 use radio::InterfaceKind;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Divides the paths into cheap and costly ones.
 ///
@@ -15,7 +15,7 @@ use units::{Duration, Time};
 pub(crate) struct Costs {
     costly: Vec<bool>,
     /// Another division, and since when it has been seen.
-    rival: Option<(Vec<bool>, Time)>,
+    rival: Option<(Vec<bool>, Instant)>,
 }
 
 impl Costs {
@@ -35,7 +35,7 @@ impl Costs {
     }
 
     /// Looks at the energies.
-    pub(crate) fn observe(&mut self, now: Time, state: &DeviceState) {
+    pub(crate) fn observe(&mut self, now: Instant, state: &DeviceState) {
         for path in state.paths.iter().skip(self.costly.len()) {
             self.costly.push(!preferred(path.kind));
         }
@@ -120,10 +120,10 @@ mod tests {
         let (usual, swung) = (state(&[Some(0.1), Some(0.5)], &kinds), state(&[Some(2.0), Some(0.5)], &kinds));
         let mut costs = Costs::new(&kinds);
         for second in 0..20 {
-            costs.observe(Time::from_secs(second), if second % 5 == 0 { &usual } else { &swung });
+            costs.observe(Instant::from_secs(second), if second % 5 == 0 { &usual } else { &swung });
             assert_eq!(costs.costly(), [false, true]);
         }
-        costs.observe(Time::from_secs(21), &swung);
+        costs.observe(Instant::from_secs(21), &swung);
         assert_eq!(costs.costly(), [true, false]);
     }
 

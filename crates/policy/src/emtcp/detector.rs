@@ -5,7 +5,7 @@
 //! time receives, any other is idle.
 
 use crate::{Channel, DeviceState};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Tells for each interface whether it receives, and when it is about to.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ struct Interface {
     /// The counter at the last look; `None` before the first.
     bytes_down: Option<u64>,
     /// When the counter was last seen to have grown.
-    received: Option<Time>,
+    received: Option<Instant>,
     channel: Channel,
     /// `T_RX`, if it fell into the last look.
     about_to_receive: bool,
@@ -43,7 +43,7 @@ impl Detector {
     }
 
     /// Looks at the counters. The first look only notes where they stand.
-    pub fn observe(&mut self, now: Time, state: &DeviceState) {
+    pub fn observe(&mut self, now: Instant, state: &DeviceState) {
         self.interfaces.resize(state.paths.len(), Interface::default());
         for (interface, path) in self.interfaces.iter_mut().zip(&state.paths) {
             let grown = interface.bytes_down.is_some_and(|before| path.bytes_down > before);
@@ -87,7 +87,7 @@ mod tests {
         let mut detector = Detector::new(1);
         for &(millis, bytes_down, queued, channel, t_rx) in looks {
             let path = PathState { bytes_down, queued, ..PathState::new(InterfaceKind::Lte) };
-            detector.observe(Time::from_millis(millis), &DeviceState { paths: vec![path], app: None });
+            detector.observe(Instant::from_millis(millis), &DeviceState { paths: vec![path], app: None });
             assert_eq!(
                 (detector.channel(0), detector.about_to_receive(0)),
                 (channel, t_rx),
@@ -132,10 +132,10 @@ mod tests {
     fn the_driver_may_know_better_than_the_counters() {
         let mut detector = Detector::new(1).with_quiet(Duration::ZERO);
         let mut path = PathState { channel: Rx, ..PathState::new(InterfaceKind::Wifi) };
-        detector.observe(Time::ZERO, &DeviceState { paths: vec![path.clone()], app: None });
+        detector.observe(Instant::ZERO, &DeviceState { paths: vec![path.clone()], app: None });
         assert_eq!(detector.channel(0), Rx);
         path.channel = Idle;
-        detector.observe(Time::from_millis(1), &DeviceState { paths: vec![path], app: None });
+        detector.observe(Instant::from_millis(1), &DeviceState { paths: vec![path], app: None });
         assert_eq!(detector.channel(0), Idle);
     }
 
@@ -143,7 +143,7 @@ mod tests {
     fn a_path_that_is_down_is_about_to_receive_nothing() {
         let mut detector = Detector::new(1);
         let path = PathState { up: false, queued: 1, ..PathState::new(InterfaceKind::Lte) };
-        detector.observe(Time::ZERO, &DeviceState { paths: vec![path], app: None });
+        detector.observe(Instant::ZERO, &DeviceState { paths: vec![path], app: None });
         assert!(!detector.about_to_receive(0));
         assert_eq!(detector.channel(7), Idle);
     }

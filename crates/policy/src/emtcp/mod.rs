@@ -27,7 +27,7 @@ use crate::{Action, Actuator, DeviceState, PathState, Policy};
 use costs::Costs;
 use mp_prio::{Gate, Order};
 use radio::InterfaceKind;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// The policy `emtcp`.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ impl Policy for Emtcp {
         "emtcp"
     }
 
-    fn observe(&mut self, now: Time, state: &DeviceState, actions: &mut Vec<Action>) {
+    fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         self.detector.observe(now, state);
         self.costs.observe(now, state);
         self.take_orders(state);

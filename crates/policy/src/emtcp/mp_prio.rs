@@ -26,7 +26,7 @@
 //! ideal actuator: a share of the whole leaves the costly path no more than the cheap ones allow.
 
 use crate::{Action, DeviceState, PathState};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Parameters of the actuator `mp-prio`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,12 +64,12 @@ impl Default for MpPrioParameters {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Gate {
     /// Bytes of the path and of the device at the last look, and when that was.
-    last: Option<(Time, u64, u64)>,
+    last: Option<(Instant, u64, u64)>,
     /// Bytes that the path may still carry; negative: that it has carried too many.
     credit: f64,
     /// Mean rate of the whole device, in bytes a second.
     rate: f64,
-    switched: Option<Time>,
+    switched: Option<Instant>,
     /// The credit when the path was last closed, and the least since; none while it is open.
     fall: Option<(f64, f64)>,
     /// How far the credit falls after closing, learned; in bytes.
@@ -90,7 +90,7 @@ pub(super) struct Order<'a> {
 pub(super) fn act(
     parameters: &MpPrioParameters,
     gates: &mut [Gate],
-    now: Time,
+    now: Instant,
     state: &DeviceState,
     order: &Order<'_>,
     actions: &mut Vec<Action>,
@@ -117,7 +117,7 @@ pub(super) fn act(
 
 impl Gate {
     /// Adds what was carried since the last look.
-    fn account(&mut self, p: &MpPrioParameters, now: Time, own: u64, total: u64, target: f64) {
+    fn account(&mut self, p: &MpPrioParameters, now: Instant, own: u64, total: u64, target: f64) {
         if let Some((then, own_before, total_before)) = self.last {
             let span = now.since(then).as_secs_f64();
             let own = own.saturating_sub(own_before) as f64;
@@ -149,7 +149,7 @@ impl Gate {
     }
 
     /// Whether the path should be backup now.
-    fn closed(&self, p: &MpPrioParameters, now: Time, path: &PathState, target: f64) -> bool {
+    fn closed(&self, p: &MpPrioParameters, now: Instant, path: &PathState, target: f64) -> bool {
         if target <= 0.0 {
             // Not even a band's worth is due to a path that is to carry nothing.
             return true;
@@ -196,7 +196,7 @@ mod tests {
             let state = DeviceState { paths, app: None };
             let order = Order { costly: &[false, true], targets: &[1.0 - target, target], held: true };
             let mut actions = Vec::new();
-            let now = Time::from_millis(look.millis);
+            let now = Instant::from_millis(look.millis);
             act(&parameters, &mut gates, now, &state, &order, &mut actions);
             let wanted: Vec<_> =
                 look.wanted.map(|backup| Action::SetBackup { path: 1, backup }).into_iter().collect();
@@ -247,7 +247,7 @@ mod tests {
         let mut gate = Gate::default();
         let parameters = MpPrioParameters::default();
         for second in 0..1000_u64 {
-            gate.account(&parameters, Time::from_secs(second), 0, second * 100_000, 0.5);
+            gate.account(&parameters, Instant::from_secs(second), 0, second * 100_000, 0.5);
         }
         assert!((gate.credit - 400_000.0).abs() < 1_000.0, "{}", gate.credit);
     }

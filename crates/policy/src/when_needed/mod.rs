@@ -68,7 +68,7 @@ use balance::Balance;
 use demand::{Bounds, Demand, Says};
 use silence::Silence;
 use standby::Standby;
-use units::{Bitrate, Duration, Time};
+use units::{Bitrate, Duration, Instant};
 
 /// Parameters of the policy `when-needed`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,7 +125,7 @@ pub struct WhenNeeded {
     /// Without a path to prefer there is nothing to be backup for.
     possible: bool,
     /// When the counters were last looked at, and what those of preferred and costly paths showed.
-    seen: Option<(Time, [u64; 2])>,
+    seen: Option<(Instant, [u64; 2])>,
     demand: Demand,
     balance: Balance,
     queue: Queue,
@@ -146,13 +146,13 @@ enum Phase {
     /// They are backup.
     Off {
         /// `None` if they were never on.
-        since: Option<Time>,
+        since: Option<Instant>,
         /// What came since things began to look short: bytes, seconds.
         short: (f64, f64),
     },
     /// They are regular.
     On {
-        since: Time,
+        since: Instant,
         /// What came before, in bytes a second.
         before: f64,
         /// What comes over preferred paths and over all, in bytes a second, as a mean of the recent
@@ -253,7 +253,7 @@ impl WhenNeeded {
 
     /// Reads the counters, and decides if it is time to.
     /// `relieved` is true where a preferred path is up.
-    fn look(&mut self, now: Time, state: &DeviceState, relieved: bool) {
+    fn look(&mut self, now: Instant, state: &DeviceState, relieved: bool) {
         let mut counters = [0_u64; 2];
         for path in &state.paths {
             let counter = &mut counters[usize::from(!preferred(path.kind))];
@@ -329,7 +329,7 @@ impl WhenNeeded {
     }
 
     /// What a rate above the demand says of it now.
-    fn says(&self, now: Time) -> Says {
+    fn says(&self, now: Instant) -> Says {
         match self.phase {
             _ if self.silence.was_given_up(now) => Says::NoMore,
             // Costly paths went off just now.
@@ -358,7 +358,7 @@ impl WhenNeeded {
     }
 
     /// `gone`: no preferred path is up.
-    fn turn_on(&mut self, now: Time, gone: bool) {
+    fn turn_on(&mut self, now: Instant, gone: bool) {
         let Phase::Off { since, short } = self.phase else { return };
         let probation = Self::PROBATION.max(self.hold * 2);
         let failed = since.is_some_and(|since| now.since(since) < probation);
@@ -379,7 +379,7 @@ impl WhenNeeded {
     }
 
     /// `rate` came at this look, in bytes a second.
-    fn consider_off(&mut self, now: Time, rate: f64) {
+    fn consider_off(&mut self, now: Instant, rate: f64) {
         let Phase::On { since, before, now: [over_preferred, total], shown, owed } = self.phase else {
             return;
         };
@@ -429,7 +429,7 @@ impl Policy for WhenNeeded {
         "when-needed"
     }
 
-    fn observe(&mut self, now: Time, state: &DeviceState, actions: &mut Vec<Action>) {
+    fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         if !self.possible {
             return;
         }

@@ -1,7 +1,7 @@
 //! Preferred paths that have died without a word, and how their subflows are made anew.
 
 use super::Action;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Watches for preferred paths that carry nothing while costly ones are to help, and has their subflows closed and opened again.
 ///
@@ -22,9 +22,9 @@ pub(super) struct Silence {
 /// How preferred paths were given up.
 #[derive(Debug, Clone, Copy)]
 struct GivenUp {
-    at: Time,
+    at: Instant,
     /// When they first carried something after that.
-    carried: Option<Time>,
+    carried: Option<Instant>,
     /// Something was stuck, as far as is known, and may be sent twice.
     stuck: bool,
 }
@@ -42,7 +42,7 @@ impl Silence {
     const APART: Duration = Duration::from_millis(100);
 
     /// Accounts for a look of `seconds` that ends at `now`, at which preferred paths carried `rate` of a demand, in bytes a second.
-    pub(super) fn account(&mut self, now: Time, rate: f64, demand: f64, seconds: f64) {
+    pub(super) fn account(&mut self, now: Instant, rate: f64, demand: f64, seconds: f64) {
         let carries = rate >= Self::CARRIES * demand;
         self.span = if carries { 0.0 } else { self.span + seconds };
         if let Some(last) = &mut self.given_up
@@ -58,13 +58,13 @@ impl Silence {
     }
 
     /// Whether they were, or were given up, so lately that what is sent twice on account of it may come.
-    pub(super) fn was_there(&self, now: Time) -> bool {
+    pub(super) fn was_there(&self, now: Instant) -> bool {
         self.is_there() || self.was_given_up(now)
     }
 
     /// Whether they were given up, or carried again after that, so lately that what is sent twice on account of it may come:
     /// over others at first, and what was stuck when they are back.
-    pub(super) fn was_given_up(&self, now: Time) -> bool {
+    pub(super) fn was_given_up(&self, now: Instant) -> bool {
         let lately = |at| now.since(at) < Self::SETTLING;
         self.given_up.is_some_and(|last| last.stuck && (lately(last.at) || last.carried.is_some_and(lately)))
     }
@@ -81,7 +81,7 @@ impl Silence {
     /// `others` says that costly paths are to help; `most` is how long preferred ones may be silent then.
     pub(super) fn act(
         &mut self,
-        now: Time,
+        now: Instant,
         others: bool,
         most: Duration,
         up: impl Iterator<Item = usize>,

@@ -1,7 +1,7 @@
 //! Costly paths that have carried too much, and how they are kept from carrying more.
 
 use super::Action;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Closes the subflows of costly paths that have carried too much and are not needed, and opens them when they are.
 ///
@@ -14,7 +14,7 @@ pub(super) struct Standby {
     idle: f64,
     closed: bool,
     /// When they were last opened.
-    opened: Option<Time>,
+    opened: Option<Instant>,
 }
 
 impl Standby {
@@ -27,7 +27,7 @@ impl Standby {
     }
 
     /// Whether their subflows are there.
-    pub(super) fn is_set_up(&self, now: Time) -> bool {
+    pub(super) fn is_set_up(&self, now: Instant) -> bool {
         !self.closed && self.opened.is_none_or(|opened| now.since(opened) >= Self::HANDSHAKE)
     }
 
@@ -40,7 +40,7 @@ impl Standby {
     /// What is to be done about the costly `paths`, which are regular if `on`; `most` is how long they stand by.
     pub(super) fn act(
         &mut self,
-        now: Time,
+        now: Instant,
         on: bool,
         most: Duration,
         paths: impl Iterator<Item = usize>,

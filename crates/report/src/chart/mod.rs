@@ -11,7 +11,7 @@ mod svg;
 mod thin;
 
 use crate::number::Estimate;
-use units::Time;
+use units::Instant;
 
 /// A chart, drawn as SVG twice: for a wide page and for a phone.
 #[derive(Debug, Clone, PartialEq)]
@@ -423,7 +423,11 @@ impl Lane {
     }
     /// A lane from the times (in seconds on the axis) at which each state began; the last holds until
     /// `end`. The shade is read from the state's name by [`Shade::of`].
-    pub fn from_changes<S: AsRef<str>>(name: impl Into<String>, changes: &[(Time, S)], end: Time) -> Self {
+    pub fn from_changes<S: AsRef<str>>(
+        name: impl Into<String>,
+        changes: &[(Instant, S)],
+        end: Instant,
+    ) -> Self {
         let ends = changes.iter().skip(1).map(|(time, _)| *time).chain([end]);
         let spans = changes
             .iter()

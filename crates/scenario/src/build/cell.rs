@@ -4,7 +4,7 @@ use super::{Builder, point};
 use crate::node::{Fields, Node};
 use link::{CellConfig, CellKind, Fading, Load};
 use sim::CellSpec;
-use units::{Bytes, Duration, Time};
+use units::{Bytes, Duration, Instant};
 
 impl Builder<'_, '_> {
     pub(super) fn cells(&mut self, nodes: &[Node]) -> Vec<CellSpec> {
@@ -56,7 +56,7 @@ impl Builder<'_, '_> {
             packet: fields.size("packet").unwrap_or(Bytes::new(1)),
             jitter: fields.time("jitter").unwrap_or_default(),
             queue: fields.integer("queue").unwrap_or(1) as u32,
-            start: fields.time("start").map_or(Time::ZERO, point),
+            start: fields.time("start").map_or(Instant::ZERO, point),
             stop: fields.time("stop").map(point),
             link_rate: fields.rate("link_rate"),
         }

@@ -8,7 +8,7 @@ use link::{
 };
 use sim::{CellSpec, Hop};
 use std::sync::Arc;
-use units::{Bitrate, Duration, Probability, Seed, Time};
+use units::{Bitrate, Duration, Instant, Probability, Seed};
 
 /// The most steps of a generated trace.
 const MOST_STEPS: u64 = 1_000_000;
@@ -66,7 +66,7 @@ impl Builder<'_, '_> {
 
     fn rate(&mut self, node: &Node) -> Rate {
         let Some(fields) = node.fields() else { return Rate::Fixed(node.rate().unwrap_or_default()) };
-        let mut steps: Vec<(Time, Bitrate)> = Vec::new();
+        let mut steps: Vec<(Instant, Bitrate)> = Vec::new();
         for step in fields.list("steps") {
             let [from, rate] = step.list() else { continue };
             let (Some(time), Some(rate)) = (from.time(), rate.rate()) else { continue };
@@ -78,7 +78,7 @@ impl Builder<'_, '_> {
                         .hint("say what the rate is from the beginning on");
                 }
                 Some((before, _)) if point(time) <= *before => {
-                    let before = before.since(Time::ZERO);
+                    let before = before.since(Instant::ZERO);
                     self.problems
                         .add(from.span.clone(), format!("a step at {time} follows one at {before}"))
                         .expected("steps in order of time")
@@ -124,8 +124,8 @@ impl Builder<'_, '_> {
     }
 
     /// In order of time and apart.
-    fn outages(&mut self, nodes: &[Node]) -> Vec<(Time, Time)> {
-        let mut outages: Vec<(Time, Time)> = Vec::new();
+    fn outages(&mut self, nodes: &[Node]) -> Vec<(Instant, Instant)> {
+        let mut outages: Vec<(Instant, Instant)> = Vec::new();
         for node in nodes {
             let [from, to] = node.list() else { continue };
             let (Some(start), Some(end)) = (from.time(), to.time()) else { continue };
@@ -138,7 +138,7 @@ impl Builder<'_, '_> {
             outages.push((point(start), point(end)));
         }
         outages.sort_unstable();
-        let mut apart: Vec<(Time, Time)> = Vec::with_capacity(outages.len());
+        let mut apart: Vec<(Instant, Instant)> = Vec::with_capacity(outages.len());
         for (from, to) in outages {
             match apart.last_mut() {
                 Some((_, end)) if from <= *end => *end = (*end).max(to),

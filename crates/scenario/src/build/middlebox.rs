@@ -4,7 +4,7 @@ use super::{Builder, point};
 use crate::format::middlebox_keys;
 use crate::node::{Fields, Node};
 use ::middlebox::{Directions, Finding, Forgotten, Meddling, MiddleboxConfig, On, Options};
-use units::{Probability, Time};
+use units::{Instant, Probability};
 
 /// All keys that only some kinds have.
 const OF_SOME: [&str; 12] =
@@ -35,7 +35,7 @@ impl Builder<'_, '_> {
                 Some("down") => Directions::Down,
                 _ => Directions::Both,
             },
-            from: fields.time("from").map_or(Time::ZERO, point),
+            from: fields.time("from").map_or(Instant::ZERO, point),
             until: fields.time("until").map(point),
         }
     }

@@ -19,7 +19,7 @@ use link::{ChannelModel, Trace};
 use sim::Experiment;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use units::{Duration, Seed, Time};
+use units::{Duration, Instant, Seed};
 
 /// The most rows that a series may have.
 const MOST_ROWS: u64 = 1_000_000;
@@ -218,6 +218,6 @@ struct Inside {
 }
 
 /// A time since the beginning.
-fn point(span: Duration) -> Time {
-    Time::from_nanos(span.as_nanos())
+fn point(span: Duration) -> Instant {
+    Instant::from_nanos(span.as_nanos())
 }

@@ -7,7 +7,7 @@ use link::{LinkConfig, Rate};
 use policy::DataPlan;
 use sim::{CellSpec, Hop, PathSpec};
 use std::sync::Arc;
-use units::{Duration, Seed, Time};
+use units::{Duration, Instant, Seed};
 
 /// Addresses of a connection are numbered in one byte; nobody has so many radios.
 const MOST_PATHS: usize = 32;
@@ -105,7 +105,7 @@ impl Builder<'_, '_> {
             up,
             middleboxes,
             backup: fields.flag("backup").unwrap_or(false),
-            join_at: fields.time("join_at").map_or(Time::ZERO, point),
+            join_at: fields.time("join_at").map_or(Instant::ZERO, point),
             leave_at: fields.time("leave_at").map(point),
             allowance: fields
                 .size("allowance")
@@ -167,7 +167,7 @@ fn empty() -> PathSpec {
         up: Hop::Link(LinkConfig::default()),
         middleboxes: Vec::new(),
         backup: false,
-        join_at: Time::ZERO,
+        join_at: Instant::ZERO,
         leave_at: None,
         allowance: None,
         also_measure: Vec::new(),

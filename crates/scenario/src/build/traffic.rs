@@ -5,7 +5,7 @@ use crate::format::traffic_keys;
 use crate::node::{Fields, Node};
 use ::traffic::{Bursts, Direction, Kind, Mix, OnFull, TrafficConfig, Vbr};
 use sim::{BackgroundSpec, PathSpec};
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// All keys that only some kinds have.
 const OF_SOME: [&str; 20] = [
@@ -176,7 +176,7 @@ impl Builder<'_, '_> {
                 Some("up") => Direction::Up,
                 _ => Direction::Down,
             },
-            start: fields.time("start").map_or(Time::ZERO, point),
+            start: fields.time("start").map_or(Instant::ZERO, point),
             stop: fields.time("stop").map(point),
             on_full: match fields.text("on_full") {
                 Some("drop") => OnFull::Drop,

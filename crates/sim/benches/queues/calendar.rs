@@ -2,7 +2,7 @@
 //! year after which they repeat.
 
 use super::Queue;
-use units::Time;
+use units::Instant;
 
 const NONE: u32 = u32::MAX;
 
@@ -108,8 +108,8 @@ impl Queue for Calendar {
         }
     }
 
-    fn set(&mut self, source: usize, at: Option<Time>) {
-        let at = at.map(Time::as_nanos);
+    fn set(&mut self, source: usize, at: Option<Instant>) {
+        let at = at.map(Instant::as_nanos);
         if self.entries[source].listed && Some(self.entries[source].at) == at {
             return;
         }
@@ -121,14 +121,14 @@ impl Queue for Calendar {
         }
     }
 
-    fn set_no_later(&mut self, source: usize, at: Option<Time>) {
+    fn set_no_later(&mut self, source: usize, at: Option<Instant>) {
         let entry = &self.entries[source];
         if !entry.listed || at.is_some_and(|at| at.as_nanos() < entry.at) {
             self.set(source, at);
         }
     }
 
-    fn pop(&mut self) -> Option<(Time, usize)> {
+    fn pop(&mut self) -> Option<(Instant, usize)> {
         if self.pending == 0 {
             return None;
         }
@@ -149,6 +149,6 @@ impl Queue for Calendar {
         })?;
         self.unlink(first as usize);
         self.now = self.entries[first as usize].at;
-        Some((Time::from_nanos(self.now), first as usize))
+        Some((Instant::from_nanos(self.now), first as usize))
     }
 }

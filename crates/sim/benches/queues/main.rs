@@ -13,29 +13,29 @@ use calendar::Calendar;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use tandem_sim::Agenda;
-use units::{Duration, Rng, Seed, Time};
+use units::{Duration, Instant, Rng, Seed};
 use wheel::Wheel;
 
 /// What the simulator asks of a queue.
 pub(crate) trait Queue {
     fn with_sources(sources: usize) -> Self;
-    fn set(&mut self, source: usize, at: Option<Time>);
+    fn set(&mut self, source: usize, at: Option<Instant>);
     /// When the source's event is, if it has one.
-    fn pop(&mut self) -> Option<(Time, usize)>;
-    fn set_no_later(&mut self, source: usize, at: Option<Time>);
+    fn pop(&mut self) -> Option<(Instant, usize)>;
+    fn set_no_later(&mut self, source: usize, at: Option<Instant>);
 }
 
 impl Queue for Agenda {
     fn with_sources(sources: usize) -> Self {
         Self::new(sources)
     }
-    fn set(&mut self, source: usize, at: Option<Time>) {
+    fn set(&mut self, source: usize, at: Option<Instant>) {
         self.set(source, at);
     }
-    fn pop(&mut self) -> Option<(Time, usize)> {
+    fn pop(&mut self) -> Option<(Instant, usize)> {
         self.pop()
     }
-    fn set_no_later(&mut self, source: usize, at: Option<Time>) {
+    fn set_no_later(&mut self, source: usize, at: Option<Instant>) {
         self.set_no_later(source, at);
     }
 }
@@ -48,11 +48,11 @@ fn drive<Q: Queue>(timers: usize, put_off_in_place: bool) -> u64 {
     let mut rng: Rng = Seed::new(1).rng("queues");
     let mut queue = Q::with_sources(LINKS + timers);
     for link in 0..LINKS {
-        queue.set(link, Some(Time::from_nanos(rng.below(20_000))));
+        queue.set(link, Some(Instant::from_nanos(rng.below(20_000))));
     }
     let rto = |rng: &mut Rng| Duration::from_nanos(200_000_000 + rng.below(100_000_000));
     for timer in 0..timers {
-        let at = Time::ZERO + rto(&mut rng);
+        let at = Instant::ZERO + rto(&mut rng);
         queue.set(LINKS + timer, Some(at));
     }
     let mut sum = 0;

@@ -1,7 +1,7 @@
 //! A hierarchical timing wheel with a place for each source.
 
 use super::Queue;
-use units::Time;
+use units::Instant;
 
 const NONE: u32 = u32::MAX;
 /// Slots of a level, one bit of a word each.
@@ -80,8 +80,8 @@ impl Queue for Wheel {
         }
     }
 
-    fn set(&mut self, source: usize, at: Option<Time>) {
-        let at = at.map(Time::as_nanos);
+    fn set(&mut self, source: usize, at: Option<Instant>) {
+        let at = at.map(Instant::as_nanos);
         if self.entries[source].slot != NONE && Some(self.entries[source].at) == at {
             return;
         }
@@ -93,14 +93,14 @@ impl Queue for Wheel {
         }
     }
 
-    fn set_no_later(&mut self, source: usize, at: Option<Time>) {
+    fn set_no_later(&mut self, source: usize, at: Option<Instant>) {
         let entry = &self.entries[source];
         if entry.slot == NONE || at.is_some_and(|at| at.as_nanos() < entry.at) {
             self.set(source, at);
         }
     }
 
-    fn pop(&mut self) -> Option<(Time, usize)> {
+    fn pop(&mut self) -> Option<(Instant, usize)> {
         loop {
             let level = self.filled.iter().position(|&filled| filled != 0)?;
             let slot = self.filled[level].trailing_zeros() as usize;
@@ -116,7 +116,7 @@ impl Queue for Wheel {
                 }
                 self.unlink(best as usize);
                 self.now = self.entries[best as usize].at;
-                return Some((Time::from_nanos(self.now), best as usize));
+                return Some((Instant::from_nanos(self.now), best as usize));
             }
             // The first slot of a higher level: its entries move down, seen from its beginning.
             let shift = TICK + BITS * level as u32;

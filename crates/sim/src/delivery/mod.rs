@@ -17,7 +17,7 @@ pub use outcome::{
 
 use pending::Pending;
 use thin::{Extremes, Thinned};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Segment, Span};
 
 /// Spans of time into which what is told over time is gathered.
@@ -88,7 +88,7 @@ impl Delivery {
     }
 
     /// A segment leaves one of the ends.
-    pub(crate) fn leaves(&mut self, now: Time, side: Side, segment: &Segment<Span>) {
+    pub(crate) fn leaves(&mut self, now: Instant, side: Side, segment: &Segment<Span>) {
         self.work[side as usize].sent.count(segment);
         let Span { offset, len, .. } = segment.payload;
         if side == Side::Sender && len > 0 {
@@ -98,7 +98,7 @@ impl Delivery {
     }
 
     /// A segment has reached one of the ends, after which the application has read `delivered` bytes.
-    pub(crate) fn arrived(&mut self, now: Time, side: Side, segment: &Segment<Span>, delivered: u64) {
+    pub(crate) fn arrived(&mut self, now: Instant, side: Side, segment: &Segment<Span>, delivered: u64) {
         self.work[side as usize].received.count(segment);
         if side == Side::Sender || segment.payload.len == 0 {
             return;
@@ -118,7 +118,7 @@ impl Delivery {
     }
 
     /// A piece reached the application `delay` nanoseconds after it was first sent.
-    fn delivered(&mut self, now: Time, delay: u64) {
+    fn delivered(&mut self, now: Instant, delay: u64) {
         self.delays.add(delay);
         self.delay_sum += u128::from(delay);
         self.longest = self.longest.max(delay);
@@ -187,8 +187,8 @@ mod tests {
         segment
     }
 
-    fn at(millis: u64) -> Time {
-        Time::ZERO + Duration::from_millis(millis)
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
     }
 
     /// Sends (ms, offset) and receives (ms, offset, delivered), pieces of 100 bytes.

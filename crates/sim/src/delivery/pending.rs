@@ -1,7 +1,7 @@
 //! Data under way: what was sent and has not reached the application.
 
 use std::collections::VecDeque;
-use units::Time;
+use units::Instant;
 
 /// Pieces in the order of the stream, apart from each other, each with when it was first sent.
 #[derive(Debug, Clone, Default)]
@@ -15,12 +15,12 @@ pub(super) struct Pending {
 struct Piece {
     from: u64,
     to: u64,
-    sent: Time,
+    sent: Instant,
 }
 
 impl Pending {
     /// The bytes `[from, to)` of the stream leave. Those of them that left before keep their time.
-    pub(super) fn sent(&mut self, now: Time, from: u64, to: u64) {
+    pub(super) fn sent(&mut self, now: Instant, from: u64, to: u64) {
         let mut from = from.max(self.delivered);
         if from >= to {
             return;
@@ -50,7 +50,7 @@ impl Pending {
 
     /// The application has read up to `upto`: when the next piece that is whole now was first sent. To be
     /// asked until there is none.
-    pub(super) fn delivered(&mut self, upto: u64) -> Option<Time> {
+    pub(super) fn delivered(&mut self, upto: u64) -> Option<Instant> {
         self.delivered = upto;
         let whole = self.pieces.front().is_some_and(|piece| piece.to <= upto);
         if whole { self.pieces.pop_front().map(|piece| piece.sent) } else { None }
@@ -61,11 +61,11 @@ impl Pending {
 mod tests {
     use super::*;
 
-    fn at(seconds: u64) -> Time {
-        Time::from_secs(seconds)
+    fn at(seconds: u64) -> Instant {
+        Instant::from_secs(seconds)
     }
 
-    fn pieces(pending: &Pending) -> Vec<(u64, u64, Time)> {
+    fn pieces(pending: &Pending) -> Vec<(u64, u64, Instant)> {
         pending.pieces.iter().map(|piece| (piece.from, piece.to, piece.sent)).collect()
     }
 

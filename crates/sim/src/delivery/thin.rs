@@ -1,6 +1,6 @@
 //! Series that stay short however long the run.
 
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Points are halved where there are so many.
 const MOST: usize = 2048;
@@ -11,7 +11,7 @@ const MOST: usize = 2048;
 pub(super) struct Thinned {
     every: u64,
     seen: u64,
-    points: Vec<(Time, u64)>,
+    points: Vec<(Instant, u64)>,
 }
 
 impl Default for Thinned {
@@ -21,7 +21,7 @@ impl Default for Thinned {
 }
 
 impl Thinned {
-    pub(super) fn push(&mut self, at: Time, value: u64) {
+    pub(super) fn push(&mut self, at: Instant, value: u64) {
         if self.seen.is_multiple_of(self.every) {
             if self.points.len() == MOST {
                 let mut keep = false;
@@ -50,14 +50,14 @@ impl Thinned {
 pub(super) struct Extremes {
     span: Duration,
     current: Option<Extreme>,
-    points: Vec<(Time, i64)>,
+    points: Vec<(Instant, i64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Extreme {
     span: u64,
-    lowest: (Time, i64),
-    highest: (Time, i64),
+    lowest: (Instant, i64),
+    highest: (Instant, i64),
 }
 
 impl Extremes {
@@ -65,7 +65,7 @@ impl Extremes {
         Self { span, current: None, points: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, at: Time, value: i64) {
+    pub(super) fn push(&mut self, at: Instant, value: i64) {
         let span = at.as_nanos() / self.span.as_nanos();
         match &mut self.current {
             Some(current) if current.span == span => {
@@ -108,7 +108,7 @@ mod tests {
     fn a_long_series_is_thinned_evenly_and_a_short_one_is_whole() {
         let thinned = |n: u64| {
             let mut series = Thinned::default();
-            (0..n).for_each(|i| series.push(Time::from_secs(i), i));
+            (0..n).for_each(|i| series.push(Instant::from_secs(i), i));
             series.into_points().into_iter().map(|(_, value)| value).collect::<Vec<_>>()
         };
         assert_eq!(thinned(2048), (0..2048).collect::<Vec<_>>());
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn each_span_shows_its_lowest_and_its_highest() {
         let mut series = Extremes::new(Duration::from_secs(1));
-        let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         for (ms, value) in [(0, 5), (100, 9), (200, -3), (300, 0), (2500, 7)] {
             series.push(at(ms), value);
         }

@@ -5,7 +5,7 @@ use link::{Delay, Loss, QueueLimit, Rate};
 use policy::{Actuator, PolicyConfig};
 use tandem_sim::{Experiment, Hop};
 use traffic::{Direction, Kind, TrafficConfig};
-use units::{Bitrate, Bytes, Duration, Power, Probability, Rng, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Power, Probability, Rng, Seed};
 
 fn any_hop(rng: &mut Rng, hop: &mut Hop) {
     let Hop::Link(link) = hop else { return };
@@ -26,7 +26,7 @@ fn any_hop(rng: &mut Rng, hop: &mut Hop) {
         link.loss = Loss::Uniform(Probability::new(rng.between(0.0, 0.1)).expect("it is one"));
     }
     if rng.below(4) == 0 {
-        link.outages.push((Time::from_secs(2), Time::from_secs(3 + rng.below(4))));
+        link.outages.push((Instant::from_secs(2), Instant::from_secs(3 + rng.below(4))));
     }
 }
 
@@ -46,7 +46,7 @@ fn any_traffic(rng: &mut Rng) -> TrafficConfig {
         _ => Kind::File { size: Bytes::new(1 + rng.below(2_000_000)) },
     };
     let mut config = TrafficConfig::new(kind);
-    config.start = Time::from_millis(rng.below(3000));
+    config.start = Instant::from_millis(rng.below(3000));
     config.direction = if rng.below(4) == 0 { Direction::Up } else { Direction::Down };
     config
 }
@@ -63,8 +63,8 @@ pub fn any_experiment(seed: u64) -> Experiment {
             any_hop(&mut rng, &mut path.down);
             any_hop(&mut rng, &mut path.up);
             path.backup = rng.below(5) == 0;
-            path.join_at = Time::from_millis([0, 0, 1500][rng.below(3) as usize]);
-            path.leave_at = (i > 0 && rng.below(3) == 0).then(|| Time::from_secs(3));
+            path.join_at = Instant::from_millis([0, 0, 1500][rng.below(3) as usize]);
+            path.leave_at = (i > 0 && rng.below(3) == 0).then(|| Instant::from_secs(3));
             path
         })
         .collect();

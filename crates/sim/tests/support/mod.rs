@@ -9,7 +9,7 @@ use radio::Profile;
 use std::sync::Arc;
 use tandem_sim::{Device, Experiment, Hop, PathSpec, Protocol, Transport};
 use traffic::{Kind, TrafficConfig};
-use units::{Bitrate, Duration, Energy, Power, Seed, Time};
+use units::{Bitrate, Duration, Energy, Instant, Power, Seed};
 
 pub fn link(mbps: f64, delay_ms: u64) -> LinkConfig {
     LinkConfig {
@@ -28,7 +28,7 @@ pub fn path(name: &str, radio: &str, mbps: f64, delay_ms: u64) -> PathSpec {
         up: Hop::Link(link(mbps, delay_ms)),
         middleboxes: Vec::new(),
         backup: false,
-        join_at: Time::ZERO,
+        join_at: Instant::ZERO,
         leave_at: None,
         allowance: None,
         also_measure: Vec::new(),

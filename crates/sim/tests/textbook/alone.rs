@@ -3,7 +3,7 @@
 use crate::bench::{Bench, PACKET, TCP_PAYLOAD, bdp, fixed, mean, tcp};
 use link::{LinkConfig, Loss, QueueLimit};
 use mptcp::CongestionKind;
-use units::{Probability, Time};
+use units::{Instant, Probability};
 
 /// A queue of one bandwidth-delay product is enough for a flow that halves its window (Villamizar and Song
 /// 1994; Appenzeller, Keslassy, McKeown 2004, section 2): from 60 s to 150 s at least 95 % of 100 Mbit/s over
@@ -13,7 +13,7 @@ fn a_queue_of_one_bandwidth_delay_product_keeps_a_clean_link_full() {
     for kind in [CongestionKind::Reno, CongestionKind::Cubic] {
         let mut bench = Bench::new(1);
         let link = bench.link(&fixed(100.0, bdp(100.0, 100.0), 0.0));
-        bench.flow(tcp(kind), Time::ZERO, &[(link, 100.0)], 0.0);
+        bench.flow(tcp(kind), Instant::ZERO, &[(link, 100.0)], 0.0);
         let used = bench.goodput(60, 150)[0] * PACKET / TCP_PAYLOAD / 100.0;
         println!("{kind}: {used:.4}");
         assert!((0.95..1.0001).contains(&used), "{kind}: {used}");
@@ -35,8 +35,8 @@ fn a_late_flow_comes_to_an_equal_share() {
     let index = mean(1..=3, |seed| {
         let mut bench = Bench::new(seed);
         let link = bench.link(&fixed(10.0, bdp(10.0, 50.0), 0.0));
-        bench.flow(tcp(CongestionKind::Reno), Time::ZERO, &[(link, 50.0)], 1.0);
-        bench.flow(tcp(CongestionKind::Reno), Time::from_secs(20), &[(link, 50.0)], 1.0);
+        bench.flow(tcp(CongestionKind::Reno), Instant::ZERO, &[(link, 50.0)], 1.0);
+        bench.flow(tcp(CongestionKind::Reno), Instant::from_secs(20), &[(link, 50.0)], 1.0);
         let rates = bench.goodput(60, 160);
         println!("{rates:.2?}: {:.4}", jain(&rates));
         jain(&rates)
@@ -53,7 +53,7 @@ fn under_equal_loss_rates_are_inverse_to_the_round_trip() {
             let mut bench = Bench::new(seed);
             let loss = Loss::Uniform(Probability::new(0.003).expect("from 0 to 1"));
             let link = bench.link(&LinkConfig { loss, ..fixed(10_000.0, QueueLimit::Unlimited, 0.0) });
-            bench.flow(tcp(CongestionKind::Reno), Time::ZERO, &[(link, rtt_ms)], 0.0);
+            bench.flow(tcp(CongestionKind::Reno), Instant::ZERO, &[(link, rtt_ms)], 0.0);
             bench.goodput(20, 420)[0]
         })
     };
@@ -72,8 +72,8 @@ fn at_a_shared_queue_the_shorter_round_trip_has_more() {
     let ratio = mean(1..=3, |seed| {
         let mut bench = Bench::new(seed);
         let link = bench.link(&fixed(20.0, bdp(20.0, 50.0), 0.0));
-        bench.flow(tcp(CongestionKind::Reno), Time::ZERO, &[(link, 50.0)], 1.0);
-        bench.flow(tcp(CongestionKind::Reno), Time::ZERO, &[(link, 100.0)], 1.0);
+        bench.flow(tcp(CongestionKind::Reno), Instant::ZERO, &[(link, 50.0)], 1.0);
+        bench.flow(tcp(CongestionKind::Reno), Instant::ZERO, &[(link, 100.0)], 1.0);
         let rates = bench.goodput(60, 260);
         rates[0] / rates[1]
     });

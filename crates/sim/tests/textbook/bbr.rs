@@ -4,7 +4,7 @@
 use crate::bench::{Bench, PACKET, TCP_PAYLOAD, bdp, fixed, mean, tcp};
 use link::{LinkConfig, Loss};
 use mptcp::{CongestionKind, PathId};
-use units::{Probability, Time};
+use units::{Instant, Probability};
 
 /// Figures 1 and 5: the link is full and the queue is not. 20 Mbit/s and 40 ms with a queue of four
 /// bandwidth-delay products: at least 93 % used (PROBE_RTT takes 2 %), at a mean round trip below one and a
@@ -14,12 +14,12 @@ fn it_fills_a_link_and_not_its_queue() {
     let run = |kind| {
         let mut bench = Bench::new(1);
         let link = bench.link(&fixed(20.0, bdp(20.0, 160.0), 0.0));
-        bench.flow(tcp(kind), Time::ZERO, &[(link, 40.0)], 0.0);
-        bench.run(Time::from_secs(20));
+        bench.flow(tcp(kind), Instant::ZERO, &[(link, 40.0)], 0.0);
+        bench.run(Instant::from_secs(20));
         let before = bench.stats(link).bytes_delivered;
         let mut round_trips = Vec::new();
         for n in 1..=600 {
-            bench.run(Time::from_millis(20_000 + 100 * n));
+            bench.run(Instant::from_millis(20_000 + 100 * n));
             let info = bench.sender(0).subflow(PathId(0)).expect("it is there");
             round_trips.push(info.srtt.expect("it was measured").as_secs_f64());
         }
@@ -42,7 +42,7 @@ fn loss_that_is_no_congestion_does_not_slow_it() {
             let mut bench = Bench::new(seed);
             let loss = Loss::Uniform(Probability::new(0.01).expect("from 0 to 1"));
             let link = bench.link(&LinkConfig { loss, ..fixed(20.0, bdp(20.0, 40.0), 0.0) });
-            bench.flow(tcp(kind), Time::ZERO, &[(link, 40.0)], 0.0);
+            bench.flow(tcp(kind), Instant::ZERO, &[(link, 40.0)], 0.0);
             bench.goodput(10, 70)[0] * PACKET / TCP_PAYLOAD / 20.0
         })
     };

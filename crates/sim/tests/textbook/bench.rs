@@ -6,7 +6,7 @@
 use link::{Delay, Link, LinkConfig, LinkStats, QueueLimit, Rate};
 use mptcp::{Config, Endpoint, PathId};
 use tandem_sim::Agenda;
-use units::{Bitrate, Bytes, Duration, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Instant, Seed};
 use wire::{Payload, Segment, Span};
 
 pub(crate) const IP_HEADER: u32 = 20;
@@ -30,7 +30,7 @@ struct Packet {
 struct Flow {
     client: Endpoint<Span>,
     server: Endpoint<Span>,
-    start: Time,
+    start: Instant,
     /// For each path the links towards the server and back.
     routes: Vec<([usize; 2], usize)>,
     begun: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Bench {
     links: Vec<Link<Packet>>,
     flows: Vec<Flow>,
     agenda: Agenda,
-    now: Time,
+    now: Instant,
     /// Every so many data packets of a flow one is lost, before the links; 0 for none.
     pub(crate) lose_every: u64,
 }
@@ -77,7 +77,7 @@ impl Bench {
             links: Vec::new(),
             flows: Vec::new(),
             agenda: Agenda::new(0),
-            now: Time::ZERO,
+            now: Instant::ZERO,
             lose_every: 0,
         }
     }
@@ -93,7 +93,7 @@ impl Bench {
     pub(crate) fn flow(
         &mut self,
         config: Config,
-        start: Time,
+        start: Instant,
         paths: &[(usize, f64)],
         jitter_ms: f64,
     ) -> usize {
@@ -170,16 +170,16 @@ impl Bench {
 
     /// Goodput of each flow in Mbit/s from `from` to `to`, in seconds.
     pub(crate) fn goodput(&mut self, from: u64, to: u64) -> Vec<f64> {
-        self.run(Time::from_secs(from));
+        self.run(Instant::from_secs(from));
         let before: Vec<_> = self.flows.iter().map(|flow| flow.delivered).collect();
-        self.run(Time::from_secs(to));
+        self.run(Instant::from_secs(to));
         let rate =
             |(flow, before): (&Flow, u64)| (flow.delivered - before) as f64 * 8e-6 / (to - from) as f64;
         self.flows.iter().zip(before).map(rate).collect()
     }
 
-    pub(crate) fn run(&mut self, end: Time) {
-        if self.now == Time::ZERO {
+    pub(crate) fn run(&mut self, end: Instant) {
+        if self.now == Instant::ZERO {
             self.agenda = Agenda::new(self.links.len() + 2 * self.flows.len());
             for (i, flow) in self.flows.iter().enumerate() {
                 self.agenda.set(self.links.len() + 2 * i, Some(flow.start));

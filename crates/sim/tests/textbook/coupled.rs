@@ -4,7 +4,7 @@
 use crate::bench::{Bench, MPTCP_PAYLOAD, PACKET, TCP_PAYLOAD, bdp, fixed, mean, multipath, tcp};
 use link::{Codel, LinkConfig, Loss, QueueLimit};
 use mptcp::CongestionKind;
-use units::{Probability, Time};
+use units::{Instant, Probability};
 
 const BY_LOSS: [CongestionKind; 4] =
     [CongestionKind::Lia, CongestionKind::Olia, CongestionKind::Balia, CongestionKind::EcMtcp];
@@ -24,7 +24,7 @@ fn under_equal_loss_two_paths_carry_what_one_tcp_would() {
                 let mut bench = Bench::new(seed);
                 let loss = Loss::Uniform(Probability::new(p).expect("from 0 to 1"));
                 let link = bench.link(&LinkConfig { loss, ..fixed(10_000.0, QueueLimit::Unlimited, 0.0) });
-                bench.flow(multipath(kind), Time::ZERO, &[(link, 50.0), (link, 50.0)], 0.0);
+                bench.flow(multipath(kind), Instant::ZERO, &[(link, 50.0), (link, 50.0)], 0.0);
                 bench.costs(0, &COSTS);
                 bench.goodput(20, 320)[0] * 1e6 / 8.0 / MPTCP_PAYLOAD
             });
@@ -41,8 +41,8 @@ fn beside_a_tcp(link: &LinkConfig, other: CongestionKind, kind: Option<Congestio
     mean(1..=3, |seed| {
         let mut bench = Bench::new(seed);
         let link = bench.link(link);
-        bench.flow(tcp(other), Time::ZERO, &[(link, 50.0)], 1.0);
-        let start = Time::from_millis(500);
+        bench.flow(tcp(other), Instant::ZERO, &[(link, 50.0)], 1.0);
+        let start = Instant::from_millis(500);
         match kind {
             Some(kind) => {
                 bench.flow(multipath(kind), start, &[(link, 50.0), (link, 50.0)], 1.0);
@@ -83,7 +83,7 @@ fn over_two_bottlenecks_it_fills_both() {
         let mut bench = Bench::new(1);
         let fast = bench.link(&fixed(20.0, bdp(20.0, 50.0), 0.0));
         let slow = bench.link(&fixed(10.0, bdp(10.0, 50.0), 0.0));
-        bench.flow(multipath(kind), Time::ZERO, &[(fast, 50.0), (slow, 50.0)], 1.0);
+        bench.flow(multipath(kind), Instant::ZERO, &[(fast, 50.0), (slow, 50.0)], 1.0);
         bench.costs(0, &COSTS);
         let used = bench.goodput(30, 130)[0] * PACKET / MPTCP_PAYLOAD / 30.0;
         println!("{kind}: {used:.3} of both");
@@ -101,9 +101,14 @@ fn ecmtcp_divides_by_cost() {
             let loss = Loss::Uniform(Probability::new(0.003).expect("from 0 to 1"));
             let lossy = LinkConfig { loss, ..fixed(10_000.0, QueueLimit::Unlimited, 0.0) };
             let (first, second) = (bench.link(&lossy), bench.link(&lossy));
-            bench.flow(multipath(CongestionKind::EcMtcp), Time::ZERO, &[(first, 50.0), (second, 50.0)], 0.0);
+            bench.flow(
+                multipath(CongestionKind::EcMtcp),
+                Instant::ZERO,
+                &[(first, 50.0), (second, 50.0)],
+                0.0,
+            );
             bench.costs(0, &costs);
-            bench.run(Time::from_secs(300));
+            bench.run(Instant::from_secs(300));
             let [a, b] = [first, second].map(|link| bench.stats(link).bytes_delivered as f64);
             a / (a + b)
         });

@@ -4,7 +4,7 @@ use crate::bench::{Bench, bdp, fixed, multipath, tcp};
 use link::{LinkConfig, Loss};
 use mptcp::rec::RoundTrip;
 use mptcp::{Config, CongestionKind, Rec};
-use units::{Probability, Time};
+use units::{Instant, Probability};
 
 const RTT_MS: f64 = 60.0;
 const FROM: u64 = 20;
@@ -28,8 +28,8 @@ fn side_by_side(loss: f64, settings: Rec, other: &Config) -> [f64; 2] {
     for seed in 1..=SEEDS {
         let mut bench = Bench::new(seed);
         let link = bench.link(&bottleneck(loss));
-        bench.flow(rec(settings), Time::ZERO, &[(link, RTT_MS)], 1.0);
-        bench.flow(other.clone(), Time::from_millis(300), &[(link, RTT_MS)], 1.0);
+        bench.flow(rec(settings), Instant::ZERO, &[(link, RTT_MS)], 1.0);
+        bench.flow(other.clone(), Instant::from_millis(300), &[(link, RTT_MS)], 1.0);
         let both = bench.goodput(FROM, TO);
         rates.iter_mut().zip(both).for_each(|(rate, one)| *rate += one / SEEDS as f64);
     }

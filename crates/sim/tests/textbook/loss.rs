@@ -3,7 +3,7 @@
 use crate::bench::{Bench, TCP_PAYLOAD, fixed, mean, tcp};
 use link::{LinkConfig, Loss, QueueLimit};
 use mptcp::CongestionKind;
-use units::{Probability, Time};
+use units::{Instant, Probability};
 
 /// A link that no flow here can fill, with loss.
 fn lossy(p: f64) -> LinkConfig {
@@ -17,8 +17,8 @@ fn rates(kind: CongestionKind, p: f64, every: u64, rtt_ms: f64, span: u64, seed:
     let mut bench = Bench::new(seed);
     bench.lose_every = every;
     let link = bench.link(&lossy(p));
-    bench.flow(tcp(kind), Time::ZERO, &[(link, rtt_ms)], 0.0);
-    bench.run(Time::from_secs(50));
+    bench.flow(tcp(kind), Instant::ZERO, &[(link, rtt_ms)], 0.0);
+    bench.run(Instant::from_secs(50));
     let (sent, reductions) = (bench.sent(0), bench.reductions(0));
     let arrived = bench.goodput(50, 50 + span)[0] * 1e6 / 8.0 / TCP_PAYLOAD;
     let sent = (bench.sent(0) - sent) as f64;

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, fixed, multipath};
 use link::{LinkConfig, Loss, QueueLimit};
 use mptcp::{Config, CongestionKind, SchedulerKind};
-use units::{Duration, Probability, Time};
+use units::{Duration, Instant, Probability};
 
 /// The share of messages of one segment that do not arrive by their first transmissions.
 fn late(scheduler: SchedulerKind, messages: u64) -> f64 {
@@ -13,12 +13,12 @@ fn late(scheduler: SchedulerKind, messages: u64) -> f64 {
     let paths = [(bench.link(&lossy), 50.0), (bench.link(&lossy), 50.0)];
     let max_rto = Duration::from_secs(1);
     let config = Config { scheduler, max_rto, max_retries: 100, ..multipath(CongestionKind::Reno) };
-    let flow = bench.flow(config, Time::ZERO, &paths, 0.0);
+    let flow = bench.flow(config, Instant::ZERO, &paths, 0.0);
     bench.by_hand(flow);
-    bench.run(Time::from_secs(60));
+    bench.run(Instant::from_secs(60));
     let mut late = 0;
     for n in 1..=messages {
-        let at = Time::from_secs(60 + 5 * n);
+        let at = Instant::from_secs(60 + 5 * n);
         bench.run(at);
         assert_eq!(bench.delivered(flow), (n - 1) * 1000, "what was before has arrived");
         bench.write(flow, 1000);

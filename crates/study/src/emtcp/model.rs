@@ -9,7 +9,7 @@ use radio::{InterfaceKind, Profile};
 use sim::{CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
 use std::sync::Arc;
 use traffic::{Kind, OnFull, TrafficConfig};
-use units::{Bitrate, Bytes, Duration, Energy, Power, Seed, Time};
+use units::{Bitrate, Bytes, Duration, Energy, Instant, Power, Seed};
 
 /// Bandwidths and round trips as Fig. 3 labels them.
 const WIFI_MBPS: f64 = 2.0;
@@ -186,7 +186,7 @@ fn paths(calibration: &Calibration) -> Vec<PathSpec> {
         up,
         middleboxes: Vec::new(),
         backup: false,
-        join_at: Time::ZERO,
+        join_at: Instant::ZERO,
         leave_at: None,
         allowance: None,
         also_measure: vec![Arc::new(Profile::named(measured).expect("it is built in"))],

@@ -11,7 +11,7 @@ use crate::parallel;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use traffic::Video;
-use units::{Duration, Rng, Seed, Time};
+use units::{Duration, Instant, Rng, Seed};
 
 /// The fit that the program carries with it.
 pub const SHIPPED: &str = include_str!("../../../../calibration/lwi.toml");
@@ -250,7 +250,7 @@ fn of_fluid(process: &RateProcess, access: Access, video: &Video) -> Trial {
     let (mut count, mut length, mut mos) = (0, 0.0, 0.0);
     for seed in 1..=SESSIONS {
         let steps = process.draw(PATIENCE, Seed::new(seed).derive(access.name()));
-        let session = fluid::session(video, &steps, latency, Time::ZERO + PATIENCE);
+        let session = fluid::session(video, &steps, latency, Instant::ZERO + PATIENCE);
         count += session.stalls.len();
         length += session.stalls.iter().map(|stall| stall.length().as_secs_f64()).sum::<f64>();
         mos += session.kpis().mos;

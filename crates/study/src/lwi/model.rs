@@ -169,7 +169,7 @@ fn path(name: &str, profile: &str, access: Access, calibration: &Calibration, se
         up: hop(Rate::Fixed(UP)),
         middleboxes: Vec::new(),
         backup: false,
-        join_at: units::Time::ZERO,
+        join_at: units::Instant::ZERO,
         leave_at: None,
         allowance: None,
         also_measure: Vec::new(),

@@ -1,6 +1,6 @@
 //! What a link of the paper's carries, from moment to moment.
 
-use units::{Bitrate, Duration, Seed, Time};
+use units::{Bitrate, Duration, Instant, Seed};
 
 /// A Markov-modulated rate: a good and a bad state, in each of which a link stays for an exponential time; and a
 /// factor for the whole run, log-normal with median 1, for how busy the hour is. The state at the beginning is drawn
@@ -32,7 +32,7 @@ impl RateProcess {
         let (mut time, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for seed in runs {
             let steps = self.draw(length, seed);
-            let ends = steps.iter().skip(1).map(|&(at, _)| at).chain([Time::ZERO + length]);
+            let ends = steps.iter().skip(1).map(|&(at, _)| at).chain([Instant::ZERO + length]);
             for (&(from, rate), to) in steps.iter().zip(ends) {
                 let (mbps, span) = (rate.as_mbps(), to.since(from).as_secs_f64());
                 time += span;
@@ -45,7 +45,7 @@ impl RateProcess {
     }
 
     /// One run of it: from when on the link carries how much.
-    pub fn draw(&self, length: Duration, seed: Seed) -> Vec<(Time, Bitrate)> {
+    pub fn draw(&self, length: Duration, seed: Seed) -> Vec<(Instant, Bitrate)> {
         let mut rng = seed.rng("rate");
         let factor = libm::exp(self.spread * rng.normal());
         let mut good = rng.unit() * (self.good_s + self.bad_s) < self.good_s;
@@ -53,7 +53,7 @@ impl RateProcess {
         while at < length.as_secs_f64() || steps.is_empty() {
             let (mbps, mean) = if good { (self.good_mbps, self.good_s) } else { (self.bad_mbps, self.bad_s) };
             let rate = Bitrate::from_mbps((mbps * factor).clamp(LEAST_MBPS, self.most_mbps));
-            steps.push((Time::ZERO + Duration::from_secs_f64(at), rate));
+            steps.push((Instant::ZERO + Duration::from_secs_f64(at), rate));
             // A millisecond at least, so that no two steps are at one time.
             at += rng.exponential(mean).max(1e-3);
             good = !good;
@@ -77,7 +77,7 @@ mod tests {
         assert!((mean - 14.0).abs() < 0.2, "{mean}");
         assert!((variation - 72.0_f64.sqrt() / 14.0).abs() < 0.02, "{variation}");
         let steps = PLAIN.draw(length, Seed::new(1));
-        assert_eq!(steps[0].0, Time::ZERO);
+        assert_eq!(steps[0].0, Instant::ZERO);
         assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 != pair[1].1));
         // A good and a bad spell are 4.5 s together: some 22,000 of them.
         let spells = steps.len() as f64 / 2.0;

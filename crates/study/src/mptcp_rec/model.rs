@@ -10,7 +10,7 @@ use radio::Profile;
 use sim::{BackgroundSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
 use std::sync::Arc;
 use traffic::{Direction, Kind, Mix, TrafficConfig, Vbr};
-use units::{Bitrate, Duration, Energy, Power, Probability, Seed, Time};
+use units::{Bitrate, Duration, Energy, Instant, Power, Probability, Seed};
 
 /// Receive buffers, in KB of 1024 bytes. 64 is the default of the MPTCP of ns-2; the paper's point are small ones.
 pub const BUFFERS_KB: [u64; 4] = [64, 128, 256, 512];
@@ -196,7 +196,7 @@ fn path_spec(path: &PaperPath, point: &GridPoint, seed: Seed) -> PathSpec {
         up: link(Loss::None),
         middleboxes: Vec::new(),
         backup: false,
-        join_at: Time::ZERO,
+        join_at: Instant::ZERO,
         leave_at: None,
         allowance: None,
         also_measure: Vec::new(),
@@ -208,7 +208,7 @@ fn background(index: usize, path: &PaperPath) -> BackgroundSpec {
     BackgroundSpec {
         path: index,
         direction: Direction::Down,
-        start: Time::ZERO,
+        start: Instant::ZERO,
         stop: None,
         packets: Vbr {
             low: Bitrate::ZERO,

@@ -4,7 +4,7 @@ use super::Run;
 use crate::describe;
 use serde_json::{Map, Value, json};
 use sim::Timeline;
-use units::Time;
+use units::Instant;
 
 /// The result as JSON, in a fixed order.
 pub(super) fn result(run: &Run) -> Value {
@@ -16,7 +16,7 @@ pub(super) fn result(run: &Run) -> Value {
     if let Ok(Value::Object(outcome)) = serde_json::to_value(&run.outcome) {
         object.extend(outcome);
     }
-    let end = Time::ZERO + run.experiment.duration;
+    let end = Instant::ZERO + run.experiment.duration;
     let states: Vec<Value> = run.outcome.timelines.iter().map(|timeline| states(timeline, end)).collect();
     object.insert("power_states".to_owned(), json!(states));
     object.insert("profiles".to_owned(), profiles(run));
@@ -77,7 +77,7 @@ pub(super) fn result(run: &Run) -> Value {
 }
 
 /// How long the interface was in each state, and how often it went there.
-fn states(timeline: &Timeline, end: Time) -> Value {
+fn states(timeline: &Timeline, end: Instant) -> Value {
     let mut sums: Vec<(&str, f64, u64)> = Vec::new();
     let ends = timeline.states.iter().skip(1).map(|(at, _)| *at).chain([end]);
     for ((from, state), to) in timeline.states.iter().zip(ends) {

@@ -3,7 +3,7 @@
 use report::{Axis, Lane, Line, Mark, Panel, Timeline};
 use sim::{Experiment, Outcome, Series};
 use traffic::Direction;
-use units::Time;
+use units::Instant;
 
 /// More connections than this are drawn as their sum.
 const MOST_CONNECTIONS: usize = 4;
@@ -54,7 +54,7 @@ pub(crate) fn timeline(title: &str, experiment: &Experiment, outcome: &Outcome) 
     chart = chart.panel(energy);
     for states in &outcome.timelines {
         let name = format!("{} radio", states.path);
-        chart = chart.lane(Lane::from_changes(name, &states.states, Time::ZERO + experiment.duration));
+        chart = chart.lane(Lane::from_changes(name, &states.states, Instant::ZERO + experiment.duration));
     }
     let interval = crate::describe::spaced(&experiment.sample.to_string());
     Some(chart.caption(format!(
@@ -90,7 +90,7 @@ fn by_path(
 /// When interfaces come and go.
 fn events(experiment: &Experiment, mut panel: Panel) -> Panel {
     for path in &experiment.paths {
-        if path.join_at > Time::ZERO {
+        if path.join_at > Instant::ZERO {
             panel = panel.mark(Mark::vertical(path.join_at.as_secs_f64(), format!("{} up", path.name)));
         }
         if let Some(leave) = path.leave_at {

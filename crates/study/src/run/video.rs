@@ -98,7 +98,7 @@ pub(crate) fn charts(outcome: &Outcome, duration_s: f64) -> Vec<Timeline> {
 /// When the picture moved, and when it did not.
 fn picture(session: &Session) -> Vec<Span> {
     let span = |from: f64, to: f64, label: &str, shade| Span { from, to, label: label.to_owned(), shade };
-    let at = |time: units::Time| time.as_secs_f64();
+    let at = |time: units::Instant| time.as_secs_f64();
     let mut from = at(session.start) + session.initial.length.as_secs_f64();
     let mut spans = vec![span(at(session.start), from, "loading", Shade::Tail)];
     for stall in &session.stalls {

@@ -4,7 +4,7 @@ use super::estimate::{Estimate, Estimator};
 use super::rule::{Choice, Chooser, Progress, View};
 use super::session::{Abandoned, Fetched, Session, Stall, Wait};
 use super::{Manifest, Rule};
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// How a player plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,9 +65,9 @@ pub struct Player {
     config: PlayerConfig,
     chooser: Box<dyn Chooser>,
     estimator: Estimator,
-    start: Time,
+    start: Instant,
     /// What was seen is true at this time.
-    clock: Time,
+    clock: Instant,
     phase: Phase,
     fetch: Fetch,
     /// Of the video, what has come and is not played.
@@ -88,10 +88,10 @@ enum Phase {
     Starting,
     Playing,
     Stalled {
-        since: Time,
+        since: Instant,
     },
     Ended {
-        at: Time,
+        at: Instant,
     },
 }
 
@@ -99,12 +99,12 @@ enum Phase {
 enum Fetch {
     /// The next segment is to be chosen when there is room, and since then nothing else kept it.
     Free {
-        since: Time,
+        since: Instant,
     },
     /// It is chosen, and is asked for at that time.
     Waiting {
         level: usize,
-        until: Time,
+        until: Instant,
     },
     Active(Active),
     /// All segments have come.
@@ -114,9 +114,9 @@ enum Fetch {
 #[derive(Debug, Clone, Copy)]
 struct Active {
     request: Request,
-    asked: Time,
+    asked: Instant,
     /// When its first bytes came, and how many they were.
-    first: Option<(Time, Bytes)>,
+    first: Option<(Instant, Bytes)>,
     got: Bytes,
     /// In which level it is better asked for anew.
     instead: Option<usize>,
@@ -124,7 +124,7 @@ struct Active {
 
 impl Player {
     /// A player whose viewer presses the button at `start`.
-    pub fn new(manifest: Manifest, mut config: PlayerConfig, start: Time) -> Self {
+    pub fn new(manifest: Manifest, mut config: PlayerConfig, start: Instant) -> Self {
         config.max_buffer = config.max_buffer.max(manifest.segment_duration());
         Self {
             chooser: config.rule.chooser(&manifest, config.max_buffer),
@@ -146,7 +146,7 @@ impl Player {
 
     /// The segment to ask for at `now`, once; `None` while there is no room for another, and when all have
     /// come. While one is on its way, it is the same again in a lower level, where that one is given up.
-    pub fn poll_request(&mut self, now: Time) -> Option<Request> {
+    pub fn poll_request(&mut self, now: Instant) -> Option<Request> {
         self.advance(now);
         let segment = self.fetched.len();
         let level = match self.fetch {
@@ -191,7 +191,7 @@ impl Player {
 
     /// When to call [`poll_request`](Self::poll_request) next; `None` while a segment is on its way, and
     /// after the end. When all segments have come, that is when the last has been played.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Instant> {
         match (self.fetch, self.phase) {
             (Fetch::Free { .. }, _) => Some(self.clock + self.too_much()),
             (Fetch::Waiting { until, .. }, _) => Some(until),
@@ -211,7 +211,7 @@ impl Player {
 
     /// Bytes of the segment that was asked for have come. True where it is whole with them; more than are
     /// missing are not counted. No bytes are the beginning of the answer.
-    pub fn receive(&mut self, now: Time, bytes: Bytes) -> bool {
+    pub fn receive(&mut self, now: Instant, bytes: Bytes) -> bool {
         self.advance(now);
         let Fetch::Active(active) = &mut self.fetch else { return false };
         let bytes = bytes.min(active.request.size - active.got);
@@ -265,12 +265,12 @@ impl Player {
     }
 
     /// When the last picture was shown, once it has been.
-    pub fn ended(&self) -> Option<Time> {
+    pub fn ended(&self) -> Option<Instant> {
         if let Phase::Ended { at } = self.phase { Some(at) } else { None }
     }
 
     /// How much is in the buffer at `now`, which must not be before what the player was told already.
-    pub fn buffer(&self, now: Time) -> Duration {
+    pub fn buffer(&self, now: Instant) -> Duration {
         match self.phase {
             Phase::Playing => self.buffer.saturating_sub(now.since(self.clock)),
             _ => self.buffer,
@@ -278,7 +278,7 @@ impl Player {
     }
 
     /// How much of the video has been played at `now`, likewise.
-    pub fn played(&self, now: Time) -> Duration {
+    pub fn played(&self, now: Instant) -> Duration {
         match self.phase {
             Phase::Playing => self.played + self.buffer.min(now.since(self.clock)),
             _ => self.played,
@@ -329,7 +329,7 @@ impl Player {
     }
 
     /// True while the viewer waits for a video that was seen already.
-    pub fn stalled(&self, now: Time) -> bool {
+    pub fn stalled(&self, now: Instant) -> bool {
         match self.phase {
             Phase::Stalled { .. } => true,
             Phase::Playing => !matches!(self.fetch, Fetch::Done) && now.since(self.clock) > self.buffer,
@@ -339,7 +339,7 @@ impl Player {
 
     /// The record of the session, which ends at `now`, or has ended with the video. A wait that is still
     /// open is closed there, and marked.
-    pub fn finish(mut self, now: Time) -> Session {
+    pub fn finish(mut self, now: Instant) -> Session {
         self.advance(now);
         let end = self.ended().unwrap_or(self.clock);
         if let Phase::Stalled { since } = self.phase {
@@ -365,7 +365,7 @@ impl Player {
     }
 
     /// Plays until `now`.
-    fn advance(&mut self, now: Time) {
+    fn advance(&mut self, now: Instant) {
         let now = now.max(self.clock);
         if self.phase == Phase::Playing {
             let span = now.since(self.clock);

@@ -3,7 +3,7 @@
 use super::Rule;
 use qoe::{Levels, Linear, Mok, P1203, Stalling, VideoSegment, Viewing};
 use serde_json::{Value, json};
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// The record of a session.
 ///
@@ -14,9 +14,9 @@ pub struct Session {
     /// By which rule its bitrates were chosen.
     pub rule: Rule,
     /// When the viewer pressed the button.
-    pub start: Time,
+    pub start: Instant,
     /// When the video ended, or the viewer went.
-    pub end: Time,
+    pub end: Instant,
     /// The video was played to its end.
     pub complete: bool,
     /// From the start until the first picture.
@@ -48,9 +48,9 @@ pub struct Wait {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
     /// When the buffer ran dry.
-    pub start: Time,
+    pub start: Instant,
     /// When the play went on.
-    pub end: Time,
+    pub end: Instant,
     /// How much of the video had been played.
     pub position: Duration,
     /// The play did not go on: it was closed by the end of the session.
@@ -71,11 +71,11 @@ pub struct Fetched {
     /// How long it plays.
     pub duration: Duration,
     /// When it was asked for.
-    pub asked: Time,
+    pub asked: Instant,
     /// When the first of it came.
-    pub first_byte: Time,
+    pub first_byte: Instant,
     /// When it was whole.
-    pub arrived: Time,
+    pub arrived: Instant,
     /// What was in the buffer then, with it.
     pub buffer: Duration,
 }
@@ -90,9 +90,9 @@ pub struct Abandoned {
     /// How much of it came in vain.
     pub got: Bytes,
     /// When it was asked for.
-    pub asked: Time,
+    pub asked: Instant,
     /// When it was given up.
-    pub at: Time,
+    pub at: Instant,
 }
 
 /// A session in a few figures.
@@ -186,7 +186,7 @@ impl Session {
 
     /// The record as JSON. Times are in seconds since the start, bitrates in kbit/s, sizes in bytes.
     pub fn to_json(&self) -> Value {
-        let since = |time: Time| time.since(self.start).as_secs_f64();
+        let since = |time: Instant| time.since(self.start).as_secs_f64();
         let kbps = |rate: Bitrate| rate.as_bps() as f64 / 1e3;
         let kpis = self.kpis();
         let stalls: Vec<Value> = self

@@ -1,7 +1,7 @@
 //! A player at its end of a connection: one request at a time, as HTTP/1.1 with keep-alive has it.
 
 use super::{Manifest, Player, PlayerConfig, Request, Session};
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// Video over one connection: what is played, how, and what HTTP adds to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Video {
 pub struct Viewer {
     player: Player,
     /// When the viewer goes, whatever is left.
-    stop: Time,
+    stop: Instant,
     /// Still to come of the headers of the answer that is on its way.
     head: u64,
     /// No answer has more to come.
@@ -64,15 +64,15 @@ pub struct Sight {
 
 impl Viewer {
     /// One who presses the button at `start`, and goes at `stop`.
-    pub fn new(video: &Video, start: Time, stop: Option<Time>) -> Self {
+    pub fn new(video: &Video, start: Instant, stop: Option<Instant>) -> Self {
         // What is on its way cannot be taken back: in HTTP/1.1 that is to close the connection.
         let config = PlayerConfig { abandon: false, ..video.player };
         let player = Player::new(video.manifest.clone(), config, start);
-        Self { player, stop: stop.unwrap_or(Time::MAX), head: 0, idle: true }
+        Self { player, stop: stop.unwrap_or(Instant::MAX), head: 0, idle: true }
     }
 
     /// The segment to ask for at `now`, once.
-    pub fn poll(&mut self, now: Time) -> Option<Request> {
+    pub fn poll(&mut self, now: Instant) -> Option<Request> {
         if !self.idle || now >= self.stop {
             return None;
         }
@@ -82,7 +82,7 @@ impl Viewer {
     }
 
     /// So many bytes more of the answer have come.
-    pub fn receive(&mut self, now: Time, bytes: u64) {
+    pub fn receive(&mut self, now: Instant, bytes: u64) {
         if self.idle || now >= self.stop {
             return;
         }
@@ -94,17 +94,17 @@ impl Viewer {
     }
 
     /// When to call [`poll`](Self::poll) next; `None` while an answer is on its way, and after the end.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Instant> {
         if self.idle { self.player.next().filter(|&at| at < self.stop) } else { None }
     }
 
     /// Nothing will be asked for any more.
-    pub fn done(&self, now: Time) -> bool {
+    pub fn done(&self, now: Instant) -> bool {
         now >= self.stop || self.player.fetched()
     }
 
     /// What there is to see at `now`.
-    pub fn sight(&self, now: Time) -> Sight {
+    pub fn sight(&self, now: Instant) -> Sight {
         let now = now.min(self.stop);
         Sight {
             buffer: self.player.buffer(now),
@@ -116,7 +116,7 @@ impl Viewer {
     }
 
     /// The record of the session, which ends at `now` at the latest.
-    pub fn finish(self, now: Time) -> Session {
+    pub fn finish(self, now: Instant) -> Session {
         self.player.finish(now.min(self.stop))
     }
 }

@@ -3,7 +3,7 @@
 use tandem_traffic::{
     Abandoned, Encoding, Manifest, Player, PlayerConfig, Request, Rule, Session, Stall, Wait,
 };
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 fn manifest() -> Manifest {
     let row = vec![Bytes::new(250_000), Bytes::new(1_000_000)];
@@ -17,8 +17,8 @@ fn player() -> Player {
     Player::new(manifest(), config, ms(10_000))
 }
 
-fn ms(ms: u64) -> Time {
-    Time::from_millis(ms)
+fn ms(ms: u64) -> Instant {
+    Instant::from_millis(ms)
 }
 
 fn span(ms: u64) -> Duration {
@@ -159,7 +159,7 @@ fn a_start_and_a_stall_may_want_more_than_a_segment() {
         resume: span(4_000),
         ..PlayerConfig::new(Rule::Throughput)
     };
-    let mut player = Player::new(manifest(), config, Time::ZERO);
+    let mut player = Player::new(manifest(), config, Instant::ZERO);
     fetch(&mut player, 0, 1_000);
     fetch(&mut player, 1_000, 2_000);
     // 4 s from second 2 to 6; 2 s at second 7 do not do, but they do once there is no more to come.
@@ -175,7 +175,7 @@ fn a_start_and_a_stall_may_want_more_than_a_segment() {
 fn a_download_that_turns_out_too_slow_is_given_up_for_a_smaller_one() {
     let play = |abandon| {
         let config = PlayerConfig { abandon, ..PlayerConfig::new(Rule::Throughput) };
-        let mut player = Player::new(manifest(), config, Time::ZERO);
+        let mut player = Player::new(manifest(), config, Instant::ZERO);
         // 20 Mbit/s, so the next is at 4: 8 Mbit, of which 0.4 come in half a second.
         fetch(&mut player, 0, 100);
         let second = player.poll_request(ms(100)).unwrap();

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tandem_traffic::{Manifest, Player, PlayerConfig, Rule, Session};
-use units::{Bitrate, Bytes, Duration, Time};
+use units::{Bitrate, Bytes, Duration, Instant};
 
 /// A video of up to 40 segments in up to 6 bitrates.
 fn manifest() -> impl Strategy<Value = Manifest> {
@@ -41,7 +41,7 @@ fn play(
     most: usize,
     curious: bool,
 ) -> Session {
-    let start = Time::from_millis(777);
+    let start = Instant::from_millis(777);
     let mut player = Player::new(manifest.clone(), config, start);
     let (mut now, mut taken, mut asked) = (start, 0, 0);
     while player.ended().is_none() && taken < most {

@@ -12,23 +12,23 @@ const RTPROP: Duration = Duration::from_micros(40_800);
 const BDP: f64 = RATE * 0.0408;
 
 struct Segment {
-    back: Time,
-    sent: Time,
+    back: Instant,
+    sent: Instant,
     delivered: u64,
-    delivered_at: Time,
-    first_sent: Time,
+    delivered_at: Instant,
+    first_sent: Instant,
 }
 
 struct Pipe {
     bbr: Bbr,
     window: Window,
-    now: Time,
-    free: Time,
-    next_send: Time,
+    now: Instant,
+    free: Instant,
+    next_send: Instant,
     flight: VecDeque<Segment>,
     delivered: u64,
-    delivered_at: Time,
-    first_sent: Time,
+    delivered_at: Instant,
+    first_sent: Instant,
     srtt: Duration,
     /// The lowest round trip there is.
     rtprop: Duration,
@@ -39,13 +39,13 @@ impl Pipe {
         Self {
             bbr: Bbr::default(),
             window: Window { cwnd: 10 * MSS, ssthresh: u64::MAX },
-            now: Time::ZERO,
-            free: Time::ZERO,
-            next_send: Time::ZERO,
+            now: Instant::ZERO,
+            free: Instant::ZERO,
+            next_send: Instant::ZERO,
             flight: VecDeque::new(),
             delivered: 0,
-            delivered_at: Time::ZERO,
-            first_sent: Time::ZERO,
+            delivered_at: Instant::ZERO,
+            first_sent: Instant::ZERO,
             srtt: RTPROP,
             rtprop: RTPROP,
         }
@@ -106,12 +106,12 @@ impl Pipe {
     /// One event.
     fn step(&mut self) {
         let open = self.in_flight() + MSS <= self.window.cwnd;
-        let answer = self.flight.front().map_or(Time::MAX, |first| first.back);
+        let answer = self.flight.front().map_or(Instant::MAX, |first| first.back);
         if open && self.next_send.max(self.now) <= answer { self.send() } else { self.acknowledge() }
     }
 
     fn run(&mut self, millis: u64) {
-        while self.now < Time::from_millis(millis) {
+        while self.now < Instant::from_millis(millis) {
             self.step();
         }
     }
@@ -126,7 +126,7 @@ fn it_doubles_drains_and_then_holds_the_pipe_full_and_the_queue_short() {
     while pipe.bbr.state == State::Startup {
         pipe.step();
     }
-    assert!(pipe.now < Time::from_millis(800), "{}", pipe.now);
+    assert!(pipe.now < Instant::from_millis(800), "{}", pipe.now);
     // A startup that took three rounds to notice has filled a queue, which is drained.
     assert_eq!(pipe.bbr.state, State::Drain);
     assert!(pipe.in_flight() as f64 > 1.5 * BDP);
@@ -143,7 +143,7 @@ fn it_doubles_drains_and_then_holds_the_pipe_full_and_the_queue_short() {
     assert!((pipe.window.cwnd as f64 - (2.0 * BDP + 6000.0)).abs() < 0.05 * BDP, "{:?}", pipe.window);
     let before = pipe.delivered;
     let mut most = 0;
-    while pipe.now < Time::from_secs(9) {
+    while pipe.now < Instant::from_secs(9) {
         pipe.step();
         most = most.max(pipe.in_flight());
     }
@@ -188,7 +188,7 @@ fn a_round_trip_that_is_not_seen_for_ten_seconds_is_looked_for_in_the_empty_pipe
     pipe.rtprop = RTPROP + Duration::from_millis(20);
     let mut spells = Vec::new();
     let mut inside = false;
-    while pipe.now < Time::from_secs(20) {
+    while pipe.now < Instant::from_secs(20) {
         pipe.step();
         let probing = matches!(pipe.bbr.state, State::ProbeRtt { .. });
         if probing && !inside {

@@ -6,7 +6,7 @@ use super::scoreboard::{DUP_THRESH, IN_RETRANSMISSION, LOST, REPEATED, SACKED};
 use super::undo::Frto;
 use super::{Acked, Sender};
 use crate::congestion::{CongestionControl, Coupling, View};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::Payload;
 
 /// Room for so many segments in flight is always kept.
@@ -17,7 +17,7 @@ impl<P: Payload> Sender<P> {
     /// without data that changes no window: only such a one counts as duplicate (RFC 5681, section 2).
     pub(crate) fn on_ack(
         &mut self,
-        now: Time,
+        now: Instant,
         ack: u64,
         blocks: &[(u64, u64)],
         pure: bool,
@@ -137,7 +137,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The peer wants `rate` bytes per second; with `None` the sender goes by its own algorithm again.
-    pub(crate) fn drive(&mut self, now: Time, rate: Option<u64>) {
+    pub(crate) fn drive(&mut self, now: Instant, rate: Option<u64>) {
         self.algorithm.drive(rate);
         self.uses.pacing = rate.is_some() || self.asks_pacing || self.uses.samples;
         match self.algorithm.driven(self.mss, self.rtt.srtt()) {
@@ -170,7 +170,7 @@ impl<P: Payload> Sender<P> {
         self.algorithm.on_ack(bytes, view, coupling, &mut self.window);
     }
 
-    pub(super) fn view(&self, now: Time, in_flight: u64, rtt: Option<Duration>) -> View {
+    pub(super) fn view(&self, now: Instant, in_flight: u64, rtt: Option<Duration>) -> View {
         View {
             now,
             mss: self.mss,
@@ -213,7 +213,7 @@ impl<P: Payload> Sender<P> {
         self.sent.shrink_to(self.sent.capacity() / 2);
     }
 
-    fn advance(&mut self, now: Time, ack: u64, clock_sample: Option<Duration>) -> Acked {
+    fn advance(&mut self, now: Instant, ack: u64, clock_sample: Option<Duration>) -> Acked {
         let mut acked = ack - self.una;
         let mut segments = 0;
         let mut sample = None;

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use super::{Chunk, GIVEN, SACKED, Sent};
-use units::Time;
+use units::Instant;
 use wire::Payload;
 
 impl<P: Payload> Sender<P> {
@@ -38,7 +38,7 @@ impl<P: Payload> Sender<P> {
 
     /// Half the window, and no slow start back to where it was; at most once a round trip (Raiciu et al.,
     /// NSDI 2012, section 4.2).
-    pub(crate) fn penalise(&mut self, now: Time) {
+    pub(crate) fn penalise(&mut self, now: Instant) {
         if self.penalised.is_some_and(|last| now.since(last) < self.rtt.srtt()) {
             return;
         }

@@ -2,12 +2,12 @@
 
 use super::Sender;
 use crate::congestion::CongestionControl;
-use units::Time;
+use units::Instant;
 use wire::Payload;
 
 impl<P: Payload> Sender<P> {
     /// An acknowledgement up to `ack` echoes a mark: the window is reduced, once for each window.
-    pub(crate) fn on_echo(&mut self, now: Time, ack: u64) {
+    pub(crate) fn on_echo(&mut self, now: Instant, ack: u64) {
         if ack <= self.marked_until {
             return;
         }

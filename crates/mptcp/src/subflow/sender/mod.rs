@@ -37,11 +37,8 @@ use recovery::Recovery;
 use scoreboard::{GIVEN, SACKED, Sent};
 use std::collections::VecDeque;
 use undo::{Frto, Undo};
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::{Payload, SackBlocks};
-
-/// So many segments are acknowledged together, or soon one after the other.
-const ACKED_SOON: usize = 10;
 
 /// Data on its way, or waiting to be sent, with its place in the connection's data stream.
 #[derive(Debug, Clone)]
@@ -98,11 +95,11 @@ pub(crate) struct Sender<P> {
     pub(crate) una: u64,
     /// Next offset to be sent.
     pub(crate) next: u64,
-    pub(crate) timer: Option<Time>,
+    pub(crate) timer: Option<Instant>,
     /// What RACK does before the retransmission timer.
-    early: Option<(Time, Early)>,
+    early: Option<(Instant, Early)>,
     /// Pacing lets nothing go out before.
-    release: Option<Time>,
+    release: Option<Instant>,
     uses: Uses,
     sack: bool,
     /// A tail loss probe is to go out now, whatever the window.
@@ -132,7 +129,7 @@ pub(crate) struct Sender<P> {
     /// The window held data back up to this offset: growth is earned (RFC 9438, section 5.8 and
     /// RFC 7661: a window that is not used says nothing about the path).
     limited_until: u64,
-    last_sent: Time,
+    last_sent: Instant,
     /// Everything below was looked at for loss.
     judged: u64,
     /// Nothing below waits for retransmission.
@@ -144,7 +141,7 @@ pub(crate) struct Sender<P> {
     previous_sack: SackBlocks,
     initial_window: u64,
     /// When the window was last halved for holding up the connection.
-    penalised: Option<Time>,
+    penalised: Option<Instant>,
     /// Segments sent again, ever.
     pub(crate) retransmissions: u64,
     /// Marks echoed by acknowledgements up to here have been heeded.
@@ -164,27 +161,6 @@ pub(crate) struct Sender<P> {
 }
 
 impl<P: Payload> Sender<P> {
-    /// Asks for the memory that tells whether there is anything to be sent.
-    #[inline]
-    pub(crate) fn prefetch_debts(&self) {
-        prefetch::prefetch!(self.sent, self.queued, self.retransmitting);
-    }
-
-    /// Asks for the memory that data look at, line by line.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        prefetch::prefetch!(self.uses, self.limited_until, self.rtt, self.algorithm);
-        prefetch::prefetch!(self.highest_sacked);
-    }
-
-    /// Asks for what the next acknowledgements take off, and for the last to be sent. Where the next begins one ends.
-    #[inline]
-    pub(crate) fn prefetch_in_flight(&self) {
-        for sent in self.sent.range(..self.sent.len().min(ACKED_SOON)).chain(self.sent.back()) {
-            prefetch::prefetch(sent);
-        }
-    }
-
     pub(crate) fn new(config: &Config, mss: u64) -> Self {
         let initial_window = u64::from(config.initial_window) * mss;
         let algorithm = Algorithm::new(config.congestion, config.linux_counting);
@@ -214,7 +190,7 @@ impl<P: Payload> Sender<P> {
             rtt: Rtt::new(config),
             timer: None,
             timeouts: 0,
-            last_sent: Time::ZERO,
+            last_sent: Instant::ZERO,
             initial_window,
             penalised: None,
             retransmissions: 0,
@@ -356,7 +332,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The next chunk to send for the first time, if the window has room for it.
-    pub(crate) fn send_new(&mut self, now: Time, acked_data: u64) -> Option<(u64, Chunk<P>)> {
+    pub(crate) fn send_new(&mut self, now: Instant, acked_data: u64) -> Option<(u64, Chunk<P>)> {
         // What another subflow has delivered meanwhile need not be sent here at all.
         while let Some(front) = self.queue.front() {
             let len = front.payload.len() as u64;
@@ -387,26 +363,26 @@ impl<P: Payload> Sender<P> {
     /// Nothing waits to be sent for the first time, and no window has lost its worth for want of use: new
     /// data that has [room](Self::room) would go out at once.
     #[inline]
-    pub(crate) fn is_flowing(&self, now: Time) -> bool {
+    pub(crate) fn is_flowing(&self, now: Instant) -> bool {
         self.queue.is_empty() && !self.was_idle(now)
     }
 
     /// Nothing is in flight, and nothing was sent for a retransmission timeout.
     #[inline]
-    fn was_idle(&self, now: Time) -> bool {
+    fn was_idle(&self, now: Instant) -> bool {
         self.una == self.next && now.since(self.last_sent) > self.rtt.rto()
     }
 
     /// Sends `chunk`, data for which there is room, past the queue, where the sender
     /// [is flowing](Self::is_flowing). Gives its offset.
     #[inline]
-    pub(crate) fn send_now(&mut self, now: Time, chunk: &Chunk<P>) -> u64 {
+    pub(crate) fn send_now(&mut self, now: Instant, chunk: &Chunk<P>) -> u64 {
         self.put_in_flight(now, chunk.payload.len() as u64, chunk)
     }
 
     /// `chunk`, which takes `len` numbers, goes out for the first time, at the offset that this gives.
     #[inline]
-    fn put_in_flight(&mut self, now: Time, len: u64, chunk: &Chunk<P>) -> u64 {
+    fn put_in_flight(&mut self, now: Instant, len: u64, chunk: &Chunk<P>) -> u64 {
         let offset = self.next;
         self.sent.push_back(Sent { offset, len: len as u32, flags: 0, at: now, chunk: chunk.clone() });
         self.next += len;
@@ -434,7 +410,7 @@ impl<P: Payload> Sender<P> {
     }
 
     #[inline]
-    fn pacing_holds(&self, now: Time) -> bool {
+    fn pacing_holds(&self, now: Instant) -> bool {
         self.release.is_some_and(|at| at > now)
     }
 

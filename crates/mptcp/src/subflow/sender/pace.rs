@@ -2,7 +2,7 @@
 //! round trip. Bursts of two segments or a millisecond go out at once, and the next is waited for.
 
 use crate::congestion::Window;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// Of the window over the round trip, in percent: in slow start below half the threshold, and else
 /// (Linux `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
@@ -16,7 +16,7 @@ pub(super) struct Pace {
     /// Bytes per second; 0 for no bound.
     rate: u64,
     /// When what was sent would have left at that rate.
-    at: Time,
+    at: Instant,
     /// Sent since the last wait.
     burst: u64,
 }
@@ -41,7 +41,7 @@ impl Pace {
     }
 
     /// `len` bytes went out. Gives when the next may, if not at once.
-    pub(super) fn sent(&mut self, now: Time, len: u64, mss: u64) -> Option<Time> {
+    pub(super) fn sent(&mut self, now: Instant, len: u64, mss: u64) -> Option<Instant> {
         if self.rate == 0 {
             return None;
         }
@@ -77,7 +77,7 @@ mod tests {
     fn two_segments_go_at_once_and_the_next_two_when_those_have_left() {
         let mut pace = Pace::default();
         pace.set(Some(100_000));
-        let start = Time::from_secs(1);
+        let start = Instant::from_secs(1);
         assert_eq!(pace.sent(start, 1000, 1000), None);
         assert_eq!(pace.sent(start, 1000, 1000), Some(start + Duration::from_millis(20)));
         // At a hundred megabytes a second a burst is a millisecond, 100 segments.

@@ -10,7 +10,7 @@ use super::scoreboard::{DUP_THRESH, IN_RETRANSMISSION, LOST, REPEATED, SACKED};
 use super::{Chunk, Sender};
 use crate::congestion::CongestionControl;
 use std::collections::VecDeque;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::Payload;
 
 /// What the peer may wait with an acknowledgement (section 7.2; Linux `tcp_rto_min`: 200 ms).
@@ -42,7 +42,7 @@ struct Probe {
 #[derive(Debug, Clone)]
 pub(super) struct Rack {
     /// Of what was sent last among that which has arrived: when it was sent, and where it ends.
-    at: Time,
+    at: Instant,
     end: u64,
     /// The latest round trip.
     rtt: Duration,
@@ -57,7 +57,7 @@ pub(super) struct Rack {
     persist: u32,
     dsack_round: Option<u64>,
     /// What was sent again and when, oldest first; what has come of it since is in `sent`.
-    repeated: VecDeque<(Time, u64)>,
+    repeated: VecDeque<(Instant, u64)>,
     /// Sent again, lost again, and to be sent once more.
     pub(super) again: VecDeque<u64>,
     probe: Option<Probe>,
@@ -66,7 +66,7 @@ pub(super) struct Rack {
 impl Rack {
     pub(super) fn new() -> Self {
         Self {
-            at: Time::ZERO,
+            at: Instant::ZERO,
             end: 0,
             rtt: Duration::ZERO,
             fack: 0,
@@ -89,8 +89,8 @@ impl Rack {
     /// A segment has arrived (section 6.2, steps 1 to 3).
     pub(super) fn arrived(
         &mut self,
-        now: Time,
-        at: Time,
+        now: Instant,
+        at: Instant,
         end: u64,
         repeated: bool,
         min_rtt: Duration,
@@ -112,7 +112,7 @@ impl Rack {
         }
     }
 
-    pub(super) fn sent_again(&mut self, now: Time, offset: u64) {
+    pub(super) fn sent_again(&mut self, now: Instant, offset: u64) {
         self.repeated.push_back((now, offset));
     }
 
@@ -147,7 +147,7 @@ impl Rack {
 
 impl<P: Payload> Sender<P> {
     /// Marks what is lost, and sets the timer for what cannot be told yet (section 6.2, step 5).
-    pub(super) fn judge_by_time(&mut self, now: Time, dsack: bool) {
+    pub(super) fn judge_by_time(&mut self, now: Instant, dsack: bool) {
         if dsack {
             self.rack.on_dsack(self.una, self.next);
         }
@@ -209,7 +209,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// What a timeout shows to be lost: the first, and what is too old (section 6.3).
-    pub(super) fn judge_on_timeout(&mut self, now: Time) {
+    pub(super) fn judge_on_timeout(&mut self, now: Instant) {
         let window = self.rack.window(self.recovery.is_some(), self.rtt.min(), self.rtt.srtt());
         let patience = self.rack.rtt + window;
         for i in 0..self.sent.len() {
@@ -229,7 +229,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Sets or clears the timer of the tail loss probe (section 7.2).
-    pub(super) fn arm_probe(&mut self, now: Time) {
+    pub(super) fn arm_probe(&mut self, now: Instant) {
         let rack = &self.rack;
         let wanted = self.recovery.is_none()
             && self.sacked == 0
@@ -268,11 +268,11 @@ impl<P: Payload> Sender<P> {
         self.probe_due = false;
     }
 
-    /// When something must happen by itself; [`Time::MAX`] for never.
+    /// When something must happen by itself; [`Instant::MAX`] for never.
     #[inline]
-    pub(crate) fn next_timeout(&self) -> Time {
+    pub(crate) fn next_timeout(&self) -> Instant {
         let all = [self.timer, self.early.map(|(at, _)| at), self.release];
-        all.into_iter().fold(Time::MAX, |first, at| first.min(at.unwrap_or(Time::MAX)))
+        all.into_iter().fold(Instant::MAX, |first, at| first.min(at.unwrap_or(Instant::MAX)))
     }
 
     /// Nothing is waited for any more.
@@ -282,7 +282,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Does what is due before the retransmission timer; true if something was.
-    pub(crate) fn expire(&mut self, now: Time) -> bool {
+    pub(crate) fn expire(&mut self, now: Instant) -> bool {
         let released = self.release.is_some_and(|at| at <= now);
         if released {
             self.release = None;
@@ -312,7 +312,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Sends the tail once more, where there was nothing new to probe with.
-    pub(super) fn probe_tail(&mut self, now: Time) -> Option<(u64, Chunk<P>)> {
+    pub(super) fn probe_tail(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
         self.probe_due = false;
         self.rack.probe = Some(Probe { end: self.next, again: true });
         let tail = self.sent.back_mut()?;
@@ -328,7 +328,13 @@ impl<P: Payload> Sender<P> {
     }
 
     /// What an acknowledgement says of the probe that is out (section 7.4).
-    pub(super) fn hear_of_probe(&mut self, now: Time, ack: u64, dsack: Option<(u64, u64)>, duplicate: bool) {
+    pub(super) fn hear_of_probe(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        dsack: Option<(u64, u64)>,
+        duplicate: bool,
+    ) {
         let Some(probe) = self.rack.probe.filter(|probe| ack >= probe.end) else { return };
         if !probe.again || dsack.is_some_and(|(_, right)| right == probe.end) || duplicate {
             // Either it was new, or both copies have arrived: nothing was lost.
@@ -363,7 +369,7 @@ impl<P: Payload> Sender<P> {
         let forgotten = |s: &&super::scoreboard::Sent<P>| s.is(IN_RETRANSMISSION) && !listed(s);
         held(self.sent.iter().find(forgotten).is_none(), "a retransmission that nobody judges")?;
         let timely =
-            |(at, early): (Time, Early)| early == Early::Judge || self.timer.is_some_and(|t| at <= t);
+            |(at, early): (Instant, Early)| early == Early::Judge || self.timer.is_some_and(|t| at <= t);
         held(self.early.is_none_or(timely), "a probe after the retransmission timer")?;
         let in_recovery = matches!(self.recovery, Some(Recovery::Fast { .. }));
         held(!in_recovery || !matches!(self.early, Some((_, Early::Probe))), "a probe in recovery")

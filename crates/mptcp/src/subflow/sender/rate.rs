@@ -4,14 +4,14 @@
 
 use crate::congestion::RateSample;
 use std::collections::VecDeque;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 
 /// How things stood when a segment was sent last (section 3.1.2).
 #[derive(Debug, Clone, Copy)]
 struct Stamp {
     delivered: u64,
-    delivered_at: Time,
-    first_sent: Time,
+    delivered_at: Instant,
+    first_sent: Instant,
     app_limited: bool,
 }
 
@@ -19,15 +19,15 @@ struct Stamp {
 #[derive(Debug, Clone, Copy)]
 struct Newest {
     stamp: Stamp,
-    sent: Time,
+    sent: Instant,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Sampler {
     /// Bytes delivered, ever, and when the last of them were.
     delivered: u64,
-    delivered_at: Time,
-    first_sent: Time,
+    delivered_at: Instant,
+    first_sent: Instant,
     /// What had been sent by then goes at the pace of the application; 0 for nothing.
     app_limited: u64,
     /// One for each segment in flight, in the same order.
@@ -39,8 +39,8 @@ impl Sampler {
     pub(super) fn new() -> Self {
         Self {
             delivered: 0,
-            delivered_at: Time::ZERO,
-            first_sent: Time::ZERO,
+            delivered_at: Instant::ZERO,
+            first_sent: Instant::ZERO,
             app_limited: 0,
             stamps: VecDeque::new(),
             newest: None,
@@ -52,7 +52,7 @@ impl Sampler {
         self.stamps.len()
     }
 
-    fn stamp(&mut self, now: Time, idle: bool) -> Stamp {
+    fn stamp(&mut self, now: Instant, idle: bool) -> Stamp {
         if idle {
             (self.first_sent, self.delivered_at) = (now, now);
         }
@@ -65,12 +65,12 @@ impl Sampler {
     }
 
     /// A segment goes out for the first time; `idle` if nothing was in flight.
-    pub(super) fn sent(&mut self, now: Time, idle: bool) {
+    pub(super) fn sent(&mut self, now: Instant, idle: bool) {
         let stamp = self.stamp(now, idle);
         self.stamps.push_back(stamp);
     }
 
-    pub(super) fn sent_again(&mut self, now: Time, i: usize) {
+    pub(super) fn sent_again(&mut self, now: Instant, i: usize) {
         let stamp = self.stamp(now, false);
         if let Some(place) = self.stamps.get_mut(i) {
             *place = stamp;
@@ -83,7 +83,7 @@ impl Sampler {
     }
 
     /// `len` bytes of segment `i`, sent last at `sent`, have arrived (section 3.3, UpdateRateSample).
-    pub(super) fn delivered(&mut self, now: Time, i: usize, len: u64, sent: Time) {
+    pub(super) fn delivered(&mut self, now: Instant, i: usize, len: u64, sent: Instant) {
         self.delivered += len;
         self.delivered_at = now;
         let Some(&stamp) = self.stamps.get(i) else { return };

@@ -4,7 +4,7 @@ use super::scoreboard::{GIVEN, IN_RETRANSMISSION, LOST, REPEATED, SACKED, Sent};
 use super::undo::Frto;
 use super::{Chunk, Sender};
 use crate::congestion::{CongestionControl, View};
-use units::Time;
+use units::Instant;
 use wire::{Payload, SackBlocks};
 
 /// How losses are being repaired.
@@ -30,7 +30,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The next chunk to send again, if loss and window ask for one.
-    pub(crate) fn retransmit(&mut self, now: Time) -> Option<(u64, Chunk<P>)> {
+    pub(crate) fn retransmit(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
         if !self.owes() {
             return None;
         }
@@ -69,7 +69,7 @@ impl<P: Payload> Sender<P> {
 
     /// Where nothing else can be sent in recovery: a hole that is not yet judged lost, or once a
     /// recovery the last segment, to bring more acknowledgements (RFC 6675, section 4, NextSeg 3, 4).
-    pub(crate) fn rescue(&mut self, now: Time) -> Option<(u64, Chunk<P>)> {
+    pub(crate) fn rescue(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
         if self.pacing_holds(now) {
             return None;
         }
@@ -103,7 +103,7 @@ impl<P: Payload> Sender<P> {
         Some(self.send_again(now, i))
     }
 
-    fn send_again(&mut self, now: Time, i: usize) -> (u64, Chunk<P>) {
+    fn send_again(&mut self, now: Instant, i: usize) -> (u64, Chunk<P>) {
         let sent = &mut self.sent[i];
         sent.flags |= IN_RETRANSMISSION | REPEATED;
         sent.at = now;
@@ -128,7 +128,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Something went out that had been sent before.
-    pub(super) fn note_copy(&mut self, now: Time, i: usize, len: u64) {
+    pub(super) fn note_copy(&mut self, now: Instant, i: usize, len: u64) {
         self.repeated_last = true;
         if self.uses.pacing {
             self.release = self.pace.sent(now, len, self.mss).or(self.release);
@@ -160,7 +160,7 @@ impl<P: Payload> Sender<P> {
 
     /// The retransmission timer expired: everything in flight counts as lost (RFC 6298, section 5.4
     /// to 5.6; RFC 5681, Eq. 4 and section 3.1).
-    pub(crate) fn on_timeout(&mut self, now: Time) {
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
         let view = self.view(now, self.flight(), None);
         let again = matches!(self.recovery, Some(Recovery::Timeout { .. }));
         // RFC 5682, sections 2.1 and 3.1, step 1: not within another recovery, but for one of the same segment.

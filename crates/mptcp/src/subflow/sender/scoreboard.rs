@@ -2,7 +2,7 @@
 
 use super::recovery::Recovery;
 use super::{Chunk, Sender};
-use units::Time;
+use units::Instant;
 use wire::{Payload, SackBlocks};
 
 /// Duplicate acknowledgements that mean loss (RFC 5681, section 3.2; RFC 6675, section 2).
@@ -22,7 +22,7 @@ pub(super) struct Sent<P> {
     pub(super) offset: u64,
     pub(super) len: u32,
     pub(super) flags: u8,
-    pub(super) at: Time,
+    pub(super) at: Instant,
     pub(super) chunk: Chunk<P>,
 }
 
@@ -36,7 +36,7 @@ impl<P> Sent<P> {
 }
 
 impl<P: Payload> Sender<P> {
-    pub(super) fn mark_sacked(&mut self, now: Time, blocks: &[(u64, u64)]) {
+    pub(super) fn mark_sacked(&mut self, now: Instant, blocks: &[(u64, u64)]) {
         if blocks.is_empty() && !self.remembers_sack {
             return;
         }
@@ -57,7 +57,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Marks what lies whole within `[left, right)`; up to `from` it has been done before.
-    fn mark_range(&mut self, now: Time, left: u64, from: u64, right: u64) {
+    fn mark_range(&mut self, now: Instant, left: u64, from: u64, right: u64) {
         let from = self.ending_after(from);
         for (i, sent) in (from..).zip(self.sent.range_mut(from..)) {
             if sent.end() > right {

@@ -5,7 +5,7 @@ use super::Sender;
 use super::recovery::Recovery;
 use super::scoreboard::{IN_RETRANSMISSION, LOST, REPEATED};
 use crate::congestion::CongestionControl;
-use units::{Duration, Time};
+use units::{Duration, Instant};
 use wire::Payload;
 
 /// Where F-RTO stands (RFC 5682, section 3.1, and without SACK section 2.1).
@@ -25,7 +25,7 @@ pub(super) struct Undo {
     cwnd: u64,
     ssthresh: u64,
     /// The first retransmission for it.
-    first: Option<Time>,
+    first: Option<Instant>,
     /// Nothing before was in flight: what comes twice of that was sent again for an earlier reduction.
     from: u64,
     /// Bytes sent again that may have been needed: a segment may be cut on its way, and each part come twice.
@@ -41,7 +41,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    pub(super) fn note_repeat(&mut self, now: Time, len: u64) {
+    pub(super) fn note_repeat(&mut self, now: Instant, len: u64) {
         if let Some(undo) = &mut self.undo {
             undo.first.get_or_insert(now);
             undo.repeats += len;
@@ -52,7 +52,7 @@ impl<P: Payload> Sender<P> {
     /// needless? `echo` is how long ago the segment was sent that was answered.
     pub(super) fn question_reduction(
         &mut self,
-        now: Time,
+        now: Instant,
         echo: Option<Duration>,
         dsack: Option<(u64, u64)>,
     ) {

@@ -7,9 +7,9 @@ use crate::congestion::Coupling;
 use wire::Span;
 
 const MSS: u64 = 1000;
-const T0: Time = Time::from_secs(10);
+const T0: Instant = Instant::from_secs(10);
 
-fn after(ms: u64) -> Time {
+fn after(ms: u64) -> Instant {
     T0 + Duration::from_millis(ms)
 }
 
@@ -41,7 +41,7 @@ fn sender_with(config: &Config, sack: bool) -> Sender<Span> {
 }
 
 /// Deals and sends the next segment, if the window has room, and gives its number.
-fn send(s: &mut Sender<Span>, now: Time) -> Option<u64> {
+fn send(s: &mut Sender<Span>, now: Instant) -> Option<u64> {
     if s.queued() == 0 {
         let at = s.next - 1;
         s.deal(Chunk { data: 1 + at, payload: Span::new(at, MSS as u32), fin: false });
@@ -52,14 +52,14 @@ fn send(s: &mut Sender<Span>, now: Time) -> Option<u64> {
 }
 
 /// Sends the next segment again, if one is lost and may be.
-fn again(s: &mut Sender<Span>, now: Time) -> Option<u64> {
+fn again(s: &mut Sender<Span>, now: Instant) -> Option<u64> {
     let sent = s.retransmit(now).map(|(offset, _)| offset / MSS);
     assert_eq!(s.check(), Ok(()));
     sent
 }
 
 /// An acknowledgement of the first `segments`.
-fn ack(s: &mut Sender<Span>, now: Time, segments: u64, blocks: &[(u64, u64)]) {
+fn ack(s: &mut Sender<Span>, now: Instant, segments: u64, blocks: &[(u64, u64)]) {
     let at = |n: u64| 1 + n * MSS;
     let blocks: Vec<_> = blocks.iter().map(|&(l, r)| (at(l), at(r))).collect();
     s.on_ack(now, at(segments), &blocks, true, None, &Coupling::default());
