@@ -606,7 +606,7 @@ pub(crate) struct Play {
     pub(crate) duration: Option<units::Duration>,
     /// How bitrates are chosen: throughput, bola-basic, bola, bola-e, buffer (docs/player.md)
     #[arg(long, value_name = "RULE", default_value = "bola", value_parser = rule)]
-    pub(crate) rule: traffic::Rule,
+    pub(crate) rule: abr::Rule,
     /// Only this bitrate, counted from 0, the lowest: no adaptation
     #[arg(long, value_name = "N")]
     pub(crate) level: Option<usize>,
@@ -776,8 +776,8 @@ fn any_time(text: &str) -> Result<units::Duration, String> {
     text.parse().map_err(|error: units::UnitError| error.to_string())
 }
 
-fn rule(text: &str) -> Result<traffic::Rule, String> {
-    text.parse().map_err(|error: traffic::RuleError| error.to_string())
+fn rule(text: &str) -> Result<abr::Rule, String> {
+    text.parse().map_err(|error: abr::RuleError| error.to_string())
 }
 
 /// A buffer that holds some segments.

@@ -1,9 +1,9 @@
 //! Manifests of video, what players tell with their requests, and records of sessions.
 
+use abr::Manifest;
 use cmcd::State;
 use dash::{Missing, Presentation};
 use session::{Record, RecordError};
-use traffic::Manifest;
 use units::Duration;
 use url::Url;
 

@@ -1,10 +1,10 @@
 //! What to play, how, and over what.
 
 use crate::http::Proxy;
+use abr::{Manifest, PlayerConfig};
 use session::{Cmcd, Viewing};
 use std::path::PathBuf;
 use std::time::Duration;
-use traffic::{Manifest, PlayerConfig};
 use url::Url;
 
 /// Everything that [`play`](crate::play()) needs to know.

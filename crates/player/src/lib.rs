@@ -1,12 +1,12 @@
 //! The adaptive player over real sockets, and a content server to play from.
 //!
-//! [`play()`] drives [`traffic::Player`], which decides, in the calling thread and its namespaces: so a player may
+//! [`play()`] drives [`abr::Player`], which decides, in the calling thread and its namespaces: so a player may
 //! run on a device of an emulated network. [`content::spawn`] serves what there is to play from a thread that
 //! inherits the caller's namespaces.
 //!
 //! ```no_run
 //! # use tandem_player::{Config, Source, content, play};
-//! # use traffic::{Manifest, PlayerConfig, Rule};
+//! # use abr::{Manifest, PlayerConfig, Rule};
 //! # use std::{net::TcpListener, ops::ControlFlow};
 //! # fn example(manifest: Manifest) -> Result<(), Box<dyn std::error::Error>> {
 //! let content = content::Content { seed: 1, ..content::Content::default() };

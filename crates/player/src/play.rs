@@ -8,6 +8,7 @@ use crate::http::HttpError;
 use crate::source::Presentation;
 use crate::text::{rfc3339, uuid};
 use ::cmcd::Object;
+use abr::{Player, Request, Session};
 use linux::clock::Clock;
 use session::{About, Record, Sample, Settings};
 use std::collections::BTreeMap;
@@ -15,7 +16,6 @@ use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
-use traffic::{Player, Request, Session};
 use units::{Bitrate, Instant};
 
 /// How often the caller hears how it goes.

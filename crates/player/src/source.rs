@@ -5,8 +5,8 @@ use crate::fetch::Fetcher;
 use crate::http::Range;
 use crate::{Config, PlayError};
 use ::cmcd::Object;
+use abr::Manifest;
 use session::{Kind, Level, Video};
-use traffic::Manifest;
 use units::{Bitrate, Bytes, Duration};
 use url::Url;
 

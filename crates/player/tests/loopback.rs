@@ -4,6 +4,7 @@
 
 mod support;
 
+use abr::{PlayerConfig, Rule};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -11,7 +12,6 @@ use std::time::Duration;
 use support::{Server, config, sizes};
 use tandem_player::content::{Content, Generated};
 use tandem_player::{PlayError, Proxy, Source, play};
-use traffic::{PlayerConfig, Rule};
 
 fn go(_: &tandem_player::Glance) -> ControlFlow<()> {
     ControlFlow::Continue(())

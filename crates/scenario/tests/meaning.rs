@@ -267,9 +267,8 @@ fn a_video_is_read_from_a_document_or_made_of_even_segments() {
     let read = one("manifest = \"two.json\"");
     assert_eq!(read.manifest.duration(), Duration::from_secs(6));
     assert_eq!(read.manifest.size(1, 0), Some(Bytes::new(200)));
-    let standard =
-        traffic::PlayerConfig { abandon: false, ..traffic::PlayerConfig::new(traffic::Rule::Bola) };
-    assert_eq!(read, traffic::Video::new(read.manifest.clone(), standard));
+    let standard = abr::PlayerConfig { abandon: false, ..abr::PlayerConfig::new(abr::Rule::Bola) };
+    assert_eq!(read, abr::Video::new(read.manifest.clone(), standard));
 
     let even = one(
         "manifest = { bitrates = [\"1Mbps\", \"4Mbps\"], duration = \"12s\", segment = \"4s\" }\n\
@@ -281,8 +280,8 @@ fn a_video_is_read_from_a_document_or_made_of_even_segments() {
     assert_eq!((even.request, even.wait), (Bytes::new(800), Duration::from_millis(25)));
     assert_eq!(
         even.player,
-        traffic::PlayerConfig {
-            rule: traffic::Rule::Buffer,
+        abr::PlayerConfig {
+            rule: abr::Rule::Buffer,
             max_buffer: Duration::from_secs(30),
             startup: Duration::from_secs(8),
             resume: Duration::from_secs(5),

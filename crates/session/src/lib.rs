@@ -3,7 +3,7 @@
 //!
 //! The type to know is [`Record`]. [`Record::parse`] reads a document, of which any bytes may have been
 //! sent; [`Record::problems`] says where it contradicts itself; [`Record::new`] makes one of a
-//! [`traffic::Session`].
+//! [`abr::Session`].
 
 mod check;
 mod make;

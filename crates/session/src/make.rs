@@ -4,8 +4,8 @@ use crate::FORMAT;
 use crate::record::{
     Abandoned, Failure, Kpis, Mok, Player, Record, Sample, Segment, Settings, Stall, Switch, Video, Viewing,
 };
+use abr::Session;
 use std::collections::BTreeMap;
-use traffic::Session;
 use units::{Bitrate, Instant};
 
 /// What a session itself does not know.

@@ -1,8 +1,8 @@
 //! What came of a run.
 
 use crate::delivery::DeliveryOutcome;
+use abr::Session;
 use serde::{Serialize, Serializer};
-use traffic::Session;
 use units::Instant;
 
 /// Everything that a run measured. Serialises in a fixed order; the capture is left to the caller.

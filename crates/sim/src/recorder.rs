@@ -3,8 +3,9 @@
 use crate::Experiment;
 use crate::outcome::{Series, SeriesColumn};
 use crate::world::World;
+use abr::Sight;
 use mptcp::PathId;
-use traffic::{Kind, Sight};
+use traffic::Kind;
 
 /// Columns of each path, then of each connection, then of the device.
 const PATH: [(&str, &str); 8] = [

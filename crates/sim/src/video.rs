@@ -1,9 +1,10 @@
 //! Video over a connection: the device asks for a segment, the server answers with it.
 
+use abr::{Session, Sight, Video, Viewer};
 use mptcp::Endpoint;
 use policy::AppState;
 use std::collections::VecDeque;
-use traffic::{Session, Sight, TrafficConfig, Video, Viewer};
+use traffic::TrafficConfig;
 use units::{Duration, Instant};
 use wire::Span;
 

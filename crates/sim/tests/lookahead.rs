@@ -2,12 +2,13 @@
 
 mod support;
 
+use abr::{Manifest, PlayerConfig, Rule, Video};
 use link::{Impairments, Late};
 use std::sync::Arc;
 use support::any::any_experiment;
 use support::{path, wifi_lte};
 use tandem_sim::{Experiment, Hop, Order, run_in, run_recorded};
-use traffic::{Direction, Kind, Manifest, PlayerConfig, Rule, TrafficConfig, Video};
+use traffic::{Direction, Kind, TrafficConfig};
 use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
 const SEEDS: u64 = 200;

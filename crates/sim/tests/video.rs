@@ -2,10 +2,11 @@
 
 mod support;
 
+use abr::{Manifest, PlayerConfig, Rule, Session, Video};
 use std::sync::Arc;
 use support::{one_path, wifi_lte};
 use tandem_sim::{Experiment, Outcome, Protocol, run, run_recorded};
-use traffic::{Kind, Manifest, PlayerConfig, Rule, Session, Video};
+use traffic::Kind;
 use units::{Bitrate, Bytes, Duration, Instant, Seed};
 
 /// 15 segments of 2 s.

@@ -1,12 +1,13 @@
 //! An experiment in words, and where its figures come from.
 
+use abr::Video;
 use link::{CellKind, Delay, Loss, QueueLimit, Rate};
 use radio::{Origin, Profile};
 use report::{Badge, Cell, Column, Row, Table, Tone, literal};
 use serde_json::{Value, json};
 use sim::{BackgroundSpec, Experiment, Hop, Protocol};
 use std::fmt::Write as _;
-use traffic::{Direction, Kind, TrafficConfig, Vbr, Video};
+use traffic::{Direction, Kind, TrafficConfig, Vbr};
 use units::{Duration, Instant};
 
 /// Names and what they stand for, for a page: values carry inline markup.

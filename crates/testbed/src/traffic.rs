@@ -8,6 +8,7 @@
 use crate::content::Content;
 use crate::edge;
 use crate::faults::{Ending, Server};
+use abr::{Session, Sight, Viewer};
 use linux::clock::Clock;
 use linux::socket::{self, Options, Protocol};
 use linux::{Error, namespace::Namespace};
@@ -17,7 +18,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use traffic::{App, Direction, Kind, Session, Sight, TrafficConfig, Viewer};
+use traffic::{App, Direction, Kind, TrafficConfig};
 use units::{Bytes, Duration, Instant, Seed};
 
 /// So often a thread that waits looks whether it is to end.

@@ -1,17 +1,17 @@
 //! Video over real sockets: the device's player asks by HTTP/1.1, a small server answers.
 //!
-//! The bytes are those that the simulation counts: requests and heads of [`traffic::Request`], and bodies whose
+//! The bytes are those that the simulation counts: requests and heads of [`abr::Request`], and bodies whose
 //! every byte is looked at.
 
 use crate::content::Content;
 use crate::traffic::{End, LOOK_UP, PIECE, ROOM};
+use abr::{Request, Server, Video, Viewer};
 use linux::socket;
 use rustix::event::PollFlags;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use traffic::{Request, Server, Video, Viewer};
 use units::{Bytes, Duration};
 
 /// An answer that is on its way to the device.

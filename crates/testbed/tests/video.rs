@@ -1,8 +1,8 @@
 //! Video on the kernel: the same requests, the same bytes, the same record as in simulation.
 
+use abr::{Session, Video};
 use std::sync::Arc;
 use tandem_testbed::{Error, Outcome, run};
-use traffic::{Session, Video};
 use units::Duration;
 
 const SCENARIO: &str = "seed = 1\nduration = '6s'\n\

@@ -1,6 +1,7 @@
 //! What an application does.
 
-use crate::{Vbr, Video};
+use crate::Vbr;
+use abr::Video;
 use core::fmt;
 use core::str::FromStr;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ pub enum Kind {
         /// Its length.
         size: Bytes,
     },
-    /// The answers to the requests of a [`Viewer`](crate::Viewer), always from the server.
+    /// The answers to the requests of a [`abr::Viewer`], always from the server.
     Video(Arc<Video>),
 }
 

@@ -1,26 +1,18 @@
-//! Applications that write, sans-IO: bulk, constant rate, on/off, finite file, a mix of packets; and
-//! [`Packets`] of such a mix that nobody acknowledges.
+//! Sans-IO applications that write into a stream: bulk, constant rate, on/off, file, mixes of packet
+//! sizes, and the server side of adaptive video. [`Packets`] is the same mix as datagrams.
 //!
-//! A [`TrafficConfig`] says what an application does; an [`App`] does it. The driver's part:
+//! A [`TrafficConfig`] configures an application, an [`App`] runs it. The driver
 //!
-//! 1. Wait until [`App::next`], or until the send buffer has room again.
-//! 2. Call [`App::write`] with the room there is and write as many bytes as it says; or, where what
-//!    fits is not known beforehand, [`App::poll`], the write, then [`App::wrote`].
-//! 3. When [`App::done`], close the stream.
-//!
-//! A [`Player`] is an application that asks and is answered: adaptive video, by one of the rules of [`Rule`],
-//! from a [`Manifest`]; its [`Session`] is what the viewer got. A [`Viewer`] is one at its end of a connection.
+//! 1. waits until [`App::next`], or until the send buffer has room again;
+//! 2. calls [`App::write`] with that room and writes the returned number of bytes; or calls
+//!    [`App::poll`], writes, and reports with [`App::wrote`] how much the stream accepted;
+//! 3. closes the stream once [`App::done`].
 
 mod app;
 mod clock;
 mod config;
-mod player;
 mod vbr;
 
 pub use app::App;
 pub use config::{Direction, Kind, OnFull, TrafficConfig, WordError};
-pub use player::{
-    Abandoned, Encoding, Estimate, Fetched, Kpis, Manifest, ManifestError, Player, PlayerConfig, Request,
-    Rule, RuleError, Server, Session, Sight, Stall, Video, Viewer, Wait,
-};
 pub use vbr::{Bursts, Mix, Packets, Vbr};

@@ -6,6 +6,7 @@ use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::progress;
+use abr::PlayerConfig;
 use player::{Config, Glance, Network, PlayError, Played, Source, play, post};
 use report::{Page, Section, Table};
 use session::{Cmcd, Record, Summary, summary};
@@ -14,7 +15,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use traffic::PlayerConfig;
 use url::Url;
 
 pub(crate) fn run(arguments: &Play, talk: Talk) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use crate::arguments::Serve;
 use crate::command::testbed::stop_on_signals;
 use crate::failure::{Failure, reason};
 use crate::output::{self, Talk};
+use abr::Manifest;
 use collector::{Config, Store, StoreError};
 use linux::socket::{Options, Protocol, listen};
 use player::content::{Content, Log};
@@ -12,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
-use traffic::Manifest;
 
 /// How often it is looked whether it is to end.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,7 +1,7 @@
 //! A manifest as other players read it.
 
+use abr::Manifest;
 use std::fmt::Write as _;
-use traffic::Manifest;
 use units::Duration;
 
 /// As Sabre's JSON. Segments of several lengths cannot be told in it: all have the longest one.

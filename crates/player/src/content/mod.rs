@@ -25,8 +25,8 @@ pub use generated::Generated;
 pub use log::{Entry, Log};
 pub use server::{Serving, spawn};
 
+use abr::Manifest;
 use std::path::PathBuf;
-use traffic::Manifest;
 
 /// What there is to serve.
 #[derive(Debug, Clone, Default)]

@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 #![allow(dead_code, reason = "not every test needs everything")]
 
+use abr::{Manifest, PlayerConfig, Rule};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use tandem_player::content::{Content, Entry, Log, Serving, spawn};
 use tandem_player::{Config, Source};
-use traffic::{Manifest, PlayerConfig, Rule};
 use units::{Bitrate, Bytes, Duration};
 use url::Url;
 

@@ -2,7 +2,8 @@
 
 use super::{Builder, Inside};
 use crate::node::{Fields, Node};
-use ::traffic::{Kind, Manifest, PlayerConfig, Rule, Video};
+use ::traffic::Kind;
+use abr::{Manifest, PlayerConfig, Rule, Video};
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration};
 

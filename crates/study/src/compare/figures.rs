@@ -2,8 +2,9 @@
 
 use crate::figure::megabytes;
 use crate::run::video::all_fetched_s;
+use abr::Session;
 use sim::{Experiment, Outcome};
-use traffic::{Kind, Session};
+use traffic::Kind;
 
 /// More connections than this are not told one by one.
 const MOST_CONNECTIONS: usize = 4;

@@ -8,9 +8,9 @@ use super::paper::{
 use super::process::RateProcess;
 use crate::calibration::{CalibrationError, Values};
 use crate::parallel;
+use abr::Video;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
-use traffic::Video;
 use units::{Duration, Instant, Rng, Seed};
 
 /// The fit that the program carries with it.

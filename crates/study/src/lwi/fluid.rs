@@ -1,6 +1,6 @@
 //! The player over one link without a transport: what a fit of many thousand sessions can afford.
 
-use traffic::{Player, Session, Video};
+use abr::{Player, Session, Video};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 /// Of what a link carries, the part that is video: the rest are headers, acknowledged losses, and the moments in

@@ -10,6 +10,7 @@ use super::tables::changes;
 use crate::describe::fitted;
 use crate::parallel;
 use crate::run::page::footer;
+use abr::Video;
 use mptcp::SchedulerKind;
 use policy::PolicyConfig;
 use report::{Axis, Badge, Bars, Cell, Column, Estimate, Page, Row, Section, Table};
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use sim::{Experiment, Protocol};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use traffic::{Kind, TrafficConfig, Video};
+use traffic::{Kind, TrafficConfig};
 use units::{Bytes, Duration};
 
 /// What Linux can do: its own scheduler alone.

@@ -2,13 +2,14 @@
 
 use super::calibration::Calibration;
 use super::paper::{Access, Clip, DURATION_S, PROXY_TO_SERVER_MS, round_trip_ms};
+use abr::{Manifest, PlayerConfig, Rule, Video};
 use link::{Delay, LinkConfig, QueueLimit, Rate};
 use mptcp::SchedulerKind;
 use policy::PolicyConfig;
 use radio::Profile;
 use sim::{Device, Experiment, Hop, PathSpec, Protocol, Transport};
 use std::sync::Arc;
-use traffic::{Kind, Manifest, PlayerConfig, Rule, TrafficConfig, Video};
+use traffic::{Kind, TrafficConfig};
 use units::{Bitrate, Bytes, Duration, Energy, Power, Seed};
 
 /// A viewer who has waited so long gives up: no session of the paper's is near it.

@@ -1,9 +1,9 @@
 //! What viewers got: a table, and a chart of each one's buffer, bitrate and waits.
 
 use crate::figure::decimals;
+use abr::{Kpis, Session};
 use report::{Axis, Cell, Column, Lane, Line, Panel, Row, Shade, Span, Table, Timeline};
 use sim::Outcome;
-use traffic::{Kpis, Session};
 
 /// The sessions of a run, each with the number of its connection, from 1.
 pub(crate) fn sessions(outcome: &Outcome) -> impl Iterator<Item = (usize, &Session)> {

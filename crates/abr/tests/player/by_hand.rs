@@ -1,8 +1,6 @@
 //! Sessions of four segments of 2 s, at 1 or 4 Mbit/s, whose every time was worked out by hand.
 
-use tandem_traffic::{
-    Abandoned, Encoding, Manifest, Player, PlayerConfig, Request, Rule, Session, Stall, Wait,
-};
+use tandem_abr::{Abandoned, Encoding, Manifest, Player, PlayerConfig, Request, Rule, Session, Stall, Wait};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 fn manifest() -> Manifest {

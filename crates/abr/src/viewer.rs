@@ -1,6 +1,6 @@
 //! A player at its end of a connection: one request at a time, as HTTP/1.1 with keep-alive has it.
 
-use super::{Manifest, Player, PlayerConfig, Request, Session};
+use crate::{Manifest, Player, PlayerConfig, Request, Session};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 /// Video over one connection: what is played, how, and what HTTP adds to it.

@@ -1,9 +1,9 @@
 //! The player itself.
 
-use super::estimate::{Estimate, Estimator};
-use super::rule::{Choice, Chooser, Progress, View};
-use super::session::{Abandoned, Fetched, Session, Stall, Wait};
-use super::{Manifest, Rule};
+use crate::estimate::{Estimate, Estimator};
+use crate::rule::{Choice, Chooser, Progress, View};
+use crate::session::{Abandoned, Fetched, Session, Stall, Wait};
+use crate::{Manifest, Rule};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 /// How a player plays.

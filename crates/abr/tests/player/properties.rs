@@ -1,7 +1,7 @@
 //! What holds for every video, rule and buffer, whatever the network does.
 
 use proptest::prelude::*;
-use tandem_traffic::{Manifest, Player, PlayerConfig, Rule, Session};
+use tandem_abr::{Manifest, Player, PlayerConfig, Rule, Session};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 /// A video of up to 40 segments in up to 6 bitrates.

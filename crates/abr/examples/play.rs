@@ -3,7 +3,7 @@
 //! is on its way makes a difference.
 //!
 //! ```text
-//! cargo run --release -p tandem-traffic --example play -- MANIFEST TRACE [RULE]
+//! cargo run --release -p tandem-abr --example play -- MANIFEST TRACE [RULE]
 //! ```
 //!
 //! MANIFEST is a JSON document as `Manifest::from_json` reads it, TRACE a JSON list such as
@@ -15,7 +15,7 @@
 
 use serde::Deserialize;
 use std::error::Error;
-use tandem_traffic::{Manifest, Player, PlayerConfig, Rule, Session};
+use tandem_abr::{Manifest, Player, PlayerConfig, Rule, Session};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 #[derive(Deserialize)]

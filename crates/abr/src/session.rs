@@ -1,6 +1,6 @@
 //! What a viewer got.
 
-use super::Rule;
+use crate::Rule;
 use qoe::{Levels, Linear, Mok, P1203, Stalling, VideoSegment, Viewing};
 use serde_json::{Value, json};
 use units::{Bitrate, Bytes, Duration, Instant};

@@ -13,7 +13,7 @@ const HALF_LIVES: [f64; 2] = [3.0, 8.0];
 /// much as its download took, one of latency as much as a segment lasts; what the zero at the beginning
 /// weighs is taken out.
 #[derive(Debug, Clone)]
-pub(super) struct Estimator {
+pub(crate) struct Estimator {
     segment: f64,
     /// Of throughput, in bits a second, for each half-life.
     rates: [f64; 2],
@@ -34,13 +34,13 @@ pub struct Estimate {
 }
 
 impl Estimator {
-    pub(super) fn new(segment: Duration) -> Self {
+    pub(crate) fn new(segment: Duration) -> Self {
         let segment = segment.as_secs_f64();
         Self { segment, rates: [0.0; 2], latencies: [0.0; 2], seconds: 0.0, samples: 0 }
     }
 
     /// `size` came within `span`, after `latency`. A span of no length says nothing.
-    pub(super) fn sample(&mut self, size: Bytes, span: Duration, latency: Duration) {
+    pub(crate) fn sample(&mut self, size: Bytes, span: Duration, latency: Duration) {
         if span.is_zero() {
             return;
         }
@@ -56,7 +56,7 @@ impl Estimator {
     }
 
     /// `None` before the first sample.
-    pub(super) fn estimate(&self) -> Option<Estimate> {
+    pub(crate) fn estimate(&self) -> Option<Estimate> {
         if self.samples == 0 {
             return None;
         }

@@ -5,7 +5,7 @@ mod bola_e;
 mod buffer;
 mod throughput;
 
-use super::{Estimate, Manifest};
+use crate::{Estimate, Manifest};
 use core::fmt;
 use core::str::FromStr;
 use units::{Bytes, Duration};
@@ -45,7 +45,7 @@ impl Rule {
         }
     }
 
-    pub(super) fn chooser(self, manifest: &Manifest, max_buffer: Duration) -> Box<dyn Chooser> {
+    pub(crate) fn chooser(self, manifest: &Manifest, max_buffer: Duration) -> Box<dyn Chooser> {
         match self {
             Self::Throughput => Box::new(throughput::Throughput::default()),
             Self::BolaBasic => Box::new(bola::Bola::basic()),
@@ -85,23 +85,23 @@ impl core::error::Error for RuleError {}
 
 /// What a rule sees when it has to choose.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct View<'a> {
-    pub(super) manifest: &'a Manifest,
+pub(crate) struct View<'a> {
+    pub(crate) manifest: &'a Manifest,
     /// Which segment is next, from 0.
-    pub(super) segment: usize,
-    pub(super) buffer: Duration,
+    pub(crate) segment: usize,
+    pub(crate) buffer: Duration,
     /// The most that the buffer may hold; a segment is asked for only where it still fits.
-    pub(super) max_buffer: Duration,
+    pub(crate) max_buffer: Duration,
     /// The level of the segment before.
-    pub(super) last: Option<usize>,
-    pub(super) estimate: Option<Estimate>,
+    pub(crate) last: Option<usize>,
+    pub(crate) estimate: Option<Estimate>,
 }
 
 /// The level of the next segment, and how long to wait before asking for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Choice {
-    pub(super) level: usize,
-    pub(super) wait: Duration,
+pub(crate) struct Choice {
+    pub(crate) level: usize,
+    pub(crate) wait: Duration,
 }
 
 impl Choice {
@@ -112,18 +112,18 @@ impl Choice {
 
 /// A download on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Progress {
-    pub(super) level: usize,
-    pub(super) size: Bytes,
+pub(crate) struct Progress {
+    pub(crate) level: usize,
+    pub(crate) size: Bytes,
     /// Less than the size, and more than nothing.
-    pub(super) got: Bytes,
+    pub(crate) got: Bytes,
     /// Since the request.
-    pub(super) elapsed: Duration,
+    pub(crate) elapsed: Duration,
     /// Of that, until the first byte.
-    pub(super) latency: Duration,
+    pub(crate) latency: Duration,
 }
 
-pub(super) trait Chooser: fmt::Debug + Send {
+pub(crate) trait Chooser: fmt::Debug + Send {
     fn choose(&mut self, view: &View<'_>) -> Choice;
     /// Nothing was asked for during `span`, because there was no room in the buffer.
     fn idled(&mut self, _span: Duration) {}
@@ -235,14 +235,14 @@ mod tests {
     use units::Bitrate;
 
     /// 100 segments of 3 s at 1, 2.5, 5, 8, 16 and 35 Mbit/s.
-    pub(super) fn ladder() -> Manifest {
+    pub(crate) fn ladder() -> Manifest {
         let rates: Vec<Bitrate> = [1.0, 2.5, 5.0, 8.0, 16.0, 35.0].map(Bitrate::from_mbps).to_vec();
         let row: Vec<Bytes> = rates.iter().map(|rate| rate.over(Duration::from_secs(3))).collect();
         Manifest::new(Duration::from_secs(3), rates, vec![row; 100]).unwrap()
     }
 
     /// In the middle of it, with 25 s of buffer at most, `buffer` seconds in it and `mbps` measured.
-    pub(super) fn view(manifest: &Manifest, buffer: f64, last: usize, mbps: f64) -> View<'_> {
+    pub(crate) fn view(manifest: &Manifest, buffer: f64, last: usize, mbps: f64) -> View<'_> {
         View {
             manifest,
             segment: 50,

@@ -1,7 +1,7 @@
 //! Requests and heads of answers as HTTP/1.1 (RFC 9112), of a length that is known beforehand: what is counted
 //! in simulation and what is written on a real connection are the same bytes.
 
-use super::{Request, Video};
+use crate::{Request, Video};
 use units::Bytes;
 
 /// The line that ends a head, and the one before it.

@@ -1,6 +1,7 @@
 //! By the buffer's level and a placeholder, as BOLA-E.
 
-use super::{Choice, Chooser, Insufficient, Manifest, Progress, View, utility};
+use super::{Choice, Chooser, Insufficient, Progress, View, utility};
+use crate::Manifest;
 use units::Duration;
 
 /// The buffer at which the lowest level gives way to the next: what is kept against stalls, in seconds.
