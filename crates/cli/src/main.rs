@@ -1,4 +1,4 @@
-//! The program `tandem`: arguments in, calls out. What the commands compute is in `study`.
+//! The program `tandem`: arguments in, calls out. What the commands compute is in `experiments` and `papers`.
 
 mod arguments;
 mod command;

@@ -5,11 +5,11 @@ use core::fmt::{Debug, Display};
 use core::str::FromStr;
 use link::{Trace, TraceFormat};
 use mptcp::{CongestionKind, SchedulerKind};
+use papers::emtcp::calibration::Calibration;
 use policy::{Actuator, PolicyConfig};
 use qoe::{Linear, Mok, PSNR_CLAMP_DB, PsnrSeries, Viewing};
 use radio::{InterfaceKind, Origin, Profile};
 use scenario::{Scenario, Setting};
-use study::emtcp::calibration::Calibration;
 use units::{Bitrate, Bytes, Duration, Energy, Power};
 
 /// A link trace in each format, and as what it looks like.

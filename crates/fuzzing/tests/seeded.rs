@@ -60,7 +60,7 @@ const WORDS: [&str; 20] = [
 fn corpus() -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect();
     all.extend(radio::profiles().iter().map(|profile| profile.to_toml().into_bytes()));
-    all.push(study::emtcp::calibration::Calibration::shipped().to_toml().into_bytes());
+    all.push(papers::emtcp::calibration::Calibration::shipped().to_toml().into_bytes());
     all
 }
 

@@ -6,11 +6,11 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::{input, progress};
+use experiments::compare::{Case, Options, compare};
+use experiments::parallel;
 use policy::PolicyConfig;
 use scenario::{Scenario, Setting};
 use std::path::Path;
-use study::compare::{Case, Options, compare};
-use study::parallel;
 
 pub(crate) fn run(arguments: &Compare, talk: Talk) -> Result<(), Failure> {
     let scenario = input::scenario(&arguments.scenario, &[])?;

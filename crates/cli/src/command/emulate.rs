@@ -7,13 +7,13 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::input;
 use crate::output::{self, Talk};
+use experiments::run::{Kernel, Programs, Run, prepare};
 use linux::signal::Signals;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use study::run::{Kernel, Programs, Run, prepare};
 use testbed::End;
 use units::{Duration, Seed};
 

@@ -6,14 +6,14 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::progress;
+use experiments::fidelity::{Case, Compared, Figures, cases, measured};
+use experiments::parallel;
 use sim::Outcome;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use study::fidelity::{Case, Compared, Figures, cases, measured};
-use study::parallel;
 use units::Seed;
 
 /// Scenarios mostly wait, but what one of them does is not to slow down another.
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Fidelity, talk: Talk) -> Result<(), Failure> {
     bar.finish_and_clear();
     let kernels = on_kernel.chunks(arguments.runs as usize).map(Figures::of);
     let compared = cases.into_iter().zip(simulated).zip(kernels);
-    let fidelity = study::fidelity::Fidelity {
+    let fidelity = experiments::fidelity::Fidelity {
         compared: compared.map(|((case, simulated), kernel)| Compared { case, simulated, kernel }).collect(),
         release: linux::clock::kernel_release(),
         runs: [u64::from(arguments.seeds), u64::from(arguments.runs)],

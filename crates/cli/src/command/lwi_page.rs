@@ -6,14 +6,14 @@ use crate::failure::Failure;
 use crate::output::Talk;
 use crate::page::Browser;
 use crate::progress;
+use experiments::parallel;
+use papers::lwi::calibration::Calibration;
+use papers::lwi::{Plan, Run, Watched};
 use policy::PolicyConfig;
 use session::Record;
 use sim::Experiment;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
-use study::lwi::calibration::Calibration;
-use study::lwi::{Plan, Run, Watched};
-use study::parallel;
 use testbed::Edge;
 
 /// Pages at once: a browser decodes and draws as well.

@@ -13,7 +13,7 @@ pub(crate) fn run(arguments: &Profiles, talk: Talk) -> Result<(), Failure> {
             return output::data(&profiles.iter().map(Profile::to_toml).collect::<String>());
         }
     }
-    let table = study::profiles::table(&profiles);
-    let json = study::profiles::json(&profiles);
+    let table = experiments::profiles::table(&profiles);
+    let json = experiments::profiles::json(&profiles);
     output::print(talk, arguments.format, std::slice::from_ref(&table), &json, || table.to_csv())
 }

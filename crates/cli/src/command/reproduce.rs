@@ -11,6 +11,9 @@ use crate::page::Browser;
 use crate::progress;
 use capture::Summary;
 use clap::ValueEnum as _;
+use experiments::parallel;
+use papers::calibration::CalibrationError;
+use papers::{emtcp, lwi, mptcp_rec};
 use report::{Page, Table};
 use sim::{Experiment, Outcome};
 use std::fs::{self, File};
@@ -18,8 +21,6 @@ use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use study::calibration::CalibrationError;
-use study::{emtcp, lwi, mptcp_rec, parallel};
 use testbed::{Edge, Ran, Setup};
 use units::Bitrate;
 

@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::{input, progress};
+use experiments::run::{Settings, simulate};
 use policy::PolicyError;
 use std::path::Path;
-use study::run::{Settings, simulate};
 use units::Seed;
 
 pub(crate) fn run(arguments: &Run, talk: Talk) -> Result<(), Failure> {

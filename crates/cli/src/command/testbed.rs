@@ -6,13 +6,13 @@ use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::{input, progress};
+use experiments::run::{Captured, Kernel, Reaction, Run, prepare};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::{BufReader, Seek};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use study::run::{Captured, Kernel, Reaction, Run, prepare};
 use units::Seed;
 
 pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {

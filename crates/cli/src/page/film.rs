@@ -1,11 +1,11 @@
 //! The paper's videos, made by ffmpeg from its test picture.
 
 use crate::failure::reason;
+use papers::lwi::model::SEGMENT;
+use papers::lwi::paper::{Clip, DURATION_S};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use study::lwi::model::SEGMENT;
-use study::lwi::paper::{Clip, DURATION_S};
 
 /// Where they are kept: to be made once.
 const FILMS: &str = "tandem-out/films";

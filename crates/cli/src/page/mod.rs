@@ -14,6 +14,7 @@ use crate::failure::{Failure, reason};
 use crate::fold::folded;
 use capture::Summary;
 use collector::Store;
+use papers::lwi::paper::Clip;
 use player::content::Content;
 use session::Record;
 use sim::Experiment;
@@ -26,7 +27,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time;
-use study::lwi::paper::Clip;
 use testbed::{Edge, Emulated, End};
 use tokio::sync::oneshot;
 use units::Duration;
@@ -190,9 +190,9 @@ fn other(error: &dyn std::fmt::Display) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::lwi::calibration::Calibration;
-    use study::lwi::kernel::{plans, proxy_to_server};
-    use study::lwi::paper::Access;
+    use papers::lwi::calibration::Calibration;
+    use papers::lwi::kernel::{plans, proxy_to_server};
+    use papers::lwi::paper::Access;
     use units::Bitrate;
 
     /// In place of the player's page, which takes as long as its film: it has a record, and sends it.

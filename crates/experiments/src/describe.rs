@@ -1,0 +1,320 @@
+//! An experiment in words, and where its figures come from.
+
+use abr::Video;
+use link::{CellKind, Delay, Loss, QueueLimit, Rate};
+use radio::{Origin, Profile};
+use report::{Badge, Cell, Column, Row, Table, Tone, literal};
+use serde_json::{Value, json};
+use sim::{BackgroundSpec, Experiment, Hop, Protocol};
+use std::fmt::Write as _;
+use traffic::{Direction, Kind, TrafficConfig, Vbr};
+use units::{Duration, Instant};
+
+/// Names and what they stand for, for a page: values carry inline markup.
+pub fn facts(experiment: &Experiment) -> Vec<(String, String)> {
+    let device = &experiment.device;
+    let mut facts = vec![
+        ("Seed".to_owned(), experiment.seed.get().to_string()),
+        ("Simulated".to_owned(), spaced(&experiment.duration.to_string())),
+        ("Device".to_owned(), format!("{}, battery {}", literal(&device.name), battery(device.battery))),
+        ("Policy".to_owned(), format!("`{}`", device.policy)),
+        ("Transport".to_owned(), transport(experiment)),
+    ];
+    for path in &experiment.paths {
+        let mut text = format!("`{}`", path.profile.name);
+        let _ = write!(text, "; down {}; up {}", hop(experiment, &path.down), hop(experiment, &path.up));
+        if path.backup {
+            text.push_str("; backup");
+        }
+        if path.join_at > Instant::ZERO {
+            let _ = write!(text, "; up from {}", seconds(path.join_at));
+        }
+        if let Some(leave) = path.leave_at {
+            let _ = write!(text, "; gone at {}", seconds(leave));
+        }
+        if let Some(plan) = path.allowance {
+            let _ = write!(text, "; allowance {}", spaced(&plan.allowance.to_string()));
+            if let Some(period) = plan.period {
+                let _ = write!(text, " for {}", spaced(&period.to_string()));
+            }
+        }
+        facts.push((format!("Path {}", path.name), text));
+    }
+    for cell in &experiment.cells {
+        let kind = match cell.config.kind {
+            CellKind::Wifi => "Wi-Fi",
+            CellKind::Lte => "LTE",
+        };
+        let others: u32 = cell.config.others.iter().map(|load| load.count).sum();
+        let text = format!("{kind}, {}, {others} other stations", spaced(&cell.config.rate.to_string()));
+        facts.push((format!("Cell {}", cell.name), text));
+    }
+    for (i, config) in experiment.traffic.iter().enumerate() {
+        facts.push((format!("Connection {}", i + 1), traffic(config)));
+    }
+    for spec in &experiment.background {
+        facts.push(("Background".to_owned(), background(experiment, spec)));
+    }
+    facts
+}
+
+/// What has to be said where a policy has nothing to decide.
+pub fn idle_policy(experiment: &Experiment) -> Option<&'static str> {
+    let asked = experiment.device.policy != policy::PolicyConfig::None;
+    let single = matches!(experiment.transport.protocol, Protocol::Tcp { .. }) || experiment.paths.len() < 2;
+    (asked && single).then_some("All data goes over one path: a policy has nothing to decide.")
+}
+
+/// Which profiles an experiment measures with: those of its paths first, each once.
+pub fn profiles(experiment: &Experiment) -> Vec<&Profile> {
+    let own = experiment.paths.iter().map(|path| &*path.profile);
+    let also = experiment.paths.iter().flat_map(|path| path.also_measure.iter().map(|p| &**p));
+    let mut all: Vec<&Profile> = Vec::new();
+    for profile in own.chain(also) {
+        if !all.iter().any(|other| other.name == profile.name) {
+            all.push(profile);
+        }
+    }
+    all
+}
+
+/// Where the figures of these profiles come from and how their digits are known.
+pub fn sources(profiles: &[&Profile]) -> Table {
+    let mut table = Table::new("Where the power figures come from").column(Column::text("profile"));
+    for group in ["rate", "active", "promotion", "inactivity", "tail", "idle"] {
+        table = table.column(Column::text(group));
+    }
+    let origin = |origin: Origin| {
+        let cell = Cell::text(origin.as_str());
+        match origin {
+            Origin::Read | Origin::Known => cell,
+            Origin::Fit | Origin::Assumed => cell.tone(Tone::Quiet),
+        }
+    };
+    for profile in profiles {
+        let o = &profile.origins;
+        let mut row = Row::new([
+            Cell::text(&*profile.name),
+            origin(o.rate),
+            origin(o.active),
+            profile.promotion.as_ref().map_or_else(Cell::empty, |_| origin(o.promotion)),
+            origin(o.inactivity),
+            if profile.tail.is_empty() { Cell::empty() } else { origin(o.tail) },
+            origin(o.idle),
+        ]);
+        if has_fit(profile) {
+            row = row.badge(fitted());
+        }
+        table = table.row(row);
+    }
+    table = table.note(
+        "*read*: in the source that is named. *known*: from the literature, not checked against it again. \
+         *fit*: derived from measurements. *assumed*: taken for want of a figure.",
+    );
+    for profile in profiles {
+        let source =
+            if profile.source.is_empty() { "no source given" } else { profile.source.trim_end_matches('.') };
+        let mut note = format!("**{}**: {}.", literal(&profile.name), literal(source));
+        if !profile.note.is_empty() {
+            let _ = write!(note, " {}", literal(&profile.note));
+        }
+        table = table.note(note);
+    }
+    table
+}
+
+/// How the digits of a profile are known, group by group.
+pub fn origins(profile: &Profile) -> Value {
+    let o = &profile.origins;
+    json!({
+        "rate": o.rate.as_str(),
+        "active": o.active.as_str(),
+        "promotion": o.promotion.as_str(),
+        "inactivity": o.inactivity.as_str(),
+        "tail": o.tail.as_str(),
+        "idle": o.idle.as_str(),
+    })
+}
+
+/// Whether any group of the profile's digits is a fit.
+pub fn has_fit(profile: &Profile) -> bool {
+    let o = &profile.origins;
+    [o.rate, o.active, o.promotion, o.inactivity, o.tail, o.idle].contains(&Origin::Fit)
+}
+
+/// The word for a row whose figures rest on a fit.
+pub fn fitted() -> Badge {
+    Badge::new("fitted")
+}
+
+/// Batteries are sold by watt-hours; small ones of papers are given in joules.
+fn battery(energy: units::Energy) -> String {
+    match energy.as_joules() {
+        joules if joules >= 3600.0 => format!("{} Wh", trimmed(joules / 3600.0)),
+        joules => format!("{} J", trimmed(joules)),
+    }
+}
+
+fn transport(experiment: &Experiment) -> String {
+    let config = &experiment.transport.config;
+    let what = match experiment.transport.protocol {
+        Protocol::Mptcp => format!("Multipath TCP, scheduler `{}`", config.scheduler),
+        Protocol::Tcp { path } => {
+            format!("TCP over {}", experiment.paths.get(path).map_or("no path", |p| p.name.as_str()))
+        }
+    };
+    format!("{what}, congestion control `{}`", config.congestion)
+}
+
+fn hop(experiment: &Experiment, hop: &Hop) -> String {
+    let (what, queue, delay, loss, outages) = match hop {
+        Hop::Link(link) => {
+            let what = match &link.rate {
+                Rate::Fixed(rate) => spaced(&rate.to_string()),
+                Rate::Steps(steps) => format!("{} steps of rate", steps.len()),
+                Rate::Trace(trace) => {
+                    let (mean, period) = (trace.mean_rate().as_mbps(), trace.period().as_secs_f64());
+                    format!("a trace of {period:.0} s, {mean:.1} Mbps in the mean")
+                }
+            };
+            (what, link.queue, link.delay, link.loss, link.outages.len())
+        }
+        Hop::Cell { cell, station } => {
+            let name = experiment.cells.get(*cell).map_or("?", |c| c.name.as_str());
+            (
+                format!("cell {}", literal(name)),
+                station.queue,
+                station.delay,
+                station.loss,
+                station.outages.len(),
+            )
+        }
+    };
+    let mut text = what;
+    let delay = match delay {
+        Delay::Fixed(Duration::ZERO) => String::new(),
+        Delay::Fixed(delay) => spaced(&delay.to_string()),
+        Delay::Uniform { min, max } => {
+            format!("{} to {}", spaced(&min.to_string()), spaced(&max.to_string()))
+        }
+        Delay::Normal { mean, sd } => {
+            format!("{} ± {}", spaced(&mean.to_string()), spaced(&sd.to_string()))
+        }
+    };
+    if !delay.is_empty() {
+        let _ = write!(text, ", {delay}");
+    }
+    let queue = match queue {
+        QueueLimit::Packets(packets) => format!("{packets} packets"),
+        QueueLimit::Bytes(bytes) => spaced(&bytes.to_string()),
+        QueueLimit::Time(time) => spaced(&time.to_string()),
+        QueueLimit::Unlimited => "without end".to_owned(),
+    };
+    let _ = write!(text, ", queue {queue}");
+    match loss {
+        Loss::None => {}
+        Loss::Uniform(p) => {
+            let _ = write!(text, ", loses {} %", trimmed(100.0 * p.get()));
+        }
+        Loss::GilbertElliott { .. } => {
+            let _ = write!(text, ", loses {} % in bursts", trimmed(100.0 * loss.mean()));
+        }
+    }
+    match outages {
+        0 => {}
+        1 => text.push_str(", 1 outage"),
+        n => {
+            let _ = write!(text, ", {n} outages");
+        }
+    }
+    text
+}
+
+fn traffic(config: &TrafficConfig) -> String {
+    let mut text = match &config.kind {
+        Kind::Bulk => "bulk".to_owned(),
+        Kind::Cbr { rate, packet } => {
+            format!("{} in packets of {}", spaced(&rate.to_string()), spaced(&packet.to_string()))
+        }
+        Kind::OnOff { rate, on, off, exponential, .. } => {
+            let spans = if *exponential { "exponential times" } else { "turns" };
+            let (on, off) = (spaced(&on.to_string()), spaced(&off.to_string()));
+            format!("{} in {spans} of {on} on and {off} off", spaced(&rate.to_string()))
+        }
+        Kind::Vbr(vbr) => mixed(vbr),
+        Kind::File { size } => format!("a file of {}", spaced(&size.to_string())),
+        Kind::Video(video) => of_video(video),
+    };
+    text.push_str(match config.direction {
+        Direction::Down => ", down",
+        Direction::Up => ", up",
+    });
+    if config.start > Instant::ZERO {
+        let _ = write!(text, ", from {}", seconds(config.start));
+    }
+    if let Some(stop) = config.stop {
+        let _ = write!(text, ", until {}", seconds(stop));
+    }
+    text
+}
+
+fn of_video(video: &Video) -> String {
+    let rates = video.manifest.bitrates();
+    let span = spaced(&video.manifest.duration().to_string());
+    let buffer = spaced(&video.player.max_buffer.to_string());
+    let rate = |rate: &units::Bitrate| spaced(&rate.to_string());
+    match rates {
+        [one] => format!("a video of {span} at {}, buffer {buffer}", rate(one)),
+        [low, .., high] => format!(
+            "a video of {span} in {} bitrates from {} to {}, rule {}, buffer {buffer}",
+            rates.len(),
+            rate(low),
+            rate(high),
+            video.player.rule
+        ),
+        [] => format!("a video of {span}"),
+    }
+}
+
+fn mixed(vbr: &Vbr) -> String {
+    let bursts = if vbr.bursts.is_some() { ", in bursts" } else { "" };
+    format!("{} in packets of mixed sizes{bursts}", spaced(&vbr.mean_rate().to_string()))
+}
+
+fn background(experiment: &Experiment, spec: &BackgroundSpec) -> String {
+    let direction = if spec.direction == Direction::Down { "down" } else { "up" };
+    let path = experiment.paths.get(spec.path).map_or("", |path| path.name.as_str());
+    format!("{} over UDP, {path} {direction}", mixed(&spec.packets))
+}
+
+fn seconds(time: Instant) -> String {
+    format!("{} s", trimmed(time.as_secs_f64()))
+}
+
+/// With at most four decimals, and none that say nothing.
+fn trimmed(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// `20Mbps` as a page writes it: `20 Mbps`.
+pub fn spaced(text: &str) -> String {
+    match text.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(at) if at > 0 => format!("{} {}", &text[..at], &text[at..]),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_set_apart_from_their_units() {
+        assert_eq!(spaced("20Mbps"), "20 Mbps");
+        assert_eq!(spaced("0s"), "0 s");
+        assert_eq!(spaced("none"), "none");
+        assert_eq!(trimmed(0.05), "0.05");
+        assert_eq!(trimmed(3.0), "3");
+    }
+}

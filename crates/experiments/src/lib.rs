@@ -1,0 +1,17 @@
+//! Experiments with scenarios: one run in detail, several cases over many seeds, and the simulator
+//! compared with the Linux kernel.
+//!
+//! Every module takes descriptions and returns tables, charts and report pages. The program reads
+//! and writes the files.
+
+pub mod compare;
+pub mod describe;
+mod display;
+pub mod fidelity;
+pub mod page;
+pub mod parallel;
+pub mod profiles;
+pub mod run;
+pub mod stats;
+pub mod timeline;
+pub mod video;

@@ -1,0 +1,112 @@
+//! What viewers got: a table, and a chart of each one's buffer, bitrate and waits.
+
+use crate::display::decimals;
+use abr::{Kpis, Session};
+use report::{Axis, Cell, Column, Lane, Line, Panel, Row, Shade, Span, Table, Timeline};
+use sim::Outcome;
+
+/// The sessions of a run, each with the number of its connection, from 1.
+pub fn sessions(outcome: &Outcome) -> impl Iterator<Item = (usize, &Session)> {
+    let numbered = outcome.connections.iter().zip(1..);
+    numbered.filter_map(|(connection, number)| Some((number, connection.video.as_ref()?)))
+}
+
+/// When the last segment came, in seconds from the start; `None` where not all have.
+pub fn all_fetched_s(session: &Session) -> Option<f64> {
+    let all = session.segments_in_video == session.segments.len();
+    session.segments.last().filter(|_| all).map(|last| last.arrived.since(session.start).as_secs_f64())
+}
+
+/// The figures of each session; `None` where there was no video.
+pub(crate) fn table(outcome: &Outcome) -> Option<Table> {
+    let mut table = Table::new("Video")
+        .column(Column::number("#"))
+        .column(Column::text("rule"))
+        .column(Column::number("load time").unit("s").key("initial_load_s"))
+        .column(Column::number("stalls"))
+        .column(Column::number("stalled").unit("s").key("stalled_s"))
+        .column(Column::number("mean stall").unit("s").key("mean_stall_s"))
+        .column(Column::number("bitrate").unit("Mbit/s").key("mean_bitrate_mbps"))
+        .column(Column::number("changes").key("switches"))
+        .column(Column::number("played").unit("s").key("played_s"))
+        .column(Column::number("all there after").unit("s").key("fetched_s"))
+        .column(Column::number("MOS").key("mos"))
+        .column(Column::number("linear"));
+    let mut any = false;
+    for (number, session) in sessions(outcome) {
+        any = true;
+        let Kpis { initial, mean_stall, stalled, mean_bitrate, switches, mos, linear, .. } = session.kpis();
+        let seconds = |span: units::Duration| Cell::number(span.as_secs_f64(), 3);
+        let count = |count: usize| Cell::number(count as f64, 0);
+        table = table.row(Row::new([
+            count(number),
+            Cell::text(session.rule.name()),
+            seconds(initial),
+            count(session.stalls.len()),
+            seconds(stalled),
+            seconds(mean_stall),
+            Cell::number(mean_bitrate.as_mbps(), decimals([mean_bitrate.as_mbps()])),
+            count(switches),
+            seconds(session.played),
+            Cell::number(all_fetched_s(session).unwrap_or(f64::NAN), 3),
+            Cell::number(mos, 4),
+            Cell::number(linear, 1),
+        ]));
+    }
+    any.then(|| {
+        table.note(
+            "MOS: Mok, Chan, Chang 2011, from load time, stalls for each second, and their mean length; at most \
+             3.3148. Linear: Yin et al. 2015.",
+        )
+    })
+}
+
+/// A chart for each session; none where no series was taken.
+pub fn charts(outcome: &Outcome, duration_s: f64) -> Vec<Timeline> {
+    let series = &outcome.series;
+    let mut charts = Vec::new();
+    for (number, session) in sessions(outcome) {
+        let sampled = |name: &str, column: &str| {
+            let column = series.column(&format!("connection{number}.{column}"))?;
+            Some(Line::sampled(name, series.interval_s, series.interval_s, column.values.clone()))
+        };
+        let (Some(buffer), Some(bitrate)) =
+            (sampled("buffer", "buffer_s"), sampled("bitrate", "bitrate_mbps"))
+        else {
+            continue;
+        };
+        let several = sessions(outcome).count() > 1;
+        let title = if several { format!("Video of connection {number}") } else { "Video".to_owned() };
+        let mut chart = Timeline::new(title);
+        chart.x = Axis::seconds().from(0.0).to(duration_s);
+        let panel =
+            |title: &str, unit: &str, line| Panel::new(Axis::new(title).unit(unit).from(0.0)).line(line);
+        charts.push(
+            chart
+                .panel(panel("buffer", "s", buffer))
+                .panel(panel("bitrate", "Mbit/s", bitrate))
+                .lane(Lane::new("picture", picture(session)))
+                .caption(
+                    "The picture: a full block while it moves, a low one while the viewer waits. The bitrate is that \
+                     of the segment on its way.",
+                ),
+        );
+    }
+    charts
+}
+
+/// When the picture moved, and when it did not.
+fn picture(session: &Session) -> Vec<Span> {
+    let span = |from: f64, to: f64, label: &str, shade| Span { from, to, label: label.to_owned(), shade };
+    let at = |time: units::Instant| time.as_secs_f64();
+    let mut from = at(session.start) + session.initial.length.as_secs_f64();
+    let mut spans = vec![span(at(session.start), from, "loading", Shade::Tail)];
+    for stall in &session.stalls {
+        spans.push(span(from, at(stall.start), "playing", Shade::Active));
+        spans.push(span(at(stall.start), at(stall.end), "stall", Shade::Tail));
+        from = at(stall.end);
+    }
+    spans.push(span(from, at(session.end), "playing", Shade::Active));
+    spans.retain(|span| span.to > span.from);
+    spans
+}

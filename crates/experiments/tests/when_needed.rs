@@ -1,0 +1,325 @@
+//! The policies `when-needed` and `allowance` in whole runs: what a stream loses, what LTE carries of it.
+#![allow(clippy::disallowed_methods, reason = "these tests read the repository's own files")]
+
+use policy::PolicyConfig;
+use scenario::Scenario;
+use sim::{Experiment, Outcome};
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use tandem_experiments::parallel;
+use units::{Duration, Probability, Rng, Seed};
+
+/// The stream's rate, in Mbit/s.
+const STREAM: f64 = 5.0;
+/// On the wire, down: 1400 bytes with the headers of IP and TCP, timestamps, and a DSS with a short acknowledgement.
+const ON_THE_WIRE: f64 = STREAM * (1400.0 + 20.0 + 20.0 + 12.0 + 24.0) / 1400.0;
+
+/// A stream of 100 s over Wi-Fi and LTE, which carry what `wifi` and `lte` say, and a second for what is under way then.
+fn stream(wifi: &str, lte: &str, transport: &str) -> String {
+    format!(
+        "duration = '101s'\n[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
+         down = {{ {wifi}, delay = '5ms', queue = '200 packets' }}\nup = {{ rate = '10Mbps', delay = '5ms' }}\n\
+         [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\n\
+         down = {{ {lte}, delay = '25ms', queue = '1MB' }}\nup = {{ rate = '10Mbps', delay = '25ms' }}\n\
+         [transport]\n{transport}\n\
+         [[traffic]]\nkind = 'cbr'\nrate = '{STREAM}Mbps'\npacket = '1400B'\non_full = 'drop'\nstop = '100s'\n"
+    )
+}
+
+/// The folder of the measured traces, where they are.
+fn traces() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let here = folder.is_dir();
+    if !here {
+        eprintln!("skipped: the measured traces are not here");
+    }
+    here.then_some(folder)
+}
+
+/// One run, as figures.
+#[derive(Debug, Clone, Copy, Default)]
+struct Figures {
+    delivered_mb: f64,
+    dropped_mb: f64,
+    /// Over LTE both ways, with all headers.
+    lte_mb: f64,
+    /// Down alone.
+    lte_down_mb: f64,
+    /// What was written and not yet acknowledged, at most, in seconds of the stream.
+    latest_s: f64,
+    /// Least goodput of a second, after the first.
+    least_mbps: f64,
+    energy_j: f64,
+    changes: f64,
+}
+
+impl Figures {
+    fn of(outcome: &Outcome) -> Self {
+        let connection = &outcome.connections[0];
+        let column = |name: &str| &outcome.series.column(name).expect("a series").values;
+        let seconds = column("connection1.goodput_mbps").chunks_exact(10).take(100).skip(1);
+        Self {
+            delivered_mb: connection.delivered_bytes as f64 * 1e-6,
+            dropped_mb: connection.dropped_bytes as f64 * 1e-6,
+            lte_mb: (outcome.paths[1].wire_down_bytes + outcome.paths[1].wire_up_bytes) as f64 * 1e-6,
+            lte_down_mb: outcome.paths[1].wire_down_bytes as f64 * 1e-6,
+            latest_s: column("connection1.unsent_kb").iter().copied().fold(0.0, f64::max) * 8e-3 / STREAM,
+            least_mbps: seconds.map(|second| second.iter().sum::<f64>() / 10.0).fold(f64::INFINITY, f64::min),
+            energy_j: outcome.device.energy_j,
+            changes: outcome.device.policy_changes as f64,
+        }
+    }
+
+    fn mean(all: &[Self]) -> Self {
+        let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        Self {
+            delivered_mb: mean(|f| f.delivered_mb),
+            dropped_mb: mean(|f| f.dropped_mb),
+            lte_mb: mean(|f| f.lte_mb),
+            lte_down_mb: mean(|f| f.lte_down_mb),
+            latest_s: mean(|f| f.latest_s),
+            least_mbps: mean(|f| f.least_mbps),
+            energy_j: mean(|f| f.energy_j),
+            changes: mean(|f| f.changes),
+        }
+    }
+
+    fn row(&self, name: &str) -> String {
+        format!(
+            "{name:14} {:9.2} {:7.2} {:7.2} {:7.2} {:8.2} {:12.2} {:7.1} {:7.1}\n",
+            self.delivered_mb,
+            self.dropped_mb,
+            self.lte_mb,
+            self.lte_down_mb,
+            self.latest_s,
+            self.least_mbps,
+            self.energy_j,
+            self.changes
+        )
+    }
+}
+
+const HEADER: &str = "               delivered dropped     lte    down   latest least second  energy changes\n                      MB      MB      MB      MB        s       Mbit/s       J\n";
+
+fn run(experiment: &Experiment, policy: &str) -> Figures {
+    let mut experiment = experiment.clone();
+    experiment.device.policy = policy.parse::<PolicyConfig>().expect("a policy");
+    Figures::of(&sim::run(&experiment))
+}
+
+/// The rates of a trace of lines `second,bytes_per_second`, in Mbit/s.
+fn rates(trace: &str) -> Vec<f64> {
+    let rate =
+        |line: &str| line.split_once(',').expect("two columns").1.trim().parse::<f64>().expect("a rate");
+    trace.lines().map(|line| rate(line) * 8e-6).collect()
+}
+
+/// What Wi-Fi cannot carry of the stream, whoever decides, in megabytes: the sum over all seconds of what it
+/// carries less than the stream, down.
+fn needed(rates: &[f64]) -> f64 {
+    rates.iter().map(|rate| (ON_THE_WIRE - rate).max(0.0) / 8.0).sum()
+}
+
+/// A link with these rates of each second, whose seconds begin so long after those of the clock.
+fn shifted(rates: &[f64], by: Duration) -> String {
+    let step = |(second, rate): (usize, &f64)| {
+        let from = Duration::from_secs(second as u64) + if second == 0 { Duration::ZERO } else { by };
+        format!("['{}ms', '{}Mbps']", from.as_millis(), rate)
+    };
+    format!("rate = {{ steps = [{}] }}", rates.iter().enumerate().map(step).collect::<Vec<_>>().join(", "))
+}
+
+const POLICIES: [&str; 4] = ["none", "wifi-first", "when-needed", "emtcp:mp-prio"];
+
+#[test]
+fn on_measured_pairs_a_stream_loses_nothing_and_lte_carries_what_wifi_cannot() {
+    let Some(folder) = traces() else { return };
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).map_err(|error| error.to_string());
+    let mut told = String::new();
+    for pair in ["mpwl_7_1", "mpwl_12_1"] {
+        let needed = needed(&rates(&read(&format!("{pair}_wifi.csv")).expect("the folder holds it")));
+        for preset in ["rfc", "linux"] {
+            let (wifi, lte) =
+                (format!("trace = '{pair}_wifi.csv'"), format!("trace = '{pair}_cellular.csv'"));
+            let text = stream(&wifi, &lte, &format!("preset = '{preset}'"));
+            let scenario = Scenario::parse("pair.toml", &text, &read).expect("it is valid");
+            let rows = POLICIES.map(|policy| run(&scenario.experiment, policy));
+            let _ = write!(told, "{pair}, {preset}: Wi-Fi lacks {needed:.2} MB\n{HEADER}");
+            for (policy, figures) in POLICIES.iter().zip(&rows) {
+                told.push_str(&figures.row(policy));
+            }
+            let [none, _, when_needed, _] = &rows;
+            assert!(when_needed.delivered_mb >= none.delivered_mb, "{told}");
+            assert!(when_needed.dropped_mb <= none.dropped_mb, "{told}");
+            assert!(when_needed.lte_down_mb <= needed, "{told}");
+        }
+    }
+    insta::assert_snapshot!(told);
+}
+
+/// A policy looks every 100 ms, and these pairs have a dozen moments at which it matters when: so that it is not by
+/// luck, they come at 20 other places between two looks, and the stream begins at others too.
+#[test]
+fn on_measured_pairs_so_it_is_wherever_a_second_begins() {
+    let Some(folder) = traces() else { return };
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).expect("the folder holds it");
+    let none = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
+    let jobs = NonZeroUsize::new(2).expect("two");
+    let shifts: Vec<u64> = (0..20).collect();
+    let mut told = String::new();
+    for pair in ["mpwl_7_1", "mpwl_12_1"] {
+        let ways = ["wifi", "cellular"].map(|way| rates(&read(&format!("{pair}_{way}.csv"))));
+        let needed = needed(&ways[0]);
+        for preset in ["rfc", "linux"] {
+            let one = |shift: &u64| {
+                let [wifi, lte] =
+                    ways.each_ref().map(|rates| shifted(rates, Duration::from_millis(5 * shift)));
+                let text = stream(&wifi, &lte, &format!("preset = '{preset}'"))
+                    + &format!("start = '{}ms'\n", 37 * shift % 100);
+                let scenario = Scenario::parse("pair.toml", &text, &none);
+                let scenario = scenario.unwrap_or_else(|found| panic!("{found:?}"));
+                ["none", "when-needed"].map(|policy| run(&scenario.experiment, policy))
+            };
+            let all = parallel::map(jobs, &shifts, &|_| {}, one);
+            let most = |of: fn(&Figures) -> f64| all.iter().map(|[_, f]| of(f)).fold(0.0, f64::max);
+            let mean = Figures::mean(&all.iter().map(|[_, f]| *f).collect::<Vec<_>>());
+            let _ = writeln!(
+                told,
+                "{pair}, {preset}: Wi-Fi lacks {needed:.2} MB; LTE down {:.2} MB, at most {:.2}; late {:.2} s, at most {:.2}",
+                mean.lte_down_mb,
+                most(|f| f.lte_down_mb),
+                mean.latest_s,
+                most(|f| f.latest_s),
+            );
+            for [none, when_needed] in &all {
+                assert!(when_needed.delivered_mb >= none.delivered_mb, "{told}");
+                assert!(when_needed.lte_down_mb <= needed, "{told}");
+            }
+        }
+    }
+    insta::assert_snapshot!(told);
+}
+
+/// A hundred seconds of a Wi-Fi and a cellular network, of pieces of 3 to 8 s of measured pairs, of which every seventh is
+/// drawn from where Wi-Fi falls short of the stream; both are good at the beginning and at the end.
+fn mixture(pairs: &[[Vec<f64>; 2]], rng: &mut Rng) -> [Vec<f64>; 2] {
+    const GOOD: [f64; 5] = [40.0; 5];
+    let mut mixed = [GOOD.to_vec(), GOOD.to_vec()];
+    let drawn = |rng: &mut Rng, n: usize| rng.below(n as u64) as usize;
+    while mixed[0].len() < 95 {
+        let [wifi, cellular] = &pairs[drawn(rng, pairs.len())];
+        let length = (3 + drawn(rng, 6)).min(95 - mixed[0].len());
+        let mut first = drawn(rng, wifi.len());
+        if rng.chance(Probability::new(0.15).expect("a part of one")) {
+            let short: Vec<usize> = (0..wifi.len()).filter(|&i| wifi[i] < ON_THE_WIRE).collect();
+            first = short[drawn(rng, short.len())].saturating_sub(drawn(rng, length));
+        }
+        let first = first.min(wifi.len() - length);
+        mixed[0].extend_from_slice(&wifi[first..first + length]);
+        mixed[1].extend_from_slice(&cellular[first..first + length]);
+    }
+    mixed.map(|mut rates| {
+        rates.extend_from_slice(&GOOD);
+        rates
+    })
+}
+
+/// The policy was made with the measured pairs in view. So it is judged on others, too: what it carries too much it is to
+/// make up for in the long run.
+#[test]
+fn on_mixtures_of_the_measured_pairs_lte_carries_less_than_wifi_cannot() {
+    const MIXTURES: u64 = 60;
+    let Some(folder) = traces() else { return };
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).expect("the folder holds it");
+    let none = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
+    let pairs = ["mpwl_7_1", "mpwl_12_1"]
+        .map(|pair| ["wifi", "cellular"].map(|way| rates(&read(&format!("{pair}_{way}.csv")))));
+    let jobs = NonZeroUsize::new(2).expect("two");
+    let mut told = String::new();
+    for preset in ["rfc", "linux"] {
+        let one = |seed: &u64| {
+            let ways = mixture(&pairs, &mut Seed::new(*seed).rng("mixture"));
+            let [wifi, lte] = ways.each_ref().map(|rates| shifted(rates, Duration::ZERO));
+            let scenario =
+                Scenario::parse("mixed.toml", &stream(&wifi, &lte, &format!("preset = '{preset}'")), &none);
+            let scenario = scenario.unwrap_or_else(|found| panic!("{found:?}"));
+            let [none, when_needed] = ["none", "when-needed"].map(|policy| run(&scenario.experiment, policy));
+            assert!(when_needed.delivered_mb >= none.delivered_mb, "{seed}: {when_needed:?} {none:?}");
+            (needed(&ways[0]), when_needed)
+        };
+        let all = parallel::map(jobs, &(0..MIXTURES).collect::<Vec<u64>>(), &|_| {}, one);
+        let sum = |of: fn(&(f64, Figures)) -> f64| all.iter().map(of).sum::<f64>();
+        let (lacks, lte) = (sum(|(needed, _)| *needed), sum(|(_, figures)| figures.lte_down_mb));
+        let most = |of: fn(&(f64, Figures)) -> f64| all.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
+        let _ = writeln!(
+            told,
+            "{preset}: Wi-Fi lacks {:.2} MB in the mean; LTE down {:.1} % of that, more in {} of {MIXTURES}, by {:.2} MB at most; late {:.2} s, at most {:.2}",
+            lacks / MIXTURES as f64,
+            100.0 * lte / lacks,
+            all.iter().filter(|(needed, figures)| figures.lte_down_mb > *needed).count(),
+            most(|(needed, figures)| figures.lte_down_mb - needed),
+            sum(|(_, figures)| figures.latest_s) / MIXTURES as f64,
+            most(|(_, figures)| figures.latest_s),
+        );
+        assert!(lte <= lacks, "{told}");
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn on_thirty_generated_channels_of_each_kind() {
+    let none = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
+    let channels = [
+        ("indoors", "model = 'wifi-indoor'", "model = { name = 'lte-walking', snr_db = 12 }"),
+        // Shadowed most of the time, so that it often falls below the stream.
+        ("indoors, far away", "model = { name = 'wifi-indoor', snr_db = 3 }", "model = 'lte-walking'"),
+    ];
+    let mut told = String::new();
+    for (name, wifi, lte) in channels {
+        let scenario = Scenario::parse("drawn.toml", &stream(wifi, lte, ""), &none).expect("it is valid");
+        let _ = write!(told, "{name}: means of 30 seeds\n{HEADER}");
+        for policy in POLICIES {
+            let seeds: Vec<u64> = (1..=30).collect();
+            let jobs = NonZeroUsize::new(2).expect("two");
+            let one = |seed: &u64| run(&scenario.with_seed(Seed::new(*seed)), policy);
+            let all = parallel::map(jobs, &seeds, &|_| {}, one);
+            told.push_str(&Figures::mean(&all).row(policy));
+        }
+    }
+    insta::assert_snapshot!(told);
+}
+
+/// In whole runs too: bursts of a bulk transfer over a path that can carry the allowance in a second.
+#[test]
+fn an_allowance_is_never_exceeded_by_more_than_what_one_look_lets_through() {
+    let none = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
+    let text = include_str!("../../../scenarios/data-allowance.toml");
+    let (before, live) = text.split_once("[[traffic]]\n").expect("one application, at the end");
+    let bulk = "kind = \"bulk\"\n";
+    for (allowance_mb, traffic, wifi) in [
+        (10.0, live, ""),
+        (10.0, bulk, ""),
+        (2.0, bulk, ""),
+        (1e-6, bulk, ""),
+        // Wi-Fi goes, and LTE, a backup so far, carries all until it is closed.
+        (10.0, bulk, "leave_at = \"20s\"\n"),
+        (1.0, bulk, "leave_at = \"20s\"\n"),
+    ] {
+        let text = before
+            .replace("radio = \"huang2012.wifi\"", &format!("radio = \"huang2012.wifi\"\n{wifi}"))
+            .replace("allowance = \"10MB\"", &format!("allowance = \"{}B\"", allowance_mb * 1e6));
+        for seed in 1..=5 {
+            let text = text.replace("seed = 1", &format!("seed = {seed}")) + "[[traffic]]\n" + traffic;
+            let scenario = Scenario::parse("data-allowance.toml", &text, &none);
+            let scenario = scenario.unwrap_or_else(|found| panic!("{found:?}"));
+            let figures = run(&scenario.experiment, "allowance");
+            // A look near the cap is 20 ms, and LTE carries 30 Mbit/s down.
+            let bound = allowance_mb + 30.0 / 8.0 * Duration::from_millis(20).as_secs_f64();
+            assert!(figures.lte_mb <= bound, "{} MB of {allowance_mb}: {traffic} {wifi}", figures.lte_mb);
+            if allowance_mb >= 10.0 {
+                assert!(figures.lte_mb > 0.8 * allowance_mb, "{} MB: {traffic} {wifi}", figures.lte_mb);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The eMTCP paper, reproduced: what is promised of it, and that it repeats.
+
+use report::TextStyle;
+use std::num::NonZeroUsize;
+use tandem_papers::emtcp::calibration::Calibration;
+use tandem_papers::emtcp::paper::Case;
+use tandem_papers::emtcp::{Options, Reproduction, reproduce};
+
+fn run(seeds: u64, jobs: usize) -> Reproduction {
+    let jobs = NonZeroUsize::new(jobs).expect("at least one");
+    reproduce(&Options { seeds, jobs, calibration: Calibration::shipped() }, &|_, _| {})
+}
+
+/// The tolerances are those that the report itself checks.
+#[test]
+fn the_calibrated_cases_fit_and_the_predictions_hold() {
+    let result = run(30, 2);
+    for case in [Case::TcpWifi, Case::TcpLte] {
+        let (ours, printed) = (result.case(case), case.printed());
+        let near = |ours: f64, printed: f64| (ours / printed - 1.0).abs() < 0.005;
+        assert!(near(ours.throughput_mbps.mean, printed.throughput_mbps), "{case:?}");
+        assert!(near(ours.energy_rate_w.mean, printed.energy_rate_w), "{case:?}");
+    }
+    let checks = result.checks().to_json();
+    let failed: Vec<_> =
+        checks["rows"].as_array().unwrap().iter().filter(|row| row["holds"] != "yes").collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn the_object_has_the_promised_keys_in_order_and_does_not_depend_on_the_jobs() {
+    let (one, two) = (run(1, 1), run(1, 2));
+    let json = one.to_json();
+    assert_eq!(json.to_string(), two.to_json().to_string());
+    assert_eq!(one.page().to_html(), two.page().to_html());
+    let keys: Vec<&String> = json.as_object().unwrap().keys().take(5).collect();
+    assert_eq!(keys, ["paper", "seeds", "cases", "sweep", "best_share"]);
+    let ids: Vec<&str> =
+        json["cases"].as_array().unwrap().iter().map(|case| case["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["tcp-wifi", "tcp-lte", "mptcp", "emtcp"]);
+    assert_eq!(json["cases"][3]["role"], "predicted");
+    assert_eq!(json["sweep"].as_array().unwrap().len(), 26);
+    assert!(one.figures().to_text(TextStyle::PLAIN).contains("predicted"));
+}
+
+/// The scenario that ships is case 4, to the byte: what a user changes starts from what was published.
+#[test]
+fn the_scenario_of_the_test_bed_is_case_4() {
+    use tandem_papers::emtcp::model::{Variant, experiment};
+    let text = include_str!("../../../scenarios/emtcp-paper.toml");
+    let nothing = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
+    let scenario = scenario::Scenario::parse("emtcp-paper.toml", text, &nothing).expect("it is valid");
+    let theirs = sim::run(&scenario.experiment);
+    let ours = sim::run(&experiment(Case::Emtcp, &Calibration::shipped(), &Variant::default(), 1));
+    assert_eq!(theirs.connections, ours.connections);
+    assert_eq!(theirs.device, ours.device);
+}

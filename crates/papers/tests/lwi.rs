@@ -1,0 +1,79 @@
+//! The paper on LTE-Wi-Fi integration, reproduced: a small version of it, always the same.
+
+use policy::PolicyConfig;
+use report::TextStyle;
+use std::num::NonZeroUsize;
+use tandem_papers::lwi::calibration::Calibration;
+use tandem_papers::lwi::paper::{Access, Clip, mos_of_wifi_over_lte};
+use tandem_papers::lwi::{Figure, Options, Reproduction, reproduce};
+
+fn run(seeds: u64, jobs: usize) -> Reproduction {
+    let jobs = NonZeroUsize::new(jobs).expect("at least one");
+    reproduce(&Options { seeds, jobs, calibration: Calibration::shipped(), policies: Vec::new() }, &|_, _| {})
+}
+
+#[test]
+fn the_tables_of_two_seeds_whatever_the_jobs() {
+    let (one, two) = (run(2, 1), run(2, 2));
+    let tables: Vec<String> = one.tables().iter().map(|table| table.to_text(TextStyle::PLAIN)).collect();
+    insta::assert_snapshot!("tables", tables.join("\n"));
+    assert_eq!(one.to_json().to_string(), two.to_json().to_string());
+    assert_eq!(one.page().to_html(), two.page().to_html());
+    assert_eq!(one.runs_table().to_csv(), two.runs_table().to_csv());
+}
+
+#[test]
+fn what_the_paper_found_is_found() {
+    let result = run(10, 2);
+    let row = |access| result.row(access).expect("it is one of the paper's");
+    let of = |figure: &Figure, access, clip| result.estimate(figure, row(access), clip).mean;
+    let mos = |access| of(&Figure::MOS, access, Clip::FourK);
+    assert!(mos(Access::Lte) < mos(Access::Wifi) && mos(Access::Wifi) < mos(Access::Both));
+    for clip in Clip::ALL {
+        let both = row(Access::Both);
+        for alone in [Access::Wifi, Access::Lte] {
+            assert!(of(&Figure::STALLS, Access::Both, clip) < of(&Figure::STALLS, alone, clip));
+            assert!(result.mean_stall(both, clip).mean < result.mean_stall(row(alone), clip).mean);
+            assert!(of(&Figure::LOAD, Access::Both, clip) < of(&Figure::LOAD, alone, clip));
+        }
+        assert!(of(&Figure::OVER_WIFI, Access::Both, clip) > 50.0);
+    }
+    assert!((mos_of_wifi_over_lte() - 1.344 / 1.204).abs() < 1e-12);
+}
+
+#[test]
+fn the_object_has_the_promised_keys() {
+    let json = run(1, 1).to_json();
+    assert_eq!(json["paper"], "lwi");
+    assert_eq!(json["rows"].as_array().map(Vec::len), Some(10));
+    let row = &json["rows"][0];
+    assert_eq!((&row["way"], &row["video"], &row["role"]), (&"wifi".into(), &"4K".into(), &"fitted".into()));
+    assert!(row["stalls"]["mean"].is_number() && row["stalls"]["ci95"].is_null());
+    assert_eq!(row["paper"]["stalls"], 5.32);
+    assert_eq!(json["rows"][4]["role"], "predicted");
+    assert_eq!(json["mos_4k"]["over_lte"]["paper_percent"], 34.4);
+}
+
+#[test]
+fn both_links_under_a_policy_stand_beside_none() {
+    let options = Options {
+        seeds: 2,
+        jobs: NonZeroUsize::new(2).expect("at least one"),
+        calibration: Calibration::shipped(),
+        policies: vec![PolicyConfig::None, "qoe".parse().expect("it is one"), PolicyConfig::WifiFirst],
+    };
+    let result = reproduce(&options, &|_, _| {});
+    let table = result.tables().pop().expect("there are some");
+    insta::assert_snapshot!("policies", table.to_text(TextStyle::PLAIN));
+    let json = result.to_json();
+    let rows = json["rows"].as_array().expect("a list");
+    assert_eq!(rows.len(), 14, "no policy is there already");
+    let row =
+        |way: &str| rows.iter().find(|row| row["way"] == way && row["video"] == "2K").expect("it is there");
+    let (none, first) = (row("both-min-rtt"), row("both-min-rtt-wifi-first"));
+    assert_eq!((&none["policy"], &first["policy"]), (&"none".into(), &"wifi-first".into()));
+    assert!(none["paper"].is_object() && first["paper"].is_null(), "the paper has no policies");
+    assert!(none["lte_j"]["mean"].as_f64() > first["lte_j"]["mean"].as_f64());
+    assert!(result.page().to_html().contains("Its future work"));
+    assert!(!run(1, 1).page().to_html().contains("Its future work"));
+}

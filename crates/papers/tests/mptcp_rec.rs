@@ -1,0 +1,108 @@
+//! The MPTCP-rec paper, reproduced: a small version of it, always the same.
+
+use mptcp::{CongestionKind, SchedulerKind};
+use report::TextStyle;
+use std::num::NonZeroUsize;
+use tandem_papers::mptcp_rec::model::{GridPoint, LossKind};
+use tandem_papers::mptcp_rec::schemes::{self, Role, Scheme};
+use tandem_papers::mptcp_rec::{Figure, Group, Options, Reproduction, reproduce};
+use units::Duration;
+
+/// Two buffers, two kinds of loss, 12 s, three seeds.
+fn run(schemes: Vec<Scheme>, jobs: usize) -> Reproduction {
+    let point = |buffer_kb, loss| GridPoint { buffer_kb, loss, average: 0.02 };
+    let options = Options {
+        seeds: 3,
+        duration: Duration::from_secs(12),
+        jobs: NonZeroUsize::new(jobs).expect("at least one"),
+        grid: vec![
+            point(64, LossKind::Uniform),
+            point(64, LossKind::Both),
+            point(512, LossKind::Uniform),
+            point(512, LossKind::Both),
+        ],
+        schemes,
+    };
+    reproduce(&options, &|_, _| {})
+}
+
+/// Standard MPTCP, the paper's scheme with its parts and Tandem's variant, and a scheduler of today.
+fn all_kinds() -> Vec<Scheme> {
+    let today = Scheme::of(SchedulerKind::Blest, CongestionKind::Olia, Role::SenderSide);
+    [schemes::standard(), schemes::proposed(), vec![today]].concat()
+}
+
+fn text(result: &Reproduction) -> String {
+    let tables: Vec<String> = result.tables().iter().map(|table| table.to_text(TextStyle::PLAIN)).collect();
+    tables.join("\n")
+}
+
+#[test]
+fn the_tables_of_a_small_grid() {
+    let result = run(all_kinds(), 2);
+    insta::assert_snapshot!("tables", text(&result));
+    insta::assert_snapshot!("json", serde_json::to_string_pretty(&result.to_json()).expect("it is JSON"));
+}
+
+#[test]
+fn nothing_depends_on_the_jobs() {
+    let (one, three) = (run(all_kinds(), 1), run(all_kinds(), 3));
+    assert_eq!(one.to_json().to_string(), three.to_json().to_string());
+    assert_eq!(one.page().to_html(), three.page().to_html());
+    assert_eq!(one.runs_table().to_csv(), three.runs_table().to_csv());
+}
+
+#[test]
+fn the_object_has_the_promised_keys() {
+    let json = run(all_kinds(), 2).to_json();
+    assert_eq!(json["paper"], "mptcp-rec");
+    let point = &json["grid"][0];
+    assert_eq!((&point["buffer_kb"], &point["loss"]), (&64.into(), &"uniform".into()));
+    for scheme in ["mptcp", "mptcp_rec"] {
+        for figure in ["goodput_mbps", "delay_ms", "jitter_ms", "peak_out_of_order"] {
+            assert!(point[scheme][figure].as_f64().is_some_and(|value| value > 0.0), "{scheme}: {figure}");
+        }
+    }
+    for figure in ["throughput_gain", "delay_reduction", "peak_out_of_order_ratio"] {
+        assert!(json["summary"][figure].is_f64(), "{figure}");
+    }
+    assert_eq!(json["paper_figures"]["throughput_gain"], 0.4093);
+    assert_eq!(json["paper_figures"]["peak_out_of_order"]["mptcp_rec"], 1.8e5);
+}
+
+#[test]
+fn without_the_paper_s_scheme_there_are_the_others_and_no_claim() {
+    let schemes = [schemes::standard(), schemes::sender_side()].concat();
+    let result = run(schemes, 2);
+    assert_eq!(result.proposed(), None);
+    assert!(result.headline().is_none());
+    let json = result.to_json();
+    assert!(json["summary"].is_null() && json["grid"][0]["mptcp_rec"].is_null());
+    let page = result.page().to_html();
+    assert!(page.contains("round-robin") && !page.contains("changes throughput"));
+}
+
+/// What all of this is about: a small buffer is blocked by the slow path, a large one is not, and a scheme
+/// against blocking gains more where there is more of it.
+#[test]
+fn a_small_buffer_costs_goodput_and_a_scheme_against_blocking_gains_most_there() {
+    let result = run(all_kinds(), 2);
+    let goodput = |scheme: usize, point: usize| result.estimate(&Figure::GOODPUT, scheme, point).mean;
+    for loss in [0, 1] {
+        assert!(goodput(0, loss) < goodput(0, loss + 2), "min-rtt, point {loss}");
+    }
+    let proposed = result.proposed().expect("it is among them");
+    let small = result.over_grid(&Figure::GOODPUT, proposed, 0, Group::Small);
+    let all = result.over_grid(&Figure::GOODPUT, proposed, 0, Group::All);
+    assert!(small.median.mean > all.median.mean && small.median.mean > 0.0, "{small:?}, {all:?}");
+}
+
+/// The work that the paper's scheme makes is seen, and that of others is none of it.
+#[test]
+fn options_of_the_scheme_are_counted_where_they_are() {
+    let result = run(all_kinds(), 2);
+    let counted = |scheme: usize| result.over_common(|run| run.work[0].experimental, scheme).mean;
+    let last = result.schemes.len() - 1;
+    assert_eq!((counted(0), counted(1), counted(last)), (0.0, 0.0, 0.0));
+    assert!(counted(result.proposed().expect("it is among them")) > 0.0);
+}
