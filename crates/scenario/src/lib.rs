@@ -2,7 +2,7 @@
 //!
 //! [`Scenario::parse`] turns text into a [`sim::Experiment`], or says everything that is wrong with
 //! it, each [`Diagnostic`] with file, line and column, what was expected and a hint. The file's shape
-//! is described once, in `format/`, in the words of [`document`]; reading, messages, [`schema`] and
+//! is described once, in `format/`, in the words of [`schema`]; reading, messages, [`json_schema`] and
 //! [`docs_markdown`] all come from that description.
 //!
 //! The crate reads no file: traces and radio profiles that a scenario names come through [`Files`].
@@ -10,17 +10,17 @@
 mod build;
 mod docs;
 mod format;
-mod schema;
+mod json_schema;
 mod setting;
 
 pub use docs::docs_markdown;
-pub use document::{Diagnostic, Place};
-pub use schema::schema;
+pub use json_schema::json_schema;
+pub use schema::{Diagnostic, Place};
 pub use setting::{Setting, SettingError};
 
 use build::Generated;
-use document::{diagnostic, node, read, shape};
 use link::Rate;
+use schema::{diagnostic, node, read, shape};
 use sim::{Experiment, Hop};
 use units::Seed;
 
@@ -59,7 +59,7 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong with it, in the order of the file.
     pub fn parse(name: &str, text: &str, files: &dyn Files) -> Result<Self, Vec<Diagnostic>> {
-        let built = document::read(name, text, &format::SCENARIO, |root, problems| {
+        let built = schema::read(name, text, &format::SCENARIO, |root, problems| {
             build::build(root, problems, files)
         })?;
         let title = if built.title.trim().is_empty() { file_stem(name).to_owned() } else { built.title };
@@ -77,7 +77,7 @@ impl Scenario {
     /// # Errors
     /// As `parse`; and where the bytes are not UTF-8, the first place where they are not.
     pub fn parse_bytes(name: &str, bytes: &[u8], files: &dyn Files) -> Result<Self, Vec<Diagnostic>> {
-        Self::parse(name, document::utf8(name, bytes)?, files)
+        Self::parse(name, schema::utf8(name, bytes)?, files)
     }
 
     /// The experiment with another seed; channels that follow the seed are drawn anew.

@@ -5,7 +5,7 @@ mod json_schema;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use tandem_scenario::{Diagnostic, Scenario, docs_markdown, schema};
+use tandem_scenario::{Diagnostic, Scenario, docs_markdown, json_schema as scenario_schema};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -61,7 +61,7 @@ fn a_scenario_on_measured_traces_without_them_says_which_is_missing() {
 
 #[test]
 fn the_schema_takes_every_scenario_that_ships() {
-    let schema = schema();
+    let schema = scenario_schema();
     for (name, text) in shipped() {
         let value = serde_json::to_value(text.parse::<toml::Table>().unwrap()).unwrap();
         let problems = json_schema::check(&schema, &value);
@@ -71,7 +71,7 @@ fn the_schema_takes_every_scenario_that_ships() {
 
 #[test]
 fn the_schema_refuses_what_the_reader_refuses() {
-    let schema = schema();
+    let schema = scenario_schema();
     let right = "duration = \"1s\"\n[[path]]\nname = \"a\"\nradio = \"huang2012.wifi\"\ndown = { rate = \"1Mbps\" }\n\
                  [[traffic]]\nkind = \"bulk\"\n";
     let check = |text: &str| {

@@ -1,6 +1,6 @@
 //! The shape of the agent's file, as data.
 
-use document::shape::{
+use schema::shape::{
     Choice, Key,
     Least::AboveZero,
     Need::{Absent, Default, Required},

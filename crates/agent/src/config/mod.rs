@@ -6,11 +6,11 @@ mod format;
 pub use connection::Remote;
 
 use crate::allowance::{Allowance, AtCap, Period, Zone};
-use document::node::{Fields, Node, Value};
-use document::shape::nearest;
-use document::{Diagnostic, Problems};
 use policy::{Actuator, InterfaceKind, PolicyConfig};
 use radio::Profile;
+use schema::node::{Fields, Node, Value};
+use schema::shape::nearest;
+use schema::{Diagnostic, Problems};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -126,8 +126,8 @@ impl Config {
         bytes: &[u8],
         files: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Self, Vec<Diagnostic>> {
-        let text = document::utf8(name, bytes)?;
-        document::read(name, text, &format::AGENT, |root, problems| {
+        let text = schema::utf8(name, bytes)?;
+        schema::read(name, text, &format::AGENT, |root, problems| {
             let mut reader = Reader { problems, files };
             reader.config(root)
         })
@@ -206,7 +206,7 @@ impl Reader<'_, '_> {
                 self.problems
                     .add(
                         fields.span("remote"),
-                        format!("`{}` is no end of a connection", document::read::clip(text)),
+                        format!("`{}` is no end of a connection", schema::read::clip(text)),
                     )
                     .expected("such as `203.0.113.0/24:443`, `203.0.113.7`, `[2001:db8::/32]:443` or `:443`")
                     .hint("names are not looked up: `getent ahosts NAME` does");
@@ -294,7 +294,7 @@ impl Reader<'_, '_> {
         let text = root.text("zone").unwrap_or("+00:00");
         text.parse().unwrap_or_else(|()| {
             self.problems
-                .add(root.span("zone"), format!("`{}` is no distance from UTC", document::read::clip(text)))
+                .add(root.span("zone"), format!("`{}` is no distance from UTC", schema::read::clip(text)))
                 .expected("hours and minutes such as `+01:00` or `-03:30`")
                 .hint("`date +%:z` prints that of this host");
             Zone::default()
@@ -376,7 +376,7 @@ impl Reader<'_, '_> {
             |near| format!("did you mean `{near}`?"),
         );
         self.problems
-            .add(node.span.clone(), format!("there is no radio profile `{}`", document::read::clip(name)))
+            .add(node.span.clone(), format!("there is no radio profile `{}`", schema::read::clip(name)))
             .expected("the name of a radio profile, such as `huang2012.lte`")
             .hint(hint);
         None

@@ -1,6 +1,6 @@
 //! The shape of the proxy's file, as data.
 
-use document::shape::{
+use schema::shape::{
     Choice, Key,
     Least::{AboveZero, Zero},
     Need::{Absent, Default},
@@ -216,7 +216,7 @@ static UPSTREAM: Table = Table {
         Key {
             name: "address",
             shape: Text,
-            need: document::shape::Need::Required,
+            need: schema::shape::Need::Required,
             doc: "its host and port",
             example: "\"proxy.example:1080\"",
         },

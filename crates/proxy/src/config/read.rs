@@ -4,9 +4,9 @@ use super::{Config, Listen, Serve, Speak, Upstream, format};
 use crate::Error;
 use crate::credentials::{Credential, Users};
 use crate::network::Network;
-use document::node::{Fields, Node};
-use document::{Diagnostic, Problems};
 use linux::socket::Protocol;
+use schema::node::{Fields, Node};
+use schema::{Diagnostic, Problems};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ impl Config {
     /// # Errors
     /// Everything that is wrong with it, in the order of the file; that it would be open to everybody, too.
     pub fn parse(name: &str, bytes: &[u8], files: Files<'_>) -> Result<Self, Vec<Diagnostic>> {
-        let text = document::utf8(name, bytes)?;
-        document::read(name, text, &format::PROXY, |root, problems| Reader { problems, files }.config(root))
+        let text = schema::utf8(name, bytes)?;
+        schema::read(name, text, &format::PROXY, |root, problems| Reader { problems, files }.config(root))
     }
 }
 
@@ -108,7 +108,7 @@ impl Reader<'_, '_> {
             self.problems
                 .add(
                     fields.span("address"),
-                    format!("`{}` is no address with a port", document::read::clip(text)),
+                    format!("`{}` is no address with a port", schema::read::clip(text)),
                 )
                 .expected("such as `127.0.0.1:1080` or `[::1]:1080`")
                 .hint("names are not looked up: `getent ahosts NAME` does");
@@ -133,7 +133,7 @@ impl Reader<'_, '_> {
                 Ok(network) => networks.push(network),
                 Err(()) => {
                     self.problems
-                        .add(node.span.clone(), format!("`{}` is no network", document::read::clip(text)))
+                        .add(node.span.clone(), format!("`{}` is no network", schema::read::clip(text)))
                         .expected("an address, or where it ends in zeros, with the length of what comes before them")
                         .hint("such as `192.0.2.7`, `192.0.2.0/24` or `2001:db8::/32`");
                 }
@@ -148,9 +148,9 @@ impl Reader<'_, '_> {
         (self.files)(path)
             .map_err(|why| {
                 self.problems
-                    .add(fields.span(key), format!("cannot read `{}`: {why}", document::read::clip(path)))
+                    .add(fields.span(key), format!("cannot read `{}`: {why}", schema::read::clip(path)))
                     .expected("a file with lines of `name:secret`, which only its owner can read")
-                    .hint(format!("`chmod 600 {}` takes it from all others", document::read::clip(path)));
+                    .hint(format!("`chmod 600 {}` takes it from all others", schema::read::clip(path)));
             })
             .ok()
     }
@@ -171,7 +171,7 @@ impl Reader<'_, '_> {
         let text = fields.text("address")?;
         let Ok(destination) = text.parse() else {
             self.problems
-                .add(fields.span("address"), format!("`{}` is no host and port", document::read::clip(text)))
+                .add(fields.span("address"), format!("`{}` is no host and port", schema::read::clip(text)))
                 .expected("such as `proxy.example:1080` or `[2001:db8::1]:1080`");
             return None;
         };

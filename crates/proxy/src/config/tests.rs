@@ -23,10 +23,10 @@ fn an_empty_file_and_the_example_are_the_defaults() {
 
 #[test]
 fn every_key_stands_in_the_example() {
-    fn keys(table: &'static document::shape::Table, found: &mut Vec<&'static str>) {
+    fn keys(table: &'static schema::shape::Table, found: &mut Vec<&'static str>) {
         for key in table.keys {
             found.push(key.name);
-            if let document::shape::Shape::Table(inner) | document::shape::Shape::Tables(inner) = key.shape {
+            if let schema::shape::Shape::Table(inner) | schema::shape::Shape::Tables(inner) = key.shape {
                 keys(inner, found);
             }
         }

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 /// It says what a single value can show: names, types, units, ranges and defaults. What takes two
 /// keys to see, such as a path over a cell that does not exist, only
 /// [`Scenario::parse`](crate::Scenario::parse) finds.
-pub fn schema() -> Value {
+pub fn json_schema() -> Value {
     let mut defs = Map::new();
     let mut root = table(&SCENARIO, &mut defs);
     if let Some(root) = root.as_object_mut() {
