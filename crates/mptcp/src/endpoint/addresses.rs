@@ -89,10 +89,10 @@ impl<P: Payload> Endpoint<P> {
     fn remove_again(&mut self, now: Instant) {
         let (subflows, removed) = (&self.subflows, &mut self.removed);
         // An address that came back.
-        removed.retain(|gone| !subflows.iter().any(|s| s.is_open() && s.local_id == gone.id));
+        removed.retain(|gone| !subflows.iter().any(|s| s.is_open() && s.local_id() == gone.id));
         let (mut ids, mut count) = ([0; 8], 0);
         for gone in removed.iter_mut().filter(|gone| gone.at.is_some_and(|at| at <= now)) {
-            if count == ids.len() || !subflows.iter().any(|s| s.is_open() && s.heard > gone.told) {
+            if count == ids.len() || !subflows.iter().any(|s| s.is_open() && s.last_heard() > gone.told) {
                 gone.at = Some(now + ECHO_WAIT * (1 << gone.tries));
                 gone.tries += 1;
             } else {
@@ -158,12 +158,12 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let echo = MptcpSignal::AddAddress { address_id: id, address, port, hmac: None };
-        self.subflows[i].signals.push_back(echo);
+        self.subflows[i].queue_signal(echo);
         self.work = true;
         if self.accepted.contains(&(id, address, port)) {
             // Our echo was lost, or it was refreshed: what failed may be tried again.
             for subflow in &mut self.subflows {
-                subflow.barred = false;
+                subflow.set_permanently_refused(false);
             }
         } else if self.accepted.len() < usize::from(self.config.max_addresses) {
             self.accepted.push((id, address, port));
@@ -177,7 +177,7 @@ impl<P: Payload> Endpoint<P> {
         self.accepted.retain(|known| known.0 != id);
         let mut known = self.accepted.len() < told;
         for i in 0..self.subflows.len() {
-            if self.subflows[i].is_open() && self.subflows[i].remote_id == id {
+            if self.subflows[i].is_open() && self.subflows[i].remote_id() == id {
                 known = true;
                 self.reset_subflow(i, Failure::Removed, 0);
             }

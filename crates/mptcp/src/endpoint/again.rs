@@ -3,7 +3,7 @@
 
 use super::{Endpoint, Mode};
 use crate::scheduler::{Candidate, Scheduler};
-use crate::subflow::{Chunk, State};
+use crate::subflow::Chunk;
 use units::Instant;
 use wire::Payload;
 
@@ -22,23 +22,24 @@ impl<P: Payload> Endpoint<P> {
     /// How much of what was dealt to others subflow `i` is still to get. What the peer has is not worth
     /// a copy: a subflow that is behind skips it.
     pub(super) fn behind(&self, i: usize) -> u64 {
-        self.data_next.saturating_sub(self.subflows[i].copied.max(self.data_una))
+        self.data_next.saturating_sub(self.subflows[i].copied_until().max(self.data_una))
     }
 
     /// Deals to subflow `i` the next piece of that.
     pub(super) fn catch_up(&mut self, i: usize) -> Option<usize> {
         let subflow = &mut self.subflows[i];
-        let from = subflow.copied.max(self.data_una);
-        let len = subflow.payload_max.min(self.data_next.saturating_sub(from));
+        let from = subflow.copied_until().max(self.data_una);
+        let len = subflow.max_payload().min(self.data_next.saturating_sub(from));
         let Some(payload) = self.buffer.slice(from, len) else {
             // The peer has it, out of order and for good: as good as acknowledged.
-            self.subflows[i].copied = self.held_there(from)?;
+            let held = self.held_there(from)?;
+            self.subflows[i].set_copied_until(held);
             return self.catch_up(i);
         };
         let dealt = payload.len() as u64;
-        subflow.copied = from + dealt;
-        self.scheduler.dealt(subflow.path, dealt);
-        subflow.sender.deal(Chunk { data: from, payload, fin: false });
+        subflow.set_copied_until(from + dealt);
+        self.scheduler.dealt(subflow.path(), dealt);
+        subflow.sender_mut().enqueue(Chunk { data: from, payload, fin: false });
         self.repeated_bytes += dealt;
         Some(i)
     }
@@ -62,23 +63,23 @@ impl<P: Payload> Endpoint<P> {
         let taker = list.iter().filter(|c| c.room >= c.mss).min_by_key(|c| c.srtt)?;
         let slower = |i: &usize| {
             let subflow = &self.subflows[*i];
-            subflow.state == State::Established && subflow.sender.rtt.srtt() > taker.srtt
+            subflow.is_established() && subflow.sender().srtt() > taker.srtt
         };
         let (at, holder) = (0..self.subflows.len())
             .filter(slower)
-            .filter_map(|i| Some((self.subflows[i].sender.holds_from(from)?, i)))
+            .filter_map(|i| Some((self.subflows[i].sender().first_unreinjected(from)?, i)))
             .min()?;
         if self.config.penalise && at == self.data_una {
-            self.subflows[holder].sender.penalise(now);
+            self.subflows[holder].sender_mut().penalise(now);
         }
         if !self.config.opportunistic {
             return None;
         }
-        let chunk = self.subflows[holder].sender.lend(at, taker.mss)?;
+        let chunk = self.subflows[holder].sender_mut().reinject_copy(at, taker.mss)?;
         self.seized = chunk.end();
         self.repeated_bytes += chunk.payload.len() as u64;
         let i = taker.path.index();
-        self.subflows[i].sender.deal_in_order(chunk);
+        self.subflows[i].sender_mut().enqueue_in_order(chunk);
         Some(i)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Endpoint;
 use crate::Config;
-use crate::subflow::{State, window_scale};
+use crate::subflow::window_scale;
 use units::{Duration, Instant};
 use wire::Payload;
 
@@ -65,8 +65,8 @@ impl<P: Payload> Endpoint<P> {
         if !self.autotune.on {
             return;
         }
-        let rtts = self.subflows.iter().filter(|s| s.state == State::Established);
-        let rtts = rtts.filter_map(|s| s.receiver.rtt.or(s.sender.rtt.measured()));
+        let rtts = self.subflows.iter().filter(|s| s.is_established());
+        let rtts = rtts.filter_map(|s| s.receiver().rtt().or(s.sender().measured_rtt()));
         if let Some(rtt) = rtts.max() {
             self.autotune.adjust(now, rtt, u64::from(self.config.mss));
         }

@@ -1,7 +1,6 @@
 //! Ending: DATA_FIN at data level (RFC 8684, section 3.3.3), FIN on each subflow, resets.
 
 use super::{Endpoint, Event, Failure, Mode};
-use crate::subflow::{Chunk, Reset, State};
 use units::Instant;
 use wire::{MptcpSignal, Payload};
 
@@ -66,13 +65,9 @@ impl<P: Payload> Endpoint<P> {
             (0..self.subflows.len()).for_each(|i| self.queue_fin(i));
         }
         for i in 0..self.subflows.len() {
-            let subflow = &self.subflows[i];
-            if subflow.state == State::Established && subflow.fin_acked() && subflow.receiver.fin_reached() {
-                // RFC 9293, section 3.6: who closed first has to answer for a while, the other has had
-                // its FIN acknowledged and owes nothing.
-                let wait = !subflow.closed_first_there;
-                self.enter_time_wait(now, i, wait);
-                let path = self.subflows[i].path;
+            if self.subflows[i].is_finished() {
+                self.subflows[i].finish(now);
+                let path = self.subflows[i].path();
                 self.events.push_back(Event::SubflowDown(path, None));
                 self.lost = Some(Failure::TimedOut);
             }
@@ -92,7 +87,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn await_subflow(&mut self, now: Instant) {
         let Some(timeout) = self.config.close_timeout else { return };
         let waits = self.mode == Mode::Mptcp && !self.ended && self.alone.is_none();
-        if waits && !self.subflows.iter().any(|s| s.state == State::Established) {
+        if waits && !self.subflows.iter().any(|s| s.is_established()) {
             self.alone = Some(now + timeout);
             self.arm_rare();
         }
@@ -122,7 +117,7 @@ impl<P: Payload> Endpoint<P> {
 
     pub(super) fn request_data_fin(&mut self, now: Instant) {
         self.send_data_fin = true;
-        let longest = self.subflows.iter().filter(|s| s.is_open()).map(|s| s.sender.rtt.rto()).max();
+        let longest = self.subflows.iter().filter(|s| s.is_open()).map(|s| s.sender().rto()).max();
         let wait = longest.unwrap_or(self.config.initial_rto) * (1 << self.fin_tries.min(6));
         self.fin_timer = Some(now + wait.min(self.config.max_rto));
         self.fin_tries += 1;
@@ -130,11 +125,8 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn queue_fin(&mut self, i: usize) {
-        let subflow = &mut self.subflows[i];
-        if subflow.state == State::Established && !subflow.fin_queued {
-            subflow.fin_queued = true;
+        if self.subflows[i].queue_fin(self.buffer.end) {
             self.fins = true;
-            subflow.sender.deal(Chunk { data: self.buffer.end, payload: P::empty(), fin: true });
             self.work = true;
         }
     }
@@ -156,19 +148,9 @@ impl<P: Payload> Endpoint<P> {
         if !self.subflows[i].is_open() {
             return;
         }
-        let path = self.subflows[i].path;
-        self.subflows[i].state = State::Closed;
-        self.subflows[i].sender.stop_timers();
-        self.subflows[i].receiver.ack_at = None;
-        self.subflows[i].receiver.ack_now = false;
-        self.subflows[i].stale = false;
-        self.subflows[i].send_syn = false;
-        self.subflows[i].send_handshake_ack = false;
-        self.subflows[i].signals.clear();
-        self.subflows[i].mappings.clear();
-        self.subflows[i].held.clear();
-        self.subflows[i].unmapped = None;
-        if !self.subflows[i].joined {
+        let path = self.subflows[i].path();
+        self.subflows[i].close();
+        if !self.subflows[i].is_join() {
             self.failing = None;
         }
         self.reinject(i, false);
@@ -191,19 +173,14 @@ impl<P: Payload> Endpoint<P> {
         if !self.subflows[i].is_open() {
             return;
         }
-        let subflow = &self.subflows[i];
-        let reset = Reset {
-            source: subflow.local_port,
-            destination: subflow.remote_port,
-            seq: subflow.iss.wrapping_add(subflow.sender.next as u32),
-            ack: subflow.irs.wrapping_add(subflow.receiver.next as u32),
-            signal: signal.filter(|_| self.mode == Mode::Mptcp),
-        };
+        let reset = self.subflows[i].make_reset(signal.filter(|_| self.mode == Mode::Mptcp));
         self.subflow_lost(i, failure);
         // Nor does this end try again where options do not get through.
-        self.subflows[i].barred |= failure == Failure::Middlebox
-            && matches!(signal, Some(MptcpSignal::Reset { transient: false, .. }));
-        self.subflows[i].told = reset.signal;
-        self.subflows[i].reset = Some(Box::new(reset));
+        if failure == Failure::Middlebox
+            && matches!(signal, Some(MptcpSignal::Reset { transient: false, .. }))
+        {
+            self.subflows[i].set_permanently_refused(true);
+        }
+        self.subflows[i].queue_own_reset(reset);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::congestion::{Coupling, Needs};
-use crate::subflow::{State, Subflow};
+use crate::subflow::Subflow;
 use wire::Payload;
 
 impl<P: Payload> Endpoint<P> {
@@ -17,11 +17,11 @@ impl<P: Payload> Endpoint<P> {
 
     /// What subflow `i` needs of all subflows for an acknowledgement up to `ack`, if it asks.
     pub(super) fn coupling(&self, i: usize, ack: u64) -> Coupling {
-        let sender = &self.subflows[i].sender;
-        if !sender.asks_for_coupling(ack) {
+        let sender = self.subflows[i].sender();
+        if !sender.needs_coupling(ack) {
             return Coupling::default();
         }
-        match sender.needs() {
+        match sender.coupling_inputs() {
             Needs::Nothing => Coupling::default(),
             Needs::Alpha => self.linked(),
             Needs::Costs => self.linked_by_cost(i),
@@ -32,9 +32,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// Window and round trip, in bytes and seconds, of the subflows that count.
     fn windows(&self) -> impl Iterator<Item = (&Subflow<P>, u64, f64)> {
-        self.subflows.iter().filter(|s| s.state == State::Established).map(|subflow| {
-            let rtt = subflow.sender.rtt.srtt().as_secs_f64().max(1e-6);
-            (subflow, subflow.sender.coupled_window(), rtt)
+        self.subflows.iter().filter(|s| s.is_established()).map(|subflow| {
+            let rtt = subflow.sender().srtt().as_secs_f64().max(1e-6);
+            (subflow, subflow.sender().coupled_window(), rtt)
         })
     }
 
@@ -52,16 +52,17 @@ impl<P: Payload> Endpoint<P> {
 
     /// The same with a path's window held against what it costs (see `congestion/ecmtcp.rs`).
     fn linked_by_cost(&self, i: usize) -> Coupling {
-        let lowest = self.windows().filter_map(|(s, ..)| self.cost(s.path.index())).fold(f64::MAX, f64::min);
+        let lowest =
+            self.windows().filter_map(|(s, ..)| self.cost(s.path().index())).fold(f64::MAX, f64::min);
         let thrift = |path: usize| self.cost(path).map_or(1.0, |cost| lowest / cost);
         let (mut total, mut best, mut sum) = (0, 0.0_f64, 0.0);
         for (subflow, window, rtt) in self.windows() {
             total += window;
-            best = best.max(window as f64 / (thrift(subflow.path.index()) * rtt * rtt));
+            best = best.max(window as f64 / (thrift(subflow.path().index()) * rtt * rtt));
             sum += window as f64 / rtt;
         }
         let alpha = if sum > 0.0 { total as f64 * best / (sum * sum) } else { 1.0 };
-        let thrift = thrift(self.subflows[i].path.index());
+        let thrift = thrift(self.subflows[i].path().index());
         Coupling { total_cwnd: total, alpha, thrift, ..Coupling::default() }
     }
 
@@ -82,7 +83,7 @@ impl<P: Payload> Endpoint<P> {
     /// Who gains and who gives (see `congestion/olia.rs`).
     fn opportunistic(&self, i: usize) -> Coupling {
         let (mut total_rate, mut largest, mut best) = (0.0, 0, 0.0_f64);
-        let quality = |s: &Subflow<P>, rtt: f64| s.sender.between_losses() as f64 / (rtt * rtt);
+        let quality = |s: &Subflow<P>, rtt: f64| s.sender().bytes_between_losses() as f64 / (rtt * rtt);
         for (subflow, window, rtt) in self.windows() {
             total_rate += window as f64 / rtt;
             largest = largest.max(window);
@@ -97,7 +98,7 @@ impl<P: Payload> Endpoint<P> {
             count += 1;
             in_m += u32::from(m);
             in_b_only += u32::from(b && !m);
-            if subflow.path == self.subflows[i].path {
+            if subflow.path() == self.subflows[i].path() {
                 own = (m, b);
             }
         }

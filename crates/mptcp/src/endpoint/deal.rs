@@ -3,7 +3,7 @@
 use super::{Endpoint, Mode, Reinjection};
 use crate::PathId;
 use crate::scheduler::{Candidate, Scheduler, Situation};
-use crate::subflow::{Chunk, State, Subflow};
+use crate::subflow::{Chunk, Subflow};
 use units::Instant;
 use wire::Payload;
 
@@ -42,11 +42,11 @@ impl<P: Payload> Endpoint<P> {
         }
         let mut len = available;
         for subflow in &self.subflows {
-            if rank(subflow) > 0 || !subflow.sender.is_flowing(now) {
+            if rank(subflow) > 0 || !subflow.sender().can_send_directly(now) {
                 return Short::Unusual;
             }
             if subflow.carries_data() {
-                len = len.min(subflow.payload_max);
+                len = len.min(subflow.max_payload());
             }
         }
         if self.window_end < self.data_next + len {
@@ -54,21 +54,21 @@ impl<P: Payload> Endpoint<P> {
         }
         let mut fastest = (units::Duration::MAX, usize::MAX);
         for (i, subflow) in self.subflows.iter().enumerate() {
-            let srtt = subflow.sender.rtt.srtt();
-            if subflow.carries_data() && subflow.sender.room() >= len && srtt < fastest.0 {
+            let srtt = subflow.sender().srtt();
+            if subflow.carries_data() && subflow.sender().available_window() >= len && srtt < fastest.0 {
                 fastest = (srtt, i);
             }
         }
         let Some(subflow) = self.subflows.get_mut(fastest.1) else {
             let wait = self.subflows.iter_mut().filter(|s| s.carries_data());
-            wait.for_each(|subflow| subflow.sender.note_limited());
+            wait.for_each(|subflow| subflow.sender_mut().set_cwnd_limited());
             return Short::NoRoom;
         };
         let Some(payload) = self.buffer.slice(self.data_next, len) else { return Short::Unusual };
         let chunk = Chunk { data: self.data_next, payload, fin: false };
         self.data_next = chunk.end();
-        subflow.copied = self.data_next;
-        let offset = subflow.sender.send_now(now, &chunk);
+        subflow.set_copied_until(self.data_next);
+        let offset = subflow.sender_mut().send_directly(now, &chunk);
         Short::Sent(fastest.1, offset, chunk)
     }
 
@@ -109,8 +109,8 @@ impl<P: Payload> Endpoint<P> {
         self.data_next += dealt;
         self.scheduler.dealt(path, dealt);
         let subflow = &mut self.subflows[path.index()];
-        subflow.copied = self.data_next;
-        subflow.sender.deal(chunk);
+        subflow.set_copied_until(self.data_next);
+        subflow.sender_mut().enqueue(chunk);
         Some(path.index())
     }
 
@@ -146,7 +146,7 @@ impl<P: Payload> Endpoint<P> {
         let Some(pick) = self.scheduler.pick(list, &situation) else {
             // Those that have room wait for a reason other than their window.
             for candidate in list.iter().filter(|c| c.room < len) {
-                self.subflows[candidate.path.index()].sender.note_limited();
+                self.subflows[candidate.path.index()].sender_mut().set_cwnd_limited();
             }
             return None;
         };
@@ -185,30 +185,31 @@ impl<P: Payload> Endpoint<P> {
                 if let Some(path) = front.tried
                     && self.anyone(None)
                 {
-                    self.subflows[path.index()].sender.take_back();
+                    self.subflows[path.index()].sender_mut().cancel_reinjection();
                     self.reinjections.pop_front();
                     continue;
                 }
                 return None;
             }
             // One piece for each that goes out: those that are late in the stream may yet go elsewhere.
-            let fits = |s: &&Subflow<P>| s.sender.fits(len.min(s.payload_max));
-            let path = self.candidates(front.tried).filter(fits).min_by_key(|s| s.sender.rtt.srtt())?.path;
+            let fits = |s: &&Subflow<P>| s.sender().has_window_for(len.min(s.max_payload()));
+            let path = self.candidates(front.tried).filter(fits).min_by_key(|s| s.sender().srtt())?.path();
             let mut piece = self.reinjections.pop_front()?;
-            let most = self.subflows[path.index()].payload_max as usize;
+            let most = self.subflows[path.index()].max_payload() as usize;
             if piece.chunk.payload.len() > most {
                 let rest = piece.chunk.payload.slice(most, len as usize);
                 let chunk = Chunk { data: piece.chunk.data + most as u64, payload: rest, fin: false };
                 self.reinjections.push_front(Reinjection { chunk, tried: piece.tried });
                 piece.chunk.payload = piece.chunk.payload.slice(0, most);
             }
-            let (sender, chunk) = (&self.subflows[path.index()].sender, &piece.chunk);
-            if piece.tried.is_some() && sender.holds(chunk.data) && sender.holds(chunk.end() - 1) {
+            let (sender, chunk) = (self.subflows[path.index()].sender(), &piece.chunk);
+            if piece.tried.is_some() && sender.has_data_at(chunk.data) && sender.has_data_at(chunk.end() - 1)
+            {
                 // It has that already, and tries: two that are stale would fill one another up.
                 continue;
             }
             self.repeated_bytes += piece.chunk.payload.len() as u64;
-            self.subflows[path.index()].sender.deal_in_order(piece.chunk);
+            self.subflows[path.index()].sender_mut().enqueue_in_order(piece.chunk);
             return Some(path.index());
         }
         None
@@ -217,7 +218,7 @@ impl<P: Payload> Endpoint<P> {
     /// The subflows that may carry data, the best kind that there is: fresh before stale, and regular
     /// before backup (RFC 8684, section 3.3.8).
     fn candidates(&self, except: Option<PathId>) -> impl Iterator<Item = &Subflow<P>> {
-        let able = move |s: &&Subflow<P>| s.carries_data() && Some(s.path) != except;
+        let able = move |s: &&Subflow<P>| s.carries_data() && Some(s.path()) != except;
         let best = self.subflows.iter().filter(able).map(rank).min();
         self.subflows.iter().filter(able).filter(move |s| Some(rank(s)) == best)
     }
@@ -246,7 +247,7 @@ impl<P: Payload> Endpoint<P> {
     /// Gives what subflow `i` has not delivered to the others. `alive` if it goes on trying itself;
     /// then each piece is given once, and only where there is somebody to take it.
     pub(super) fn reinject(&mut self, i: usize, alive: bool) {
-        let path = self.subflows[i].path;
+        let path = self.subflows[i].path();
         if self.mode == Mode::Tcp || self.ended || alive && !self.anyone(Some(path)) {
             return;
         }
@@ -261,7 +262,7 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         let tried = alive.then_some(path);
-        let (in_flight, unsent) = self.subflows[i].sender.give_away(self.data_una);
+        let (in_flight, unsent) = self.subflows[i].sender_mut().reinject(self.data_una);
         self.reinjections.extend(in_flight.into_iter().map(|chunk| Reinjection { chunk, tried }));
         self.reinjections.extend(unsent.into_iter().map(|chunk| Reinjection { chunk, tried: None }));
         // The oldest data first: it is what the receiver waits for.
@@ -272,7 +273,7 @@ impl<P: Payload> Endpoint<P> {
     /// Somebody can take data: what stale subflows hold is given to it.
     pub(super) fn relieve(&mut self) {
         for i in 0..self.subflows.len() {
-            if self.subflows[i].state == State::Established && self.subflows[i].stale {
+            if self.subflows[i].is_established() && self.subflows[i].is_stale() {
                 self.reinject(i, true);
             }
         }
@@ -337,8 +338,8 @@ impl<P: Payload> Endpoint<P> {
     /// has. What this end has acknowledged and cannot place lies in between, and takes its room.
     pub(super) fn window_base(&self, i: usize) -> u64 {
         let subflow = &self.subflows[i];
-        if self.mode == Mode::Mptcp && !self.parted && !subflow.joined {
-            self.reorder.next.max(subflow.receiver.next)
+        if self.mode == Mode::Mptcp && !self.parted && !subflow.is_join() {
+            self.reorder.next.max(subflow.receiver().next_offset())
         } else {
             self.reorder.next
         }
@@ -351,8 +352,8 @@ impl<P: Payload> Endpoint<P> {
         let nearly_shut = self.advertised - self.reorder.next.min(self.advertised) < self.autotune.buffer / 2;
         if nearly_shut && gain >= worth.max(1) {
             for subflow in &mut self.subflows {
-                if subflow.carries_data() || subflow.fin_queued && subflow.is_open() {
-                    subflow.receiver.ack_now = true;
+                if subflow.carries_data() || subflow.fin_queued() && subflow.is_open() {
+                    subflow.receiver_mut().request_ack();
                     self.work = true;
                 }
             }
@@ -363,22 +364,22 @@ impl<P: Payload> Endpoint<P> {
 /// Fresh before stale, and regular before backup.
 #[inline]
 pub(super) fn rank<P: Payload>(subflow: &Subflow<P>) -> u8 {
-    u8::from(subflow.stale) * 2 + u8::from(subflow.is_backup())
+    u8::from(subflow.is_stale()) * 2 + u8::from(subflow.is_backup())
 }
 
 /// A subflow as schedulers see it.
 #[inline]
 fn as_candidate<P: Payload>(subflow: &Subflow<P>) -> Candidate {
-    let sender = &subflow.sender;
+    let sender = subflow.sender();
     let window = sender.window();
     Candidate {
-        path: subflow.path,
-        srtt: sender.rtt.srtt(),
-        rtt_variation: sender.rtt.variation(),
-        mss: subflow.payload_max,
+        path: subflow.path(),
+        srtt: sender.srtt(),
+        rtt_variation: sender.rtt_variation(),
+        mss: subflow.max_payload(),
         cwnd: window.cwnd,
         slow_start: window.in_slow_start(),
         queued: sender.flight() + sender.queued(),
-        room: sender.room(),
+        room: sender.available_window(),
     }
 }

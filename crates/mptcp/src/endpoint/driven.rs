@@ -8,7 +8,7 @@ use crate::rec::estimator::{Estimator, Packet};
 use crate::rec::ranges::Ranges;
 use crate::rec::state::State as Phase;
 use crate::rec::{Rec, VERSION};
-use crate::subflow::{Arrival, State, clock_at};
+use crate::subflow::{Arrival, clock_at};
 use units::{Duration, Instant};
 use wire::{Blocks, Payload, RecOption, Report, Segment};
 
@@ -96,7 +96,7 @@ impl<P: Payload> Endpoint<P> {
     /// What this end puts into its SYN, or into the answer to one.
     pub(super) fn rec_offer(&self, i: usize, answer: bool) -> Option<RecOption> {
         let speaks = if answer { self.driving.is_some() } else { self.config.rec.is_some() };
-        let first = !self.subflows[i].joined && self.mode != Mode::Tcp;
+        let first = !self.subflows[i].is_join() && self.mode != Mode::Tcp;
         (speaks && first).then_some(RecOption::Offer { version: VERSION })
     }
 
@@ -120,7 +120,10 @@ impl<P: Payload> Endpoint<P> {
             if self.scheduler.collector().is_some() {
                 self.scheduler.restore(self.config.scheduler);
             }
-            self.subflows.iter_mut().filter(|s| s.sender.is_driven()).for_each(|s| s.sender.drive(now, None));
+            self.subflows
+                .iter_mut()
+                .filter(|s| s.sender().is_receiver_driven())
+                .for_each(|s| s.sender_mut().set_receiver_rate(now, None));
         }
     }
 
@@ -130,7 +133,7 @@ impl<P: Payload> Endpoint<P> {
         if driving.estimators.len() <= i {
             driving.estimators.resize_with(i + 1, || None);
         }
-        let handshake = self.subflows[i].sender.rtt.measured();
+        let handshake = self.subflows[i].sender().measured_rtt();
         driving.estimators[i] = Some(Estimator::new(driving.settings, &self.config, handshake));
         *driving.heard(i) = Heard { at: now, ..Heard::default() };
         if let Some(collector) = self.scheduler.collector() {
@@ -148,14 +151,16 @@ impl<P: Payload> Endpoint<P> {
         segment: &Segment<P>,
     ) {
         let subflow = &mut self.subflows[i];
-        let echoed = subflow.measure_backwards(now, segment);
+        let echoed = subflow.sample_receiver_rtt(now, segment);
         let Some(Some(estimator)) = self.driving.as_mut().and_then(|d| d.estimators.get_mut(i)) else {
             return;
         };
         let packet =
-            Packet { bytes: len, new: arrival != Arrival::Duplicate, missing: subflow.receiver.misses() };
+            Packet { bytes: len, new: arrival != Arrival::Duplicate, missing: subflow.receiver().has_gap() };
         estimator.arrived(now, packet, echoed);
-        subflow.receiver.ack_now |= estimator.is_due();
+        if estimator.is_due() {
+            subflow.receiver_mut().request_ack();
+        }
     }
 
     /// Data came to lie at `data` in the stream.
@@ -169,7 +174,7 @@ impl<P: Payload> Endpoint<P> {
     /// When [`expire_driving`](Self::expire_driving) is due.
     pub(super) fn driving_timeout(&self) -> Option<Instant> {
         let driving = self.driving.as_ref()?;
-        let open = |i: &usize| self.subflows[*i].state == State::Established;
+        let open = |i: &usize| self.subflows[*i].is_established();
         let of = |i: usize| driving.estimators[i].as_ref().and_then(Estimator::next_timeout);
         (0..driving.estimators.len()).filter(open).filter_map(of).min()
     }
@@ -178,10 +183,12 @@ impl<P: Payload> Endpoint<P> {
         let Some(driving) = &mut self.driving else { return };
         for (i, estimator) in driving.estimators.iter_mut().enumerate() {
             let subflow = &mut self.subflows[i];
-            if let Some(estimator) = estimator.as_mut().filter(|_| subflow.state == State::Established) {
+            if let Some(estimator) = estimator.as_mut().filter(|_| subflow.is_established()) {
                 estimator.expire(now);
-                subflow.receiver.ack_now |= estimator.is_due();
-                self.work |= estimator.is_due();
+                if estimator.is_due() {
+                    subflow.receiver_mut().request_ack();
+                    self.work = true;
+                }
             }
         }
     }
@@ -229,7 +236,7 @@ impl<P: Payload> Endpoint<P> {
     /// The identifier of the device's address on subflow `i`, by which both ends know it.
     fn device_id(&self, i: usize) -> u8 {
         let subflow = &self.subflows[i];
-        if self.role == Role::Client { subflow.local_id } else { subflow.remote_id }
+        if self.role == Role::Client { subflow.local_id() } else { subflow.remote_id() }
     }
 
     /// A segment on subflow `i`, whose acknowledgements have been taken in, may hold a report.
@@ -245,16 +252,16 @@ impl<P: Payload> Endpoint<P> {
         let heard = driving.heard(i);
         heard.acks += u32::from(advanced);
         let (acks, since) = (heard.acks, now.since(heard.at));
-        let sender = &mut self.subflows[i].sender;
-        let patience = (sender.rtt.srtt() * SILENT_ROUND_TRIPS).max(Duration::from_secs(1));
-        if sender.is_driven() && acks >= SILENT_ACKS && since > patience {
-            sender.drive(now, None);
+        let sender = self.subflows[i].sender_mut();
+        let patience = (sender.srtt() * SILENT_ROUND_TRIPS).max(Duration::from_secs(1));
+        if sender.is_receiver_driven() && acks >= SILENT_ACKS && since > patience {
+            sender.set_receiver_rate(now, None);
         }
     }
 
     fn on_report(&mut self, now: Instant, report: &Report, base: Option<u64>) {
         let about = (0..self.subflows.len())
-            .find(|&j| self.subflows[j].state == State::Established && self.device_id(j) == report.path);
+            .find(|&j| self.subflows[j].is_established() && self.device_id(j) == report.path);
         let sent = self.data_sent();
         let Some(driving) = &mut self.driving else { return };
         driving.reports += 1;
@@ -265,7 +272,7 @@ impl<P: Payload> Endpoint<P> {
             if !old {
                 *heard = Heard { at: now, clock: Some(report.clock), acks: 0 };
                 if settings.rates && report.rate > 0 {
-                    self.subflows[j].sender.drive(now, Some(report.rate.into()));
+                    self.subflows[j].sender_mut().set_receiver_rate(now, Some(report.rate.into()));
                     self.work = true;
                 }
                 if let Some(collector) = self.scheduler.collector() {
@@ -347,7 +354,7 @@ impl<P: Payload> Endpoint<P> {
             reports: driving.reports,
             unused,
             removals,
-            driven: self.subflows[path.index()].sender.is_driven(),
+            driven: self.subflows[path.index()].sender().is_receiver_driven(),
             held: driving.held.bytes(),
         })
     }

@@ -37,13 +37,13 @@ pub(super) struct Infinite {
 impl<P: Payload> Endpoint<P> {
     /// Subflow `i` has carried all data there was, both ways.
     pub(super) fn contiguous(&self, i: usize) -> bool {
-        !self.spread && !self.subflows[i].joined
+        !self.spread && !self.subflows[i].is_join()
     }
 
     /// And will have, until the peer hears that this end falls back. A peer that has our proof for a join
     /// may spread its data from then on; one that falls back by itself does not.
     pub(super) fn stays_contiguous(&self, i: usize) -> bool {
-        self.contiguous(i) && self.subflows.iter().all(|s| s.state != State::Confirming)
+        self.contiguous(i) && self.subflows.iter().all(|s| s.state() != State::Confirming)
     }
 
     /// The data of a mapping is not what was sent.
@@ -60,12 +60,12 @@ impl<P: Payload> Endpoint<P> {
     /// Sends MP_FAIL, again and again until it is answered.
     pub(super) fn ask_to_fall_back(&mut self, now: Instant) {
         let Some(failing) = &mut self.failing else { return };
-        let Some(subflow) = self.subflows.iter_mut().find(|s| s.state == State::Established) else {
+        let Some(subflow) = self.subflows.iter_mut().find(|s| s.is_established()) else {
             self.failing = None;
             return;
         };
         if failing.tries == FAIL_TRIES {
-            let i = subflow.path.index();
+            let i = subflow.path().index();
             self.failing = None;
             self.reset_subflow(i, Failure::Checksum, REASON_MIDDLEBOX);
             return;
@@ -74,7 +74,7 @@ impl<P: Payload> Endpoint<P> {
         failing.at = now + self.config.min_rto.max(LEAST_WAIT) * (1 << failing.tries);
         failing.tries += 1;
         let dsn = self.remote_idsn.wrapping_add(failing.data);
-        subflow.signals.push_back(MptcpSignal::Fail { dsn });
+        subflow.queue_signal(MptcpSignal::Fail { dsn });
         self.work = true;
         self.arm_rare();
     }
@@ -100,7 +100,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let dsn = self.remote_idsn.wrapping_add(self.reorder.next);
-        self.subflows[i].signals.push_back(MptcpSignal::Fail { dsn });
+        self.subflows[i].queue_signal(MptcpSignal::Fail { dsn });
         self.work = true;
     }
 
@@ -117,8 +117,8 @@ impl<P: Payload> Endpoint<P> {
     /// to let them pass, and the peer may leave some out.
     pub(super) fn acknowledged_without_dss(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
-        if subflow.proven {
-            subflow.bare = true;
+        if subflow.dss_passed() {
+            subflow.on_missing_dss();
         } else {
             self.give_up_mptcp_or_subflow(now, i);
         }
@@ -127,7 +127,7 @@ impl<P: Payload> Endpoint<P> {
     /// Falls back if that is possible, or else ends the subflow.
     pub(super) fn give_up_mptcp_or_subflow(&mut self, now: Instant, i: usize) {
         // Data that lost its mapping may be a repetition.
-        if self.stays_contiguous(i) && self.subflows[i].held.is_empty() {
+        if self.stays_contiguous(i) && !self.subflows[i].mappings().has_unmapped() {
             self.give_up_mptcp(now);
         } else {
             self.reset_subflow(i, Failure::Middlebox, REASON_MIDDLEBOX);
@@ -156,7 +156,7 @@ impl<P: Payload> Endpoint<P> {
     /// subflow offsets are then the same.
     pub(super) fn fall_back(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
-            if self.subflows[i].joined && self.subflows[i].is_open() {
+            if self.subflows[i].is_join() && self.subflows[i].is_open() {
                 // A join that was under way.
                 self.reset_subflow(i, Failure::Middlebox, REASON_MIDDLEBOX);
             }
@@ -167,18 +167,17 @@ impl<P: Payload> Endpoint<P> {
         self.waiting.clear();
         self.fin_timer = None;
         self.send_data_fin = false;
-        let established = self.subflows.iter().any(|s| s.state == State::Established);
+        let established = self.subflows.iter().any(|s| s.is_established());
         if established {
             self.confirm_first();
             self.connect();
         }
         for i in 0..self.subflows.len() {
             let subflow = &mut self.subflows[i];
-            subflow.mappings.clear();
-            subflow.signals.clear();
+            subflow.clear_signals();
             // From now on only the subflow's acknowledgements count.
-            let una = subflow.sender.una;
-            let held = subflow.held.take_all();
+            let una = subflow.sender().una();
+            let held = subflow.mappings_mut().take_all();
             if subflow.is_open() {
                 self.data_acknowledged(una.min(self.data_next));
             }

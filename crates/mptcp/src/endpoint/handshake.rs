@@ -11,13 +11,9 @@ pub(super) const REASON_MPTCP: u8 = 1;
 /// And lack of resources, and administratively prohibited.
 const REASON_RESOURCES: u8 = 2;
 const REASON_PROHIBITED: u8 = 3;
-/// Below this there is no room for options (Linux `tcp_min_snd_mss`: 48).
-pub(super) const LEAST_MSS: u16 = 64;
 /// The server's port.
 const SERVER_PORT: u16 = 443;
 const CLIENT_PORTS: u16 = 49_152;
-/// Ports of past subflows that are remembered for each path.
-const EARLIER_PORTS: usize = 8;
 /// SYNs before giving up (Linux `tcp_syn_retries`: 6 beyond the first).
 pub(super) const SYN_TRIES: u32 = 7;
 
@@ -36,24 +32,23 @@ impl<P: Payload> Endpoint<P> {
         if joined && !(self.mode == Mode::Mptcp && self.confirmed && self.may_join(i)) {
             return false;
         }
-        let tries = self.subflows[i].local_port;
+        let tries = self.subflows[i].local_port();
         let mut subflow = Subflow::closed(path, &self.config);
         // A new port for each try: the old four-tuple may still be in TIME-WAIT at the peer.
-        subflow.local_port = if tries == 0 {
+        let local_port = if tries == 0 {
             CLIENT_PORTS + u16::from(path.0) * 64
         } else {
             tries.wrapping_add(1).max(CLIENT_PORTS)
         };
-        subflow.remote_port = SERVER_PORT;
-        subflow.joined = joined;
-        subflow.backup_here = backup;
+        subflow.set_ports(local_port, SERVER_PORT);
+        subflow.set_local_backup(backup);
         if joined {
             // A new identifier too: a REMOVE_ADDR for the old one may still be on its way.
-            subflow.local_id = if tries == 0 { path.0.saturating_add(1) } else { self.unused_id() };
+            let id = if tries == 0 { path.0.saturating_add(1) } else { self.unused_id() };
+            subflow.set_join(id);
         }
-        subflow.local_nonce = self.rng.bits() as u32;
-        self.begin(&mut subflow, State::SynSent);
-        subflow.syn_sent_at = now;
+        subflow.set_local_nonce(self.rng.bits() as u32);
+        subflow.start_handshake(now, State::SynSent, self.rng.bits() as u32);
         self.subflows[i] = subflow;
         self.first.get_or_insert(path);
         self.work = true;
@@ -63,7 +58,7 @@ impl<P: Payload> Endpoint<P> {
     /// Neither the peer nor our limits are against another subflow.
     fn may_join(&self, i: usize) -> bool {
         let elsewhere = !self.denied || !self.accepted.is_empty();
-        elsewhere && !self.subflows[i].barred && self.has_room() && self.failing.is_none()
+        elsewhere && !self.subflows[i].is_permanently_refused() && self.has_room() && self.failing.is_none()
     }
 
     fn has_room(&self) -> bool {
@@ -75,19 +70,11 @@ impl<P: Payload> Endpoint<P> {
         let spare = u8::MAX - super::FIRST_SPARE_ID;
         for _ in 0..=spare {
             self.last_id = self.last_id.wrapping_add(1).max(super::FIRST_SPARE_ID);
-            if !self.subflows.iter().any(|s| s.is_open() && s.local_id == self.last_id) {
+            if !self.subflows.iter().any(|s| s.is_open() && s.local_id() == self.last_id) {
                 break;
             }
         }
         self.last_id
-    }
-
-    fn begin(&mut self, subflow: &mut Subflow<P>, state: State) {
-        subflow.iss = self.rng.bits() as u32;
-        subflow.state = state;
-        subflow.send_syn = true;
-        subflow.sender.next = 1;
-        subflow.receiver.next = 1;
     }
 
     /// A SYN for a path without a subflow, on the server's side.
@@ -98,9 +85,8 @@ impl<P: Payload> Endpoint<P> {
         }
         let path = PathId(i as u8);
         let mut subflow = Subflow::closed(path, &self.config);
-        subflow.local_port = segment.destination;
-        subflow.remote_port = segment.source;
-        subflow.irs = segment.seq;
+        subflow.set_ports(segment.destination, segment.source);
+        subflow.set_peer_isn(segment.seq);
         if self.first.is_none() && self.ended {
             self.refuse(i, segment, None);
             return;
@@ -123,11 +109,9 @@ impl<P: Payload> Endpoint<P> {
                 self.refuse(i, segment, Some((REASON_RESOURCES, true)));
                 return;
             }
-            subflow.joined = true;
-            subflow.backup_there = backup;
-            subflow.remote_id = address_id;
-            subflow.remote_nonce = nonce;
-            subflow.local_nonce = self.rng.bits() as u32;
+            subflow.set_join(0);
+            subflow.set_peer_join(backup, address_id, nonce);
+            subflow.set_local_nonce(self.rng.bits() as u32);
         } else {
             match segment.signal {
                 // Section 3.1: checksums are used if either end asks for them.
@@ -148,43 +132,17 @@ impl<P: Payload> Endpoint<P> {
             self.first = Some(path);
         }
         self.settle(&mut subflow, segment);
-        self.begin(&mut subflow, State::SynReceived);
-        subflow.syn_sent_at = now;
-        let before = &mut self.subflows[i];
-        subflow.earlier = core::mem::take(&mut before.earlier);
-        if before.remote_port != 0 && before.remote_port != subflow.remote_port {
-            if subflow.earlier.len() == EARLIER_PORTS {
-                subflow.earlier.remove(0);
-            }
-            subflow.earlier.push(before.remote_port);
-        }
+        subflow.start_handshake(now, State::SynReceived, self.rng.bits() as u32);
+        subflow.inherit_ports(&mut self.subflows[i]);
         self.subflows[i] = subflow;
         self.work = true;
     }
 
     /// Takes over what a SYN or SYN/ACK offers.
     fn settle(&self, subflow: &mut Subflow<P>, segment: &Segment<P>) {
-        subflow.timestamps = self.config.timestamps && segment.timestamps.is_some();
-        subflow.sack = self.config.sack && segment.sack_permitted;
-        subflow.ecn = self.agrees_to_marks(subflow, segment);
-        match segment.window_scale {
-            Some(scale) => subflow.peer_scale = scale.min(14),
-            // RFC 7323, section 2.2: both or neither.
-            None => subflow.own_scale = 0,
-        }
-        if let Some(clock) = segment.timestamps {
-            subflow.receiver.peer_clock = clock.value;
-        }
-        // RFC 9293, section 3.7.1: 536 where nothing was said.
-        let mss = segment.mss.unwrap_or(536).min(self.config.mss).max(LEAST_MSS);
-        let mut options = if subflow.timestamps { 12 } else { 0 };
-        if self.mode != Mode::Tcp {
-            options += super::output::DSS_LEN;
-        }
-        subflow.payload_max = u64::from(mss) - options;
-        let sack = subflow.sack;
-        // RFC 5681, section 2: the sender's maximum segment size is without headers and options.
-        subflow.sender.negotiated(subflow.payload_max, sack);
+        let ecn = self.agrees_to_marks(subflow, segment);
+        let dss_len = if self.mode == Mode::Tcp { 0 } else { super::output::DSS_LEN };
+        subflow.negotiate(&self.config, segment, ecn, dss_len);
     }
 
     /// A SYN asks with ECE and CWR, the answer agrees with ECE alone (RFC 3168, section 6.1.1).
@@ -199,16 +157,18 @@ impl<P: Payload> Endpoint<P> {
 
     /// Not in a SYN that is sent again: a middlebox may drop it for that (section 6.1.1.1).
     pub(super) fn asks_for_marks(&self, subflow: &Subflow<P>) -> bool {
-        self.config.ecn == EcnMode::Request && subflow.syn_tries <= 1
+        self.config.ecn == EcnMode::Request && subflow.syn_attempts() <= 1
     }
 
     /// A segment for a subflow in SYN-SENT (RFC 9293, section 3.10.7.3).
     pub(super) fn in_syn_sent(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
-        let ours = segment.ack == self.subflows[i].iss.wrapping_add(1);
+        let ours = segment.ack == self.subflows[i].seq_at(1);
         if segment.flags.has(Flags::RST) {
             if segment.flags.has(Flags::ACK) && ours {
-                let reason = super::input::reason_of(segment.signal.filter(|_| self.subflows[i].joined));
-                self.subflows[i].barred |= reason.is_some_and(|reason| !reason.transient);
+                let reason = super::input::reason_of(segment.signal.filter(|_| self.subflows[i].is_join()));
+                if reason.is_some_and(|reason| !reason.transient) {
+                    self.subflows[i].set_permanently_refused(true);
+                }
                 self.subflow_lost(i, Failure::Reset(reason));
             }
             return;
@@ -216,7 +176,7 @@ impl<P: Payload> Endpoint<P> {
         if !segment.flags.has(Flags::SYN_ACK) || !ours {
             return;
         }
-        let joined = self.subflows[i].joined;
+        let joined = self.subflows[i].is_join();
         let mut fallback = false;
         match segment.signal {
             Some(MptcpSignal::Capable {
@@ -239,16 +199,14 @@ impl<P: Payload> Endpoint<P> {
                     self.remote_key.unwrap_or(0),
                     self.local_key,
                     nonce,
-                    subflow.local_nonce,
+                    subflow.local_nonce(),
                 );
                 if expected[..8] != hmac.to_be_bytes() {
-                    self.subflows[i].barred = true;
+                    self.subflows[i].set_permanently_refused(true);
                     self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                     return;
                 }
-                subflow.remote_nonce = nonce;
-                subflow.backup_there = backup;
-                subflow.remote_id = address_id;
+                subflow.set_peer_join(backup, address_id, nonce);
             }
             // Not while this end asks to fall back: all data stays on the first subflow.
             Some(MptcpSignal::JoinSynAck { .. }) if joined => {
@@ -257,7 +215,7 @@ impl<P: Payload> Endpoint<P> {
             }
             // A join without MP_JOIN in the answer: a middlebox or another host (section 3.2).
             _ if joined => {
-                self.subflows[i].barred = true;
+                self.subflows[i].set_permanently_refused(true);
                 self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                 return;
             }
@@ -271,15 +229,9 @@ impl<P: Payload> Endpoint<P> {
         }
         let mut subflow =
             core::mem::replace(&mut self.subflows[i], Subflow::closed(PathId(i as u8), &self.config));
-        subflow.irs = segment.seq;
+        subflow.set_peer_isn(segment.seq);
         self.settle(&mut subflow, segment);
-        settle_syn(now, &mut subflow);
-        subflow.send_handshake_ack = true;
-        subflow.state = if joined { State::Confirming } else { State::Established };
-        if self.mode == Mode::Mptcp {
-            // Until the peer shows that it has our HMAC or keys, they are sent again.
-            subflow.sender.timer = Some(now + subflow.sender.rtt.rto());
-        }
+        subflow.on_syn_ack(now, self.mode == Mode::Mptcp);
         self.subflows[i] = subflow;
         // The window of a SYN/ACK is not scaled (RFC 7323, section 2.2).
         self.widen_window(1 + u64::from(segment.window));
@@ -294,18 +246,18 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         if segment.flags.has(Flags::SYN) {
             // A repeated SYN: the answer was lost.
-            subflow.send_syn = true;
+            subflow.request_syn();
             return false;
         }
-        if !segment.flags.has(Flags::ACK) || segment.ack != subflow.iss.wrapping_add(1) {
+        if !segment.flags.has(Flags::ACK) || segment.ack != subflow.seq_at(1) {
             return false;
         }
-        if subflow.joined {
+        if subflow.is_join() {
             let own = crypto::join_hmac(
                 self.remote_key.unwrap_or(0),
                 self.local_key,
-                subflow.remote_nonce,
-                subflow.local_nonce,
+                subflow.remote_nonce(),
+                subflow.local_nonce(),
             );
             match segment.signal {
                 Some(MptcpSignal::JoinAck { .. }) if self.failing.is_some() => {
@@ -315,13 +267,13 @@ impl<P: Payload> Endpoint<P> {
                 Some(MptcpSignal::JoinAck { hmac }) if hmac == own[..20] => {}
                 // A wrong one, or none: before the fourth ACK the peer may send nothing else (section 3.2).
                 _ => {
-                    self.subflows[i].barred = true;
+                    self.subflows[i].set_permanently_refused(true);
                     self.reset_subflow(i, Failure::Authentication, REASON_MPTCP);
                     return false;
                 }
             }
             // The fourth ACK, without which the peer may send no data (section 3.2).
-            self.subflows[i].receiver.ack_now = true;
+            self.subflows[i].receiver_mut().request_ack();
         } else if self.mode == Mode::Offered {
             match segment.signal {
                 Some(MptcpSignal::Capable { sender_key: Some(key), receiver_key: Some(own), .. })
@@ -330,7 +282,7 @@ impl<P: Payload> Endpoint<P> {
                     self.learn_key(key);
                     self.confirmed = true;
                     // Tells the peer that its keys have arrived, so that it may join.
-                    self.subflows[i].receiver.ack_now = true;
+                    self.subflows[i].receiver_mut().request_ack();
                 }
                 // Keys, but not ours.
                 Some(MptcpSignal::Capable { .. }) => self.fall_back(now),
@@ -344,9 +296,7 @@ impl<P: Payload> Endpoint<P> {
                 _ => self.fall_back(now),
             }
         }
-        let subflow = &mut self.subflows[i];
-        settle_syn(now, subflow);
-        subflow.state = State::Established;
+        self.subflows[i].on_third_ack(now);
         self.established(now, i);
         true
     }
@@ -365,17 +315,18 @@ impl<P: Payload> Endpoint<P> {
 
     pub(super) fn established(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
-        subflow.heard = now;
-        subflow.keepalive_at = self.config.keepalive.map(|keepalive| now + keepalive.idle);
-        let path = subflow.path;
+        subflow.start_keepalive(now, self.config.keepalive);
+        let path = subflow.path();
         self.events.push_back(Event::SubflowUp(path));
         if self.driving.is_some() {
             self.drive_subflow(now, i);
         }
-        self.spread |= self.subflows[i].joined;
+        self.spread |= self.subflows[i].is_join();
         (self.lost, self.alone) = (None, None);
         self.relieve();
-        self.subflows[i].signals.extend(self.waiting.drain(..));
+        for signal in self.waiting.drain(..) {
+            self.subflows[i].queue_signal(signal);
+        }
         if self.mode == Mode::Mptcp && self.data_una < self.data_next {
             // A repair may have waited for somebody to carry it.
             self.await_data_ack(now);
@@ -408,10 +359,10 @@ impl<P: Payload> Endpoint<P> {
 
     /// The first subflow's handshake needs no more repeating.
     pub(super) fn confirm_first(&mut self) {
-        for subflow in self.subflows.iter_mut().filter(|s| s.state == State::Established && !s.joined) {
-            subflow.sender.timeouts = 0;
-            if !subflow.sender.has_unsent_or_unacked() {
-                subflow.sender.timer = None;
+        for subflow in self.subflows.iter_mut().filter(|s| s.is_established() && !s.is_join()) {
+            subflow.sender_mut().reset_timeouts();
+            if !subflow.sender().has_unsent_or_unacked() {
+                subflow.sender_mut().stop_retransmission_timer();
             }
         }
     }
@@ -422,32 +373,19 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let subflow = &self.subflows[i];
-        let same = (subflow.local_port, subflow.remote_port) == (segment.destination, segment.source);
+        let same = (subflow.local_port(), subflow.remote_port()) == (segment.destination, segment.source);
         // Our reset was lost, or did not fit.
-        let told = subflow.told.filter(|_| same);
+        let told = subflow.own_reset_signal().filter(|_| same);
         let len = segment.payload.len() as u32
             + u32::from(segment.flags.has(Flags::SYN))
             + u32::from(segment.flags.has(Flags::FIN));
-        self.subflows[i].reset = Some(Box::new(Reset {
+        self.subflows[i].queue_reset(Reset {
             source: segment.destination,
             destination: segment.source,
             seq: if segment.flags.has(Flags::ACK) { segment.ack } else { 0 },
             ack: segment.seq.wrapping_add(len),
             signal: reason.map(|(reason, transient)| MptcpSignal::Reset { transient, reason }).or(told),
-        }));
+        });
         self.work = true;
     }
-}
-
-/// Our SYN, or our answer to one, was acknowledged.
-fn settle_syn<P: Payload>(now: Instant, subflow: &mut Subflow<P>) {
-    if subflow.syn_tries <= 1 {
-        subflow.sender.rtt.sample(now.since(subflow.syn_sent_at));
-    } else if subflow.syn_tries > 2 {
-        subflow.sender.start_with_one_segment();
-    }
-    subflow.sender.una = 1;
-    subflow.sender.timer = None;
-    subflow.sender.timeouts = 0;
-    subflow.send_syn = false;
 }

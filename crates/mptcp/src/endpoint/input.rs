@@ -21,23 +21,23 @@ impl<P: Payload> Endpoint<P> {
         }
         let i = self.slot(path);
         let subflow = &self.subflows[i];
-        let reopened = matches!(subflow.state, State::TimeWait { .. })
+        let reopened = matches!(subflow.state(), State::TimeWait { .. })
             && segment.flags.has(Flags::SYN)
-            && segment.source != subflow.remote_port;
+            && segment.source != subflow.remote_port();
         // A SYN of a subflow that is no more, held up or sent twice by the network.
-        if segment.flags.has(Flags::SYN) && subflow.earlier.contains(&segment.source) {
+        if segment.flags.has(Flags::SYN) && subflow.was_used_by(segment.source) {
             return;
         }
-        if subflow.state == State::Closed || reopened {
+        if subflow.is_closed() || reopened {
             self.accept(now, i, segment);
             return;
         }
-        if segment.destination != subflow.local_port || segment.source != subflow.remote_port {
+        if segment.destination != subflow.local_port() || segment.source != subflow.remote_port() {
             self.other_ports(now, i, segment);
             return;
         }
         self.work = true;
-        match subflow.state {
+        match subflow.state() {
             State::SynSent => self.in_syn_sent(now, i, segment),
             State::SynReceived => {
                 if segment.flags.has(Flags::RST) {
@@ -48,15 +48,12 @@ impl<P: Payload> Endpoint<P> {
             }
             State::Confirming => {
                 if segment.flags.has(Flags::SYN) {
-                    self.subflows[i].send_handshake_ack = true;
+                    self.subflows[i].request_handshake_ack();
                 } else if segment.flags.has(Flags::RST) {
                     self.on_reset(now, i, segment);
-                } else if segment.flags.has(Flags::ACK) && segment.ack == self.subflows[i].iss.wrapping_add(1)
-                {
+                } else if segment.flags.has(Flags::ACK) && segment.ack == self.subflows[i].seq_at(1) {
                     // The fourth ACK, or data that says the same (RFC 8684, section 3.2).
-                    self.subflows[i].state = State::Established;
-                    self.subflows[i].sender.timer = None;
-                    self.subflows[i].sender.timeouts = 0;
+                    self.subflows[i].on_fourth_ack();
                     self.established(now, i);
                     self.in_established(now, i, segment);
                 }
@@ -72,8 +69,12 @@ impl<P: Payload> Endpoint<P> {
                     }
                     // The peer of a join has had it: more than a plain acknowledgement it does not need,
                     // and the handshake's has no DATA_ACK.
-                    subflow.send_handshake_ack = segment.flags.has(Flags::ACK) && !subflow.joined;
-                    subflow.receiver.ack_now = true;
+                    if segment.flags.has(Flags::ACK) && !subflow.is_join() {
+                        subflow.request_handshake_ack();
+                    } else {
+                        subflow.cancel_handshake_ack();
+                    }
+                    subflow.receiver_mut().request_ack();
                 } else {
                     self.in_established(now, i, segment);
                 }
@@ -86,7 +87,7 @@ impl<P: Payload> Endpoint<P> {
     fn other_ports(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
         let newer =
             segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && self.role == Role::Server;
-        if newer && segment.source != self.subflows[i].remote_port {
+        if newer && segment.source != self.subflows[i].remote_port() {
             // The device opened the path again: what was there before is dead.
             self.subflow_lost(i, Failure::Removed);
             self.accept(now, i, segment);
@@ -112,9 +113,11 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         // RFC 9293, section 3.10.7.4: only an exact match resets. One ahead of what has come is asked
         // for again, where it is exact: what was sent before it may be lost.
-        let ahead = segment.seq.wrapping_sub(subflow.irs.wrapping_add(subflow.receiver.next as u32));
+        let ahead = segment.seq.wrapping_sub(subflow.ack_number());
         if ahead == 0 {
-            self.subflows[i].barred |= reason.is_some_and(|reason| !reason.transient);
+            if reason.is_some_and(|reason| !reason.transient) {
+                self.subflows[i].set_permanently_refused(true);
+            }
             self.subflow_lost(i, failure);
         } else if u64::from(ahead) < self.config.recv_buffer.max(65_536) {
             subflow.challenge(now);
@@ -128,16 +131,17 @@ impl<P: Payload> Endpoint<P> {
         }
         let furthest = self.config.recv_buffer + 65_536;
         let subflow = &mut self.subflows[i];
-        if self.config.paws && subflow.is_outdated(now, segment) {
+        if self.config.paws && subflow.fails_paws(now, segment) {
             subflow.challenge(now);
             return;
         }
-        (subflow.heard, subflow.probes) = (now, 0);
-        let offset = extend(segment.seq.wrapping_sub(subflow.irs), subflow.receiver.next)
-            .filter(|&offset| offset <= subflow.receiver.next + furthest);
+        subflow.on_heard(now);
+        let offset = subflow
+            .receive_offset(segment.seq)
+            .filter(|&offset| offset <= subflow.receiver().next_offset() + furthest);
         // An acknowledgement from before the subflow's start is old, not wrong.
-        let ack = extend(segment.ack.wrapping_sub(subflow.iss), subflow.sender.una).unwrap_or(0);
-        let Some(offset) = offset.filter(|_| ack <= subflow.sender.next) else {
+        let ack = subflow.ack_offset(segment.ack).unwrap_or(0);
+        let Some(offset) = offset.filter(|_| ack <= subflow.sender().next_offset()) else {
             // Out of the window, or an acknowledgement of what was never sent (RFC 9293, section
             // 3.10.7.4).
             subflow.challenge(now);
@@ -146,33 +150,28 @@ impl<P: Payload> Endpoint<P> {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
-        let una = subflow.iss.wrapping_add(subflow.sender.una as u32);
+        let una = subflow.seq_at(subflow.sender().una());
         let behind = una.wrapping_sub(segment.ack) as i32;
-        if self.config.challenge_acks && i64::from(behind) > subflow.widest as i64 {
+        if self.config.challenge_acks && i64::from(behind) > subflow.max_peer_window() as i64 {
             // Older than any that may still be on its way (RFC 5961, section 5.2).
             subflow.challenge(now);
             return;
         }
-        if subflow.ecn {
-            subflow.heed_marks(now, ack, segment);
+        if subflow.uses_ecn() {
+            subflow.process_ecn(now, ack, segment);
         }
-        if let Some(clock) = segment.timestamps
-            && offset <= subflow.receiver.last_ack_sent.max(1)
-            && clock.value.wrapping_sub(subflow.receiver.peer_clock) as i32 >= 0
-        {
-            // RFC 7323, section 4.3.
-            subflow.receiver.peer_clock = clock.value;
-            subflow.receiver.peer_clock_at = now;
+        if let Some(clock) = segment.timestamps {
+            subflow.receiver_mut().update_clock(now, offset, clock.value);
         }
         if self.config.autotune.is_some() && !segment.payload.is_empty() && self.driving.is_none() {
-            subflow.measure_backwards(now, segment);
+            subflow.sample_receiver_rtt(now, segment);
         }
         // Not in TIME-WAIT, where nothing is left that it could be about.
         if let Some(signal) = segment.signal
             && !self.ended
         {
             self.on_signal(now, i, &signal, segment);
-            if self.subflows[i].state == State::Closed {
+            if self.subflows[i].is_closed() {
                 return;
             }
         }
@@ -183,15 +182,18 @@ impl<P: Payload> Endpoint<P> {
                 None => mapped = self.without_dss(now, i, (offset, ack), segment),
             }
         }
-        if self.subflows[i].state == State::Closed {
+        if self.subflows[i].is_closed() {
             // What it said ended it.
             return;
         }
         self.on_ack(now, i, ack, segment);
         let subflow = &self.subflows[i];
-        if offset < subflow.receiver.next && segment.payload.is_empty() && !segment.flags.has(Flags::FIN) {
+        if offset < subflow.receiver().next_offset()
+            && segment.payload.is_empty()
+            && !segment.flags.has(Flags::FIN)
+        {
             // A probe: an old sequence number and nothing in it (RFC 9293, section 3.8.4 and 3.10.7.4).
-            self.subflows[i].receiver.ack_now = true;
+            self.subflows[i].receiver_mut().request_ack();
         }
         self.on_payload(now, i, offset, segment, mapped);
         self.after_input(now, i);
@@ -201,27 +203,26 @@ impl<P: Payload> Endpoint<P> {
     fn on_ack(&mut self, now: Instant, i: usize, ack: u64, segment: &Segment<P>) {
         let coupling = self.coupling(i, ack);
         let subflow = &mut self.subflows[i];
-        let window = u64::from(segment.window) << subflow.peer_scale;
-        subflow.widest = subflow.widest.max(window);
-        let (blocks, count) = extend_blocks(&segment.sack, subflow.iss, subflow.sender.una);
+        let window = u64::from(segment.window) << subflow.peer_window_scale();
+        let (blocks, count) = extend_blocks(&segment.sack, subflow.iss(), subflow.sender().una());
         let clock = segment
             .timestamps
-            .filter(|c| subflow.timestamps && c.echo != 0 && ack > subflow.sender.una)
+            .filter(|c| subflow.uses_timestamps() && c.echo != 0 && ack > subflow.sender().una())
             .map(|clock| {
                 let now_ms = clock_at(now);
                 Duration::from_millis(u64::from(now_ms.wrapping_sub(clock.echo)).min(60_000))
             });
         // RFC 5681, section 2: a duplicate brings no data and no other window. RFC 8684, section 3.3.2:
         // nor an MPTCP signal.
-        let same_window = subflow.peer_window.replace(segment.window) == Some(segment.window);
+        let same_window = subflow.on_window(segment.window, window);
         let plain = segment.payload.is_empty()
             && segment.signal.is_none()
             && segment.rec.is_none()
             && !segment.flags.has(Flags::FIN)
             && same_window;
-        let acked = subflow.sender.on_ack(now, ack, &blocks[..count], plain, clock, &coupling);
-        if acked.advanced && subflow.stale {
-            subflow.stale = false;
+        let acked = subflow.sender_mut().on_ack(now, ack, &blocks[..count], plain, clock, &coupling);
+        if acked.advanced && subflow.is_stale() {
+            subflow.set_stale(false);
             self.relieve();
         }
         let base = match self.mode {
@@ -247,7 +248,7 @@ impl<P: Payload> Endpoint<P> {
         if acked.advanced
             && self.mode == Mode::Mptcp
             && self.data_una < self.data_next
-            && !self.subflows[i].sender.has_unsent_or_unacked()
+            && !self.subflows[i].sender().has_unsent_or_unacked()
         {
             self.await_data_ack(now);
         }
@@ -272,9 +273,8 @@ impl<P: Payload> Endpoint<P> {
             _ if self.mode != Mode::Mptcp => {}
             MptcpSignal::Priority { backup, .. } => {
                 let subflow = &mut self.subflows[i];
-                if subflow.backup_there != backup {
-                    subflow.backup_there = backup;
-                    let path = subflow.path;
+                if subflow.set_peer_backup(backup) {
+                    let path = subflow.path();
                     self.events.push_back(Event::Priority(path, backup));
                 }
             }
@@ -291,7 +291,7 @@ impl<P: Payload> Endpoint<P> {
             MptcpSignal::JoinAck { .. } | MptcpSignal::Capable { data: None, .. }
                 if self.role == Role::Server =>
             {
-                self.subflows[i].receiver.ack_now = true;
+                self.subflows[i].receiver_mut().request_ack();
             }
             _ => {}
         }
@@ -315,47 +315,45 @@ impl<P: Payload> Endpoint<P> {
         if len > 0 {
             if !self.place(now, i, offset, segment.payload.clone(), mapped) {
                 // Beyond the window: nothing was taken, so nothing is acknowledged.
-                self.subflows[i].receiver.ack_now = true;
+                self.subflows[i].receiver_mut().request_ack();
                 return;
             }
             let subflow = &mut self.subflows[i];
-            if subflow.state == State::Closed {
+            if subflow.is_closed() {
                 return;
             }
-            arrival = subflow.receiver.record(offset, offset + len);
+            arrival = subflow.receiver_mut().record(offset, offset + len);
             if self.driving.is_some() {
                 self.note_arrival(now, i, arrival, len, segment);
             }
         }
         let subflow = &mut self.subflows[i];
         if fin {
-            subflow.receiver.fin_at.get_or_insert(offset + len);
-            subflow.receiver.record(offset + len, offset + len + 1);
-            subflow.receiver.ack_now = true;
+            subflow.receiver_mut().on_fin(offset + len);
         }
         if len > 0 {
-            let mss = subflow.payload_max;
-            subflow.receiver.schedule_ack(now, arrival, len, mss, self.config.delayed_ack);
+            let mss = subflow.max_payload();
+            subflow.receiver_mut().schedule_ack(now, arrival, len, mss, self.config.delayed_ack);
         }
     }
 
     /// What a segment may have made possible.
     fn after_input(&mut self, now: Instant, i: usize) {
         self.tune_buffer(now);
-        if !self.subflows[i].held.is_empty() {
+        if self.subflows[i].mappings().has_unmapped() {
             self.place_held(now, i);
-            if self.subflows[i].state == State::Closed {
+            if self.subflows[i].is_closed() {
                 return;
             }
         }
         if self.peer_fin == Some(self.reorder.next) && self.mode == Mode::Mptcp {
             self.reorder.consume_fin();
-            self.subflows[i].receiver.ack_now = true;
+            self.subflows[i].receiver_mut().request_ack();
             self.note_peer_closed();
         }
         let subflow = &mut self.subflows[i];
-        if subflow.receiver.fin_reached() {
-            subflow.closed_first_there |= subflow.fin_at.is_none();
+        if subflow.receiver().fin_reached() {
+            subflow.on_peer_fin();
             self.on_subflow_fin(i);
         }
         self.advance_close(now);

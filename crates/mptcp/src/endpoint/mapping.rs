@@ -8,9 +8,6 @@ use units::{Duration, Instant};
 use wire::checksum::Sum;
 use wire::{Dss, Flags, MptcpSignal, Payload, Segment, dss_pseudo_header};
 
-/// Mappings and pieces kept for one another. What goes beyond is not taken, and comes again: a peer whose
-/// segments are cut on their way may well have so many behind one that is lost.
-const MOST_PENDING: usize = 1024;
 /// How long data in order may wait for its mapping: longer than it takes a peer to send it again.
 const MAPPING_PATIENCE: Duration = Duration::from_secs(60);
 /// Acknowledgements that say nothing, in a row: more than a network that duplicates makes of one.
@@ -32,12 +29,10 @@ impl<P: Payload> Endpoint<P> {
         dss: &Dss,
     ) -> Option<Mapped> {
         self.confirm();
-        self.subflows[i].send_handshake_ack = false;
+        self.subflows[i].cancel_handshake_ack();
         if let Some(ack) = self.data_ack_of(dss) {
             let subflow = &mut self.subflows[i];
-            subflow.proven |= segment.ack != subflow.iss.wrapping_add(1);
-            subflow.bare = false;
-            subflow.idle_repeats = 0;
+            subflow.on_data_ack_seen(segment.ack != subflow.seq_at(1));
             self.on_data_ack(now, ack);
         }
         let map = dss.mapping?;
@@ -56,7 +51,7 @@ impl<P: Payload> Endpoint<P> {
         let data = data.filter(|&data| data < self.reorder.next.saturating_add(FAR))?;
         let checksum = self.expected(i, data, map.ssn, map.len, map.checksum).ok()?;
         let len = u64::from(map.len) - u64::from(dss.data_fin);
-        let at = extend(map.ssn, self.subflows[i].receiver.next);
+        let at = extend(map.ssn, self.subflows[i].receiver().next_offset());
         let exact = len == 0 || at == Some(offset) && len == segment.payload.len() as u64;
         if let Some(expected) = checksum
             && exact
@@ -72,7 +67,7 @@ impl<P: Payload> Endpoint<P> {
             if self.reorder.end() <= fin && fin <= self.advertised {
                 self.peer_fin.get_or_insert(fin);
             }
-            self.subflows[i].receiver.ack_now = true;
+            self.subflows[i].receiver_mut().request_ack();
         }
         if len == 0 {
             return None;
@@ -114,24 +109,17 @@ impl<P: Payload> Endpoint<P> {
         }
         let subflow = &mut self.subflows[i];
         // Bytes that came in order may still wait for theirs.
-        let (next, held) = (subflow.receiver.next, &subflow.held);
-        subflow.mappings.retain(|m| m.end() > next || held.touches(m.subflow, m.end()));
+        let next = subflow.receiver().next_offset();
+        let mappings = subflow.mappings_mut();
+        mappings.drop_used(next);
         let covers = mapped.checksum.is_none() && mapped.subflow <= from && to <= mapped.end();
-        let own = (covers && subflow.mapping_of(from).is_none()).then_some(mapped);
-        let known = subflow.mappings.iter().any(|m| m.subflow == mapped.subflow && m.len >= mapped.len);
-        if known || mapped.end() <= next && !held.touches(mapped.subflow, mapped.end()) {
+        let own = (covers && mappings.find(from).is_none()).then_some(mapped);
+        if mappings.is_redundant(&mapped, next) {
             return own;
         }
-        if subflow.mappings.len() < MOST_PENDING {
-            subflow.mappings.push(mapped);
-        } else if let Some(furthest) = subflow.mappings.iter_mut().max_by_key(|m| m.subflow)
-            && mapped.subflow < furthest.subflow
-        {
-            // What is waited for first counts more.
-            *furthest = mapped;
-        }
+        mappings.add(mapped);
         if mapped.checksum.is_none() {
-            for (at, piece) in subflow.held.take(mapped.subflow, mapped.end()) {
+            for (at, piece) in mappings.take_unmapped(mapped.subflow, mapped.end()) {
                 if !self.insert(mapped.data + (at - mapped.subflow), piece) {
                     // It was acknowledged, and now turns out to belong nowhere.
                     self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
@@ -151,13 +139,15 @@ impl<P: Payload> Endpoint<P> {
         (offset, ack): (u64, u64),
         segment: &Segment<P>,
     ) -> Option<Mapped> {
-        self.subflows[i].bare |= self.confirmed && segment.signal.is_none();
-        if self.confirmed && self.says_nothing(i, segment) {
-            self.subflows[i].idle_repeats += 1;
-            if self.subflows[i].idle_repeats >= IDLE_REPEATS {
-                self.give_up_mptcp_or_subflow(now, i);
-                return None;
-            }
+        if self.confirmed && segment.signal.is_none() {
+            self.subflows[i].on_missing_dss();
+        }
+        if self.confirmed
+            && self.says_nothing(i, segment)
+            && self.subflows[i].count_idle_ack() >= IDLE_REPEATS
+        {
+            self.give_up_mptcp_or_subflow(now, i);
+            return None;
         }
         let subflow = &self.subflows[i];
         match (self.role, segment.signal) {
@@ -178,7 +168,7 @@ impl<P: Payload> Endpoint<P> {
             }
             // Section 3.7: a server that speaks MPTCP sends a DSS with everything from the start, so
             // this one does not, or a middlebox does not let it.
-            (Role::Client, None) if !self.confirmed && !subflow.joined => {
+            (Role::Client, None) if !self.confirmed && !subflow.is_join() => {
                 self.give_up_mptcp(now);
                 None
             }
@@ -189,12 +179,12 @@ impl<P: Payload> Endpoint<P> {
             }
             // The whole connection's, if the peer has fallen back: a FIN in answer would seem to be the end of
             // our data.
-            (_, None) if segment.flags.has(Flags::FIN) && !subflow.joined && !self.closing_done() => {
+            (_, None) if segment.flags.has(Flags::FIN) && !subflow.is_join() && !self.closing_done() => {
                 self.give_up_mptcp_or_subflow(now, i);
                 None
             }
             // Data was acknowledged, and none of it at data level.
-            (_, None) if ack > subflow.sender.una.max(1) => {
+            (_, None) if ack > subflow.sender().una().max(1) => {
                 self.acknowledged_without_dss(now, i);
                 None
             }
@@ -210,16 +200,15 @@ impl<P: Payload> Endpoint<P> {
             && segment.flags.bits() == Flags::ACK.bits()
             && segment.signal.is_none()
             && segment.sack.is_empty()
-            && segment.seq == subflow.irs.wrapping_add(subflow.receiver.next as u32)
-            && segment.ack == subflow.iss.wrapping_add(subflow.sender.una as u32)
-            && subflow.peer_window == Some(segment.window)
-            && !subflow.sender.has_unsent_or_unacked()
+            && segment.seq == subflow.ack_number()
+            && segment.ack == subflow.seq_at(subflow.sender().una())
+            && subflow.is_same_window(segment.window)
+            && !subflow.sender().has_unsent_or_unacked()
     }
 
     /// No data, and no mapping of any.
     fn nothing_came(&self) -> bool {
-        let waits = |s: &crate::subflow::Subflow<P>| !s.held.is_empty() || !s.mappings.is_empty();
-        self.reorder.end() == 1 && !self.subflows.iter().any(waits)
+        self.reorder.end() == 1 && self.subflows.iter().all(|s| s.mappings().is_empty())
     }
 
     /// Puts payload where `mapped`, or a mapping that was kept, says. False if it lies beyond the
@@ -242,16 +231,17 @@ impl<P: Payload> Endpoint<P> {
         while !rest.is_empty() {
             let subflow = &mut self.subflows[i];
             // Not before all that the checksum covers is here.
-            let map = subflow.mapping_of(at).filter(|map| map.checksum.is_none() && self.failing.is_none());
+            let map =
+                subflow.mappings().find(at).filter(|map| map.checksum.is_none() && self.failing.is_none());
             let Some(map) = map else {
                 // What is next is always taken, or nothing would ever go on.
-                let full = subflow.held.len().max(subflow.mappings.len()) >= MOST_PENDING;
-                if full && at == offset && at > subflow.receiver.next {
+                if subflow.mappings().is_full() && at == offset && at > subflow.receiver().next_offset() {
                     return false;
                 }
                 // What has come before is here, or was placed.
-                for (from, to) in subflow.receiver.missing(at, at + rest.len() as u64) {
-                    subflow.held.insert(from, rest.slice((from - at) as usize, (to - at) as usize));
+                for (from, to) in subflow.receiver().missing(at, at + rest.len() as u64) {
+                    let piece = rest.slice((from - at) as usize, (to - at) as usize);
+                    subflow.mappings_mut().keep_unmapped(from, piece);
                 }
                 break;
             };
@@ -273,14 +263,15 @@ impl<P: Payload> Endpoint<P> {
         }
         self.verify_held(now, i);
         let subflow = &mut self.subflows[i];
-        let (next, mappings) = (subflow.receiver.next, &subflow.mappings);
-        let mapped = |at| self.checksum && mappings.iter().any(|m| m.subflow <= at && at < m.end());
-        match subflow.held.before(next, mapped) {
-            0 => subflow.unmapped = None,
+        let next = subflow.receiver().next_offset();
+        match subflow.mappings().unmapped_before(next, self.checksum) {
+            0 => {
+                subflow.mappings_mut().take_deadline();
+            }
             // Section 3.7: the buffer fills up with what no mapping came for.
             LONGEST.. => self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX),
             _ => {
-                subflow.unmapped.get_or_insert(now + MAPPING_PATIENCE);
+                subflow.mappings_mut().start_deadline(now + MAPPING_PATIENCE);
                 self.arm_rare();
             }
         }
@@ -288,14 +279,14 @@ impl<P: Payload> Endpoint<P> {
 
     /// When data in order has waited too long for its mapping.
     pub(super) fn unmapped_due(&self) -> Option<Instant> {
-        self.subflows.iter().filter(|s| s.is_open()).filter_map(|s| s.unmapped).min()
+        self.subflows.iter().filter(|s| s.is_open()).filter_map(|s| s.mappings().deadline()).min()
     }
 
     /// Section 3.7 knows of a break only once the buffer is full, which it never is where the peer has sent
     /// all that it had to send. The subflow ends, and what it has acknowledged comes over another.
     pub(super) fn give_up_unmapped(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
-            if self.subflows[i].unmapped.take().is_some_and(|at| at <= now) {
+            if self.subflows[i].mappings_mut().take_deadline().is_some_and(|at| at <= now) {
                 self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX);
             }
         }
@@ -307,21 +298,18 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         loop {
-            let subflow = &mut self.subflows[i];
-            let complete = |m: &Mapped| m.checksum.is_some() && subflow.held.covers(m.subflow, m.end());
-            let Some(found) = subflow.mappings.iter().position(complete) else { return };
-            let map = subflow.mappings[found];
-            let parts = subflow.held.take(map.subflow, map.end());
+            let mappings = self.subflows[i].mappings_mut();
+            let Some(complete) = mappings.take_complete() else { return };
+            let map = complete.map;
             let fresh = map.data + map.len > self.reorder.next;
-            if fresh && !verifies(map.checksum.unwrap_or(0), parts.iter().map(|(_, part)| part)) {
-                for (at, part) in parts {
-                    subflow.held.insert(at, part);
-                }
+            let parts = complete.parts.iter().map(|(_, part)| part);
+            if fresh && !verifies(map.checksum.unwrap_or(0), parts) {
+                mappings.put_back(complete);
                 self.checksum_failed(now, i, map.data);
                 return;
             }
-            subflow.mappings[found].checksum = None;
-            for (at, part) in parts {
+            mappings.set_verified(&complete);
+            for (at, part) in complete.parts {
                 if !self.insert(map.data + (at - map.subflow), part) {
                     self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
                     return;

@@ -32,7 +32,7 @@ mod timers;
 pub use driven::RecInfo;
 
 use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
-use crate::subflow::{Chunk, State, Subflow};
+use crate::subflow::{Chunk, MIN_MSS, Subflow};
 use crate::{Config, PathId, crypto};
 use addresses::{Announcement, Removal};
 use autotune::Autotune;
@@ -269,7 +269,7 @@ impl<P: Payload> Endpoint<P> {
     fn new(role: Role, mut config: Arc<Config>, seed: Seed) -> Self {
         // Beyond these nothing would be left to add.
         let recv_buffer = config.recv_buffer.min(MOST_BUFFER);
-        let mss = config.mss.max(handshake::LEAST_MSS);
+        let mss = config.mss.max(MIN_MSS);
         let initial_window = config.initial_window.max(1);
         if (recv_buffer, mss, initial_window) != (config.recv_buffer, config.mss, config.initial_window) {
             config = Arc::new(Config { mss, recv_buffer, initial_window, ..(*config).clone() });
@@ -361,7 +361,7 @@ impl<P: Payload> Endpoint<P> {
         let space = self.config.send_buffer.saturating_sub(waiting);
         match self.turn() {
             Some(path) => {
-                let sender = &self.subflows[path.index()].sender;
+                let sender = self.subflows[path.index()].sender();
                 let held = sender.flight() + sender.queued() + (self.buffer.end - self.data_next);
                 space.min(self.config.subflow_buffer.saturating_sub(held))
             }
@@ -435,25 +435,25 @@ impl<P: Payload> Endpoint<P> {
     /// The subflow over `path`, if there ever was one.
     pub fn subflow(&self, path: PathId) -> Option<SubflowInfo> {
         let subflow = self.subflows.get(path.index())?;
-        let sender = &subflow.sender;
+        let sender = subflow.sender();
         Some(SubflowInfo {
-            up: subflow.state == State::Established,
+            up: subflow.is_established(),
             backup: subflow.is_backup(),
-            stale: subflow.stale,
-            srtt: sender.rtt.measured(),
+            stale: subflow.is_stale(),
+            srtt: sender.measured_rtt(),
             cwnd: sender.window().cwnd,
             ssthresh: sender.window().ssthresh,
             in_flight: sender.flight(),
             pipe: sender.pipe(),
             queued: sender.queued(),
-            retransmissions: sender.retransmissions,
+            retransmissions: sender.retransmissions(),
         })
     }
 
     /// What must hold at any time, whatever the peer does: for tests.
     pub fn check(&self) -> Result<(), &'static str> {
         let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
-        self.subflows.iter().try_for_each(Subflow::check)?;
+        self.subflows.iter().try_for_each(Subflow::check_invariants)?;
         self.reorder.check()?;
         self.check_promises()?;
         held(self.data_una <= self.data_sent(), "acknowledged more than was sent")?;

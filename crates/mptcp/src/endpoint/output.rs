@@ -2,7 +2,7 @@
 
 use super::deal::Short;
 use super::{Endpoint, Mode, Role};
-use crate::subflow::{Chunk, Reset, State, Subflow, TIME_WAIT, clock_at};
+use crate::subflow::{Chunk, Reset, State, Subflow, clock_at};
 use crate::{EcnMode, PathId, crypto};
 use units::Instant;
 use wire::{Dss, Ecn, Flags, Mapping, MptcpSignal, Payload, Segment, TimestampOption, dss_pseudo_header};
@@ -43,9 +43,9 @@ impl<P: Payload> Endpoint<P> {
             self.await_subflow(now);
         }
         let (i, next) = self.next(now)?;
-        if !matches!(next, Next::Acknowledgement) || self.subflows[i].send_probe {
+        if !matches!(next, Next::Acknowledgement) || self.subflows[i].keepalive_probe_pending() {
             // It may bring an answer.
-            self.subflows[i].idle_repeats = 0;
+            self.subflows[i].reset_idle_acks();
         }
         match next {
             Next::Data(offset, chunk) => self.data(now, i, offset, chunk, segment),
@@ -56,13 +56,13 @@ impl<P: Payload> Endpoint<P> {
                 if self.driving.is_some() {
                     self.add_report(now, i, segment);
                 }
-                if core::mem::take(&mut self.subflows[i].send_probe) {
+                if self.subflows[i].take_keepalive_probe() {
                     // An old sequence number, which the peer must answer (RFC 9293, section 3.8.4).
                     segment.seq = segment.seq.wrapping_sub(1);
                 }
             }
         }
-        Some(self.subflows[i].path)
+        Some(self.subflows[i].path())
     }
 
     /// What to send next, over which subflow.
@@ -72,9 +72,9 @@ impl<P: Payload> Endpoint<P> {
                 return Some((i, Next::Control));
             }
             let subflow = &mut self.subflows[i];
-            if subflow.sender.owes()
-                && subflow.state == State::Established
-                && let Some((offset, chunk)) = subflow.sender.retransmit(now)
+            if subflow.sender().has_retransmission()
+                && subflow.is_established()
+                && let Some((offset, chunk)) = subflow.sender_mut().retransmit(now)
             {
                 return Some((i, Next::Data(offset, chunk)));
             }
@@ -88,7 +88,8 @@ impl<P: Payload> Endpoint<P> {
             return Some((i, Next::DataLevel));
         }
         // Acknowledgements last: by now every segment with data has carried what it could.
-        let due = |s: &Subflow<P>| s.receiver.ack_now && !matches!(s.state, State::Closed | State::SynSent);
+        let due =
+            |s: &Subflow<P>| s.receiver().ack_due() && !matches!(s.state(), State::Closed | State::SynSent);
         let mut waiting = self.subflows.iter().enumerate().filter(|(_, s)| due(s)).map(|(i, _)| i);
         let next = waiting.next();
         // After the last one all is done.
@@ -102,7 +103,7 @@ impl<P: Payload> Endpoint<P> {
             || self.fins
             || self.data_una < self.buffer.end
             || !self.reinjections.is_empty()
-            || self.subflows.iter().any(|s| s.sender.has_unsent_or_unacked())
+            || self.subflows.iter().any(|s| s.sender().has_unsent_or_unacked())
     }
 
     /// What to send next of the stream and its end.
@@ -124,9 +125,9 @@ impl<P: Payload> Endpoint<P> {
             return Some(next);
         }
         for (i, subflow) in self.subflows.iter_mut().enumerate() {
-            if subflow.sender.may_rescue()
-                && subflow.state == State::Established
-                && let Some((offset, chunk)) = subflow.sender.rescue(now)
+            if subflow.sender().may_need_rescue()
+                && subflow.is_established()
+                && let Some((offset, chunk)) = subflow.sender_mut().rescue(now)
             {
                 return Some((i, Next::Data(offset, chunk)));
             }
@@ -156,7 +157,7 @@ impl<P: Payload> Endpoint<P> {
     /// What was dealt to a subflow and has room now.
     fn next_of_queues(&mut self, now: Instant) -> Option<(usize, Next<P>)> {
         for i in 0..self.subflows.len() {
-            if self.subflows[i].sender.has_unsent()
+            if self.subflows[i].sender().has_unsent()
                 && let Some(next) = self.next_dealt(now, i)
             {
                 return Some((i, next));
@@ -168,12 +169,12 @@ impl<P: Payload> Endpoint<P> {
     fn next_dealt(&mut self, now: Instant, i: usize) -> Option<Next<P>> {
         let acked = if self.mode == Mode::Mptcp { self.data_una } else { 0 };
         let subflow = &mut self.subflows[i];
-        if subflow.state != State::Established {
+        if !subflow.is_established() {
             return None;
         }
-        let (offset, chunk) = subflow.sender.send_new(now, acked)?;
+        let (offset, chunk) = subflow.sender_mut().send_new(now, acked)?;
         if chunk.fin {
-            subflow.fin_at = Some(offset);
+            subflow.on_fin_sent(offset);
         } else {
             // What was acknowledged before it was sent is left out, if only a peer that lies does that on the
             // first subflow.
@@ -185,46 +186,49 @@ impl<P: Payload> Endpoint<P> {
     /// Is there something for [`Self::control`] to send?
     fn control_waits(&mut self, i: usize) -> bool {
         let subflow = &mut self.subflows[i];
-        if subflow.send_handshake_ack && subflow.is_open() && subflow.reset.is_none() && !subflow.send_syn {
+        if subflow.handshake_ack_pending()
+            && subflow.is_open()
+            && !subflow.reset_pending()
+            && !subflow.syn_pending()
+        {
             if self.handshake_signal(i).is_some() {
                 return true;
             }
             // The handshake is over: an acknowledgement like any other.
-            self.subflows[i].send_handshake_ack = false;
-            self.subflows[i].receiver.ack_now = true;
+            self.subflows[i].cancel_handshake_ack();
+            self.subflows[i].receiver_mut().request_ack();
             return false;
         }
         // Signals not before the peer has our keys: it could not tell what they are about.
-        let tells = subflow.state == State::Established && self.confirmed && !subflow.signals.is_empty();
-        subflow.reset.is_some() || subflow.send_syn || tells
+        let tells = subflow.is_established() && self.confirmed && subflow.has_signals();
+        subflow.reset_pending() || subflow.syn_pending() || tells
     }
 
     /// A reset, a SYN, a handshake ACK or a signal, of which [`Self::control_waits`] says that one waits.
     fn control(&mut self, now: Instant, i: usize) -> Segment<P> {
         let subflow = &mut self.subflows[i];
-        if let Some(reset) = subflow.reset.take() {
+        if let Some(reset) = subflow.take_reset() {
             let Reset { source, destination, seq, ack, signal } = *reset;
             let mut segment = Segment::new(source, destination, seq, ack, Flags::RST.with(Flags::ACK), 0);
             segment.signal = signal;
             return segment;
         }
-        if subflow.send_syn {
-            subflow.send_syn = false;
+        if subflow.take_syn() {
             return self.syn(now, i);
         }
         let mut segment = self.acknowledgement(now, i);
         segment.sack = wire::SackBlocks::default();
-        if core::mem::take(&mut self.subflows[i].send_handshake_ack) {
+        if self.subflows[i].take_handshake_ack() {
             // RFC 8684: the third ACK carries MP_CAPABLE or MP_JOIN and no DSS.
             segment.dss = None;
             segment.signal = self.handshake_signal(i);
-            if core::mem::take(&mut self.subflows[i].ask_for_answer) {
+            if self.subflows[i].take_handshake_probe() {
                 // An old sequence number does that (RFC 9293, section 3.8.4).
                 segment.seq = segment.seq.wrapping_sub(1);
             }
             return segment;
         }
-        segment.signal = self.subflows[i].signals.pop_front();
+        segment.signal = self.subflows[i].pop_signal();
         if let Some(MptcpSignal::AddAddress { address_id, hmac: Some(_), .. }) = segment.signal {
             self.announced_now(now, address_id);
         }
@@ -242,9 +246,9 @@ impl<P: Payload> Endpoint<P> {
         if self.role == Role::Server || self.mode != Mode::Mptcp {
             return None;
         }
-        if subflow.joined {
+        if subflow.is_join() {
             let peer = self.remote_key?;
-            let full = crypto::join_hmac(self.local_key, peer, subflow.local_nonce, subflow.remote_nonce);
+            let full = crypto::join_hmac(self.local_key, peer, subflow.local_nonce(), subflow.remote_nonce());
             let mut hmac = [0; 20];
             hmac.copy_from_slice(&full[..20]);
             return Some(MptcpSignal::JoinAck { hmac });
@@ -266,7 +270,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn syn(&mut self, now: Instant, i: usize) -> Segment<P> {
-        let answer = self.subflows[i].state == State::SynReceived;
+        let answer = self.subflows[i].state() == State::SynReceived;
         let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
         self.begin_segment(i, if answer { Flags::SYN_ACK } else { Flags::SYN }, 0, &mut segment);
         if !answer {
@@ -274,31 +278,31 @@ impl<P: Payload> Endpoint<P> {
         }
         let local_token = self.remote_key.map(crypto::token);
         let subflow = &mut self.subflows[i];
-        subflow.syn_tries += 1;
-        subflow.sender.timer = Some(now + subflow.sender.rtt.rto());
+        subflow.on_syn_sent(now);
         if answer {
-            if subflow.ecn {
+            if subflow.uses_ecn() {
                 segment.flags = segment.flags.with(Flags::ECE);
             }
-        } else if self.config.ecn == EcnMode::Request && subflow.syn_tries == 1 {
+        } else if self.config.ecn == EcnMode::Request && subflow.syn_attempts() == 1 {
             segment.flags = segment.flags.with(Flags::ECE).with(Flags::CWR);
         }
         segment.mss = Some(self.config.mss);
-        segment.sack_permitted = subflow.sack;
+        segment.sack_permitted = subflow.uses_sack();
         // An answer scales only if it was asked to.
-        segment.window_scale =
-            (!answer || subflow.own_scale > 0 || subflow.peer_scale > 0).then_some(subflow.own_scale);
-        if subflow.timestamps {
+        segment.window_scale = (!answer || subflow.own_window_scale() > 0 || subflow.peer_window_scale() > 0)
+            .then_some(subflow.own_window_scale());
+        if subflow.uses_timestamps() {
             segment.timestamps =
-                Some(TimestampOption { value: clock_at(now), echo: subflow.receiver.peer_clock });
+                Some(TimestampOption { value: clock_at(now), echo: subflow.receiver().clock_to_echo() });
         }
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
         segment.window = self.autotune.buffer.min(65_535) as u16;
-        segment.signal = if subflow.joined {
-            let (backup, address_id, nonce) = (subflow.backup_here, subflow.local_id, subflow.local_nonce);
+        segment.signal = if subflow.is_join() {
+            let (backup, address_id, nonce) =
+                (subflow.is_local_backup(), subflow.local_id(), subflow.local_nonce());
             if answer {
                 let peer = self.remote_key.unwrap_or(0);
-                let full = crypto::join_hmac(self.local_key, peer, nonce, subflow.remote_nonce);
+                let full = crypto::join_hmac(self.local_key, peer, nonce, subflow.remote_nonce());
                 let hmac = u64::from_be_bytes(full[..8].try_into().expect("an HMAC has 32 bytes"));
                 Some(MptcpSignal::JoinSynAck { backup, address_id, hmac, nonce })
             } else {
@@ -317,10 +321,10 @@ impl<P: Payload> Endpoint<P> {
     #[inline]
     fn begin_segment(&self, i: usize, flags: Flags, offset: u64, segment: &mut Segment<P>) {
         let subflow = &self.subflows[i];
-        segment.source = subflow.local_port;
-        segment.destination = subflow.remote_port;
-        segment.seq = subflow.iss.wrapping_add(offset as u32);
-        segment.ack = subflow.irs.wrapping_add(subflow.receiver.next as u32);
+        segment.source = subflow.local_port();
+        segment.destination = subflow.remote_port();
+        segment.seq = subflow.seq_at(offset);
+        segment.ack = subflow.ack_number();
         segment.flags = flags;
         segment.ecn = Ecn::NotEct;
         segment.clear_options();
@@ -334,22 +338,22 @@ impl<P: Payload> Endpoint<P> {
         let window = self.window_to_offer().saturating_sub(base);
         let told = self.advertised.saturating_sub(base);
         let subflow = &mut self.subflows[i];
-        let mut field = window >> subflow.own_scale;
-        if field << subflow.own_scale < told {
+        let mut field = window >> subflow.own_window_scale();
+        if field << subflow.own_window_scale() < told {
             // Rounding must not take back what was offered (RFC 9293, section 3.8.6; as Linux).
             field += 1;
         }
         segment.window = field.min(65_535) as u16;
-        let edge = base + (u64::from(segment.window) << subflow.own_scale);
+        let edge = base + (u64::from(segment.window) << subflow.own_window_scale());
         self.advertised = self.advertised.max(edge);
-        if subflow.timestamps {
+        if subflow.uses_timestamps() {
             segment.timestamps =
-                Some(TimestampOption { value: clock_at(now), echo: subflow.receiver.peer_clock });
+                Some(TimestampOption { value: clock_at(now), echo: subflow.receiver().clock_to_echo() });
         }
-        if subflow.receiver.marked {
+        if subflow.receiver().echoes_ce() {
             segment.flags = segment.flags.with(Flags::ECE);
         }
-        subflow.receiver.acked();
+        subflow.receiver_mut().on_ack_sent();
         if self.mode == Mode::Mptcp {
             let data_ack = u64::from(self.remote_idsn.wrapping_add(self.reorder.next) as u32);
             segment.dss = Some(Dss { data_ack: Some(data_ack), ack_is_short: true, ..Dss::default() });
@@ -374,7 +378,7 @@ impl<P: Payload> Endpoint<P> {
             } else {
                 None
             };
-            if self.role == Role::Client && !self.confirmed && offset == 1 && !self.subflows[i].joined {
+            if self.role == Role::Client && !self.confirmed && offset == 1 && !self.subflows[i].is_join() {
                 segment.dss = None;
                 segment.signal =
                     Some(self.capable(Some(self.local_key), self.remote_key, Some((len, checksum))));
@@ -384,9 +388,9 @@ impl<P: Payload> Endpoint<P> {
         }
         let subflow = &mut self.subflows[i];
         // New data alone may be marked (RFC 3168, sections 6.1.4 and 6.1.5).
-        if subflow.ecn && !chunk.fin && !subflow.sender.repeated_last() {
+        if subflow.uses_ecn() && !chunk.fin && !subflow.sender().last_was_retransmission() {
             segment.ecn = Ecn::Ect0;
-            if subflow.sender.tell_reduced() {
+            if subflow.sender_mut().take_cwr() {
                 segment.flags = segment.flags.with(Flags::CWR);
             }
         }
@@ -397,13 +401,13 @@ impl<P: Payload> Endpoint<P> {
     /// A segment without data.
     #[inline]
     fn acknowledge(&mut self, now: Instant, i: usize, segment: &mut Segment<P>) {
-        let offset = self.subflows[i].sender.next;
+        let offset = self.subflows[i].sender().next_offset();
         self.begin_segment(i, Flags::ACK, offset, segment);
         segment.payload = P::empty();
         self.complete(now, i, segment);
         if !self.confirmed && self.role == Role::Client && self.mode == Mode::Mptcp {
             // Until the peer has shown that it has our keys, every bare ACK brings them.
-            if !self.subflows[i].joined {
+            if !self.subflows[i].is_join() {
                 segment.dss = None;
                 segment.signal = self.handshake_signal(i);
                 return;
@@ -421,13 +425,14 @@ impl<P: Payload> Endpoint<P> {
     /// As many SACK blocks as the options leave room for.
     fn add_sack(&mut self, i: usize, segment: &mut Segment<P>) {
         let subflow = &mut self.subflows[i];
-        if !subflow.sack || !subflow.receiver.has_blocks() {
+        if !subflow.uses_sack() || !subflow.receiver().has_sack_blocks() {
             return;
         }
         let free = OPTION_SPACE.saturating_sub(segment.options_len());
         let blocks = free.saturating_sub(4) / 8;
         if blocks > 0 {
-            segment.sack = subflow.receiver.sack_blocks(subflow.irs, blocks.min(4));
+            let irs = subflow.irs();
+            segment.sack = subflow.receiver_mut().sack_blocks(irs, blocks.min(4));
         }
     }
 
@@ -440,10 +445,10 @@ impl<P: Payload> Endpoint<P> {
             (false, true) => self.probe_tries.saturating_sub(4),
             (false, false) => return None,
         };
-        let usable = || (0..self.subflows.len()).filter(|&i| self.subflows[i].state == State::Established);
+        let usable = || (0..self.subflows.len()).filter(|&i| self.subflows[i].is_established());
         let rank = |i: usize| {
             let subflow = &self.subflows[i];
-            (subflow.stale, subflow.is_backup(), subflow.sender.rtt.srtt(), i)
+            (subflow.is_stale(), subflow.is_backup(), subflow.sender().srtt(), i)
         };
         let turn = (tries as usize).checked_rem(usable().count())?;
         usable().find(|&i| usable().filter(|&other| rank(other) < rank(i)).count() == turn)
@@ -467,14 +472,5 @@ impl<P: Payload> Endpoint<P> {
             segment.seq = segment.seq.wrapping_sub(1);
         }
         segment
-    }
-
-    /// The subflow's last FIN went both ways.
-    pub(super) fn enter_time_wait(&mut self, now: Instant, i: usize, first_to_close: bool) {
-        let subflow = &mut self.subflows[i];
-        subflow.state =
-            if first_to_close { State::TimeWait { until: now + TIME_WAIT } } else { State::Closed };
-        subflow.sender.stop_timers();
-        subflow.receiver.ack_at = None;
     }
 }

@@ -13,12 +13,12 @@ impl<P: Payload> Endpoint<P> {
     /// (MP_PRIO). Nothing happens where no subflow is.
     pub fn set_priority(&mut self, path: PathId, backup: bool) {
         let Some(subflow) = self.subflows.get_mut(path.index()) else { return };
-        if !subflow.is_open() || subflow.backup_here == backup {
+        if !subflow.is_open() || subflow.is_local_backup() == backup {
             return;
         }
-        subflow.backup_here = backup;
+        subflow.set_local_backup(backup);
         if self.mode == Mode::Mptcp {
-            subflow.signals.push_back(MptcpSignal::Priority { backup, address_id: None });
+            subflow.queue_signal(MptcpSignal::Priority { backup, address_id: None });
             self.work = true;
         }
     }
@@ -40,13 +40,13 @@ impl<P: Payload> Endpoint<P> {
         if !subflow.is_open() {
             return;
         }
-        let id = subflow.local_id;
-        if reachable && subflow.state != State::SynSent {
+        let id = subflow.local_id();
+        if reachable && subflow.state() != State::SynSent {
             self.reset_subflow(i, Failure::Removed, 0);
         } else {
             self.subflow_lost(i, Failure::Removed);
         }
-        if self.subflows.iter().any(|s| s.is_open() && s.local_id == id) {
+        if self.subflows.iter().any(|s| s.is_open() && s.local_id() == id) {
             // The address carries others still: a server has but one.
             return;
         }
@@ -58,10 +58,9 @@ impl<P: Payload> Endpoint<P> {
         if self.mode != Mode::Mptcp {
             return;
         }
-        let usable =
-            self.subflows.iter_mut().filter(|s| s.state == State::Established && Some(s.path) != except);
-        if let Some(subflow) = usable.min_by_key(|s| (s.stale, s.is_backup(), s.sender.rtt.srtt())) {
-            subflow.signals.push_back(signal);
+        let usable = self.subflows.iter_mut().filter(|s| s.is_established() && Some(s.path()) != except);
+        if let Some(subflow) = usable.min_by_key(|s| (s.is_stale(), s.is_backup(), s.sender().srtt())) {
+            subflow.queue_signal(signal);
             self.work = true;
         } else if self.waiting.len() < MOST_WAITING {
             self.waiting.push(signal);

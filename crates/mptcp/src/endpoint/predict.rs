@@ -4,7 +4,7 @@
 //! and the same; what is not just as expected is left to it, untouched.
 
 use super::{Endpoint, Mode};
-use crate::subflow::{Arrival, State, Subflow};
+use crate::subflow::{Arrival, Subflow};
 use units::Instant;
 use wire::{Dss, Flags, Payload, Segment};
 
@@ -20,18 +20,18 @@ impl<P: Payload> Endpoint<P> {
         if !something || !is_expected(subflow, segment) || self.is_ending() || self.driving.is_some() {
             return false;
         }
-        let offset = subflow.receiver.next;
+        let offset = subflow.receiver().next_offset();
         let (data, acknowledged) = match (self.mode, &segment.dss) {
             (Mode::Mptcp, Some(dss)) => match self.next_mapping(subflow, segment, dss) {
                 Some(data) => (data, self.data_una),
                 None => return false,
             },
-            (Mode::Tcp, _) => (offset, subflow.sender.una),
+            (Mode::Tcp, _) => (offset, subflow.sender().una()),
             _ => return false,
         };
         // News of the window is not expected.
-        let window = u64::from(segment.window) << subflow.peer_scale;
-        if subflow.peer_window != Some(segment.window) || acknowledged + window > self.window_end {
+        let window = u64::from(segment.window) << subflow.peer_window_scale();
+        if !subflow.is_same_window(segment.window) || acknowledged + window > self.window_end {
             return false;
         }
         if !self.insert(data, segment.payload.clone()) {
@@ -39,19 +39,15 @@ impl<P: Payload> Endpoint<P> {
         }
         let delay = self.config.delayed_ack;
         let subflow = &mut self.subflows[i];
-        (subflow.heard, subflow.probes) = (now, 0);
-        if let Some(clock) = segment.timestamps
-            && offset <= subflow.receiver.last_ack_sent.max(1)
-        {
-            // RFC 7323, section 4.3.
-            subflow.receiver.peer_clock = clock.value;
-            subflow.receiver.peer_clock_at = now;
+        subflow.on_heard(now);
+        if let Some(clock) = segment.timestamps {
+            subflow.receiver_mut().update_clock(now, offset, clock.value);
         }
         let len = segment.payload.len() as u64;
-        subflow.receiver.next += len;
-        let mss = subflow.payload_max;
-        subflow.receiver.schedule_ack(now, Arrival::InOrder { filled: false }, len, mss, delay);
-        self.work |= self.subflows[i].receiver.ack_now;
+        subflow.receiver_mut().advance(len);
+        let mss = subflow.max_payload();
+        subflow.receiver_mut().schedule_ack(now, Arrival::InOrder { filled: false }, len, mss, delay);
+        self.work |= self.subflows[i].receiver().ack_due();
         true
     }
 
@@ -64,17 +60,17 @@ impl<P: Payload> Endpoint<P> {
     #[inline]
     fn next_mapping(&self, subflow: &Subflow<P>, segment: &Segment<P>, dss: &Dss) -> Option<u64> {
         let map = dss.mapping?;
-        let own = map.ssn == subflow.receiver.next as u32
+        let own = map.ssn == subflow.receiver().next_offset() as u32
             && usize::from(map.len) == segment.payload.len()
             && map.checksum.is_none()
             && !self.checksum;
         let same_ack = dss.ack_is_short
             && dss.data_ack == Some(u64::from(self.local_idsn.wrapping_add(self.data_una) as u32));
         let plain = own && same_ack && !dss.dsn_is_short && !dss.data_fin && self.confirmed;
-        let nothing_kept = subflow.mappings.is_empty() && subflow.held.is_empty() && !subflow.bare;
+        let nothing_kept = subflow.mappings().is_empty() && !subflow.lacks_dss();
         let data = map.dsn.wrapping_sub(self.remote_idsn);
         // That the two part is news too.
-        let known = self.parted || data == subflow.receiver.next;
+        let known = self.parted || data == subflow.receiver().next_offset();
         (plain && nothing_kept && known).then_some(data)
     }
 }
@@ -83,19 +79,18 @@ impl<P: Payload> Endpoint<P> {
 /// flight that it could acknowledge.
 #[inline]
 fn is_expected<P: Payload>(subflow: &Subflow<P>, segment: &Segment<P>) -> bool {
-    let receiver = &subflow.receiver;
-    let clock_goes_on =
-        segment.timestamps.is_none_or(|clock| clock.value.wrapping_sub(receiver.peer_clock) as i32 >= 0);
-    subflow.state == State::Established
-        && segment.seq == subflow.irs.wrapping_add(receiver.next as u32)
-        && segment.ack == subflow.iss.wrapping_add(subflow.sender.una as u32)
-        && (segment.source, segment.destination) == (subflow.remote_port, subflow.local_port)
+    let receiver = subflow.receiver();
+    let clock_goes_on = segment.timestamps.is_none_or(|clock| receiver.is_clock_current(clock.value));
+    subflow.is_established()
+        && segment.seq == subflow.ack_number()
+        && segment.ack == subflow.seq_at(subflow.sender().una())
+        && (segment.source, segment.destination) == (subflow.remote_port(), subflow.local_port())
         && segment.signal.is_none()
         && segment.sack.is_empty()
         && clock_goes_on
-        && !subflow.sender.has_unsent_or_unacked()
-        && !receiver.has_blocks()
-        && receiver.fin_at.is_none()
-        && !subflow.send_handshake_ack
-        && !subflow.ecn
+        && !subflow.sender().has_unsent_or_unacked()
+        && !receiver.has_sack_blocks()
+        && !receiver.has_fin()
+        && !subflow.handshake_ack_pending()
+        && !subflow.uses_ecn()
 }

@@ -2,7 +2,7 @@
 //! MP_FAIL or an ADD_ADDR without an answer.
 
 use super::{Endpoint, Failure, Mode, Reinjection};
-use crate::subflow::{Chunk, State};
+use crate::subflow::Chunk;
 use units::Instant;
 use wire::Payload;
 
@@ -58,8 +58,7 @@ impl<P: Payload> Endpoint<P> {
             self.repair.tries = 0;
         }
         self.repair.una = self.data_una;
-        let longest =
-            self.subflows.iter().filter(|s| s.state == State::Established).map(|s| s.sender.rtt.rto()).max();
+        let longest = self.subflows.iter().filter(|s| s.is_established()).map(|s| s.sender().rto()).max();
         // A repair sets data and subflow offsets apart. Before that, an MP_FAIL may come, even if it is lost
         // some times.
         let patience = if self.spread { 1 } else { 8 };
@@ -80,13 +79,13 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let waits = |r: &Reinjection<P>| r.chunk.data <= una && una < r.chunk.end();
-        let held = |s: &crate::subflow::Subflow<P>| s.is_open() && s.sender.holds(una);
+        let held = |s: &crate::subflow::Subflow<P>| s.is_open() && s.sender().has_data_at(una);
         if self.reinjections.iter().any(waits) || self.subflows.iter().any(held) {
             // Looked at again later: it may be taken back, or its subflow may end.
             self.await_data_ack(now);
             return;
         }
-        let stripped = self.subflows.iter().position(|s| s.state == State::Established && s.bare);
+        let stripped = self.subflows.iter().position(|s| s.is_established() && s.lacks_dss());
         match stripped {
             // The peer may have fallen back: to send data twice would spoil its stream.
             Some(i) if !self.spread => {
@@ -104,14 +103,14 @@ impl<P: Payload> Endpoint<P> {
         // Each time over another: the one that lost the mapping may lose it again.
         let mut able: Vec<usize> =
             (0..self.subflows.len()).filter(|&i| self.subflows[i].carries_data()).collect();
-        able.sort_by_key(|&i| (super::deal::rank(&self.subflows[i]), self.subflows[i].sender.rtt.srtt()));
+        able.sort_by_key(|&i| (super::deal::rank(&self.subflows[i]), self.subflows[i].sender().srtt()));
         let Some(i) = (self.repair.tries as usize).checked_rem(able.len()).map(|turn| able[turn]) else {
             return;
         };
-        let most = self.subflows[i].payload_max.min(self.data_next - una);
+        let most = self.subflows[i].max_payload().min(self.data_next - una);
         if let Some(payload) = self.buffer.slice(una, most) {
             self.repeated_bytes += payload.len() as u64;
-            self.subflows[i].sender.deal_in_order(Chunk { data: una, payload, fin: false });
+            self.subflows[i].sender_mut().enqueue_in_order(Chunk { data: una, payload, fin: false });
             // Data and subflow offsets go apart.
             self.spread = true;
             self.repair.tries += 1;
@@ -127,7 +126,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Another subflow, whose acknowledgements have all that they should.
     fn has_other(&self, i: usize) -> bool {
-        let whole = |s: &crate::subflow::Subflow<P>| s.carries_data() && !s.bare;
-        self.subflows.iter().any(|s| s.path.index() != i && whole(s))
+        let whole = |s: &crate::subflow::Subflow<P>| s.carries_data() && !s.lacks_dss();
+        self.subflows.iter().any(|s| s.path().index() != i && whole(s))
     }
 }

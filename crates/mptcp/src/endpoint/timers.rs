@@ -27,29 +27,22 @@ impl<P: Payload> Endpoint<P> {
     pub fn handle_timeout(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
             let subflow = &mut self.subflows[i];
-            if subflow.state == State::Closed {
+            if subflow.is_closed() {
                 continue;
             }
-            if let State::TimeWait { until } = subflow.state {
-                if until <= now {
-                    subflow.state = State::Closed;
-                }
+            if subflow.expire_time_wait(now) {
                 continue;
             }
-            if subflow.receiver.ack_at.is_some_and(|at| at <= now) {
-                subflow.receiver.ack_at = None;
-                subflow.receiver.ack_now = true;
-                self.work = true;
-            }
+            self.work |= subflow.receiver_mut().expire_delayed_ack(now);
             let subflow = &mut self.subflows[i];
-            if subflow.state == State::Established && subflow.sender.expire(now) {
+            if subflow.is_established() && subflow.sender_mut().expire(now) {
                 self.work = true;
             }
             let subflow = &self.subflows[i];
-            if subflow.state == State::Established && subflow.keepalive_at.is_some_and(|at| at <= now) {
+            if subflow.is_established() && subflow.keepalive_due(now) {
                 self.keepalive(now, i);
             }
-            if self.subflows[i].sender.timer.is_some_and(|at| at <= now) {
+            if self.subflows[i].sender().retransmission_due(now) {
                 self.retransmission_timeout(now, i);
                 self.work = true;
             }
@@ -58,10 +51,7 @@ impl<P: Payload> Endpoint<P> {
             // Without a subflow it waits for one.
             self.fin_timer = None;
             self.doubt(now, self.fin_tries);
-            if self.mode == Mode::Mptcp
-                && !self.ended
-                && self.subflows.iter().any(|s| s.state == State::Established)
-            {
+            if self.mode == Mode::Mptcp && !self.ended && self.subflows.iter().any(|s| s.is_established()) {
                 self.request_data_fin(now);
             }
         }
@@ -74,7 +64,7 @@ impl<P: Payload> Endpoint<P> {
         if self.probe_timer.is_some_and(|at| at <= now) {
             self.probe_timer = None;
             self.doubt(now, self.probe_tries);
-            if self.subflows.iter().any(|s| s.state == State::Established) {
+            if self.subflows.iter().any(|s| s.is_established()) {
                 self.send_probe = true;
                 self.work = true;
                 self.arm_probe(now);
@@ -85,46 +75,45 @@ impl<P: Payload> Endpoint<P> {
     fn retransmission_timeout(&mut self, now: Instant, i: usize) {
         let (retries, stale_after) = (self.config.max_retries, self.config.stale_after);
         let subflow = &mut self.subflows[i];
-        subflow.sender.timer = None;
-        match subflow.state {
+        subflow.sender_mut().stop_retransmission_timer();
+        match subflow.state() {
             State::SynSent | State::SynReceived => {
-                if subflow.syn_tries >= SYN_TRIES {
+                if subflow.syn_attempts() >= SYN_TRIES {
                     self.subflow_lost(i, Failure::TimedOut);
                     return;
                 }
-                subflow.sender.rtt.back_off();
-                subflow.send_syn = true;
-                if subflow.state == State::SynSent
+                subflow.sender_mut().back_off();
+                subflow.request_syn();
+                if subflow.state() == State::SynSent
                     && self.mode == Mode::Offered
-                    && subflow.syn_tries >= self.config.mptcp_syns
+                    && subflow.syn_attempts() >= self.config.mptcp_syns
                 {
                     self.mode = Mode::Tcp;
                 }
             }
             State::Confirming => {
-                subflow.sender.timeouts += 1;
-                if subflow.sender.timeouts > SYN_TRIES {
+                if subflow.sender_mut().count_timeout() > SYN_TRIES {
                     self.subflow_lost(i, Failure::TimedOut);
                     return;
                 }
-                subflow.sender.rtt.back_off();
-                subflow.sender.timer = Some(now + subflow.sender.rtt.rto());
-                subflow.send_handshake_ack = true;
+                subflow.sender_mut().back_off();
+                subflow.sender_mut().arm_retransmission_timer(now);
+                subflow.request_handshake_ack();
             }
             State::Established => {
-                if !subflow.sender.has_unsent_or_unacked() {
+                if !subflow.sender().has_unsent_or_unacked() {
                     self.repeat_keys(now, i);
                     return;
                 }
-                if subflow.sender.timeouts >= retries {
+                if subflow.sender().timeouts() >= retries {
                     self.give_up(i);
                     return;
                 }
-                subflow.sender.on_timeout(now);
+                subflow.sender_mut().on_timeout(now);
                 let others = self.mode == Mode::Mptcp;
                 let subflow = &mut self.subflows[i];
-                if others && subflow.sender.timeouts >= stale_after {
-                    subflow.stale = true;
+                if others && subflow.sender().timeouts() >= stale_after {
+                    subflow.set_stale(true);
                     self.reinject(i, true);
                 }
             }
@@ -137,9 +126,9 @@ impl<P: Payload> Endpoint<P> {
     /// without a DSS is what cannot carry the answer, and after many a DATA_FIN, the last thing missing, gets
     /// through nowhere.
     fn doubt(&mut self, now: Instant, tries: u32) {
-        let established = |s: &&Subflow<P>| s.state == State::Established;
+        let established = |s: &&Subflow<P>| s.is_established();
         let many = self.config.max_retries.max(BARE_TRIES);
-        let heard = self.subflows.iter().filter(established).any(|s| s.heard >= self.asked_at);
+        let heard = self.subflows.iter().filter(established).any(|s| s.last_heard() >= self.asked_at);
         self.unheard = if heard { 0 } else { self.unheard + 1 };
         self.asked_at = now;
         if self.unheard >= many {
@@ -151,8 +140,8 @@ impl<P: Payload> Endpoint<P> {
             }
         } else if heard && self.mode == Mode::Mptcp && tries >= BARE_TRIES {
             let last = tries >= many && self.data_fin == Some(self.data_una);
-            let broken = self.subflows.iter().filter(established).find(|s| s.bare || last);
-            if let Some(i) = broken.map(|s| s.path.index()) {
+            let broken = self.subflows.iter().filter(established).find(|s| s.lacks_dss() || last);
+            if let Some(i) = broken.map(|s| s.path().index()) {
                 self.give_up_mptcp_or_subflow(now, i);
             }
         }
@@ -168,18 +157,17 @@ impl<P: Payload> Endpoint<P> {
     /// bring them: they are sent again, as a SYN would be.
     fn repeat_keys(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
-        if self.role == Role::Server || self.mode != Mode::Mptcp || self.confirmed || subflow.joined {
+        if self.role == Role::Server || self.mode != Mode::Mptcp || self.confirmed || subflow.is_join() {
             return;
         }
-        if subflow.sender.timeouts >= SYN_TRIES {
+        if subflow.sender().timeouts() >= SYN_TRIES {
             self.subflow_lost(i, Failure::TimedOut);
             return;
         }
-        subflow.sender.timeouts += 1;
-        let wait = subflow.sender.rtt.rto() * (1 << subflow.sender.timeouts);
-        subflow.sender.timer = Some(now + wait.min(self.config.max_rto));
-        subflow.send_handshake_ack = true;
-        subflow.ask_for_answer = true;
+        let timeouts = subflow.sender_mut().count_timeout();
+        let wait = (subflow.sender().rto() * (1 << timeouts)).min(self.config.max_rto);
+        subflow.sender_mut().set_retransmission_timer(now + wait);
+        subflow.request_answered_handshake_ack();
     }
 
     /// The peer's window is shut: ask from time to time whether it still is (RFC 9293, section 3.8.6.1).
@@ -187,8 +175,7 @@ impl<P: Payload> Endpoint<P> {
         if self.probe_timer.is_some() || self.window_end > self.data_next {
             return;
         }
-        let rto =
-            self.subflows.iter().filter(|s| s.state == State::Established).map(|s| s.sender.rtt.rto()).min();
+        let rto = self.subflows.iter().filter(|s| s.is_established()).map(|s| s.sender().rto()).min();
         let wait = rto.unwrap_or(self.config.initial_rto) * (1 << self.probe_tries.min(10));
         self.probe_tries += 1;
         self.probe_timer = Some(now + wait.min(self.config.max_rto));

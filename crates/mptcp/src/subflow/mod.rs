@@ -1,35 +1,52 @@
 //! One subflow: a TCP connection over one path.
+//!
+//! [`Subflow`] owns the parts of one TCP connection, each in a module of its own: the handshake, the
+//! negotiated options, the data sequence mappings, the receive half and the send half. The
+//! connection above is [`Endpoint`](crate::Endpoint), which uses the methods of this type only.
 
-mod held;
+mod fin;
+mod handshake;
+mod keepalive;
+mod mappings;
+mod options;
+mod ports;
 mod receiver;
+mod reset;
 mod rtt;
 mod sender;
+mod unmapped;
 
-pub(crate) use held::Held;
+pub(crate) use keepalive::KeepaliveAction;
+pub(crate) use mappings::{Mapped, Mappings};
+pub(crate) use options::{MIN_MSS, window_scale};
 pub(crate) use receiver::{Arrival, Receiver};
+pub(crate) use reset::Reset;
 pub(crate) use rtt::Rtt;
 pub(crate) use sender::{Chunk, Sender};
 
-use crate::{Config, PathId};
+use crate::seq::extend;
+use crate::{Config, Keepalive, PathId};
+use fin::FinState;
+use handshake::Handshake;
+use keepalive::Liveness;
+use options::{DssHistory, Negotiated, PeerWindow, Priority};
+use ports::Ports;
+use reset::ResetState;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 use wire::{Ecn, Flags, MptcpSignal, Payload, Segment};
 
-/// How long a closed subflow still answers a repeated FIN (Linux: 60 s; RFC 9293: twice the longest
-/// life of a segment).
-pub(crate) const TIME_WAIT: Duration = Duration::from_secs(60);
-/// The peer's clock is not remembered for longer (RFC 7323, section 5.5).
-const CLOCK_LIFE: Duration = Duration::from_secs(24 * 86_400);
-const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a closed subflow answers a repeated FIN (Linux: 60 s; RFC 9293: 2 MSL).
+const TIME_WAIT: Duration = Duration::from_secs(60);
 
-/// Where a subflow stands (RFC 9293, section 3.3.2; the closing states follow from which FINs were
-/// sent, acknowledged and received).
+/// Connection state (RFC 9293, section 3.3.2). The closing states follow from the FINs sent,
+/// acknowledged and received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Closed,
     SynSent,
     SynReceived,
-    /// The third ACK of a join is out, the fourth is awaited (RFC 8684, section 3.2).
+    /// The third ACK of a join was sent and the fourth is awaited (RFC 8684, section 3.2).
     Confirming,
     Established,
     TimeWait {
@@ -37,246 +54,493 @@ pub(crate) enum State {
     },
 }
 
-/// A data sequence mapping kept for bytes still to come, in offsets.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Mapped {
-    pub(crate) subflow: u64,
-    pub(crate) data: u64,
-    pub(crate) len: u64,
-    /// What the sum over its data must come to, where that is still to be seen.
-    pub(crate) checksum: Option<u16>,
-}
-
-impl Mapped {
-    /// Subflow offset after the last byte.
-    pub(crate) fn end(&self) -> u64 {
-        self.subflow + self.len
-    }
-}
-
-/// Send and receive state of one TCP connection, and how it stands to the others.
-///
-/// In the order of use, as [`Sender`]: what every segment looks at lies first and together.
+/// Send and receive state of one TCP connection, and its role in the MPTCP connection.
 #[derive(Debug, Clone)]
-#[repr(C)]
 pub(crate) struct Subflow<P> {
-    pub(crate) state: State,
-    pub(crate) path: PathId,
-    pub(crate) peer_scale: u8,
-    pub(crate) own_scale: u8,
-    pub(crate) timestamps: bool,
-    pub(crate) sack: bool,
-    /// Both ends heed congestion marks (RFC 3168, section 6.1.1).
-    pub(crate) ecn: bool,
-    /// We asked for it to be a backup; the peer did.
-    pub(crate) backup_here: bool,
-    pub(crate) backup_there: bool,
-    pub(crate) stale: bool,
-    pub(crate) fin_queued: bool,
-    /// A SYN, or the answer to one, must go out.
-    pub(crate) send_syn: bool,
-    /// The handshake's last ACK must go out (again).
-    pub(crate) send_handshake_ack: bool,
-    /// The next bare acknowledgement is a probe.
-    pub(crate) send_probe: bool,
-    /// Data of ours was acknowledged with a DATA_ACK; and lately without.
-    pub(crate) proven: bool,
-    pub(crate) bare: bool,
-    /// Acknowledgements in a row that had no reason to come.
-    pub(crate) idle_repeats: u8,
-    /// Joined to a connection that was there (RFC 8684, section 3.2).
-    pub(crate) joined: bool,
-    /// The peer's FIN came before ours went out: the peer is the one to wait (RFC 9293, section 3.6).
-    pub(crate) closed_first_there: bool,
-    /// The window field of the last segment that came.
-    pub(crate) peer_window: Option<u16>,
-    pub(crate) local_port: u16,
-    pub(crate) remote_port: u16,
-    /// Initial sequence numbers, ours and the peer's.
-    pub(crate) iss: u32,
-    pub(crate) irs: u32,
-    /// Payload of a full segment, options taken off.
-    pub(crate) payload_max: u64,
-    /// When anything was heard of the peer.
-    pub(crate) heard: Instant,
-    pub(crate) keepalive_at: Option<Instant>,
-    /// Keepalive probes in a row without an answer.
-    pub(crate) probes: u32,
-    pub(crate) receiver: Receiver,
-    /// The widest window that the peer has offered.
-    pub(crate) widest: u64,
-    /// Where all data goes over every subflow: data offset after what was dealt to this one.
-    pub(crate) copied: u64,
-    pub(crate) reset: Option<Box<Reset>>,
-    /// Payload that has no mapping yet, or that waits for the rest of its mapping's.
-    pub(crate) held: Held<P>,
-    pub(crate) mappings: Vec<Mapped>,
-    pub(crate) signals: VecDeque<MptcpSignal>,
-    /// Offset of our FIN once sent.
-    pub(crate) fin_at: Option<u64>,
-    pub(crate) sender: Sender<P>,
-
-    /// When payload in order has waited too long for its mapping.
-    pub(crate) unmapped: Option<Instant>,
-    pub(crate) local_id: u8,
-    pub(crate) remote_id: u8,
-    pub(crate) local_nonce: u32,
-    pub(crate) remote_nonce: u32,
-    pub(crate) syn_sent_at: Instant,
-    pub(crate) syn_tries: u32,
-    /// The handshake's last ACK must be answered, even by a peer that sees no MPTCP in it.
-    pub(crate) ask_for_answer: bool,
-    /// When something that does not fit was last answered (see [`Subflow::challenge`]).
-    challenged: Option<Instant>,
-    /// Remote ports of the subflows that were here before.
-    pub(crate) earlier: Vec<u16>,
-    /// What our reset said, for as long as the peer goes on.
-    pub(crate) told: Option<MptcpSignal>,
-    /// It ended in a way that another try would not change.
-    pub(crate) barred: bool,
+    state: State,
+    path: PathId,
+    /// The peer did not answer the last transmissions.
+    stale: bool,
+    ports: Ports,
+    handshake: Handshake,
+    options: Negotiated,
+    priority: Priority,
+    peer_window: PeerWindow,
+    dss: DssHistory,
+    liveness: Liveness,
+    fin: FinState,
+    reset: ResetState,
+    mappings: Mappings<P>,
+    signals: VecDeque<MptcpSignal>,
+    /// With the redundant scheduler: data offset after the last byte assigned to this subflow.
+    copied_until: u64,
+    receiver: Receiver,
+    sender: Sender<P>,
 }
 
-/// A reset to be sent; it may answer a segment of no subflow that is here.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reset {
-    pub(crate) source: u16,
-    pub(crate) destination: u16,
-    pub(crate) seq: u32,
-    pub(crate) ack: u32,
-    pub(crate) signal: Option<MptcpSignal>,
-}
-
+/// Construction and the handshake.
 impl<P: Payload> Subflow<P> {
+    /// A subflow over `path` that does not exist yet.
     pub(crate) fn closed(path: PathId, config: &Config) -> Self {
         let mss = u64::from(config.mss);
         Self {
-            path,
             state: State::Closed,
-            joined: false,
-            local_port: 0,
-            remote_port: 0,
-            iss: 0,
-            irs: 0,
-            sender: Sender::new(config, mss),
-            receiver: Receiver::new(config),
-            payload_max: mss,
-            peer_scale: 0,
-            own_scale: window_scale(config.recv_buffer),
-            timestamps: config.timestamps,
-            sack: config.sack,
-            ecn: false,
-            backup_here: false,
-            backup_there: false,
-            local_id: 0,
-            remote_id: 0,
-            local_nonce: 0,
-            remote_nonce: 0,
-            send_syn: false,
-            syn_sent_at: Instant::ZERO,
-            syn_tries: 0,
-            send_handshake_ack: false,
-            ask_for_answer: false,
-            reset: None,
-            challenged: None,
-            heard: Instant::ZERO,
-            keepalive_at: None,
-            probes: 0,
-            send_probe: false,
-            widest: 65_535,
-            earlier: Vec::new(),
-            peer_window: None,
-            signals: VecDeque::new(),
-            fin_queued: false,
-            fin_at: None,
-            mappings: Vec::new(),
-            held: Held::new(),
-            unmapped: None,
-            proven: false,
-            bare: false,
-            idle_repeats: 0,
-            told: None,
-            barred: false,
+            path,
             stale: false,
-            copied: 0,
-            closed_first_there: false,
+            ports: Ports::default(),
+            handshake: Handshake::default(),
+            options: Negotiated::new(config),
+            priority: Priority::default(),
+            peer_window: PeerWindow::default(),
+            dss: DssHistory::default(),
+            liveness: Liveness::default(),
+            fin: FinState::default(),
+            reset: ResetState::default(),
+            mappings: Mappings::new(),
+            signals: VecDeque::new(),
+            copied_until: 0,
+            receiver: Receiver::new(config),
+            sender: Sender::new(config, mss),
         }
     }
 
-    /// A segment that does not fit is answered with where we stand, but not each one: two ends that
-    /// disagree would answer one another for ever (RFC 5961, section 7; Linux
-    /// `tcp_invalid_ratelimit`: 500 ms).
-    pub(crate) fn challenge(&mut self, now: Instant) {
-        if self.challenged.is_none_or(|last| now.since(last) >= CHALLENGE_INTERVAL) {
-            self.challenged = Some(now);
-            self.receiver.ack_now = true;
+    pub(crate) fn set_ports(&mut self, local: u16, remote: u16) {
+        self.ports.set(local, remote);
+    }
+
+    /// Remembers the remote port of `previous`, the subflow that this one replaces.
+    pub(crate) fn inherit_ports(&mut self, previous: &mut Self) {
+        self.ports.inherit(&mut previous.ports);
+    }
+
+    /// Makes this subflow a join to an existing connection (RFC 8684, section 3.2).
+    pub(crate) fn set_join(&mut self, local_id: u8) {
+        self.handshake.set_join(local_id);
+    }
+
+    pub(crate) fn set_local_nonce(&mut self, nonce: u32) {
+        self.handshake.set_local_nonce(nonce);
+    }
+
+    /// Takes over the fields of the peer's MP_JOIN.
+    pub(crate) fn set_peer_join(&mut self, backup: bool, address_id: u8, nonce: u32) {
+        self.handshake.set_peer_join(address_id, nonce);
+        self.priority.set_peer(backup);
+    }
+
+    pub(crate) fn set_peer_isn(&mut self, seq: u32) {
+        self.handshake.set_irs(seq);
+    }
+
+    /// Enters `state`, SYN-SENT or SYN-RECEIVED, with the initial sequence number `iss`.
+    pub(crate) fn start_handshake(&mut self, now: Instant, state: State, iss: u32) {
+        self.state = state;
+        self.handshake.start(now, iss);
+        self.sender.start();
+        self.receiver.start();
+    }
+
+    /// Applies the options of the peer's SYN or SYN/ACK. `dss_len` are the option bytes that every
+    /// segment with data will need for MPTCP.
+    pub(crate) fn negotiate(&mut self, config: &Config, segment: &Segment<P>, ecn: bool, dss_len: u64) {
+        self.options.negotiate(config, segment, ecn, dss_len);
+        if let Some(clock) = segment.timestamps {
+            self.receiver.set_initial_clock(clock.value);
+        }
+        self.sender.negotiated(self.options.max_payload(), self.options.sack());
+    }
+
+    /// Counts a SYN or SYN/ACK that is sent now, and starts its timer.
+    pub(crate) fn on_syn_sent(&mut self, now: Instant) {
+        self.handshake.count_syn();
+        self.sender.arm_retransmission_timer(now);
+    }
+
+    /// The peer acknowledged the SYN or SYN/ACK.
+    fn on_syn_acked(&mut self, now: Instant) {
+        match self.handshake.syn_attempts() {
+            0 | 1 => self.sender.sample_rtt(now.since(self.handshake.syn_sent_at())),
+            2 => {}
+            _ => self.sender.start_with_one_segment(),
+        }
+        self.sender.on_syn_acked();
+        self.handshake.cancel_syn();
+    }
+
+    /// The client received a valid SYN/ACK. Until the peer shows that it has the keys or the HMAC of
+    /// the third ACK, `repeat_ack` sends that again on a timer.
+    pub(crate) fn on_syn_ack(&mut self, now: Instant, repeat_ack: bool) {
+        self.on_syn_acked(now);
+        self.handshake.request_ack();
+        self.state = if self.is_join() { State::Confirming } else { State::Established };
+        if repeat_ack {
+            self.sender.arm_retransmission_timer(now);
         }
     }
 
-    /// Older than what came last, by the peer's own clock: PAWS (RFC 7323, section 5.3). A clock not
-    /// heard for long may have gone round.
-    pub(crate) fn is_outdated(&self, now: Instant, segment: &Segment<P>) -> bool {
-        self.timestamps
-            && segment.timestamps.is_some_and(|clock| {
-                (clock.value.wrapping_sub(self.receiver.peer_clock) as i32) < 0
-                    && now.since(self.receiver.peer_clock_at) < CLOCK_LIFE
-            })
+    /// The server received the third ACK.
+    pub(crate) fn on_third_ack(&mut self, now: Instant) {
+        self.on_syn_acked(now);
+        self.state = State::Established;
     }
 
-    /// What a segment says of congestion, on the way here and on the way there (RFC 3168, sections
-    /// 6.1.2 and 6.1.3).
-    pub(crate) fn heed_marks(&mut self, now: Instant, ack: u64, segment: &Segment<P>) {
-        if segment.flags.has(Flags::CWR) {
-            self.receiver.marked = false;
-        }
-        if segment.ecn == Ecn::Ce {
-            self.receiver.ack_now |= !self.receiver.marked;
-            self.receiver.marked = true;
-        }
-        if segment.flags.has(Flags::ECE) {
-            self.sender.on_echo(now, ack);
-        }
+    /// The client of a join received the fourth ACK.
+    pub(crate) fn on_fourth_ack(&mut self) {
+        self.state = State::Established;
+        self.sender.stop_handshake_timer();
     }
 
-    /// The round trip from here, by the clock that the peer echoes.
-    pub(crate) fn measure_backwards(&mut self, now: Instant, segment: &Segment<P>) -> Option<Duration> {
-        let clock = segment.timestamps.filter(|_| self.timestamps)?;
-        self.receiver.measure(clock_at(now), clock.echo)
+    /// Sends the SYN or SYN/ACK again.
+    pub(crate) fn request_syn(&mut self) {
+        self.handshake.request_syn();
     }
 
-    /// What must hold at any time.
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
-        self.sender.check()?;
-        if self.state == State::Established && self.sender.flight() > 0 && self.sender.timer.is_none() {
-            return Err("data in flight and no timer");
-        }
-        Ok(())
+    pub(crate) fn syn_pending(&self) -> bool {
+        self.handshake.syn_pending()
     }
 
-    /// The mapping of the byte at an offset, of those that were kept.
-    pub(crate) fn mapping_of(&self, at: u64) -> Option<Mapped> {
-        self.mappings.iter().find(|m| m.subflow <= at && at < m.end()).copied()
+    /// True once if a SYN or SYN/ACK is to be sent.
+    pub(crate) fn take_syn(&mut self) -> bool {
+        self.handshake.take_syn()
     }
-    /// Data may be sent over it.
-    pub(crate) fn carries_data(&self) -> bool {
-        self.state == State::Established && !self.fin_queued
+
+    /// Sends the last ACK of the handshake (again).
+    pub(crate) fn request_handshake_ack(&mut self) {
+        self.handshake.request_ack();
     }
-    pub(crate) fn is_backup(&self) -> bool {
-        self.backup_here || self.backup_there
+
+    pub(crate) fn cancel_handshake_ack(&mut self) {
+        self.handshake.cancel_ack();
+    }
+
+    #[inline]
+    pub(crate) fn handshake_ack_pending(&self) -> bool {
+        self.handshake.ack_pending()
+    }
+
+    /// True once if the last ACK of the handshake is to be sent.
+    pub(crate) fn take_handshake_ack(&mut self) -> bool {
+        self.handshake.take_ack()
+    }
+
+    /// Repeats the handshake's last ACK in a form that a peer without MPTCP answers as well.
+    pub(crate) fn request_answered_handshake_ack(&mut self) {
+        self.handshake.request_ack();
+        self.handshake.request_answer();
+    }
+
+    /// True once if the handshake's last ACK must provoke an answer.
+    pub(crate) fn take_handshake_probe(&mut self) -> bool {
+        self.handshake.take_answer_request()
+    }
+
+    /// SYNs or SYN/ACKs sent so far.
+    pub(crate) fn syn_attempts(&self) -> u32 {
+        self.handshake.syn_attempts()
+    }
+
+    /// Joined to an existing connection (RFC 8684, section 3.2).
+    #[inline]
+    pub(crate) fn is_join(&self) -> bool {
+        self.handshake.is_join()
+    }
+
+    pub(crate) fn local_id(&self) -> u8 {
+        self.handshake.local_id()
+    }
+    pub(crate) fn remote_id(&self) -> u8 {
+        self.handshake.remote_id()
+    }
+    pub(crate) fn local_nonce(&self) -> u32 {
+        self.handshake.local_nonce()
+    }
+    pub(crate) fn remote_nonce(&self) -> u32 {
+        self.handshake.remote_nonce()
+    }
+}
+
+/// State, parts and sequence numbers.
+impl<P: Payload> Subflow<P> {
+    #[inline]
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+    #[inline]
+    pub(crate) fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state == State::Closed
     }
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state, State::Closed | State::TimeWait { .. })
     }
-    pub(crate) fn fin_acked(&self) -> bool {
-        self.fin_at.is_some_and(|fin| self.sender.una > fin)
+    /// Data may be sent over it.
+    #[inline]
+    pub(crate) fn carries_data(&self) -> bool {
+        self.is_established() && !self.fin.is_queued()
+    }
+    #[inline]
+    pub(crate) fn path(&self) -> PathId {
+        self.path
+    }
+    #[inline]
+    pub(crate) fn sender(&self) -> &Sender<P> {
+        &self.sender
+    }
+    #[inline]
+    pub(crate) fn sender_mut(&mut self) -> &mut Sender<P> {
+        &mut self.sender
+    }
+    #[inline]
+    pub(crate) fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+    #[inline]
+    pub(crate) fn receiver_mut(&mut self) -> &mut Receiver {
+        &mut self.receiver
+    }
+    #[inline]
+    pub(crate) fn mappings(&self) -> &Mappings<P> {
+        &self.mappings
+    }
+    #[inline]
+    pub(crate) fn mappings_mut(&mut self) -> &mut Mappings<P> {
+        &mut self.mappings
+    }
+    #[inline]
+    pub(crate) fn local_port(&self) -> u16 {
+        self.ports.local()
+    }
+    #[inline]
+    pub(crate) fn remote_port(&self) -> u16 {
+        self.ports.remote()
+    }
+    /// An earlier subflow over this path used `remote_port`.
+    pub(crate) fn was_used_by(&self, remote_port: u16) -> bool {
+        self.ports.was_used_by(remote_port)
     }
 
-    /// A handshake, a reset or a signal may have to be sent.
+    /// Sequence number of the byte at `offset` of the send direction.
+    #[inline]
+    pub(crate) fn seq_at(&self, offset: u64) -> u32 {
+        self.handshake.iss().wrapping_add(offset as u32)
+    }
+    /// Acknowledgement number: the next sequence number expected from the peer.
+    #[inline]
+    pub(crate) fn ack_number(&self) -> u32 {
+        self.handshake.irs().wrapping_add(self.receiver.next_offset() as u32)
+    }
+    /// Offset of a sequence number of the peer, near the next one expected.
+    #[inline]
+    pub(crate) fn receive_offset(&self, seq: u32) -> Option<u64> {
+        extend(seq.wrapping_sub(self.handshake.irs()), self.receiver.next_offset())
+    }
+    /// Offset of an acknowledgement number, near the first one not acknowledged.
+    #[inline]
+    pub(crate) fn ack_offset(&self, ack: u32) -> Option<u64> {
+        extend(ack.wrapping_sub(self.handshake.iss()), self.sender.una())
+    }
+    /// Initial sequence number of this end.
+    #[inline]
+    pub(crate) fn iss(&self) -> u32 {
+        self.handshake.iss()
+    }
+    /// Initial sequence number of the peer.
+    #[inline]
+    pub(crate) fn irs(&self) -> u32 {
+        self.handshake.irs()
+    }
+
+    /// Payload of a full segment: the MSS without the options of every segment.
+    #[inline]
+    pub(crate) fn max_payload(&self) -> u64 {
+        self.options.max_payload()
+    }
+    #[inline]
+    pub(crate) fn peer_window_scale(&self) -> u8 {
+        self.options.peer_scale()
+    }
+    #[inline]
+    pub(crate) fn own_window_scale(&self) -> u8 {
+        self.options.own_scale()
+    }
+    #[inline]
+    pub(crate) fn uses_timestamps(&self) -> bool {
+        self.options.timestamps()
+    }
+    #[inline]
+    pub(crate) fn uses_sack(&self) -> bool {
+        self.options.sack()
+    }
+    /// Both ends use explicit congestion notification (RFC 3168, section 6.1.1).
+    #[inline]
+    pub(crate) fn uses_ecn(&self) -> bool {
+        self.options.ecn()
+    }
+}
+
+/// Priority, liveness and MPTCP state.
+impl<P: Payload> Subflow<P> {
+    #[inline]
+    pub(crate) fn is_backup(&self) -> bool {
+        self.priority.is_backup()
+    }
+    /// This end asked for the subflow to be a backup.
+    pub(crate) fn is_local_backup(&self) -> bool {
+        self.priority.is_local()
+    }
+    pub(crate) fn set_local_backup(&mut self, backup: bool) {
+        self.priority.set_local(backup);
+    }
+    /// Applies the peer's priority. Returns true if it changed.
+    pub(crate) fn set_peer_backup(&mut self, backup: bool) -> bool {
+        self.priority.set_peer(backup)
+    }
+    #[inline]
+    pub(crate) fn is_stale(&self) -> bool {
+        self.stale
+    }
+    pub(crate) fn set_stale(&mut self, stale: bool) {
+        self.stale = stale;
+    }
+    pub(crate) fn copied_until(&self) -> u64 {
+        self.copied_until
+    }
+    #[inline]
+    pub(crate) fn set_copied_until(&mut self, data: u64) {
+        self.copied_until = data;
+    }
+
+    /// Stores the window field of a segment. Returns true if it equals that of the segment before.
+    #[inline]
+    pub(crate) fn on_window(&mut self, field: u16, bytes: u64) -> bool {
+        self.peer_window.update(field, bytes)
+    }
+    /// The window field of the last segment is `field`.
+    #[inline]
+    pub(crate) fn is_same_window(&self, field: u16) -> bool {
+        self.peer_window.is_same(field)
+    }
+    /// Largest window that the peer has offered, in bytes.
+    pub(crate) fn max_peer_window(&self) -> u64 {
+        self.peer_window.max()
+    }
+
+    /// A segment with a DATA_ACK arrived; `after_syn` if it also acknowledged more than the SYN.
+    #[inline]
+    pub(crate) fn on_data_ack_seen(&mut self, after_syn: bool) {
+        self.dss.on_data_ack(after_syn);
+    }
+    pub(crate) fn on_missing_dss(&mut self) {
+        self.dss.on_missing();
+    }
+    /// The latest acknowledgements came without a DSS.
+    #[inline]
+    pub(crate) fn lacks_dss(&self) -> bool {
+        self.dss.is_missing()
+    }
+    /// Data of this end was acknowledged with a DATA_ACK at least once.
+    pub(crate) fn dss_passed(&self) -> bool {
+        self.dss.has_passed()
+    }
+    /// Counts an acknowledgement without cause. Returns how many came in a row.
+    pub(crate) fn count_idle_ack(&mut self) -> u8 {
+        self.dss.count_idle_ack()
+    }
+    #[inline]
+    pub(crate) fn reset_idle_acks(&mut self) {
+        self.dss.reset_idle_acks();
+    }
+
+    pub(crate) fn queue_signal(&mut self, signal: MptcpSignal) {
+        self.signals.push_back(signal);
+    }
+    pub(crate) fn has_signals(&self) -> bool {
+        !self.signals.is_empty()
+    }
+    pub(crate) fn pop_signal(&mut self) -> Option<MptcpSignal> {
+        self.signals.pop_front()
+    }
+    pub(crate) fn clear_signals(&mut self) {
+        self.signals.clear();
+    }
+
+    /// A valid segment of the peer arrived.
+    #[inline]
+    pub(crate) fn on_heard(&mut self, now: Instant) {
+        self.liveness.on_heard(now);
+    }
+    /// When the peer was last heard.
+    pub(crate) fn last_heard(&self) -> Instant {
+        self.liveness.last_heard()
+    }
+    pub(crate) fn start_keepalive(&mut self, now: Instant, keepalive: Option<Keepalive>) {
+        self.liveness.start(now, keepalive);
+    }
+    pub(crate) fn keepalive_due(&self, now: Instant) -> bool {
+        self.liveness.is_due(now)
+    }
+    /// The keepalive timer expired.
+    pub(crate) fn on_keepalive_timer(&mut self, now: Instant, keepalive: &Keepalive) -> KeepaliveAction {
+        let action = self.liveness.on_timer(now, keepalive, self.sender.has_unsent_or_unacked());
+        if action == KeepaliveAction::Probe {
+            self.receiver.request_ack();
+        }
+        action
+    }
+    pub(crate) fn keepalive_probe_pending(&self) -> bool {
+        self.liveness.probe_pending()
+    }
+    /// True once if the next acknowledgement is a keepalive probe.
+    pub(crate) fn take_keepalive_probe(&mut self) -> bool {
+        self.liveness.take_probe()
+    }
+}
+
+/// Segments in.
+impl<P: Payload> Subflow<P> {
+    /// Answers an unacceptable segment with an acknowledgement, at most once in 500 ms. Without that
+    /// limit two ends that disagree would answer each other for ever (RFC 5961, section 7).
+    pub(crate) fn challenge(&mut self, now: Instant) {
+        if self.reset.may_challenge(now) {
+            self.receiver.request_ack();
+        }
+    }
+
+    /// PAWS: the timestamp is older than the latest one of the peer (RFC 7323, section 5.3).
+    pub(crate) fn fails_paws(&self, now: Instant, segment: &Segment<P>) -> bool {
+        self.uses_timestamps()
+            && segment.timestamps.is_some_and(|clock| self.receiver.is_outdated(now, clock.value))
+    }
+
+    /// Handles the congestion marks of both directions (RFC 3168, sections 6.1.2 and 6.1.3). `ack` is
+    /// the offset that the segment acknowledges.
+    pub(crate) fn process_ecn(&mut self, now: Instant, ack: u64, segment: &Segment<P>) {
+        self.receiver.on_ecn(segment.flags.has(Flags::CWR), segment.ecn == Ecn::Ce);
+        if segment.flags.has(Flags::ECE) {
+            self.sender.on_ece(now, ack);
+        }
+    }
+
+    /// Updates the receiver's estimate of the round-trip time from the echoed timestamp. Returns the
+    /// sample, if the segment gives one.
+    pub(crate) fn sample_receiver_rtt(&mut self, now: Instant, segment: &Segment<P>) -> Option<Duration> {
+        let clock = segment.timestamps.filter(|_| self.uses_timestamps())?;
+        self.receiver.sample_rtt(clock_at(now), clock.echo)
+    }
+}
+
+/// Timers, FIN and reset.
+impl<P: Payload> Subflow<P> {
+    /// A handshake segment, a reset or a signal may have to be sent.
     #[inline]
     pub(crate) fn has_control(&self) -> bool {
-        self.send_syn || self.send_handshake_ack || self.reset.is_some() || !self.signals.is_empty()
+        self.handshake.has_pending() || self.reset.is_pending() || !self.signals.is_empty()
     }
 
-    /// When something must happen by itself; [`Instant::MAX`] for never.
+    /// Earliest timer of the subflow; [`Instant::MAX`] if none runs.
     #[inline]
     pub(crate) fn next_timeout(&self) -> Instant {
         match self.state {
@@ -284,30 +548,113 @@ impl<P: Payload> Subflow<P> {
             State::Closed => return Instant::MAX,
             _ => {}
         }
-        let others = [self.receiver.ack_at, self.keepalive_at];
+        let others = [self.receiver.delayed_ack_at(), self.liveness.timer()];
         others.into_iter().fold(self.sender.next_timeout(), |first, at| first.min(at.unwrap_or(Instant::MAX)))
     }
+
+    /// Leaves TIME-WAIT once that has lasted long enough. Returns false in any other state.
+    pub(crate) fn expire_time_wait(&mut self, now: Instant) -> bool {
+        let State::TimeWait { until } = self.state else { return false };
+        if until <= now {
+            self.state = State::Closed;
+        }
+        true
+    }
+
+    /// Sends a FIN after the data that is queued; `data_end` is the end of the data stream. Returns
+    /// false if one was queued before, or the subflow is not established.
+    pub(crate) fn queue_fin(&mut self, data_end: u64) -> bool {
+        if !self.is_established() || !self.fin.queue() {
+            return false;
+        }
+        self.sender.enqueue(Chunk { data: data_end, payload: P::empty(), fin: true });
+        true
+    }
+    pub(crate) fn fin_queued(&self) -> bool {
+        self.fin.is_queued()
+    }
+    pub(crate) fn on_fin_sent(&mut self, offset: u64) {
+        self.fin.on_sent(offset);
+    }
+    /// Both FINs were sent and received, and this end's was acknowledged.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.is_established() && self.fin.is_acked(self.sender.una()) && self.receiver.fin_reached()
+    }
+    /// The peer's FIN is next in order.
+    pub(crate) fn on_peer_fin(&mut self) {
+        self.fin.on_peer_fin();
+    }
+    /// Ends the subflow in order. The end that closed first waits in TIME-WAIT; the FIN of the other
+    /// was acknowledged, so it has nothing left to answer (RFC 9293, section 3.6).
+    pub(crate) fn finish(&mut self, now: Instant) {
+        self.state = if self.fin.peer_was_first() {
+            State::Closed
+        } else {
+            State::TimeWait { until: now + TIME_WAIT }
+        };
+        self.sender.stop_timers();
+        self.receiver.stop_delayed_ack();
+    }
+
+    /// Closes the subflow at once. Undelivered data stays in the [`Sender`].
+    pub(crate) fn close(&mut self) {
+        self.state = State::Closed;
+        self.stale = false;
+        self.sender.stop_timers();
+        self.receiver.cancel_ack();
+        self.handshake.cancel_syn();
+        self.handshake.cancel_ack();
+        self.signals.clear();
+        self.mappings.clear();
+    }
+
+    /// A reset of this subflow at its present sequence numbers.
+    pub(crate) fn make_reset(&self, signal: Option<MptcpSignal>) -> Reset {
+        Reset {
+            source: self.local_port(),
+            destination: self.remote_port(),
+            seq: self.seq_at(self.sender.next_offset()),
+            ack: self.ack_number(),
+            signal,
+        }
+    }
+    /// Sends `reset`, which may answer a segment of another subflow.
+    pub(crate) fn queue_reset(&mut self, reset: Reset) {
+        self.reset.queue(reset);
+    }
+    /// Sends the reset that ended this subflow, and keeps its signal for later segments of the peer.
+    pub(crate) fn queue_own_reset(&mut self, reset: Reset) {
+        self.reset.queue_own(reset);
+    }
+    pub(crate) fn reset_pending(&self) -> bool {
+        self.reset.is_pending()
+    }
+    pub(crate) fn take_reset(&mut self) -> Option<Box<Reset>> {
+        self.reset.take()
+    }
+    /// Signal of the reset that ended this subflow.
+    pub(crate) fn own_reset_signal(&self) -> Option<MptcpSignal> {
+        self.reset.own_signal()
+    }
+    /// The path must not be opened again: another attempt would fail in the same way.
+    pub(crate) fn is_permanently_refused(&self) -> bool {
+        self.reset.is_permanent()
+    }
+    pub(crate) fn set_permanently_refused(&mut self, refused: bool) {
+        self.reset.set_permanent(refused);
+    }
+
+    /// Checks the invariants of the parts; for tests.
+    pub(crate) fn check_invariants(&self) -> Result<(), &'static str> {
+        self.sender.check_invariants()?;
+        if self.is_established() && self.sender.flight() > 0 && !self.sender.has_retransmission_timer() {
+            return Err("data in flight without a retransmission timer");
+        }
+        Ok(())
+    }
 }
 
-/// The timestamp clock: milliseconds (RFC 7323, section 5.4).
+/// The timestamp clock of this end: milliseconds (RFC 7323, section 5.4).
 pub(crate) fn clock_at(now: Instant) -> u32 {
     (now.as_millis() as u32).wrapping_add(1)
-}
-
-/// The smallest scale with which 16 bits can say the buffer (RFC 7323, section 2.3: at most 14).
-pub(crate) fn window_scale(buffer: u64) -> u8 {
-    (0..14).find(|&shift| buffer >> shift <= 65_535).unwrap_or(14)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::window_scale;
-
-    #[test]
-    fn the_scale_reaches_the_buffer() {
-        assert_eq!(window_scale(65_535), 0);
-        assert_eq!(window_scale(65_536), 1);
-        assert_eq!(window_scale(2_550_000), 6);
-        assert_eq!(window_scale(u64::MAX), 14);
-    }
 }

@@ -1,85 +1,123 @@
-//! The receiving half of a subflow: what has come, and what to acknowledge when.
+//! Receive half of a subflow: the ranges received, and when to acknowledge.
 
 use crate::Config;
 use units::{Duration, Instant};
 use wire::SackBlocks;
 
-/// Segments of the start that are acknowledged at once (Linux `TCP_MAX_QUICKACKS`).
+/// Segments acknowledged at once at the start (Linux `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;
+/// Age at which the peer's timestamp is no longer used for PAWS (RFC 7323, section 5.5).
+const MAX_CLOCK_AGE: Duration = Duration::from_secs(24 * 86_400);
 
-/// How a segment stood to what had come before.
+/// Position of a segment relative to the data received before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Nothing new in it.
+    /// All of it was received before.
     Duplicate,
-    /// The next bytes; `filled` if a gap closed or still lies beyond.
+    /// The next bytes; `filled` if there was data beyond a gap.
     InOrder { filled: bool },
     /// Beyond a gap.
     OutOfOrder,
 }
 
-/// Receive state in subflow offsets (see [`crate::seq`]). In the order of use, as [`Sender`](super::Sender).
+/// Receive state, in subflow offsets (see [`crate::seq`]).
 #[derive(Debug, Clone, Default)]
-#[repr(C)]
 pub(crate) struct Receiver {
     /// Next offset expected in order.
-    pub(crate) next: u64,
-    /// When a delayed acknowledgement is due.
-    pub(crate) ack_at: Option<Instant>,
-    /// Where the peer's FIN stands, once seen.
-    pub(crate) fin_at: Option<u64>,
-    /// Bytes that arrived in order since the last acknowledgement went out.
-    unacked: u64,
-    segments_unacked: u32,
-    /// Acknowledgements of the start that still go at once.
-    quick: u32,
-    /// Acknowledgement number last sent, as offset.
-    pub(crate) last_ack_sent: u64,
-    /// When it was heard last.
-    pub(crate) peer_clock_at: Instant,
-    /// The peer's clock, to be echoed (RFC 7323, section 4.3).
-    pub(crate) peer_clock: u32,
-    /// An acknowledgement must go out now.
-    pub(crate) ack_now: bool,
-    /// A mark came, and the peer has not told that it heeds it (RFC 3168, section 6.1.3).
-    pub(crate) marked: bool,
-    /// Tell what came twice (RFC 2883).
-    dsack: bool,
-    /// What has come beyond a gap, the most recently touched first (RFC 2018, section 4).
+    next: u64,
+    /// Offset of the peer's FIN, once received.
+    fin_at: Option<u64>,
+    /// Ranges received beyond a gap, the most recently changed first (RFC 2018, section 4).
     ranges: Vec<(u64, u64)>,
-    /// What came twice and is still to be told.
-    twice: Option<(u64, u64)>,
-    /// The round trip as data shows it that answers an acknowledgement, for a receiver that sends none.
-    pub(crate) rtt: Option<Duration>,
-    echoed: u32,
+    acks: AckSchedule,
+    clock: PeerClock,
+    dsack: Dsack,
+    /// A CE mark arrived, and no CWR has answered it (RFC 3168, section 6.1.3).
+    echo_ce: bool,
+    /// Round-trip time measured by a receiver that sends no data.
+    rtt: Option<Duration>,
+    /// Timestamp echoed by the last segment that gave a sample.
+    last_echo: u32,
+}
+
+/// Delayed acknowledgements (RFC 5681, section 4.2).
+#[derive(Debug, Clone, Default)]
+struct AckSchedule {
+    /// An acknowledgement must be sent now.
+    due_now: bool,
+    /// When the delayed acknowledgement is due.
+    delayed_until: Option<Instant>,
+    /// Bytes and segments received since the last acknowledgement.
+    bytes: u64,
+    segments: u32,
+    /// Acknowledgements of the start that are still sent at once.
+    quick: u32,
+    /// Offset last acknowledged.
+    last_sent: u64,
+}
+
+/// The peer's timestamp, to be echoed (RFC 7323, section 4.3).
+#[derive(Debug, Clone, Default)]
+struct PeerClock {
+    value: u32,
+    received_at: Instant,
+}
+
+/// Duplicate SACK (RFC 2883).
+#[derive(Debug, Clone, Default)]
+struct Dsack {
+    enabled: bool,
+    /// Range received twice and not reported yet.
+    range: Option<(u64, u64)>,
 }
 
 impl Receiver {
     pub(crate) fn new(config: &Config) -> Self {
         let quick = if config.quickack { QUICK_ACKS } else { 0 };
-        Self { dsack: config.dsack && config.sack, quick, ..Self::default() }
+        Self {
+            acks: AckSchedule { quick, ..AckSchedule::default() },
+            dsack: Dsack { enabled: config.dsack && config.sack, range: None },
+            ..Self::default()
+        }
+    }
+
+    /// The handshake begins: the peer's SYN takes offset 0.
+    pub(super) fn start(&mut self) {
+        self.next = 1;
+    }
+
+    /// Next offset expected in order.
+    #[inline]
+    pub(crate) fn next_offset(&self) -> u64 {
+        self.next
+    }
+
+    /// `len` bytes arrived in order, with nothing beyond a gap.
+    #[inline]
+    pub(crate) fn advance(&mut self, len: u64) {
+        self.next += len;
     }
 
     /// Records the arrival of `[from, to)`.
     pub(crate) fn record(&mut self, from: u64, to: u64) -> Arrival {
         let known = if from < self.next { Some((from, to.min(self.next))) } else { None };
-        if self.dsack && known.is_some() {
-            self.twice = known;
+        if self.dsack.enabled && known.is_some() {
+            self.dsack.range = known;
         }
         if to <= self.next {
             return Arrival::Duplicate;
         }
         if from > self.next {
             let new = self.merge(from, to);
-            if self.dsack && !new {
-                self.twice = Some((from, to));
+            if self.dsack.enabled && !new {
+                self.dsack.range = Some((from, to));
             }
             return if new { Arrival::OutOfOrder } else { Arrival::Duplicate };
         }
         self.next = to;
         let filled = !self.ranges.is_empty();
         if filled {
-            // A range may now be reachable; taking one may make another so.
+            // Each range that the new bytes reach may reach further ranges.
             while let Some(i) = self.ranges.iter().position(|&(left, _)| left <= self.next) {
                 let (_, right) = self.ranges.remove(i);
                 self.next = self.next.max(right);
@@ -88,7 +126,7 @@ impl Receiver {
         Arrival::InOrder { filled }
     }
 
-    /// What of `[from, to)` has not come yet.
+    /// The parts of `[from, to)` not received yet.
     pub(crate) fn missing(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let mut missing = vec![(from.max(self.next), to)];
         for &(left, right) in &self.ranges {
@@ -100,7 +138,7 @@ impl Receiver {
     }
 
     /// Merges `[from, to)` with the ranges beyond the gap and moves the result to the front.
-    /// False if all of it was there.
+    /// Returns false if all of it was received before.
     fn merge(&mut self, from: u64, to: u64) -> bool {
         let (mut left, mut right) = (from, to);
         if let Some(i) = self.ranges.iter().position(|&(l, r)| l <= from && to <= r) {
@@ -120,31 +158,52 @@ impl Receiver {
         true
     }
 
-    /// Data came with this echo of our clock, which stands at `now_ms` (as Linux, smoothed by eighths).
-    /// Gives the sample, if it is one.
-    pub(crate) fn measure(&mut self, now_ms: u32, echo: u32) -> Option<Duration> {
-        // Only the first with an echo answers at once.
-        if echo == 0 || echo == self.echoed {
+    /// Takes a round-trip sample from `echo`, the echo of this end's clock, which now reads `now_ms`.
+    /// Smoothed by eighths, as in Linux. Returns the sample.
+    pub(crate) fn sample_rtt(&mut self, now_ms: u32, echo: u32) -> Option<Duration> {
+        // Only the first segment with an echo answers at once.
+        if echo == 0 || echo == self.last_echo {
             return None;
         }
-        self.echoed = echo;
+        self.last_echo = echo;
         let sample = Duration::from_millis(u64::from(now_ms.wrapping_sub(echo)).clamp(1, 60_000));
         self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
         Some(sample)
     }
 
-    /// Something has come beyond what has not.
-    pub(crate) fn misses(&self) -> bool {
+    /// Round-trip time measured from the data received.
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    /// Data was received beyond a gap.
+    pub(crate) fn has_gap(&self) -> bool {
         !self.ranges.is_empty()
     }
 
-    /// The peer's FIN, if everything before it has come.
+    /// The peer's FIN arrived at `offset`.
+    pub(crate) fn on_fin(&mut self, offset: u64) {
+        self.fin_at.get_or_insert(offset);
+        self.record(offset, offset + 1);
+        self.request_ack();
+    }
+
+    /// The peer's FIN was received, in order or not.
+    #[inline]
+    pub(crate) fn has_fin(&self) -> bool {
+        self.fin_at.is_some()
+    }
+
+    /// The peer's FIN and all data before it were received.
     pub(crate) fn fin_reached(&self) -> bool {
         self.fin_at.is_some_and(|fin| self.next > fin)
     }
+}
 
-    /// Decides when to acknowledge data that just came (RFC 5681, section 4.2): at once where it is
-    /// out of order, closes a gap, repeats, or is the second full-sized segment; else within `delay`.
+/// Acknowledgements.
+impl Receiver {
+    /// Schedules the acknowledgement of data that just arrived (RFC 5681, section 4.2): at once if
+    /// it is out of order, closes a gap, repeats, or is the second full segment; else within `delay`.
     pub(crate) fn schedule_ack(
         &mut self,
         now: Instant,
@@ -153,45 +212,134 @@ impl Receiver {
         mss: u64,
         delay: Duration,
     ) {
-        self.unacked += len;
-        self.segments_unacked += 1;
-        let quick = self.quick > 0;
-        self.quick = self.quick.saturating_sub(1);
+        let acks = &mut self.acks;
+        acks.bytes += len;
+        acks.segments += 1;
+        let quick = acks.quick > 0;
+        acks.quick = acks.quick.saturating_sub(1);
         let at_once = quick
             || !matches!(arrival, Arrival::InOrder { filled: false })
-            || self.segments_unacked >= 2
-            || self.unacked >= 2 * mss
+            || acks.segments >= 2
+            || acks.bytes >= 2 * mss
             || delay.is_zero();
         if at_once {
-            self.ack_now = true;
-        } else if self.ack_at.is_none() {
-            self.ack_at = Some(now + delay);
+            acks.due_now = true;
+        } else if acks.delayed_until.is_none() {
+            acks.delayed_until = Some(now + delay);
         }
     }
 
-    /// An acknowledgement goes out, whatever carries it.
-    pub(crate) fn acked(&mut self) {
-        self.ack_now = false;
-        self.ack_at = None;
-        self.unacked = 0;
-        self.segments_unacked = 0;
-        self.last_ack_sent = self.next;
+    /// Requests an acknowledgement at once.
+    #[inline]
+    pub(crate) fn request_ack(&mut self) {
+        self.acks.due_now = true;
     }
 
-    /// The first `most` SACK blocks, newest first, in wire numbers counted from `start`: before them,
-    /// once, what came twice (RFC 2883, section 4).
-    pub(crate) fn sack_blocks(&mut self, start: u32, most: usize) -> SackBlocks {
+    /// An acknowledgement must be sent now.
+    #[inline]
+    pub(crate) fn ack_due(&self) -> bool {
+        self.acks.due_now
+    }
+
+    /// When the delayed acknowledgement is due.
+    #[inline]
+    pub(crate) fn delayed_ack_at(&self) -> Option<Instant> {
+        self.acks.delayed_until
+    }
+
+    /// Makes the delayed acknowledgement due if its time has come. Returns true if it has.
+    pub(crate) fn expire_delayed_ack(&mut self, now: Instant) -> bool {
+        let expired = self.acks.delayed_until.is_some_and(|at| at <= now);
+        if expired {
+            self.acks.delayed_until = None;
+            self.acks.due_now = true;
+        }
+        expired
+    }
+
+    pub(super) fn stop_delayed_ack(&mut self) {
+        self.acks.delayed_until = None;
+    }
+
+    pub(super) fn cancel_ack(&mut self) {
+        self.acks.delayed_until = None;
+        self.acks.due_now = false;
+    }
+
+    /// A segment with an acknowledgement is sent.
+    pub(crate) fn on_ack_sent(&mut self) {
+        let acks = &mut self.acks;
+        acks.due_now = false;
+        acks.delayed_until = None;
+        acks.bytes = 0;
+        acks.segments = 0;
+        acks.last_sent = self.next;
+    }
+
+    /// Returns at most `max` SACK blocks, newest first, in sequence numbers relative to `start`.
+    /// A range received twice comes first, and once (RFC 2883, section 4).
+    pub(crate) fn sack_blocks(&mut self, start: u32, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        let twice = self.twice.take();
-        for (left, right) in twice.into_iter().chain(self.ranges.iter().copied()).take(most) {
+        let duplicate = self.dsack.range.take();
+        for (left, right) in duplicate.into_iter().chain(self.ranges.iter().copied()).take(max) {
             blocks.push(start.wrapping_add(left as u32), start.wrapping_add(right as u32));
         }
         blocks
     }
 
-    /// Is there anything for [`sack_blocks`](Self::sack_blocks) to tell?
-    pub(crate) fn has_blocks(&self) -> bool {
-        !self.ranges.is_empty() || self.twice.is_some()
+    /// [`sack_blocks`](Self::sack_blocks) would not be empty.
+    #[inline]
+    pub(crate) fn has_sack_blocks(&self) -> bool {
+        !self.ranges.is_empty() || self.dsack.range.is_some()
+    }
+
+    /// Handles CWR and CE of a segment (RFC 3168, section 6.1.3). The first mark is echoed at once.
+    pub(super) fn on_ecn(&mut self, cwr: bool, ce: bool) {
+        if cwr {
+            self.echo_ce = false;
+        }
+        if ce {
+            self.acks.due_now |= !self.echo_ce;
+            self.echo_ce = true;
+        }
+    }
+
+    /// Acknowledgements carry ECE.
+    pub(crate) fn echoes_ce(&self) -> bool {
+        self.echo_ce
+    }
+}
+
+/// The peer's timestamp clock.
+impl Receiver {
+    /// Stores the timestamp of the peer's SYN.
+    pub(super) fn set_initial_clock(&mut self, value: u32) {
+        self.clock.value = value;
+    }
+
+    /// Stores the timestamp of a segment at `offset` if it is to be echoed (RFC 7323, section 4.3).
+    #[inline]
+    pub(crate) fn update_clock(&mut self, now: Instant, offset: u64, value: u32) {
+        if offset <= self.acks.last_sent.max(1) && self.is_clock_current(value) {
+            self.clock = PeerClock { value, received_at: now };
+        }
+    }
+
+    /// `value` is not older than the latest timestamp.
+    #[inline]
+    pub(crate) fn is_clock_current(&self, value: u32) -> bool {
+        value.wrapping_sub(self.clock.value) as i32 >= 0
+    }
+
+    /// `value` is older than the latest timestamp, which is recent enough to compare with.
+    pub(super) fn is_outdated(&self, now: Instant, value: u32) -> bool {
+        !self.is_clock_current(value) && now.since(self.clock.received_at) < MAX_CLOCK_AGE
+    }
+
+    /// Timestamp to be echoed.
+    #[inline]
+    pub(crate) fn clock_to_echo(&self) -> u32 {
+        self.clock.value
     }
 }
 
@@ -205,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_newest_first_and_merge() {
+    fn sack_blocks_are_newest_first_and_merge() {
         let mut r = receiver();
         assert_eq!(r.record(11, 21), Arrival::OutOfOrder);
         assert_eq!(r.record(31, 41), Arrival::OutOfOrder);
@@ -215,58 +363,82 @@ mod tests {
         assert_eq!(r.record(15, 18), Arrival::Duplicate);
         assert_eq!(r.record(1, 11), Arrival::InOrder { filled: true });
         assert_eq!(r.next, 41);
-        assert!(!r.has_blocks());
+        assert!(!r.has_sack_blocks());
         assert_eq!(r.record(1, 11), Arrival::Duplicate);
     }
 
     #[test]
-    fn with_quick_acknowledgements_the_start_is_not_delayed() {
+    fn first_sixteen_segments_are_acknowledged_at_once_with_quickack() {
         let mut r = Receiver { next: 1, ..Receiver::new(&Config { quickack: true, ..Config::default() }) };
         let (now, delay) = (Instant::from_secs(1), Duration::from_millis(40));
         for n in 0..17 {
             let arrival = r.record(1 + 1000 * n, 1001 + 1000 * n);
             r.schedule_ack(now, arrival, 1000, 1000, delay);
-            assert_eq!(r.ack_now, n < 16);
-            r.acked();
+            assert_eq!(r.ack_due(), n < 16);
+            r.on_ack_sent();
         }
     }
 
     #[test]
-    fn what_came_twice_is_told_once_and_first() {
-        let mut r = Receiver { next: 21, dsack: true, ..Receiver::default() };
+    fn duplicate_range_is_reported_first_and_once() {
+        let mut r = Receiver { next: 21, dsack: Dsack { enabled: true, range: None }, ..Receiver::default() };
         assert_eq!(r.record(11, 21), Arrival::Duplicate);
         assert_eq!(r.sack_blocks(100, 4).as_slice(), [(111, 121)]);
-        assert!(!r.has_blocks());
+        assert!(!r.has_sack_blocks());
         r.record(31, 41);
         r.record(51, 61);
-        // Within a block beyond the gap: that block follows (RFC 2883, section 4.2).
+        // A duplicate within a block beyond the gap is followed by that block (RFC 2883, section 4.2).
         r.record(33, 36);
         assert_eq!(r.sack_blocks(100, 4).as_slice(), [(133, 136), (131, 141), (151, 161)]);
-        // In part.
+        // Only a part of the segment is a duplicate.
         assert_eq!(r.record(16, 26), Arrival::InOrder { filled: true });
         assert_eq!(r.sack_blocks(100, 4).as_slice(), [(116, 121), (131, 141), (151, 161)]);
         assert_eq!(r.sack_blocks(100, 4).as_slice(), [(131, 141), (151, 161)]);
     }
 
     #[test]
-    fn every_second_segment_is_acknowledged_at_once() {
+    fn ce_mark_is_echoed_until_cwr() {
+        let mut r = receiver();
+        r.on_ecn(false, true);
+        assert!(r.ack_due() && r.echoes_ce());
+        r.on_ack_sent();
+        r.on_ecn(false, true);
+        assert!(!r.ack_due() && r.echoes_ce());
+        r.on_ecn(true, false);
+        assert!(!r.echoes_ce());
+    }
+
+    #[test]
+    fn old_timestamp_is_outdated_for_24_days() {
+        let mut r = receiver();
+        let start = Instant::from_secs(1);
+        r.update_clock(start, 1, 1000);
+        assert!(r.is_outdated(start, 999) && !r.is_outdated(start, 1000));
+        assert!(!r.is_outdated(start + MAX_CLOCK_AGE, 999));
+        // Beyond the last acknowledgement: not echoed.
+        r.update_clock(start, 2, 2000);
+        assert_eq!(r.clock_to_echo(), 1000);
+    }
+
+    #[test]
+    fn second_segment_is_acknowledged_at_once() {
         let mut r = receiver();
         let (now, delay) = (Instant::from_secs(1), Duration::from_millis(40));
         let arrival = r.record(1, 1001);
         r.schedule_ack(now, arrival, 1000, 1000, delay);
-        assert_eq!((r.ack_now, r.ack_at), (false, Some(now + delay)));
+        assert_eq!((r.ack_due(), r.delayed_ack_at()), (false, Some(now + delay)));
         let arrival = r.record(1001, 2001);
         r.schedule_ack(now, arrival, 1000, 1000, delay);
-        assert!(r.ack_now);
+        assert!(r.ack_due());
     }
 
     proptest! {
         #[test]
-        fn pieces_in_any_order_add_up(pieces in prop::collection::vec((0_u64..60, 1_u64..12), 1..60)) {
+        fn ranges_in_any_order_match_a_bitmap(pieces in prop::collection::vec((0_u64..60, 1_u64..12), 1..60)) {
             let mut r = receiver();
             let mut seen = [false; 80];
             for (from, len) in pieces {
-                let known = (from..from + len).all(|i| seen[i as usize] );
+                let known = (from..from + len).all(|i| seen[i as usize]);
                 let missing: Vec<u64> =
                     r.missing(1 + from, 1 + from + len).into_iter().flat_map(|(a, b)| a - 1..b - 1).collect();
                 let new: Vec<u64> = (from..from + len).filter(|&i| !seen[i as usize]).collect();

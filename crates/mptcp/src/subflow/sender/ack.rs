@@ -137,7 +137,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The peer wants `rate` bytes per second; with `None` the sender goes by its own algorithm again.
-    pub(crate) fn drive(&mut self, now: Instant, rate: Option<u64>) {
+    pub(crate) fn set_receiver_rate(&mut self, now: Instant, rate: Option<u64>) {
         self.algorithm.drive(rate);
         self.uses.pacing = rate.is_some() || self.asks_pacing || self.uses.samples;
         match self.algorithm.driven(self.mss, self.rtt.srtt()) {
@@ -157,7 +157,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The peer says how fast to send.
-    pub(crate) fn is_driven(&self) -> bool {
+    pub(crate) fn is_receiver_driven(&self) -> bool {
         self.algorithm.is_driven()
     }
 

@@ -6,7 +6,7 @@ use wire::Payload;
 
 impl<P: Payload> Sender<P> {
     /// What must hold at any time: the counters are those of the queue.
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
+    pub(crate) fn check_invariants(&self) -> Result<(), &'static str> {
         let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
         let sum = |flag| self.sent.iter().filter(|s| s.is(flag)).map(|s| u64::from(s.len)).sum::<u64>();
         held(self.sacked == sum(SACKED), "sacked bytes miscounted")?;

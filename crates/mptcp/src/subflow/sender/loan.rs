@@ -7,14 +7,14 @@ use wire::Payload;
 
 impl<P: Payload> Sender<P> {
     /// Where the first data at or beyond `data` lies that is on its way here and that nobody else has.
-    pub(crate) fn holds_from(&self, data: u64) -> Option<u64> {
+    pub(crate) fn first_unreinjected(&self, data: u64) -> Option<u64> {
         let sent = self.sent.get(self.held_from(data)?)?;
         Some(sent.chunk.data.max(data))
     }
 
     /// A copy of up to `most` bytes of it, for another subflow. Where that is all that is left of the
     /// chunk, the other answers for it from now on.
-    pub(crate) fn lend(&mut self, data: u64, most: u64) -> Option<Chunk<P>> {
+    pub(crate) fn reinject_copy(&mut self, data: u64, most: u64) -> Option<Chunk<P>> {
         let i = self.held_from(data)?;
         let sent = self.sent.get_mut(i)?;
         let (start, end) = (sent.chunk.data, sent.chunk.end());

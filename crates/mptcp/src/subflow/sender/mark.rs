@@ -7,7 +7,7 @@ use wire::Payload;
 
 impl<P: Payload> Sender<P> {
     /// An acknowledgement up to `ack` echoes a mark: the window is reduced, once for each window.
-    pub(crate) fn on_echo(&mut self, now: Instant, ack: u64) {
+    pub(crate) fn on_ece(&mut self, now: Instant, ack: u64) {
         if ack <= self.marked_until {
             return;
         }
@@ -24,12 +24,12 @@ impl<P: Payload> Sender<P> {
     }
 
     /// New data goes out: is it the one to tell that the window was reduced?
-    pub(crate) fn tell_reduced(&mut self) -> bool {
+    pub(crate) fn take_cwr(&mut self) -> bool {
         core::mem::take(&mut self.tells_reduced)
     }
 
     /// What went out last had been sent before: it must not be marked (RFC 3168, section 6.1.5).
-    pub(crate) fn repeated_last(&self) -> bool {
+    pub(crate) fn last_was_retransmission(&self) -> bool {
         self.repeated_last
     }
 }

@@ -84,18 +84,13 @@ struct Uses {
 }
 
 /// Send state of one subflow in subflow offsets (see [`crate::seq`]).
-///
-/// In the order of use: what every acknowledgement and every segment looks at lies first and together, so
-/// that with thousands of subflows few lines of memory are fetched for each; what only some look at lies
-/// behind.
 #[derive(Debug, Clone)]
-#[repr(C)]
 pub(crate) struct Sender<P> {
     /// First offset not acknowledged.
-    pub(crate) una: u64,
+    una: u64,
     /// Next offset to be sent.
-    pub(crate) next: u64,
-    pub(crate) timer: Option<Instant>,
+    next: u64,
+    timer: Option<Instant>,
     /// What RACK does before the retransmission timer.
     early: Option<(Instant, Early)>,
     /// Pacing lets nothing go out before.
@@ -114,7 +109,7 @@ pub(crate) struct Sender<P> {
     frto: Frto,
     dup_acks: u32,
     /// Timeouts in a row.
-    pub(crate) timeouts: u32,
+    timeouts: u32,
     recovery: Option<Recovery>,
     sent: VecDeque<Sent<P>>,
     /// Dealt to this subflow, not yet sent.
@@ -134,7 +129,7 @@ pub(crate) struct Sender<P> {
     judged: u64,
     /// Nothing below waits for retransmission.
     retransmit_from: u64,
-    pub(crate) rtt: Rtt,
+    rtt: Rtt,
     algorithm: Algorithm,
 
     highest_sacked: u64,
@@ -143,7 +138,7 @@ pub(crate) struct Sender<P> {
     /// When the window was last halved for holding up the connection.
     penalised: Option<Instant>,
     /// Segments sent again, ever.
-    pub(crate) retransmissions: u64,
+    retransmissions: u64,
     /// Marks echoed by acknowledgements up to here have been heeded.
     marked_until: u64,
     prr: Prr,
@@ -234,22 +229,107 @@ impl<P: Payload> Sender<P> {
         self.uses.prr &= sack;
     }
 
+    /// The handshake begins: the SYN takes offset 0.
+    pub(crate) fn start(&mut self) {
+        self.next = 1;
+    }
+    /// The SYN was acknowledged.
+    pub(crate) fn on_syn_acked(&mut self) {
+        self.una = 1;
+        self.stop_handshake_timer();
+    }
+    /// First offset not acknowledged (SND.UNA).
+    #[inline]
+    pub(crate) fn una(&self) -> u64 {
+        self.una
+    }
+    /// Next offset to be sent (SND.NXT).
+    #[inline]
+    pub(crate) fn next_offset(&self) -> u64 {
+        self.next
+    }
+    /// Smoothed round-trip time; the initial timeout before the first sample.
+    #[inline]
+    pub(crate) fn srtt(&self) -> Duration {
+        self.rtt.srtt()
+    }
+    /// Smoothed round-trip time, once measured.
+    #[inline]
+    pub(crate) fn measured_rtt(&self) -> Option<Duration> {
+        self.rtt.measured()
+    }
+    /// RTTVAR of RFC 6298.
+    #[inline]
+    pub(crate) fn rtt_variation(&self) -> Duration {
+        self.rtt.variation()
+    }
+    /// Retransmission timeout, with back-off.
+    #[inline]
+    pub(crate) fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+    pub(crate) fn sample_rtt(&mut self, rtt: Duration) {
+        self.rtt.sample(rtt);
+    }
+    /// Doubles the retransmission timeout.
+    pub(crate) fn back_off(&mut self) {
+        self.rtt.back_off();
+    }
+    /// Timeouts in a row.
+    pub(crate) fn timeouts(&self) -> u32 {
+        self.timeouts
+    }
+    /// Counts a timeout of the handshake. Returns how many came in a row.
+    pub(crate) fn count_timeout(&mut self) -> u32 {
+        self.timeouts += 1;
+        self.timeouts
+    }
+    pub(crate) fn reset_timeouts(&mut self) {
+        self.timeouts = 0;
+    }
+    /// Segments sent again, ever.
+    pub(crate) fn retransmissions(&self) -> u64 {
+        self.retransmissions
+    }
+    /// Starts the retransmission timer.
+    pub(crate) fn arm_retransmission_timer(&mut self, now: Instant) {
+        self.timer = Some(now + self.rtt.rto());
+    }
+    pub(crate) fn set_retransmission_timer(&mut self, at: Instant) {
+        self.timer = Some(at);
+    }
+    pub(crate) fn stop_retransmission_timer(&mut self) {
+        self.timer = None;
+    }
+    pub(crate) fn has_retransmission_timer(&self) -> bool {
+        self.timer.is_some()
+    }
+    /// The retransmission timer has expired.
+    #[inline]
+    pub(crate) fn retransmission_due(&self, now: Instant) -> bool {
+        self.timer.is_some_and(|at| at <= now)
+    }
+    /// The handshake is complete: stops its timer and forgets its timeouts.
+    pub(crate) fn stop_handshake_timer(&mut self) {
+        self.timer = None;
+        self.timeouts = 0;
+    }
     pub(crate) fn window(&self) -> Window {
         self.window
     }
     /// An acknowledgement up to `ack` makes the algorithm look at the other subflows.
-    pub(crate) fn asks_for_coupling(&self, ack: u64) -> bool {
+    pub(crate) fn needs_coupling(&self, ack: u64) -> bool {
         let acked = ack.saturating_sub(self.una);
         acked > 0
             && self.algorithm.needs() != Needs::Nothing
             && self.window.cwnd + acked > self.window.ssthresh
     }
     /// What the algorithm looks at of the other subflows.
-    pub(crate) fn needs(&self) -> Needs {
+    pub(crate) fn coupling_inputs(&self) -> Needs {
         self.algorithm.needs()
     }
     /// Bytes that came through from one loss to the next (see `congestion/olia.rs`).
-    pub(crate) fn between_losses(&self) -> u64 {
+    pub(crate) fn bytes_between_losses(&self) -> u64 {
         self.algorithm.between_losses(self.una)
     }
     /// The window that coupled increases count: `ssthresh` during recovery (RFC 6356, section 3).
@@ -274,7 +354,7 @@ impl<P: Payload> Sender<P> {
         self.queued
     }
     /// Bytes of window that neither the network nor the queue holds.
-    pub(crate) fn room(&self) -> u64 {
+    pub(crate) fn available_window(&self) -> u64 {
         if self.release.is_some() {
             return 0;
         }
@@ -286,7 +366,7 @@ impl<P: Payload> Sender<P> {
         !self.queue.is_empty()
     }
     /// The byte at this data offset is in flight here, or waits to be.
-    pub(crate) fn holds(&self, data: u64) -> bool {
+    pub(crate) fn has_data_at(&self, data: u64) -> bool {
         let has = |chunk: &Chunk<P>| chunk.data <= data && data < chunk.end();
         self.sent.iter().any(|sent| has(&sent.chunk)) || self.queue.iter().any(has)
     }
@@ -295,14 +375,14 @@ impl<P: Payload> Sender<P> {
         !self.queue.is_empty() || !self.sent.is_empty()
     }
 
-    pub(crate) fn deal(&mut self, chunk: Chunk<P>) {
+    pub(crate) fn enqueue(&mut self, chunk: Chunk<P>) {
         self.queued += chunk.payload.len() as u64;
         self.queue.push_back(chunk);
     }
 
     /// Deals data that does not follow on what was dealt before: before all that comes later in the
     /// stream, for the receiver waits for it first.
-    pub(crate) fn deal_in_order(&mut self, chunk: Chunk<P>) {
+    pub(crate) fn enqueue_in_order(&mut self, chunk: Chunk<P>) {
         self.queued += chunk.payload.len() as u64;
         let before = self.queue.partition_point(|waiting| waiting.data <= chunk.data && !waiting.fin);
         self.queue.insert(before, chunk);
@@ -310,7 +390,7 @@ impl<P: Payload> Sender<P> {
 
     /// The window has room for `len` more bytes now. A lone segment goes whatever the window, or a
     /// window below it would stop the subflow.
-    pub(crate) fn fits(&self, len: u64) -> bool {
+    pub(crate) fn has_window_for(&self, len: u64) -> bool {
         let pipe = self.pipe();
         if self.release.is_some() {
             return false;
@@ -325,7 +405,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// What could not be sent for want of window: growth of the window is earned from here on.
-    pub(crate) fn note_limited(&mut self) {
+    pub(crate) fn set_cwnd_limited(&mut self) {
         if self.release.is_none() {
             self.limited_until = self.next;
         }
@@ -351,8 +431,8 @@ impl<P: Payload> Sender<P> {
             // RFC 5681, section 4.1: the acknowledgement clock has stopped. A model has its own.
             self.window.cwnd = self.window.cwnd.min(self.initial_window);
         }
-        if !front.fin && !self.fits(len) {
-            self.note_limited();
+        if !front.fin && !self.has_window_for(len) {
+            self.set_cwnd_limited();
             return None;
         }
         let chunk = self.queue.pop_front()?;
@@ -361,9 +441,9 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Nothing waits to be sent for the first time, and no window has lost its worth for want of use: new
-    /// data that has [room](Self::room) would go out at once.
+    /// data that has [room](Self::available_window) would go out at once.
     #[inline]
-    pub(crate) fn is_flowing(&self, now: Instant) -> bool {
+    pub(crate) fn can_send_directly(&self, now: Instant) -> bool {
         self.queue.is_empty() && !self.was_idle(now)
     }
 
@@ -374,9 +454,9 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Sends `chunk`, data for which there is room, past the queue, where the sender
-    /// [is flowing](Self::is_flowing). Gives its offset.
+    /// [is flowing](Self::can_send_directly). Gives its offset.
     #[inline]
-    pub(crate) fn send_now(&mut self, now: Instant, chunk: &Chunk<P>) -> u64 {
+    pub(crate) fn send_directly(&mut self, now: Instant, chunk: &Chunk<P>) -> u64 {
         self.put_in_flight(now, chunk.payload.len() as u64, chunk)
     }
 
@@ -416,7 +496,7 @@ impl<P: Payload> Sender<P> {
 
     /// Gives what was not delivered, of the data from `from` on, to others: what is in flight, of which
     /// a copy stays here, and is given once; and what waits to be sent, which leaves.
-    pub(crate) fn give_away(&mut self, from: u64) -> (Vec<Chunk<P>>, Vec<Chunk<P>>) {
+    pub(crate) fn reinject(&mut self, from: u64) -> (Vec<Chunk<P>>, Vec<Chunk<P>>) {
         let mut given = Vec::new();
         for sent in &mut self.sent {
             if !sent.chunk.fin && !sent.is(SACKED | GIVEN) && sent.chunk.end() > from {
@@ -432,7 +512,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Nobody else has what was given away after all.
-    pub(crate) fn take_back(&mut self) {
+    pub(crate) fn cancel_reinjection(&mut self) {
         for sent in &mut self.sent {
             sent.flags &= !GIVEN;
         }

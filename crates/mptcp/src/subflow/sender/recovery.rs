@@ -19,19 +19,19 @@ pub(super) enum Recovery {
 impl<P: Payload> Sender<P> {
     /// Something is lost that was not sent again.
     #[inline]
-    pub(crate) fn owes(&self) -> bool {
+    pub(crate) fn has_retransmission(&self) -> bool {
         self.lost > self.retransmitting || self.force
     }
 
     /// Is [`rescue`](Self::rescue) worth asking?
     #[inline]
-    pub(crate) fn may_rescue(&self) -> bool {
+    pub(crate) fn may_need_rescue(&self) -> bool {
         self.recovery.is_some() || self.probe_due || self.uses.samples
     }
 
     /// The next chunk to send again, if loss and window ask for one.
     pub(crate) fn retransmit(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
-        if !self.owes() {
+        if !self.has_retransmission() {
             return None;
         }
         if self.frto == Frto::Holding || self.pacing_holds(now) {

@@ -44,17 +44,17 @@ fn sender_with(config: &Config, sack: bool) -> Sender<Span> {
 fn send(s: &mut Sender<Span>, now: Instant) -> Option<u64> {
     if s.queued() == 0 {
         let at = s.next - 1;
-        s.deal(Chunk { data: 1 + at, payload: Span::new(at, MSS as u32), fin: false });
+        s.enqueue(Chunk { data: 1 + at, payload: Span::new(at, MSS as u32), fin: false });
     }
     let sent = s.send_new(now, 0).map(|(offset, _)| offset / MSS);
-    assert_eq!(s.check(), Ok(()));
+    assert_eq!(s.check_invariants(), Ok(()));
     sent
 }
 
 /// Sends the next segment again, if one is lost and may be.
 fn again(s: &mut Sender<Span>, now: Instant) -> Option<u64> {
     let sent = s.retransmit(now).map(|(offset, _)| offset / MSS);
-    assert_eq!(s.check(), Ok(()));
+    assert_eq!(s.check_invariants(), Ok(()));
     sent
 }
 
@@ -63,7 +63,7 @@ fn ack(s: &mut Sender<Span>, now: Instant, segments: u64, blocks: &[(u64, u64)])
     let at = |n: u64| 1 + n * MSS;
     let blocks: Vec<_> = blocks.iter().map(|&(l, r)| (at(l), at(r))).collect();
     s.on_ack(now, at(segments), &blocks, true, None, &Coupling::default());
-    assert_eq!(s.check(), Ok(()));
+    assert_eq!(s.check_invariants(), Ok(()));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_receiver_that_reneges_gets_everything_again() {
     ack(&mut s, after(100), 0, &[(0, 4)]);
     assert_eq!(s.pipe(), 0);
     s.on_timeout(after(400));
-    assert_eq!(s.check(), Ok(()));
+    assert_eq!(s.check_invariants(), Ok(()));
     assert!(s.retransmit(after(400)).is_some_and(|(offset, _)| offset == 1));
     ack(&mut s, after(500), 1, &[]);
     assert!(s.retransmit(after(500)).is_some_and(|(offset, _)| offset == 1 + MSS));
@@ -136,7 +136,7 @@ fn the_backed_off_timeout_stays_until_there_is_a_measurement() {
     ack(&mut s, after(350), 1, &[]);
     assert_eq!(s.rtt.rto(), Duration::from_millis(600));
     let payload = Span::new(MSS, MSS as u32);
-    s.deal(Chunk { data: 1 + MSS, payload, fin: false });
+    s.enqueue(Chunk { data: 1 + MSS, payload, fin: false });
     s.send_new(after(400), 0);
     ack(&mut s, after(500), 2, &[]);
     assert_eq!(s.rtt.rto(), Duration::from_millis(250));
@@ -145,18 +145,18 @@ fn the_backed_off_timeout_stays_until_there_is_a_measurement() {
 #[test]
 fn what_is_given_away_is_given_once_and_the_fin_stays() {
     let mut s = sender(true, 3);
-    s.deal(Chunk { data: 1 + 3 * MSS, payload: Span::new(3 * MSS, 5), fin: false });
-    s.deal(Chunk { data: 6 + 3 * MSS, payload: Span::default(), fin: true });
+    s.enqueue(Chunk { data: 1 + 3 * MSS, payload: Span::new(3 * MSS, 5), fin: false });
+    s.enqueue(Chunk { data: 6 + 3 * MSS, payload: Span::default(), fin: true });
     ack(&mut s, after(100), 0, &[(1, 2)]);
     let data = |chunks: Vec<Chunk<Span>>| chunks.iter().map(|c| c.data).collect::<Vec<_>>();
-    let (in_flight, unsent) = s.give_away(1);
+    let (in_flight, unsent) = s.reinject(1);
     assert_eq!((data(in_flight), data(unsent)), (vec![1, 1 + 2 * MSS], vec![1 + 3 * MSS]));
-    let (in_flight, unsent) = s.give_away(1);
+    let (in_flight, unsent) = s.reinject(1);
     assert!(in_flight.is_empty() && unsent.is_empty());
-    s.take_back();
-    assert_eq!(s.give_away(1 + MSS).0.len(), 1);
+    s.cancel_reinjection();
+    assert_eq!(s.reinject(1 + MSS).0.len(), 1);
     assert!(s.send_new(after(100), 0).is_some_and(|(_, chunk)| chunk.fin));
-    assert_eq!(s.check(), Ok(()));
+    assert_eq!(s.check_invariants(), Ok(()));
 }
 
 #[test]
@@ -164,10 +164,10 @@ fn what_comes_earlier_in_the_stream_goes_out_earlier() {
     let mut s = sender(true, 0);
     let chunk = |data| Chunk { data, payload: Span::new(data - 1, 10), fin: false };
     for data in [101, 121, 141] {
-        s.deal(chunk(data));
+        s.enqueue(chunk(data));
     }
     for data in [131, 1, 111] {
-        s.deal_in_order(chunk(data));
+        s.enqueue_in_order(chunk(data));
     }
     let order: Vec<_> = core::iter::from_fn(|| s.send_new(T0, 0)).map(|(_, chunk)| chunk.data).collect();
     assert_eq!(order, [1, 101, 111, 121, 131, 141]);
@@ -182,7 +182,7 @@ fn what_waited_behind_a_hole_is_no_round_trip() {
         s.on_timeout(after(1000));
         assert_eq!(again(&mut s, after(1000)), Some(0));
         s.on_ack(after(1100), 1 + 5 * MSS, &[], true, clock, &Coupling::default());
-        assert_eq!(s.check(), Ok(()));
+        assert_eq!(s.check_invariants(), Ok(()));
         (s.rtt.srtt().as_millis(), s.rtt.rto().as_millis())
     };
     // The timeout stays backed off, for nothing was measured: 2 * 300.

@@ -1,0 +1,217 @@
+//! Data sequence mappings of one subflow, and payload that waits for one (RFC 8684, section 3.3.1).
+
+use super::unmapped::Unmapped;
+use units::Instant;
+use wire::Payload;
+
+/// Most mappings, and most pieces of payload, kept for each other. Further ones are dropped and will
+/// be retransmitted. A peer whose segments are cut on their way can have this many behind a loss.
+pub(super) const MAX_PENDING: usize = 1024;
+
+/// A data sequence mapping for bytes still to come, in offsets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mapped {
+    pub(crate) subflow: u64,
+    pub(crate) data: u64,
+    pub(crate) len: u64,
+    /// Checksum that the data must have, until that is verified.
+    pub(crate) checksum: Option<u16>,
+}
+
+impl Mapped {
+    /// Subflow offset after the last byte.
+    pub(crate) fn end(&self) -> u64 {
+        self.subflow + self.len
+    }
+    fn contains(&self, at: u64) -> bool {
+        self.subflow <= at && at < self.end()
+    }
+}
+
+/// Pending mappings and unmapped payload of one subflow.
+#[derive(Debug, Clone)]
+pub(crate) struct Mappings<P> {
+    pending: Vec<Mapped>,
+    /// Payload without a mapping, or with a mapping that is incomplete and has a checksum.
+    unmapped: Unmapped<P>,
+    /// When payload in order has waited too long for its mapping.
+    deadline: Option<Instant>,
+}
+
+impl<P: Payload> Mappings<P> {
+    pub(super) fn new() -> Self {
+        Self { pending: Vec::new(), unmapped: Unmapped::new(), deadline: None }
+    }
+
+    /// Neither a mapping nor payload is kept.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.is_empty() && self.unmapped.is_empty()
+    }
+    #[inline]
+    pub(crate) fn has_unmapped(&self) -> bool {
+        !self.unmapped.is_empty()
+    }
+    /// No more payload or mappings are kept than [`MAX_PENDING`].
+    pub(crate) fn is_full(&self) -> bool {
+        self.unmapped.len().max(self.pending.len()) >= MAX_PENDING
+    }
+
+    /// The first pending mapping of the byte at subflow offset `at`.
+    pub(crate) fn find(&self, at: u64) -> Option<Mapped> {
+        self.pending.iter().find(|map| map.contains(at)).copied()
+    }
+
+    /// Drops mappings whose bytes have all been placed. `next` is the next subflow offset in order:
+    /// bytes before it may still wait here.
+    pub(crate) fn drop_used(&mut self, next: u64) {
+        let unmapped = &self.unmapped;
+        self.pending.retain(|map| map.end() > next || unmapped.touches(map.subflow, map.end()));
+    }
+
+    /// `mapped` is known already, or all its bytes have been placed.
+    pub(crate) fn is_redundant(&self, mapped: &Mapped, next: u64) -> bool {
+        let known = self.pending.iter().any(|map| map.subflow == mapped.subflow && map.len >= mapped.len);
+        known || mapped.end() <= next && !self.unmapped.touches(mapped.subflow, mapped.end())
+    }
+
+    /// Keeps `mapped`. If [`MAX_PENDING`] are kept, it replaces the furthest one unless it is further.
+    pub(crate) fn add(&mut self, mapped: Mapped) {
+        if self.pending.len() < MAX_PENDING {
+            self.pending.push(mapped);
+        } else if let Some(furthest) = self.pending.iter_mut().max_by_key(|map| map.subflow)
+            && mapped.subflow < furthest.subflow
+        {
+            *furthest = mapped;
+        }
+    }
+
+    /// Keeps payload that cannot be placed yet.
+    pub(crate) fn keep_unmapped(&mut self, at: u64, payload: P) {
+        self.unmapped.insert(at, payload);
+    }
+    /// Takes out the unmapped payload in `[from, to)`.
+    pub(crate) fn take_unmapped(&mut self, from: u64, to: u64) -> Vec<(u64, P)> {
+        self.unmapped.take(from, to)
+    }
+    /// Drops all mappings and takes out all unmapped payload.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = (u64, P)> + use<P> {
+        self.pending.clear();
+        self.unmapped.take_all()
+    }
+    pub(super) fn clear(&mut self) {
+        self.pending.clear();
+        self.unmapped.clear();
+        self.deadline = None;
+    }
+
+    /// Bytes before `next` without a mapping. With `checksums`, bytes of an incomplete mapping do not
+    /// count.
+    pub(crate) fn unmapped_before(&self, next: u64, checksums: bool) -> u64 {
+        self.unmapped.bytes_before(next, |at| checksums && self.find(at).is_some())
+    }
+
+    /// When payload in order has waited too long for its mapping.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+    /// Starts the deadline unless it runs.
+    pub(crate) fn start_deadline(&mut self, at: Instant) {
+        self.deadline.get_or_insert(at);
+    }
+    /// Stops the deadline and returns it.
+    pub(crate) fn take_deadline(&mut self) -> Option<Instant> {
+        self.deadline.take()
+    }
+
+    /// Takes out the payload of the first mapping with a checksum that is complete.
+    pub(crate) fn take_complete(&mut self) -> Option<Complete<P>> {
+        let complete = |map: &Mapped| map.checksum.is_some() && self.unmapped.covers(map.subflow, map.end());
+        let index = self.pending.iter().position(complete)?;
+        let map = self.pending[index];
+        Some(Complete { map, parts: self.unmapped.take(map.subflow, map.end()), index })
+    }
+    /// Puts back a mapping that [`take_complete`](Self::take_complete) returned.
+    pub(crate) fn put_back(&mut self, complete: Complete<P>) {
+        for (at, part) in complete.parts {
+            self.unmapped.insert(at, part);
+        }
+    }
+    /// The checksum of a mapping from [`take_complete`](Self::take_complete) was right.
+    pub(crate) fn set_verified(&mut self, complete: &Complete<P>) {
+        self.pending[complete.index].checksum = None;
+    }
+}
+
+/// A complete mapping, and its payload in order by subflow offset.
+#[derive(Debug)]
+pub(crate) struct Complete<P> {
+    pub(crate) map: Mapped,
+    pub(crate) parts: Vec<(u64, P)>,
+    index: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::Span;
+
+    fn map(subflow: u64, len: u64, checksum: Option<u16>) -> Mapped {
+        Mapped { subflow, data: 1000 + subflow, len, checksum }
+    }
+
+    #[test]
+    fn mapping_is_dropped_once_its_bytes_are_placed() {
+        let mut mappings = Mappings::<Span>::new();
+        mappings.add(map(1, 10, None));
+        mappings.add(map(11, 10, None));
+        mappings.keep_unmapped(5, Span::new(5, 2));
+        mappings.drop_used(11);
+        assert!(mappings.find(1).is_some(), "two of its bytes still wait");
+        assert_eq!(mappings.take_unmapped(1, 11).len(), 1);
+        mappings.drop_used(11);
+        assert!(mappings.find(1).is_none() && mappings.find(11).is_some());
+    }
+
+    #[test]
+    fn known_or_used_mapping_is_redundant() {
+        let mut mappings = Mappings::<Span>::new();
+        mappings.add(map(11, 10, None));
+        assert!(mappings.is_redundant(&map(11, 5, None), 1));
+        assert!(!mappings.is_redundant(&map(11, 20, None), 1));
+        assert!(mappings.is_redundant(&map(1, 10, None), 11));
+        mappings.keep_unmapped(3, Span::new(3, 1));
+        assert!(!mappings.is_redundant(&map(1, 10, None), 11));
+    }
+
+    #[test]
+    fn full_list_keeps_the_nearest_mappings() {
+        let mut mappings = Mappings::<Span>::new();
+        for n in 0..MAX_PENDING as u64 {
+            mappings.add(map(101 + n * 10, 10, None));
+        }
+        let furthest = 101 + (MAX_PENDING as u64 - 1) * 10;
+        mappings.add(map(furthest + 10, 10, None));
+        assert!(mappings.find(furthest + 10).is_none());
+        mappings.add(map(1, 10, None));
+        assert!(mappings.find(1).is_some() && mappings.find(furthest).is_none());
+    }
+
+    #[test]
+    fn checksummed_mapping_is_taken_only_when_complete() {
+        let mut mappings = Mappings::<Span>::new();
+        mappings.add(map(1, 10, Some(7)));
+        mappings.keep_unmapped(1, Span::new(1, 9));
+        assert!(mappings.take_complete().is_none());
+        assert_eq!(mappings.unmapped_before(11, true), 0);
+        assert_eq!(mappings.unmapped_before(11, false), 9);
+        mappings.keep_unmapped(10, Span::new(10, 1));
+        let complete = mappings.take_complete().expect("all ten bytes are here");
+        assert!(!mappings.has_unmapped());
+        mappings.put_back(complete);
+        let complete = mappings.take_complete().expect("it was put back");
+        mappings.set_verified(&complete);
+        assert!(mappings.take_complete().is_none());
+        assert_eq!(mappings.find(1).map(|map| map.checksum), Some(None));
+    }
+}
