@@ -4,7 +4,7 @@
 use experiments::parallel;
 use policy::PolicyConfig;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tandem_papers::lwi::calibration::Calibration;
 use tandem_papers::lwi::model::{Way, experiment};
 use tandem_papers::lwi::paper::Clip;
@@ -62,22 +62,18 @@ fn on_the_links_of_the_lwi_paper_the_viewer_loses_nothing_and_lte_carries_less()
     }
 }
 
-/// Where the measured traces are, if they are here.
-fn traces() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let there = folder.is_dir();
-    if !there {
-        eprintln!("skipped: the measured traces are not here");
-    }
-    there.then_some(folder)
+/// The text of a file of `traces/`.
+fn trace_text(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// A video of `mbps` over a measured pair of links, begun at another time with each seed.
-fn on_measured_links(folder: &Path, pair: &str, mbps: f64, seconds: u64, seed: u64) -> sim::Experiment {
+fn on_a_walk(walk: &str, mbps: f64, seconds: u64, seed: u64) -> sim::Experiment {
     let path = |name: &str, trace: &str, delay: u32| {
         format!(
             "[[path]]\nname = '{name}'\nradio = 'huang2012.{name}'\n\
-             down = {{ trace = '{pair}_{trace}.csv', delay = '{delay}ms', queue = '100ms' }}\n\
+             down = {{ trace = '{walk}.{trace}.csv', delay = '{delay}ms', queue = '100ms' }}\n\
              up = {{ rate = '5Mbps', delay = '{delay}ms' }}\n",
         )
     };
@@ -87,10 +83,10 @@ fn on_measured_links(folder: &Path, pair: &str, mbps: f64, seconds: u64, seed: u
          buffer = '20s'\n",
         seconds + 100,
         path("wifi", "wifi", 5),
-        path("lte", "cellular", 25),
+        path("lte", "lte", 25),
         2 * seed
     );
-    let read = |path: &str| std::fs::read_to_string(folder.join(path)).map_err(|error| error.to_string());
+    let read = |name: &str| -> Result<String, String> { Ok(trace_text(name)) };
     scenario::Scenario::parse("measured.toml", &text, &read).expect("it is right").experiment
 }
 
@@ -100,15 +96,15 @@ fn on_measured_links(folder: &Path, pair: &str, mbps: f64, seconds: u64, seed: u
 ///
 /// What has to be there at a moment for all that follows is known from behind; LTE brings it at the last moment, so that
 /// the buffer of 20 s never fills with what Wi-Fi would have brought too.
-fn oracle_mb(folder: &Path, pair: &str, mbps: f64, seed: u64) -> f64 {
+fn oracle_mb(walk: &str, mbps: f64, seed: u64) -> f64 {
     const STEP: f64 = 0.05;
     const SEGMENT: f64 = 2.0;
     let read = |name: &str| -> Vec<f64> {
-        let text = std::fs::read_to_string(folder.join(format!("{pair}_{name}.csv"))).expect("it is there");
+        let text = trace_text(&format!("{walk}.{name}.csv"));
         let rates = text.lines().filter_map(|line| line.split_once(',')?.1.trim().parse::<f64>().ok());
         rates.map(|rate| rate * 0.93 * STEP).collect()
     };
-    let (wifi, lte) = (read("wifi"), read("cellular"));
+    let (wifi, lte) = (read("wifi"), read("lte"));
     let at = |rates: &[f64], step: usize| rates[(2 * seed as usize + step / 20) % rates.len()];
     let both = |step| at(&wifi, step) + at(&lte, step);
     let (segment, whole) = (mbps * 125_000.0 * SEGMENT, mbps * 125_000.0 * 100.0);
@@ -135,59 +131,38 @@ fn oracle_mb(folder: &Path, pair: &str, mbps: f64, seed: u64) -> f64 {
     over_lte * 1e-6
 }
 
+/// Video at five sixths and at two thirds of the mean rate of Wi-Fi (39.5 and 37.4 Mbit/s).
+const WALKS: [(&str, f64); 4] =
+    [("walk-towards", 33.0), ("walk-away", 31.2), ("walk-towards", 26.4), ("walk-away", 24.9)];
+
 #[test]
-fn on_measured_links_whose_wifi_carries_the_video_lte_carries_little() {
-    let Some(folder) = traces() else { return };
-    // Wi-Fi's means are 33.7 and 30.5 Mbit/s: a fifth more than the video, and half as much again.
-    let cases = [
-        ("mpwl_12_1", 28.0, 0.18),
-        ("mpwl_7_1", 25.3, 0.24),
-        ("mpwl_12_1", 22.0, 0.16),
-        ("mpwl_7_1", 20.0, 0.16),
-    ];
-    for (pair, mbps, most) in cases {
-        let of = |seed| on_measured_links(&folder, pair, mbps, 100, 4 * seed);
-        let [plain, qoe] = all(["none", "qoe"], 7, of);
+fn on_walks_whose_wifi_carries_the_video_lte_carries_little() {
+    for (walk, mbps) in WALKS {
+        let [plain, qoe] = all(["none", "qoe"], 7, |seed| on_a_walk(walk, mbps, 100, 4 * seed));
         for (plain, qoe) in plain.iter().zip(&qoe) {
-            assert!(qoe.mos >= plain.mos && qoe.stalls <= plain.stalls, "{pair}: {qoe:?} and {plain:?}");
+            assert!(qoe.mos >= plain.mos && qoe.stalls <= plain.stalls, "{walk}: {qoe:?} and {plain:?}");
         }
         let lte = |runs: &[Seen]| mean(runs, |run| run.lte_mb);
-        let least = (1..=7).map(|seed| oracle_mb(&folder, pair, mbps, 4 * seed)).sum::<f64>() / 7.0;
-        assert!(lte(&qoe) < most * lte(&plain), "{pair}: {} of {}", lte(&qoe), lte(&plain));
-        assert!(lte(&qoe) > least, "{pair}: {} and {least}: the bound is none", lte(&qoe));
+        let least = (1..=7).map(|seed| oracle_mb(walk, mbps, 4 * seed)).sum::<f64>() / 7.0;
+        println!("{walk} {mbps}: none {:.2}, qoe {:.2}, oracle {least:.2}", lte(&plain), lte(&qoe));
+        assert!(lte(&qoe) < 0.24 * lte(&plain), "{walk}: {} of {}", lte(&qoe), lte(&plain));
+        assert!(lte(&qoe) > least, "{walk}: LTE carries {} MB, less than the oracle's {least}", lte(&qoe));
         let energy = mean(&qoe, |run| run.lte_j) / mean(&plain, |run| run.lte_j);
-        assert!(energy < 0.5, "{pair}: {energy}");
+        assert!(energy < 0.5, "{walk}: {energy}");
     }
 }
 
-/// Most of what LTE has to carry is for the start: of ten minutes at a rate that Wi-Fi exceeds by a fifth it is less than a
-/// tenth of what plain Multipath TCP has it carry.
+/// LTE is needed mostly at the start. Over ten minutes at five sixths of the mean rate of Wi-Fi it carries less than a
+/// tenth of its load under plain Multipath TCP.
 #[test]
 fn of_a_longer_video_lte_carries_less_than_a_tenth() {
-    let Some(folder) = traces() else { return };
-    for (pair, mbps) in [("mpwl_12_1", 28.0), ("mpwl_7_1", 25.3)] {
-        let [plain, qoe] =
-            all(["none", "qoe"], 4, |seed| on_measured_links(&folder, pair, mbps, 600, 7 * seed));
+    for (walk, mbps) in &WALKS[..2] {
+        let [plain, qoe] = all(["none", "qoe"], 4, |seed| on_a_walk(walk, *mbps, 600, 7 * seed));
         for (plain, qoe) in plain.iter().zip(&qoe) {
-            assert!(qoe.mos >= plain.mos && qoe.stalls <= plain.stalls, "{pair}: {qoe:?} and {plain:?}");
+            assert!(qoe.mos >= plain.mos && qoe.stalls <= plain.stalls, "{walk}: {qoe:?} and {plain:?}");
         }
         let lte = mean(&qoe, |run| run.lte_mb) / mean(&plain, |run| run.lte_mb);
-        assert!(lte < 0.1, "{pair}: {lte}");
-    }
-}
-
-/// The figures of docs/lwi.md: what LTE has to carry at least, for the seeds 1 to 30.
-#[test]
-fn no_policy_does_with_less_than_this() {
-    let Some(folder) = traces() else { return };
-    let cases = [
-        ("mpwl_12_1", 28.0, 12.5),
-        ("mpwl_7_1", 25.3, 25.7),
-        ("mpwl_12_1", 22.0, 7.2),
-        ("mpwl_7_1", 20.0, 7.1),
-    ];
-    for (pair, mbps, printed) in cases {
-        let least = (1..=30).map(|seed| oracle_mb(&folder, pair, mbps, seed)).sum::<f64>() / 30.0;
-        assert!((least - printed).abs() < 0.15, "{pair}: {least}, printed {printed}");
+        println!("{walk} {mbps}: {lte:.3}");
+        assert!(lte < 0.1, "{walk}: {lte}");
     }
 }

@@ -44,17 +44,14 @@ fn every_scenario_that_ships_is_right() {
                 assert!(text.starts_with("# "), "{name} opens with its story");
                 assert!(text.contains("server"), "{name} has a wiring diagram");
             }
-            Err(found) if found.iter().all(|d| d.message.contains("shared/traces")) => {
-                println!("skipped {name}: the measured traces are not here");
-            }
             Err(found) => panic!("{}", list(&found)),
         }
     }
 }
 
 #[test]
-fn a_scenario_on_measured_traces_without_them_says_which_is_missing() {
-    let (name, text) = shipped().into_iter().find(|(name, _)| name.contains("measured")).unwrap();
+fn missing_traces_are_named() {
+    let (name, text) = shipped().into_iter().find(|(name, _)| name.ends_with("wifi-weakens.toml")).unwrap();
     let found = Scenario::parse(&name, &text, &|_: &str| Err("no such file".to_owned())).unwrap_err();
     insta::assert_snapshot!(list(&found));
 }

@@ -83,16 +83,10 @@ fn every_scenario_that_ships_runs_on_the_kernel_with_the_rows_of_a_simulation() 
     }
     let place = Place::new();
     let before = host();
-    let traces = repository().join("../shared/traces").is_dir();
     let mut running = Vec::new();
     for entry in fs::read_dir(repository().join("scenarios")).expect("the scenarios are here") {
         let path = entry.unwrap().path();
-        let text = fs::read_to_string(&path).unwrap();
         if path.extension().is_none_or(|extension| extension != "toml") {
-            continue;
-        }
-        if text.contains("shared/traces") && !traces {
-            eprintln!("skipped {}: the measured traces are not here", path.display());
             continue;
         }
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();

@@ -103,6 +103,18 @@ impl Trace {
         }
     }
 
+    /// The rates of one round, in order; empty for a trace of opportunities.
+    pub fn pieces(&self) -> Vec<RatePiece> {
+        let TraceKind::Rates(table) = &self.kind else { return Vec::new() };
+        let starts = core::iter::once(0).chain(table.pieces.iter().map(|piece| piece.end));
+        let piece = |(start, piece): (u64, &TablePiece)| RatePiece {
+            duration: Duration::from_nanos(piece.end - start),
+            rate: Bitrate::from_bps(piece.bps),
+            latency: Duration::from_nanos(piece.latency),
+        };
+        starts.zip(&table.pieces).map(piece).collect()
+    }
+
     /// The mean of what the trace can carry.
     pub fn mean_rate(&self) -> Bitrate {
         match &self.kind {

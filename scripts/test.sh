@@ -1,0 +1,57 @@
+#!/bin/sh
+# Runs all tests that this machine can run, then lists the tests that it cannot, with the reason.
+#
+# A test that needs something special is marked `#[ignore = "needs …"]` and has `needs_root`,
+# `needs_tshark`, … in its name. The second run below includes those whose needs are met.
+# With CI=true an unmet need is a failure: there, every test has to run.
+set -eu
+cd "$(dirname "$0")/.."
+
+locked=; keep_going=
+if [ "${CI:-}" = true ]; then locked=--locked; keep_going=--no-fail-fast; fi
+
+# root: network namespaces, TUN devices and Linux's Multipath TCP. Any other need is a program.
+is_met() {
+    case $1 in
+    root) [ "$(id -u)" = 0 ] && [ -c /dev/net/tun ] && [ -e /proc/sys/net/mptcp/enabled ] ;;
+    chromium) command -v "${CHROMIUM:-chromium}" >/dev/null 2>&1 ;;
+    *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+cargo test --workspace $locked $keep_going
+
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+cargo test --workspace $locked --quiet -- --ignored --list 2>/dev/null |
+    sed -n 's/: test$//p' | grep needs_ >"$list" || true
+unmet=
+skips=
+for need in $(grep -o 'needs_[a-z0-9]*' "$list" | sed 's/^needs_//' | sort -u); do
+    is_met "$need" && continue
+    unmet="$unmet $need"
+    skips="$skips --skip needs_$need"
+done
+# shellcheck disable=SC2086 # several words each
+cargo test --workspace $locked $keep_going -- --ignored needs_ $skips
+
+web=yes
+if sh scripts/prerequisites.sh web; then
+    make --no-print-directory web-test
+else
+    web=no
+fi
+
+echo
+echo "Tests that need something special: $(wc -l <"$list")"
+for need in $unmet; do
+    echo "not run: $(grep -c "needs_$need" "$list") tests, because this machine has no $need:"
+    grep "needs_$need" "$list" | sed 's/^/    /'
+done
+[ $web = yes ] || echo "not run: the tests of the player's page, because Node is missing or too old"
+if [ -z "$unmet" ] && [ $web = yes ]; then
+    echo "All of them ran."
+elif [ "${CI:-}" = true ]; then
+    echo "In continuous integration every test has to run." >&2
+    exit 1
+fi
