@@ -396,7 +396,7 @@ impl Network {
                 if down {
                     self.hear(now, path, size, 0);
                 }
-                self.background[usize::from(flow)].arrived(now, sent, size);
+                self.background[usize::from(flow)].on_arrival(now, sent, size);
                 return None;
             }
         };
@@ -444,7 +444,7 @@ impl Network {
 
     fn send_background(&mut self, now: Instant) {
         for flow in 0..self.background.len() {
-            while let Some(size) = self.background[flow].due(now) {
+            while let Some(size) = self.background[flow].take_due(now) {
                 let spec = *self.background[flow].spec();
                 let (path, down) = (spec.path, spec.direction == traffic::Direction::Down);
                 if !down {

@@ -1,13 +1,13 @@
-//! Datagrams beside the connections: no endpoint, only packets that take their part.
+//! Background traffic: flows of datagrams that share links and radios with the connections.
 
-use crate::network::IP_HEADER;
-use crate::packet::Label;
-use crate::{BackgroundSpec, Experiment};
+use crate::experiment::{BackgroundSpec, Experiment};
+use crate::network::IP_HEADER_BYTES;
+use crate::packet::PacketLabel;
 use traffic::{Direction, Packets};
 use units::{Duration, Instant, Seed};
 use wire::{Segment, Span};
 
-/// One flow of datagrams and what became of it.
+/// Sender and receiver of one flow of datagrams, with its counters.
 #[derive(Debug)]
 pub struct Background {
     pub(crate) spec: BackgroundSpec,
@@ -16,13 +16,13 @@ pub struct Background {
     pub(crate) offered_bytes: u64,
     pub(crate) delivered: u64,
     pub(crate) delivered_bytes: u64,
-    /// Of all that were delivered, in nanoseconds.
-    pub(crate) delays: u128,
-    pub(crate) longest: Duration,
+    /// Sum of the delays of all delivered datagrams, in nanoseconds.
+    pub(crate) delay_sum: u128,
+    pub(crate) longest_delay: Duration,
 }
 
 impl Background {
-    /// All that an experiment has. The same seed draws the same datagrams.
+    /// All background flows of an experiment. The same seed gives the same datagrams.
     pub fn all(experiment: &Experiment) -> Vec<Self> {
         let seed = experiment.seed.derive("background");
         let flows = experiment.background.iter().enumerate();
@@ -37,23 +37,24 @@ impl Background {
             offered_bytes: 0,
             delivered: 0,
             delivered_bytes: 0,
-            delays: 0,
-            longest: Duration::ZERO,
+            delay_sum: 0,
+            longest_delay: Duration::ZERO,
         }
     }
 
-    /// When the next datagram is due.
+    /// Time at which the next datagram is due.
     pub fn next(&self) -> Option<Instant> {
         self.packets.due().map(|(at, _)| at)
     }
 
-    /// Which path it takes, and which way.
+    /// Configuration of the flow.
     pub fn spec(&self) -> &BackgroundSpec {
         &self.spec
     }
 
-    /// The size of the datagram that is due at `now`, in bytes with all headers. It counts as sent.
-    pub fn due(&mut self, now: Instant) -> Option<u32> {
+    /// Takes the datagram that is due at `now` and counts it as sent. Returns its size in bytes with
+    /// all headers.
+    pub fn take_due(&mut self, now: Instant) -> Option<u32> {
         let (_, size) = self.packets.due().filter(|&(at, _)| at <= now)?;
         self.packets.advance();
         let size = u32::from(size);
@@ -62,27 +63,29 @@ impl Background {
         Some(size)
     }
 
-    /// A datagram of `size` bytes that was sent at `sent` has arrived.
-    pub fn arrived(&mut self, now: Instant, sent: Instant, size: u32) {
+    /// Counts the arrival at `now` of a datagram of `size` bytes that was sent at `sent`.
+    pub fn on_arrival(&mut self, now: Instant, sent: Instant, size: u32) {
         let delay = now.since(sent);
         self.delivered += 1;
         self.delivered_bytes += u64::from(size);
-        self.delays += u128::from(delay.as_nanos());
-        self.longest = self.longest.max(delay);
+        self.delay_sum += u128::from(delay.as_nanos());
+        self.longest_delay = self.longest_delay.max(delay);
     }
 
-    /// The datagram that is due at `now` and its size. Its number follows those of the connections, and
-    /// what it carries lies where in time it was sent.
-    pub(crate) fn send(&mut self, now: Instant, number: usize) -> Option<(u32, Label, Segment<Span>)> {
-        let size = self.due(now)?;
+    /// Sends the datagram that is due at `now`: its size, its label with flow number `number` (flows
+    /// follow the connections), and a segment whose payload offset holds the time of sending.
+    pub(crate) fn send(&mut self, now: Instant, number: usize) -> Option<(u32, PacketLabel, Segment<Span>)> {
+        let size = self.take_due(now)?;
         let mut segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);
-        let headers = Segment::<Span>::HEADER_LEN as u32 + IP_HEADER;
+        let headers = Segment::<Span>::HEADER_LEN as u32 + IP_HEADER_BYTES;
         segment.payload = Span::new(now.as_nanos(), size.saturating_sub(headers));
         let down = self.spec.direction == Direction::Down;
-        Some((size, Label { connection: number as u16, path: self.spec.path as u8, down }, segment))
+        let label = PacketLabel { connection: number as u16, path: self.spec.path as u8, down };
+        Some((size, label, segment))
     }
 
+    /// Receives a datagram made by [`send`](Self::send).
     pub(crate) fn receive(&mut self, now: Instant, size: u32, segment: &Segment<Span>) {
-        self.arrived(now, Instant::from_nanos(segment.payload.offset), size);
+        self.on_arrival(now, Instant::from_nanos(segment.payload.offset), size);
     }
 }

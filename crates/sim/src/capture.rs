@@ -1,13 +1,12 @@
-//! Every packet as the device's interfaces see it, in a pcapng file.
+//! Packet capture at the device's interfaces, as a pcapng file.
 
-use crate::Experiment;
+use crate::experiment::Experiment;
 use core::net::{IpAddr, Ipv4Addr};
 use units::Instant;
 use wire::pcapng::{Direction, Interface, Writer};
 use wire::{Segment, Span, capture};
 
-/// Bytes that a capture keeps of each packet: headers and the first bytes of the payload, what an analysis
-/// needs.
+/// Bytes that a capture keeps of each packet: all headers and the first bytes of the payload.
 pub const SNAPLEN: u32 = 160;
 
 #[derive(Debug)]
@@ -27,7 +26,7 @@ impl Capture {
         Self { writer, interfaces }
     }
 
-    /// A packet of a connection, by its number, over a path.
+    /// Writes a packet of connection number `connection` that crosses the interface of `path`.
     pub(crate) fn packet(
         &mut self,
         now: Instant,
@@ -37,10 +36,10 @@ impl Capture {
         segment: &Segment<Span>,
     ) {
         let device = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 10 + path as u8));
-        let server = IpAddr::V4(server(connection));
+        let server = IpAddr::V4(server_address(connection));
         let (source, destination, direction) =
             if down { (server, device, Direction::Inbound) } else { (device, server, Direction::Outbound) };
-        // The endpoint keeps its options within 40 bytes; were one not to fit, the packet is left out.
+        // Encoding fails only for options above 40 bytes, which the endpoint never sends.
         if let Ok(bytes) = capture::packet(source, destination, segment, SNAPLEN as usize) {
             let len = capture::packet_len(destination, segment);
             self.writer.packet(self.interfaces[path], now, direction, len, &bytes);
@@ -52,10 +51,10 @@ impl Capture {
     }
 }
 
-/// Each connection has a server of its own: their ports are the same, and a reader tells connections apart by
-/// addresses and ports. From the address block for documentation (RFC 5737), then from that for benchmarks
-/// (RFC 2544).
-fn server(connection: usize) -> Ipv4Addr {
+/// Server address of a connection. All connections use the same ports, so each needs a server address
+/// of its own to be a distinct TCP connection in the capture. Addresses come from the block for
+/// documentation (RFC 5737), then from the block for benchmarks (RFC 2544).
+fn server_address(connection: usize) -> Ipv4Addr {
     match u8::try_from(connection) {
         Ok(number @ 0..=253) => Ipv4Addr::new(192, 0, 2, 1 + number),
         _ => Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + (connection & 0xffff) as u32),

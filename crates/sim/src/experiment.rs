@@ -1,4 +1,4 @@
-//! What is to be simulated: everything that a run depends on, and nothing else.
+//! Input of a simulation: everything that a run depends on.
 
 use link::{CellConfig, LinkConfig, StationConfig};
 use middlebox::MiddleboxConfig;
@@ -8,114 +8,115 @@ use std::sync::Arc;
 use traffic::{Direction, TrafficConfig, Vbr};
 use units::{Duration, Energy, Instant, Power, Seed};
 
-/// One run. The same experiment gives the same [`Outcome`](crate::Outcome), byte for byte.
+/// Configuration of one run. The same experiment gives the same [`Outcome`](crate::Outcome), byte for
+/// byte.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
-    /// Where all randomness starts.
+    /// Seed of every random stream.
     pub seed: Seed,
-    /// How much time passes.
+    /// Simulated time.
     pub duration: Duration,
-    /// How often the recorder takes a row of the series; zero takes none.
+    /// Sampling interval of the recorder; zero records no series.
     pub sample: Duration,
-    /// The device whose radios are looked at.
+    /// The device under study.
     pub device: Device,
     /// Shared media that paths may cross.
     pub cells: Vec<CellSpec>,
-    /// The ways between the device and the server.
+    /// Paths between the device and the server.
     pub paths: Vec<PathSpec>,
-    /// What carries the bytes.
+    /// Transport protocol and its settings.
     pub transport: Transport,
-    /// What the applications do; each has a connection of its own.
+    /// Applications, each with a connection of its own.
     pub traffic: Vec<TrafficConfig>,
-    /// Datagrams that share links and radios with the connections.
+    /// Flows of datagrams that share links and radios with the connections.
     pub background: Vec<BackgroundSpec>,
-    /// Write down every packet as the device sees it.
+    /// Captures every packet at the device's interfaces.
     pub capture: bool,
 }
 
 /// The device under study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Device {
-    /// What it is called in results.
+    /// Name in results.
     pub name: String,
-    /// What its battery holds.
+    /// Capacity of the battery.
     pub battery: Energy,
-    /// What it does with its paths.
+    /// Policy that manages the device's paths.
     pub policy: PolicyConfig,
     /// Extra power while two or more radios are active at once.
     pub joint_power: Power,
 }
 
-/// A shared medium with a name.
+/// A named shared medium.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellSpec {
-    /// Its name.
+    /// Name of the cell.
     pub name: String,
-    /// What it is.
+    /// Kind and parameters of the cell.
     pub config: CellConfig,
 }
 
-/// One way between device and server, over one interface of the device.
+/// A path between device and server, over one interface of the device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathSpec {
-    /// Its name, which is also that of the interface.
+    /// Name of the path and of its interface.
     pub name: String,
-    /// What the interface draws.
+    /// Power profile of the interface.
     pub profile: Arc<Profile>,
     /// From server to device.
     pub down: Hop,
     /// From device to server.
     pub up: Hop,
-    /// What stands between the access link and the server and changes segments, from the device on.
+    /// Middleboxes between the access link and the server, in order from the device.
     pub middleboxes: Vec<MiddleboxConfig>,
     /// Start as a backup (RFC 8684, section 3.2, flag B).
     pub backup: bool,
-    /// When the interface comes up.
+    /// Time at which the interface comes up.
     pub join_at: Instant,
-    /// When the interface goes away, if it does.
+    /// Time at which the interface goes away, if it does.
     pub leave_at: Option<Instant>,
-    /// How much the contract allows it to carry, and for how long.
+    /// Data allowance of the path's contract.
     pub allowance: Option<DataPlan>,
-    /// Other profiles to measure the same traffic with; they change nothing else.
+    /// Further profiles that measure the same traffic; they change nothing else.
     pub also_measure: Vec<Arc<Profile>>,
 }
 
 /// One direction of a path.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hop {
-    /// A link of its own.
+    /// A link that only this direction uses.
     Link(LinkConfig),
     /// A station of a shared cell.
     Cell {
         /// Index into [`Experiment::cells`].
         cell: usize,
-        /// How this direction takes part.
+        /// Parameters of the station.
         station: StationConfig,
     },
 }
 
-/// Datagrams over UDP in one direction of a path. Nobody acknowledges them: they take their part of
-/// queues, links and radios. Middleboxes, which look at TCP, and the capture leave them out.
+/// A flow of UDP datagrams in one direction of a path, without acknowledgements. It uses queues, links
+/// and radios; middleboxes and the capture ignore it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackgroundSpec {
     /// Index into [`Experiment::paths`].
     pub path: usize,
-    /// Who sends.
+    /// Direction of the datagrams.
     pub direction: Direction,
-    /// When they begin.
+    /// Start of the flow.
     pub start: Instant,
-    /// When they end; with the run where `None`.
+    /// End of the flow; `None` for the end of the run.
     pub stop: Option<Instant>,
-    /// What is sent, headers counted from IP on.
+    /// Rates and packet sizes; sizes include the IP header.
     pub packets: Vbr,
 }
 
-/// What carries the bytes.
+/// Transport protocol and settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transport {
-    /// One path or all.
+    /// TCP over one path, or Multipath TCP.
     pub protocol: Protocol,
-    /// The settings of both endpoints.
+    /// Settings of both endpoints.
     pub config: mptcp::Config,
 }
 
@@ -127,6 +128,6 @@ pub enum Protocol {
         /// Index into [`Experiment::paths`].
         path: usize,
     },
-    /// Multipath TCP over all of them.
+    /// Multipath TCP over all paths.
     Mptcp,
 }

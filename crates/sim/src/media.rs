@@ -1,25 +1,25 @@
-//! The media that an experiment's paths cross, for packets of any kind: the simulator's, and those of
-//! a real kernel that an emulator carries.
+//! Media that an experiment's paths cross, generic over the packet: the simulator carries its own
+//! packets, the emulator those of a real kernel.
 
-use crate::{Experiment, Hop};
+use crate::experiment::{Experiment, Hop};
 use link::{Cell, Link, LinkStats, StationConfig};
 use units::{Instant, Seed};
 
-/// A link of its own, or a cell that several share.
+/// A dedicated link, or a cell shared by several stations.
 #[derive(Debug)]
 pub enum Medium<T> {
     /// One direction of one path.
     Link(Box<Link<T>>),
-    /// What stations of several paths share.
+    /// A cell shared by stations of several paths.
     Cell(Box<Cell<T>>),
 }
 
-/// Where a direction of a path enters a medium.
+/// Entry of one direction of a path into a medium.
 #[derive(Debug, Clone, Copy)]
 pub struct Port {
     /// Index of the medium.
     pub medium: usize,
-    /// Which of a cell's stations it is; 0 for a link.
+    /// Index of the station within a cell; 0 for a link.
     pub station: usize,
 }
 
@@ -33,8 +33,8 @@ pub struct Ports {
 }
 
 impl<T: Clone> Medium<T> {
-    /// Gives it a packet of `size` bytes with its IP header, which is made only if there is room. False
-    /// where there is none.
+    /// Queues the packet returned by `make`, of `size` bytes with its IP header. A link calls `make`
+    /// only if it accepts the packet. Returns false if the packet is dropped.
     #[inline]
     pub fn push_with(&mut self, now: Instant, station: usize, size: u32, make: impl FnOnce() -> T) -> bool {
         match self {
@@ -43,7 +43,7 @@ impl<T: Clone> Medium<T> {
         }
     }
 
-    /// The next packet that arrives at or before `now`.
+    /// Returns the next packet that arrives at or before `now`.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<T> {
         match self {
@@ -52,7 +52,7 @@ impl<T: Clone> Medium<T> {
         }
     }
 
-    /// When to poll next.
+    /// Time at which to call [`poll`](Self::poll) next.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
         match self {
@@ -61,7 +61,7 @@ impl<T: Clone> Medium<T> {
         }
     }
 
-    /// Whether another packet would leave [`next`](Self::next) as it is.
+    /// True if another packet would leave [`next`](Self::next) unchanged.
     #[inline]
     pub fn keeps_next(&self) -> bool {
         match self {
@@ -70,7 +70,7 @@ impl<T: Clone> Medium<T> {
         }
     }
 
-    /// Bytes that wait at a station.
+    /// Bytes queued at a station.
     pub fn queued(&mut self, now: Instant, station: usize) -> u64 {
         match self {
             Self::Link(link) => link.queued_bytes(now),
@@ -78,7 +78,7 @@ impl<T: Clone> Medium<T> {
         }
     }
 
-    /// What became of a station's packets so far.
+    /// Packet counters of a station.
     pub fn stats(&self, station: usize) -> LinkStats {
         match self {
             Self::Link(link) => link.stats(),
@@ -87,9 +87,9 @@ impl<T: Clone> Medium<T> {
     }
 }
 
-/// The media of an experiment, cells first, and where each of its paths enters them. The same seed
-/// draws the same losses and delays, whatever the packets are. `mark` marks a packet that met
-/// congestion (RFC 3168), or says that it cannot.
+/// Builds the media of an experiment, cells first, and the ports of each path. The same seed gives the
+/// same losses and delays for any packet type. `mark` sets the ECN mark CE (RFC 3168) on a packet; it
+/// returns false if the packet's transport is not ECN-capable.
 pub fn media<T: Clone>(experiment: &Experiment, mark: fn(&mut T) -> bool) -> (Vec<Medium<T>>, Vec<Ports>) {
     let mut stations: Vec<Vec<StationConfig>> = vec![Vec::new(); experiment.cells.len()];
     let mut links = Vec::new();

@@ -1,45 +1,46 @@
-//! What lies between the device and the server: media, and the paths across them.
+//! State of the paths between device and server, and of the media that they cross.
 
-use crate::Experiment;
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
+use crate::experiment::Experiment;
 use crate::media::{Port, Ports};
-use crate::packet::{Label, Packet};
+use crate::packet::{Packet, PacketLabel};
 use link::LinkStats;
 use middlebox::Chain;
 use radio::{Direction, Meter};
 use units::Instant;
 use wire::{Segment, Span};
 
-/// The IPv4 header, which every link carries too.
-pub(crate) const IP_HEADER: u32 = 20;
+/// Size of the IPv4 header, which is added to every segment on a link.
+pub(crate) const IP_HEADER_BYTES: u32 = 20;
 
 pub(crate) type Medium = crate::media::Medium<Packet>;
 
-/// A path as the simulation goes on.
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) down: Port,
     pub(crate) up: Port,
-    /// Between the access link and the server, if there are any.
-    pub(crate) boxes: Option<Box<Chain<Span>>>,
-    /// The interface is there.
+    /// Middleboxes between the access link and the server, if any.
+    pub(crate) middleboxes: Option<Box<Chain<Span>>>,
+    /// The interface is up.
     pub(crate) present: bool,
-    /// The policy wants it to be used.
+    /// The policy has not closed the path.
     pub(crate) wanted: bool,
-    /// The policy, or the scenario, wants it as a backup.
+    /// The scenario or the policy has made the path a backup.
     pub(crate) backup: bool,
-    /// Its own meter first, then others that measure the same traffic.
+    /// Energy meter of the interface, then those of further profiles for the same traffic.
     pub(crate) meters: Vec<Meter>,
-    /// Payload that reached the device, and that it sent.
+    /// Payload bytes that the device received.
     pub(crate) payload_down: u64,
+    /// Payload bytes that the device sent.
     pub(crate) payload_up: u64,
-    /// Bytes with all headers.
+    /// Bytes with all headers that the device received.
     pub(crate) wire_down: u64,
+    /// Bytes with all headers that the device sent.
     pub(crate) wire_up: u64,
 }
 
 impl Path {
-    /// Counts a packet of `bytes` with all headers, in the books and by every meter.
+    /// Counts a packet of `bytes` with all headers at the interface and in every meter.
     #[inline]
     pub(crate) fn count(&mut self, now: Instant, direction: Direction, bytes: u32) {
         match direction {
@@ -69,7 +70,7 @@ impl Network {
             paths.push(Path {
                 down,
                 up,
-                boxes: (!spec.middleboxes.is_empty())
+                middleboxes: (!spec.middleboxes.is_empty())
                     .then(|| Box::new(Chain::new(&spec.middleboxes, seed.derive("middlebox")))),
                 present: spec.join_at == Instant::ZERO,
                 wanted: true,
@@ -84,33 +85,34 @@ impl Network {
         Self { media, paths }
     }
 
-    /// Puts a copy of a segment, `size` bytes with its IP header, on its way, and sees to it that the medium
-    /// that took it has its next event on the agenda.
+    /// Queues a segment, `size` bytes with its IP header, on the medium of its path, and schedules that
+    /// medium's next event.
     #[inline]
     pub(crate) fn send(
         &mut self,
         now: Instant,
         size: u32,
-        label: Label,
+        label: PacketLabel,
         segment: &Segment<Span>,
-        agenda: &mut Agenda,
+        queue: &mut EventQueue,
     ) {
         let path = &self.paths[usize::from(label.path)];
         let port = if label.down { path.down } else { path.up };
         let medium = &mut self.media[port.medium];
-        // Nearly always it lies behind others.
-        let known = medium.keeps_next();
+        // Usually true: the packet queues behind others, and the medium's next event stays.
+        let is_scheduled = medium.keeps_next();
         medium.push_with(now, port.station, size, || Packet::pack(label, segment));
-        if !known {
-            agenda.set(port.medium, medium.next());
+        if !is_scheduled {
+            queue.set(port.medium, medium.next());
         }
     }
 
-    /// Bytes that wait before a direction of a path.
+    /// Bytes queued at a port.
     pub(crate) fn queued(&mut self, now: Instant, port: Port) -> u64 {
         self.media[port.medium].queued(now, port.station)
     }
 
+    /// Packet counters of a port.
     pub(crate) fn stats(&self, port: Port) -> LinkStats {
         self.media[port.medium].stats(port.station)
     }

@@ -1,239 +1,209 @@
-//! What came of a run.
+//! Results of a run.
 
 use crate::delivery::DeliveryOutcome;
+use crate::series::Series;
 use abr::Session;
 use serde::{Serialize, Serializer};
 use units::Instant;
 
-/// Everything that a run measured. Serialises in a fixed order; the capture is left to the caller.
+/// Results of a run. Fields are serialised in a fixed order; series, timelines and the capture are left
+/// to the caller.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// The seed of the run.
+    /// Seed of the run.
     pub seed: u64,
     /// Simulated time, in seconds.
     pub duration_s: f64,
     /// The device as a whole.
     pub device: DeviceOutcome,
-    /// One for each `[[traffic]]`.
+    /// One for each `[[traffic]]` of the scenario.
     pub connections: Vec<ConnectionOutcome>,
-    /// One for each `[[path]]`.
+    /// One for each `[[path]]` of the scenario.
     pub paths: Vec<PathOutcome>,
-    /// One for each flow of datagrams.
+    /// One for each background flow.
     pub background: Vec<BackgroundOutcome>,
-    /// One for each connection where it was asked for by [`run_recorded`](crate::run_recorded), else none.
+    /// One for each connection after [`run_recorded`](crate::run_recorded), else empty.
     #[serde(skip)]
     pub deliveries: Vec<DeliveryOutcome>,
     /// Segments that reached an endpoint.
     pub segments: u64,
-    /// Rows at a fixed interval.
+    /// Time series.
     #[serde(skip)]
     pub series: Series,
-    /// The power states of each path's interface.
+    /// Power states of each path's interface.
     #[serde(skip)]
     pub timelines: Vec<Timeline>,
-    /// A pcapng file, if one was asked for.
+    /// Packet capture in the pcapng format, if the experiment enabled it.
     #[serde(skip)]
     pub capture: Option<Vec<u8>>,
 }
 
-/// The device.
+/// Energy and policy of the device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeviceOutcome {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// The policy's name.
+    /// Name of the policy.
     pub policy: String,
-    /// Drawn by all its radios, in joules.
+    /// Energy of all radios and of their joint activity, in joules.
     pub energy_j: f64,
-    /// Of which because two radios were active at once.
+    /// Part of it that was drawn because several radios were active at once.
     pub joint_energy_j: f64,
     /// Mean power, in watts.
     pub energy_rate_w: f64,
-    /// How long a full battery lasts at that power, in seconds; `null` where nothing was drawn.
+    /// Lifetime of a full battery at that power, in seconds; `null` if no energy was drawn.
     pub lifespan_s: Option<f64>,
-    /// What is left of the battery at the end, from 0 to 1.
+    /// Battery level at the end, from 0 to 1.
     pub battery_left: f64,
     /// Megabits delivered to applications per joule.
     pub efficiency_mbit_per_j: Option<f64>,
-    /// How often the policy changed a priority or the shares.
+    /// Number of policy actions that changed a priority or the shares.
     pub policy_changes: u64,
 }
 
-/// One application and its connection.
+/// An application and its connection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ConnectionOutcome {
-    /// What kind of application.
+    /// Kind of application.
     pub kind: &'static str,
     /// `down` or `up`.
     pub direction: &'static str,
-    /// `mptcp` or `tcp`, as it came out of the handshake.
+    /// Protocol after the handshake and any fallback: `mptcp`, `mptcp-rec` or `tcp`.
     pub protocol: &'static str,
-    /// What the application wanted to write, in bytes.
+    /// Data that the application offered, in bytes.
     pub offered_bytes: u64,
-    /// What found the send buffer full and was dropped, in bytes.
+    /// Data that the application dropped because the send buffer was full, in bytes.
     pub dropped_bytes: u64,
-    /// What the other application read, in bytes.
+    /// Data that the receiving application read, in bytes.
     pub delivered_bytes: u64,
-    /// Of which in segments that a middlebox had changed: no checksum found it.
+    /// Part of it that a middlebox had changed undetected by a checksum, in bytes.
     pub corrupted_bytes: u64,
-    /// Delivered over the time from start to the last byte if it is complete, else to the stop or the
-    /// end of the run, in Mbit/s.
+    /// Delivered data over the time from start to the last byte if the connection is complete, else to its
+    /// stop or the end of the run, in Mbit/s.
     pub goodput_mbps: f64,
-    /// From start to the last byte, in seconds, if everything written was delivered and closed.
+    /// Time from start to the last byte, in seconds, if all data was delivered and both ends closed.
     pub completed_s: Option<f64>,
-    /// The most that waited beyond a gap, in bytes; `None` on a kernel, which does not tell.
+    /// Peak of the data held out of order, in bytes; `None` on a kernel, which does not report it.
     pub peak_out_of_order_bytes: Option<u64>,
-    /// Sent over one path after another had it, in bytes: reinjected, sent again opportunistically, or
-    /// copied by the redundant scheduler. `None` on a kernel.
+    /// Data sent over more than one path, in bytes: reinjections, opportunistic retransmissions and copies
+    /// of the redundant scheduler. `None` on a kernel.
     pub repeated_bytes: Option<u64>,
-    /// The connection was lost.
+    /// The connection was reset or timed out.
     pub failed: bool,
-    /// Of a video, what the viewer got.
+    /// Record of the video session, if the connection carried video.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "session")]
     pub video: Option<Session>,
 }
 
-#[expect(clippy::ref_option, reason = "so serde calls it")]
+#[expect(clippy::ref_option, reason = "signature that serde requires")]
 fn session<S: Serializer>(video: &Option<Session>, serializer: S) -> Result<S::Ok, S::Error> {
     video.as_ref().map(Session::to_json).serialize(serializer)
 }
 
-/// One path.
+/// Traffic and energy of a path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathOutcome {
-    /// Its name.
+    /// Name of the path.
     pub name: String,
-    /// Its radio's profile.
+    /// Name of the radio's power profile.
     pub radio: String,
-    /// Payload that reached the device, in bytes.
+    /// Payload that the device received, in bytes.
     pub payload_down_bytes: u64,
     /// Payload that the device sent, in bytes.
     pub payload_up_bytes: u64,
-    /// The same with all headers.
+    /// Traffic that the device received, in bytes with all headers.
     pub wire_down_bytes: u64,
-    /// The same with all headers.
+    /// Traffic that the device sent, in bytes with all headers.
     pub wire_up_bytes: u64,
     /// Mean payload rate to the device, in Mbit/s.
     pub rate_down_mbps: f64,
     /// Mean payload rate from the device, in Mbit/s.
     pub rate_up_mbps: f64,
-    /// Packets dropped at a full queue, or early by CoDel, both ways.
+    /// Packets dropped by a full queue or by CoDel, both directions.
     pub dropped_packets: u64,
-    /// Packets that CoDel marked instead of dropping them, both ways.
+    /// Packets that CoDel marked with CE instead of dropping them, both directions.
     pub marked_packets: u64,
-    /// Packets lost on the way, both ways.
+    /// Packets lost by the links' loss model, both directions.
     pub lost_packets: u64,
-    /// Packets damaged on the way, both ways; lost like the others, but not among them.
+    /// Packets lost because they were corrupted, both directions; not included in `lost_packets`.
     pub damaged_packets: u64,
-    /// Packets that became two on the way, both ways.
+    /// Packets duplicated by the links, both directions.
     pub doubled_packets: u64,
-    /// Segments sent again, both ways.
+    /// Retransmitted segments, both directions.
     pub retransmissions: u64,
-    /// What its middleboxes did, from the device on.
+    /// Counters of the middleboxes, in order from the device.
     pub middleboxes: Vec<MiddleboxOutcome>,
-    /// What its interface drew.
+    /// Energy of the interface.
     pub energy: EnergyOutcome,
-    /// What the same traffic draws under other profiles.
+    /// Energy of the same traffic under further profiles.
     pub also: Vec<EnergyOutcome>,
 }
 
-/// One flow of datagrams beside the connections. What was not delivered was dropped, lost, damaged, or
-/// is still under way.
+/// A background flow. Datagrams that were not delivered were dropped, lost, corrupted, or are still in
+/// flight.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BackgroundOutcome {
-    /// The path's name.
+    /// Name of the path.
     pub path: String,
     /// `down` or `up`.
     pub direction: &'static str,
-    /// Datagrams that were sent.
+    /// Datagrams sent.
     pub offered_packets: u64,
-    /// The same in bytes, with all headers.
+    /// Bytes sent, with all headers.
     pub offered_bytes: u64,
-    /// Datagrams that arrived, doubles counted.
+    /// Datagrams that arrived, duplicates included.
     pub delivered_packets: u64,
-    /// The same in bytes, with all headers.
+    /// Bytes that arrived, with all headers.
     pub delivered_bytes: u64,
-    /// How long those were under way in the mean, in seconds; `null` where none arrived.
+    /// Mean delay, in seconds; `null` if no datagram arrived.
     pub mean_delay_s: Option<f64>,
-    /// The longest, in seconds.
+    /// Longest delay, in seconds.
     pub longest_delay_s: f64,
 }
 
-/// What a middlebox did, in segments of both directions.
+/// Counters of a middlebox, in segments of both directions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MiddleboxOutcome {
-    /// What it is.
+    /// Kind of middlebox.
     pub kind: &'static str,
-    /// Came to it.
+    /// Segments received.
     pub seen: u64,
-    /// Left it otherwise than they came.
+    /// Segments changed.
     pub changed: u64,
-    /// Pieces beyond the first of what it cut.
+    /// Additional segments made by splitting.
     pub added: u64,
-    /// Became part of another.
+    /// Segments merged into another.
     pub merged: u64,
-    /// It dropped.
+    /// Segments dropped.
     pub dropped: u64,
-    /// Resets that it sent.
+    /// Resets sent.
     pub answered: u64,
 }
 
-/// Where an interface's energy went, in joules.
+/// Energy of an interface by cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnergyOutcome {
-    /// The profile.
+    /// Name of the power profile.
     pub radio: String,
-    /// All of it.
+    /// Total energy, in joules.
     pub total_j: f64,
-    /// Waiting for paging.
+    /// Energy in the idle state, in joules.
     pub idle_j: f64,
-    /// Waking up.
+    /// Energy of promotions from idle to active, in joules.
     pub promotion_j: f64,
-    /// Being active, apart from what the data rate adds.
+    /// Base energy of the active state, in joules.
     pub active_j: f64,
-    /// What the data itself added.
+    /// Energy in proportion to the data, in joules.
     pub data_j: f64,
-    /// Staying awake after the last packet.
+    /// Tail energy: the interface stays awake after the last packet, in joules.
     pub tail_j: f64,
 }
 
-/// Rows at a fixed interval, by column.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Series {
-    /// Seconds between rows; the first row is at one interval.
-    pub interval_s: f64,
-    /// The columns, all of one length.
-    pub columns: Vec<SeriesColumn>,
-}
-
-/// One column of a [`Series`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct SeriesColumn {
-    /// `owner.quantity_unit`, such as `wifi.rate_down_mbps`.
-    pub name: String,
-    /// The unit for an axis.
-    pub unit: &'static str,
-    /// A value for each row.
-    pub values: Vec<f64>,
-}
-
-impl Series {
-    /// The column with this name.
-    pub fn column(&self, name: &str) -> Option<&SeriesColumn> {
-        self.columns.iter().find(|column| column.name == name)
-    }
-
-    /// How many rows there are.
-    pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |column| column.values.len())
-    }
-}
-
-/// The power states of one path's interface: from when on, and which.
+/// Power states of a path's interface over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    /// The path.
+    /// Name of the path.
     pub path: String,
-    /// In order of time.
+    /// Start and name of each state, in order of time.
     pub states: Vec<(Instant, String)>,
 }

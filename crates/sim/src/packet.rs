@@ -1,206 +1,226 @@
-//! A packet as it lies in a link: few bytes for what nearly all packets are.
+//! A packet in a medium: the segment in a packed form of one cache line.
 //!
-//! A link with a long delay holds thousands of packets, each written when it is sent and read when it
-//! arrives, with all others in between: what they take of the memory near the processor the
-//! connections lack. So a packet is packed where it enters a medium and unpacked where it leaves.
+//! A long link holds thousands of packets, and every byte of them evicts connection state from the
+//! cache. Data segments and acknowledgements therefore travel as a [`PackedSegment`]; any other
+//! segment is boxed.
 
+use middlebox::Passing;
 use wire::{Dss, Ecn, Flags, Mapping, Payload, SackBlocks, Segment, Span, TimestampOption};
 
-/// Whose packet it is.
+/// Owner and direction of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Label {
-    /// Number of the connection, or beyond them of a flow of datagrams.
+pub(crate) struct PacketLabel {
+    /// Index of the connection; background flows are numbered after the connections.
     pub(crate) connection: u16,
     pub(crate) path: u8,
-    /// To the device, or from it.
+    /// True on the way to the device.
     pub(crate) down: bool,
 }
 
-/// A packet under way.
-#[derive(Debug, Clone)]
-pub(crate) enum Packet {
-    Plain(Plain),
-    /// Anything else: a handshake, blocks of SACK, a signal.
-    Other(Label, Box<Segment<Span>>),
+impl PacketLabel {
+    /// The labelled segment as the input of a middlebox.
+    pub(crate) fn passing(self, segment: &Segment<Span>) -> Passing<Span> {
+        Passing { from_device: !self.down, flow: u32::from(self.connection), segment: segment.clone() }
+    }
 }
 
-/// Data or an acknowledgement, with the options that nearly all of them have. An acknowledgement's blocks
-/// of SACK lie where data says what it is.
+#[derive(Debug, Clone)]
+pub(crate) enum Packet {
+    Packed(PackedSegment),
+    /// A segment that does not fit the packed form: a handshake, an MPTCP signal, a DATA_FIN.
+    Boxed(PacketLabel, Box<Segment<Span>>),
+}
+
+/// Data segment or acknowledgement in packed form.
+///
+/// | Field | Data or plain ACK | ACK with SACK blocks |
+/// | --- | --- | --- |
+/// | `contents` | `HAS_*` bits | `HAS_*` bits, plus [`ONE_SACK_BLOCK`] per block |
+/// | `dsn` | mapping's DSN | block 1, left edge in the upper 32 bits |
+/// | `payload.offset` | payload offset | block 2, left edge in the upper 32 bits |
+/// | `payload.len` | payload and mapping length | block 3, left edge |
+/// | `ssn` | mapping's subflow sequence number | block 3, right edge |
+/// | `data_ack` | lower 32 bits of the DATA_ACK | same |
+/// | `ts_value`, `ts_echo` | timestamps option | same |
+/// | the others | TCP header, ECN field, label | same |
+///
+/// Fields of an absent option hold an old value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plain {
+pub(crate) struct PackedSegment {
     payload: Span,
-    /// The mapping's, where there is one. Its length is that of the payload.
     dsn: u64,
     ssn: u32,
     data_ack: u32,
-    /// The two timestamps lie apart: side by side they are read together, and that has to wait where they were
-    /// written one by one just before.
-    clock: u32,
+    // Apart from `ts_echo`: one 8-byte load of two fresh 4-byte stores defeats store forwarding.
+    ts_value: u32,
     seq: u32,
     ack: u32,
-    echo: u32,
+    ts_echo: u32,
     source: u16,
     destination: u16,
     window: u16,
     flags: Flags,
     ecn: Ecn,
-    /// Which of the options it has: [`CLOCK`], [`DSS`] and so on; from [`BLOCK`] on, how many blocks.
-    has: u8,
-    label: Label,
+    contents: u8,
+    label: PacketLabel,
 }
 
-const CLOCK: u8 = 1;
-const DSS: u8 = 2;
-const DATA_ACK: u8 = 4;
-const MAPPING: u8 = 8;
-const BLOCK: u8 = 16;
-/// So many blocks have room: as many as there are beside a clock (RFC 2018, section 3).
-const MOST_BLOCKS: usize = 3;
+const HAS_TIMESTAMPS: u8 = 1;
+const HAS_DSS: u8 = 2;
+const HAS_DATA_ACK: u8 = 4;
+const HAS_MAPPING: u8 = 8;
+/// The upper four bits of `contents` count SACK blocks.
+const ONE_SACK_BLOCK: u8 = 16;
+/// SACK blocks that fit a TCP header beside timestamps (RFC 2018, section 3).
+const MAX_SACK_BLOCKS: usize = 3;
 
 impl Packet {
     #[inline]
-    pub(crate) fn pack(label: Label, segment: &Segment<Span>) -> Self {
-        if Plain::is_usual(segment) {
-            Self::Plain(Plain::of(label, segment))
+    pub(crate) fn pack(label: PacketLabel, segment: &Segment<Span>) -> Self {
+        if PackedSegment::fits_without_sack(segment) {
+            Self::Packed(PackedSegment::new(label, segment))
         } else {
-            Self::pack_unusual(label, segment)
+            Self::pack_rare(label, segment)
         }
     }
 
-    /// The same, written over this one: what is made elsewhere is copied, and has to be waited for.
+    /// Packs a segment in place, which saves a copy of the packet.
     #[inline]
-    pub(crate) fn pack_over(&mut self, label: Label, segment: &Segment<Span>) {
+    pub(crate) fn pack_over(&mut self, label: PacketLabel, segment: &Segment<Span>) {
         match self {
-            Self::Plain(plain) if Plain::is_usual(segment) => plain.fill(label, segment),
-            _ => *self = Self::pack_unusual(label, segment),
+            Self::Packed(packed) if PackedSegment::fits_without_sack(segment) => packed.fill(label, segment),
+            _ => *self = Self::pack_rare(label, segment),
         }
     }
 
-    /// One that nobody should look at.
+    /// A placeholder that is never sent.
     pub(crate) fn blank() -> Self {
-        Self::Plain(Plain::of(
-            Label { connection: 0, path: 0, down: false },
+        Self::Packed(PackedSegment::new(
+            PacketLabel { connection: 0, path: 0, down: false },
             &Segment::new(0, 0, 0, 0, Flags::default(), 0),
         ))
     }
 
     #[inline(never)]
-    fn pack_unusual(label: Label, segment: &Segment<Span>) -> Self {
-        match Plain::with_blocks(label, segment) {
-            Some(plain) => Self::Plain(plain),
-            None => Self::Other(label, Box::new(segment.clone())),
+    fn pack_rare(label: PacketLabel, segment: &Segment<Span>) -> Self {
+        match PackedSegment::with_sack(label, segment) {
+            Some(packed) => Self::Packed(packed),
+            None => Self::Boxed(label, Box::new(segment.clone())),
         }
     }
 
-    /// Gives it away, and leaves one that nobody should look at.
+    /// Moves the packet out. A placeholder or a copy of the packet stays.
     #[inline]
     pub(crate) fn take(&mut self) -> Self {
         match self {
-            Self::Plain(plain) => Self::Plain(*plain),
-            Self::Other(..) => core::mem::replace(self, Self::blank()),
+            Self::Packed(packed) => Self::Packed(*packed),
+            Self::Boxed(..) => core::mem::replace(self, Self::blank()),
         }
     }
 
     #[inline]
-    pub(crate) fn label(&self) -> Label {
+    pub(crate) fn label(&self) -> PacketLabel {
         match self {
-            Self::Plain(plain) => plain.label,
-            Self::Other(label, _) => *label,
+            Self::Packed(packed) => packed.label,
+            Self::Boxed(label, _) => *label,
         }
     }
 
-    /// Writes its segment over `segment`, whatever that was.
+    /// Overwrites `segment` with the packet's segment and returns its label.
     #[inline]
-    pub(crate) fn unpack_into(&self, segment: &mut Segment<Span>) -> Label {
+    pub(crate) fn unpack_into(&self, segment: &mut Segment<Span>) -> PacketLabel {
         match self {
-            Self::Plain(plain) => {
-                plain.write(segment);
-                plain.label
+            Self::Packed(packed) => {
+                packed.write(segment);
+                packed.label
             }
-            Self::Other(label, whole) => {
-                segment.clone_from(whole);
+            Self::Boxed(label, boxed) => {
+                segment.clone_from(boxed);
                 *label
             }
         }
     }
 
-    /// Marks it, where its transport understands marks (RFC 3168, section 5).
+    /// Sets the ECN field to CE. Returns false if the transport is not ECN-capable (RFC 3168,
+    /// section 5).
     pub(crate) fn mark(&mut self) -> bool {
         let ecn = match self {
-            Self::Plain(plain) => &mut plain.ecn,
-            Self::Other(_, segment) => &mut segment.ecn,
+            Self::Packed(packed) => &mut packed.ecn,
+            Self::Boxed(_, segment) => &mut segment.ecn,
         };
-        let can = *ecn != Ecn::NotEct;
-        if can {
+        let is_capable = *ecn != Ecn::NotEct;
+        if is_capable {
             *ecn = Ecn::Ce;
         }
-        can
+        is_capable
     }
 }
 
-impl Plain {
-    /// Whether there is room for all that the segment has, but for blocks of SACK.
+impl PackedSegment {
+    /// True if everything but the SACK blocks fits the packed form.
     #[inline]
-    fn fits(segment: &Segment<Span>) -> bool {
-        let rare = segment.mss.is_some()
+    fn fits_except_sack(segment: &Segment<Span>) -> bool {
+        let has_rare_option = segment.mss.is_some()
             || segment.window_scale.is_some()
             || segment.sack_permitted
             || segment.signal.is_some()
             || segment.rec.is_some();
         let dss_fits = segment.dss.as_ref().is_none_or(|dss| {
             let ack_fits = dss.data_ack.is_none_or(|ack| u32::try_from(ack).is_ok());
-            let usual = dss.ack_is_short == dss.data_ack.is_some() && !dss.dsn_is_short && !dss.data_fin;
-            let own = |map: Mapping| u32::from(map.len) == segment.payload.len && map.checksum.is_none();
-            ack_fits && usual && dss.mapping.is_none_or(own)
+            let has_usual_form =
+                dss.ack_is_short == dss.data_ack.is_some() && !dss.dsn_is_short && !dss.data_fin;
+            let maps_payload =
+                |map: Mapping| u32::from(map.len) == segment.payload.len && map.checksum.is_none();
+            ack_fits && has_usual_form && dss.mapping.is_none_or(maps_payload)
         });
-        !rare && dss_fits
+        !has_rare_option && dss_fits
     }
 
     #[inline]
-    fn is_usual(segment: &Segment<Span>) -> bool {
-        segment.sack.is_empty() && Self::fits(segment)
+    fn fits_without_sack(segment: &Segment<Span>) -> bool {
+        segment.sack.is_empty() && Self::fits_except_sack(segment)
     }
 
-    /// Of a segment that [fits](Self::fits), all but its blocks of SACK.
+    /// Packs all of a segment that [fits](Self::fits_except_sack) but its SACK blocks.
     #[inline]
-    fn of(label: Label, segment: &Segment<Span>) -> Self {
-        let mut plain = Self {
+    fn new(label: PacketLabel, segment: &Segment<Span>) -> Self {
+        let mut packed = Self {
             payload: Span::empty(),
             dsn: 0,
             ssn: 0,
             data_ack: 0,
             seq: 0,
             ack: 0,
-            clock: 0,
-            echo: 0,
+            ts_value: 0,
+            ts_echo: 0,
             source: 0,
             destination: 0,
             window: 0,
             flags: Flags::default(),
             ecn: Ecn::NotEct,
-            has: 0,
+            contents: 0,
             label,
         };
-        plain.fill(label, segment);
-        plain
+        packed.fill(label, segment);
+        packed
     }
 
-    /// The same, written over this one. What it does not have stays as it was.
+    /// Packs as [`new`](Self::new) does, in place.
     #[inline]
-    fn fill(&mut self, label: Label, segment: &Segment<Span>) {
-        let mut has = 0;
-        if let Some(told) = segment.timestamps {
-            has |= CLOCK;
-            (self.clock, self.echo) = (told.value, told.echo);
+    fn fill(&mut self, label: PacketLabel, segment: &Segment<Span>) {
+        let mut contents = 0;
+        if let Some(timestamps) = segment.timestamps {
+            contents |= HAS_TIMESTAMPS;
+            (self.ts_value, self.ts_echo) = (timestamps.value, timestamps.echo);
         }
         if let Some(dss) = &segment.dss {
-            has |= DSS;
+            contents |= HAS_DSS;
             if let Some(ack) = dss.data_ack {
-                has |= DATA_ACK;
+                contents |= HAS_DATA_ACK;
                 self.data_ack = ack as u32;
             }
             if let Some(map) = dss.mapping {
-                has |= MAPPING;
+                contents |= HAS_MAPPING;
                 (self.dsn, self.ssn) = (map.dsn, map.ssn);
             }
         }
@@ -212,35 +232,36 @@ impl Plain {
         self.window = segment.window;
         self.flags = segment.flags;
         self.ecn = segment.ecn;
-        self.has = has;
+        self.contents = contents;
         self.label = label;
     }
 
-    /// With its blocks of SACK. `None` for a segment with anything that there is no room for.
-    fn with_blocks(label: Label, segment: &Segment<Span>) -> Option<Self> {
+    /// Packs a segment with its SACK blocks; `None` if it does not fit.
+    fn with_sack(label: PacketLabel, segment: &Segment<Span>) -> Option<Self> {
         let blocks = segment.sack.as_slice();
-        if !Self::fits(segment) || blocks.len() > MOST_BLOCKS {
+        if !Self::fits_except_sack(segment) || blocks.len() > MAX_SACK_BLOCKS {
             return None;
         }
-        let mut plain = Self::of(label, segment);
-        if plain.has & MAPPING != 0 || plain.payload != Span::empty() {
+        let mut packed = Self::new(label, segment);
+        if packed.contents & HAS_MAPPING != 0 || packed.payload != Span::empty() {
             return None;
         }
         let block = |i| blocks.get(i).copied().unwrap_or((0, 0));
-        let joined = |(left, right)| u64::from(left) << 32 | u64::from(right);
-        plain.dsn = joined(block(0));
-        plain.payload.offset = joined(block(1));
-        (plain.payload.len, plain.ssn) = block(2);
-        plain.has |= BLOCK * blocks.len() as u8;
-        Some(plain)
+        let join = |(left, right)| u64::from(left) << 32 | u64::from(right);
+        packed.dsn = join(block(0));
+        packed.payload.offset = join(block(1));
+        (packed.payload.len, packed.ssn) = block(2);
+        packed.contents |= ONE_SACK_BLOCK * blocks.len() as u8;
+        Some(packed)
     }
 
-    /// The blocks that [`with_blocks`](Self::with_blocks) kept.
+    /// Unpacks the blocks packed by [`with_sack`](Self::with_sack).
     #[inline(never)]
-    fn write_blocks(&self, sack: &mut SackBlocks) {
-        let parts = |joined: u64| ((joined >> 32) as u32, joined as u32);
-        let blocks = [parts(self.dsn), parts(self.payload.offset), (self.payload.len, self.ssn)];
-        for &(left, right) in &blocks[..usize::from(self.has / BLOCK).min(MOST_BLOCKS)] {
+    fn write_sack(&self, sack: &mut SackBlocks) {
+        let split = |joined: u64| ((joined >> 32) as u32, joined as u32);
+        let blocks = [split(self.dsn), split(self.payload.offset), (self.payload.len, self.ssn)];
+        let count = usize::from(self.contents / ONE_SACK_BLOCK).min(MAX_SACK_BLOCKS);
+        for &(left, right) in &blocks[..count] {
             sack.push(left, right);
         }
     }
@@ -255,26 +276,26 @@ impl Plain {
         segment.ecn = self.ecn;
         segment.window = self.window;
         segment.clear_options();
-        if self.has & CLOCK != 0 {
-            segment.timestamps = Some(TimestampOption { value: self.clock, echo: self.echo });
+        if self.contents & HAS_TIMESTAMPS != 0 {
+            segment.timestamps = Some(TimestampOption { value: self.ts_value, echo: self.ts_echo });
         }
-        if self.has & DSS != 0 {
-            let has_ack = self.has & DATA_ACK != 0;
+        if self.contents & HAS_DSS != 0 {
+            let has_ack = self.contents & HAS_DATA_ACK != 0;
             let mapping =
                 Mapping { dsn: self.dsn, ssn: self.ssn, len: self.payload.len as u16, checksum: None };
             segment.dss = Some(Dss {
                 data_ack: has_ack.then_some(u64::from(self.data_ack)),
                 ack_is_short: has_ack,
-                mapping: (self.has & MAPPING != 0).then_some(mapping),
+                mapping: (self.contents & HAS_MAPPING != 0).then_some(mapping),
                 dsn_is_short: false,
                 data_fin: false,
             });
         }
-        if self.has < BLOCK {
+        if self.contents < ONE_SACK_BLOCK {
             segment.payload = self.payload;
         } else {
             segment.payload = Span::empty();
-            self.write_blocks(&mut segment.sack);
+            self.write_sack(&mut segment.sack);
         }
     }
 }
@@ -284,7 +305,7 @@ mod tests {
     use super::*;
     use wire::{MptcpSignal, RecOption};
 
-    const LABEL: Label = Label { connection: 513, path: 3, down: true };
+    const LABEL: PacketLabel = PacketLabel { connection: 513, path: 3, down: true };
 
     fn data() -> Segment<Span> {
         let mut segment = Segment::new(1, 2, 3, 4, Flags::ACK.with(Flags::PSH), 5);
@@ -296,7 +317,7 @@ mod tests {
         segment
     }
 
-    /// An acknowledgement with so many blocks of SACK.
+    /// An acknowledgement with `blocks` SACK blocks.
     fn sack(blocks: u32) -> Segment<Span> {
         let mut segment = data();
         segment.payload = Span::empty();
@@ -307,8 +328,8 @@ mod tests {
         segment
     }
 
-    /// What differs from plain data in one thing each, and whether that has room.
-    fn others() -> Vec<(bool, Segment<Span>)> {
+    /// Variants of a data segment and acknowledgements with SACK, each with whether it fits.
+    fn variants() -> Vec<(bool, Segment<Span>)> {
         type Change = (bool, fn(&mut Segment<Span>));
         let changes: [Change; 20] = [
             (true, |_| {}),
@@ -347,24 +368,24 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out_over_whatever_was_there() {
-        for (fits, segment) in others() {
-            for (_, mut before) in others() {
+    fn packing_round_trips_over_any_previous_content() {
+        for (fits, segment) in variants() {
+            for (_, mut previous) in variants() {
                 let packet = Packet::pack(LABEL, &segment);
-                assert_eq!(matches!(packet, Packet::Plain(_)), fits, "{segment:?}");
-                let mut over = Packet::pack(Label { connection: 1, path: 0, down: false }, &before);
+                assert_eq!(matches!(packet, Packet::Packed(_)), fits, "{segment:?}");
+                let mut over = Packet::pack(PacketLabel { connection: 1, path: 0, down: false }, &previous);
                 over.pack_over(LABEL, &segment);
                 for packet in [packet, over] {
-                    assert_eq!(packet.unpack_into(&mut before), LABEL);
-                    assert_eq!(before, segment);
+                    assert_eq!(packet.unpack_into(&mut previous), LABEL);
+                    assert_eq!(previous, segment);
                 }
             }
         }
     }
 
     #[test]
-    fn a_mark_is_for_those_that_understand_it() {
-        for (_, mut segment) in others() {
+    fn only_ecn_capable_packets_are_marked() {
+        for (_, mut segment) in variants() {
             for ecn in [Ecn::NotEct, Ecn::Ect0] {
                 segment.ecn = ecn;
                 let mut packet = Packet::pack(LABEL, &segment);
@@ -377,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn it_takes_a_cache_line() {
+    fn packet_fills_one_cache_line() {
         assert_eq!(size_of::<Packet>(), 64);
     }
 }

@@ -1,4 +1,4 @@
-//! Video over a connection: the device asks for a segment, the server answers with it.
+//! Video over a connection: the device requests segments, the server responds with them.
 
 use abr::{Session, Sight, Video, Viewer};
 use mptcp::Endpoint;
@@ -8,8 +8,8 @@ use traffic::TrafficConfig;
 use units::{Duration, Instant};
 use wire::Span;
 
-/// What the videos of a device tell its policy at `now`: the one with the least to play of those that are not done.
-/// `None` where there is none.
+/// State of a device's videos for its policy at `now`: that of the unfinished video with the shortest
+/// buffer. `None` if there is no video.
 pub fn app_state(now: Instant, sights: impl Iterator<Item = Sight>) -> Option<AppState> {
     let sight = sights.min_by_key(|sight| (sight.fetched, sight.buffer))?;
     Some(AppState {
@@ -21,87 +21,86 @@ pub fn app_state(now: Instant, sights: impl Iterator<Item = Sight>) -> Option<Ap
     })
 }
 
-/// Who asks, and what was asked for.
+/// Both ends of a video session: the viewer at the device, and pending requests at the server.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct VideoExchange {
     viewer: Viewer,
-    /// How large a request is, in bytes.
-    request: u64,
-    /// How long the server holds an answer back.
-    wait: Duration,
-    /// Bytes of requests that the device wrote.
-    asked: u64,
-    /// Of which the server has read.
-    heard: u64,
-    /// Requests that the server has not read: where each ends in the stream, and how large its answer is.
+    request_bytes: u64,
+    /// Time from the end of a request to the first byte of its response.
+    server_delay: Duration,
+    /// Bytes of requests written by the device.
+    requested: u64,
+    /// Bytes of requests read by the server.
+    received: u64,
+    /// Requests not yet read by the server: stream offset of the end, and bytes of the response.
     requests: VecDeque<(u64, u64)>,
-    /// Answers that it holds back, and until when.
-    held: VecDeque<(Instant, u64)>,
+    /// Responses not yet begun: start time, and bytes.
+    responses: VecDeque<(Instant, u64)>,
 }
 
-impl Talk {
+impl VideoExchange {
     pub(crate) fn new(video: &Video, config: &TrafficConfig) -> Self {
         Self {
             viewer: Viewer::new(video, config.start, config.stop),
-            request: video.request.get(),
-            wait: video.wait,
-            asked: 0,
-            heard: 0,
+            request_bytes: video.request.get(),
+            server_delay: video.wait,
+            requested: 0,
+            received: 0,
             requests: VecDeque::new(),
-            held: VecDeque::new(),
+            responses: VecDeque::new(),
         }
     }
 
-    /// The device asks for what its player wants, or closes where that will be nothing any more.
-    pub(crate) fn ask(&mut self, now: Instant, client: &mut Endpoint<Span>) {
+    /// Sends the requests of the player, and closes the connection after the last one.
+    pub(crate) fn send_requests(&mut self, now: Instant, client: &mut Endpoint<Span>) {
         while let Some(segment) = self.viewer.poll(now) {
-            let request = Span::new(self.asked, self.request as u32);
-            self.asked += client.write(&request) as u64;
-            self.requests.push_back((self.asked, (Video::HEAD + segment.size).get()));
+            let request = Span::new(self.requested, self.request_bytes as u32);
+            self.requested += client.write(&request) as u64;
+            self.requests.push_back((self.requested, (Video::HEAD + segment.size).get()));
         }
         if self.viewer.done(now) {
             client.close();
         }
     }
 
-    /// So many bytes of answers have come to the device.
+    /// The device has received `bytes` of responses.
     pub(crate) fn receive(&mut self, now: Instant, bytes: u64) {
         self.viewer.receive(now, bytes);
     }
 
-    /// The server reads what has come of requests.
-    pub(crate) fn hear(&mut self, now: Instant, server: &mut Endpoint<Span>) {
+    /// The server reads requests and schedules their responses.
+    pub(crate) fn read_requests(&mut self, now: Instant, server: &mut Endpoint<Span>) {
         while let Some(span) = server.read(usize::MAX) {
-            self.heard += u64::from(span.len);
+            self.received += u64::from(span.len);
         }
-        while let Some(&(_, answer)) = self.requests.front().filter(|(end, _)| *end <= self.heard) {
+        while let Some(&(_, response)) = self.requests.front().filter(|(end, _)| *end <= self.received) {
             self.requests.pop_front();
-            self.held.push_back((now + self.wait, answer));
+            self.responses.push_back((now + self.server_delay, response));
         }
     }
 
-    /// Bytes of answers that begin by `now`.
-    pub(crate) fn answers(&mut self, now: Instant) -> u64 {
+    /// Takes the responses that start at or before `now`. Returns their bytes.
+    pub(crate) fn take_due_responses(&mut self, now: Instant) -> u64 {
         let mut bytes = 0;
-        while let Some(&(_, answer)) = self.held.front().filter(|(at, _)| *at <= now) {
-            self.held.pop_front();
-            bytes += answer;
+        while let Some(&(_, response)) = self.responses.front().filter(|(at, _)| *at <= now) {
+            self.responses.pop_front();
+            bytes += response;
         }
         bytes
     }
 
-    /// When the device and the server have something to do without hearing anything.
+    /// Next timer of the device and of the server; [`Instant::MAX`] for none.
     pub(crate) fn next(&self) -> [Instant; 2] {
-        let answers = self.held.front().map(|&(at, _)| at);
-        [self.viewer.next(), answers].map(|at| at.unwrap_or(Instant::MAX))
+        let response = self.responses.front().map(|&(at, _)| at);
+        [self.viewer.next(), response].map(|at| at.unwrap_or(Instant::MAX))
     }
 
-    /// What the viewer sees.
+    /// State of the player.
     pub(crate) fn sight(&self, now: Instant) -> Sight {
         self.viewer.sight(now)
     }
 
-    /// The record of the session, which ends at `now` at the latest.
+    /// Record of the session, which ends at `now` at the latest.
     pub(crate) fn finish(self, now: Instant) -> Session {
         self.viewer.finish(now)
     }

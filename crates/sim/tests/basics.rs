@@ -1,4 +1,4 @@
-//! Whole runs, looked at from outside.
+//! Goodput, energy, handover and determinism of whole runs.
 
 mod support;
 
@@ -12,15 +12,15 @@ fn goodput(outcome: &Outcome) -> f64 {
 }
 
 #[test]
-fn one_tcp_fills_its_link() {
+fn a_tcp_connection_fills_its_link() {
     let outcome = run(&one_path(10.0, 20, Kind::Bulk, 20));
-    // 1448 of 1500 bytes are payload.
-    let most = 10.0 * 1448.0 / 1500.0;
-    assert!(goodput(&outcome) > 0.95 * most && goodput(&outcome) <= most, "{outcome:#?}");
+    // A full packet of 1500 bytes carries 1448 bytes of payload.
+    let max = 10.0 * 1448.0 / 1500.0;
+    assert!(goodput(&outcome) > 0.95 * max && goodput(&outcome) <= max, "{outcome:#?}");
 }
 
 #[test]
-fn two_paths_carry_more_than_either() {
+fn two_paths_carry_more_than_one() {
     let outcome = run(&wifi_lte(Kind::Bulk, 20));
     assert!(goodput(&outcome) > 85.0, "{}", goodput(&outcome));
     assert!(outcome.paths[0].rate_down_mbps > 1.5, "{:#?}", outcome.paths);
@@ -28,53 +28,54 @@ fn two_paths_carry_more_than_either() {
 }
 
 #[test]
-fn a_file_ends_and_says_when() {
+fn a_file_transfer_completes_in_the_expected_time() {
     let mut experiment = one_path(8.0, 10, Kind::File { size: Bytes::new(1_000_000) }, 30);
     experiment.traffic[0].start = Instant::from_secs(2);
     let outcome = run(&experiment);
-    let took = outcome.connections[0].completed_s.expect("it was delivered");
-    // 1 MB at 8 Mbit/s is a second, and slow start takes its part.
-    assert!((1.0..1.6).contains(&took), "{took}");
+    let seconds = outcome.connections[0].completed_s.expect("the file is complete");
+    // 1 MB takes 1 s at 8 Mbit/s, plus slow start.
+    assert!((1.0..1.6).contains(&seconds), "{seconds}");
     assert_eq!(outcome.connections[0].delivered_bytes, 1_000_000);
 }
 
 #[test]
-fn a_constant_rate_arrives_as_offered_and_costs_what_its_profile_says() {
+fn a_constant_rate_is_delivered_at_the_power_of_the_profile() {
     let kind = Kind::Cbr { rate: Bitrate::from_mbps(1.0), packet: Bytes::new(1000) };
     let outcome = run(&one_path(10.0, 10, kind, 100));
     assert!((goodput(&outcome) - 1.0).abs() < 0.01, "{}", goodput(&outcome));
-    // Wi-Fi: 132.86 mW while active, 137.01 mW per Mbit/s down, 283.17 up (Huang et al. 2012). IP,
-    // TCP and timestamps add 52 bytes to each 1000, and an acknowledgement goes up for every second one.
+    // Wi-Fi: 132.86 mW while active, 137.01 mW per Mbit/s down, 283.17 up (Huang et al. 2012). The
+    // headers of IP and TCP with timestamps add 52 bytes to each 1000; every second segment is
+    // acknowledged.
     let (down, up) = (1052.0 / 1000.0, 0.5 * 52.0 / 1000.0);
     let expected = 0.13286 + 0.13701 * down + 0.28317 * up;
-    let got = outcome.device.energy_rate_w;
-    assert!((got - expected).abs() < 0.002 * expected, "{got} against {expected}");
+    let power = outcome.device.energy_rate_w;
+    assert!((power - expected).abs() < 0.002 * expected, "{power} W, expected {expected} W");
 }
 
 #[test]
-fn an_interface_that_leaves_hands_over_and_takes_back() {
+fn traffic_moves_to_the_other_path_when_an_interface_leaves() {
     let kind = Kind::Cbr { rate: Bitrate::from_mbps(1.0), packet: Bytes::new(1000) };
     let mut experiment = wifi_lte(kind, 60);
     experiment.paths[0].leave_at = Some(Instant::from_secs(20));
     let outcome = run(&experiment);
     assert!((goodput(&outcome) - 1.0).abs() < 0.02, "{}", goodput(&outcome));
-    let lte = outcome.series.column("lte.rate_down_mbps").expect("it is recorded");
+    let lte = outcome.series.column("lte.rate_down_mbps").expect("a recorded column");
     let after = lte.values[300..].iter().sum::<f64>() / lte.values[300..].len() as f64;
     assert!((after - 1.1).abs() < 0.1, "{after}");
 }
 
 #[test]
-fn a_late_interface_joins() {
+fn an_interface_that_comes_up_later_carries_data() {
     let mut experiment = wifi_lte(Kind::Bulk, 20);
     experiment.paths[1].join_at = Instant::from_secs(10);
     let outcome = run(&experiment);
-    let lte = outcome.series.column("lte.rate_down_mbps").expect("it is recorded");
+    let lte = outcome.series.column("lte.rate_down_mbps").expect("a recorded column");
     assert!(lte.values[..99].iter().all(|&v| v == 0.0));
     assert!(lte.values[150..].iter().sum::<f64>() > 0.0);
 }
 
 #[test]
-fn a_silent_outage_loses_nothing() {
+fn all_data_is_delivered_despite_a_silent_outage() {
     let kind = Kind::File { size: Bytes::new(20_000_000) };
     let mut experiment = wifi_lte(kind, 60);
     experiment.paths = vec![path("wifi", "huang2012.wifi", 8.0, 5), path("lte", "huang2012.lte", 8.0, 30)];
@@ -89,24 +90,23 @@ fn a_silent_outage_loses_nothing() {
 }
 
 #[test]
-fn loss_holds_tcp_where_the_square_root_formula_says() {
-    // Mathis et al. 1997: rate = MSS/RTT * sqrt(3/2) / sqrt(p) with an ACK for each segment,
-    // sqrt(3/4) with one for two.
+fn throughput_under_loss_follows_the_square_root_formula() {
+    // Mathis et al. 1997: rate = MSS/RTT * sqrt(3/2) / sqrt(p) with an ACK for each segment.
     let mut experiment = one_path(1000.0, 50, Kind::Bulk, 400);
     if let tandem_sim::Hop::Link(link) = &mut experiment.paths[0].down {
-        link.loss = link::Loss::Uniform(Probability::new(0.005).expect("it is one"));
+        link.loss = link::Loss::Uniform(Probability::new(0.005).expect("a probability"));
     }
     experiment.transport.config.delayed_ack = Duration::ZERO;
     let got = goodput(&run(&experiment));
     let formula = 1448.0 * 8e-6 / 0.1 * (1.5_f64 / 0.005).sqrt();
-    assert!((got / formula - 1.0).abs() < 0.15, "{got} against {formula}");
+    assert!((got / formula - 1.0).abs() < 0.15, "{got} Mbit/s, formula {formula} Mbit/s");
 }
 
 #[test]
-fn the_same_seed_gives_the_same_outcome_and_another_one_another() {
+fn the_outcome_depends_on_the_seed_only() {
     let mut experiment = wifi_lte(Kind::Bulk, 5);
     if let tandem_sim::Hop::Link(link) = &mut experiment.paths[1].down {
-        link.loss = link::Loss::Uniform(Probability::new(0.01).expect("it is one"));
+        link.loss = link::Loss::Uniform(Probability::new(0.01).expect("a probability"));
     }
     experiment.capture = true;
     let first = run(&experiment);
@@ -116,9 +116,9 @@ fn the_same_seed_gives_the_same_outcome_and_another_one_another() {
 }
 
 #[test]
-fn ecmtcp_divides_by_what_the_radios_draw() {
-    // Two links alike, with loss alike, behind radios that are not: bytes go inverse to their cost at the
-    // link's rate, a_d + b / rate (within 4 points).
+fn ecmtcp_shares_data_inversely_to_the_energy_per_byte() {
+    // Two equal links with equal loss and different radios: data is shared inversely to the energy per
+    // byte at the link's rate, a_d + b / rate, to within 0.04.
     let mut experiment = wifi_lte(Kind::Bulk, 300);
     experiment.paths = vec![path("wifi", "huang2012.wifi", 50.0, 25), path("lte", "huang2012.lte", 50.0, 25)];
     experiment.transport.config.congestion = mptcp::CongestionKind::EcMtcp;
@@ -126,13 +126,13 @@ fn ecmtcp_divides_by_what_the_radios_draw() {
     let costs = [cost(&experiment.paths[0]), cost(&experiment.paths[1])];
     for path in &mut experiment.paths {
         if let tandem_sim::Hop::Link(link) = &mut path.down {
-            link.loss = link::Loss::Uniform(Probability::new(0.005).expect("it is one"));
+            link.loss = link::Loss::Uniform(Probability::new(0.005).expect("a probability"));
         }
     }
     let outcome = run(&experiment);
     let got =
         outcome.paths[0].rate_down_mbps / (outcome.paths[0].rate_down_mbps + outcome.paths[1].rate_down_mbps);
     let expected = costs[1] / (costs[0] + costs[1]);
-    assert!((expected - 0.5).abs() > 0.1, "the costs say something: {costs:?}");
-    assert!((got - expected).abs() < 0.04, "{got}, not {expected}: {costs:?}");
+    assert!((expected - 0.5).abs() > 0.1, "the costs are too similar: {costs:?}");
+    assert!((got - expected).abs() < 0.04, "share {got}, expected {expected}: {costs:?}");
 }

@@ -1,4 +1,4 @@
-//! What the record of data on its way says of whole runs.
+//! Recorded deliveries of whole runs.
 
 mod support;
 
@@ -11,14 +11,14 @@ use units::{Bitrate, Bytes, Duration, Probability};
 fn lossy(mut experiment: Experiment, percent: f64) -> Experiment {
     for path in &mut experiment.paths {
         if let Hop::Link(link) = &mut path.down {
-            link.loss = Loss::Uniform(Probability::new(percent / 100.0).expect("it is one"));
+            link.loss = Loss::Uniform(Probability::new(percent / 100.0).expect("a probability"));
         }
     }
     experiment
 }
 
 #[test]
-fn a_run_with_the_record_is_the_same_run() {
+fn recording_does_not_change_the_run() {
     for direction in [Direction::Down, Direction::Up] {
         let mut experiment = lossy(wifi_lte(Kind::Bulk, 5), 1.0);
         experiment.traffic[0].direction = direction;
@@ -32,30 +32,30 @@ fn a_run_with_the_record_is_the_same_run() {
 }
 
 #[test]
-fn a_steady_rate_on_an_idle_link_has_the_link_s_delay() {
+fn delay_on_an_idle_link_is_the_delay_of_the_link() {
     let kind = Kind::Cbr { rate: Bitrate::from_mbps(1.0), packet: Bytes::new(1000) };
     let outcome = run_recorded(&one_path(10.0, 20, kind, 20));
     let delivery = &outcome.deliveries[0];
-    // 20 ms on the way and 1052 bytes at 10 Mbit/s.
-    let way = 0.020 + 1052.0 * 8e-7;
-    let mean = delivery.delay.mean_s.expect("it was delivered");
-    assert!((mean / way - 1.0).abs() < 0.01, "{mean} is not {way}");
-    assert!(delivery.delay.jitter_s.expect("there were many") < 1e-4);
-    // What was written during the handshake left in full segments.
+    // 20 ms of propagation, and 1052 bytes at 10 Mbit/s.
+    let expected = 0.020 + 1052.0 * 8e-7;
+    let mean = delivery.delay.mean_s.expect("delivered data");
+    assert!((mean / expected - 1.0).abs() < 0.01, "{mean} s, expected {expected} s");
+    assert!(delivery.delay.jitter_s.expect("several pieces") < 1e-4);
+    // Data written during the handshake is sent in full segments.
     assert!(delivery.offsets.peak_bytes <= 1448, "{}", delivery.offsets.peak_bytes);
     let pieces = outcome.connections[0].delivered_bytes / 1000;
     assert!(delivery.delay.count.abs_diff(pieces) < 10, "{} of {pieces}", delivery.delay.count);
 }
 
 #[test]
-fn every_byte_is_delivered_once_whatever_is_lost() {
+fn every_byte_is_delivered_once_despite_loss() {
     let size = 5_000_000;
     let outcome = run_recorded(&lossy(wifi_lte(Kind::File { size: Bytes::new(size) }, 60), 2.0));
     assert!(outcome.connections[0].completed_s.is_some());
     let delivery = &outcome.deliveries[0];
-    // No piece is larger than a segment's payload, and most are as large.
-    let least = size.div_ceil(1448);
-    assert!((least..least + least / 10).contains(&delivery.delay.count), "{}", delivery.delay.count);
+    // Most pieces are as large as the payload of a full segment; none is larger.
+    let min = size.div_ceil(1448);
+    assert!((min..min + min / 10).contains(&delivery.delay.count), "{}", delivery.delay.count);
     assert!(delivery.delay.p50_s <= delivery.delay.p95_s && delivery.delay.p95_s <= delivery.delay.p99_s);
     assert!(delivery.delay.p99_s <= Some(delivery.delay.longest_s));
     let counted: u64 = delivery.offsets.by_power_of_two.iter().sum();
@@ -63,9 +63,9 @@ fn every_byte_is_delivered_once_whatever_is_lost() {
 }
 
 #[test]
-fn an_end_hears_what_the_other_sent_less_what_was_lost() {
+fn an_end_receives_all_segments_that_were_sent_and_not_lost() {
     for direction in [Direction::Down, Direction::Up] {
-        // Little enough that no queue is ever full.
+        // The file is too small to fill a queue.
         let mut experiment = wifi_lte(Kind::File { size: Bytes::new(40_000) }, 30);
         experiment.traffic[0].direction = direction;
         let whole = run_recorded(&experiment);
@@ -89,7 +89,7 @@ fn an_end_hears_what_the_other_sent_less_what_was_lost() {
 }
 
 #[test]
-fn unequal_paths_deliver_out_of_order_as_far_as_the_buffer_reaches() {
+fn out_of_order_offsets_are_bounded_by_the_receive_buffer() {
     let peak = |buffer: u64| {
         let mut experiment = wifi_lte(Kind::Bulk, 20);
         experiment.paths =

@@ -1,4 +1,4 @@
-//! Whether events are handled one by one or connections one after the other makes no difference.
+//! Windowed and sequential execution give the same outcome.
 
 mod support;
 
@@ -7,28 +7,27 @@ use link::{Impairments, Late};
 use std::sync::Arc;
 use support::any::any_experiment;
 use support::{path, wifi_lte};
-use tandem_sim::{Experiment, Hop, Order, run_in, run_recorded};
+use tandem_sim::{Execution, Experiment, Hop, run_recorded, run_with_execution};
 use traffic::{Direction, Kind, TrafficConfig};
 use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
 const SEEDS: u64 = 200;
 
-fn same(experiment: &Experiment, what: &str) {
-    let one_by_one = run_in(experiment, Order::Events);
-    assert!(one_by_one == run_in(experiment, Order::Connections), "{what}");
+fn assert_same(experiment: &Experiment, case: &str) {
+    let sequential = run_with_execution(experiment, Execution::Sequential);
+    assert!(sequential == run_with_execution(experiment, Execution::Windowed), "{case}");
 }
 
 #[test]
-fn the_outcome_is_the_same_to_the_byte() {
+fn outcomes_of_random_experiments_are_equal() {
     for seed in 0..SEEDS {
-        same(&any_experiment(seed), &format!("seed {seed}"));
+        assert_same(&any_experiment(seed), &format!("seed {seed}"));
     }
 }
 
-/// Paths that are alike to the nanosecond, and applications that write at the same time: events at equal times
-/// everywhere.
+/// Equal paths and applications that write at the same times produce many events at equal times.
 #[test]
-fn events_at_equal_times_keep_their_order() {
+fn events_at_equal_times_have_the_same_order() {
     for seed in 0..SEEDS / 10 {
         let mut experiment = wifi_lte(Kind::Bulk, 3);
         experiment.seed = Seed::new(seed);
@@ -44,15 +43,15 @@ fn events_at_equal_times_keep_their_order() {
                 ..TrafficConfig::new(if i < 16 { tick.clone() } else { Kind::Bulk })
             })
             .collect();
-        same(&experiment, &format!("seed {seed}"));
+        assert_same(&experiment, &format!("seed {seed}"));
     }
 }
 
 #[test]
-fn links_that_double_damage_and_delay_are_no_exception() {
+fn outcomes_are_equal_with_impaired_links() {
     for seed in 0..SEEDS / 10 {
         let mut experiment = any_experiment(seed);
-        let chance = Probability::new(0.02).expect("it is one");
+        let chance = Probability::new(0.02).expect("a probability");
         let late = Some(Late { chance, by: Duration::from_millis(30) });
         for path in &mut experiment.paths {
             for hop in [&mut path.down, &mut path.up] {
@@ -61,14 +60,13 @@ fn links_that_double_damage_and_delay_are_no_exception() {
                 }
             }
         }
-        same(&experiment, &format!("seed {seed}"));
+        assert_same(&experiment, &format!("seed {seed}"));
     }
 }
 
-/// Viewers, whose device asks and whose server answers, some later and some gone before the end, beside others, over any
-/// paths.
+/// Video sessions beside other traffic: some servers delay their responses, and some viewers leave early.
 #[test]
-fn viewers_ask_and_are_answered_as_ever() {
+fn outcomes_are_equal_with_video() {
     let segment = Duration::from_secs(1);
     for seed in 0..SEEDS / 5 {
         let mut experiment = any_experiment(seed);
@@ -77,7 +75,7 @@ fn viewers_ask_and_are_answered_as_ever() {
             let rates: Vec<Bitrate> =
                 [0.5, 2.0].map(|mbps| Bitrate::from_mbps(mbps * rng.between(0.6, 1.2))).into();
             let sizes: Vec<Bytes> = rates.iter().map(|rate| rate.over(segment)).collect();
-            let manifest = Manifest::new(segment, rates, vec![sizes; 8]).expect("it is right");
+            let manifest = Manifest::new(segment, rates, vec![sizes; 8]).expect("a valid manifest");
             let wait = Duration::from_millis(rng.below(2) * rng.below(200));
             let video = Video { wait, ..Video::new(manifest, PlayerConfig::new(Rule::Throughput)) };
             let mut config = TrafficConfig::new(Kind::Video(Arc::new(video)));
@@ -85,19 +83,19 @@ fn viewers_ask_and_are_answered_as_ever() {
             config.stop = (rng.below(3) == 0).then(|| config.start + Duration::from_millis(rng.below(4000)));
             experiment.traffic.push(config);
         }
-        same(&experiment, &format!("seed {seed}"));
+        assert_same(&experiment, &format!("seed {seed}"));
     }
 }
 
-/// With that many connections a run goes ahead by itself, until there is something to be seen on the way.
+/// With 100 connections a run is windowed by default. A capture prevents windows.
 #[test]
-fn many_connections_are_visited_one_by_one_by_themselves() {
+fn many_connections_run_in_windows_by_default() {
     let mut experiment = wifi_lte(Kind::Bulk, 1);
     experiment.traffic = vec![TrafficConfig::new(Kind::File { size: Bytes::new(30_000) }); 100];
     let outcome = run_recorded(&experiment);
-    assert!(outcome == run_in(&experiment, Order::Events));
+    assert!(outcome == run_with_execution(&experiment, Execution::Sequential));
     assert!(outcome.connections.iter().any(|connection| connection.delivered_bytes == 30_000));
-    same(&experiment, "many");
+    assert_same(&experiment, "many connections");
     experiment.capture = true;
-    same(&experiment, "with a capture");
+    assert_same(&experiment, "many connections with a capture");
 }

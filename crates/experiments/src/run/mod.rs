@@ -120,7 +120,7 @@ pub fn simulate(
 ) -> Result<Run, PolicyError> {
     let mut experiment = prepare(scenario, settings.seed, settings.policy)?;
     experiment.capture = settings.capture;
-    let outcome = sim::run_with(&experiment, progress);
+    let outcome = sim::run_with_progress(&experiment, progress);
     Ok(Run {
         title: scenario.title.clone(),
         description: scenario.description.clone(),

@@ -12,7 +12,7 @@ mod wheel;
 use calendar::Calendar;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use tandem_sim::Agenda;
+use tandem_sim::EventQueue;
 use units::{Duration, Instant, Rng, Seed};
 use wheel::Wheel;
 
@@ -25,7 +25,7 @@ pub(crate) trait Queue {
     fn set_no_later(&mut self, source: usize, at: Option<Instant>);
 }
 
-impl Queue for Agenda {
+impl Queue for EventQueue {
     fn with_sources(sources: usize) -> Self {
         Self::new(sources)
     }
@@ -80,13 +80,13 @@ fn drive<Q: Queue>(timers: usize, put_off_in_place: bool) -> u64 {
 
 fn queues(criterion: &mut Criterion) {
     for timers in [10, 1_000, 20_000] {
-        assert_eq!(drive::<Agenda>(timers, false), drive::<Wheel>(timers, false));
-        assert_eq!(drive::<Agenda>(timers, false), drive::<Calendar>(timers, false));
+        assert_eq!(drive::<EventQueue>(timers, false), drive::<Wheel>(timers, false));
+        assert_eq!(drive::<EventQueue>(timers, false), drive::<Calendar>(timers, false));
         for (name, in_place) in [("moved", false), ("left", true)] {
             let mut group = criterion.benchmark_group(format!("queues/{timers}-timers-{name}"));
             group.sample_size(10).throughput(Throughput::Elements(EVENTS));
             group.bench_function(BenchmarkId::from_parameter("heap"), |bench| {
-                bench.iter(|| black_box(drive::<Agenda>(timers, in_place)));
+                bench.iter(|| black_box(drive::<EventQueue>(timers, in_place)));
             });
             group.bench_function(BenchmarkId::from_parameter("wheel"), |bench| {
                 bench.iter(|| black_box(drive::<Wheel>(timers, in_place)));

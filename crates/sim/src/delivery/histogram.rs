@@ -1,12 +1,12 @@
-//! Counts of numbers by size, in constant room.
+//! Histogram with logarithmic bins, in constant memory.
 
-/// Each power of two is divided into so many classes.
-const CLASSES: u64 = 128;
-/// Of `CLASSES`, in bits.
-const BITS: u32 = CLASSES.trailing_zeros();
+/// Bins per power of two.
+const BINS: u64 = 128;
+/// Binary logarithm of [`BINS`].
+const BIN_BITS: u32 = BINS.trailing_zeros();
 
-/// How often numbers came, by class: those below 256 each for itself, above that 128 classes for each
-/// power of two, so that a quantile is at most 1/128 below the true one.
+/// Counts of values by bin. Values below 256 have a bin each; above, each power of two has 128 bins. A
+/// quantile is therefore at most 1/128 below the true one.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -14,40 +14,39 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts a number.
+    /// Counts a value.
     pub fn add(&mut self, value: u64) {
-        let class = class(value);
-        if self.counts.len() <= class {
-            self.counts.resize(class + 1, 0);
+        let bin = bin(value);
+        if self.counts.len() <= bin {
+            self.counts.resize(bin + 1, 0);
         }
-        self.counts[class] += 1;
+        self.counts[bin] += 1;
         self.count += 1;
     }
 
-    /// How many numbers there were.
+    /// Number of values counted.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The lowest number of the class that a share `q` of all numbers, from 0 to 1, does not go beyond;
-    /// `None` where there was none.
+    /// Quantile `q` (0 to 1), rounded down to the lowest value of its bin; `None` without values.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let rank = ((q * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;
-        for (class, count) in self.counts.iter().enumerate() {
+        for (bin, count) in self.counts.iter().enumerate() {
             below += count;
             if below >= rank {
-                return Some(lowest(class as u64));
+                return Some(lowest_value(bin as u64));
             }
         }
         None
     }
 
-    /// How many were 0, then 1, 2 to 3, 4 to 7 and so on, up to the largest.
+    /// Counts of the values 0, 1, 2 to 3, 4 to 7 and so on, up to the largest value.
     pub fn by_power_of_two(&self) -> Vec<u64> {
         let mut powers = Vec::new();
-        for (class, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let power = (u64::BITS - lowest(class as u64).leading_zeros()) as usize;
+        for (bin, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let power = (u64::BITS - lowest_value(bin as u64).leading_zeros()) as usize;
             if powers.len() <= power {
                 powers.resize(power + 1, 0);
             }
@@ -57,15 +56,17 @@ impl Histogram {
     }
 }
 
-fn class(value: u64) -> usize {
-    // How far a number has to be shifted until it has one bit more than a class.
-    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
-    (u64::from(shift) * CLASSES + (value >> shift)) as usize
+/// Bin of a value.
+fn bin(value: u64) -> usize {
+    // Shift that leaves one bit more than the number of a bin.
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BIN_BITS + 1);
+    (u64::from(shift) * BINS + (value >> shift)) as usize
 }
 
-fn lowest(class: u64) -> u64 {
-    let shift = (class / CLASSES).saturating_sub(1);
-    (class - shift * CLASSES) << shift
+/// Lowest value of a bin.
+fn lowest_value(bin: u64) -> u64 {
+    let shift = (bin / BINS).saturating_sub(1);
+    (bin - shift * BINS) << shift
 }
 
 #[cfg(test)]
@@ -74,7 +75,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn small_numbers_are_exact() {
+    fn small_values_are_exact() {
         let mut histogram = Histogram::default();
         (1..=100).for_each(|value| histogram.add(value));
         let quantiles = [0.0, 0.01, 0.5, 0.95, 0.99, 1.0].map(|q| histogram.quantile(q).unwrap());
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_two_are_counted_apart() {
+    fn values_are_counted_by_power_of_two() {
         let mut histogram = Histogram::default();
         for value in [0, 1, 2, 3, 4, 7, 8, 1424, 2047, 2048] {
             histogram.add(value);
@@ -93,10 +94,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_class_begins_at_most_a_128th_below_its_numbers(value: u64) {
-            let lowest = lowest(class(value) as u64);
-            prop_assert!(lowest <= value && value - lowest <= lowest / CLASSES);
-            prop_assert_eq!(class(lowest), class(value));
+        fn a_bin_starts_at_most_a_128th_below_its_values(value: u64) {
+            let lowest = lowest_value(bin(value) as u64);
+            prop_assert!(lowest <= value && value - lowest <= lowest / BINS);
+            prop_assert_eq!(bin(lowest), bin(value));
         }
     }
 }

@@ -1,100 +1,99 @@
-//! What came of a connection's data on its way.
+//! Results of a delivery recorder.
 
 use serde::Serialize;
 use wire::{Segment, Span};
 
-/// The data of one connection, in the direction in which its application writes. Offsets are bytes from
-/// the first of the stream, which is a data sequence number less the first one.
+/// Transfer of a connection's data, in the direction in which its application writes. Stream offsets are
+/// data sequence numbers relative to the first one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeliveryOutcome {
-    /// When data left and where it lies, repeats and all: seconds, bytes. Thinned to every 2^n-th
-    /// segment, 2048 points at most.
+    /// Time in seconds and stream offset in bytes of every 2^n-th segment sent, retransmissions included;
+    /// at most 2048 points.
     pub sent: Vec<(f64, u64)>,
-    /// When data arrived and where it lies, likewise; also what came twice.
+    /// The same for segments received, duplicates included.
     pub received: Vec<(f64, u64)>,
-    /// How far two segments that arrived one after the other lie apart.
+    /// Offsets between segments that arrived one after the other.
     pub offsets: OffsetOutcome,
-    /// From first sending to delivery.
+    /// Delay from first transmission to delivery.
     pub delay: DelayOutcome,
-    /// What the end that writes had to do.
+    /// Segments processed by the sending end.
     pub sender: WorkOutcome,
-    /// What the end that reads had to do.
+    /// Segments processed by the receiving end.
     pub receiver: WorkOutcome,
 }
 
-/// Out-of-order offsets: where a segment's data lies, less where that of the one that arrived before it
-/// does, over whichever path they came. In order it is the length of a segment. Data of which the
-/// application had all before it came are left aside: they enter no buffer, and a copy from a path that
-/// was silent for seconds would be further off than anything that has to be put in order.
+/// Out-of-order offsets: the stream offset of a segment less that of the segment that arrived before it,
+/// over any path. In order, an offset is the length of a segment. Segments whose data the application
+/// has already read are ignored: they enter no buffer, and a late copy would exceed every real offset.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct OffsetOutcome {
-    /// The largest, sign left aside, in bytes.
+    /// Largest magnitude, in bytes.
     pub peak_bytes: u64,
-    /// 95 % of them are no larger, sign left aside, to within 1/128; `None` where there is none.
+    /// 95th percentile of the magnitude, to within 1/128, in bytes; `None` without offsets.
     pub p95_bytes: Option<u64>,
-    /// How many there were.
+    /// Number of offsets.
     pub count: u64,
-    /// How many, sign left aside, were 0, then 1, 2 to 3, 4 to 7 bytes and so on.
+    /// Number of offsets with a magnitude of 0, 1, 2 to 3, 4 to 7 bytes and so on.
     pub by_power_of_two: Vec<u64>,
-    /// The lowest and the highest of each 240th part of the run: seconds, bytes.
+    /// Lowest and highest offset in each 240th of the run: seconds, bytes.
     #[serde(skip)]
     pub over_time: Vec<(f64, i64)>,
 }
 
-/// End-to-end delay: from when a piece of data was first sent, over whichever path, to when it had been
-/// delivered in order, whole. A piece is what the segment carried that was first with it.
+/// End-to-end delay of a piece of data: from its first transmission over any path until the application
+/// has read all of it. A piece is the new data of one segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct DelayOutcome {
-    /// Pieces that were delivered.
+    /// Number of delivered pieces.
     pub count: u64,
-    /// Mean, in seconds; `None` where nothing was delivered.
+    /// Mean delay, in seconds; `None` if nothing was delivered.
     pub mean_s: Option<f64>,
-    /// Median, in seconds, to within 1/128.
+    /// Median, to within 1/128, in seconds.
     pub p50_s: Option<f64>,
-    /// 95 % of the pieces took no longer, likewise.
+    /// 95th percentile, to within 1/128, in seconds.
     pub p95_s: Option<f64>,
-    /// 99 % of the pieces took no longer, likewise.
+    /// 99th percentile, to within 1/128, in seconds.
     pub p99_s: Option<f64>,
-    /// The longest, in seconds.
+    /// Longest delay, in seconds.
     pub longest_s: f64,
-    /// Jitter: the mean of how much the delays of two pieces differ that were delivered one after the other,
-    /// sign left aside (RFC 3550, section 6.4.1, D without the smoothing), in seconds.
+    /// Jitter: mean absolute difference between the delays of successive pieces (RFC 3550, section 6.4.1, D
+    /// without the smoothing), in seconds.
     pub jitter_s: Option<f64>,
-    /// For each 240th part of the run in which something was delivered.
+    /// One point for each 240th of the run in which data was delivered.
     #[serde(skip)]
     pub over_time: Vec<DelayPoint>,
 }
 
-/// Delay within a span of time.
+/// Delay within an interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DelayPoint {
-    /// The end of the span, in seconds.
+    /// End of the interval, in seconds.
     pub time_s: f64,
-    /// Mean delay of what was delivered in it, in seconds.
+    /// Mean delay of the pieces delivered in the interval, in seconds.
     pub mean_s: f64,
-    /// Jitter of the same, in seconds; `None` for the first piece of all.
+    /// Jitter of these pieces, in seconds; `None` if the first piece of the run is the only one.
     pub jitter_s: Option<f64>,
 }
 
-/// What an end of a connection had to do.
+/// Segments processed by an end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
 pub struct WorkOutcome {
-    /// What it made.
+    /// Segments sent.
     pub sent: SegmentCounts,
-    /// What it had to read.
+    /// Segments received.
     pub received: SegmentCounts,
 }
 
-/// Segments, and what options were in them.
+/// Numbers of segments and of their options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
 pub struct SegmentCounts {
-    /// With data or without.
+    /// Segments with and without data.
     pub segments: u64,
-    /// Their options.
+    /// TCP options of these segments.
     pub options: OptionCounts,
 }
 
-/// TCP options, by class. An option counts once, however many blocks it has.
+/// Numbers of TCP options by class. A SACK option counts once, for any number of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
 pub struct OptionCounts {
     /// Selective acknowledgements (RFC 2018).
@@ -103,9 +102,9 @@ pub struct OptionCounts {
     pub dss: u64,
     /// All other options of RFC 8684.
     pub mptcp: u64,
-    /// MPTCP options of the subtype for private use (RFC 8684, section 7.2): those of MPTCP-rec.
+    /// MPTCP options of the private-use subtype (RFC 8684, section 7.2): those of MPTCP-rec.
     pub experimental: u64,
-    /// The rest: maximum segment size, window scale, SACK permitted, timestamps.
+    /// Other options: maximum segment size, window scale, SACK permitted, timestamps.
     pub tcp: u64,
 }
 
@@ -126,7 +125,7 @@ impl SegmentCounts {
 }
 
 impl OptionCounts {
-    /// All classes together.
+    /// Sum over all classes.
     pub fn total(&self) -> u64 {
         self.sack + self.dss + self.mptcp + self.experimental + self.tcp
     }

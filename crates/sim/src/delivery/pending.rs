@@ -1,13 +1,13 @@
-//! Data under way: what was sent and has not reached the application.
+//! Data that was sent and that the application has not read yet.
 
 use std::collections::VecDeque;
 use units::Instant;
 
-/// Pieces in the order of the stream, apart from each other, each with when it was first sent.
+/// Disjoint pieces of the stream in order, each with the time of its first transmission.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pending {
     pieces: VecDeque<Piece>,
-    /// The application has read up to here.
+    /// Stream offset up to which the application has read.
     delivered: u64,
 }
 
@@ -19,8 +19,8 @@ struct Piece {
 }
 
 impl Pending {
-    /// The bytes `[from, to)` of the stream leave. Those of them that left before keep their time.
-    pub(super) fn sent(&mut self, now: Instant, from: u64, to: u64) {
+    /// Bytes `[from, to)` of the stream are sent. Bytes sent before keep their first time.
+    pub(super) fn on_send(&mut self, now: Instant, from: u64, to: u64) {
         let mut from = from.max(self.delivered);
         if from >= to {
             return;
@@ -43,17 +43,17 @@ impl Pending {
         }
     }
 
-    /// How far the application has read.
-    pub(super) fn up_to(&self) -> u64 {
+    /// Stream offset up to which the application has read.
+    pub(super) fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// The application has read up to `upto`: when the next piece that is whole now was first sent. To be
-    /// asked until there is none.
-    pub(super) fn delivered(&mut self, upto: u64) -> Option<Instant> {
-        self.delivered = upto;
-        let whole = self.pieces.front().is_some_and(|piece| piece.to <= upto);
-        if whole { self.pieces.pop_front().map(|piece| piece.sent) } else { None }
+    /// The application has read up to stream offset `to`. Takes the next piece that it has read in full
+    /// and returns the time of its first transmission; call again until it returns `None`.
+    pub(super) fn take_delivered(&mut self, to: u64) -> Option<Instant> {
+        self.delivered = to;
+        let is_complete = self.pieces.front().is_some_and(|piece| piece.to <= to);
+        if is_complete { self.pieces.pop_front().map(|piece| piece.sent) } else { None }
     }
 }
 
@@ -70,30 +70,30 @@ mod tests {
     }
 
     #[test]
-    fn only_what_had_not_left_before_is_new() {
+    fn bytes_sent_again_keep_their_first_time() {
         let mut pending = Pending::default();
-        pending.sent(at(1), 100, 200);
-        pending.sent(at(2), 300, 400);
-        // Across both, with what lies before, between and behind.
-        pending.sent(at(3), 50, 450);
+        pending.on_send(at(1), 100, 200);
+        pending.on_send(at(2), 300, 400);
+        // Overlaps both pieces and the gaps before, between and after them.
+        pending.on_send(at(3), 50, 450);
         let all =
             [(50, 100, at(3)), (100, 200, at(1)), (200, 300, at(3)), (300, 400, at(2)), (400, 450, at(3))];
         assert_eq!(pieces(&pending), all);
-        pending.sent(at(4), 50, 450);
+        pending.on_send(at(4), 50, 450);
         assert_eq!(pieces(&pending), all);
     }
 
     #[test]
-    fn a_piece_in_part_is_not_delivered() {
+    fn a_partly_read_piece_is_not_delivered() {
         let mut pending = Pending::default();
-        pending.sent(at(1), 0, 100);
-        pending.sent(at(2), 100, 200);
-        assert_eq!(pending.delivered(99), None);
-        assert_eq!(pending.delivered(150), Some(at(1)));
-        assert_eq!(pending.delivered(150), None);
-        // Sent again after it was delivered: nothing is waiting for that.
-        pending.sent(at(3), 0, 100);
-        assert_eq!(pending.delivered(200), Some(at(2)));
+        pending.on_send(at(1), 0, 100);
+        pending.on_send(at(2), 100, 200);
+        assert_eq!(pending.take_delivered(99), None);
+        assert_eq!(pending.take_delivered(150), Some(at(1)));
+        assert_eq!(pending.take_delivered(150), None);
+        // A retransmission after delivery is ignored.
+        pending.on_send(at(3), 0, 100);
+        assert_eq!(pending.take_delivered(200), Some(at(2)));
         assert_eq!(pieces(&pending), []);
     }
 }

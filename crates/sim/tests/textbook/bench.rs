@@ -5,7 +5,7 @@
 
 use link::{Delay, Link, LinkConfig, LinkStats, QueueLimit, Rate};
 use mptcp::{Config, Endpoint, PathId};
-use tandem_sim::Agenda;
+use tandem_sim::EventQueue;
 use units::{Bitrate, Bytes, Duration, Instant, Seed};
 use wire::{Payload, Segment, Span};
 
@@ -50,7 +50,7 @@ pub(crate) struct Bench {
     seed: Seed,
     links: Vec<Link<Packet>>,
     flows: Vec<Flow>,
-    agenda: Agenda,
+    agenda: EventQueue,
     now: Instant,
     /// Every so many data packets of a flow one is lost, before the links; 0 for none.
     pub(crate) lose_every: u64,
@@ -76,7 +76,7 @@ impl Bench {
             seed: Seed::new(seed),
             links: Vec::new(),
             flows: Vec::new(),
-            agenda: Agenda::new(0),
+            agenda: EventQueue::new(0),
             now: Instant::ZERO,
             lose_every: 0,
         }
@@ -180,7 +180,7 @@ impl Bench {
 
     pub(crate) fn run(&mut self, end: Instant) {
         if self.now == Instant::ZERO {
-            self.agenda = Agenda::new(self.links.len() + 2 * self.flows.len());
+            self.agenda = EventQueue::new(self.links.len() + 2 * self.flows.len());
             for (i, flow) in self.flows.iter().enumerate() {
                 self.agenda.set(self.links.len() + 2 * i, Some(flow.start));
             }

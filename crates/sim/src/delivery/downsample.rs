@@ -1,74 +1,74 @@
-//! Series that stay short however long the run.
+//! Series of bounded length for runs of any duration.
 
 use units::{Duration, Instant};
 
-/// Points are halved where there are so many.
-const MOST: usize = 2048;
+/// Maximum number of points of a [`Decimated`] series.
+const MAX_POINTS: usize = 2048;
 
-/// Every n-th of a series of points: all of them at first, then every second, every fourth and so on, so
-/// that there are never more than [`MOST`]. The first is always among them.
+/// Every `n`-th point of a series, the first included. `n` starts at 1 and doubles whenever
+/// [`MAX_POINTS`] is reached.
 #[derive(Debug, Clone)]
-pub(super) struct Thinned {
-    every: u64,
+pub(super) struct Decimated {
+    step: u64,
     seen: u64,
     points: Vec<(Instant, u64)>,
 }
 
-impl Default for Thinned {
+impl Default for Decimated {
     fn default() -> Self {
-        Self { every: 1, seen: 0, points: Vec::new() }
+        Self { step: 1, seen: 0, points: Vec::new() }
     }
 }
 
-impl Thinned {
+impl Decimated {
     pub(super) fn push(&mut self, at: Instant, value: u64) {
-        if self.seen.is_multiple_of(self.every) {
-            if self.points.len() == MOST {
+        if self.seen.is_multiple_of(self.step) {
+            if self.points.len() == MAX_POINTS {
                 let mut keep = false;
                 self.points.retain(|_| {
                     keep = !keep;
                     keep
                 });
-                self.every *= 2;
+                self.step *= 2;
             }
-            // Of twice as many, the point that would have been next may be one that is left out now.
-            if self.seen.is_multiple_of(self.every) {
+            // With the doubled step this point may be left out.
+            if self.seen.is_multiple_of(self.step) {
                 self.points.push((at, value));
             }
         }
         self.seen += 1;
     }
 
-    /// In seconds.
+    /// Points with times in seconds.
     pub(super) fn into_points(self) -> Vec<(f64, u64)> {
         self.points.into_iter().map(|(at, value)| (at.as_secs_f64(), value)).collect()
     }
 }
 
-/// The lowest and the highest value of each span of time in which there was one, in the order in which they came.
+/// Lowest and highest value of each interval of time that has values, in order of time.
 #[derive(Debug, Clone)]
 pub(super) struct Extremes {
-    span: Duration,
+    interval: Duration,
     current: Option<Extreme>,
     points: Vec<(Instant, i64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Extreme {
-    span: u64,
+    interval: u64,
     lowest: (Instant, i64),
     highest: (Instant, i64),
 }
 
 impl Extremes {
-    pub(super) fn new(span: Duration) -> Self {
-        Self { span, current: None, points: Vec::new() }
+    pub(super) fn new(interval: Duration) -> Self {
+        Self { interval, current: None, points: Vec::new() }
     }
 
     pub(super) fn push(&mut self, at: Instant, value: i64) {
-        let span = at.as_nanos() / self.span.as_nanos();
+        let interval = at.as_nanos() / self.interval.as_nanos();
         match &mut self.current {
-            Some(current) if current.span == span => {
+            Some(current) if current.interval == interval => {
                 if value < current.lowest.1 {
                     current.lowest = (at, value);
                 }
@@ -77,25 +77,25 @@ impl Extremes {
                 }
             }
             _ => {
-                self.close();
-                self.current = Some(Extreme { span, lowest: (at, value), highest: (at, value) });
+                self.finish_interval();
+                self.current = Some(Extreme { interval, lowest: (at, value), highest: (at, value) });
             }
         }
     }
 
-    fn close(&mut self) {
+    fn finish_interval(&mut self) {
         let Some(Extreme { lowest, highest, .. }) = self.current.take() else { return };
         if lowest == highest {
             self.points.push(lowest);
         } else {
-            // Both may have come in one instant, the lowest before or behind: it stands first then.
+            // At equal times the lowest value comes first.
             self.points.extend(if lowest.0 <= highest.0 { [lowest, highest] } else { [highest, lowest] });
         }
     }
 
-    /// In seconds.
+    /// Points with times in seconds.
     pub(super) fn into_points(mut self) -> Vec<(f64, i64)> {
-        self.close();
+        self.finish_interval();
         self.points.into_iter().map(|(at, value)| (at.as_secs_f64(), value)).collect()
     }
 }
@@ -105,25 +105,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_series_is_thinned_evenly_and_a_short_one_is_whole() {
-        let thinned = |n: u64| {
-            let mut series = Thinned::default();
+    fn a_long_series_is_decimated_evenly_and_a_short_one_is_complete() {
+        let decimated = |n: u64| {
+            let mut series = Decimated::default();
             (0..n).for_each(|i| series.push(Instant::from_secs(i), i));
             series.into_points().into_iter().map(|(_, value)| value).collect::<Vec<_>>()
         };
-        assert_eq!(thinned(2048), (0..2048).collect::<Vec<_>>());
-        assert_eq!(thinned(2049), (0..=2048).step_by(2).collect::<Vec<_>>());
+        assert_eq!(decimated(2048), (0..2048).collect::<Vec<_>>());
+        assert_eq!(decimated(2049), (0..=2048).step_by(2).collect::<Vec<_>>());
         for n in [5_000_u64, 100_000] {
-            let points = thinned(n);
+            let points = decimated(n);
             let step = points[1];
-            assert!(points.len() > MOST / 2 && points.len() <= MOST, "{}", points.len());
+            assert!(points.len() > MAX_POINTS / 2 && points.len() <= MAX_POINTS, "{}", points.len());
             assert!(step.is_power_of_two());
             assert_eq!(points, (0..n).step_by(step as usize).collect::<Vec<_>>());
         }
     }
 
     #[test]
-    fn each_span_shows_its_lowest_and_its_highest() {
+    fn each_interval_keeps_its_lowest_and_highest_value() {
         let mut series = Extremes::new(Duration::from_secs(1));
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         for (ms, value) in [(0, 5), (100, 9), (200, -3), (300, 0), (2500, 7)] {

@@ -1,0 +1,343 @@
+//! A connection: its two endpoints, and the applications that write and read at them.
+
+use crate::delivery::Side;
+use crate::experiment::{Experiment, Hop, PathSpec, Protocol};
+use crate::video::VideoExchange;
+use link::Rate;
+use mptcp::{CongestionKind, Endpoint, PathId};
+use std::sync::Arc;
+use traffic::{App, Direction, Kind, TrafficConfig};
+use units::{Bitrate, Instant, Seed};
+use wire::{Segment, Span};
+
+/// One of the two ends of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// At the device.
+    Client,
+    Server,
+}
+
+/// Index of the application's timer in [`Connection::timers`]. Indices 0 and 1 are the timers of the
+/// client and of the server ([`End`]).
+pub(crate) const APP_TIMER: usize = 2;
+/// Index of the timer of the reading end: start of the connection and end of its viewer. Only windowed
+/// execution uses it, where the application's timer belongs to the writing end.
+pub(crate) const READER_TIMER: usize = 3;
+
+/// Role of an end's application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EndRole {
+    Reader,
+    Writer,
+    /// Sends requests or responses of a video.
+    Video,
+}
+
+/// An application and its connection.
+///
+/// The fields that every segment touches come first, so that they share cache lines, as in
+/// [`Endpoint`].
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Connection {
+    /// Bytes read by the receiving application.
+    pub(crate) delivered: u64,
+    pub(crate) last_byte: Option<Instant>,
+    /// Largest number of bytes held out of order, in bytes.
+    pub(crate) peak_out_of_order: u64,
+    /// Next rejoin or video timer of the client and of the server; [`Instant::MAX`] for none. The timers
+    /// of the endpoints are not included.
+    pub(crate) deadlines: [Instant; 2],
+    /// Scheduled times of the client, the server, the application and the reader; [`Instant::MAX`] for
+    /// none.
+    pub(crate) timers: [Instant; 4],
+    /// Roles of the client and of the server.
+    roles: [EndRole; 2],
+    /// Data flows to the device.
+    down: bool,
+    /// The client has tried to open the connection.
+    pub(crate) open_attempted: bool,
+    pub(crate) failed: bool,
+    /// The sending application has closed the connection.
+    closed: bool,
+    pub(crate) client: Endpoint<Span>,
+    pub(crate) server: Endpoint<Span>,
+    /// Delivered bytes that a middlebox has changed.
+    pub(crate) corrupted: u64,
+    written: u64,
+    pub(crate) app: App,
+    pub(crate) video: Option<Box<VideoExchange>>,
+    /// Time at which each lost path is opened again.
+    rejoin_at: Vec<Option<Instant>>,
+    pub(crate) config: TrafficConfig,
+}
+
+/// Endpoint settings shared by all connections of an experiment.
+pub(crate) fn transport_config(experiment: &Experiment) -> Arc<mptcp::Config> {
+    Arc::new(mptcp::Config {
+        mptcp: experiment.transport.protocol == Protocol::Mptcp,
+        ..experiment.transport.config.clone()
+    })
+}
+
+impl Connection {
+    /// `transport` is the result of [`transport_config`].
+    pub(crate) fn new(
+        experiment: &Experiment,
+        transport: &Arc<mptcp::Config>,
+        config: &TrafficConfig,
+        seed: Seed,
+    ) -> Self {
+        let video = match &config.kind {
+            Kind::Video(video) => Some(Box::new(VideoExchange::new(video, config))),
+            _ => None,
+        };
+        let uses_energy_costs = transport.congestion == CongestionKind::EcMtcp;
+        let mut connection = Self {
+            delivered: 0,
+            last_byte: None,
+            peak_out_of_order: 0,
+            deadlines: [Instant::MAX; 2],
+            timers: [Instant::MAX, Instant::MAX, config.start, Instant::MAX],
+            roles: match config.direction {
+                _ if video.is_some() => [EndRole::Video; 2],
+                Direction::Down => [EndRole::Reader, EndRole::Writer],
+                Direction::Up => [EndRole::Writer, EndRole::Reader],
+            },
+            down: config.direction == Direction::Down,
+            open_attempted: false,
+            failed: false,
+            closed: false,
+            client: Endpoint::client(Arc::clone(transport), seed.derive("client")),
+            server: Endpoint::server(Arc::clone(transport), seed.derive("server")),
+            corrupted: 0,
+            written: 0,
+            video,
+            app: App::new(config, seed.derive("app")),
+            rejoin_at: vec![None; experiment.paths.len()],
+            config: config.clone(),
+        };
+        if uses_energy_costs {
+            let costs = energy_costs(experiment, config.direction);
+            connection.sender().set_energy_costs(&costs);
+        }
+        connection
+    }
+
+    /// Sets or cancels the time at which a lost path is opened again.
+    pub(crate) fn set_rejoin(&mut self, path: PathId, at: Option<Instant>) {
+        self.rejoin_at[path.index()] = at;
+        self.update_deadlines();
+    }
+
+    /// Clears the rejoin times that have come. Returns true if there were any.
+    pub(crate) fn clear_due_rejoins(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        for at in self.rejoin_at.iter_mut().filter(|at| at.is_some_and(|at| at <= now)) {
+            (*at, any) = (None, true);
+        }
+        self.update_deadlines();
+        any
+    }
+
+    fn update_deadlines(&mut self) {
+        let rejoin = self.rejoin_at.iter().flatten().min().copied().unwrap_or(Instant::MAX);
+        let [request, response] = self.video.as_ref().map_or([Instant::MAX; 2], |video| video.next());
+        self.deadlines = [rejoin.min(request), response];
+    }
+
+    /// The timer of an end has fired.
+    pub(crate) fn on_end_timer(&mut self, now: Instant, end: End) {
+        self.timers[end as usize] = Instant::MAX;
+        self.end(end).handle_timeout(now);
+        if self.roles[end as usize] == EndRole::Video {
+            self.step_video(now, end);
+        }
+    }
+
+    /// Indices of the timers of one end in [`timers`](Self::timers): its own, and the application's or the
+    /// reader's.
+    #[inline]
+    pub(crate) fn timer_indices(&self, end: End) -> [usize; 2] {
+        [end as usize, if self.side(end) == Side::Sender { APP_TIMER } else { READER_TIMER }]
+    }
+
+    /// Index and time of the timer of an end that fires next.
+    #[inline]
+    pub(crate) fn next_timer(&self, end: End) -> (usize, Instant) {
+        let [own, other] = self.timer_indices(end);
+        if self.timers[other] < self.timers[own] {
+            (other, self.timers[other])
+        } else {
+            (own, self.timers[own])
+        }
+    }
+
+    /// The application's timer has fired.
+    pub(crate) fn on_app_timer(&mut self, now: Instant) {
+        self.step_viewer(now);
+        self.write(now);
+    }
+
+    /// Lets the viewer of a video send its first request, or leave.
+    pub(crate) fn step_viewer(&mut self, now: Instant) {
+        if self.roles[0] == EndRole::Video {
+            self.step_video(now, End::Client);
+        }
+    }
+
+    /// Time after `now` at which the viewer of a video leaves; [`Instant::MAX`] for never.
+    pub(crate) fn viewer_leaves_at(&self, now: Instant) -> Instant {
+        let stop = self.config.stop.filter(|&stop| self.roles[0] == EndRole::Video && stop > now);
+        stop.unwrap_or(Instant::MAX)
+    }
+
+    /// Sends due requests from the client, or begins due responses from the server.
+    fn step_video(&mut self, now: Instant, end: End) {
+        let Some(video) = &mut self.video else { return };
+        match end {
+            End::Client => video.send_requests(now, &mut self.client),
+            End::Server => {
+                self.app.answer(video.take_due_responses(now));
+                self.resume_writing(now);
+            }
+        }
+        self.update_deadlines();
+    }
+
+    /// Reads at an end of a video after a segment has arrived.
+    #[cold]
+    #[inline(never)]
+    fn read_video(&mut self, now: Instant, end: End) {
+        match end {
+            End::Client => {
+                let before = self.delivered;
+                self.read(now);
+                if let Some(video) = &mut self.video
+                    && self.delivered > before
+                {
+                    video.receive(now, self.delivered - before);
+                    self.step_video(now, end);
+                }
+            }
+            End::Server => {
+                if let Some(video) = &mut self.video {
+                    video.read_requests(now, &mut self.server);
+                }
+                self.step_video(now, end);
+            }
+        }
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.down
+    }
+
+    #[inline]
+    pub(crate) fn end(&mut self, end: End) -> &mut Endpoint<Span> {
+        match end {
+            End::Client => &mut self.client,
+            End::Server => &mut self.server,
+        }
+    }
+
+    /// The end that receives data.
+    #[inline]
+    pub(crate) fn receiving_end(&self) -> End {
+        if self.is_down() { End::Client } else { End::Server }
+    }
+
+    /// Whether an end sends or receives data.
+    #[inline]
+    pub(crate) fn side(&self, end: End) -> Side {
+        if end == self.receiving_end() { Side::Receiver } else { Side::Sender }
+    }
+
+    /// The endpoint that sends data.
+    pub(crate) fn sender(&mut self) -> &mut Endpoint<Span> {
+        if self.is_down() { &mut self.server } else { &mut self.client }
+    }
+
+    fn receiver(&mut self) -> &mut Endpoint<Span> {
+        if self.is_down() { &mut self.client } else { &mut self.server }
+    }
+
+    /// Writes as much as the application offers and the send buffer accepts.
+    pub(crate) fn write(&mut self, now: Instant) {
+        let space = self.sender().write_space();
+        let dropped_before = self.app.dropped();
+        let mut left = self.app.write(now, space);
+        let dropped = self.app.dropped() - dropped_before;
+        if dropped > 0 {
+            self.sender().dropped(dropped);
+        }
+        while left > 0 {
+            // The length of a span has 32 bits.
+            let span = Span::new(self.written, left.min(1 << 30) as u32);
+            let accepted = self.sender().write(&span) as u64;
+            if accepted == 0 {
+                break;
+            }
+            self.written += accepted;
+            left -= accepted;
+        }
+        if !self.closed && self.app.done(now) {
+            self.closed = true;
+            self.sender().close();
+        }
+    }
+
+    /// Writes if the application waits for space in the send buffer and there is some.
+    pub(crate) fn resume_writing(&mut self, now: Instant) {
+        if !self.closed && self.app.waiting() && self.sender().write_space() > 0 {
+            self.write(now);
+        }
+    }
+
+    /// Passes a segment to an endpoint; then its application reads or writes.
+    #[inline]
+    pub(crate) fn on_segment(&mut self, now: Instant, end: End, path: PathId, segment: &Segment<Span>) {
+        self.end(end).handle_segment(now, path, segment);
+        match self.roles[end as usize] {
+            EndRole::Reader => self.read(now),
+            EndRole::Writer => self.resume_writing(now),
+            EndRole::Video => self.read_video(now, end),
+        }
+    }
+
+    /// Reads all in-order data at the receiving end.
+    pub(crate) fn read(&mut self, now: Instant) {
+        let out_of_order = self.receiver().out_of_order();
+        self.peak_out_of_order = self.peak_out_of_order.max(out_of_order);
+        while let Some(span) = self.receiver().read(usize::MAX) {
+            assert_eq!(span.offset, self.delivered, "the endpoint delivers every byte once and in order");
+            self.delivered += u64::from(span.len);
+            if span.is_corrupted() {
+                self.corrupted += u64::from(span.len);
+            }
+            self.last_byte = Some(now);
+        }
+    }
+}
+
+/// Energy per byte on each path, in joules: the power of the active radio at the path's rate, divided
+/// by that rate.
+fn energy_costs(experiment: &Experiment, direction: Direction) -> Vec<f64> {
+    let cost = |path: &PathSpec| {
+        let (hop, radio) = match direction {
+            Direction::Down => (&path.down, radio::Direction::Down),
+            Direction::Up => (&path.up, radio::Direction::Up),
+        };
+        let rate = match hop {
+            Hop::Link(link) => match &link.rate {
+                Rate::Fixed(rate) => *rate,
+                Rate::Steps(steps) => steps.first().map_or(Bitrate::from_bps(0), |&(_, rate)| rate),
+                Rate::Trace(trace) => trace.mean_rate(),
+            },
+            Hop::Cell { cell, station } => station.link_rate.unwrap_or(experiment.cells[*cell].config.rate),
+        };
+        path.profile.energy_per_mbit_in(radio, rate) / 125_000.0
+    };
+    experiment.paths.iter().map(cost).collect()
+}

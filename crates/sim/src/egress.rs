@@ -1,0 +1,68 @@
+//! Departure of a segment from an endpoint: onto a medium or into the middleboxes.
+
+use crate::capture::Capture;
+use crate::delivery::{DeliveryRecorder, Side};
+use crate::event_queue::EventQueue;
+use crate::network::{IP_HEADER_BYTES, Network};
+use crate::packet::PacketLabel;
+use radio::Direction;
+use units::Instant;
+use wire::{Segment, Span};
+
+/// Where a departing segment went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NextHop {
+    /// Onto a medium; or it was dropped because the interface is down.
+    Medium,
+    Middleboxes,
+}
+
+/// State that a departing segment touches.
+pub(crate) struct Egress<'a> {
+    pub(crate) now: Instant,
+    pub(crate) network: &'a mut Network,
+    pub(crate) queue: &'a mut EventQueue,
+    pub(crate) capture: &'a mut Option<Capture>,
+    /// Recorder of the connection's data, and the side that sends.
+    pub(crate) recorder: Option<(Side, &'a mut DeliveryRecorder)>,
+}
+
+impl Egress<'_> {
+    #[inline]
+    pub(crate) fn send(self, label: PacketLabel, segment: &Segment<Span>) -> NextHop {
+        let size = segment.wire_len() as u32 + IP_HEADER_BYTES;
+        let path = &mut self.network.paths[usize::from(label.path)];
+        if !label.down {
+            if !path.present {
+                return NextHop::Medium;
+            }
+            path.count(self.now, Direction::Up, size);
+            path.payload_up += u64::from(segment.payload.len);
+            if let Some(capture) = self.capture {
+                let (connection, path) = (usize::from(label.connection), usize::from(label.path));
+                capture.packet(self.now, connection, path, false, segment);
+            }
+        }
+        if let Some((side, recorder)) = self.recorder {
+            record_departure(recorder, self.now, side, segment);
+        }
+        if let Some(middleboxes) = path.middleboxes.as_mut().filter(|_| label.down) {
+            middleboxes.push(self.now, label.passing(segment));
+            return NextHop::Middleboxes;
+        }
+        self.network.send(self.now, size, label, segment, self.queue);
+        NextHop::Medium
+    }
+}
+
+/// Records a segment that an end sends. Out of line, because most runs do not record deliveries.
+#[cold]
+#[inline(never)]
+pub(crate) fn record_departure(
+    recorder: &mut DeliveryRecorder,
+    now: Instant,
+    side: Side,
+    segment: &Segment<Span>,
+) {
+    recorder.on_send(now, side, segment);
+}

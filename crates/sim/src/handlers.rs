@@ -1,0 +1,116 @@
+//! Handlers of the events of media, middleboxes, background flows and applications.
+
+use crate::connection::{APP_TIMER, End};
+use crate::event_source::EventSource;
+use crate::ingress::{Ingress, Receiver, record_arrival};
+use crate::network::{IP_HEADER_BYTES, Medium};
+use crate::packet::PacketLabel;
+use crate::world::World;
+use middlebox::Passing;
+use mptcp::PathId;
+use radio::Direction;
+use units::Instant;
+
+impl World<'_> {
+    /// Delivers the packets that have arrived over a medium.
+    pub(crate) fn on_medium(&mut self, i: usize) {
+        while let Some((size, label)) = self.receive(i) {
+            let ingress = Ingress {
+                now: self.now,
+                paths: &mut self.network.paths,
+                capture: &mut self.capture,
+                background: &mut self.background,
+            };
+            match ingress.deliver(&mut self.connections, size, label, &self.incoming) {
+                Some(Receiver::End(connection, end)) => {
+                    self.segments += 1;
+                    if !self.delivery_recorders.is_empty() {
+                        let recorder = &mut self.delivery_recorders[connection];
+                        let connection = &self.connections[connection];
+                        record_arrival(recorder, self.now, connection, end, &self.incoming);
+                    }
+                    self.settle_end(connection, end);
+                }
+                Some(Receiver::Middleboxes(path)) => self.schedule_middleboxes(path),
+                Some(Receiver::Background) | None => {}
+            }
+        }
+        let next = self.network.media[i].next();
+        self.queue.set(i, next);
+    }
+
+    /// Takes the next arrived packet from a medium into [`incoming`](Self::incoming). Returns its size
+    /// with all headers, and its label.
+    #[inline]
+    fn receive(&mut self, i: usize) -> Option<(u32, PacketLabel)> {
+        match &mut self.network.media[i] {
+            Medium::Link(link) => {
+                let (size, packet) = link.front(self.now)?;
+                let label = packet.unpack_into(&mut self.incoming);
+                link.discard_front();
+                Some((size, label))
+            }
+            Medium::Cell(cell) => {
+                let (_, packet) = cell.poll(self.now)?;
+                let label = packet.unpack_into(&mut self.incoming);
+                Some((self.incoming.wire_len() as u32 + IP_HEADER_BYTES, label))
+            }
+        }
+    }
+
+    /// Sends the due datagrams of a background flow.
+    pub(crate) fn on_background(&mut self, i: usize) {
+        let now = self.now;
+        let number = self.connections.len() + i;
+        while let Some((size, label, segment)) = self.background[i].send(now, number) {
+            let path = &mut self.network.paths[usize::from(label.path)];
+            if !label.down {
+                if !path.present {
+                    continue;
+                }
+                path.count(now, Direction::Up, size);
+            }
+            self.network.send(now, size, label, &segment, &mut self.queue);
+        }
+        let next = self.background[i].next();
+        self.schedule(EventSource::Background(i), next);
+    }
+
+    /// Moves segments from the middleboxes of a path to the servers, or onto the link to the device.
+    pub(crate) fn on_middleboxes(&mut self, path: usize) {
+        let now = self.now;
+        let id = PathId(path as u8);
+        while let Some(Passing { from_device, flow, segment }) =
+            self.network.paths[path].middleboxes.as_mut().and_then(|chain| chain.poll(now))
+        {
+            let i = flow as usize;
+            if from_device {
+                self.segments += 1;
+                self.connections[i].on_segment(now, End::Server, id, &segment);
+                if !self.delivery_recorders.is_empty() {
+                    let recorder = &mut self.delivery_recorders[i];
+                    record_arrival(recorder, now, &self.connections[i], End::Server, &segment);
+                }
+                self.settle_end(i, End::Server);
+            } else {
+                let label = PacketLabel { connection: i as u16, path: id.0, down: true };
+                let size = segment.wire_len() as u32 + IP_HEADER_BYTES;
+                self.network.send(now, size, label, &segment, &mut self.queue);
+            }
+        }
+        self.schedule_middleboxes(path);
+    }
+
+    /// The timer of an application has fired.
+    pub(crate) fn on_app(&mut self, i: usize) {
+        if !self.connections[i].open_attempted {
+            self.open_paths(i);
+        }
+        let connection = &mut self.connections[i];
+        connection.on_app_timer(self.now);
+        let next = connection.app.next();
+        connection.timers[APP_TIMER] = next.unwrap_or(Instant::MAX);
+        self.schedule(EventSource::App(i), next);
+        self.settle(i);
+    }
+}

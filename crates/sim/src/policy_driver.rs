@@ -1,0 +1,152 @@
+//! Policy driver: measures the device's paths for its policy, and applies the policy's actions.
+
+use crate::connection::Connection;
+use crate::experiment::{Experiment, Protocol};
+use crate::network::Path;
+use crate::world::World;
+use mptcp::PathId;
+use policy::{Action, Channel, DeviceState, Ledger, PathState, Policy};
+use units::{Bytes, Duration, Instant};
+
+#[derive(Debug)]
+pub(crate) struct PolicyDriver {
+    policy: Box<dyn Policy>,
+    state: DeviceState,
+    actions: Vec<Action>,
+    last_observed: Instant,
+    paths: Vec<PathObserver>,
+    /// Shares of the last [`Action::Share`].
+    shares: Option<Vec<f64>>,
+    /// Number of actions that changed a priority or the shares.
+    pub(crate) changes: u64,
+}
+
+/// Measurements of one path between observations.
+#[derive(Debug)]
+struct PathObserver {
+    /// Bytes with all headers at the last observation.
+    wire_down: u64,
+    wire_up: u64,
+    /// Account of the data allowance, if there is one.
+    ledger: Option<Ledger>,
+}
+
+impl PolicyDriver {
+    pub(crate) fn new(experiment: &Experiment) -> Self {
+        let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
+        let observer = |path: &crate::experiment::PathSpec| PathObserver {
+            wire_down: 0,
+            wire_up: 0,
+            ledger: path.allowance.map(|plan| Ledger::new(plan, experiment.duration)),
+        };
+        Self {
+            policy: experiment.device.policy.build(&kinds),
+            state: DeviceState { paths: kinds.iter().map(|&kind| PathState::new(kind)).collect(), app: None },
+            actions: Vec::new(),
+            last_observed: Instant::ZERO,
+            paths: experiment.paths.iter().map(observer).collect(),
+            shares: None,
+            changes: 0,
+        }
+    }
+
+    /// Runs the policy on the current state and applies its actions. Returns the interval until the
+    /// policy wants to run again.
+    pub(crate) fn run(&mut self, world: &mut World<'_>) -> Option<Duration> {
+        self.observe(world);
+        self.policy.observe(world.now, &self.state, &mut self.actions);
+        let interval = self.policy.interval();
+        let mut actions = core::mem::take(&mut self.actions);
+        if let Protocol::Mptcp = world.experiment.transport.protocol {
+            for action in actions.drain(..) {
+                self.apply(&action, world);
+            }
+        }
+        actions.clear();
+        self.actions = actions;
+        interval
+    }
+
+    fn observe(&mut self, world: &mut World<'_>) {
+        let now = world.now;
+        let span = now.since(self.last_observed);
+        self.last_observed = now;
+        let videos = world.connections.iter().filter_map(|connection| connection.video.as_ref());
+        self.state.app = crate::video::app_state(now, videos.map(|video| video.sight(now)));
+        let observers = self.paths.iter_mut().zip(&mut self.state.paths);
+        for (i, (path, (observer, state))) in world.network.paths.iter_mut().zip(observers).enumerate() {
+            observer.observe_path(now, span, path, state);
+            observe_subflows(&mut world.connections, PathId(i as u8), state);
+        }
+    }
+
+    fn apply(&mut self, action: &Action, world: &mut World<'_>) {
+        match action {
+            Action::SetBackup { path, backup } => {
+                self.changes += u64::from(world.network.paths[*path].backup != *backup);
+                world.network.paths[*path].backup = *backup;
+                for connection in &mut world.connections {
+                    connection.client.set_priority(PathId(*path as u8), *backup);
+                }
+            }
+            Action::Open { path } => {
+                world.network.paths[*path].wanted = true;
+                (0..world.connections.len()).for_each(|i| world.open_paths(i));
+            }
+            Action::Close { path } => {
+                world.network.paths[*path].wanted = false;
+                for connection in &mut world.connections {
+                    connection.client.remove(PathId(*path as u8), true);
+                    connection.set_rejoin(PathId(*path as u8), None);
+                }
+            }
+            Action::Share { path_shares } => {
+                if self.shares.as_ref() != Some(path_shares) {
+                    self.changes += 1;
+                    self.shares = Some(path_shares.clone());
+                }
+                for connection in &mut world.connections {
+                    connection.sender().set_shares(path_shares);
+                }
+            }
+        }
+    }
+}
+
+impl PathObserver {
+    /// Measures the interface of a path over the last `span`.
+    fn observe_path(&mut self, now: Instant, span: Duration, path: &mut Path, state: &mut PathState) {
+        let received = path.wire_down - self.wire_down;
+        let sent = path.wire_up - self.wire_up;
+        (self.wire_down, self.wire_up) = (path.wire_down, path.wire_up);
+        state.up = path.present && path.wanted;
+        state.backup = path.backup;
+        state.bytes_down = path.wire_down;
+        state.bytes_up = path.wire_up;
+        state.rate_down = Bytes::new(received).per(span);
+        state.rate_up = Bytes::new(sent).per(span);
+        // The policy decides for how long an idle interface still counts as receiving.
+        state.channel = if received > 0 { Channel::Rx } else { Channel::Idle };
+        let meter = &mut path.meters[0];
+        meter.advance(now);
+        state.awake = meter.state() != radio::State::Idle;
+        let rate = state.rate_down;
+        state.energy_per_mbit = (rate.as_bps() > 0).then(|| meter.profile().energy_per_mbit(rate));
+        if let Some(ledger) = &mut self.ledger {
+            let (left, until) = ledger.look(now, path.wire_down + path.wire_up);
+            (state.allowance_left, state.allowance_until) = (Some(left), Some(until));
+        }
+    }
+}
+
+/// Sums the windows and queues of a path's subflows over all connections.
+fn observe_subflows(connections: &mut [Connection], path: PathId, state: &mut PathState) {
+    (state.srtt, state.cwnd, state.queued) = (None, None, 0);
+    for connection in connections {
+        if let Some(info) = connection.sender().subflow(path).filter(|info| info.up) {
+            state.srtt = info.srtt.or(state.srtt);
+            state.cwnd = Some(state.cwnd.unwrap_or(0) + info.cwnd);
+            state.queued += info.in_flight + info.queued;
+        }
+    }
+}

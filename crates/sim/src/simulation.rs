@@ -1,0 +1,203 @@
+//! Event loop of a run, and the events that concern all connections: paths, policy and recorder.
+
+use crate::build_outcome::build_outcome;
+use crate::connection::End;
+use crate::delivery::DeliveryRecorder;
+use crate::event_source::EventSource;
+use crate::experiment::Experiment;
+use crate::lookahead::{Lookahead, MIN_CONNECTIONS};
+use crate::outcome::Outcome;
+use crate::policy_driver::PolicyDriver;
+use crate::recorder::Recorder;
+use crate::world::World;
+use mptcp::PathId;
+use units::{Duration, Instant};
+
+/// Events between two reports of progress.
+const PROGRESS_INTERVAL_EVENTS: u64 = 1 << 17;
+
+/// Execution of a run with many connections. It affects the speed, not the outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Execution {
+    /// One event after the other: faster with few connections.
+    Sequential,
+    /// Windows of time, in each of which all connections run one after the other, where the experiment
+    /// allows it: faster with many connections.
+    Windowed,
+}
+
+#[derive(Debug)]
+pub(crate) struct Simulation<'a> {
+    world: World<'a>,
+    policy: PolicyDriver,
+    recorder: Recorder,
+}
+
+impl<'a> Simulation<'a> {
+    pub(crate) fn new(experiment: &'a Experiment) -> Self {
+        let simulation = Self {
+            world: World::new(experiment),
+            policy: PolicyDriver::new(experiment),
+            recorder: Recorder::new(experiment),
+        };
+        if experiment.traffic.len() < MIN_CONNECTIONS {
+            simulation
+        } else {
+            simulation.with_execution(Execution::Windowed)
+        }
+    }
+
+    /// Also records the deliveries of each connection.
+    pub(crate) fn with_deliveries(mut self) -> Self {
+        let recorder = DeliveryRecorder::new(self.world.experiment.duration);
+        self.world.delivery_recorders = vec![recorder; self.world.connections.len()];
+        self
+    }
+
+    /// Sets the execution, and orders events at equal times by source.
+    pub(crate) fn with_execution(mut self, execution: Execution) -> Self {
+        let world = &mut self.world;
+        world.queue = core::mem::take(&mut world.queue).with_source_order();
+        world.lookahead = match execution {
+            Execution::Sequential => Lookahead::default(),
+            Execution::Windowed => Lookahead::if_possible(world.experiment, &world.network),
+        };
+        self
+    }
+
+    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(f64)) {
+        let end = Instant::ZERO + self.world.experiment.duration;
+        self.schedule_first_events();
+        let mut report = |at: Instant| progress(at.as_secs_f64() / end.as_secs_f64());
+        let mut events: u64 = 0;
+        loop {
+            if self.world.lookahead.is_on() {
+                // At equal times events of connections precede those handled below.
+                let limit = self.next_global_event().min(end) + Duration::from_nanos(1);
+                while let Some(more) = self.world.run_windows(limit) {
+                    if (events + more) / PROGRESS_INTERVAL_EVENTS > events / PROGRESS_INTERVAL_EVENTS {
+                        report(self.world.lookahead.completed().min(end));
+                    }
+                    events += more;
+                }
+            }
+            let Some((at, number)) = self.world.queue.next().filter(|&(at, _)| at <= end) else { break };
+            self.world.now = at;
+            self.handle_event(self.world.sources.source(number));
+            events += 1;
+            if events.is_multiple_of(PROGRESS_INTERVAL_EVENTS) {
+                report(at);
+            }
+        }
+        self.world.now = end;
+        for path in &mut self.world.network.paths {
+            for meter in &mut path.meters {
+                meter.advance(end);
+            }
+        }
+    }
+
+    pub(crate) fn into_outcome(self) -> Outcome {
+        let series = self.recorder.into_series();
+        build_outcome(self.world, series, self.policy.changes)
+    }
+
+    fn schedule_first_events(&mut self) {
+        let world = &mut self.world;
+        if world.lookahead.is_on() {
+            world.schedule_starts_in_windows();
+        } else {
+            for i in 0..world.network.media.len() {
+                let next = world.network.media[i].next();
+                world.schedule(EventSource::Medium(i), next);
+            }
+            for i in 0..world.connections.len() {
+                world.schedule(EventSource::App(i), Some(world.connections[i].config.start));
+            }
+        }
+        for (i, spec) in world.experiment.paths.iter().enumerate() {
+            let next = if spec.join_at > Instant::ZERO { Some(spec.join_at) } else { spec.leave_at };
+            world.schedule(EventSource::Path(i), next);
+        }
+        for i in 0..world.background.len() {
+            let next = world.background[i].next();
+            world.schedule(EventSource::Background(i), next);
+        }
+        world.schedule(EventSource::Policy, Some(Instant::ZERO));
+        let sample = world.experiment.sample;
+        if !sample.is_zero() {
+            world.schedule(EventSource::Recorder, Some(Instant::ZERO + sample));
+        }
+    }
+
+    /// Time of the next event of a path, the policy or the recorder.
+    fn next_global_event(&self) -> Instant {
+        let sources = &self.world.sources;
+        let first = sources.number(EventSource::Path(0));
+        (first..=sources.number(EventSource::Recorder))
+            .map(|number| self.world.queue.at(number))
+            .min()
+            .unwrap_or(Instant::MAX)
+    }
+
+    /// Handles the first event of the queue. A medium reschedules its event in place; other sources are
+    /// removed first.
+    fn handle_event(&mut self, source: EventSource) {
+        if !matches!(source, EventSource::Medium(_)) {
+            self.world.queue.pop();
+        }
+        match source {
+            EventSource::Medium(i) => self.world.on_medium(i),
+            EventSource::Client(i) => self.world.on_end_timer(i, End::Client),
+            EventSource::Server(i) => self.world.on_end_timer(i, End::Server),
+            EventSource::App(i) => self.world.on_app(i),
+            EventSource::Path(i) => self.on_path(i),
+            EventSource::Policy => self.on_policy(),
+            EventSource::Recorder => self.on_recorder(),
+            EventSource::Background(i) => self.world.on_background(i),
+            EventSource::Middleboxes(i) => self.world.on_middleboxes(i),
+        }
+        if self.world.lookahead.is_on() {
+            // Windowed execution polls the media itself.
+            (0..self.world.network.media.len()).for_each(|medium| self.world.queue.set(medium, None));
+        }
+    }
+
+    /// The interface of a path comes up or goes away.
+    fn on_path(&mut self, path: usize) {
+        let world = &mut self.world;
+        let spec = &world.experiment.paths[path];
+        let id = PathId(path as u8);
+        let leaves = spec.leave_at.is_some_and(|at| at <= world.now);
+        world.network.paths[path].present = !leaves;
+        for i in 0..world.connections.len() {
+            if leaves {
+                world.connections[i].client.remove(id, false);
+                world.connections[i].set_rejoin(id, None);
+            } else {
+                world.open_paths(i);
+            }
+            world.settle(i);
+        }
+        let next = if leaves { None } else { spec.leave_at };
+        world.schedule(EventSource::Path(path), next);
+        self.on_policy();
+    }
+
+    fn on_policy(&mut self) {
+        let world = &mut self.world;
+        let interval = self.policy.run(world);
+        for i in 0..world.connections.len() {
+            world.settle(i);
+        }
+        let next = interval.map(|interval| world.now + interval);
+        world.schedule(EventSource::Policy, next);
+    }
+
+    fn on_recorder(&mut self) {
+        let world = &mut self.world;
+        self.recorder.record(world.now, &mut world.network, &mut world.connections);
+        let next = world.now + world.experiment.sample;
+        world.schedule(EventSource::Recorder, Some(next));
+    }
+}
