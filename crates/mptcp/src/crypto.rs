@@ -31,12 +31,17 @@ fn joined_keys(first: u64, second: u64) -> [u8; 16] {
     key
 }
 
-/// The HMAC that whoever holds `own_key` sends in MP_JOIN (section 3.2).
+/// HMAC that the holder of `own_key` sends in MP_JOIN (section 3.2).
 pub(crate) fn join_hmac(own_key: u64, peer_key: u64, own_nonce: u32, peer_nonce: u32) -> [u8; 32] {
     hmac(&joined_keys(own_key, peer_key), &[&own_nonce.to_be_bytes(), &peer_nonce.to_be_bytes()])
 }
 
-/// The rightmost 64 bits of the HMAC that goes with ADD_ADDR (section 3.4.1).
+/// The most significant 64 bits of a join's HMAC, for the SYN/ACK (section 3.2).
+pub(crate) fn truncate_join_hmac(hmac: &[u8; 32]) -> u64 {
+    u64::from_be_bytes(hmac[..8].try_into().expect("an HMAC has 32 bytes"))
+}
+
+/// The least significant 64 bits of the HMAC of an ADD_ADDR (section 3.4.1).
 pub(crate) fn address_hmac(own_key: u64, peer_key: u64, id: u8, address: IpAddr, port: Option<u16>) -> u64 {
     let port = port.unwrap_or(0).to_be_bytes();
     let key = joined_keys(own_key, peer_key);
@@ -52,8 +57,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_and_initial_sequence_numbers() {
-        // SHA-256 of the key, computed apart.
+    fn token_and_initial_dsn_are_parts_of_the_key_digest() {
+        // Expected values: SHA-256 of the key, computed with another implementation.
         assert_eq!((token(1), initial_dsn(1)), (0xcd26_6215, 0x19ec_5090_83d0_0a50));
         assert_eq!((token(2), initial_dsn(2)), (0xcd04_a475, 0x8865_40e5_dce7_7f70));
         let key = 0x0102_0304_0506_0708;
@@ -69,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn hmac_test_vectors() {
+    fn hmac_matches_the_kernel_test_vectors() {
         // Vectors of the Linux kernel's own tests; key and message are ASCII.
         let table = [
             (
@@ -94,12 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_of_a_join_agree() {
+    fn join_hmac_uses_the_own_key_and_nonce_first() {
         let (key_a, key_b, nonce_a, nonce_b) = (7, 9, 1, 2);
-        // What A sends is keyed with A's key first, over A's nonce first.
+        // The key is A's key followed by B's; the message is A's nonce followed by B's.
         assert_ne!(join_hmac(key_a, key_b, nonce_a, nonce_b), join_hmac(key_b, key_a, nonce_b, nonce_a));
         let message: [&[u8]; 2] = [&1_u32.to_be_bytes(), &2_u32.to_be_bytes()];
-        let apart = hmac(&[&7_u64.to_be_bytes()[..], &9_u64.to_be_bytes()[..]].concat(), &message);
-        assert_eq!(join_hmac(key_a, key_b, nonce_a, nonce_b), apart);
+        let expected = hmac(&[&7_u64.to_be_bytes()[..], &9_u64.to_be_bytes()[..]].concat(), &message);
+        assert_eq!(join_hmac(key_a, key_b, nonce_a, nonce_b), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What coupled congestion controls see of one another.
+//! State of all subflows that coupled congestion control needs.
 
 use super::Endpoint;
 use crate::congestion::{Coupling, Needs};
@@ -6,16 +6,18 @@ use crate::subflow::Subflow;
 use wire::Payload;
 
 impl<P: Payload> Endpoint<P> {
-    /// What a byte costs on each path, in joules, by the path's index; equal costs without, and for
-    /// paths beyond the end the last one's. A cost that is not a positive number counts as the lowest.
+    /// Sets the energy cost of a byte on each path, in joules, by path index. Paths beyond the end of
+    /// the slice use its last element; an empty slice makes all costs equal. A cost that is not a
+    /// positive number counts as the lowest.
     ///
-    /// Only [`CongestionKind::EcMtcp`](crate::CongestionKind::EcMtcp) looks at it.
+    /// Only [`CongestionKind::EcMtcp`](crate::CongestionKind::EcMtcp) uses it.
     pub fn set_energy_costs(&mut self, joules_per_byte: &[f64]) {
         self.energy_costs.clear();
         self.energy_costs.extend_from_slice(joules_per_byte);
     }
 
-    /// What subflow `i` needs of all subflows for an acknowledgement up to `ack`, if it asks.
+    /// State of all subflows that the algorithm of subflow `i` needs for an acknowledgement up to
+    /// `ack`.
     pub(super) fn coupling(&self, i: usize, ack: u64) -> Coupling {
         let sender = self.subflows[i].sender();
         if !sender.needs_coupling(ack) {
@@ -30,7 +32,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Window and round trip, in bytes and seconds, of the subflows that count.
+    /// Window in bytes and round-trip time in seconds of each established subflow.
     fn windows(&self) -> impl Iterator<Item = (&Subflow<P>, u64, f64)> {
         self.subflows.iter().filter(|s| s.is_established()).map(|subflow| {
             let rtt = subflow.sender().srtt().as_secs_f64().max(1e-6);
@@ -38,7 +40,7 @@ impl<P: Payload> Endpoint<P> {
         })
     }
 
-    /// RFC 6356, section 3.1.
+    /// Linked increases (RFC 6356, section 3.1).
     fn linked(&self) -> Coupling {
         let (mut total, mut best, mut sum) = (0, 0.0_f64, 0.0);
         for (_, window, rtt) in self.windows() {
@@ -50,7 +52,7 @@ impl<P: Payload> Endpoint<P> {
         Coupling { total_cwnd: total, alpha, ..Coupling::default() }
     }
 
-    /// The same with a path's window held against what it costs (see `congestion/ecmtcp.rs`).
+    /// Linked increases weighted by the energy cost of each path (see `congestion/ecmtcp.rs`).
     fn linked_by_cost(&self, i: usize) -> Coupling {
         let lowest =
             self.windows().filter_map(|(s, ..)| self.cost(s.path().index())).fold(f64::MAX, f64::min);
@@ -80,7 +82,7 @@ impl<P: Payload> Endpoint<P> {
         Coupling { total_rate, best_rate, ..Coupling::default() }
     }
 
-    /// Who gains and who gives (see `congestion/olia.rs`).
+    /// Shift of the window between best and largest subflows (see `congestion/olia.rs`).
     fn opportunistic(&self, i: usize) -> Coupling {
         let (mut total_rate, mut largest, mut best) = (0.0, 0, 0.0_f64);
         let quality = |s: &Subflow<P>, rtt: f64| s.sender().bytes_between_losses() as f64 / (rtt * rtt);

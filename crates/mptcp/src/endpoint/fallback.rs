@@ -1,191 +1,297 @@
-//! Back to TCP where a middlebox is in the way (RFC 8684, section 3.7).
+//! Fallback to TCP when a middlebox interferes (RFC 8684, section 3.7).
 //!
-//! It is possible only while all data has gone over the first subflow: data and subflow offsets are then
-//! the same, and a mapping without end changes nothing. Otherwise the subflow ends with a reset, and
-//! what it did not deliver goes over the others.
+//! It is possible only while all data went over the first subflow: data offsets and subflow offsets
+//! are then equal, and an infinite mapping changes nothing. Otherwise the subflow is reset, and its
+//! undelivered data goes over the others.
 
-use super::{Endpoint, Failure, Mode};
+use super::event::Failure;
+use super::timers::Timer;
+use super::{Endpoint, reset_reason};
 use crate::subflow::State;
 use units::{Duration, Instant};
 use wire::{Dss, Mapping, MptcpSignal, Payload};
 
-/// MP_TCPRST reason: middlebox interference (section 3.6).
-pub(super) const REASON_MIDDLEBOX: u8 = 6;
-/// MP_FAILs without an answer before the subflow is given up.
-const FAIL_TRIES: u32 = 4;
-/// Before an MP_FAIL is sent again.
-const LEAST_WAIT: Duration = Duration::from_millis(100);
-/// Segments that say that the mapping has no end; one may be lost.
-const INFINITE_TIMES: u8 = 8;
+/// Unanswered MP_FAILs before the subflow is given up.
+const MAX_MP_FAILS: u32 = 4;
+/// Shortest wait before an MP_FAIL is repeated.
+const MIN_MP_FAIL_WAIT: Duration = Duration::from_millis(100);
+/// Segments that carry the infinite mapping, because some of them may be lost.
+const INFINITE_MAPPING_COPIES: u8 = 8;
 
-/// MP_FAIL is out, and the peer's is awaited.
+/// Whether a fallback is possible, and how far it has got.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fallback {
+    /// Data went over another subflow than the first, or twice, in either direction.
+    multipath_data: bool,
+    /// Received data whose data offset differs from its offset on the first subflow: the peer can no
+    /// longer fall back.
+    offsets_diverged: bool,
+    mp_fail: Option<MpFail>,
+    infinite_mapping: Option<InfiniteMapping>,
+}
+
+/// An MP_FAIL that awaits the peer's.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Failing {
+struct MpFail {
     /// Data offset of the mapping that failed.
     data: u64,
-    pub(super) at: Instant,
     tries: u32,
 }
 
-/// What tells the peer that MPTCP is over.
+/// The mapping that tells the peer about the fallback.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Infinite {
+struct InfiniteMapping {
     from: u64,
-    left: u8,
+    copies_left: u8,
+}
+
+impl Fallback {
+    /// Data went over another subflow than the first, or twice.
+    #[inline]
+    pub(super) fn has_multipath_data(&self) -> bool {
+        self.multipath_data
+    }
+
+    #[inline]
+    pub(super) fn set_multipath_data(&mut self) {
+        self.multipath_data = true;
+    }
+
+    /// Records that a chunk was sent at this offset of a subflow.
+    #[inline]
+    pub(super) fn on_data_sent(&mut self, data: u64, subflow_offset: u64) {
+        self.multipath_data |= data != subflow_offset;
+    }
+
+    /// Records that a mapping of `data` to a subflow offset was received.
+    #[inline]
+    pub(super) fn on_mapping_received(&mut self, data: u64, subflow_offset: u64) {
+        self.multipath_data |= data != subflow_offset;
+        self.offsets_diverged |= data != subflow_offset;
+    }
+
+    /// The peer can no longer fall back.
+    #[inline]
+    pub(super) fn offsets_diverged(&self) -> bool {
+        self.offsets_diverged
+    }
+
+    /// An MP_FAIL awaits the peer's answer.
+    #[inline]
+    pub(super) fn is_failing(&self) -> bool {
+        self.mp_fail.is_some()
+    }
+
+    /// Stops waiting for an answer to MP_FAIL. Returns false if none was awaited.
+    pub(super) fn stop_failing(&mut self) -> bool {
+        self.mp_fail.take().is_some()
+    }
+
+    /// This end has fallen back and tells the peer with an infinite mapping.
+    #[inline]
+    pub(super) fn has_infinite_mapping(&self) -> bool {
+        self.infinite_mapping.is_some()
+    }
+
+    fn start_infinite_mapping(&mut self, from: u64) {
+        let copies_left = INFINITE_MAPPING_COPIES;
+        self.infinite_mapping = Some(InfiniteMapping { from, copies_left });
+    }
+
+    /// Start of the infinite mapping, as long as segments are to carry it.
+    fn take_infinite_mapping(&mut self) -> Option<u64> {
+        let mapping = self.infinite_mapping.as_mut().filter(|mapping| mapping.copies_left > 0)?;
+        mapping.copies_left -= 1;
+        Some(mapping.from)
+    }
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// Subflow `i` has carried all data there was, both ways.
-    pub(super) fn contiguous(&self, i: usize) -> bool {
-        !self.spread && !self.subflows[i].is_join()
+    /// Subflow `i` has carried all data so far, in both directions.
+    fn is_contiguous(&self, i: usize) -> bool {
+        !self.fallback.multipath_data && !self.subflows[i].is_join()
     }
 
-    /// And will have, until the peer hears that this end falls back. A peer that has our proof for a join
-    /// may spread its data from then on; one that falls back by itself does not.
+    /// Subflow `i` has carried all data so far, and will until the peer learns of the fallback. A peer
+    /// that has the HMAC of a join may use it from then on.
     pub(super) fn stays_contiguous(&self, i: usize) -> bool {
-        self.contiguous(i) && self.subflows.iter().all(|s| s.state() != State::Confirming)
+        self.is_contiguous(i) && self.subflows.iter().all(|s| s.state() != State::Confirming)
     }
 
-    /// The data of a mapping is not what was sent.
-    pub(super) fn checksum_failed(&mut self, now: Instant, i: usize, data: u64) {
+    /// The DSS checksum of the mapping at `data` does not match.
+    pub(super) fn on_checksum_failure(&mut self, now: Instant, i: usize, data: u64) {
         if !self.stays_contiguous(i) {
-            let dsn = self.remote_idsn.wrapping_add(data);
-            self.reset_with(i, Failure::Checksum, Some(MptcpSignal::Fail { dsn }));
-        } else if self.failing.is_none() {
-            self.failing = Some(Failing { data, at: now, tries: 0 });
-            self.ask_to_fall_back(now);
+            let dsn = self.handshake.remote_dsn(data);
+            self.reset_with_signal(i, Failure::Checksum, Some(MptcpSignal::Fail { dsn }));
+        } else if !self.fallback.is_failing() {
+            self.fallback.mp_fail = Some(MpFail { data, tries: 0 });
+            self.send_mp_fail(now);
         }
     }
 
-    /// Sends MP_FAIL, again and again until it is answered.
-    pub(super) fn ask_to_fall_back(&mut self, now: Instant) {
-        let Some(failing) = &mut self.failing else { return };
-        let Some(subflow) = self.subflows.iter_mut().find(|s| s.is_established()) else {
-            self.failing = None;
+    /// Sends MP_FAIL, and repeats it until it is answered.
+    pub(super) fn send_mp_fail(&mut self, now: Instant) {
+        let Some(failing) = &mut self.fallback.mp_fail else { return };
+        let established = |s: &&mut crate::subflow::Subflow<P>| s.is_established();
+        let Some(subflow) = self.subflows.iter_mut().find(established) else {
+            self.stop_mp_fail();
             return;
         };
-        if failing.tries == FAIL_TRIES {
+        if failing.tries == MAX_MP_FAILS {
             let i = subflow.path().index();
-            self.failing = None;
-            self.reset_subflow(i, Failure::Checksum, REASON_MIDDLEBOX);
+            self.stop_mp_fail();
+            self.reset_subflow(i, Failure::Checksum, reset_reason::MIDDLEBOX_INTERFERENCE);
             return;
         }
-        // Who only receives has no round trip to go by.
-        failing.at = now + self.config.min_rto.max(LEAST_WAIT) * (1 << failing.tries);
+        // An end that only receives has no round-trip time.
+        let wait = self.config.min_rto.max(MIN_MP_FAIL_WAIT) * (1 << failing.tries);
         failing.tries += 1;
-        let dsn = self.remote_idsn.wrapping_add(failing.data);
+        let dsn = self.handshake.remote_dsn(failing.data);
         subflow.queue_signal(MptcpSignal::Fail { dsn });
-        self.work = true;
-        self.arm_rare();
+        self.transmit_pending = true;
+        self.timers.set(Timer::MpFail, now + wait);
     }
 
-    /// The peer's MP_FAIL; `asks` if it still speaks MPTCP and waits for ours.
-    pub(super) fn on_fail(&mut self, now: Instant, i: usize, dsn: u64, asks: bool) {
-        let data = dsn.wrapping_sub(self.local_idsn);
-        if self.mode == Mode::Mptcp {
-            if data == 0 || data > self.data_sent() {
-                // Of data that was never sent.
+    /// Stops repeating MP_FAIL.
+    pub(super) fn stop_mp_fail(&mut self) {
+        if self.fallback.stop_failing() {
+            self.timers.stop(Timer::MpFail);
+        }
+    }
+
+    /// Handles the peer's MP_FAIL. With `expects_answer` the peer still uses MPTCP and waits for an
+    /// MP_FAIL of this end.
+    pub(super) fn on_mp_fail(&mut self, now: Instant, i: usize, dsn: u64, expects_answer: bool) {
+        let data = self.handshake.local_offset(dsn);
+        if self.handshake.is_mptcp() {
+            if data == 0 || data > self.data_sender.sent_end() {
+                // The failed data was never sent.
                 return;
             }
-            if !self.contiguous(i) {
-                self.reset_subflow(i, Failure::Checksum, REASON_MIDDLEBOX);
+            if !self.is_contiguous(i) {
+                self.reset_subflow(i, Failure::Checksum, reset_reason::MIDDLEBOX_INTERFERENCE);
                 return;
             }
-            let answer = self.failing.is_none();
-            self.give_up_mptcp(now);
-            if !answer {
+            let was_failing = self.fallback.is_failing();
+            self.fall_back_with_mapping(now);
+            if was_failing {
                 return;
             }
-        } else if !asks || self.infinite.is_none() {
+        } else if !expects_answer || !self.fallback.has_infinite_mapping() {
             return;
         }
-        let dsn = self.remote_idsn.wrapping_add(self.reorder.next);
+        let dsn = self.handshake.remote_dsn(self.data_receiver.next());
         self.subflows[i].queue_signal(MptcpSignal::Fail { dsn });
-        self.work = true;
+        self.transmit_pending = true;
     }
 
-    /// The peer sends TCP from here on.
+    /// The peer has fallen back.
     pub(super) fn on_infinite_mapping(&mut self, now: Instant, i: usize) {
-        if self.contiguous(i) {
-            self.give_up_mptcp(now);
+        if self.is_contiguous(i) {
+            self.fall_back_with_mapping(now);
         } else {
-            self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
+            self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
         }
     }
 
-    /// Data was acknowledged without a DSS. Once data has been acknowledged with one, the way is known
-    /// to let them pass, and the peer may leave some out.
-    pub(super) fn acknowledged_without_dss(&mut self, now: Instant, i: usize) {
+    /// Data was acknowledged without a DSS. Once data was acknowledged with one, the path is known to
+    /// pass them, and the peer may omit some.
+    pub(super) fn on_ack_without_dss(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
         if subflow.dss_passed() {
             subflow.on_missing_dss();
         } else {
-            self.give_up_mptcp_or_subflow(now, i);
+            self.fall_back_or_reset(now, i);
         }
     }
 
-    /// Falls back if that is possible, or else ends the subflow.
-    pub(super) fn give_up_mptcp_or_subflow(&mut self, now: Instant, i: usize) {
-        // Data that lost its mapping may be a repetition.
+    /// Falls back if possible, or else resets subflow `i`.
+    pub(super) fn fall_back_or_reset(&mut self, now: Instant, i: usize) {
+        // Unmapped data may be a retransmission.
         if self.stays_contiguous(i) && !self.subflows[i].mappings().has_unmapped() {
-            self.give_up_mptcp(now);
+            self.fall_back_with_mapping(now);
         } else {
-            self.reset_subflow(i, Failure::Middlebox, REASON_MIDDLEBOX);
+            self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
         }
     }
 
-    /// Falls back, and tells the peer in case options pass one way only.
-    pub(super) fn give_up_mptcp(&mut self, now: Instant) {
-        self.infinite = Some(Infinite { from: self.data_una.min(self.buffer.end), left: INFINITE_TIMES });
+    /// Falls back, and tells the peer in case only one direction loses options.
+    pub(super) fn fall_back_with_mapping(&mut self, now: Instant) {
+        let from = self.data_sender.una().min(self.data_sender.end());
+        self.fallback.start_infinite_mapping(from);
         self.fall_back(now);
-        self.work = true;
+        self.transmit_pending = true;
     }
 
-    /// The mapping without end, as long as it is to be told.
+    /// DSS with the infinite mapping, as long as segments are to carry it.
     pub(super) fn infinite_mapping(&mut self) -> Option<Dss> {
-        let infinite = self.infinite.as_mut().filter(|infinite| infinite.left > 0)?;
-        infinite.left -= 1;
-        let dsn = u64::from(self.local_idsn.wrapping_add(infinite.from) as u32);
-        // Section 3.3.1: its checksum is zero.
-        let mapping =
-            Mapping { dsn, ssn: infinite.from as u32, len: 0, checksum: self.checksum.then_some(0) };
+        let from = self.fallback.take_infinite_mapping()?;
+        let dsn = u64::from(self.handshake.local_dsn(from) as u32);
+        // Its checksum is zero (RFC 8684, section 3.3.1).
+        let checksum = self.handshake.uses_checksum().then_some(0);
+        let mapping = Mapping { dsn, ssn: from as u32, len: 0, checksum };
         Some(Dss { mapping: Some(mapping), dsn_is_short: true, ..Dss::default() })
     }
 
-    /// Becomes plain TCP. Only a connection whose data has all gone over its first subflow can: data and
-    /// subflow offsets are then the same.
+    /// Continues as plain TCP over the first subflow.
     pub(super) fn fall_back(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
             if self.subflows[i].is_join() && self.subflows[i].is_open() {
-                // A join that was under way.
-                self.reset_subflow(i, Failure::Middlebox, REASON_MIDDLEBOX);
+                // A join in progress.
+                self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
             }
         }
-        self.mode = Mode::Tcp;
-        self.stop_driving(now);
-        self.failing = None;
-        self.waiting.clear();
-        self.fin_timer = None;
-        self.send_data_fin = false;
-        let established = self.subflows.iter().any(|s| s.is_established());
-        if established {
-            self.confirm_first();
-            self.connect();
+        self.handshake.use_tcp();
+        self.stop_receiver_driven(now);
+        self.stop_mp_fail();
+        self.paths.clear_signals();
+        self.data_sender.cancel_data_fin(&mut self.timers);
+        if self.subflows.iter().any(|s| s.is_established()) {
+            self.stop_repeating_keys();
+            self.report_connected();
         }
         for i in 0..self.subflows.len() {
             let subflow = &mut self.subflows[i];
             subflow.clear_signals();
-            // From now on only the subflow's acknowledgements count.
+            // From here on the subflow's acknowledgements alone count.
             let una = subflow.sender().una();
-            let held = subflow.mappings_mut().take_all();
+            let unmapped = subflow.mappings_mut().take_all();
             if subflow.is_open() {
-                self.data_acknowledged(una.min(self.data_next));
+                self.acknowledge_data(una.min(self.data_sender.next()));
             }
-            for (at, piece) in held {
-                self.insert(at, piece);
+            for (at, piece) in unmapped {
+                self.data_receiver.insert(at, piece);
             }
         }
-        self.arm_rare();
         self.advance_close(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn infinite_mapping_is_sent_a_limited_number_of_times() {
+        let mut fallback = Fallback::default();
+        assert_eq!(fallback.take_infinite_mapping(), None);
+        fallback.start_infinite_mapping(17);
+        for _ in 0..INFINITE_MAPPING_COPIES {
+            assert_eq!(fallback.take_infinite_mapping(), Some(17));
+        }
+        assert_eq!(fallback.take_infinite_mapping(), None);
+        assert!(fallback.has_infinite_mapping());
+    }
+
+    #[test]
+    fn sent_offsets_that_differ_rule_out_only_this_ends_fallback() {
+        let mut fallback = Fallback::default();
+        fallback.on_data_sent(5, 5);
+        fallback.on_mapping_received(7, 7);
+        assert!(!fallback.has_multipath_data() && !fallback.offsets_diverged());
+        fallback.on_data_sent(5, 6);
+        assert!(fallback.has_multipath_data() && !fallback.offsets_diverged());
+        fallback.on_mapping_received(5, 6);
+        assert!(fallback.offsets_diverged());
     }
 }

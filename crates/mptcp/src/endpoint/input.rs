@@ -1,43 +1,51 @@
-//! Segments in.
+//! Received segments.
 
-use super::{Endpoint, Event, Failure, Mode, ResetReason, Role};
+use super::event::{Event, Failure};
+use super::path_manager::Address;
+use super::reset_reason::reset_reason;
+use super::{Endpoint, Role};
 use crate::PathId;
 use crate::seq::extend;
-use crate::subflow::{Arrival, Mapped, State, clock_at};
+use crate::subflow::{Arrival, Mapped, State, Subflow, clock_at};
 use core::borrow::Borrow;
 use units::{Duration, Instant};
 use wire::{Dss, Flags, MptcpSignal, Payload, SackBlocks, Segment};
 
+/// How far beyond the receive buffer a sequence number may lie and still be taken for valid.
+const SEQUENCE_SLACK: u64 = 65_536;
+/// Largest round-trip time that a timestamp may measure, in milliseconds.
+const MAX_TIMESTAMP_RTT_MS: u64 = 60_000;
+
 impl<P: Payload> Endpoint<P> {
-    /// A segment came in over `path`: given, or shown where it lies.
+    /// Handles a segment received over `path`. It accepts the segment or a reference to it.
     #[inline]
     pub fn handle_segment(&mut self, now: Instant, path: PathId, segment: impl Borrow<Segment<P>>) {
         self.on_segment(now, path, segment.borrow());
     }
 
     fn on_segment(&mut self, now: Instant, path: PathId, segment: &Segment<P>) {
-        if self.next_data(now, path.index(), segment) {
+        if self.handle_next_data(now, path.index(), segment) {
             return;
         }
         let i = self.slot(path);
         let subflow = &self.subflows[i];
-        let reopened = matches!(subflow.state(), State::TimeWait { .. })
-            && segment.flags.has(Flags::SYN)
-            && segment.source != subflow.remote_port();
-        // A SYN of a subflow that is no more, held up or sent twice by the network.
-        if segment.flags.has(Flags::SYN) && subflow.was_used_by(segment.source) {
+        let syn = segment.flags.has(Flags::SYN);
+        if syn && subflow.was_used_by(segment.source) {
+            // A delayed or duplicated SYN of an earlier subflow.
             return;
         }
+        let in_time_wait = matches!(subflow.state(), State::TimeWait { .. });
+        let reopened = in_time_wait && syn && segment.source != subflow.remote_port();
         if subflow.is_closed() || reopened {
             self.accept(now, i, segment);
             return;
         }
         if segment.destination != subflow.local_port() || segment.source != subflow.remote_port() {
-            self.other_ports(now, i, segment);
+            self.on_other_ports(now, i, segment);
             return;
         }
-        self.work = true;
-        match subflow.state() {
+        self.transmit_pending = true;
+        match self.subflows[i].state() {
             State::SynSent => self.in_syn_sent(now, i, segment),
             State::SynReceived => {
                 if segment.flags.has(Flags::RST) {
@@ -46,35 +54,10 @@ impl<P: Payload> Endpoint<P> {
                     self.in_established(now, i, segment);
                 }
             }
-            State::Confirming => {
-                if segment.flags.has(Flags::SYN) {
-                    self.subflows[i].request_handshake_ack();
-                } else if segment.flags.has(Flags::RST) {
-                    self.on_reset(now, i, segment);
-                } else if segment.flags.has(Flags::ACK) && segment.ack == self.subflows[i].seq_at(1) {
-                    // The fourth ACK, or data that says the same (RFC 8684, section 3.2).
-                    self.subflows[i].on_fourth_ack();
-                    self.established(now, i);
-                    self.in_established(now, i, segment);
-                }
-            }
+            State::Confirming => self.in_confirming(now, i, segment),
             State::Established | State::TimeWait { .. } => {
-                if segment.flags.has(Flags::SYN) {
-                    // Our handshake ACK was lost, or this is an old duplicate: say where we are.
-                    let subflow = &mut self.subflows[i];
-                    if self.config.challenge_acks && !segment.flags.has(Flags::ACK) {
-                        // Whoever has it in mind to reset us must know where we are (RFC 5961, section 4).
-                        subflow.challenge(now);
-                        return;
-                    }
-                    // The peer of a join has had it: more than a plain acknowledgement it does not need,
-                    // and the handshake's has no DATA_ACK.
-                    if segment.flags.has(Flags::ACK) && !subflow.is_join() {
-                        subflow.request_handshake_ack();
-                    } else {
-                        subflow.cancel_handshake_ack();
-                    }
-                    subflow.receiver_mut().request_ack();
+                if syn {
+                    self.on_unexpected_syn(now, i, segment);
                 } else {
                     self.in_established(now, i, segment);
                 }
@@ -83,26 +66,59 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// A segment of an earlier or a later subflow over the same path.
-    fn other_ports(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
-        let newer =
-            segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && self.role == Role::Server;
-        if newer && segment.source != self.subflows[i].remote_port() {
-            // The device opened the path again: what was there before is dead.
+    /// Handles a segment for a join that waits for the fourth ACK.
+    fn in_confirming(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
+        let subflow = &mut self.subflows[i];
+        if segment.flags.has(Flags::SYN) {
+            subflow.request_handshake_ack();
+        } else if segment.flags.has(Flags::RST) {
+            self.on_reset(now, i, segment);
+        } else if segment.flags.has(Flags::ACK) && segment.ack == subflow.seq_at(1) {
+            // The fourth ACK, or data, which confirms as much (RFC 8684, section 3.2).
+            subflow.on_fourth_ack();
+            self.on_established(now, i);
+            self.in_established(now, i, segment);
+        }
+    }
+
+    /// Answers a SYN on an established subflow: the handshake's ACK was lost, or the SYN is old.
+    fn on_unexpected_syn(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
+        let subflow = &mut self.subflows[i];
+        if self.config.challenge_acks && !segment.flags.has(Flags::ACK) {
+            // An attacker must not reset the subflow with a guess (RFC 5961, section 4).
+            subflow.challenge(now);
+            return;
+        }
+        // The peer of a join has the HMAC already. It needs a plain acknowledgement, which carries a
+        // DATA_ACK.
+        if segment.flags.has(Flags::ACK) && !subflow.is_join() {
+            subflow.request_handshake_ack();
+        } else {
+            subflow.cancel_handshake_ack();
+        }
+        subflow.receiver_mut().request_ack();
+    }
+
+    /// Handles a segment of an earlier or a later subflow over the same path.
+    fn on_other_ports(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        let new_port = segment.source != self.subflows[i].remote_port();
+        if opens && new_port && self.role == Role::Server {
+            // The client opened the path again: its earlier subflow is dead.
             self.subflow_lost(i, Failure::Removed);
             self.accept(now, i, segment);
         } else if segment.flags.has(Flags::ACK) {
-            // The other end of a subflow that is no more: it had better know.
-            self.refuse(i, segment, None);
+            // The peer still uses a subflow that has ended here.
+            self.refuse_segment(i, segment, None);
         }
     }
 
     fn on_reset(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
-        let signal = segment.signal.filter(|_| self.mode == Mode::Mptcp);
-        let reason = reason_of(signal);
+        let signal = segment.signal.filter(|_| self.handshake.is_mptcp());
+        let reason = reset_reason(signal);
         let failure = match signal {
-            Some(MptcpSignal::FastClose { key }) if key == self.local_key => {
-                // The key proves more than a sequence number does.
+            Some(MptcpSignal::FastClose { key }) if key == self.handshake.local_key() => {
+                // The key is better proof than a sequence number.
                 self.subflow_lost(i, Failure::FastClose);
                 self.on_fast_close();
                 return;
@@ -111,15 +127,15 @@ impl<P: Payload> Endpoint<P> {
             _ => Failure::Reset(reason),
         };
         let subflow = &mut self.subflows[i];
-        // RFC 9293, section 3.10.7.4: only an exact match resets. One ahead of what has come is asked
-        // for again, where it is exact: what was sent before it may be lost.
+        // Only an exact sequence number resets (RFC 9293, section 3.10.7.4). A reset beyond it is
+        // challenged: segments before it may be lost.
         let ahead = segment.seq.wrapping_sub(subflow.ack_number());
         if ahead == 0 {
             if reason.is_some_and(|reason| !reason.transient) {
-                self.subflows[i].set_permanently_refused(true);
+                subflow.set_permanently_refused(true);
             }
             self.subflow_lost(i, failure);
-        } else if u64::from(ahead) < self.config.recv_buffer.max(65_536) {
+        } else if u64::from(ahead) < self.config.recv_buffer.max(SEQUENCE_SLACK) {
             subflow.challenge(now);
         }
     }
@@ -129,44 +145,8 @@ impl<P: Payload> Endpoint<P> {
             self.on_reset(now, i, segment);
             return;
         }
-        let furthest = self.config.recv_buffer + 65_536;
-        let subflow = &mut self.subflows[i];
-        if self.config.paws && subflow.fails_paws(now, segment) {
-            subflow.challenge(now);
-            return;
-        }
-        subflow.on_heard(now);
-        let offset = subflow
-            .receive_offset(segment.seq)
-            .filter(|&offset| offset <= subflow.receiver().next_offset() + furthest);
-        // An acknowledgement from before the subflow's start is old, not wrong.
-        let ack = subflow.ack_offset(segment.ack).unwrap_or(0);
-        let Some(offset) = offset.filter(|_| ack <= subflow.sender().next_offset()) else {
-            // Out of the window, or an acknowledgement of what was never sent (RFC 9293, section
-            // 3.10.7.4).
-            subflow.challenge(now);
-            return;
-        };
-        if !segment.flags.has(Flags::ACK) {
-            return;
-        }
-        let una = subflow.seq_at(subflow.sender().una());
-        let behind = una.wrapping_sub(segment.ack) as i32;
-        if self.config.challenge_acks && i64::from(behind) > subflow.max_peer_window() as i64 {
-            // Older than any that may still be on its way (RFC 5961, section 5.2).
-            subflow.challenge(now);
-            return;
-        }
-        if subflow.uses_ecn() {
-            subflow.process_ecn(now, ack, segment);
-        }
-        if let Some(clock) = segment.timestamps {
-            subflow.receiver_mut().update_clock(now, offset, clock.value);
-        }
-        if self.config.autotune.is_some() && !segment.payload.is_empty() && self.driving.is_none() {
-            subflow.sample_receiver_rtt(now, segment);
-        }
-        // Not in TIME-WAIT, where nothing is left that it could be about.
+        let Some((offset, ack)) = self.check_sequence(now, i, segment) else { return };
+        self.update_clocks(now, i, (offset, ack), segment);
         if let Some(signal) = segment.signal
             && !self.ended
         {
@@ -176,101 +156,156 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         let mut mapped = None;
-        if self.mode == Mode::Mptcp {
-            match segment.dss {
-                Some(dss) => mapped = self.on_dss(now, i, offset, segment, &dss),
-                None => mapped = self.without_dss(now, i, (offset, ack), segment),
-            }
+        if self.handshake.is_mptcp() {
+            mapped = match segment.dss {
+                Some(dss) => self.on_dss(now, i, offset, segment, &dss),
+                None => self.on_missing_dss(now, i, (offset, ack), segment),
+            };
         }
         if self.subflows[i].is_closed() {
-            // What it said ended it.
             return;
         }
         self.on_ack(now, i, ack, segment);
-        let subflow = &self.subflows[i];
-        if offset < subflow.receiver().next_offset()
-            && segment.payload.is_empty()
-            && !segment.flags.has(Flags::FIN)
-        {
-            // A probe: an old sequence number and nothing in it (RFC 9293, section 3.8.4 and 3.10.7.4).
-            self.subflows[i].receiver_mut().request_ack();
+        let subflow = &mut self.subflows[i];
+        let is_old = offset < subflow.receiver().next_offset();
+        if is_old && segment.payload.is_empty() && !segment.flags.has(Flags::FIN) {
+            // A probe, which must be answered (RFC 9293, sections 3.8.4 and 3.10.7.4).
+            subflow.receiver_mut().request_ack();
         }
         self.on_payload(now, i, offset, segment, mapped);
-        self.after_input(now, i);
+        self.after_segment(now, i);
     }
 
-    /// The subflow-level acknowledgement, up to the offset `ack`.
+    /// Checks timestamp, sequence and acknowledgement numbers, and returns the latter two as subflow
+    /// offsets. A segment that fails the check is challenged or dropped.
+    #[inline]
+    fn check_sequence(&mut self, now: Instant, i: usize, segment: &Segment<P>) -> Option<(u64, u64)> {
+        let subflow = &mut self.subflows[i];
+        if self.config.paws && subflow.fails_paws(now, segment) {
+            subflow.challenge(now);
+            return None;
+        }
+        subflow.on_heard(now);
+        let max_offset = subflow.receiver().next_offset() + self.config.recv_buffer + SEQUENCE_SLACK;
+        let offset = subflow.receive_offset(segment.seq).filter(|&offset| offset <= max_offset);
+        // An acknowledgement from before the start of the subflow is old, not invalid.
+        let ack = subflow.ack_offset(segment.ack).unwrap_or(0);
+        let Some(offset) = offset.filter(|_| ack <= subflow.sender().next_offset()) else {
+            // Outside the window, or acknowledges data never sent (RFC 9293, section 3.10.7.4).
+            subflow.challenge(now);
+            return None;
+        };
+        if !segment.flags.has(Flags::ACK) {
+            return None;
+        }
+        let una = subflow.seq_at(subflow.sender().una());
+        let behind = una.wrapping_sub(segment.ack) as i32;
+        if self.config.challenge_acks && i64::from(behind) > subflow.max_peer_window() as i64 {
+            // Older than any acknowledgement in transit can be (RFC 5961, section 5.2).
+            subflow.challenge(now);
+            return None;
+        }
+        Some((offset, ack))
+    }
+
+    /// Handles ECN marks and timestamps.
+    #[inline]
+    fn update_clocks(&mut self, now: Instant, i: usize, (offset, ack): (u64, u64), segment: &Segment<P>) {
+        let subflow = &mut self.subflows[i];
+        if subflow.uses_ecn() {
+            subflow.process_ecn(now, ack, segment);
+        }
+        if let Some(clock) = segment.timestamps {
+            subflow.receiver_mut().update_clock(now, offset, clock.value);
+        }
+        let tunes = self.data_receiver.is_autotuned() && self.receiver_driven.is_none();
+        if tunes && !segment.payload.is_empty() {
+            subflow.sample_receiver_rtt(now, segment);
+        }
+    }
+
+    /// Handles the subflow-level acknowledgement up to the offset `ack`, and the windows.
     fn on_ack(&mut self, now: Instant, i: usize, ack: u64, segment: &Segment<P>) {
         let coupling = self.coupling(i, ack);
         let subflow = &mut self.subflows[i];
         let window = u64::from(segment.window) << subflow.peer_window_scale();
         let (blocks, count) = extend_blocks(&segment.sack, subflow.iss(), subflow.sender().una());
-        let clock = segment
-            .timestamps
-            .filter(|c| subflow.uses_timestamps() && c.echo != 0 && ack > subflow.sender().una())
-            .map(|clock| {
-                let now_ms = clock_at(now);
-                Duration::from_millis(u64::from(now_ms.wrapping_sub(clock.echo)).min(60_000))
-            });
-        // RFC 5681, section 2: a duplicate brings no data and no other window. RFC 8684, section 3.3.2:
-        // nor an MPTCP signal.
+        let rtt = timestamp_rtt(now, subflow, ack, segment);
+        // A duplicate acknowledgement has no data and the same window (RFC 5681, section 2), and no
+        // MPTCP signal (RFC 8684, section 3.3.2).
         let same_window = subflow.on_window(segment.window, window);
         let plain = segment.payload.is_empty()
             && segment.signal.is_none()
             && segment.rec.is_none()
             && !segment.flags.has(Flags::FIN)
             && same_window;
-        let acked = subflow.sender_mut().on_ack(now, ack, &blocks[..count], plain, clock, &coupling);
+        let acked = subflow.sender_mut().on_ack(now, ack, &blocks[..count], plain, rtt, &coupling);
         if acked.advanced && subflow.is_stale() {
             subflow.set_stale(false);
-            self.relieve();
+            self.reinject_stale();
         }
-        let base = match self.mode {
-            Mode::Mptcp => match (&segment.dss, &segment.signal) {
-                (Some(dss), _) => self.data_ack_of(dss),
-                // The third ACK stands for a DATA_ACK of nothing yet.
-                (None, Some(MptcpSignal::Capable { .. })) => Some(1),
-                // One without any may be old, and its window with it.
-                _ => None,
-            },
-            _ => Some(ack),
-        };
-        if self.mode != Mode::Mptcp && acked.advanced {
-            self.data_acknowledged(ack.min(self.data_next));
+        if !self.handshake.is_mptcp() && acked.advanced {
+            self.acknowledge_data(ack.min(self.data_sender.next()));
         }
-        // A DATA_ACK of what was never sent is none (RFC 8684, section 3.8).
-        if let Some(base) = base.filter(|&base| base <= self.data_sent() || self.mode != Mode::Mptcp) {
+        if let Some(base) = self.window_base_of(ack, segment) {
             self.widen_window(base + window);
         }
-        if self.driving.is_some() {
-            self.hear_report(now, i, acked.advanced, segment);
+        if self.receiver_driven.is_some() {
+            self.process_report(now, i, acked.advanced, segment);
         }
         if acked.advanced
-            && self.mode == Mode::Mptcp
-            && self.data_una < self.data_next
+            && self.data_sender.has_outstanding()
             && !self.subflows[i].sender().has_unsent_or_unacked()
         {
             self.await_data_ack(now);
         }
     }
 
+    /// Data offset from which the window of a segment counts, if the window is valid.
+    #[inline]
+    fn window_base_of(&self, ack: u64, segment: &Segment<P>) -> Option<u64> {
+        if !self.handshake.is_mptcp() {
+            return Some(ack);
+        }
+        let base = match (&segment.dss, &segment.signal) {
+            (Some(dss), _) => self.data_ack_of(dss),
+            // The third ACK stands for a DATA_ACK of no data.
+            (None, Some(MptcpSignal::Capable { .. })) => Some(1),
+            // Without a DATA_ACK the segment and its window may be old.
+            _ => None,
+        };
+        // A DATA_ACK of data never sent is ignored (RFC 8684, section 3.8).
+        base.filter(|&base| base <= self.data_sender.sent_end())
+    }
+
+    /// The DATA_ACK of a DSS, as an offset.
+    #[inline]
     pub(super) fn data_ack_of(&self, dss: &Dss) -> Option<u64> {
-        let ack = dss.data_ack?;
-        if dss.ack_is_short {
-            extend((ack as u32).wrapping_sub(self.local_idsn as u32), self.data_una)
-        } else {
-            Some(ack.wrapping_sub(self.local_idsn))
+        let offset = self.handshake.local_offset(dss.data_ack?);
+        if dss.ack_is_short { extend(offset as u32, self.data_sender.una()) } else { Some(offset) }
+    }
+
+    /// Handles a DATA_ACK (RFC 8684, section 3.3.2).
+    #[inline]
+    pub(super) fn on_data_ack(&mut self, now: Instant, ack: u64) {
+        if ack <= self.data_sender.una() || ack > self.data_sender.sent_end() {
+            return;
+        }
+        self.acknowledge_data(ack);
+        if self.data_sender.data_fin_acked() {
+            self.timers.stop(super::timers::Timer::DataFin);
+            self.advance_close(now);
         }
     }
 
     fn on_signal(&mut self, now: Instant, i: usize, signal: &MptcpSignal, segment: &Segment<P>) {
         match *signal {
             MptcpSignal::Fail { dsn } => {
-                let asks = segment.dss.is_some_and(|dss| dss.data_ack.is_some());
-                self.on_fail(now, i, dsn, asks);
+                let expects_answer = segment.dss.is_some_and(|dss| dss.data_ack.is_some());
+                self.on_mp_fail(now, i, dsn, expects_answer);
             }
-            // What follows is nothing to TCP.
-            _ if self.mode != Mode::Mptcp => {}
+            // Plain TCP has none of the following.
+            _ if !self.handshake.is_mptcp() => {}
             MptcpSignal::Priority { backup, .. } => {
                 let subflow = &mut self.subflows[i];
                 if subflow.set_peer_backup(backup) {
@@ -279,15 +314,17 @@ impl<P: Payload> Endpoint<P> {
                 }
             }
             MptcpSignal::AddAddress { address_id, address, port, hmac } => {
-                self.on_add_address(i, address_id, address, port, hmac);
+                self.on_add_address(i, Address { id: address_id, address, port }, hmac);
             }
-            MptcpSignal::FastClose { key } if key == self.local_key => self.on_fast_close(),
+            MptcpSignal::FastClose { key } if key == self.handshake.local_key() => {
+                self.on_fast_close();
+            }
             MptcpSignal::RemoveAddress { ids, count } => {
                 for &id in &ids[..usize::from(count.min(8))] {
                     self.on_remove_address(id);
                 }
             }
-            // The third ACK once more: the answer to it was lost.
+            // The third ACK was repeated: the answer to it was lost.
             MptcpSignal::JoinAck { .. } | MptcpSignal::Capable { data: None, .. }
                 if self.role == Role::Server =>
             {
@@ -297,7 +334,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Places what a segment carries, and its FIN.
+    /// Handles the payload and the FIN of a segment.
     fn on_payload(
         &mut self,
         now: Instant,
@@ -307,14 +344,10 @@ impl<P: Payload> Endpoint<P> {
         mapped: Option<Mapped>,
     ) {
         let len = segment.payload.len() as u64;
-        let fin = segment.flags.has(Flags::FIN);
-        if len == 0 && !fin {
-            return;
-        }
         let mut arrival = Arrival::Duplicate;
         if len > 0 {
-            if !self.place(now, i, offset, segment.payload.clone(), mapped) {
-                // Beyond the window: nothing was taken, so nothing is acknowledged.
+            if !self.place_payload(now, i, offset, segment.payload.clone(), mapped) {
+                // Data beyond the window is not accepted, so it is not acknowledged.
                 self.subflows[i].receiver_mut().request_ack();
                 return;
             }
@@ -323,12 +356,12 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             arrival = subflow.receiver_mut().record(offset, offset + len);
-            if self.driving.is_some() {
-                self.note_arrival(now, i, arrival, len, segment);
+            if self.receiver_driven.is_some() {
+                self.estimate_rate(now, i, arrival, segment);
             }
         }
         let subflow = &mut self.subflows[i];
-        if fin {
+        if segment.flags.has(Flags::FIN) {
             subflow.receiver_mut().on_fin(offset + len);
         }
         if len > 0 {
@@ -337,19 +370,18 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What a segment may have made possible.
-    fn after_input(&mut self, now: Instant, i: usize) {
-        self.tune_buffer(now);
+    /// Takes the steps that a received segment may have made possible.
+    fn after_segment(&mut self, now: Instant, i: usize) {
+        self.tune_receive_buffer(now);
         if self.subflows[i].mappings().has_unmapped() {
-            self.place_held(now, i);
+            self.check_unmapped(now, i);
             if self.subflows[i].is_closed() {
                 return;
             }
         }
-        if self.peer_fin == Some(self.reorder.next) && self.mode == Mode::Mptcp {
-            self.reorder.consume_fin();
+        if self.handshake.is_mptcp() && self.data_receiver.consume_peer_fin() {
             self.subflows[i].receiver_mut().request_ack();
-            self.note_peer_closed();
+            self.on_peer_closed();
         }
         let subflow = &mut self.subflows[i];
         if subflow.receiver().fin_reached() {
@@ -359,23 +391,38 @@ impl<P: Payload> Endpoint<P> {
         self.advance_close(now);
     }
 
-    pub(super) fn note_peer_closed(&mut self) {
-        if !self.peer_closed {
-            self.peer_closed = true;
-            self.events.push_back(Event::PeerClosed);
+    /// Autotunes the receive buffer by the round trip of the slowest subflow, whose data the others'
+    /// data waits for.
+    #[inline]
+    fn tune_receive_buffer(&mut self, now: Instant) {
+        if !self.data_receiver.is_autotuned() {
+            return;
+        }
+        let established = self.subflows.iter().filter(|s| s.is_established());
+        let rtts = established.filter_map(|s| s.receiver().rtt().or(s.sender().measured_rtt()));
+        if let Some(rtt) = rtts.max() {
+            self.data_receiver.tune(now, rtt);
         }
     }
 }
 
-/// What a reset says of why.
-pub(super) fn reason_of(signal: Option<MptcpSignal>) -> Option<ResetReason> {
-    match signal {
-        Some(MptcpSignal::Reset { transient, reason }) => Some(ResetReason { code: reason, transient }),
-        _ => None,
+/// Round-trip time measured by the echoed timestamp of a segment that acknowledges new data.
+#[inline]
+fn timestamp_rtt<P: Payload>(
+    now: Instant,
+    subflow: &Subflow<P>,
+    ack: u64,
+    segment: &Segment<P>,
+) -> Option<Duration> {
+    let clock = segment.timestamps?;
+    if !subflow.uses_timestamps() || clock.echo == 0 || ack <= subflow.sender().una() {
+        return None;
     }
+    let elapsed = u64::from(clock_at(now).wrapping_sub(clock.echo));
+    Some(Duration::from_millis(elapsed.min(MAX_TIMESTAMP_RTT_MS)))
 }
 
-/// SACK blocks as offsets; those that cannot be are left out.
+/// Converts SACK blocks to offsets, without invalid ones.
 fn extend_blocks(sack: &SackBlocks, iss: u32, near: u64) -> ([(u64, u64); SackBlocks::MAX], usize) {
     let mut blocks = [(0, 0); SackBlocks::MAX];
     let mut count = 0;

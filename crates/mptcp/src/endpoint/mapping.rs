@@ -1,25 +1,29 @@
-//! Data sequence mappings: where what a subflow brings belongs in the data stream (RFC 8684, section
-//! 3.3.1), and whether it is what was sent (the data checksum).
+//! Data sequence mappings: the place of a subflow's payload in the data stream, and the DSS checksum
+//! (RFC 8684, section 3.3.1).
 
-use super::{Endpoint, Failure, Mode, Role};
+use super::event::Failure;
+use super::timers::Timer;
+use super::{Endpoint, Role, reset_reason};
 use crate::seq::extend;
 use crate::subflow::Mapped;
 use units::{Duration, Instant};
 use wire::checksum::Sum;
 use wire::{Dss, Flags, MptcpSignal, Payload, Segment, dss_pseudo_header};
 
-/// How long data in order may wait for its mapping: longer than it takes a peer to send it again.
-const MAPPING_PATIENCE: Duration = Duration::from_secs(60);
-/// Acknowledgements that say nothing, in a row: more than a network that duplicates makes of one.
-const IDLE_REPEATS: u8 = 5;
-/// The longest that a mapping can be: the length has 16 bits.
-const LONGEST: u64 = 65_535;
-/// How far from what is expected a data offset may lie and still be looked at. Windows are far below.
-const FAR: u64 = 1 << 40;
+/// How long in-order data may wait for its mapping, which the peer may have to retransmit.
+const MAPPING_TIMEOUT: Duration = Duration::from_secs(60);
+/// Pure acknowledgements without a cause, in a row, that prove a loss of options. A network that
+/// duplicates packets makes fewer of one.
+const MAX_IDLE_REPEATS: u8 = 5;
+/// Longest mapping: its length has 16 bits.
+const MAX_MAPPING_LEN: u64 = 65_535;
+/// Largest distance of a valid data offset from the expected one, far beyond any window.
+const MAX_DATA_DISTANCE: u64 = 1 << 40;
 
 impl<P: Payload> Endpoint<P> {
-    /// Takes a DSS in. Gives the mapping if it is for just this segment, as it mostly is; another is
-    /// kept.
+    /// Handles a DSS in a segment at `offset` of subflow `i`. Returns the mapping if it is for exactly
+    /// this segment; another one is kept.
+    #[inline]
     pub(super) fn on_dss(
         &mut self,
         now: Instant,
@@ -28,7 +32,7 @@ impl<P: Payload> Endpoint<P> {
         segment: &Segment<P>,
         dss: &Dss,
     ) -> Option<Mapped> {
-        self.confirm();
+        self.confirm_mptcp();
         self.subflows[i].cancel_handshake_ack();
         if let Some(ack) = self.data_ack_of(dss) {
             let subflow = &mut self.subflows[i];
@@ -36,50 +40,58 @@ impl<P: Payload> Endpoint<P> {
             self.on_data_ack(now, ack);
         }
         let map = dss.mapping?;
-        if map.len == 0 {
-            if !dss.data_fin {
-                self.on_infinite_mapping(now, i);
-            }
-            return None;
+        if map.len > 0 {
+            return self.on_mapping(now, i, offset, segment, dss);
         }
+        if !dss.data_fin {
+            self.on_infinite_mapping(now, i);
+        }
+        None
+    }
+
+    fn on_mapping(
+        &mut self,
+        now: Instant,
+        i: usize,
+        offset: u64,
+        segment: &Segment<P>,
+        dss: &Dss,
+    ) -> Option<Mapped> {
+        let map = dss.mapping?;
+        let next = self.data_receiver.next();
         let data = if dss.dsn_is_short {
-            extend((map.dsn as u32).wrapping_sub(self.remote_idsn as u32), self.reorder.next)
+            extend(self.handshake.remote_offset(map.dsn) as u32, next)
         } else {
-            Some(map.dsn.wrapping_sub(self.remote_idsn))
+            Some(self.handshake.remote_offset(map.dsn))
         };
-        // Section 3.8: what lies far outside the window is dropped, and not acknowledged.
-        let data = data.filter(|&data| data < self.reorder.next.saturating_add(FAR))?;
-        let checksum = self.expected(i, data, map.ssn, map.len, map.checksum).ok()?;
+        // Data far outside the window is dropped and not acknowledged (RFC 8684, section 3.8).
+        let data = data.filter(|&data| data < next.saturating_add(MAX_DATA_DISTANCE))?;
+        let checksum = self.expected_sum(i, data, map.ssn, map.len, map.checksum).ok()?;
         let len = u64::from(map.len) - u64::from(dss.data_fin);
         let at = extend(map.ssn, self.subflows[i].receiver().next_offset());
         let exact = len == 0 || at == Some(offset) && len == segment.payload.len() as u64;
         if let Some(expected) = checksum
             && exact
-            && data + len >= self.reorder.next
-            && !verifies(expected, if len > 0 { Some(&segment.payload) } else { None })
+            && data + len >= next
+            && !verify_checksum(expected, if len > 0 { Some(&segment.payload) } else { None })
         {
-            self.checksum_failed(now, i, data);
+            self.on_checksum_failure(now, i, data);
             return None;
         }
         if dss.data_fin {
-            let fin = data + len;
-            // Where data lies beyond, it is no end.
-            if self.reorder.end() <= fin && fin <= self.advertised {
-                self.peer_fin.get_or_insert(fin);
-            }
+            self.data_receiver.set_peer_fin(data + len);
             self.subflows[i].receiver_mut().request_ack();
         }
         if len == 0 {
             return None;
         }
         let mapped = Mapped { subflow: at?, data, len, checksum };
-        self.spread |= mapped.subflow != data;
-        self.parted |= mapped.subflow != data;
-        self.keep(i, mapped, exact, (offset, offset + segment.payload.len() as u64))
+        self.fallback.on_mapping_received(data, mapped.subflow);
+        self.keep_mapping(i, mapped, exact, (offset, offset + segment.payload.len() as u64))
     }
 
-    /// What the sum over a mapping's data must come to with; nothing without checksums.
-    fn expected(
+    /// Sum that a mapping's data must have to match its checksum; `Ok(None)` without checksums.
+    fn expected_sum(
         &mut self,
         i: usize,
         data: u64,
@@ -87,28 +99,34 @@ impl<P: Payload> Endpoint<P> {
         len: u16,
         checksum: Option<u16>,
     ) -> Result<Option<u16>, ()> {
-        if !self.checksum {
-            // One that was not agreed on is ignored.
+        if !self.handshake.uses_checksum() {
+            // A checksum that was not negotiated is ignored.
             return Ok(None);
         }
         let Some(checksum) = checksum else {
-            // Section 3.3.1: one that was agreed on and is missing ends the subflow.
-            self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
+            // A missing checksum that was negotiated ends the subflow (RFC 8684, section 3.3.1).
+            self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
             return Err(());
         };
-        let mut sum = dss_pseudo_header(self.remote_idsn.wrapping_add(data), ssn, len);
+        let mut sum = dss_pseudo_header(self.handshake.remote_dsn(data), ssn, len);
         sum.add_part(checksum, 2);
         Ok(Some(!sum.finish()))
     }
 
-    /// Keeps `mapped` for what is still to come, unless it is for just the segment at hand. Gives it back
-    /// where it is what places that, the bytes from `from` to `to`: the first mapping of a byte counts.
-    fn keep(&mut self, i: usize, mapped: Mapped, exact: bool, (from, to): (u64, u64)) -> Option<Mapped> {
-        if exact && self.failing.is_none() {
+    /// Keeps `mapped` for payload still to come, unless it is exactly for the segment at hand. Returns
+    /// it if it places that segment, the bytes `[from, to)`: the first mapping of a byte counts.
+    #[inline]
+    fn keep_mapping(
+        &mut self,
+        i: usize,
+        mapped: Mapped,
+        exact: bool,
+        (from, to): (u64, u64),
+    ) -> Option<Mapped> {
+        if exact && !self.fallback.is_failing() {
             return Some(mapped);
         }
         let subflow = &mut self.subflows[i];
-        // Bytes that came in order may still wait for theirs.
         let next = subflow.receiver().next_offset();
         let mappings = subflow.mappings_mut();
         mappings.drop_used(next);
@@ -118,83 +136,97 @@ impl<P: Payload> Endpoint<P> {
             return own;
         }
         mappings.add(mapped);
-        if mapped.checksum.is_none() {
-            for (at, piece) in mappings.take_unmapped(mapped.subflow, mapped.end()) {
-                if !self.insert(mapped.data + (at - mapped.subflow), piece) {
-                    // It was acknowledged, and now turns out to belong nowhere.
-                    self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
-                    return None;
-                }
-            }
-        }
-        own
+        let delivered = mapped.checksum.is_some() || self.deliver_unmapped(i, &mapped);
+        if delivered { own } else { None }
     }
 
-    /// A segment came without a DSS on an MPTCP connection, acknowledging up to the offset `ack`. Gives
-    /// its mapping if it has one all the same.
-    pub(super) fn without_dss(
+    /// Delivers the payload that waited for a mapping. Resets the subflow and returns false if the
+    /// mapping is invalid.
+    fn deliver_unmapped(&mut self, i: usize, mapped: &Mapped) -> bool {
+        let mappings = self.subflows[i].mappings_mut();
+        for (at, piece) in mappings.take_unmapped(mapped.subflow, mapped.end()) {
+            if !self.data_receiver.insert(mapped.data + (at - mapped.subflow), piece) {
+                // The subflow acknowledged the payload, and its mapping has no place for it.
+                self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Handles a segment without a DSS on an MPTCP connection, which acknowledges up to `ack`. Returns
+    /// its mapping if MP_CAPABLE carries one.
+    pub(super) fn on_missing_dss(
         &mut self,
         now: Instant,
         i: usize,
         (offset, ack): (u64, u64),
         segment: &Segment<P>,
     ) -> Option<Mapped> {
-        if self.confirmed && segment.signal.is_none() {
+        let confirmed = self.handshake.is_confirmed();
+        if confirmed && segment.signal.is_none() {
             self.subflows[i].on_missing_dss();
         }
-        if self.confirmed
-            && self.says_nothing(i, segment)
-            && self.subflows[i].count_idle_ack() >= IDLE_REPEATS
+        if confirmed
+            && self.repeats_without_cause(i, segment)
+            && self.subflows[i].count_idle_ack() >= MAX_IDLE_REPEATS
         {
-            self.give_up_mptcp_or_subflow(now, i);
+            self.fall_back_or_reset(now, i);
             return None;
         }
-        let subflow = &self.subflows[i];
-        match (self.role, segment.signal) {
-            // The first data of a client (section 3.1): DSN and SSN are both 1.
-            (Role::Server, Some(MptcpSignal::Capable { data: Some((len, checksum)), .. })) if len > 0 => {
-                let checksum = self.expected(i, 1, 1, len, checksum).ok()?;
-                let mapped = Mapped { subflow: 1, data: 1, len: u64::from(len), checksum };
-                let exact = offset == 1 && mapped.len == segment.payload.len() as u64;
-                if let Some(expected) = checksum
-                    && exact
-                    && self.reorder.next == 1
-                    && !verifies(expected, Some(&segment.payload))
-                {
-                    self.checksum_failed(now, i, 1);
-                    return None;
-                }
-                self.keep(i, mapped, exact, (offset, offset + segment.payload.len() as u64))
-            }
-            // Section 3.7: a server that speaks MPTCP sends a DSS with everything from the start, so
-            // this one does not, or a middlebox does not let it.
-            (Role::Client, None) if !self.confirmed && !subflow.is_join() => {
-                self.give_up_mptcp(now);
-                None
-            }
-            // And so does a client, until it has been answered.
-            (_, None) if !segment.payload.is_empty() && self.nothing_came() && self.stays_contiguous(i) => {
-                self.give_up_mptcp(now);
-                None
-            }
-            // The whole connection's, if the peer has fallen back: a FIN in answer would seem to be the end of
-            // our data.
-            (_, None) if segment.flags.has(Flags::FIN) && !subflow.is_join() && !self.closing_done() => {
-                self.give_up_mptcp_or_subflow(now, i);
-                None
-            }
-            // Data was acknowledged, and none of it at data level.
-            (_, None) if ack > subflow.sender().una().max(1) => {
-                self.acknowledged_without_dss(now, i);
-                None
-            }
-            _ => None,
+        if segment.signal.is_some() {
+            return self.on_capable_data(now, i, offset, segment);
         }
+        let subflow = &self.subflows[i];
+        // An MPTCP server sends a DSS with everything from the start, and so does a client until it
+        // is answered: the peer does not use MPTCP, or a middlebox removes it (RFC 8684, section 3.7).
+        let server_without_mptcp = self.role == Role::Client && !confirmed && !subflow.is_join();
+        let has_data = !segment.payload.is_empty();
+        // The FIN may end the whole stream of a peer that has fallen back; a FIN in answer would then
+        // end this one.
+        let early_fin = segment.flags.has(Flags::FIN) && !subflow.is_join() && !self.is_data_closed();
+        let acks_data = ack > subflow.sender().una().max(1);
+        if server_without_mptcp || has_data && self.has_received_nothing() && self.stays_contiguous(i) {
+            self.fall_back_with_mapping(now);
+        } else if early_fin {
+            self.fall_back_or_reset(now, i);
+        } else if acks_data {
+            self.on_ack_without_dss(now, i);
+        }
+        None
     }
 
-    /// The same acknowledgement once more, though nothing was sent that it could answer: it was for an option
-    /// that is gone.
-    fn says_nothing(&self, i: usize, segment: &Segment<P>) -> bool {
+    /// Handles the first data of a client, whose mapping is in MP_CAPABLE (RFC 8684, section 3.1).
+    fn on_capable_data(
+        &mut self,
+        now: Instant,
+        i: usize,
+        offset: u64,
+        segment: &Segment<P>,
+    ) -> Option<Mapped> {
+        let Some(MptcpSignal::Capable { data: Some((len, checksum)), .. }) = segment.signal else {
+            return None;
+        };
+        if self.role != Role::Server || len == 0 {
+            return None;
+        }
+        let checksum = self.expected_sum(i, 1, 1, len, checksum).ok()?;
+        let mapped = Mapped { subflow: 1, data: 1, len: u64::from(len), checksum };
+        let exact = offset == 1 && mapped.len == segment.payload.len() as u64;
+        if let Some(expected) = checksum
+            && exact
+            && self.data_receiver.next() == 1
+            && !verify_checksum(expected, Some(&segment.payload))
+        {
+            self.on_checksum_failure(now, i, 1);
+            return None;
+        }
+        self.keep_mapping(i, mapped, exact, (offset, offset + segment.payload.len() as u64))
+    }
+
+    /// The segment repeats an acknowledgement although nothing was sent that it could answer: it
+    /// carried an option that was removed.
+    fn repeats_without_cause(&self, i: usize, segment: &Segment<P>) -> bool {
         let subflow = &self.subflows[i];
         segment.payload.is_empty()
             && segment.flags.bits() == Flags::ACK.bits()
@@ -206,14 +238,15 @@ impl<P: Payload> Endpoint<P> {
             && !subflow.sender().has_unsent_or_unacked()
     }
 
-    /// No data, and no mapping of any.
-    fn nothing_came(&self) -> bool {
-        self.reorder.end() == 1 && self.subflows.iter().all(|s| s.mappings().is_empty())
+    /// Neither data nor a mapping was received.
+    fn has_received_nothing(&self) -> bool {
+        self.data_receiver.end() == 1 && self.subflows.iter().all(|s| s.mappings().is_empty())
     }
 
-    /// Puts payload where `mapped`, or a mapping that was kept, says. False if it lies beyond the
-    /// receive window.
-    pub(super) fn place(
+    /// Inserts payload at `offset` of subflow `i` into the stream, by `mapped` or by a kept mapping.
+    /// Returns false if it lies beyond the receive window.
+    #[inline]
+    pub(super) fn place_payload(
         &mut self,
         now: Instant,
         i: usize,
@@ -221,24 +254,34 @@ impl<P: Payload> Endpoint<P> {
         payload: P,
         mapped: Option<Mapped>,
     ) -> bool {
-        if self.mode != Mode::Mptcp {
-            return self.insert(offset, payload);
+        if !self.handshake.is_mptcp() {
+            return self.data_receiver.insert(offset, payload);
         }
         if let Some(map) = mapped {
-            return self.insert(map.data + (offset - map.subflow), payload);
+            return self.data_receiver.insert(map.data + (offset - map.subflow), payload);
         }
+        let placed = self.place_by_kept_mappings(i, offset, payload);
+        if placed {
+            self.deliver_verified(now, i);
+        }
+        placed
+    }
+
+    /// Inserts the mapped part of a payload into the stream, and keeps the rest.
+    fn place_by_kept_mappings(&mut self, i: usize, offset: u64, payload: P) -> bool {
         let (mut at, mut rest) = (offset, payload);
         while !rest.is_empty() {
             let subflow = &mut self.subflows[i];
-            // Not before all that the checksum covers is here.
-            let map =
-                subflow.mappings().find(at).filter(|map| map.checksum.is_none() && self.failing.is_none());
+            // Data with a checksum waits until its mapping is complete.
+            let failing = self.fallback.is_failing();
+            let map = subflow.mappings().find(at).filter(|map| map.checksum.is_none() && !failing);
             let Some(map) = map else {
-                // What is next is always taken, or nothing would ever go on.
-                if subflow.mappings().is_full() && at == offset && at > subflow.receiver().next_offset() {
+                // The next bytes in order are always accepted, or the subflow would stall.
+                let full = subflow.mappings().is_full();
+                if full && at == offset && at > subflow.receiver().next_offset() {
                     return false;
                 }
-                // What has come before is here, or was placed.
+                // Bytes received before are kept or delivered.
                 for (from, to) in subflow.receiver().missing(at, at + rest.len() as u64) {
                     let piece = rest.slice((from - at) as usize, (to - at) as usize);
                     subflow.mappings_mut().keep_unmapped(from, piece);
@@ -246,95 +289,93 @@ impl<P: Payload> Endpoint<P> {
                 break;
             };
             let cut = (map.end() - at).min(rest.len() as u64) as usize;
-            if !self.insert(map.data + (at - map.subflow), rest.slice(0, cut)) {
+            if !self.data_receiver.insert(map.data + (at - map.subflow), rest.slice(0, cut)) {
                 return false;
             }
             rest = rest.slice(cut, rest.len());
             at += cut as u64;
         }
-        self.verify_held(now, i);
         true
     }
 
-    /// Looks at what is held: what can be delivered, and whether it should have been before.
-    pub(super) fn place_held(&mut self, now: Instant, i: usize) {
-        if self.failing.is_some() || self.mode != Mode::Mptcp {
+    /// Delivers payload whose mapping is complete, and checks for in-order payload without one.
+    pub(super) fn check_unmapped(&mut self, now: Instant, i: usize) {
+        if self.fallback.is_failing() || !self.handshake.is_mptcp() {
             return;
         }
-        self.verify_held(now, i);
+        self.deliver_verified(now, i);
+        let checksum = self.handshake.uses_checksum();
         let subflow = &mut self.subflows[i];
         let next = subflow.receiver().next_offset();
-        match subflow.mappings().unmapped_before(next, self.checksum) {
+        match subflow.mappings().unmapped_before(next, checksum) {
             0 => {
-                subflow.mappings_mut().take_deadline();
+                if subflow.mappings_mut().take_deadline().is_some() {
+                    self.arm_mapping_timer();
+                }
             }
-            // Section 3.7: the buffer fills up with what no mapping came for.
-            LONGEST.. => self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX),
+            // More unmapped data than a mapping can cover (RFC 8684, section 3.7).
+            MAX_MAPPING_LEN.. => {
+                self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
+            }
             _ => {
-                subflow.mappings_mut().start_deadline(now + MAPPING_PATIENCE);
-                self.arm_rare();
+                if subflow.mappings().deadline().is_none() {
+                    subflow.mappings_mut().start_deadline(now + MAPPING_TIMEOUT);
+                    self.arm_mapping_timer();
+                }
             }
         }
     }
 
-    /// When data in order has waited too long for its mapping.
-    pub(super) fn unmapped_due(&self) -> Option<Instant> {
-        self.subflows.iter().filter(|s| s.is_open()).filter_map(|s| s.mappings().deadline()).min()
+    /// Sets the mapping timer to the earliest deadline of the open subflows.
+    pub(super) fn arm_mapping_timer(&mut self) {
+        let open = self.subflows.iter().filter(|s| s.is_open());
+        let deadline = open.filter_map(|s| s.mappings().deadline()).min();
+        self.timers.set_or_stop(Timer::Mapping, deadline);
     }
 
-    /// Section 3.7 knows of a break only once the buffer is full, which it never is where the peer has sent
-    /// all that it had to send. The subflow ends, and what it has acknowledged comes over another.
-    pub(super) fn give_up_unmapped(&mut self, now: Instant) {
+    /// Resets the subflows whose in-order data has waited too long for its mapping; the data they
+    /// acknowledged comes over another. The limit of RFC 8684, section 3.7, a full buffer, is never
+    /// reached if the peer has sent everything.
+    pub(super) fn on_mapping_timeout(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
-            if self.subflows[i].mappings_mut().take_deadline().is_some_and(|at| at <= now) {
-                self.reset_subflow(i, Failure::Middlebox, super::fallback::REASON_MIDDLEBOX);
+            let deadline = self.subflows[i].mappings_mut().take_deadline();
+            if deadline.is_some_and(|at| at <= now) {
+                self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
             }
         }
+        self.arm_mapping_timer();
     }
 
-    /// Delivers the data of mappings that are complete and have the right checksum.
-    fn verify_held(&mut self, now: Instant, i: usize) {
-        if !self.checksum || self.failing.is_some() {
+    /// Delivers the data of complete mappings whose checksum matches.
+    fn deliver_verified(&mut self, now: Instant, i: usize) {
+        if !self.handshake.uses_checksum() || self.fallback.is_failing() {
             return;
         }
         loop {
             let mappings = self.subflows[i].mappings_mut();
             let Some(complete) = mappings.take_complete() else { return };
             let map = complete.map;
-            let fresh = map.data + map.len > self.reorder.next;
+            let expected = map.checksum.unwrap_or(0);
+            let is_new = map.data + map.len > self.data_receiver.next();
             let parts = complete.parts.iter().map(|(_, part)| part);
-            if fresh && !verifies(map.checksum.unwrap_or(0), parts) {
+            if is_new && !verify_checksum(expected, parts) {
                 mappings.put_back(complete);
-                self.checksum_failed(now, i, map.data);
+                self.on_checksum_failure(now, i, map.data);
                 return;
             }
             mappings.set_verified(&complete);
             for (at, part) in complete.parts {
-                if !self.insert(map.data + (at - map.subflow), part) {
-                    self.reset_subflow(i, Failure::Protocol, super::handshake::REASON_MPTCP);
+                if !self.data_receiver.insert(map.data + (at - map.subflow), part) {
+                    self.reset_subflow(i, Failure::Protocol, reset_reason::MPTCP_ERROR);
                     return;
                 }
             }
         }
     }
-
-    /// Into the connection's buffer, unless it lies beyond the window that was advertised.
-    pub(super) fn insert(&mut self, data: u64, piece: P) -> bool {
-        let end = data.saturating_add(piece.len() as u64);
-        let beyond_fin = self.peer_fin.is_some_and(|fin| end > fin);
-        if data == 0 || end > self.advertised || beyond_fin {
-            return false;
-        }
-        if self.driving.is_some() {
-            self.note_place(data);
-        }
-        self.reorder.insert(data, piece);
-        true
-    }
 }
 
-/// Do the parts of a mapping's data, in order, make its checksum right?
-fn verifies<'a, P: Payload + 'a>(expected: u16, parts: impl IntoIterator<Item = &'a P>) -> bool {
+/// Returns true if the parts of a mapping's data, in order, match its checksum.
+fn verify_checksum<'a, P: Payload + 'a>(expected: u16, parts: impl IntoIterator<Item = &'a P>) -> bool {
     let mut sum = Sum::new();
     sum.add_part(expected, 2);
     for part in parts {
@@ -349,7 +390,8 @@ mod tests {
     use units::{Instant, Seed};
     use wire::{Payload, Span};
 
-    /// Passes segments to and fro, without time, until there are none; `short` cuts numbers to 32 bits.
+    /// Exchanges segments without delay until none is left, and returns the bytes read. `short`
+    /// truncates data sequence numbers to 32 bits.
     fn exchange(ends: &mut [Endpoint<Span>; 2], short: bool) -> u64 {
         let (mut read, mut quiet) = (0, false);
         while !quiet {
@@ -376,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_wrap_at_32_and_64_bits() {
+    fn data_sequence_numbers_wrap_at_32_and_64_bits() {
         for (idsn, checksum) in
             [(0x1_ffff_8000, false), (0x1_ffff_8000, true), (u64::MAX - 50_000, false), (u64::MAX - 9, true)]
         {
@@ -386,8 +428,8 @@ mod tests {
                     [Endpoint::client(config.clone(), Seed::new(1)), Endpoint::server(config, Seed::new(2))];
                 ends[0].open(Instant::ZERO, PathId(0), false);
                 exchange(&mut ends, short);
-                ends[0].local_idsn = idsn;
-                ends[1].remote_idsn = idsn;
+                ends[0].handshake.set_idsns(Some(idsn), None);
+                ends[1].handshake.set_idsns(None, Some(idsn));
                 assert_eq!(ends[0].write(&Span::new(0, 200_000)), 200_000);
                 assert_eq!(exchange(&mut ends, short), 200_000, "{idsn:x} {short}");
                 assert_eq!(ends[0].acknowledged(), 200_000);

@@ -1,438 +1,316 @@
-//! One end of one connection: data level above, subflows below.
+//! One end of an MPTCP connection: the data level and the subflows below it.
 //!
-//! `handshake` opens subflows, `input` takes segments in (`predict` the one that is just as expected),
-//! `output` makes them, `deal` decides which subflow carries what, `again` what goes over several,
-//! `mapping` places what comes, `fallback` goes back to TCP, `repair` sends again what was lost above the
-//! subflows, `coupling` tells congestion controls of one another, `paths` moves paths in and out,
-//! `addresses` tells of others, `keys` are drawn, `close` ends things, `timers` keeps time, `alive` probes
-//! what is idle, `autotune` grows the receive buffer, `driven` is MPTCP-rec, where the receiver sets the pace.
+//! [`Endpoint`] owns the parts and connects them. `data_sender`, `data_receiver`, `handshake`,
+//! `fallback`, `path_manager`, `receiver_driven` and `timers` hold the state; `input`, `output` and
+//! `timeouts` handle segments and time; the other modules handle one concern each.
 
-mod addresses;
-mod again;
-mod alive;
-mod autotune;
 mod close;
 mod coupling;
-mod deal;
-mod driven;
+mod data_receiver;
+mod data_sender;
+mod event;
 mod fallback;
-mod few;
+mod fast_path;
 mod handshake;
+mod inline_queue;
 mod input;
-mod keys;
+mod keepalive;
 mod mapping;
 mod output;
+mod path_manager;
 mod paths;
-mod predict;
-mod reorder;
+mod receiver_driven;
 mod repair;
-mod send_buffer;
+mod reset;
+mod reset_reason;
+mod segment;
+mod timeouts;
 mod timers;
 
-pub use driven::RecInfo;
+pub use event::{Event, Failure, Mode, ResetReason};
+pub use receiver_driven::RecInfo;
 
-use crate::scheduler::{AnyScheduler, Candidate, Scheduler};
-use crate::subflow::{Chunk, MIN_MSS, Subflow};
-use crate::{Config, PathId, crypto};
-use addresses::{Announcement, Removal};
-use autotune::Autotune;
-use core::net::IpAddr;
-use driven::Driving;
-use fallback::{Failing, Infinite};
-use reorder::Reorder;
-use repair::Repair;
-use send_buffer::SendBuffer;
+use crate::subflow::{MIN_MSS, Subflow};
+use crate::{Config, PathId};
+use data_receiver::DataReceiver;
+use data_sender::DataSender;
+use fallback::Fallback;
+use handshake::Handshake;
+use path_manager::PathManager;
+use receiver_driven::ReceiverDriven;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Duration, Instant, Rng, Seed};
-use wire::{MptcpSignal, Payload};
+use timeouts::ProbeMonitor;
+use timers::TimerTable;
+use units::{Duration, Seed};
+use wire::Payload;
 
-/// Which end this is.
+/// Largest useful receive buffer: far beyond the window that a segment can offer (RFC 7323, section
+/// 2.3).
+const MAX_RECV_BUFFER: u64 = 1 << 40;
+/// Option bytes in a TCP header.
+const OPTION_SPACE: usize = 40;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Client,
     Server,
 }
 
-/// What the connection speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// MP_CAPABLE was offered and not yet answered.
-    Offered,
-    /// Multipath TCP.
-    Mptcp,
-    /// TCP: never offered, or fallen back (RFC 8684, section 3.7).
-    Tcp,
-}
-
-/// What a reset said of why (MP_TCPRST; RFC 8684, section 3.6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResetReason {
-    /// 0 unspecified, 1 MPTCP-specific, 2 no resources, 3 prohibited, 4 too much outstanding,
-    /// 5 unacceptable performance, 6 middlebox.
-    pub code: u8,
-    /// Another try may succeed later. After any other, [`Endpoint::open`] refuses the path.
-    pub transient: bool,
-}
-
-/// Why a subflow or the connection ended before its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    /// The peer reset it, and maybe said why.
-    Reset(Option<ResetReason>),
-    /// The peer ended the whole connection at once (MP_FASTCLOSE; RFC 8684, section 3.5).
-    FastClose,
-    /// Nothing came back.
-    TimedOut,
-    /// The peer's MP_JOIN did not prove that it knows the keys.
-    Authentication,
-    /// The interface went away, or the peer said that its address did.
-    Removed,
-    /// Aborted on this side.
-    Aborted,
-    /// The peer broke the protocol.
-    Protocol,
-    /// Data was changed on its way: the data checksum does not match here, or the peer says so
-    /// (MP_FAIL).
-    Checksum,
-    /// MPTCP options no longer get through (RFC 8684, section 3.7).
-    Middlebox,
-}
-
-/// What happened that the owner may want to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// The connection is up and speaks this.
-    Connected(Mode),
-    /// A subflow is up.
-    SubflowUp(PathId),
-    /// A subflow has ended; `None` if it was closed in order.
-    SubflowDown(PathId, Option<Failure>),
-    /// The peer asks for this subflow to be used as a backup, or not (RFC 8684, section 3.3.8).
-    Priority(PathId, bool),
-    /// The peer has another address (RFC 8684, section 3.4.1).
-    AddressAdded(u8, IpAddr, Option<u16>),
-    /// The peer's address went away (RFC 8684, section 3.4.2).
-    AddressRemoved(u8),
-    /// The peer will send nothing more, and everything before was delivered in order.
-    PeerClosed,
-    /// Both ends have closed and everything was acknowledged.
-    Closed,
-    /// The connection is lost.
-    Failed(Failure),
-}
-
-/// A subflow as its owner may see it.
+/// State of one subflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubflowInfo {
-    /// Established.
+    /// The subflow is established.
     pub up: bool,
-    /// Used only if nothing else is there.
+    /// It carries data only if no regular subflow can.
     pub backup: bool,
-    /// Got no answer to its last transmissions.
+    /// Its last transmissions were not acknowledged.
     pub stale: bool,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
     /// Congestion window, in bytes.
     pub cwnd: u64,
-    /// Slow-start threshold, in bytes; `u64::MAX` until the first loss.
+    /// Slow-start threshold, in bytes; `u64::MAX` before the first loss.
     pub ssthresh: u64,
     /// Bytes sent and not acknowledged.
     pub in_flight: u64,
-    /// Bytes believed to be in the network (RFC 6675, section 4).
+    /// Estimated bytes in the network (RFC 6675, section 4).
     pub pipe: u64,
-    /// Bytes dealt to it and not yet sent.
+    /// Bytes assigned to the subflow and not sent.
     pub queued: u64,
-    /// Segments sent again, ever.
+    /// Segments retransmitted so far.
     pub retransmissions: u64,
 }
 
-/// Data to be sent again elsewhere, and the path that still tries to deliver it.
-#[derive(Debug, Clone)]
-struct Reinjection<P> {
-    chunk: Chunk<P>,
-    tried: Option<PathId>,
-}
-
-/// Address identifiers from here on are for paths that are opened again: below are those that paths get first.
-const FIRST_SPARE_ID: u8 = 128;
-/// More than a window can say (RFC 7323, section 2.3), for all that a connection lives.
-const MOST_BUFFER: u64 = 1 << 40;
-
-/// One end of one connection. See the [crate] documentation for the order of calls.
+/// One end of one MPTCP connection, with all its subflows.
 ///
-/// Its fields are in the order of use, so that what every segment looks at is fetched together.
+/// The endpoint does no I/O and reads no clock. Its methods fall into these groups:
+///
+/// - **Construct**: [`client`](Self::client), [`server`](Self::server), and before the first segment
+///   [`draw_key`](Self::draw_key) on a host with several connections. A client then
+///   [`open`](Self::open)s its first subflow.
+/// - **Feed**, whenever it happens: [`handle_segment`](Self::handle_segment),
+///   [`write`](Self::write), [`read`](Self::read), [`close`](Self::close), [`abort`](Self::abort).
+/// - **Manage paths**: [`open`](Self::open), [`remove`](Self::remove),
+///   [`set_priority`](Self::set_priority), [`set_shares`](Self::set_shares),
+///   [`set_energy_costs`](Self::set_energy_costs), [`announce`](Self::announce),
+///   [`withdraw`](Self::withdraw).
+/// - **Drain**, after every call above: [`poll_transmit`](Self::poll_transmit) or
+///   [`transmit_into`](Self::transmit_into) until `None`, then [`poll_event`](Self::poll_event)
+///   until `None`.
+/// - **Timers**: after draining, [`poll_timeout`](Self::poll_timeout) tells the latest time for
+///   [`handle_timeout`](Self::handle_timeout). The time may change with every call.
+/// - **Inspect**, at any time: [`mode`](Self::mode), [`is_closed`](Self::is_closed),
+///   [`subflow`](Self::subflow), [`write_space`](Self::write_space), [`unread`](Self::unread),
+///   [`acknowledged`](Self::acknowledged) and the like.
+///
+/// # Example
+///
+/// Two endpoints exchange segments in memory until the server has read all data:
+///
+/// ```
+/// use tandem_mptcp::{Config, Endpoint, PathId};
+/// use units::{Instant, Seed};
+/// use wire::{Payload, Span};
+///
+/// let now = Instant::ZERO;
+/// let mut client = Endpoint::client(Config::default(), Seed::new(1));
+/// let mut server = Endpoint::server(Config::default(), Seed::new(2));
+/// client.open(now, PathId(0), false);
+/// assert_eq!(client.write(&Span::new(0, 100_000)), 100_000);
+/// client.close();
+///
+/// let mut received = 0;
+/// loop {
+///     let mut idle = true;
+///     while let Some((path, segment)) = client.poll_transmit(now) {
+///         server.handle_segment(now, path, segment);
+///         idle = false;
+///     }
+///     while let Some(data) = server.read(usize::MAX) {
+///         received += data.len();
+///     }
+///     while let Some((path, segment)) = server.poll_transmit(now) {
+///         client.handle_segment(now, path, segment);
+///         idle = false;
+///     }
+///     if idle {
+///         break;
+///     }
+/// }
+/// assert_eq!(received, 100_000);
+/// ```
 #[derive(Debug, Clone)]
-#[repr(C)]
 pub struct Endpoint<P> {
-    subflows: Vec<Subflow<P>>,
-    /// MPTCP-rec, once both ends have said that they speak it.
-    driving: Option<Box<Driving>>,
-    mode: Mode,
     role: Role,
-    /// Something may have to be transmitted.
-    work: bool,
-    closing: bool,
-    /// A subflow has a FIN to send, or sent it.
-    fins: bool,
-    ended: bool,
-    /// The peer has shown that it speaks MPTCP on this connection.
-    confirmed: bool,
-    connected: bool,
-    /// Data checksums are in use (RFC 8684, section 3.3.1).
-    checksum: bool,
-    /// Data went over more than the first subflow, or twice: falling back is no longer possible.
-    spread: bool,
-    /// Data came that does not lie in the stream as it does on the first subflow: the peer can fall back
-    /// no more.
-    parted: bool,
-    send_data_fin: bool,
-    send_probe: bool,
-    peer_closed: bool,
-    /// First data offset not acknowledged.
-    data_una: u64,
-    /// First data offset not dealt to a subflow.
-    data_next: u64,
-    /// The peer takes data before this offset.
-    window_end: u64,
-    /// We told the peer that we take data before this offset.
-    advertised: u64,
-    buffer: SendBuffer<P>,
-    reorder: Reorder<P>,
-    /// Data offset of the peer's DATA_FIN.
-    peer_fin: Option<u64>,
-    /// The earliest timer of what rarely happens.
-    rare: Option<Instant>,
-    /// Why the last subflow ended.
-    lost: Option<Failure>,
-    fin_timer: Option<Instant>,
-    probe_timer: Option<Instant>,
-    probe_tries: u32,
-    fin_tries: u32,
-    events: VecDeque<Event>,
-    reinjections: VecDeque<Reinjection<P>>,
-    local_idsn: u64,
-    remote_idsn: u64,
-    scheduler: AnyScheduler,
-    autotune: Autotune,
-    infinite: Option<Infinite>,
-    /// Mostly one for all connections of a driver, so that what it says is always near.
     config: Arc<Config>,
-    failing: Option<Failing>,
-    /// Data offset of our DATA_FIN, once it was sent.
-    data_fin: Option<u64>,
-    /// Room to list for the scheduler whom it may pick.
-    list: Vec<Candidate>,
-    first: Option<PathId>,
-
-    rng: Rng,
-    local_key: u64,
-    remote_key: Option<u64>,
-    repair: Repair,
-    /// Addresses of this end that the peer was told of, and those that the peer told of.
-    announced: Vec<Announcement>,
-    removed: Vec<Removal>,
-    accepted: Vec<(u8, IpAddr, Option<u16>)>,
-    /// The address identifier given last to a path that was opened again.
-    last_id: u8,
-    /// Signals for the next subflow that comes up.
-    waiting: Vec<MptcpSignal>,
-    /// The peer takes no joins where the first subflow went (flag C; RFC 8684, section 3.1).
-    denied: bool,
-    /// When being without a subflow has lasted too long.
-    alone: Option<Instant>,
-    /// When the last probe of a shut window or DATA_FIN went out, and how many in a row of which nothing was
-    /// heard.
-    asked_at: Instant,
-    unheard: u32,
-    /// Up to this data offset there is nothing left to be sent again opportunistically.
-    seized: u64,
-    /// Payload dealt to one subflow after another, ever, in bytes.
-    repeated_bytes: u64,
-    /// What a byte costs on each path, in joules; none where all cost the same.
+    /// By path index.
+    subflows: Vec<Subflow<P>>,
+    data_sender: DataSender<P>,
+    data_receiver: DataReceiver<P>,
+    handshake: Handshake,
+    fallback: Fallback,
+    paths: PathManager,
+    /// MPTCP-rec, if both ends use it.
+    receiver_driven: Option<Box<ReceiverDriven>>,
+    timers: TimerTable,
+    probe_monitor: ProbeMonitor,
+    /// By path index: energy of a byte, in joules; empty if all paths cost the same.
     energy_costs: Vec<f64>,
+    events: VecDeque<Event>,
+    /// There may be something to transmit.
+    transmit_pending: bool,
+    /// A subflow has queued or sent its FIN.
+    subflow_fins: bool,
+    /// The connection has closed or failed.
+    ended: bool,
+    /// Why the last subflow ended, while none was established since.
+    last_failure: Option<Failure>,
 }
 
+/// Construction.
 impl<P: Payload> Endpoint<P> {
-    /// The end that opens the connection. Nothing happens before [`open`](Self::open).
+    /// Creates the end that opens the connection. It sends nothing before [`open`](Self::open).
     ///
-    /// `seed` gives keys, initial sequence numbers and nonces. Who has many of them shares one `config`.
+    /// `seed` determines keys, initial sequence numbers and nonces. Endpoints may share one `config`.
     pub fn client(config: impl Into<Arc<Config>>, seed: Seed) -> Self {
         Self::new(Role::Client, config.into(), seed)
     }
 
-    /// The end that waits for a SYN on any path.
+    /// Creates the end that accepts the connection. It waits for a SYN on any path.
     pub fn server(config: impl Into<Arc<Config>>, seed: Seed) -> Self {
         Self::new(Role::Server, config.into(), seed)
     }
 
-    fn new(role: Role, mut config: Arc<Config>, seed: Seed) -> Self {
-        // Beyond these nothing would be left to add.
-        let recv_buffer = config.recv_buffer.min(MOST_BUFFER);
-        let mss = config.mss.max(MIN_MSS);
-        let initial_window = config.initial_window.max(1);
-        if (recv_buffer, mss, initial_window) != (config.recv_buffer, config.mss, config.initial_window) {
-            config = Arc::new(Config { mss, recv_buffer, initial_window, ..(*config).clone() });
-        }
-        let mut rng = seed.rng("endpoint");
-        let local_key = rng.bits();
-        let autotune = Autotune::new(&config);
-        let mode = if config.mptcp { Mode::Offered } else { Mode::Tcp };
+    fn new(role: Role, config: Arc<Config>, seed: Seed) -> Self {
+        let config = within_limits(config);
         Self {
             role,
-            mode,
             subflows: Vec::new(),
-            driving: None,
-            first: None,
-            local_key,
-            remote_key: None,
-            local_idsn: crypto::initial_dsn(local_key),
-            remote_idsn: 0,
-            checksum: config.checksum,
-            spread: false,
-            parted: false,
-            failing: None,
-            infinite: None,
-            repair: Repair::default(),
-            announced: Vec::new(),
-            removed: Vec::new(),
-            accepted: Vec::new(),
-            last_id: FIRST_SPARE_ID - 1,
-            waiting: Vec::new(),
-            denied: false,
-            alone: None,
-            lost: None,
-            rare: None,
-            confirmed: false,
-            connected: false,
-            buffer: SendBuffer::new(),
-            data_una: 1,
-            data_next: 1,
-            window_end: 1,
-            reinjections: VecDeque::new(),
-            seized: 1,
-            repeated_bytes: 0,
-            scheduler: AnyScheduler::new(config.scheduler),
+            data_sender: DataSender::new(&config),
+            data_receiver: DataReceiver::new(&config),
+            handshake: Handshake::new(&config, seed),
+            fallback: Fallback::default(),
+            paths: PathManager::new(),
+            receiver_driven: None,
+            timers: TimerTable::new(),
+            probe_monitor: ProbeMonitor::new(),
             energy_costs: Vec::new(),
-            list: Vec::new(),
-            closing: false,
-            fins: false,
-            data_fin: None,
-            send_data_fin: false,
-            fin_timer: None,
-            fin_tries: 0,
-            probe_timer: None,
-            probe_tries: 0,
-            asked_at: Instant::ZERO,
-            unheard: 0,
-            send_probe: false,
-            reorder: Reorder::new(),
-            peer_fin: None,
-            peer_closed: false,
-            // What a SYN says, which is not scaled (RFC 7323, section 2.2).
-            advertised: 1 + autotune.buffer.min(65_535),
-            autotune,
-            ended: false,
             events: VecDeque::new(),
-            work: false,
-            rng,
+            transmit_pending: false,
+            subflow_fins: false,
+            ended: false,
+            last_failure: None,
             config,
         }
     }
 
-    /// Writes to the stream; returns how many bytes of `data` were taken, from its start.
-    /// None are once the stream was closed.
+    /// Index of the subflow over `path`, which is created if there was none.
+    fn slot(&mut self, path: PathId) -> usize {
+        while self.subflows.len() <= path.index() {
+            let path = PathId(self.subflows.len() as u8);
+            self.subflows.push(Subflow::closed(path, &self.config));
+        }
+        path.index()
+    }
+}
+
+/// The application's stream.
+impl<P: Payload> Endpoint<P> {
+    /// Writes to the stream and returns how many bytes of `data` were taken, from its start. Returns 0
+    /// after [`close`](Self::close).
     pub fn write(&mut self, data: &P) -> usize {
-        if self.closing || self.ended {
+        if self.data_sender.is_closed() || self.ended {
             return 0;
         }
-        let taken = (data.len() as u64).min(self.write_space()) as usize;
-        if taken > 0 {
-            self.buffer.push(if taken == data.len() { data.clone() } else { data.slice(0, taken) });
-            self.work = true;
-        }
+        let space = self.write_space();
+        let taken = self.data_sender.write(data, space);
+        self.transmit_pending |= taken > 0;
         taken
     }
 
-    /// How many bytes [`write`](Self::write) would take.
+    /// Bytes that [`write`](Self::write) would take.
     pub fn write_space(&self) -> u64 {
-        // The acknowledgement of a DATA_FIN is one beyond the data.
-        let waiting = self.buffer.end.saturating_sub(self.data_una).saturating_sub(self.freed());
-        let space = self.config.send_buffer.saturating_sub(waiting);
-        match self.turn() {
-            Some(path) => {
-                let sender = self.subflows[path.index()].sender();
-                let held = sender.flight() + sender.queued() + (self.buffer.end - self.data_next);
-                space.min(self.config.subflow_buffer.saturating_sub(held))
-            }
-            None => space,
-        }
+        self.data_sender.write_space(&self.subflows, &self.config)
     }
 
-    /// The application had `len` more bytes, found no room, and dropped them. Where data is dealt by
-    /// shares they count as offered to the path whose turn it was, so that a full path does not hold
+    /// Reports `len` bytes that the application dropped for lack of [`write_space`](Self::write_space).
+    /// The share scheduler counts them for the path that was next, so that a full path does not hold
     /// up the others.
     pub fn dropped(&mut self, len: u64) {
-        if let Some(path) = self.turn() {
-            self.scheduler.dealt(path, len);
-        }
+        self.data_sender.record_dropped(len, &self.subflows, &self.config);
     }
 
-    /// Bytes written, in all.
-    pub fn written(&self) -> u64 {
-        self.buffer.end - 1
-    }
-
-    /// Bytes that the peer has acknowledged at data level.
-    pub fn acknowledged(&self) -> u64 {
-        self.data_una.min(self.buffer.end) - 1
-    }
-
-    /// Payload that was dealt to one subflow after another had it, in bytes: reinjections, opportunistic
-    /// retransmissions, the copies of the redundant scheduler.
-    pub fn repeated(&self) -> u64 {
-        self.repeated_bytes
-    }
-
-    /// Takes the next piece of the stream in order, of at most `most` bytes.
+    /// Takes the next in-order piece of the stream, of at most `limit` bytes.
     #[expect(
         clippy::inline_always,
-        reason = "given back in memory it is read before its writes have got there"
+        reason = "returned through memory, the piece is read before its stores have completed"
     )]
     #[inline(always)]
-    pub fn read(&mut self, most: usize) -> Option<P> {
-        let piece = self.reorder.read(most)?;
-        self.autotune.read(piece.len() as u64);
-        self.offer_window();
+    pub fn read(&mut self, limit: usize) -> Option<P> {
+        let piece = self.data_receiver.read(limit)?;
+        self.update_window();
         Some(piece)
     }
 
-    /// Bytes that wait beyond a gap in the data stream.
-    pub fn out_of_order(&self) -> u64 {
-        self.reorder.out_of_order()
+    /// Acknowledges at once if reading has opened the receive window far enough.
+    fn update_window(&mut self) {
+        if !self.data_receiver.needs_window_update() {
+            return;
+        }
+        for subflow in &mut self.subflows {
+            if subflow.carries_data() || subflow.fin_queued() && subflow.is_open() {
+                subflow.receiver_mut().request_ack();
+                self.transmit_pending = true;
+            }
+        }
     }
 
-    /// Bytes ready to be read.
-    pub fn unread(&self) -> u64 {
-        self.reorder.unread()
-    }
-
-    /// What happened since the last call, one by one.
+    /// Returns the next event, if any.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
+}
 
-    /// What the connection speaks.
+/// Inspection.
+impl<P: Payload> Endpoint<P> {
+    /// Protocol that the connection uses.
     pub fn mode(&self) -> Mode {
-        self.mode
+        self.handshake.mode()
     }
 
-    /// True once nothing more can happen.
+    /// The connection has closed or failed. It may still answer late segments.
     pub fn is_closed(&self) -> bool {
         self.ended
     }
 
-    /// The subflow over `path`, if there ever was one.
+    /// Bytes written so far.
+    pub fn written(&self) -> u64 {
+        self.data_sender.end() - 1
+    }
+
+    /// Bytes that the peer has acknowledged at data level.
+    pub fn acknowledged(&self) -> u64 {
+        self.data_sender.una().min(self.data_sender.end()) - 1
+    }
+
+    /// Payload bytes assigned to a further subflow after the first: reinjections, opportunistic
+    /// retransmissions and copies of the redundant scheduler.
+    pub fn repeated(&self) -> u64 {
+        self.data_sender.reinjected_bytes()
+    }
+
+    /// Bytes received beyond a gap in the data stream.
+    pub fn out_of_order(&self) -> u64 {
+        self.data_receiver.out_of_order()
+    }
+
+    /// In-order bytes that the application has not read.
+    pub fn unread(&self) -> u64 {
+        self.data_receiver.unread()
+    }
+
+    /// State of the subflow over `path`; `None` if there never was one.
     pub fn subflow(&self, path: PathId) -> Option<SubflowInfo> {
         let subflow = self.subflows.get(path.index())?;
         let sender = subflow.sender();
@@ -450,30 +328,23 @@ impl<P: Payload> Endpoint<P> {
         })
     }
 
-    /// What must hold at any time, whatever the peer does: for tests.
+    /// Checks the invariants, which hold whatever the peer does. For tests.
     pub fn check(&self) -> Result<(), &'static str> {
-        let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
         self.subflows.iter().try_for_each(Subflow::check_invariants)?;
-        self.reorder.check()?;
         self.check_promises()?;
-        held(self.data_una <= self.data_sent(), "acknowledged more than was sent")?;
-        held(self.data_next <= self.buffer.end, "dealt more than was written")?;
-        held(self.data_next <= self.window_end.max(1), "dealt beyond the peer's window")?;
-        held(self.unread() + self.out_of_order() <= self.advertised, "more data than was asked for")
+        self.data_sender.check()?;
+        self.data_receiver.check()
     }
+}
 
-    fn slot(&mut self, path: PathId) -> usize {
-        while self.subflows.len() <= path.index() {
-            let path = PathId(self.subflows.len() as u8);
-            self.subflows.push(Subflow::closed(path, &self.config));
-        }
-        path.index()
+/// Limits the settings to values that the endpoint can work with.
+fn within_limits(config: Arc<Config>) -> Arc<Config> {
+    let recv_buffer = config.recv_buffer.min(MAX_RECV_BUFFER);
+    let mss = config.mss.max(MIN_MSS);
+    let initial_window = config.initial_window.max(1);
+    let limited = (recv_buffer, mss, initial_window);
+    if limited == (config.recv_buffer, config.mss, config.initial_window) {
+        return config;
     }
-
-    fn fail(&mut self, failure: Failure) {
-        if !self.ended {
-            self.end();
-            self.events.push_back(Event::Failed(failure));
-        }
-    }
+    Arc::new(Config { mss, recv_buffer, initial_window, ..(*config).clone() })
 }

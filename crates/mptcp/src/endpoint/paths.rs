@@ -1,39 +1,44 @@
-//! Paths that come and go, and their priorities (RFC 8684, sections 3.3.8 and 3.4).
+//! Paths and addresses as the application controls them: priority, shares, removal, announcement
+//! (RFC 8684, sections 3.3.8 and 3.4).
 
-use super::{Endpoint, Failure, Mode};
-use crate::PathId;
+use super::Endpoint;
+use super::event::{Event, Failure};
+use super::path_manager::{Acceptance, Address, MAX_REMOVED_IDS};
+use super::reset_reason;
+use super::timers::Timer;
 use crate::subflow::State;
+use crate::{PathId, crypto};
+use core::net::IpAddr;
+use units::Instant;
 use wire::{MptcpSignal, Payload};
 
-/// Signals that wait for a subflow to carry them.
-const MOST_WAITING: usize = 32;
-
 impl<P: Payload> Endpoint<P> {
-    /// Makes the subflow over `path` a backup, or a regular one, and asks the peer to treat it so
-    /// (MP_PRIO). Nothing happens where no subflow is.
+    /// Makes the subflow over `path` a backup or a regular subflow, and asks the peer to do the same
+    /// (MP_PRIO). Does nothing without an open subflow.
     pub fn set_priority(&mut self, path: PathId, backup: bool) {
         let Some(subflow) = self.subflows.get_mut(path.index()) else { return };
         if !subflow.is_open() || subflow.is_local_backup() == backup {
             return;
         }
         subflow.set_local_backup(backup);
-        if self.mode == Mode::Mptcp {
+        if self.handshake.is_mptcp() {
             subflow.queue_signal(MptcpSignal::Priority { backup, address_id: None });
-            self.work = true;
+            self.transmit_pending = true;
         }
     }
 
-    /// Sets the share of the data that each path is to carry, by path index. The shares need not add
-    /// up to 1. The `share` scheduler holds them exactly; for any other, a share below an equal part
-    /// is an upper bound, and what the path may not take goes to the others.
+    /// Sets the share of the data for each path, by path index. Shares need not add up to 1.
+    ///
+    /// The `share` scheduler follows them exactly. For any other scheduler a share below an equal part
+    /// is an upper bound, and the excess goes to the other paths.
     pub fn set_shares(&mut self, shares: &[f64]) {
-        self.scheduler.set_shares(shares);
-        self.work = true;
+        self.data_sender.set_shares(shares);
+        self.transmit_pending = true;
     }
 
-    /// Ends the subflow over `path`. What it has not delivered goes over the others; the peer is told
-    /// over one of them that the address is gone (REMOVE_ADDR). `reachable` says whether the path
-    /// still carries a reset.
+    /// Ends the subflow over `path`. Its undelivered data goes over the other subflows, and one of
+    /// them tells the peer that the address is gone (REMOVE_ADDR). With `reachable` the path still
+    /// carries a reset.
     pub fn remove(&mut self, path: PathId, reachable: bool) {
         let i = path.index();
         let Some(subflow) = self.subflows.get(i) else { return };
@@ -42,28 +47,140 @@ impl<P: Payload> Endpoint<P> {
         }
         let id = subflow.local_id();
         if reachable && subflow.state() != State::SynSent {
-            self.reset_subflow(i, Failure::Removed, 0);
+            self.reset_subflow(i, Failure::Removed, reset_reason::UNSPECIFIED);
         } else {
             self.subflow_lost(i, Failure::Removed);
         }
         if self.subflows.iter().any(|s| s.is_open() && s.local_id() == id) {
-            // The address carries others still: a server has but one.
+            // Other subflows use the address: a server has only one.
             return;
         }
-        self.tell_removed(&[id], Some(path));
+        self.send_removal(&[id], Some(path));
     }
 
-    /// Sends a signal over the best subflow other than `except`, or over the next that comes up.
-    pub(super) fn signal(&mut self, signal: MptcpSignal, except: Option<PathId>) {
-        if self.mode != Mode::Mptcp {
+    /// Announces an address of this end (ADD_ADDR), with retransmissions until the peer echoes it.
+    /// Announcing it again lets the peer retry paths that failed.
+    pub fn announce(&mut self, id: u8, address: IpAddr, port: Option<u16>) {
+        let address = Address { id, address, port };
+        self.paths.announce(address);
+        self.arm_address_timer();
+        self.send_announcement(address);
+    }
+
+    /// Tells the peer that addresses of this end are gone (REMOVE_ADDR); the peer ends its subflows to
+    /// them. For an address that still works, use [`remove`](Self::remove).
+    pub fn withdraw(&mut self, ids: &[u8]) {
+        self.paths.withdraw(ids);
+        for chunk in ids.chunks(MAX_REMOVED_IDS) {
+            self.send_removal(chunk, None);
+        }
+        self.arm_address_timer();
+    }
+
+    /// Sends a signal over the best subflow other than `except`, or over the next that is
+    /// established.
+    fn send_signal(&mut self, signal: MptcpSignal, except: Option<PathId>) {
+        if !self.handshake.is_mptcp() {
             return;
         }
         let usable = self.subflows.iter_mut().filter(|s| s.is_established() && Some(s.path()) != except);
         if let Some(subflow) = usable.min_by_key(|s| (s.is_stale(), s.is_backup(), s.sender().srtt())) {
             subflow.queue_signal(signal);
-            self.work = true;
-        } else if self.waiting.len() < MOST_WAITING {
-            self.waiting.push(signal);
+            self.transmit_pending = true;
+        } else {
+            self.paths.hold_signal(signal);
+        }
+    }
+
+    fn send_announcement(&mut self, address: Address) {
+        let Address { id, address, port } = address;
+        let Some(peer) = self.handshake.remote_key() else { return };
+        let hmac = crypto::address_hmac(self.handshake.local_key(), peer, id, address, port);
+        let signal = MptcpSignal::AddAddress { address_id: id, address, port, hmac: Some(hmac) };
+        self.send_signal(signal, None);
+    }
+
+    fn send_removal(&mut self, ids: &[u8], except: Option<PathId>) {
+        self.paths.record_removal(ids);
+        self.arm_address_timer();
+        let mut padded = [0; MAX_REMOVED_IDS];
+        padded[..ids.len()].copy_from_slice(ids);
+        let signal = MptcpSignal::RemoveAddress { ids: padded, count: ids.len() as u8 };
+        self.send_signal(signal, except);
+    }
+
+    /// Records that a signal was put into a segment.
+    pub(super) fn on_signal_sent(&mut self, now: Instant, signal: &MptcpSignal) {
+        match *signal {
+            MptcpSignal::AddAddress { address_id, hmac: Some(_), .. } => {
+                self.paths.on_announcement_sent(now, address_id);
+                self.arm_address_timer();
+            }
+            MptcpSignal::RemoveAddress { ids, count } => {
+                self.paths.on_removal_sent(now, &ids[..usize::from(count)]);
+                self.arm_address_timer();
+            }
+            _ => {}
+        }
+    }
+
+    fn arm_address_timer(&mut self) {
+        self.timers.set_or_stop(Timer::Address, self.paths.next_retry());
+    }
+
+    /// Repeats the ADD_ADDRs and REMOVE_ADDRs that are due.
+    pub(super) fn on_address_timeout(&mut self, now: Instant) {
+        while let Some(address) = self.paths.take_due_announcement(now) {
+            self.send_announcement(address);
+        }
+        let subflows = &self.subflows;
+        let is_used = |id| subflows.iter().any(|s| s.is_open() && s.local_id() == id);
+        let heard_since = |at| subflows.iter().any(|s| s.is_open() && s.last_heard() > at);
+        let (ids, count) = self.paths.take_due_removals(now, is_used, heard_since);
+        if count > 0 {
+            self.send_signal(MptcpSignal::RemoveAddress { ids, count: count as u8 }, None);
+        }
+        self.arm_address_timer();
+    }
+
+    /// Handles an ADD_ADDR with an HMAC, or the echo of one without.
+    pub(super) fn on_add_address(&mut self, i: usize, address: Address, hmac: Option<u64>) {
+        let Some(hmac) = hmac else {
+            self.paths.on_echo(address);
+            self.arm_address_timer();
+            return;
+        };
+        let Some(peer) = self.handshake.remote_key() else { return };
+        let Address { id, address: ip, port } = address;
+        let expected = crypto::address_hmac(peer, self.handshake.local_key(), id, ip, port);
+        // An ADD_ADDR with a wrong HMAC, or for an identifier of another address, is ignored (RFC
+        // 8684, section 3.4.1). Another port of the same address is a new destination.
+        if hmac != expected || self.paths.conflicts(&address) {
+            return;
+        }
+        let echo = MptcpSignal::AddAddress { address_id: id, address: ip, port, hmac: None };
+        self.subflows[i].queue_signal(echo);
+        self.transmit_pending = true;
+        match self.paths.accept(address, usize::from(self.config.max_addresses)) {
+            Acceptance::New => self.events.push_back(Event::AddressAdded(id, ip, port)),
+            // The echo was lost, or the peer wants failed paths to be retried.
+            Acceptance::Known => self.subflows.iter_mut().for_each(|s| s.set_permanently_refused(false)),
+            Acceptance::Full => {}
+        }
+    }
+
+    /// Handles a REMOVE_ADDR: ends every subflow of that address. An unknown identifier is ignored
+    /// (RFC 8684, section 3.4.2).
+    pub(super) fn on_remove_address(&mut self, id: u8) {
+        let mut known = self.paths.forget(id);
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].is_open() && self.subflows[i].remote_id() == id {
+                known = true;
+                self.reset_subflow(i, Failure::Removed, reset_reason::UNSPECIFIED);
+            }
+        }
+        if known && !self.ended {
+            self.events.push_back(Event::AddressRemoved(id));
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The connection's receive buffer: data in order for the application, and data beyond a gap.
+//! Reordering queue: in-order data for the application and data beyond a gap.
 
-use super::few::Few;
+use crate::endpoint::inline_queue::InlineQueue;
 use std::collections::VecDeque;
 use wire::Payload;
 
-/// Reassembles the data stream; positions are data offsets (1 is the first byte).
+/// Reassembles the data stream. Positions are data offsets; the first byte is 1.
 #[derive(Debug, Clone)]
-pub(crate) struct Reorder<P> {
+pub(super) struct Reorder<P> {
     /// Next offset expected in order: the DATA_ACK.
-    pub(crate) next: u64,
-    ready: Few<P>,
+    next: u64,
+    ready: InlineQueue<P>,
     ready_bytes: u64,
     /// Pieces beyond a gap, by offset, disjoint.
     waiting: VecDeque<(u64, P)>,
@@ -17,46 +17,59 @@ pub(crate) struct Reorder<P> {
 }
 
 impl<P: Payload> Reorder<P> {
-    pub(crate) fn new() -> Self {
-        Self { next: 1, ready: Few::new(), ready_bytes: 0, waiting: VecDeque::new(), waiting_bytes: 0 }
+    pub(super) fn new() -> Self {
+        Self {
+            next: 1,
+            ready: InlineQueue::new(),
+            ready_bytes: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+        }
     }
 
-    /// Bytes in order that the application has not read.
-    pub(crate) fn unread(&self) -> u64 {
+    /// Next offset expected in order: the DATA_ACK.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// In-order bytes that the application has not read.
+    pub(super) fn unread(&self) -> u64 {
         self.ready_bytes
     }
+
     /// Bytes beyond a gap.
-    pub(crate) fn out_of_order(&self) -> u64 {
+    pub(super) fn out_of_order(&self) -> u64 {
         self.waiting_bytes
     }
 
-    /// Offset after the last byte that has come.
-    pub(crate) fn end(&self) -> u64 {
+    /// Offset after the last byte received.
+    pub(super) fn end(&self) -> u64 {
         self.waiting.back().map_or(self.next, |(at, piece)| at + piece.len() as u64)
     }
 
-    /// The next piece in order, of at most `most` bytes.
+    /// Takes the next in-order piece of at most `limit` bytes.
     #[expect(
         clippy::inline_always,
-        reason = "given back in memory it is read before its writes have got there"
+        reason = "returned through memory, the piece is read before its stores have completed"
     )]
     #[inline(always)]
-    pub(crate) fn read(&mut self, most: usize) -> Option<P> {
+    pub(super) fn read(&mut self, limit: usize) -> Option<P> {
         let front = self.ready.front_mut()?;
         let len = front.len();
-        let piece = if len <= most {
+        let piece = if len <= limit {
             self.ready.pop_front()?
         } else {
-            let piece = front.slice(0, most);
-            *front = front.slice(most, len);
+            let piece = front.slice(0, limit);
+            *front = front.slice(limit, len);
             piece
         };
         self.ready_bytes -= piece.len() as u64;
         Some(piece)
     }
 
-    /// Takes in `piece` at `offset`, whatever part of it is new.
-    pub(crate) fn insert(&mut self, mut offset: u64, mut piece: P) {
+    /// Inserts the part of `piece` at `offset` that was not received before.
+    pub(super) fn insert(&mut self, mut offset: u64, mut piece: P) {
         let len = piece.len() as u64;
         if offset + len <= self.next {
             return;
@@ -78,14 +91,14 @@ impl<P: Payload> Reorder<P> {
         }
     }
 
-    /// Consumes the DATA_FIN, which takes one sequence number.
-    pub(crate) fn consume_fin(&mut self) {
+    /// Consumes the DATA_FIN, which occupies one data sequence number.
+    pub(super) fn consume_fin(&mut self) {
         self.next += 1;
     }
 
-    /// What lies beyond the gap, as runs without one: first the one that `latest` lies in, then from the front
-    /// on.
-    pub(crate) fn runs_from(&self, latest: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+    /// Contiguous ranges beyond the gap: the one that contains `latest` first, then the others in
+    /// order.
+    pub(super) fn runs_from(&self, latest: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let last = self.waiting.partition_point(|&(at, _)| at <= latest);
         let newest = last.checked_sub(1).map(|i| self.run_around(i)).filter(|&(_, end)| latest < end);
         let mut i = 0;
@@ -107,7 +120,7 @@ impl<P: Payload> Reorder<P> {
         self.waiting[i].0 + self.waiting[i].1.len() as u64
     }
 
-    /// From where to where there is no gap around piece `i`.
+    /// The contiguous range around piece `i`.
     fn run_around(&self, i: usize) -> (u64, u64) {
         let (mut first, mut last) = (i, i);
         while first > 0 && self.end_of(first - 1) == self.waiting[first].0 {
@@ -119,20 +132,21 @@ impl<P: Payload> Reorder<P> {
         (self.waiting[first].0, self.end_of(last))
     }
 
-    /// Is all of `[from, to)` here, beyond the gap?
-    pub(crate) fn has(&self, from: u64, to: u64) -> bool {
+    /// Returns true if all of `[from, to)` is held beyond the gap.
+    pub(super) fn has(&self, from: u64, to: u64) -> bool {
         self.runs_from(0).any(|(start, end)| start <= from && to <= end)
     }
 
-    /// What must hold at any time.
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
-        let held = |condition: bool, what| if condition { Ok(()) } else { Err(what) };
+    /// Checks the invariants, for tests.
+    pub(super) fn check(&self) -> Result<(), &'static str> {
+        let ensure = |holds: bool, message| if holds { Ok(()) } else { Err(message) };
         let bytes = |piece: &P| piece.len() as u64;
-        held(self.ready_bytes == self.ready.iter().map(bytes).sum(), "ready bytes miscounted")?;
-        held(self.waiting_bytes == self.waiting.iter().map(|(_, p)| bytes(p)).sum(), "waiting miscounted")?;
+        ensure(self.ready_bytes == self.ready.iter().map(bytes).sum(), "ready bytes miscounted")?;
+        let waiting_bytes = self.waiting.iter().map(|(_, piece)| bytes(piece)).sum();
+        ensure(self.waiting_bytes == waiting_bytes, "waiting bytes miscounted")?;
         let mut at = self.next + 1;
         for (offset, piece) in &self.waiting {
-            held(*offset >= at && !piece.is_empty(), "pieces overlap or touch what is in order")?;
+            ensure(*offset >= at && !piece.is_empty(), "waiting pieces overlap or are in order")?;
             at = offset + bytes(piece);
         }
         Ok(())
@@ -180,8 +194,8 @@ impl<P: Payload> Reorder<P> {
         }
     }
 
-    /// Puts a disjoint piece before index `i`, joined to its neighbour if that costs no copy.
-    /// Returns the index of what followed.
+    /// Inserts a disjoint piece before index `i`, or joins it to its predecessor without a copy.
+    /// Returns the index of the successor.
     fn place(&mut self, i: usize, offset: u64, piece: P) -> usize {
         self.waiting_bytes += piece.len() as u64;
         if i > 0 {
@@ -207,7 +221,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_once_and_in_order(pieces in prop::collection::vec((0_u64..200, 1_u32..40), 1..120)) {
+        fn every_byte_is_read_once_and_in_order(
+            pieces in prop::collection::vec((0_u64..200, 1_u32..40), 1..120),
+        ) {
             let mut spans = Reorder::<Span>::new();
             let mut bytes = Reorder::<Bytes>::new();
             let source: Vec<u8> = (0..240).collect();

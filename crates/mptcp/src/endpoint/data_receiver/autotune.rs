@@ -1,0 +1,95 @@
+//! Receive buffer autotuning (dynamic right-sizing), after Linux `mptcp_rcv_space_adjust`.
+
+use crate::Config;
+use crate::subflow::window_scale;
+use units::{Duration, Instant};
+
+/// Initial window of a sender (Linux `TCP_INIT_CWND`).
+const INITIAL_WINDOW_SEGMENTS: u64 = 10;
+
+#[derive(Debug, Clone)]
+pub(super) struct Autotune {
+    enabled: bool,
+    /// Current size of the receive buffer, in bytes.
+    buffer: u64,
+    max_buffer: u64,
+    /// Bytes read in the current round trip.
+    read_bytes: u64,
+    /// Most bytes read in an earlier round trip.
+    max_read_bytes: u64,
+    round_start: Instant,
+}
+
+impl Autotune {
+    pub(super) fn new(config: &Config) -> Self {
+        let max_buffer = config.recv_buffer;
+        // A window below the unit of the scaled window field could never open.
+        let unit = 1 << window_scale(max_buffer);
+        Self {
+            enabled: config.autotune.is_some(),
+            buffer: config.autotune.map_or(max_buffer, |initial| initial.max(unit).min(max_buffer)),
+            max_buffer,
+            read_bytes: 0,
+            max_read_bytes: INITIAL_WINDOW_SEGMENTS * u64::from(config.mss),
+            round_start: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Current size of the receive buffer, in bytes.
+    #[inline]
+    pub(super) fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// Counts bytes that the application read.
+    #[inline]
+    pub(super) fn on_read(&mut self, len: u64) {
+        self.read_bytes += len;
+    }
+
+    /// Grows the buffer once per round trip.
+    pub(super) fn adjust(&mut self, now: Instant, rtt: Duration, mss: u64) {
+        if now.since(self.round_start) < rtt {
+            return;
+        }
+        if self.read_bytes > self.max_read_bytes {
+            // Twice the bytes read, for a sender in slow start, plus twice the growth.
+            let window = 2 * self.read_bytes + 16 * mss;
+            let more = u128::from(self.read_bytes - self.max_read_bytes);
+            let growth = u128::from(window) * more / u128::from(self.max_read_bytes);
+            let window = u128::from(window) + 2 * growth;
+            let window = u64::try_from(window).unwrap_or(u64::MAX).min(self.max_buffer);
+            self.buffer = self.buffer.max(window);
+            self.max_read_bytes = self.read_bytes;
+        }
+        (self.read_bytes, self.round_start) = (0, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffer_grows_with_bytes_read_per_round_trip_up_to_its_maximum() {
+        let config = Config { autotune: Some(20_000), recv_buffer: 300_000, mss: 1000, ..Config::default() };
+        let mut tune = Autotune::new(&config);
+        let rtt = Duration::from_millis(100);
+        let mut buffer_after = |read, ms| {
+            tune.on_read(read);
+            tune.adjust(Instant::from_millis(ms), rtt, 1000);
+            tune.buffer
+        };
+        assert_eq!(buffer_after(10_000, 100), 20_000, "within the initial window");
+        assert_eq!(buffer_after(20_000, 150), 20_000, "the round trip is not over");
+        // 2 * 20,000 + 16,000 = 56,000, plus twice 56,000 * (20,000 - 10,000) / 10,000.
+        assert_eq!(buffer_after(0, 200), 56_000 + 2 * 56_000);
+        assert_eq!(buffer_after(5_000, 300), 168_000);
+        assert_eq!(buffer_after(150_000, 400), 300_000);
+        assert_eq!(buffer_after(0, 500), 300_000);
+    }
+}

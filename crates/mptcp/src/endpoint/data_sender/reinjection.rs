@@ -1,0 +1,189 @@
+//! Data sent over more than one subflow: reinjection of undelivered data, opportunistic
+//! retransmission, and the copies of the redundant scheduler.
+
+use super::DataSender;
+use super::scheduling::preferred_subflows;
+use crate::scheduler::{Candidate, Scheduler};
+use crate::subflow::{Chunk, Subflow};
+use crate::{Config, PathId};
+use units::Instant;
+use wire::Payload;
+
+/// Data to be sent over another subflow.
+#[derive(Debug, Clone)]
+pub(in crate::endpoint) struct Reinjection<P> {
+    chunk: Chunk<P>,
+    /// The path that still tries to deliver the data.
+    tried: Option<PathId>,
+}
+
+impl<P: Payload> DataSender<P> {
+    /// Assigns the oldest reinjected chunk to a subflow and returns the subflow.
+    pub(in crate::endpoint) fn schedule_reinjection(&mut self, subflows: &mut [Subflow<P>]) -> Option<usize> {
+        while let Some(front) = self.reinjections.front() {
+            let (start, len) = (front.chunk.data, front.chunk.payload.len() as u64);
+            let acked = self.freed_end(start).unwrap_or(self.una).max(self.una);
+            if start + len <= acked {
+                self.reinjections.pop_front();
+                continue;
+            }
+            let tried = front.tried;
+            if !has_usable(subflows, tried) {
+                // Only the subflow that already carries the data is left, and keeps trying.
+                if let Some(path) = tried
+                    && has_usable(subflows, None)
+                {
+                    subflows[path.index()].sender_mut().cancel_reinjection();
+                    self.reinjections.pop_front();
+                    continue;
+                }
+                return None;
+            }
+            let fits = |s: &&Subflow<P>| s.sender().has_window_for(len.min(s.max_payload()));
+            let candidates = preferred_subflows(subflows, tried).filter(fits);
+            let path = candidates.min_by_key(|s| s.sender().srtt())?.path();
+            let subflow = &mut subflows[path.index()];
+            let chunk = self.take_reinjection(subflow.max_payload())?;
+            let sender = subflow.sender_mut();
+            if tried.is_some() && sender.has_data_at(chunk.data) && sender.has_data_at(chunk.end() - 1) {
+                // This subflow carries the data as well: two stale subflows must not exchange chunks.
+                continue;
+            }
+            self.reinjected_bytes += chunk.payload.len() as u64;
+            sender.enqueue_in_order(chunk);
+            return Some(path.index());
+        }
+        None
+    }
+
+    /// Takes up to `limit` bytes of the first reinjection.
+    fn take_reinjection(&mut self, limit: u64) -> Option<Chunk<P>> {
+        let Reinjection { mut chunk, tried } = self.reinjections.pop_front()?;
+        let len = chunk.payload.len();
+        let limit = limit as usize;
+        if len > limit {
+            let payload = chunk.payload.slice(limit, len);
+            let rest = Chunk { data: chunk.data + limit as u64, payload, fin: false };
+            self.reinjections.push_front(Reinjection { chunk: rest, tried });
+            chunk.payload = chunk.payload.slice(0, limit);
+        }
+        Some(chunk)
+    }
+
+    /// Queues the undelivered data of subflow `i` for the other subflows. With `keeps_trying` the
+    /// subflow goes on retransmitting: each chunk is queued once, and only if another subflow can
+    /// carry it. Returns true if there may be something to send.
+    pub(in crate::endpoint) fn reinject(
+        &mut self,
+        subflows: &mut [Subflow<P>],
+        i: usize,
+        keeps_trying: bool,
+    ) -> bool {
+        let path = subflows[i].path();
+        if keeps_trying && !has_usable(subflows, Some(path)) {
+            return false;
+        }
+        if self.scheduler.repeats() {
+            // The other subflows have the data, or get it as their copy.
+            return true;
+        }
+        if !keeps_trying {
+            for reinjection in self.reinjections.iter_mut().filter(|r| r.tried == Some(path)) {
+                reinjection.tried = None;
+            }
+        }
+        let tried = keeps_trying.then_some(path);
+        let (in_flight, unsent) = subflows[i].sender_mut().reinject(self.una);
+        self.reinjections.extend(in_flight.into_iter().map(|chunk| Reinjection { chunk, tried }));
+        let unsent = unsent.into_iter().map(|chunk| Reinjection { chunk, tried: None });
+        self.reinjections.extend(unsent);
+        // The receiver waits for the oldest data.
+        self.reinjections.make_contiguous().sort_by_key(|r| r.chunk.data);
+        true
+    }
+
+    /// The byte at `offset` waits for reinjection, or an open subflow carries it.
+    pub(super) fn is_carried(&self, offset: u64, subflows: &[Subflow<P>]) -> bool {
+        let queued = |r: &Reinjection<P>| r.chunk.data <= offset && offset < r.chunk.end();
+        let carries = |s: &Subflow<P>| s.is_open() && s.sender().has_data_at(offset);
+        self.reinjections.iter().any(queued) || subflows.iter().any(carries)
+    }
+
+    /// Assigns the next copy of the redundant scheduler to a subflow with room.
+    pub(super) fn schedule_copy(&mut self, subflows: &mut [Subflow<P>], list: &[Candidate]) -> Option<usize> {
+        let next = list.iter().enumerate().find_map(|(place, candidate)| {
+            let i = candidate.path.index();
+            let len = self.copy_backlog(&subflows[i]).min(candidate.mss);
+            let fits = len > 0 && candidate.room >= len;
+            (fits && !self.scheduler.exceeds_bound(list, place, len)).then_some(i)
+        })?;
+        self.catch_up(&mut subflows[next])
+    }
+
+    /// Bytes assigned to other subflows that this one has no copy of. Acknowledged data needs none.
+    pub(super) fn copy_backlog(&self, subflow: &Subflow<P>) -> u64 {
+        self.next.saturating_sub(subflow.copied_until().max(self.una))
+    }
+
+    /// Assigns the next chunk of its [`copy_backlog`](Self::copy_backlog) to the subflow.
+    pub(super) fn catch_up(&mut self, subflow: &mut Subflow<P>) -> Option<usize> {
+        loop {
+            let from = subflow.copied_until().max(self.una);
+            let len = subflow.max_payload().min(self.next.saturating_sub(from));
+            let Some(payload) = self.buffer.slice(from, len) else {
+                // Freed data: the peer holds it for good, so no copy is needed.
+                let freed = self.freed_end(from)?;
+                subflow.set_copied_until(freed);
+                continue;
+            };
+            let len = payload.len() as u64;
+            subflow.set_copied_until(from + len);
+            self.scheduler.dealt(subflow.path(), len);
+            subflow.sender_mut().enqueue(Chunk { data: from, payload, fin: false });
+            self.reinjected_bytes += len;
+            return Some(subflow.path().index());
+        }
+    }
+
+    /// Retransmits data of a slower subflow over a faster one that has room, while the peer's window
+    /// or the send buffer is full (Raiciu et al., "How Hard Can It Be? Designing and Implementing a
+    /// Deployable Multipath TCP", NSDI 2012, section 4.2). Each byte once, in stream order.
+    pub(super) fn opportunistic_retransmit(
+        &mut self,
+        now: Instant,
+        subflows: &mut [Subflow<P>],
+        config: &Config,
+        list: &[Candidate],
+    ) -> Option<usize> {
+        if !(config.opportunistic || config.penalise) || self.scheduler.repeats() {
+            return None;
+        }
+        let from = self.opportunistic_next.max(self.una);
+        if from >= self.next {
+            return None;
+        }
+        let taker = list.iter().filter(|c| c.room >= c.mss).min_by_key(|c| c.srtt)?;
+        let is_slower =
+            |subflow: &Subflow<P>| subflow.is_established() && subflow.sender().srtt() > taker.srtt;
+        let slower = subflows.iter().enumerate().filter(|(_, s)| is_slower(s));
+        let (at, holder) =
+            slower.filter_map(|(i, s)| Some((s.sender().first_unreinjected(from)?, i))).min()?;
+        if config.penalise && at == self.una {
+            subflows[holder].sender_mut().penalise(now);
+        }
+        if !config.opportunistic {
+            return None;
+        }
+        let chunk = subflows[holder].sender_mut().reinject_copy(at, taker.mss)?;
+        self.opportunistic_next = chunk.end();
+        self.reinjected_bytes += chunk.payload.len() as u64;
+        let i = taker.path.index();
+        subflows[i].sender_mut().enqueue_in_order(chunk);
+        Some(i)
+    }
+}
+
+/// Returns true if a subflow other than `except` may carry data.
+fn has_usable<P: Payload>(subflows: &[Subflow<P>], except: Option<PathId>) -> bool {
+    preferred_subflows(subflows, except).next().is_some()
+}

@@ -1,0 +1,260 @@
+//! Assignment of new data to subflows.
+
+use super::DataSender;
+use crate::endpoint::timers::TimerTable;
+use crate::scheduler::{Candidate, Scheduler, Situation};
+use crate::subflow::{Chunk, Subflow};
+use crate::{Config, PathId};
+use units::{Duration, Instant};
+use wire::Payload;
+
+/// Most subflows considered by [`DataSender::next_path_by_share`], which must not allocate.
+const MAX_SHARE_CANDIDATES: usize = 16;
+const NO_CANDIDATE: Candidate = Candidate {
+    path: PathId(0),
+    srtt: Duration::ZERO,
+    rtt_variation: Duration::ZERO,
+    mss: 0,
+    cwnd: 0,
+    slow_start: false,
+    queued: 0,
+    room: 0,
+};
+
+/// Outcome of the fast send path.
+pub(in crate::endpoint) enum FastPath<P> {
+    /// The chunk was sent by this subflow at this subflow offset.
+    Sent(usize, u64, Chunk<P>),
+    /// The fast path applies, and no congestion window has room.
+    NoRoom,
+    /// The fast path does not apply; no state was changed.
+    NotApplicable,
+}
+
+impl<P: Payload> DataSender<P> {
+    /// Sends new data over the subflow with the lowest round-trip time that has room, if nothing else
+    /// waits. The outcome equals that of [`schedule_new`](Self::schedule_new) followed by sending.
+    #[inline]
+    pub(in crate::endpoint) fn schedule_fast(
+        &mut self,
+        now: Instant,
+        subflows: &mut [Subflow<P>],
+    ) -> FastPath<P> {
+        let available = self.buffer.end() - self.next;
+        if available == 0 || !self.reinjections.is_empty() || !self.scheduler.takes_the_fastest() {
+            return FastPath::NotApplicable;
+        }
+        let mut len = available;
+        for subflow in &*subflows {
+            if priority_class(subflow) > 0 || !subflow.sender().can_send_directly(now) {
+                return FastPath::NotApplicable;
+            }
+            if subflow.carries_data() {
+                len = len.min(subflow.max_payload());
+            }
+        }
+        if self.window_end < self.next + len {
+            return FastPath::NotApplicable;
+        }
+        let mut fastest = (Duration::MAX, usize::MAX);
+        for (i, subflow) in subflows.iter().enumerate() {
+            let srtt = subflow.sender().srtt();
+            if subflow.carries_data() && subflow.sender().available_window() >= len && srtt < fastest.0 {
+                fastest = (srtt, i);
+            }
+        }
+        let Some(subflow) = subflows.get_mut(fastest.1) else {
+            let waiting = subflows.iter_mut().filter(|s| s.carries_data());
+            waiting.for_each(|subflow| subflow.sender_mut().set_cwnd_limited());
+            return FastPath::NoRoom;
+        };
+        let Some(payload) = self.buffer.slice(self.next, len) else {
+            return FastPath::NotApplicable;
+        };
+        let chunk = Chunk { data: self.next, payload, fin: false };
+        self.next = chunk.end();
+        subflow.set_copied_until(self.next);
+        let offset = subflow.sender_mut().send_directly(now, &chunk);
+        FastPath::Sent(fastest.1, offset, chunk)
+    }
+
+    /// Assigns one chunk to a subflow and returns the subflow. `None` without data to send or a
+    /// subflow to carry it.
+    pub(in crate::endpoint) fn schedule_new(
+        &mut self,
+        now: Instant,
+        subflows: &mut [Subflow<P>],
+        config: &Config,
+        timers: &mut TimerTable,
+    ) -> Option<usize> {
+        let available = self.buffer.end() - self.next;
+        if available == 0 && !self.is_limited_by_buffer(config) && !self.scheduler.repeats() {
+            return None;
+        }
+        let mut list = core::mem::take(&mut self.candidates);
+        list_candidates(subflows, &mut list);
+        let scheduled = self.schedule_among(now, subflows, config, timers, &list);
+        self.candidates = list;
+        scheduled
+    }
+
+    /// Assigns one chunk to one of `list`: a copy for the redundant scheduler, or else new data if
+    /// the peer's window allows, or else an opportunistic retransmission.
+    fn schedule_among(
+        &mut self,
+        now: Instant,
+        subflows: &mut [Subflow<P>],
+        config: &Config,
+        timers: &mut TimerTable,
+        list: &[Candidate],
+    ) -> Option<usize> {
+        if self.scheduler.repeats()
+            && let Some(copied) = self.schedule_copy(subflows, list)
+        {
+            return Some(copied);
+        }
+        let len = self.next_chunk_len(list)?;
+        if len == 0 {
+            if self.next < self.buffer.end() {
+                self.arm_probe(now, subflows, config, timers);
+            }
+            self.scheduler.blocked();
+            return self.opportunistic_retransmit(now, subflows, config, list);
+        }
+        let path = self.pick(now, len, subflows, config, list)?;
+        let subflow = &mut subflows[path.index()];
+        if self.scheduler.repeats() && self.copy_backlog(subflow) > 0 {
+            // The redundant scheduler keeps each subflow's copy of the stream contiguous.
+            return self.catch_up(subflow);
+        }
+        let payload = self.buffer.slice(self.next, len)?;
+        let len = payload.len() as u64;
+        let chunk = Chunk { data: self.next, payload, fin: false };
+        self.next += len;
+        self.scheduler.dealt(path, len);
+        subflow.set_copied_until(self.next);
+        subflow.sender_mut().enqueue(chunk);
+        Some(path.index())
+    }
+
+    /// All data is assigned, and the full send buffer keeps the application from writing more.
+    fn is_limited_by_buffer(&self, config: &Config) -> bool {
+        let unacked = self.buffer.end().saturating_sub(self.una);
+        (config.opportunistic || config.penalise) && unacked + u64::from(config.mss) > config.send_buffer
+    }
+
+    /// Length of the next chunk: 0 if there is no data, or if the peer's window does not allow any
+    /// now. `None` without a candidate.
+    fn next_chunk_len(&self, list: &[Candidate]) -> Option<u64> {
+        let available = self.buffer.end() - self.next;
+        let len = available.min(list.iter().map(|c| c.mss).min()?);
+        let window = self.window_end.saturating_sub(self.next);
+        if window >= len {
+            return Some(len);
+        }
+        // Silly window avoidance (RFC 9293, section 3.8.6.2.1): wait for the window of a full segment
+        // while an acknowledgement is due that may open it.
+        Some(if self.una < self.next { 0 } else { window })
+    }
+
+    /// Lets the scheduler choose one of `list` for the next `len` bytes.
+    fn pick(
+        &mut self,
+        now: Instant,
+        len: u64,
+        subflows: &mut [Subflow<P>],
+        config: &Config,
+        list: &[Candidate],
+    ) -> Option<PathId> {
+        let unsent = self.buffer.end() - self.next;
+        let window = config.send_buffer.min(self.window());
+        let situation = Situation { now, len, unsent, window };
+        let Some(pick) = self.scheduler.pick(list, &situation) else {
+            // Candidates with room are held back by the scheduler, not by their window.
+            for candidate in list.iter().filter(|c| c.room < len) {
+                subflows[candidate.path.index()].sender_mut().set_cwnd_limited();
+            }
+            return None;
+        };
+        Some(list[pick].path)
+    }
+
+    /// The path that the share scheduler assigns data to next, if subflows have send buffers of their
+    /// own.
+    #[inline]
+    pub(in crate::endpoint) fn next_path_by_share(
+        &self,
+        subflows: &[Subflow<P>],
+        config: &Config,
+    ) -> Option<PathId> {
+        if config.subflow_buffer == u64::MAX { None } else { self.find_path_by_share(subflows, config) }
+    }
+
+    fn find_path_by_share(&self, subflows: &[Subflow<P>], config: &Config) -> Option<PathId> {
+        let mut list = [NO_CANDIDATE; MAX_SHARE_CANDIDATES];
+        let mut count = 0;
+        for (entry, subflow) in list.iter_mut().zip(preferred_subflows(subflows, None)) {
+            *entry = candidate(subflow);
+            count += 1;
+        }
+        let next = self.scheduler.turn(&list[..count], u64::from(config.mss))?;
+        Some(list[next].path)
+    }
+
+    /// Counts `len` bytes that the application dropped for lack of space as assigned to the path that
+    /// was next by its share.
+    pub(in crate::endpoint) fn record_dropped(&mut self, len: u64, subflows: &[Subflow<P>], config: &Config) {
+        if let Some(path) = self.next_path_by_share(subflows, config) {
+            self.scheduler.dealt(path, len);
+        }
+    }
+}
+
+/// Preference class of a subflow, lower first: responsive before stale, then regular before backup.
+#[inline]
+pub(in crate::endpoint) fn priority_class<P: Payload>(subflow: &Subflow<P>) -> u8 {
+    u8::from(subflow.is_stale()) * 2 + u8::from(subflow.is_backup())
+}
+
+/// The subflows other than `except` that may carry data, of the best class only (RFC 8684, section
+/// 3.3.8).
+pub(super) fn preferred_subflows<P: Payload>(
+    subflows: &[Subflow<P>],
+    except: Option<PathId>,
+) -> impl Iterator<Item = &Subflow<P>> {
+    let usable = move |s: &&Subflow<P>| s.carries_data() && Some(s.path()) != except;
+    let best = subflows.iter().filter(usable).map(priority_class).min();
+    subflows.iter().filter(usable).filter(move |s| Some(priority_class(s)) == best)
+}
+
+/// Fills `list` with the [`preferred_subflows`] in one pass.
+pub(super) fn list_candidates<P: Payload>(subflows: &[Subflow<P>], list: &mut Vec<Candidate>) {
+    list.clear();
+    let mut best = u8::MAX;
+    for subflow in subflows.iter().filter(|s| s.carries_data()) {
+        let class = priority_class(subflow);
+        if class < best {
+            best = class;
+            list.clear();
+        }
+        if class == best {
+            list.push(candidate(subflow));
+        }
+    }
+}
+
+#[inline]
+fn candidate<P: Payload>(subflow: &Subflow<P>) -> Candidate {
+    let sender = subflow.sender();
+    let window = sender.window();
+    Candidate {
+        path: subflow.path(),
+        srtt: sender.srtt(),
+        rtt_variation: sender.rtt_variation(),
+        mss: subflow.max_payload(),
+        cwnd: window.cwnd,
+        slow_start: window.in_slow_start(),
+        queued: sender.flight() + sender.queued(),
+        room: sender.available_window(),
+    }
+}

@@ -1,0 +1,104 @@
+//! FIFO queue that stores its first item inline.
+
+use std::collections::VecDeque;
+
+/// A queue whose front item is stored inline and the rest in a [`VecDeque`].
+///
+/// Adjacent pieces of a stream are joined, so most queues hold at most one item. Storing it inline
+/// saves a heap allocation and a pointer dereference for every connection.
+#[derive(Debug, Clone)]
+pub(super) struct InlineQueue<T> {
+    /// `None` only while the queue is empty.
+    first: Option<T>,
+    rest: VecDeque<T>,
+}
+
+impl<T> InlineQueue<T> {
+    pub(super) fn new() -> Self {
+        Self { first: None, rest: VecDeque::new() }
+    }
+
+    #[inline]
+    pub(super) fn push_back(&mut self, item: T) {
+        if self.first.is_none() {
+            self.first = Some(item);
+        } else {
+            self.rest.push_back(item);
+        }
+    }
+
+    #[inline]
+    pub(super) fn pop_front(&mut self) -> Option<T> {
+        let front = self.first.take();
+        if !self.rest.is_empty() {
+            self.first = self.rest.pop_front();
+        }
+        front
+    }
+
+    #[inline]
+    pub(super) fn front_mut(&mut self) -> Option<&mut T> {
+        self.first.as_mut()
+    }
+
+    /// Returns the last item that matches. The matching items must be a prefix of the queue.
+    #[inline]
+    pub(super) fn last_matching(&self, matches: impl Fn(&T) -> bool) -> Option<&T> {
+        let in_rest = if self.rest.is_empty() { 0 } else { self.rest.partition_point(&matches) };
+        match in_rest.checked_sub(1) {
+            Some(i) => self.rest.get(i),
+            None => self.first.as_ref().filter(|&first| matches(first)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn back_mut(&mut self) -> Option<&mut T> {
+        if self.rest.is_empty() { self.first.as_mut() } else { self.rest.back_mut() }
+    }
+
+    /// Iterates from the front.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn inline_queue_behaves_like_vec_deque(
+            steps in prop::collection::vec(prop::option::of(0_u8..), 0..60),
+        ) {
+            let (mut inline, mut queue) = (InlineQueue::new(), VecDeque::new());
+            for step in steps {
+                if let Some(item) = step {
+                    inline.push_back(item);
+                    queue.push_back(item);
+                } else {
+                    prop_assert_eq!(inline.pop_front(), queue.pop_front());
+                }
+                prop_assert_eq!(inline.back_mut(), queue.back_mut());
+                prop_assert_eq!(inline.front_mut(), queue.front_mut());
+                prop_assert!(inline.iter().eq(&queue));
+            }
+        }
+
+        #[test]
+        fn last_matching_finds_the_end_of_the_prefix(
+            numbers in prop::collection::vec(0_u8.., 0..20),
+            limit in 0_u8..,
+        ) {
+            let mut numbers = numbers;
+            numbers.sort_unstable();
+            let mut queue = InlineQueue::new();
+            for &number in &numbers {
+                queue.push_back(number);
+            }
+            let expected = numbers.iter().rfind(|&&number| number <= limit);
+            prop_assert_eq!(queue.last_matching(|&number| number <= limit), expected);
+        }
+    }
+}
