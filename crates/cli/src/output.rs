@@ -142,8 +142,8 @@ fn group(d: &Diagnostic) -> Group<'_> {
         group =
             group.element(Snippet::source(&*d.line_text).line_start(d.line).path(&*d.file).annotation(mark));
     }
-    if let Some(place) = &d.asked_at {
-        let text = format!("asked for at {}:{}:{}", place.file, place.line, place.column);
+    if let Some(place) = &d.referenced_at {
+        let text = format!("referenced at {}:{}:{}", place.file, place.line, place.column);
         group = group.element(Level::NOTE.message(text));
     }
     if let Some(expected) = &d.expected {

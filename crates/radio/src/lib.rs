@@ -7,15 +7,14 @@
 
 mod battery;
 pub mod builtin;
-mod error;
 mod meter;
 mod profile;
+mod profile_toml;
 mod together;
-mod toml_text;
 
 pub use battery::Battery;
 pub use builtin::profiles;
-pub use error::{Problem, ProfileError};
 pub use meter::{Breakdown, Direction, Meter, State};
 pub use profile::{Idle, InterfaceKind, Origin, Origins, Profile, Pulse, Stage, UnknownName};
+pub use profile_toml::{PROFILE, PROFILE_SHAPE, ProfileValue};
 pub use together::Together;

@@ -1,9 +1,10 @@
 //! What a radio interface draws, as data.
 
-use crate::toml_text;
-use crate::{Direction, ProfileError, State, builtin};
+use crate::profile_toml;
+use crate::{Direction, State, builtin};
 use core::fmt;
 use core::str::FromStr;
+use schema::{Diagnostic, Fields, Problems};
 use units::{Bitrate, Duration, Power};
 
 /// The technology behind an interface.
@@ -227,15 +228,24 @@ impl Profile {
     /// "#;
     /// let profile = Profile::from_toml("mine.lte", text)?;
     /// assert_eq!(profile.name, "mine.lte");
-    /// # Ok::<(), tandem_radio::ProfileError>(())
+    /// # Ok::<(), Vec<schema::Diagnostic>>(())
     /// ```
-    pub fn from_toml(name: &str, text: &str) -> Result<Self, ProfileError> {
-        toml_text::read(name, text)
+    ///
+    /// # Errors
+    /// Every problem of the text.
+    pub fn from_toml(name: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        profile_toml::from_toml(name, text)
+    }
+
+    /// The profile with keys that were read against [`PROFILE`](crate::PROFILE), called `name` if it
+    /// has no name of its own. Problems that need several keys are added to `problems`.
+    pub fn from_fields(fields: &Fields, name: &str, problems: &mut Problems<'_>) -> Self {
+        profile_toml::from_fields(fields, name, problems)
     }
 
     /// The profile as a TOML document that [`Profile::from_toml`] reads back to the same.
     pub fn to_toml(&self) -> String {
-        toml_text::write(self)
+        profile_toml::to_toml(self)
     }
 
     /// What cannot be about a profile that was put together by hand, as a sentence; `None` if it can be.

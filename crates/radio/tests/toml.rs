@@ -1,9 +1,8 @@
-//! Profiles as TOML: what is written reads back, and what is wrong is pointed at.
+//! Profiles as TOML: round trips, and the problems that the reader reports.
 
 use proptest::prelude::*;
-use tandem_radio::{
-    Idle, InterfaceKind, Origin, Origins, Problem, Profile, ProfileError, Pulse, Stage, profiles,
-};
+use schema::Diagnostic;
+use tandem_radio::{Idle, InterfaceKind, Origin, Origins, Profile, Pulse, Stage, profiles};
 use units::{Duration, Power};
 
 const GOOD: &str = r#"kind = "lte"
@@ -23,21 +22,23 @@ power = "1060mW"
 duration = "11s"
 "#;
 
-fn error(text: &str) -> ProfileError {
-    Profile::from_toml("mine.toml", text).expect_err("it is wrong on purpose")
+fn problems(text: &str) -> Vec<Diagnostic> {
+    Profile::from_toml("mine.toml", text).expect_err("the text has a problem")
 }
 
-/// The good text with one replacement.
-fn error_with(from: &str, to: &str) -> ProfileError {
+/// The problems of the good text with one replacement, a line for each.
+fn problems_with(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "{from}");
-    error(&GOOD.replacen(from, to, 1))
+    shown(&problems(&GOOD.replacen(from, to, 1)))
 }
 
-fn shown(error: &ProfileError) -> String {
-    match error.hint() {
-        Some(hint) => format!("{error}\nhint: {hint}"),
-        None => error.to_string(),
-    }
+fn shown(problems: &[Diagnostic]) -> String {
+    let lines = problems.iter().map(|problem| {
+        let hint = problem.hint.as_deref().unwrap_or_default();
+        let Diagnostic { file, line, column, message, .. } = problem;
+        format!("{file}:{line}:{column}: {message} ({hint})")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -49,7 +50,7 @@ fn every_built_in_profile_reads_back_from_its_toml() {
 }
 
 #[test]
-fn what_a_user_writes_is_what_is_read() {
+fn reader_returns_the_written_values() {
     let profile = Profile::from_toml("mine.lte", GOOD).unwrap();
     let built_in = Profile::named("huang2012.lte").unwrap();
     assert_eq!(profile.name, "mine.lte");
@@ -68,79 +69,96 @@ fn what_a_user_writes_is_what_is_read() {
 }
 
 #[test]
-fn an_unknown_key_is_named_with_the_nearest_known_one() {
+fn unknown_key_gets_the_most_similar_key_as_hint() {
     assert_eq!(
-        shown(&error_with("inactivity", "inactvity")),
-        "mine.toml:5:1: unknown key `inactvity`\nhint: did you mean `inactivity`?"
+        problems_with("inactivity", "inactvity"),
+        "mine.toml:5:1: unknown key `inactvity` in a radio profile (did you mean `inactivity`?)"
     );
     assert_eq!(
-        shown(&error_with("width", "widht")),
-        "mine.toml:6:52: unknown key `idle.pulse.widht`\nhint: did you mean `width`?"
+        problems_with("width", "widht"),
+        "mine.toml:6:52: unknown key `widht` in a pulse (did you mean `width`?)"
     );
     assert_eq!(
-        shown(&error_with("name = \"long DRX\"", "colour = \"red\"")),
-        "mine.toml:13:1: unknown key `tail[0].colour`\nhint: known here: name, power, duration, pulse"
-    );
-}
-
-#[test]
-fn a_quantity_without_its_unit_is_refused() {
-    assert_eq!(
-        shown(&error_with("\"1288.04mW\"", "\"1288.04\"")),
-        "mine.toml:4:10: `active`: `1288.04` has no unit\nhint: write a power such as `1060mW`; units: uW, mW, W"
-    );
-    assert_eq!(
-        shown(&error_with("\"1288.04mW\"", "1288.04")),
-        "mine.toml:4:10: `active` is a bare number, not a power such as \"1060mW\"\nhint: write a power such as \"1060mW\""
-    );
-    assert_eq!(
-        shown(&error_with("\"11s\"", "\"11mW\"")),
-        "mine.toml:15:12: `tail[0].duration`: `mW` is not a unit of time\nhint: write a time such as `5ms`; units: ns, us, ms, s, min, h"
-    );
-    assert_eq!(
-        shown(&error_with("\"1060mW\"", "\"-1W\"")),
-        "mine.toml:14:9: `tail[0].power`: `-1W` is out of range for power\nhint: write a power such as \"1060mW\""
+        problems_with("name = \"long DRX\"", "colour = \"red\""),
+        "mine.toml:13:1: unknown key `colour` in a stage (remove it: it has no effect)"
     );
 }
 
 #[test]
-fn a_missing_key_is_named_with_an_example() {
+fn quantity_without_unit_is_refused() {
     assert_eq!(
-        shown(&error_with("kind = \"lte\"\n", "")),
-        "mine.toml:15:1: `kind` is missing\nhint: add `kind = \"lte\"`"
+        problems_with("\"1288.04mW\"", "\"1288.04\""),
+        "mine.toml:4:10: `1288.04` has no unit (`active = \"1288.04mW\"`)"
     );
     assert_eq!(
-        shown(&error_with("duration = \"260.1ms\"\n", "")),
-        "mine.toml:8:1: `promotion.duration` is missing\nhint: add `promotion.duration = \"11.5s\"`"
-    );
-    assert!(matches!(*error("").problem, Problem::MissingKey { .. }));
-}
-
-#[test]
-fn a_value_that_cannot_be_is_refused() {
-    assert_eq!(
-        shown(&error_with("\"lte\"", "\"wimax\"")),
-        "mine.toml:1:8: `kind` is `wimax`: expected one of wifi, lte, 3g, 5g, bluetooth, other"
+        problems_with("\"1288.04mW\"", "1288.04"),
+        "mine.toml:4:10: `1288.04` has no unit (add the unit, in quotes: `active = \"1288.04mW\"`)"
     );
     assert_eq!(
-        shown(&error_with("\"43ms\"", "\"2s\"")),
-        "mine.toml:6:60: `idle.pulse.width` is 2s: expected at most the period, 1.28s"
+        problems_with("\"11s\"", "\"11mW\""),
+        "mine.toml:15:12: `mW` is not a unit of a time (for example `duration = \"11.5s\"`)"
     );
     assert_eq!(
-        shown(&error_with("\"1.28s\"", "\"0s\"")),
-        "mine.toml:6:77: `idle.pulse.period` is 0s: expected more than no time"
+        problems_with("\"1060mW\"", "\"-1W\""),
+        "mine.toml:14:9: `-1W` is negative (for example `power = \"1060mW\"`)"
     );
+    let [problem] = &problems(&GOOD.replace("\"11s\"", "\"11\""))[..] else { panic!("one problem") };
     assert_eq!(
-        shown(&error_with("[[tail]]", "[tail]")),
-        "mine.toml:12:1: `tail` is a table, not a list of stages such as [{ power = \"1W\", duration = \"11s\" }]\nhint: write a list of stages such as [{ power = \"1W\", duration = \"11s\" }]"
+        problem.expected.as_deref(),
+        Some("`endless`, or a time such as `\"5ms\"`; units: ns, us, ms, s, min, h")
     );
 }
 
 #[test]
-fn what_is_not_toml_is_pointed_at_in_characters() {
-    let error = error("kind = \"lte\"\nnote = \"é\" oops\n");
-    assert_eq!((error.line, error.column), (2, 12));
-    assert!(matches!(*error.problem, Problem::Syntax { .. }));
+fn missing_key_is_reported_with_an_example() {
+    assert_eq!(
+        problems_with("kind = \"lte\"\n", ""),
+        "mine.toml:1:1: a radio profile needs `kind` (add `kind = \"lte\"`: Technology of the interface. \
+         Policies treat cellular and other interfaces differently.)"
+    );
+    assert_eq!(
+        problems_with("duration = \"260.1ms\"\n", ""),
+        "mine.toml:8:1: a stage needs `duration` (add `duration = \"11.5s\"`: Length of the state if no \
+         packet ends it.)"
+    );
+}
+
+#[test]
+fn every_problem_is_reported_at_once() {
+    let messages: Vec<String> = problems("").into_iter().map(|problem| problem.message).collect();
+    let keys = ["kind", "up_per_mbps", "down_per_mbps", "active", "inactivity"];
+    assert_eq!(messages, keys.map(|key| format!("a radio profile needs `{key}`")));
+}
+
+#[test]
+fn impossible_value_is_refused() {
+    assert_eq!(
+        problems_with("\"lte\"", "\"wimax\""),
+        "mine.toml:1:8: `kind` cannot be `wimax` (for example `kind = \"lte\"`)"
+    );
+    assert_eq!(
+        problems_with("\"43ms\"", "\"2s\""),
+        "mine.toml:6:60: `width` is 2s, longer than `period` of 1.28s (a pulse lasts for a part of its period)"
+    );
+    assert_eq!(
+        problems_with("\"1.28s\"", "\"0s\""),
+        "mine.toml:6:77: `period` is zero (for example `period = \"1.28s\"`)"
+    );
+    assert_eq!(
+        problems_with("[[tail]]", "[tail]"),
+        "mine.toml:12:1: `tail` is a table (use double brackets: `[[tail]]`, once for each)"
+    );
+    assert_eq!(
+        shown(&problems(&format!("name = \" \"\n{GOOD}"))),
+        "mine.toml:1:8: `name` is empty (without `name` the profile is called after its path or file)"
+    );
+}
+
+#[test]
+fn toml_error_is_located_in_characters() {
+    let found = problems("kind = \"lte\"\nnote = \"é\" oops\n");
+    assert_eq!((found[0].line, found[0].column), (2, 12));
+    assert!(found[0].message.starts_with("TOML: "), "{}", found[0].message);
 }
 
 fn power() -> impl Strategy<Value = Power> {
@@ -204,20 +222,23 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_profile_reads_back_to_the_last_digit(profile in profile()) {
+    fn any_profile_reads_back_exactly(profile in profile()) {
         let text = profile.to_toml();
         prop_assert_eq!(Profile::from_toml("p", &text), Ok(profile), "{}", text);
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in "(?s).*", cut in 0..400_usize, put in "[\"{}\\[\\]=,a-z0-9\n é]{0,4}") {
+    fn no_text_makes_the_reader_panic(text in "(?s).*", cut in 0..400_usize, put in "[\"{}\\[\\]=,a-z0-9\n é]{0,4}") {
         let _ = Profile::from_toml("p", &text);
         let at = (0..=cut.min(GOOD.len())).rev().find(|&i| GOOD.is_char_boundary(i)).unwrap();
         let mut mangled = GOOD.to_owned();
         mangled.insert_str(at, &put);
-        if let Err(error) = Profile::from_toml("p", &mangled) {
-            prop_assert!(error.line >= 1 && error.column >= 1 && error.span.end <= mangled.len());
-            let _ = shown(&error);
+        if let Err(found) = Profile::from_toml("p", &mangled) {
+            prop_assert!(!found.is_empty());
+            for problem in &found {
+                prop_assert!(problem.line >= 1 && problem.column >= 1 && problem.span.end <= mangled.len());
+                let _ = problem.to_string();
+            }
         }
     }
 }

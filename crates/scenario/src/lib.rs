@@ -10,17 +10,14 @@
 mod build;
 mod docs;
 mod format;
-mod json_schema;
 mod setting;
 
 pub use docs::docs_markdown;
-pub use json_schema::json_schema;
 pub use schema::{Diagnostic, Place};
 pub use setting::{Setting, SettingError};
 
 use build::Generated;
 use link::Rate;
-use schema::{diagnostic, node, read, shape};
 use sim::{Experiment, Hop};
 use units::Seed;
 
@@ -93,6 +90,14 @@ impl Scenario {
         }
         experiment
     }
+}
+
+/// The JSON Schema (draft 2020-12) of a scenario file.
+///
+/// It covers single values. Rules about several keys, such as a path over a cell that does not
+/// exist, are left to [`Scenario::parse`].
+pub fn json_schema() -> serde_json::Value {
+    schema::json_schema(&format::SCENARIO, "Tandem scenario")
 }
 
 /// The name without folders and without `.toml`.

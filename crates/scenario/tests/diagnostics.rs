@@ -221,6 +221,6 @@ fn a_problem_inside_a_trace_names_the_trace_and_the_line_that_asked_for_it() {
     let found = parse(&RIGHT.replace("good.csv", "bad.csv")).unwrap_err();
     let [d] = found.as_slice() else { panic!("one problem") };
     assert_eq!((d.file.as_str(), d.line), ("scenarios/bad.csv", 2));
-    let asked = d.asked_at.as_ref().unwrap();
+    let asked = d.referenced_at.as_ref().unwrap();
     assert_eq!((asked.file.as_str(), asked.line, asked.column), ("scenarios/first.toml", 23, 16));
 }

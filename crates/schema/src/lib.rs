@@ -1,27 +1,36 @@
-//! A TOML file that a person writes: its shape is described once, as data, and from that description comes
-//! the reading, and every message about what does not fit.
+//! Reads TOML configuration files against a description of their keys.
 //!
-//! A [`shape::Table`] says which keys there are, what may stand as their values, what an absent one means.
-//! [`read`](read()) holds a text against it and hands what it found to the caller, who turns [`node::Fields`]
-//! into what it means and adds the [`Diagnostic`]s that take two keys to see. All problems of a file are told
-//! at once, each with its line and column, what was expected, and a hint. It reads no file.
+//! A [`Table`](shape::Table) lists the keys of a file with their types, defaults and documentation.
+//! [`read`](read()) checks a text against it and passes the values to a builder, which adds the
+//! [`Diagnostic`]s that need more than one key. All problems of a file are reported at once, each
+//! with line, column, expectation and hint. The same description gives a JSON Schema
+//! ([`json_schema`](json_schema())) and Markdown tables ([`markdown`]). Types such as "a time" are
+//! [`ValueType`]s that the users of this crate supply. The crate opens no file.
 
 pub mod diagnostic;
+mod json_schema;
+pub mod markdown;
 pub mod node;
 pub mod read;
 pub mod shape;
+mod syntax;
+pub mod value_type;
 
-pub use diagnostic::{Diagnostic, Place, Problems, Source};
+pub use diagnostic::{Diagnostic, Invalid, Place, Problems, Source};
+pub use json_schema::json_schema;
 pub use node::{Fields, Node, Value};
+pub use value_type::{Literal, Parsed, ValueType};
 
-use std::ops::Range;
 use toml::de::DeTable;
 
-/// Reads the text of a file that is called `name` in messages and looks as `shape` says, and has `build` make
-/// of it what it means.
+/// Reads `text`, the content of the file `name`, against `shape`, and has `build` turn the values
+/// into a result.
+///
+/// `build` runs even after problems were found, so that it can report its own; its result is then
+/// dropped.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the file.
+/// Every problem of the file, in the order of its lines.
 pub fn read<T>(
     name: &str,
     text: &str,
@@ -31,66 +40,26 @@ pub fn read<T>(
     let mut problems = Problems::new(Source::new(name, text));
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        // A bracket that is not closed makes nonsense of all that follows it; a bad value does not.
-        for error in errors {
-            let local = ["must be quoted", "duplicate key", "invalid"];
-            let goes_on = local.iter().any(|word| error.message().contains(word));
-            syntax(&mut problems, error.span().unwrap_or(0..0), error.message());
-            if !goes_on {
-                break;
-            }
-        }
-        let mut found = problems.into_sorted();
-        // One slip confuses the rest of its line, so only what comes first there is worth saying.
-        found.dedup_by_key(|d| d.line);
-        return Err(found);
+        return Err(syntax::report(errors, problems));
     }
     let root = read::read_table(shape, table.get_ref(), 0..0, &mut problems);
     let built = build(&root, &mut problems);
     if problems.found.is_empty() { Ok(built) } else { Err(problems.into_sorted()) }
 }
 
-/// What a file holds, as text.
+/// Decodes the content of the file `name` as UTF-8.
 ///
 /// # Errors
-/// Where the bytes are not UTF-8, the first place where they are not.
+/// One diagnostic at the first byte that is not UTF-8.
 pub fn utf8<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Vec<Diagnostic>> {
     core::str::from_utf8(bytes).map_err(|error| {
         let text = String::from_utf8_lossy(bytes);
         let mut problems = Problems::new(Source::new(name, &text));
         let at = error.valid_up_to();
         problems
-            .add(at..at + 1, format!("byte {at} of the file is not UTF-8 text"))
-            .expected("a TOML file, which is UTF-8")
+            .add(at..at + 1, format!("byte {at} of the file is not valid UTF-8"))
+            .expected("a TOML file encoded as UTF-8")
             .hint("save the file as UTF-8");
         problems.into_sorted()
     })
-}
-
-fn syntax(problems: &mut Problems<'_>, span: Range<usize>, message: &str) {
-    let unquoted = message.contains("string values must be quoted");
-    let (message, expected) = match message.split_once(", expected ") {
-        Some((message, expected)) if expected != "nothing" => (message, Some(expected)),
-        Some((message, _)) => (message, None),
-        None => (message, None),
-    };
-    let text = problems.source.text;
-    let written = text.get(span.clone()).unwrap_or_default();
-    let problem = problems.add(span, format!("TOML: {message}"));
-    if unquoted {
-        problem.message = format!("`{}` is not in quotes", read::clip(written));
-        problem.expected("numbers with a unit, and all other text, in quotes");
-        problem.hint(format!("write `\"{}\"`", read::clip(written)));
-    } else {
-        problem.expected(expected.unwrap_or("TOML")).hint("https://toml.io describes the syntax");
-        if message.contains("duplicate key") {
-            problem
-                .expected("each key once")
-                .hint("remove one of the two; a list of tables has two brackets, `[[path]]`");
-        } else if message.contains("missing comma") {
-            problem.hint("or the `}` of the table before is missing");
-        } else if message.contains("string") {
-            problem.hint("text ends on its line, with the quote that it began with");
-        }
-    }
 }

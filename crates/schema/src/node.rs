@@ -1,87 +1,63 @@
-//! A file that has been read: values with their places, defaults filled in.
+//! The values of a file with their positions, defaults filled in.
 
 use crate::shape::Table;
+use crate::value_type::Parsed;
+use core::any::Any;
 use core::ops::Range;
 use std::collections::BTreeMap;
-use units::{Bitrate, Bytes, Duration, Energy, Power};
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Where it stands, in bytes of the text.
+    /// Position in bytes of the text.
     pub span: Range<usize>,
-    /// What was read.
+    /// The value.
     pub value: Value,
 }
 
-/// What was read. A value that was wrong has been reported and is [`Value::Bad`] here, so that the
-/// rest of the file can still be looked at.
+/// A value of a file.
 #[derive(Debug, Clone)]
 pub enum Value {
-    /// A span of time.
-    Time(Duration),
-    /// A rate.
-    Rate(Bitrate),
-    /// An amount of data.
-    Size(Bytes),
-    /// A power.
-    Power(Power),
-    /// An energy.
-    Energy(Energy),
     /// A number.
     Number(f64),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// True or false.
     Flag(bool),
     /// Text, or the name of a choice.
     Text(String),
-    /// A queue's limit.
-    Queue(Queue),
+    /// The result of a [`ValueType`](crate::ValueType).
+    Custom(Parsed),
     /// A list.
     List(Vec<Node>),
     /// A table.
     Table(Fields),
-    /// A table that another reader understands.
-    Free(toml::Table),
-    /// Something that was wrong, and has been reported.
-    Bad,
-}
-
-/// A queue's limit as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Queue {
-    /// So many packets.
-    Packets(u32),
-    /// So many bytes.
-    Bytes(Bytes),
-    /// What leaves in so much time.
-    Time(Duration),
-    /// No limit.
-    Unlimited,
+    /// A value with a problem that has been reported. It keeps its place, so that the rest of the
+    /// file can be checked.
+    Invalid,
 }
 
 /// The keys of one table.
 #[derive(Debug, Clone)]
 pub struct Fields {
-    /// The table's header, or the whole inline table.
+    /// Position of the table's header, or of the whole inline table.
     pub span: Range<usize>,
-    /// The description that it was read against.
+    /// The description that the table was read against.
     pub table: &'static Table,
-    /// The keys that are written, and those that have a default.
+    /// The keys that are given, and those that have a default.
     pub entries: BTreeMap<&'static str, Entry>,
 }
 
-/// One key with its value; written, or a default.
+/// One key with its value, given in the file or a default.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// `None` for a default.
+    /// Position of the key; `None` for a default.
     pub key: Option<Range<usize>>,
-    /// Its value.
+    /// The value.
     pub node: Node,
 }
 
-macro_rules! read {
+macro_rules! accessors {
     ($($name:ident: $variant:ident -> $type:ty),+ $(,)?) => {
         impl Node {
             $(/// The value, if it is of that kind.
@@ -98,19 +74,17 @@ macro_rules! read {
     };
 }
 
-read! {
-    time: Time -> Duration,
-    rate: Rate -> Bitrate,
-    size: Size -> Bytes,
-    power: Power -> Power,
-    energy: Energy -> Energy,
+accessors! {
     number: Number -> f64,
     integer: Integer -> i64,
     flag: Flag -> bool,
-    queue: Queue -> Queue,
 }
 
 impl Node {
+    /// A value with a problem that has been reported.
+    pub(crate) fn invalid(span: Range<usize>) -> Self {
+        Self { span, value: Value::Invalid }
+    }
     /// The text, if it is one.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
@@ -118,7 +92,14 @@ impl Node {
             _ => None,
         }
     }
-    /// The entries of a list; none of anything else.
+    /// The result of a [`ValueType`](crate::ValueType), if it is a `T`.
+    pub fn custom<T: Any + Clone>(&self) -> Option<T> {
+        match &self.value {
+            Value::Custom(parsed) => parsed.downcast().cloned(),
+            _ => None,
+        }
+    }
+    /// The entries of a list; empty for anything else.
     pub fn list(&self) -> &[Node] {
         match &self.value {
             Value::List(nodes) => nodes,
@@ -135,32 +116,36 @@ impl Node {
 }
 
 impl Fields {
-    /// The value of `key`.
+    /// The value of `key`: the given one, or the default.
     pub fn get(&self, key: &str) -> Option<&Node> {
-        debug_assert!(self.table.key(key).is_some(), "no key `{key}` is described for {}", self.table.name);
+        debug_assert!(self.table.key(key).is_some(), "{} has no key `{key}`", self.table.name);
         self.entries.get(key).map(|e| &e.node)
     }
-    /// The text that `key` has.
+    /// The text of `key`.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key).and_then(Node::text)
     }
-    /// The entries of the list that `key` has.
+    /// The value of `key` that a [`ValueType`](crate::ValueType) parsed, if it is a `T`.
+    pub fn custom<T: Any + Clone>(&self, key: &str) -> Option<T> {
+        self.get(key).and_then(Node::custom)
+    }
+    /// The entries of the list of `key`.
     pub fn list(&self, key: &str) -> &[Node] {
         self.get(key).map_or(&[], Node::list)
     }
-    /// The keys of the table that `key` has.
+    /// The keys of the table of `key`.
     pub fn fields(&self, key: &str) -> Option<&Fields> {
         self.get(key).and_then(Node::fields)
     }
-    /// True if the key is written in the file, rightly or wrongly.
+    /// True if the file gives the key, with a valid value or not.
     pub fn given(&self, key: &str) -> bool {
         self.entries.get(key).is_some_and(|e| e.key.is_some())
     }
-    /// Where the value stands; the table for one that does not.
+    /// Position of the value; of the table if the key is absent.
     pub fn span(&self, key: &str) -> Range<usize> {
         self.get(key).map_or(self.span.clone(), |n| n.span.clone())
     }
-    /// Where the key stands; the table for one that does not.
+    /// Position of the key; of the table if the key is absent.
     pub fn key_span(&self, key: &str) -> Range<usize> {
         self.entries.get(key).and_then(|e| e.key.clone()).unwrap_or(self.span.clone())
     }

@@ -1,14 +1,16 @@
-//! Reads a parsed file against the description of its shape, and reports all that does not fit.
+//! Checks parsed TOML against a description and reports every mismatch.
 
-use crate::diagnostic::{Problems, Source};
-use crate::node::{Entry, Fields, Node, Queue, Value};
-use crate::shape::{Choice, Key, Least, Need, Quantity, Shape, Table, list, nearest};
+mod scalar;
+
+pub(crate) use scalar::as_i64;
+
+use crate::diagnostic::{Invalid, Problems, Source};
+use crate::node::{Entry, Fields, Node, Value};
+use crate::shape::{Key, Need, Shape, Table, nearest, one_of};
 use core::ops::Range;
-use core::str::FromStr;
 use std::collections::BTreeMap;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-use units::{Bitrate, Bytes, Duration, Energy, Power, UnitError};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// Reads the keys of `table`, which stands at `span`.
 pub fn read_table(
@@ -17,492 +19,284 @@ pub fn read_table(
     span: Range<usize>,
     problems: &mut Problems<'_>,
 ) -> Fields {
-    let mut entries = BTreeMap::new();
-    let mut meant = Vec::new();
+    let mut fields = Fields { span, table: shape, entries: BTreeMap::new() };
+    // Known keys that an unknown key probably stands for: they are not reported as missing as well.
+    let mut misspelt = Vec::new();
     for (key, value) in table {
-        let name: &str = key.get_ref();
-        if let Some(known) = shape.key(name) {
-            let before = problems.found.len();
-            let node = read_value(name, &known.shape, value, problems);
-            for problem in problems.found[before..].iter_mut().filter(|p| p.hint.is_none()) {
-                problem.hint(format!("for instance `{} = {}`", known.name, known.example));
-            }
-            entries.insert(known.name, Entry { key: Some(key.span()), node });
+        if let Some(known) = shape.key(key.get_ref()) {
+            let node = read_entry(known, value, problems);
+            fields.entries.insert(known.name, Entry { key: Some(key.span()), node });
         } else {
-            let near = nearest(name, shape.names());
-            meant.extend(near);
-            let problem = problems
-                .add(key.span(), format!("unknown key `{}` in {}", clip(name), shape.name))
-                .expected(format!("one of {}", list(&shape.names())));
-            problem.hint(near.map_or_else(
-                || "nothing reads it: remove it".to_owned(),
-                |near| format!("did you mean `{near}`?"),
-            ));
+            misspelt.extend(report_unknown_key(shape, key.get_ref(), key.span(), problems));
         }
     }
-    check_one_of(shape, &entries, &meant, &span, problems);
-    for key in shape.keys.iter().filter(|key| !meant.contains(&key.name)) {
-        if !entries.contains_key(key.name) {
-            match key.need {
-                Need::Required => missing(shape, key, &span, problems),
-                Need::Default(text) => {
-                    let node = Node { span: span.clone(), ..read_default(key, text) };
-                    entries.insert(key.name, Entry { key: None, node });
-                }
-                Need::Absent(_) => {}
-            }
+    check_one_of(&fields, &misspelt, problems);
+    for key in shape.keys.iter().filter(|key| !misspelt.contains(&key.name)) {
+        if !fields.entries.contains_key(key.name) {
+            fill_in(key, &mut fields, problems);
         }
     }
-    Fields { span, table: shape, entries }
+    fields
 }
 
-/// The value that an absent key has.
-pub fn read_default(key: &'static Key, text: &str) -> Node {
-    let mut none = Problems::new(Source::new("default", text));
-    match DeValue::parse(text) {
-        Ok(value) => read_value(key.name, &key.shape, &value, &mut none),
-        Err(_) => Node { span: 0..0, value: Value::Bad },
+/// Reads the value of a known key; a problem without a hint gets the key's example.
+fn read_entry(key: &'static Key, value: &Spanned<DeValue<'_>>, problems: &mut Problems<'_>) -> Node {
+    let before = problems.found.len();
+    let node = read_value(key.name, &key.shape, value, problems);
+    for problem in problems.found[before..].iter_mut().filter(|p| p.hint.is_none()) {
+        problem.hint(format!("for example `{} = {}`", key.name, key.example));
     }
+    node
 }
 
-fn missing(shape: &Table, key: &Key, span: &Range<usize>, problems: &mut Problems<'_>) {
-    let header = match key.shape {
-        Shape::Tables(_) => format!("`[[{}]]`", key.name),
-        Shape::Table(_) => format!("`[{}]`", key.name),
-        _ => format!("`{}`", key.name),
-    };
-    let hint = match key.shape {
-        Shape::Tables(_) => format!("add a table `[[{}]]`: {}", key.name, key.doc),
-        _ => format!("add `{} = {}`: {}", key.name, key.example, key.doc),
-    };
-    let many = if matches!(key.shape, Shape::Tables(_)) { "at least one " } else { "" };
+/// Reports a key that the table does not have, and returns the one that was probably meant.
+fn report_unknown_key(
+    shape: &Table,
+    name: &str,
+    span: Range<usize>,
+    problems: &mut Problems<'_>,
+) -> Option<&'static str> {
+    let near = nearest(name, shape.names());
+    let hint = near
+        .map_or_else(|| "remove it: it has no effect".to_owned(), |near| format!("did you mean `{near}`?"));
     problems
-        .add(span.clone(), format!("{} needs {many}{header}", shape.name))
+        .add(span, format!("unknown key `{}` in {}", clip(name), shape.name))
+        .expected(one_of(&shape.names()))
+        .hint(hint);
+    near
+}
+
+/// Enters the default of an absent key, or reports that it is missing.
+fn fill_in(key: &'static Key, fields: &mut Fields, problems: &mut Problems<'_>) {
+    match key.need {
+        Need::Required => report_missing_key(key, fields, problems),
+        Need::Default(text) => {
+            let node = Node { span: fields.span.clone(), ..read_default(key, text) };
+            fields.entries.insert(key.name, Entry { key: None, node });
+        }
+        Need::Absent(_) => {}
+    }
+}
+
+/// Parses the default of a key. The descriptions are tested, so that problems cannot occur.
+fn read_default(key: &'static Key, text: &str) -> Node {
+    let mut ignored = Problems::new(Source::new("default", text));
+    match DeValue::parse(text) {
+        Ok(value) => read_value(key.name, &key.shape, &value, &mut ignored),
+        Err(_) => Node::invalid(0..0),
+    }
+}
+
+fn report_missing_key(key: &Key, fields: &Fields, problems: &mut Problems<'_>) {
+    let (missing, hint) = match key.shape {
+        Shape::Tables(_) => (
+            format!("at least one `[[{}]]`", key.name),
+            format!("add a table `[[{}]]`: {}", key.name, key.doc),
+        ),
+        Shape::Table(_) => {
+            (format!("`[{}]`", key.name), format!("add `{} = {}`: {}", key.name, key.example, key.doc))
+        }
+        _ => (format!("`{}`", key.name), format!("add `{} = {}`: {}", key.name, key.example, key.doc)),
+    };
+    problems
+        .add(fields.span.clone(), format!("{} needs {missing}", fields.table.name))
         .expected(key.shape.expected())
         .hint(hint);
 }
 
-fn check_one_of(
-    shape: &Table,
-    entries: &BTreeMap<&'static str, Entry>,
-    meant: &[&str],
-    span: &Range<usize>,
-    problems: &mut Problems<'_>,
-) {
+/// Reports a table that gives none, or more than one, of keys that exclude each other.
+fn check_one_of(fields: &Fields, misspelt: &[&str], problems: &mut Problems<'_>) {
+    let shape = fields.table;
     if shape.one_of.is_empty() {
         return;
     }
-    let mut given: Vec<(Range<usize>, &str)> = shape
-        .one_of
-        .iter()
-        .filter_map(|name| entries.get(name).and_then(|e| e.key.clone()).map(|at| (at, *name)))
-        .collect();
-    given.sort_by_key(|(at, _)| at.start);
-    match given.as_slice() {
-        [] if meant.iter().any(|name| shape.one_of.contains(name)) => {}
-        [] => {
-            let example = shape.one_of.first().and_then(|name| shape.key(name));
-            let problem = problems
-                .add(span.clone(), format!("{} needs one of {}", shape.name, list(shape.one_of)))
-                .expected(format!("one of {}", list(shape.one_of)));
-            if let Some(key) = example {
-                problem.hint(format!("for instance `{} = {}`", key.name, key.example));
-            }
+    let mut given: Vec<&str> = shape.one_of.iter().copied().filter(|name| fields.given(name)).collect();
+    given.sort_by_key(|name| fields.key_span(name).start);
+    let Some((first, others)) = given.split_first() else {
+        if !misspelt.iter().any(|name| shape.one_of.contains(name)) {
+            report_none_of(fields, problems);
         }
-        [_] => {}
-        [(_, first), rest @ ..] => {
-            for (at, name) in rest {
-                problems
-                    .add(at.clone(), format!("`{name}` cannot stand beside `{first}` in {}", shape.name))
-                    .expected(format!("one of {}", list(shape.one_of)))
-                    .hint(format!("keep `{first}` or `{name}`"));
-            }
-        }
+        return;
+    };
+    for name in others {
+        problems
+            .add(
+                fields.key_span(name),
+                format!("`{first}` and `{name}` exclude each other in {}", shape.name),
+            )
+            .expected(one_of(shape.one_of))
+            .hint(format!("keep `{first}` or `{name}`"));
     }
 }
 
-/// Reads one value; `name` is the key that it belongs to.
+fn report_none_of(fields: &Fields, problems: &mut Problems<'_>) {
+    let shape = fields.table;
+    let problem = problems
+        .add(fields.span.clone(), format!("{} needs {}", shape.name, one_of(shape.one_of)))
+        .expected(one_of(shape.one_of));
+    if let Some(key) = shape.one_of.first().and_then(|name| shape.key(name)) {
+        problem.hint(format!("for example `{} = {}`", key.name, key.example));
+    }
+}
+
+/// Reads the value of the key `key`.
 pub fn read_value(
-    name: &str,
+    key: &str,
     shape: &'static Shape,
-    value: &Spanned<DeValue<'_>>,
+    found: &Spanned<DeValue<'_>>,
     problems: &mut Problems<'_>,
 ) -> Node {
-    let span = value.span();
-    let read = match (shape, value.get_ref()) {
-        (Shape::Or(a, b), found) => {
-            return match (fits(a, found), fits(b, found)) {
-                (true, false) => read_value(name, a, value, problems),
-                (false, true) => read_value(name, b, value, problems),
-                (true, true) => read_either(name, shape, a, b, value, problems),
-                (false, false) => {
-                    wrong_type(name, shape, found, &span, problems);
-                    Node { span, value: Value::Bad }
-                }
+    let span = found.span();
+    if !fits(shape, found.get_ref()) {
+        problems.report(span.clone(), wrong_type(key, shape, found.get_ref()), shape);
+        return Node::invalid(span);
+    }
+    let value = match (shape, found.get_ref()) {
+        (Shape::Or(a, b), value) => {
+            return match (fits(a, value), fits(b, value)) {
+                (true, true) => read_either(key, shape, [a, b], found, problems),
+                (true, false) => read_value(key, a, found, problems),
+                _ => read_value(key, b, found, problems),
             };
         }
-        (_, found) if !fits(shape, found) => {
-            wrong_type(name, shape, found, &span, problems);
-            None
+        (Shape::List { .. } | Shape::Tuple(_), DeValue::Array(items)) => {
+            return read_array(key, shape, items, span, problems);
         }
-        (Shape::Quantity(quantity, least), DeValue::String(text)) => {
-            read_quantity(name, *quantity, *least, text, &span, problems)
+        (Shape::Table(table), DeValue::Table(keys)) => {
+            Value::Table(read_table(table, keys, span.clone(), problems))
         }
-        (Shape::Quantity(quantity, _), found) => {
-            let number = number_text(found);
-            problems.add(span.clone(), format!("`{number}` has no unit")).expected(shape.expected()).hint(
-                format!("write the unit, in quotes: `{name} = \"{number}{}\"`", common_unit(*quantity)),
-            );
-            None
+        (Shape::TableByKey { key, with, without }, DeValue::Table(keys)) => {
+            let table = if keys.contains_key(*key) { with } else { without };
+            Value::Table(read_table(table, keys, span.clone(), problems))
         }
-        (Shape::Probability, found) => read_number(name, found, 0.0, 1.0, shape, &span, problems),
-        (Shape::Number { min, max }, found) => read_number(name, found, *min, *max, shape, &span, problems),
-        (Shape::Integer { min, max }, DeValue::Integer(found)) => {
-            let number = i64::from_str_radix(found.as_str(), found.radix()).ok();
-            if let Some(number) = number.filter(|n| (min..=max).contains(&n)) {
-                Some(Value::Integer(number))
-            } else {
+        (Shape::Tables(table), DeValue::Array(items)) => {
+            if items.is_empty() {
                 problems
-                    .add(span.clone(), format!("`{name}` cannot be {}", clip(&found.to_string())))
-                    .expected(shape.expected());
-                None
+                    .add(span.clone(), format!("`{key}` is empty"))
+                    .expected(format!("at least one `[[{key}]]`"));
             }
+            Value::List(items.iter().map(|item| read_item(key, shape, table, item, problems)).collect())
         }
-        (Shape::Flag, DeValue::Boolean(flag)) => Some(Value::Flag(*flag)),
-        (Shape::Text | Shape::File | Shape::Radio, DeValue::String(text)) => {
-            if text.trim().is_empty() && !matches!(shape, Shape::Text) {
-                problems.add(span.clone(), format!("`{name}` is empty")).expected(shape.expected());
-                None
-            } else {
-                Some(Value::Text(text.to_string()))
-            }
-        }
-        (Shape::Name, DeValue::String(text)) => {
-            let letters = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-            if letters && !text.is_empty() && text.len() <= 64 {
-                Some(Value::Text(text.to_string()))
-            } else {
-                problems
-                    .add(span.clone(), format!("`{}` is not a usable name", clip(text)))
-                    .expected(shape.expected())
-                    .hint("names become parts of column names, such as `wifi.rate_down_mbps`");
-                None
-            }
-        }
-        (Shape::Choice(choices), DeValue::String(text)) => read_choice(name, choices, text, &span, problems),
-        (Shape::Queue, DeValue::String(text)) => read_queue(text, shape, &span, problems).map(Value::Queue),
-        (Shape::Queue, found) => {
-            let number = number_text(found);
-            problems
-                .add(span.clone(), format!("`{number}` has no unit"))
-                .expected(shape.expected())
-                .hint(format!("write what is counted, in quotes: `{name} = \"{number} packets\"`"));
-            None
-        }
-        (Shape::List { of, min, max }, DeValue::Array(found)) => {
-            if found.len() < *min || found.len() > *max {
-                problems
-                    .add(span.clone(), format!("`{name}` has {} entries", found.len()))
-                    .expected(shape.expected());
-            }
-            Some(Value::List(found.iter().map(|v| read_value(name, of, v, problems)).collect()))
-        }
-        (Shape::Tuple(parts), DeValue::Array(found)) => {
-            if found.len() == parts.len() {
-                let nodes = parts.iter().zip(found.iter());
-                Some(Value::List(
-                    nodes.map(|((part, shape), v)| read_value(part, shape, v, problems)).collect(),
-                ))
-            } else {
-                problems
-                    .add(span.clone(), format!("{} entries where {} belong", found.len(), parts.len()))
-                    .expected(shape.expected());
-                None
-            }
-        }
-        (Shape::Table(table), DeValue::Table(found)) => {
-            Some(Value::Table(read_table(table, found, span.clone(), problems)))
-        }
-        (Shape::Tables(table), DeValue::Array(found)) => {
-            if found.is_empty() {
-                problems
-                    .add(span.clone(), format!("`{name}` is empty"))
-                    .expected(format!("at least one `[[{name}]]`"));
-            }
-            let nodes = found.iter().map(|v| match v.get_ref() {
-                DeValue::Table(t) => {
-                    let fields = read_table(table, t, v.span(), problems);
-                    Node { span: v.span(), value: Value::Table(fields) }
-                }
-                other => {
-                    wrong_type(name, shape, other, &v.span(), problems);
-                    Node { span: v.span(), value: Value::Bad }
-                }
-            });
-            Some(Value::List(nodes.collect()))
-        }
-        (Shape::Free(_), DeValue::Table(found)) => Some(Value::Free(own_table(found))),
-        // `fits` lets nothing else through.
-        _ => None,
+        (_, value) => scalar::parse(key, shape, value).unwrap_or_else(|invalid| {
+            problems.report(span.clone(), invalid, shape);
+            Value::Invalid
+        }),
     };
-    Node { span, value: read.unwrap_or(Value::Bad) }
+    Node { span, value }
 }
 
-/// True if a value of this TOML type may have this shape. A bare number may be a quantity: it gets
-/// the message about its missing unit rather than one about types.
-fn fits(shape: &Shape, value: &DeValue<'_>) -> bool {
-    match shape {
-        Shape::Quantity(..) | Shape::Queue => {
-            matches!(value, DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_))
-        }
-        Shape::Probability | Shape::Number { .. } => {
-            matches!(value, DeValue::Integer(_) | DeValue::Float(_))
-        }
-        Shape::Integer { .. } => matches!(value, DeValue::Integer(_)),
-        Shape::Flag => matches!(value, DeValue::Boolean(_)),
-        Shape::Text | Shape::Name | Shape::File | Shape::Choice(_) | Shape::Radio => {
-            matches!(value, DeValue::String(_))
-        }
-        Shape::List { .. } | Shape::Tuple(_) | Shape::Tables(_) => matches!(value, DeValue::Array(_)),
-        Shape::Table(_) | Shape::Free(_) => matches!(value, DeValue::Table(_)),
-        Shape::Or(a, b) => fits(a, value) || fits(b, value),
-    }
-}
-
-/// Both shapes might do: the first that reads without a problem is taken; where none does, the
-/// second's complaint is given with both expectations.
-fn read_either(
-    name: &str,
+/// Reads the entries of a list or tuple, which stands at `span`.
+fn read_array(
+    key: &str,
     shape: &'static Shape,
-    a: &'static Shape,
-    b: &'static Shape,
-    value: &Spanned<DeValue<'_>>,
+    items: &DeArray<'_>,
+    span: Range<usize>,
+    problems: &mut Problems<'_>,
+) -> Node {
+    let nodes: Vec<Node> = match shape {
+        Shape::Tuple(parts) if items.len() == parts.len() => {
+            let items = parts.iter().zip(items.iter());
+            items.map(|((name, of), item)| read_value(name, of, item, problems)).collect()
+        }
+        Shape::Tuple(parts) => {
+            let message = format!("expected {} entries, found {}", parts.len(), items.len());
+            problems.add(span.clone(), message).expected(shape.expected());
+            return Node::invalid(span);
+        }
+        Shape::List { of, min, max } => {
+            if !(*min..=*max).contains(&items.len()) {
+                let message = format!("`{key}` has {} entries", items.len());
+                problems.add(span.clone(), message).expected(shape.expected());
+            }
+            items.iter().map(|item| read_value(key, of, item, problems)).collect()
+        }
+        _ => return Node::invalid(span),
+    };
+    Node { span, value: Value::List(nodes) }
+}
+
+/// Reads one entry of an array of tables.
+fn read_item(
+    key: &str,
+    shape: &Shape,
+    table: &'static Table,
+    item: &Spanned<DeValue<'_>>,
+    problems: &mut Problems<'_>,
+) -> Node {
+    let span = item.span();
+    let DeValue::Table(keys) = item.get_ref() else {
+        problems.report(span.clone(), wrong_type(key, shape, item.get_ref()), shape);
+        return Node::invalid(span);
+    };
+    let fields = read_table(table, keys, span.clone(), problems);
+    Node { span, value: Value::Table(fields) }
+}
+
+/// Reads a value that both alternatives of `shape` may take: as the first if that reports nothing,
+/// otherwise as the second, with the expectations of both.
+fn read_either(
+    key: &str,
+    shape: &Shape,
+    [first, second]: [&'static Shape; 2],
+    found: &Spanned<DeValue<'_>>,
     problems: &mut Problems<'_>,
 ) -> Node {
     let before = problems.found.len();
-    let node = read_value(name, a, value, problems);
+    let node = read_value(key, first, found, problems);
     if problems.found.len() == before {
         return node;
     }
     problems.found.truncate(before);
-    let node = read_value(name, b, value, problems);
+    let node = read_value(key, second, found, problems);
     for problem in &mut problems.found[before..] {
         problem.expected = Some(shape.expected());
     }
     node
 }
 
-fn wrong_type(
-    name: &str,
-    shape: &Shape,
-    found: &DeValue<'_>,
-    span: &Range<usize>,
-    problems: &mut Problems<'_>,
-) {
-    let problem = problems
-        .add(span.clone(), format!("`{}` is {}", clip(name), type_name(found)))
-        .expected(shape.expected());
-    match (shape, found) {
-        (Shape::Tables(_), DeValue::Table(_)) => {
-            problem.hint(format!("two brackets: `[[{name}]]`, once for each"));
+/// True if values of this TOML type can have this shape.
+fn fits(shape: &Shape, value: &DeValue<'_>) -> bool {
+    let is_number = matches!(value, DeValue::Integer(_) | DeValue::Float(_));
+    match shape {
+        Shape::Custom(value_type) => {
+            matches!(value, DeValue::String(_)) || is_number && value_type.takes_numbers()
         }
-        (Shape::Table(_), DeValue::Array(_)) => {
-            problem.hint(format!("one pair of brackets: `[{name}]`"));
+        Shape::Probability | Shape::Number { .. } => is_number,
+        Shape::Integer { .. } => matches!(value, DeValue::Integer(_)),
+        Shape::Flag => matches!(value, DeValue::Boolean(_)),
+        Shape::Text | Shape::Name | Shape::File | Shape::Choice(_) => matches!(value, DeValue::String(_)),
+        Shape::List { .. } | Shape::Tuple(_) | Shape::Tables(_) => matches!(value, DeValue::Array(_)),
+        Shape::Table(_) | Shape::TableByKey { .. } => matches!(value, DeValue::Table(_)),
+        Shape::Or(a, b) => fits(a, value) || fits(b, value),
+    }
+}
+
+/// The complaint about a value of another TOML type.
+fn wrong_type(key: &str, shape: &Shape, found: &DeValue<'_>) -> Invalid {
+    let is_table_list = match shape {
+        Shape::Tables(_) => true,
+        Shape::List { of, .. } => matches!(of, Shape::Table(_)),
+        _ => false,
+    };
+    let hint = match (shape, found) {
+        (_, DeValue::Table(_)) if is_table_list => {
+            Some(format!("use double brackets: `[[{key}]]`, once for each"))
         }
-        (Shape::Probability, DeValue::String(text)) => {
-            let percent = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
-            problem.hint(match percent {
-                Some(percent) => format!("{percent} % is written `{}`, without quotes", percent / 100.0),
-                None => "write the number without quotes".to_owned(),
-            });
-        }
+        (Shape::Table(_), DeValue::Array(_)) => Some(format!("use single brackets: `[{key}]`")),
+        (Shape::Probability, DeValue::String(text)) => Some(scalar::percent_hint(text)),
         (Shape::Number { .. } | Shape::Integer { .. } | Shape::Flag, DeValue::String(_)) => {
-            problem.hint("write it without quotes");
+            Some("write it without quotes".to_owned())
         }
-        _ => {}
-    }
-}
-
-fn read_quantity(
-    name: &str,
-    quantity: Quantity,
-    least: Least,
-    text: &str,
-    span: &Range<usize>,
-    problems: &mut Problems<'_>,
-) -> Option<Value> {
-    let read = match quantity {
-        Quantity::Time => amount::<Duration>(text, quantity, Value::Time),
-        Quantity::Rate => amount::<Bitrate>(text, quantity, Value::Rate),
-        Quantity::Size => amount::<Bytes>(text, quantity, Value::Size),
-        Quantity::Power => amount::<Power>(text, quantity, Value::Power),
-        Quantity::Energy => amount::<Energy>(text, quantity, Value::Energy),
-    };
-    let expected = Shape::Quantity(quantity, least).expected();
-    match read {
-        Ok((_, true, _)) => {
-            problems.add(span.clone(), format!("`{}` is out of range", clip(text))).expected(format!(
-                "{} of at most {}",
-                quantity.name(),
-                quantity.most()
-            ));
-            None
-        }
-        Ok((true, ..)) if least == Least::AboveZero => {
-            problems.add(span.clone(), format!("`{name}` is zero")).expected(expected);
-            None
-        }
-        Ok((_, _, value)) => Some(value),
-        Err(error) => {
-            let message = match &error {
-                UnitError::OutOfRange { .. } if text.trim_start().starts_with('-') => {
-                    format!("`{}` is negative", clip(text))
-                }
-                UnitError::OutOfRange { .. } => format!("`{}` is out of range", clip(text)),
-                UnitError::NotANumber { .. } => {
-                    format!("`{}` is not {}", clip(text), quantity.name())
-                }
-                UnitError::MissingUnit { .. } => format!("`{}` has no unit", clip(text)),
-                UnitError::UnknownUnit { unit, .. } => {
-                    format!("`{}` is not a unit of {}", clip(unit), quantity.name())
-                }
-            };
-            let problem = problems.add(span.clone(), message).expected(expected);
-            match &error {
-                UnitError::MissingUnit { text, .. } => {
-                    problem.hint(format!("`{name} = \"{}{}\"`", clip(text.trim()), common_unit(quantity)));
-                }
-                UnitError::UnknownUnit { unit, .. } => {
-                    if let Some(near) = near_unit(unit, quantity) {
-                        problem.hint(format!("did you mean `{near}`?"));
-                    }
-                }
-                _ => {}
-            }
-            None
-        }
-    }
-}
-
-/// The amount, and whether it is zero or more than can be meant.
-fn amount<T>(text: &str, quantity: Quantity, value: fn(T) -> Value) -> Result<(bool, bool, Value), UnitError>
-where
-    T: FromStr<Err = UnitError> + PartialOrd + Default,
-{
-    let amount: T = text.parse()?;
-    let above = quantity.most().parse().is_ok_and(|most| amount > most);
-    Ok((amount == T::default(), above, value(amount)))
-}
-
-/// The unit that a letter's case or a common other spelling stands for.
-fn near_unit(unit: &str, quantity: Quantity) -> Option<&'static str> {
-    let exact = quantity.units().iter().find(|u| u.eq_ignore_ascii_case(unit));
-    exact.copied().or_else(|| match (quantity, unit.to_lowercase().as_str()) {
-        (Quantity::Time, "sec" | "secs" | "second" | "seconds") => Some("s"),
-        (Quantity::Time, "msec" | "msecs" | "millis") => Some("ms"),
-        (Quantity::Time, "minutes" | "minute" | "mins" | "m") => Some("min"),
-        (Quantity::Rate, "mb/s" | "mbit" | "mbits" | "mb" | "m") => Some("Mbps"),
-        (Quantity::Rate, "kb/s" | "kbit" | "kbits" | "kb" | "k") => Some("kbps"),
-        (Quantity::Rate, "gb/s" | "gbit" | "gbits" | "gb" | "g") => Some("Gbps"),
-        (Quantity::Size, "bytes" | "byte") => Some("B"),
-        (Quantity::Size, "m" | "mbyte" | "mbytes") => Some("MB"),
-        (Quantity::Size, "k" | "kbyte" | "kbytes") => Some("kB"),
-        (Quantity::Energy, "joule" | "joules") => Some("J"),
-        (Quantity::Power, "watt" | "watts") => Some("W"),
-        _ => None,
-    })
-}
-
-/// The unit to show to somebody who wrote none.
-fn common_unit(quantity: Quantity) -> &'static str {
-    match quantity {
-        Quantity::Time => "ms",
-        Quantity::Rate => "Mbps",
-        Quantity::Size => "kB",
-        Quantity::Power => "mW",
-        Quantity::Energy => "J",
-    }
-}
-
-fn read_number(
-    name: &str,
-    found: &DeValue<'_>,
-    min: f64,
-    max: f64,
-    shape: &Shape,
-    span: &Range<usize>,
-    problems: &mut Problems<'_>,
-) -> Option<Value> {
-    let number = match found {
-        DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(|n| n as f64),
-        DeValue::Float(f) => f.as_str().parse().ok(),
         _ => None,
     };
-    if let Some(number) = number.filter(|n| (min..=max).contains(n)) {
-        return Some(Value::Number(number));
-    }
-    let problem = problems
-        .add(span.clone(), format!("`{name}` cannot be {}", clip(&number_text(found))))
-        .expected(shape.expected());
-    if matches!(shape, Shape::Probability)
-        && let Some(percent) = number.filter(|n| *n > 1.5 && *n <= 100.0)
-    {
-        problem.hint(format!("{percent} % is written `{}`", percent / 100.0));
-    }
-    None
-}
-
-fn read_choice(
-    name: &str,
-    choices: &'static [Choice],
-    text: &str,
-    span: &Range<usize>,
-    problems: &mut Problems<'_>,
-) -> Option<Value> {
-    if choices.iter().any(|c| c.name == text) {
-        return Some(Value::Text(text.to_owned()));
-    }
-    let names: Vec<&str> = choices.iter().map(|c| c.name).collect();
-    let problem = problems
-        .add(span.clone(), format!("`{name}` cannot be `{}`", clip(text)))
-        .expected(format!("one of {}", list(&names)));
-    if let Some(near) = nearest(text, names) {
-        problem.hint(format!("did you mean `{near}`?"));
-    }
-    None
-}
-
-fn read_queue(text: &str, shape: &Shape, span: &Range<usize>, problems: &mut Problems<'_>) -> Option<Queue> {
-    let trimmed = text.trim();
-    if trimmed == "unlimited" {
-        return Some(Queue::Unlimited);
-    }
-    let count = ["packets", "packet"].iter().find_map(|word| trimmed.strip_suffix(word));
-    let queue = match count {
-        Some(count) => count.trim().parse().ok().map(Queue::Packets),
-        None => match amount(trimmed, Quantity::Size, Value::Size) {
-            Ok((_, false, Value::Size(bytes))) => Some(Queue::Bytes(bytes)),
-            Ok(_) => None,
-            Err(_) => match amount(trimmed, Quantity::Time, Value::Time) {
-                Ok((_, false, Value::Time(time))) => Some(Queue::Time(time)),
-                _ => None,
-            },
-        },
-    };
-    let message = match queue {
-        Some(Queue::Packets(0) | Queue::Bytes(Bytes::ZERO)) => "a queue of nothing passes nothing".to_owned(),
-        Some(Queue::Time(time)) if time.is_zero() => "a queue of nothing passes nothing".to_owned(),
-        Some(queue) => return Some(queue),
-        None => format!("`{}` is not a queue's limit", clip(text)),
-    };
-    problems.add(span.clone(), message).expected(shape.expected());
-    None
+    let message = format!("`{}` is {}", clip(key), type_name(found));
+    Invalid { message, expected: None, hint }
 }
 
 fn type_name(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
-        DeValue::Integer(_) => "a whole number",
+        DeValue::Integer(_) => "an integer",
         DeValue::Float(_) => "a number",
         DeValue::Boolean(_) => "`true` or `false`",
         DeValue::Datetime(_) => "a date or time of day",
@@ -511,36 +305,11 @@ fn type_name(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-fn number_text(value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::Integer(i) => clip(&i.to_string()).into_owned(),
-        DeValue::Float(f) => clip(f.as_str()).into_owned(),
-        _ => String::new(),
-    }
-}
-
-/// At most forty characters of what a file says, for a message.
+/// At most forty characters of a file's text, for a message.
 pub fn clip(text: &str) -> std::borrow::Cow<'_, str> {
-    match text.char_indices().nth(40) {
+    const MAX_CHARS: usize = 40;
+    match text.char_indices().nth(MAX_CHARS) {
         None => text.into(),
         Some((end, _)) => format!("{}…", &text[..end]).into(),
-    }
-}
-
-/// The table as a value of its own, for the reader of another format.
-fn own_table(table: &DeTable<'_>) -> toml::Table {
-    table.iter().map(|(k, v)| (k.get_ref().to_string(), own(v.get_ref()))).collect()
-}
-
-fn own(value: &DeValue<'_>) -> toml::Value {
-    match value {
-        DeValue::String(text) => toml::Value::String(text.to_string()),
-        DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix())
-            .map_or_else(|_| toml::Value::String(i.to_string()), toml::Value::Integer),
-        DeValue::Float(f) => toml::Value::Float(f.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(flag) => toml::Value::Boolean(*flag),
-        DeValue::Datetime(time) => toml::Value::Datetime(*time),
-        DeValue::Array(list) => toml::Value::Array(list.iter().map(|v| own(v.get_ref())).collect()),
-        DeValue::Table(table) => toml::Value::Table(own_table(table)),
     }
 }

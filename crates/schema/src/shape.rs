@@ -1,181 +1,123 @@
-//! The words in which the file's shape is described.
-//!
-//! Whoever has a file to read writes such a description. Reading and messages, and where they are wanted a
-//! schema and the documentation, all come from it, so none of them can disagree.
+//! The description of a file: tables, keys and the shapes of values.
+
+use crate::value_type::ValueType;
 
 /// A set of keys.
 #[derive(Debug)]
 pub struct Table {
-    /// What the table is called in messages: "a path".
+    /// Name in messages, with its article: "a path".
     pub name: &'static str,
-    /// What it describes; one or more sentences.
+    /// Documentation; one or more sentences.
     pub doc: &'static str,
-    /// What may stand in it.
+    /// The keys that may be in it.
     pub keys: &'static [Key],
-    /// Exactly one of these keys must be there; none where it is empty.
+    /// Keys of which exactly one must be given; empty for no such rule.
     pub one_of: &'static [&'static str],
 }
 
 /// One key of a table.
 #[derive(Debug)]
 pub struct Key {
-    /// As it is written.
+    /// Name as written.
     pub name: &'static str,
-    /// What may stand as its value.
+    /// The values that it takes.
     pub shape: Shape,
-    /// What it means where it is not there.
+    /// Whether it may be absent, and what applies then.
     pub need: Need,
-    /// One line.
+    /// Documentation; one line.
     pub doc: &'static str,
     /// A realistic value, as TOML.
     pub example: &'static str,
 }
 
-/// What an absent key means.
+/// Meaning of an absent key.
 #[derive(Debug, Clone, Copy)]
 pub enum Need {
-    /// It may not be absent.
+    /// The key must be given.
     Required,
-    /// This value, as TOML.
+    /// This value applies, written as TOML.
     Default(&'static str),
-    /// What is said here.
+    /// No value; the text says for the documentation what applies.
     Absent(&'static str),
 }
 
-/// What may stand as a value.
+/// The values that a key takes.
 #[derive(Debug)]
 pub enum Shape {
-    /// A number with its unit, in quotes.
-    Quantity(Quantity, Least),
     /// A number from 0 to 1.
     Probability,
-    /// A number from `min` to `max`.
+    /// A number from `min` to `max`, both included.
     Number {
-        /// The least.
+        /// Smallest value.
         min: f64,
-        /// The most.
+        /// Largest value.
         max: f64,
     },
-    /// A whole number from `min` to `max`.
+    /// An integer from `min` to `max`, both included; `i64::MAX` for no upper bound.
     Integer {
-        /// The least.
+        /// Smallest value.
         min: i64,
-        /// The most.
+        /// Largest value.
         max: i64,
     },
     /// `true` or `false`.
     Flag,
     /// Any text.
     Text,
-    /// Letters, digits, `-` and `_`: it becomes a part of column names.
+    /// Letters, digits, `-` and `_`, at most 64 of them: usable as a part of column names.
     Name,
-    /// The path of a file, relative to the scenario's folder.
+    /// Path of a file, relative to the folder of the file that is read.
     File,
     /// One of these words.
     Choice(&'static [Choice]),
-    /// A radio profile's name.
-    Radio,
-    /// A queue's limit: packets, bytes, time or `unlimited`.
-    Queue,
-    /// As many of `of` as `min` to `max`.
+    /// A type defined by the user of this crate.
+    Custom(&'static dyn ValueType),
+    /// An array with `min` to `max` entries; `usize::MAX` for no upper bound.
     List {
-        /// What each entry is.
+        /// Shape of each entry.
         of: &'static Shape,
-        /// The fewest entries.
+        /// Fewest entries.
         min: usize,
-        /// The most entries.
+        /// Most entries.
         max: usize,
     },
-    /// Exactly these, in this order; each with its name.
+    /// An array of exactly these entries, each with a name for messages.
     Tuple(&'static [(&'static str, Shape)]),
-    /// `[name]`, or keys in braces.
+    /// `[name]`, or an inline table.
     Table(&'static Table),
-    /// `[[name]]`, once or more, or never.
+    /// `[[name]]`, at least once where the key is given.
     Tables(&'static Table),
+    /// A table read as `with` if it contains `key`, and as `without` otherwise.
+    TableByKey {
+        /// The key that decides.
+        key: &'static str,
+        /// Description of a table with that key.
+        with: &'static Table,
+        /// Description of a table without it.
+        without: &'static Table,
+    },
     /// Either of two.
     Or(&'static Shape, &'static Shape),
-    /// A table whose keys are described elsewhere; the text says where.
-    Free(&'static str),
 }
 
 /// One word of a [`Shape::Choice`].
 #[derive(Debug)]
 pub struct Choice {
-    /// As it is written.
+    /// Name as written.
     pub name: &'static str,
-    /// What it means; part of a sentence.
+    /// Documentation; part of a sentence.
     pub doc: &'static str,
 }
 
-/// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
-    /// A span of time.
-    Time,
-    /// Bits a second.
-    Rate,
-    /// An amount of data.
-    Size,
-    /// Watts.
-    Power,
-    /// Joules.
-    Energy,
-}
-
-/// The smallest that will do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Least {
-    /// None at all will do.
-    Zero,
-    /// Some must be there.
-    AboveZero,
-}
-
-impl Quantity {
-    /// The word in messages: "a time".
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Time => "a time",
-            Self::Rate => "a rate",
-            Self::Size => "a size",
-            Self::Power => "a power",
-            Self::Energy => "an energy",
-        }
-    }
-    /// As `units` reads it.
-    pub fn example(self) -> &'static str {
-        match self {
-            Self::Time => "5ms",
-            Self::Rate => "2Mbps",
-            Self::Size => "64KiB",
-            Self::Power => "1060mW",
-            Self::Energy => "300J",
-        }
-    }
-    /// Above this a number is a slip; and sums of such amounts still fit their types.
-    pub fn most(self) -> &'static str {
-        match self {
-            Self::Time => "8784h",
-            Self::Rate => "10000Gbps",
-            Self::Size => "1000000GB",
-            Self::Power => "1000000W",
-            Self::Energy => "1000000000kJ",
-        }
-    }
-    /// The units that may be written; the first are shown in messages.
-    pub fn units(self) -> &'static [&'static str] {
-        match self {
-            Self::Time => &["ns", "us", "ms", "s", "min", "h"],
-            Self::Rate => &["bps", "kbps", "Mbps", "Gbps", "bit/s", "kbit/s", "Mbit/s", "Gbit/s"],
-            Self::Size => &["B", "kB", "MB", "GB", "KiB", "MiB", "GiB"],
-            Self::Power => &["uW", "mW", "W"],
-            Self::Energy => &["mJ", "J", "kJ", "Wh"],
-        }
+impl Choice {
+    /// A word with its documentation.
+    pub const fn new(name: &'static str, doc: &'static str) -> Self {
+        Self { name, doc }
     }
 }
 
 impl Table {
-    /// The name without its article, as one word: what links and references use.
+    /// The name without its article, in lower case and with `-` for spaces, for links.
     pub fn id(&self) -> String {
         let name = ["a ", "an ", "the "].iter().find_map(|a| self.name.strip_prefix(a)).unwrap_or(self.name);
         name.to_lowercase().replace(' ', "-")
@@ -184,41 +126,43 @@ impl Table {
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|k| k.name == name)
     }
-    /// The names of all keys, for a message.
+    /// Names of all keys.
     pub fn names(&self) -> Vec<&'static str> {
         self.keys.iter().map(|k| k.name).collect()
+    }
+    /// This table and every table reachable from it, each once, in breadth-first order.
+    pub fn with_inner(&'static self) -> Vec<&'static Self> {
+        let mut all = vec![self];
+        let mut next = 0;
+        while let Some(table) = all.get(next).copied() {
+            for inner in table.keys.iter().flat_map(|key| key.shape.tables()) {
+                if !all.iter().any(|known| core::ptr::eq(*known, inner)) {
+                    all.push(inner);
+                }
+            }
+            next += 1;
+        }
+        all
     }
 }
 
 impl Shape {
-    /// What should stand here, as a phrase: "a rate such as `2Mbps`; units: bps, kbps, Mbps, Gbps".
+    /// The expected value as a phrase: "a number from 0 to 1".
     pub fn expected(&self) -> String {
         match self {
-            Self::Quantity(quantity, least) => {
-                let above = if *least == Least::AboveZero { " above zero" } else { "" };
-                let units = quantity.units();
-                let shown = if *quantity == Quantity::Rate { &units[..4] } else { units };
-                let units = shown.join(", ");
-                format!("{}{above} such as `\"{}\"`; units: {units}", quantity.name(), quantity.example())
-            }
             Self::Probability => "a number from 0 to 1".to_owned(),
             Self::Number { min, max } => format!("a number from {min} to {max}"),
-            Self::Integer { min, max: i64::MAX } => format!("a whole number of at least {min}"),
-            Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Integer { min, max: i64::MAX } => format!("an integer of at least {min}"),
+            Self::Integer { min, max } => format!("an integer from {min} to {max}"),
             Self::Flag => "`true` or `false`".to_owned(),
             Self::Text => "text in quotes".to_owned(),
-            Self::Name => "a name in quotes: letters, digits, `-` and `_`".to_owned(),
+            Self::Name => "a name in quotes, of letters, digits, `-` and `_`".to_owned(),
             Self::File => "the path of a file, in quotes".to_owned(),
-            Self::Radio => "the name of a radio profile, such as `\"huang2012.lte\"`".to_owned(),
-            Self::Choice(choices) => {
-                format!("one of {}", list(&choices.iter().map(|c| c.name).collect::<Vec<_>>()))
-            }
-            Self::Queue => {
-                "a limit such as `\"50 packets\"`, `\"1MB\"`, `\"100ms\"` or `\"unlimited\"`".to_owned()
-            }
+            Self::Choice(choices) => one_of(&choices.iter().map(|c| c.name).collect::<Vec<_>>()),
+            Self::Custom(value_type) => value_type.expected(),
             Self::List { of, min, .. } => {
-                let some = if *min == 0 { String::new() } else { format!(" of at least {min}") };
-                format!("a list{some} in brackets, each {}", of.expected())
+                let at_least = if *min == 0 { String::new() } else { format!(" of at least {min}") };
+                format!("a list{at_least} in brackets; each entry: {}", of.expected())
             }
             Self::Tuple(parts) => {
                 let names = parts.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
@@ -226,41 +170,51 @@ impl Shape {
             }
             Self::Table(table) => format!("a table with {}", list(&table.names())),
             Self::Tables(table) => {
-                format!("a table in two brackets for {}", table.name.replacen("a ", "each ", 1))
+                format!("a table in double brackets for {}", table.name.replacen("a ", "each ", 1))
+            }
+            Self::TableByKey { key, without, .. } => {
+                format!("a table with `{key}`, or with the keys of {}", without.name)
             }
             Self::Or(a, b) => format!("{}, or {}", a.expected(), b.expected()),
-            Self::Free(what) => (*what).to_owned(),
         }
     }
 
     /// A value of this shape, as TOML, for messages.
     pub fn sample(&self) -> String {
         match self {
-            Self::Quantity(quantity, _) => format!("\"{}\"", quantity.example()),
             Self::Probability | Self::Number { .. } => "0.01".to_owned(),
             Self::Integer { min, .. } => min.to_string(),
             Self::Flag => "true".to_owned(),
             Self::Text | Self::Name => "\"wifi\"".to_owned(),
             Self::File => "\"trace.csv\"".to_owned(),
-            Self::Radio => "\"huang2012.lte\"".to_owned(),
             Self::Choice(choices) => format!("\"{}\"", choices.first().map_or("", |c| c.name)),
-            Self::Queue => "\"50 packets\"".to_owned(),
+            Self::Custom(value_type) => value_type.example(),
             Self::List { of, .. } => format!("[{}]", of.sample()),
             Self::Tuple(parts) => {
                 let parts: Vec<String> = parts.iter().map(|(_, shape)| shape.sample()).collect();
                 format!("[{}]", parts.join(", "))
             }
-            Self::Table(_) | Self::Tables(_) | Self::Free(_) => "{ }".to_owned(),
+            Self::Table(_) | Self::Tables(_) | Self::TableByKey { .. } => "{ }".to_owned(),
             Self::Or(a, _) => a.sample(),
         }
     }
 
-    /// The table inside this shape, if it is one or may be one.
-    pub fn table(&self) -> Option<&'static Table> {
+    /// The tables that a value of this shape may contain directly.
+    pub fn tables(&self) -> Vec<&'static Table> {
         match self {
-            Self::Table(table) | Self::Tables(table) => Some(table),
-            Self::List { of, .. } => of.table(),
-            Self::Or(a, b) => a.table().or_else(|| b.table()),
+            Self::Table(table) | Self::Tables(table) => vec![table],
+            Self::TableByKey { with, without, .. } => vec![with, without],
+            Self::List { of, .. } => of.tables(),
+            Self::Or(a, b) => [a.tables(), b.tables()].concat(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The words of a choice inside this shape.
+    pub fn choices(&self) -> Option<&'static [Choice]> {
+        match self {
+            Self::Choice(choices) => Some(choices),
+            Self::Or(a, b) => a.choices().or_else(|| b.choices()),
             _ => None,
         }
     }
@@ -276,21 +230,28 @@ pub fn list(names: &[&str]) -> String {
     }
 }
 
-/// The name among `names` that `word` was likely meant to be, if one is near.
+/// "one of `a`, `b` or `c`", or just "`a`".
+pub fn one_of(names: &[&str]) -> String {
+    if names.len() == 1 { list(names) } else { format!("one of {}", list(names)) }
+}
+
+/// The entry of `names` that is most similar to `word`, if one is similar enough to suggest.
 pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    if word.len() > 64 {
-        // No name is so long, and the distance takes time with the square of the length.
+    // The edit distance takes quadratic time, and no known name is longer.
+    const MAX_WORD_BYTES: usize = 64;
+    if word.len() > MAX_WORD_BYTES {
         return None;
     }
     let word = word.to_lowercase();
-    let allowed = (word.chars().count() / 3).max(1);
+    let max_distance = (word.chars().count() / 3).max(1);
     names
         .into_iter()
         .map(|name| (strsim::osa_distance(&word, &name.to_lowercase()), name))
-        .filter(|&(d, name)| {
-            d <= allowed || (word.len() >= 3 && (name.starts_with(&word) || name.ends_with(&word)))
+        .filter(|&(distance, name)| {
+            let is_affix = word.len() >= 3 && (name.starts_with(&word) || name.ends_with(&word));
+            distance <= max_distance || is_affix
         })
-        .min_by_key(|&(d, _)| d)
+        .min_by_key(|&(distance, _)| distance)
         .map(|(_, name)| name)
 }
 
@@ -299,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_found_and_a_far_one_is_not_guessed() {
+    fn nearest_suggests_similar_names_only() {
         let names = ["delay", "queue", "loss", "rate"];
         assert_eq!(nearest("dealy", names), Some("delay"));
         assert_eq!(nearest("Delay", names), Some("delay"));
@@ -310,26 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn every_listed_unit_is_read() {
-        use units::{Bitrate, Bytes, Duration, Energy, Power};
-        for quantity in [Quantity::Time, Quantity::Rate, Quantity::Size, Quantity::Power, Quantity::Energy] {
-            for unit in quantity.units() {
-                let text = format!("3{unit}");
-                let read = match quantity {
-                    Quantity::Time => text.parse::<Duration>().is_ok(),
-                    Quantity::Rate => text.parse::<Bitrate>().is_ok(),
-                    Quantity::Size => text.parse::<Bytes>().is_ok(),
-                    Quantity::Power => text.parse::<Power>().is_ok(),
-                    Quantity::Energy => text.parse::<Energy>().is_ok(),
-                };
-                assert!(read, "{text}");
-            }
-        }
-    }
-
-    #[test]
     fn lists_read_as_english() {
         assert_eq!(list(&["a"]), "`a`");
         assert_eq!(list(&["a", "b", "c"]), "`a`, `b` or `c`");
+        assert_eq!(one_of(&["a"]), "`a`");
+        assert_eq!(one_of(&["a", "b"]), "one of `a` or `b`");
     }
 }

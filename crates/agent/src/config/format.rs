@@ -1,11 +1,11 @@
 //! The shape of the agent's file, as data.
 
+use quantities::{POSITIVE_SIZE, POSITIVE_TIME};
+use radio::PROFILE_SHAPE;
 use schema::shape::{
     Choice, Key,
-    Least::AboveZero,
     Need::{Absent, Default, Required},
-    Quantity::{Size, Time},
-    Shape::{self, Integer, Or, Quantity, Tables, Text},
+    Shape::{self, Integer, Tables, Text},
     Table,
 };
 
@@ -87,7 +87,7 @@ static INTERFACE: Table = Table {
         },
         Key {
             name: "radio",
-            shape: Or(&Shape::Radio, &RADIO),
+            shape: PROFILE_SHAPE,
             need: Required,
             doc: "its power profile, from which also follows what kind it is (`tandem profiles`)",
             example: "\"huang2012.wifi\"",
@@ -131,20 +131,12 @@ static CONNECTION: Table = Table {
     ],
 };
 
-static RADIO: Shape = Shape::Free("a table: `{ file = \"mine.toml\" }`, or the keys of a profile");
-
 static ALLOWANCE: Table = Table {
     name: "an allowance",
     doc: "How much the interfaces that match may carry together, both ways, in a period.",
     one_of: &[],
     keys: &[
-        Key {
-            name: "data",
-            shape: Quantity(Size, AboveZero),
-            need: Required,
-            doc: "how much",
-            example: "\"5GB\"",
-        },
+        Key { name: "data", shape: POSITIVE_SIZE, need: Required, doc: "how much", example: "\"5GB\"" },
         Key {
             name: "per",
             shape: Shape::Choice(&PERIODS),
@@ -188,14 +180,14 @@ static DETECTOR: Table = Table {
     keys: &[
         Key {
             name: "busy",
-            shape: Quantity(Time, AboveZero),
+            shape: POSITIVE_TIME,
             need: Default("\"50ms\""),
             doc: "while something is carried",
             example: "\"20ms\"",
         },
         Key {
             name: "rest",
-            shape: Quantity(Time, AboveZero),
+            shape: POSITIVE_TIME,
             need: Default("\"500ms\""),
             doc: "while nothing is",
             example: "\"1s\"",

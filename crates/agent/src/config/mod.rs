@@ -6,10 +6,11 @@ mod format;
 pub use connection::Remote;
 
 use crate::allowance::{Allowance, AtCap, Period, Zone};
+use core::ops::Range;
 use policy::{Actuator, InterfaceKind, PolicyConfig};
-use radio::Profile;
-use schema::node::{Fields, Node, Value};
-use schema::shape::nearest;
+use quantities::Quantities as _;
+use radio::{Profile, ProfileValue};
+use schema::node::{Fields, Node};
 use schema::{Diagnostic, Problems};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -331,55 +332,30 @@ impl Reader<'_, '_> {
     }
 
     fn radio(&mut self, node: &Node, pattern: &str) -> Option<Arc<Profile>> {
-        let (name, text) = match &node.value {
-            Value::Text(name) => return self.built_in(name, node),
-            Value::Free(table) => match table.get("file") {
-                Some(toml::Value::String(file)) if table.len() == 1 => match (self.files)(file) {
-                    Ok(text) => (file.clone(), text),
-                    Err(why) => {
-                        self.problems
-                            .add(node.span.clone(), format!("cannot read `{file}`: {why}"))
-                            .expected("the path of a profile, from the folder of this file")
-                            .hint("`tandem profiles NAME > mine.toml` makes one to begin with");
-                        return None;
-                    }
-                },
-                Some(_) => {
-                    self.problems
-                        .add(node.span.clone(), "`file` stands alone and is text")
-                        .expected("`{ file = \"mine.toml\" }`, or the keys of a profile");
-                    return None;
-                }
-                None => (pattern.to_owned(), toml::to_string(table).ok()?),
-            },
-            _ => return None,
-        };
-        match Profile::from_toml(&name, &text) {
-            Ok(profile) => Some(Arc::new(profile)),
-            Err(error) => {
-                let problem = self.problems.add(node.span.clone(), format!("radio profile: {error}"));
-                problem.expected("a profile's name, `{ file = \"mine.toml\" }`, or the keys of a profile");
-                problem.hint = error.hint();
-                None
+        match ProfileValue::of(node)? {
+            ProfileValue::BuiltIn(profile) => Some(profile),
+            ProfileValue::Inline(fields) => {
+                Some(Arc::new(Profile::from_fields(fields, pattern, self.problems)))
             }
+            ProfileValue::File(path, span) => self.profile_file(path, &span),
         }
     }
 
-    fn built_in(&mut self, name: &str, node: &Node) -> Option<Arc<Profile>> {
-        if let Some(profile) = Profile::named(name) {
-            return Some(Arc::new(profile));
-        }
-        let all = radio::profiles();
-        let near = nearest(name, all.iter().map(|profile| &*profile.name));
-        let hint = near.map_or_else(
-            || "`tandem profiles` lists them with their sources".to_owned(),
-            |near| format!("did you mean `{near}`?"),
-        );
-        self.problems
-            .add(node.span.clone(), format!("there is no radio profile `{}`", schema::read::clip(name)))
-            .expected("the name of a radio profile, such as `huang2012.lte`")
-            .hint(hint);
-        None
+    fn profile_file(&mut self, path: &str, span: &Range<usize>) -> Option<Arc<Profile>> {
+        let text = match (self.files)(path) {
+            Ok(text) => text,
+            Err(why) => {
+                self.problems
+                    .add(span.clone(), format!("cannot read `{path}`: {why}"))
+                    .expected("the path of a profile, relative to the folder of this file")
+                    .hint("`tandem profiles NAME > mine.toml` writes one to start from");
+                return None;
+            }
+        };
+        Profile::from_toml(path, &text)
+            .map_err(|found| self.problems.add_referenced(span, found))
+            .map(Arc::new)
+            .ok()
     }
 }
 

@@ -37,7 +37,7 @@ fn the_example_is_read_and_its_comments_are_the_defaults() {
 fn every_key_has_its_place_in_the_example() {
     let mut names: Vec<&str> = format::AGENT.names();
     names.extend(
-        format::AGENT.keys.iter().filter_map(|key| key.shape.table()).flat_map(schema::shape::Table::names),
+        format::AGENT.keys.iter().flat_map(|key| key.shape.tables()).flat_map(schema::shape::Table::names),
     );
     for name in names {
         assert!(EXAMPLE.contains(&format!("{name} = ")) || EXAMPLE.contains(&format!("[{name}]")), "{name}");

@@ -1,11 +1,10 @@
 //! The shape of the proxy's file, as data.
 
+use quantities::{POSITIVE_TIME, TIME};
 use schema::shape::{
     Choice, Key,
-    Least::{AboveZero, Zero},
     Need::{Absent, Default},
-    Quantity::Time,
-    Shape::{self, Integer, List, Quantity, Tables, Text},
+    Shape::{self, Integer, List, Tables, Text},
     Table,
 };
 
@@ -58,7 +57,7 @@ pub(super) static PROXY: Table = Table {
         },
         Key {
             name: "ahead",
-            shape: Quantity(Time, Zero),
+            shape: TIME,
             need: Default("\"10ms\""),
             doc: "how much longer than a round trip a subflow may take to send what it has, before more is written to a connection of several; `0s` writes what there is",
             example: "\"50ms\"",
@@ -292,42 +291,42 @@ static TIMEOUTS: Table = Table {
     keys: &[
         Key {
             name: "handshake",
-            shape: Quantity(Time, AboveZero),
+            shape: POSITIVE_TIME,
             need: Default("\"10s\""),
             doc: "until a client has said what it wants",
             example: "\"5s\"",
         },
         Key {
             name: "connect",
-            shape: Quantity(Time, AboveZero),
+            shape: POSITIVE_TIME,
             need: Default("\"15s\""),
             doc: "until a server is found and reached",
             example: "\"10s\"",
         },
         Key {
             name: "idle",
-            shape: Quantity(Time, AboveZero),
+            shape: POSITIVE_TIME,
             need: Default("\"10min\""),
             doc: "without a byte moved either way",
             example: "\"5min\"",
         },
         Key {
             name: "keep_alive",
-            shape: Quantity(Time, AboveZero),
+            shape: POSITIVE_TIME,
             need: Default("\"60s\""),
             doc: "between an answer and the next request",
             example: "\"15s\"",
         },
         Key {
             name: "total",
-            shape: Quantity(Time, AboveZero),
+            shape: POSITIVE_TIME,
             need: Absent("as long as it likes"),
             doc: "a tunnel as a whole",
             example: "\"24h\"",
         },
         Key {
             name: "drain",
-            shape: Quantity(Time, AboveZero),
+            shape: POSITIVE_TIME,
             need: Default("\"30s\""),
             doc: "after SIGTERM, until what still goes on is broken off",
             example: "\"5min\"",

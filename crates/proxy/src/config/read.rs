@@ -5,6 +5,7 @@ use crate::Error;
 use crate::credentials::{Credential, Users};
 use crate::network::Network;
 use linux::socket::Protocol;
+use quantities::Quantities as _;
 use schema::node::{Fields, Node};
 use schema::{Diagnostic, Problems};
 use std::path::PathBuf;

@@ -1,8 +1,9 @@
 //! Cells.
 
 use super::{Builder, point};
-use crate::node::{Fields, Node};
 use link::{CellConfig, CellKind, Fading, Load};
+use quantities::Quantities as _;
+use schema::node::{Fields, Node};
 use sim::CellSpec;
 use units::{Bytes, Duration, Instant};
 

@@ -1,8 +1,9 @@
 //! The device and its policy.
 
 use super::Builder;
-use crate::node::{Fields, Node, Value};
 use policy::{PolicyConfig, WhenNeededParameters};
+use quantities::Quantities as _;
+use schema::node::{Fields, Node, Value};
 use sim::{Device, PathSpec};
 
 impl Builder<'_, '_> {

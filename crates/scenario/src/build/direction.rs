@@ -1,11 +1,12 @@
 //! One direction of a path.
 
 use super::{Builder, Inside, point};
-use crate::node::{Fields, Node, Queue, Value};
 use core::ops::Range;
 use link::{
     ChannelModel, Codel, Delay, Impairments, Late, LinkConfig, Loss, QueueLimit, Rate, StationConfig, Trace,
 };
+use quantities::{Quantities as _, QuantityNode as _};
+use schema::node::{Fields, Node, Value};
 use sim::{CellSpec, Hop};
 use std::sync::Arc;
 use units::{Bitrate, Duration, Instant, Probability, Seed};
@@ -22,13 +23,8 @@ impl Builder<'_, '_> {
         duration: Duration,
     ) -> (Hop, Option<(ChannelModel, Option<Seed>)>) {
         let managed = fields.fields("queue");
-        let queue = match managed.map_or_else(|| fields.queue("queue"), |managed| managed.queue("limit")) {
-            Some(Queue::Packets(n)) => QueueLimit::Packets(n),
-            Some(Queue::Bytes(bytes)) => QueueLimit::Bytes(bytes),
-            Some(Queue::Time(time)) => QueueLimit::Time(time),
-            Some(Queue::Unlimited) => QueueLimit::Unlimited,
-            None => QueueLimit::default(),
-        };
+        let limit = managed.map_or_else(|| fields.custom("queue"), |managed| managed.custom("limit"));
+        let queue: QueueLimit = limit.unwrap_or_default();
         let codel = managed.and_then(|managed| managed.fields("codel")).map(codel);
         let impairments = impairments(fields);
         let delay = fields.get("delay").map(|node| self.delay(node)).unwrap_or_default();

@@ -2,8 +2,9 @@
 
 use super::{Builder, point};
 use crate::format::middlebox_keys;
-use crate::node::{Fields, Node};
 use ::middlebox::{Directions, Finding, Forgotten, Meddling, MiddleboxConfig, On, Options};
+use quantities::Quantities as _;
+use schema::node::{Fields, Node};
 use units::{Instant, Probability};
 
 /// All keys that only some kinds have.
@@ -20,7 +21,7 @@ impl Builder<'_, '_> {
         if let Some(kind) = kind {
             let has = middlebox_keys(kind);
             let not: Vec<&str> = OF_SOME.into_iter().filter(|key| !has.contains(key)).collect();
-            let hint = format!("`{kind}` has {}", crate::shape::list(has).replace(" or ", " and "));
+            let hint = format!("`{kind}` has {}", schema::shape::list(has).replace(" or ", " and "));
             self.not_with(fields, &not, &format!("for `{kind}`"), &hint);
             if matches!(kind, "rewrite-sequence" | "forget-nat") {
                 let hint = format!("`{kind}` concerns both directions");

@@ -10,12 +10,13 @@ mod traffic;
 mod transport;
 mod video;
 
-use crate::diagnostic::{Place, Problems, Source};
-use crate::node::{Fields, Node};
-use crate::shape::{list, nearest};
 use crate::{Diagnostic, Files};
 use core::ops::Range;
 use link::{ChannelModel, Trace};
+use quantities::Quantities as _;
+use schema::diagnostic::{Problems, Source};
+use schema::node::{Fields, Node};
+use schema::shape::{list, nearest};
 use sim::Experiment;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -139,7 +140,7 @@ impl Builder<'_, '_> {
 
     /// Reports a name that is none of `names`.
     fn unknown_name(&mut self, span: Range<usize>, what: &str, name: &str, names: &[&str]) {
-        let problem = self.problems.add(span, format!("there is no {what} `{}`", crate::read::clip(name)));
+        let problem = self.problems.add(span, format!("there is no {what} `{}`", schema::read::clip(name)));
         problem.expected(if names.is_empty() {
             format!("a {what} of this file, and it has none")
         } else {
@@ -148,7 +149,7 @@ impl Builder<'_, '_> {
         if let Some(near) = nearest(name, names.iter().copied()) {
             problem.hint(format!("did you mean `{near}`?"));
         } else if names.is_empty() {
-            problem.hint(format!("add a `[[{what}]]` with `name = \"{}\"`", crate::read::clip(name)));
+            problem.hint(format!("add a `[[{what}]]` with `name = \"{}\"`", schema::read::clip(name)));
         } else {
             problem.hint(format!("name one of them, or add a `[[{what}]]`"));
         }
@@ -191,7 +192,6 @@ impl Builder<'_, '_> {
     /// Reports a problem inside a file that the scenario names at `span`.
     fn inside(&mut self, text: &str, error: Inside, span: &Range<usize>) {
         let shown = self.shown(&error.path);
-        let asked_at: Place = self.problems.source.place(span.start);
         let source = Source::new(&shown, text);
         let line = error.line.unwrap_or(1);
         let mut at = source.line_span(line);
@@ -202,8 +202,7 @@ impl Builder<'_, '_> {
         let mut diagnostic: Diagnostic = source.diagnostic(at, error.message);
         diagnostic.expected = error.expected;
         diagnostic.hint = error.hint;
-        diagnostic.asked_at = Some(asked_at);
-        self.problems.found.push(diagnostic);
+        self.problems.add_referenced(span, vec![diagnostic]);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Paths.
 
 use super::{Builder, Generated, point};
-use crate::node::{Fields, Node};
 use ::radio::{InterfaceKind, Profile};
 use link::{LinkConfig, Rate};
 use policy::DataPlan;
+use quantities::Quantities as _;
+use schema::node::{Fields, Node};
 use sim::{CellSpec, Hop, PathSpec};
 use std::sync::Arc;
 use units::{Duration, Instant, Seed};

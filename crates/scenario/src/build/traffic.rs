@@ -2,8 +2,9 @@
 
 use super::{Builder, point};
 use crate::format::traffic_keys;
-use crate::node::{Fields, Node};
 use ::traffic::{Bursts, Direction, Kind, Mix, OnFull, TrafficConfig, Vbr};
+use quantities::{Quantities as _, QuantityNode as _};
+use schema::node::{Fields, Node};
 use sim::{BackgroundSpec, PathSpec};
 use units::{Bitrate, Bytes, Duration, Instant};
 
@@ -66,7 +67,7 @@ impl Builder<'_, '_> {
         if !fields.given("path") && names.len() > 1 {
             self.problems
                 .add(fields.span.clone(), "datagrams take one path, and there are several")
-                .expected(format!("`path`, one of {}", crate::shape::list(&names)))
+                .expected(format!("`path`, one of {}", schema::shape::list(&names)))
                 .hint(format!("add `path = \"{}\"`", names.first().unwrap_or(&"wifi")));
         }
         0
@@ -127,7 +128,7 @@ impl Builder<'_, '_> {
             let hint = if has.is_empty() {
                 format!("`{kind}` has only `direction`, `start` and `stop`")
             } else {
-                format!("`{kind}` has {}", crate::shape::list(has).replace(" or ", " and "))
+                format!("`{kind}` has {}", schema::shape::list(has).replace(" or ", " and "))
             };
             self.not_with(fields, &not, &format!("for `{kind}`"), &hint);
             let needed = [("rate", "\"2Mbps\""), ("size", "\"5MB\""), ("manifest", "\"video.json\"")];

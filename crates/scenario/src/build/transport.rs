@@ -1,9 +1,10 @@
 //! What carries the bytes.
 
 use super::Builder;
-use crate::node::{Fields, Node};
 use link::{Delay, Rate};
 use mptcp::{Config, CongestionKind, EcnMode, Keepalive, Rec};
+use quantities::Quantities as _;
+use schema::node::{Fields, Node};
 use sim::{CellSpec, Hop, PathSpec, Protocol, Transport};
 use units::Duration;
 
@@ -148,7 +149,7 @@ impl Builder<'_, '_> {
             None if !fields.given("path") && names.len() > 1 => {
                 self.problems
                     .add(fields.span("protocol"), "`tcp` takes one path, and there are several")
-                    .expected(format!("`path`, one of {}", crate::shape::list(&known)))
+                    .expected(format!("`path`, one of {}", schema::shape::list(&known)))
                     .hint(format!("add `path = \"{}\"`", known.first().unwrap_or(&"wifi")));
                 None
             }

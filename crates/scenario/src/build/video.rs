@@ -1,9 +1,10 @@
 //! Videos: what there is to play, and how it is played.
 
 use super::{Builder, Inside};
-use crate::node::{Fields, Node};
 use ::traffic::Kind;
 use abr::{Manifest, PlayerConfig, Rule, Video};
+use quantities::{Quantities as _, QuantityNode as _};
+use schema::node::{Fields, Node};
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration};
 

@@ -1,7 +1,8 @@
 //! Shared media.
 
-use super::{RATE, SIZE, SPAN, TIME, choice};
-use crate::shape::{
+use super::choice;
+use quantities::{POSITIVE_RATE, POSITIVE_SIZE, POSITIVE_TIME, TIME};
+use schema::shape::{
     Choice, Key,
     Need::{Absent, Default, Required},
     Shape::{self, Integer, List, Name, Number},
@@ -24,7 +25,7 @@ pub(super) static CELL: Table = Table {
         },
         Key {
             name: "rate",
-            shape: RATE,
+            shape: POSITIVE_RATE,
             need: Required,
             doc: "What it carries in all, net of the medium's own overhead: some 60 % of an 802.11 PHY rate.",
             example: "\"20Mbps\"",
@@ -45,7 +46,7 @@ pub(super) static CELL: Table = Table {
         },
         Key {
             name: "pf_window",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"100ms\""),
             doc: "LTE: over what time proportional fairness averages; typically 100 ms to 1 s.",
             example: "\"100ms\"",
@@ -72,7 +73,7 @@ static FADING: Table = Table {
     keys: &[
         Key {
             name: "coherence",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"80ms\""),
             doc: "How long a gain holds: 80 ms at walking pace and 2 GHz, 5 ms in a car.",
             example: "\"80ms\"",
@@ -101,14 +102,14 @@ static LOAD: Table = Table {
         },
         Key {
             name: "rate",
-            shape: RATE,
+            shape: POSITIVE_RATE,
             need: Required,
             doc: "What each of them offers.",
             example: "\"1Mbps\"",
         },
         Key {
             name: "packet",
-            shape: SIZE,
+            shape: POSITIVE_SIZE,
             need: Default("\"1040B\""),
             doc: "The size of each packet.",
             example: "\"1040B\"",
@@ -137,7 +138,7 @@ static LOAD: Table = Table {
         Key { name: "stop", shape: TIME, need: Absent("never"), doc: "When they end.", example: "\"40s\"" },
         Key {
             name: "link_rate",
-            shape: RATE,
+            shape: POSITIVE_RATE,
             need: Absent("the cell's rate"),
             doc: "What the medium carries while one of these stations sends.",
             example: "\"6Mbps\"",

@@ -1,12 +1,11 @@
 //! The device and its policy.
 
-use super::{RATE, SPAN, choice};
-use crate::shape::{
+use super::choice;
+use quantities::{POSITIVE_ENERGY, POSITIVE_RATE, POSITIVE_TIME, POWER};
+use schema::shape::{
     Choice, Key,
-    Least::{AboveZero, Zero},
     Need::{Absent, Default, Required},
-    Quantity::{Energy, Power},
-    Shape::{self, Or, Probability, Quantity, Text},
+    Shape::{self, Or, Probability, Text},
     Table,
 };
 
@@ -24,7 +23,7 @@ pub(super) static DEVICE: Table = Table {
         },
         Key {
             name: "battery",
-            shape: Quantity(Energy, AboveZero),
+            shape: POSITIVE_ENERGY,
             need: Default("\"15Wh\""),
             doc: "What its battery holds; a phone's 15 Wh is 4000 mAh at 3.85 V.",
             example: "\"300J\"",
@@ -38,7 +37,7 @@ pub(super) static DEVICE: Table = Table {
         },
         Key {
             name: "joint_power",
-            shape: Quantity(Power, Zero),
+            shape: POWER,
             need: Default("\"0W\""),
             doc: "Extra power while two or more radios are active at once: their sum is not always the whole.",
             example: "\"50mW\"",
@@ -101,7 +100,7 @@ static POLICY: Table = Table {
         },
         Key {
             name: "late",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"250ms\""),
             doc: "For `when-needed`: how far behind the demand what comes may fall before cellular paths help. \
                   Shorter wakes them for a hiccup, longer empties buffers.",
@@ -109,14 +108,14 @@ static POLICY: Table = Table {
         },
         Key {
             name: "hold",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"500ms\""),
             doc: "For `when-needed`: how long cellular paths stay regular at least.",
             example: "\"1s\"",
         },
         Key {
             name: "longest_hold",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"4s\""),
             doc: "For `when-needed`: how long they stay regular at most, where the others have failed to suffice \
                   again and again, until that is tried once more.",
@@ -124,21 +123,21 @@ static POLICY: Table = Table {
         },
         Key {
             name: "memory",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"10s\""),
             doc: "For `when-needed`: time constant with which a demand that is no longer seen is forgotten.",
             example: "\"30s\"",
         },
         Key {
             name: "queueing",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"100ms\""),
             doc: "For `when-needed`: how much longer than its least a round trip is that shows a full link.",
             example: "\"50ms\"",
         },
         Key {
             name: "silent",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"250ms\""),
             doc: "For `when-needed`: how long the preferred paths may be silent when cellular ones are regular, until their \
                   subflows are given up and made anew.",
@@ -146,7 +145,7 @@ static POLICY: Table = Table {
         },
         Key {
             name: "standby",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"5s\""),
             doc: "For `when-needed`: how long cellular paths that have carried more than the others could not stay backups \
                   while they are not needed, until their subflows are closed. A peer may use a backup on its own account.",
@@ -154,14 +153,14 @@ static POLICY: Table = Table {
         },
         Key {
             name: "margin",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"8s\""),
             doc: "For `qoe`: what is to be left in the player's buffer when a segment comes.",
             example: "\"6s\"",
         },
         Key {
             name: "enough",
-            shape: RATE,
+            shape: POSITIVE_RATE,
             need: Absent("all that is seen"),
             doc: "For `when-needed`: more than this is not asked for, whatever is seen.",
             example: "\"8Mbps\"",

@@ -1,12 +1,12 @@
 //! One direction of a path.
 
-use super::{RATE, SPAN, TIME, choice};
-use crate::shape::{
+use super::choice;
+use super::queue::QUEUE_LIMIT;
+use quantities::{POSITIVE_RATE, POSITIVE_TIME, RATE, TIME};
+use schema::shape::{
     Choice, Key,
-    Least::Zero,
     Need::{Absent, Default, Required},
-    Quantity::Rate,
-    Shape::{self, Flag, Integer, List, Name, Number, Or, Probability, Quantity, Queue, Tuple},
+    Shape::{self, Flag, Integer, List, Name, Number, Or, Probability, Tuple},
     Table,
 };
 
@@ -17,7 +17,7 @@ pub(super) static DIRECTION: Table = Table {
     keys: &[
         Key {
             name: "rate",
-            shape: Or(&RATE, &Shape::Table(&RATE_TABLE)),
+            shape: Or(&POSITIVE_RATE, &Shape::Table(&RATE_TABLE)),
             need: Absent("see the other three"),
             doc: "A rate that is fixed, or goes in steps.",
             example: "\"20Mbps\"",
@@ -52,7 +52,7 @@ pub(super) static DIRECTION: Table = Table {
         },
         Key {
             name: "queue",
-            shape: Or(&Queue, &Shape::Table(&MANAGED)),
+            shape: Or(&QUEUE_LIMIT, &Shape::Table(&MANAGED)),
             need: Default("\"100 packets\""),
             doc: "How much may wait to be sent; what does not fit is dropped. Or CoDel, which drops or marks by how long \
                   packets have waited.",
@@ -96,7 +96,7 @@ pub(super) static DIRECTION: Table = Table {
         },
         Key {
             name: "link_rate",
-            shape: RATE,
+            shape: POSITIVE_RATE,
             need: Absent("the cell's rate"),
             doc: "With `cell`: what the medium carries while this station sends.",
             example: "\"6Mbps\"",
@@ -110,7 +110,7 @@ static RATE_TABLE: Table = Table {
     one_of: &[],
     keys: &[Key {
         name: "steps",
-        shape: List { of: &Tuple(&[("from", TIME), ("rate", Quantity(Rate, Zero))]), min: 1, max: 100_000 },
+        shape: List { of: &Tuple(&[("from", TIME), ("rate", RATE)]), min: 1, max: 100_000 },
         need: Required,
         doc: "Each rate from its time on, in order of time, the first from `0s`.",
         example: "[[\"0s\", \"20Mbps\"], [\"30s\", \"2Mbps\"]]",
@@ -218,7 +218,7 @@ static MODEL: Table = Table {
         },
         Key {
             name: "step",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Absent("that of the named model"),
             doc: "How long each rate of the trace holds; at least 1 ms.",
             example: "\"100ms\"",
@@ -247,7 +247,7 @@ static MANAGED: Table = Table {
         },
         Key {
             name: "limit",
-            shape: Queue,
+            shape: QUEUE_LIMIT,
             need: Default("\"1000 packets\""),
             doc: "How much may wait at all; a time is how long the first may have waited.",
             example: "\"100 packets\"",
@@ -263,14 +263,14 @@ static CODEL: Table = Table {
     keys: &[
         Key {
             name: "target",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"5ms\""),
             doc: "The wait that is no queue yet; on a slow link at least the time of a packet.",
             example: "\"13ms\"",
         },
         Key {
             name: "interval",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"100ms\""),
             doc: "About the longest round trip.",
             example: "\"100ms\"",
@@ -299,7 +299,7 @@ static LATE: Table = Table {
         },
         Key {
             name: "by",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Required,
             doc: "How much later than its turn it arrives.",
             example: "\"20ms\"",

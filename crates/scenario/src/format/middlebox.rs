@@ -1,7 +1,8 @@
 //! Middleboxes.
 
-use super::{SIZE, SPAN, TIME, choice};
-use crate::shape::{
+use super::choice;
+use quantities::{POSITIVE_SIZE, POSITIVE_TIME, TIME};
+use schema::shape::{
     Choice, Key,
     Need::{Absent, Default, Required},
     Shape::{self, Flag, Integer, List, Probability},
@@ -99,21 +100,21 @@ pub(super) static MIDDLEBOX: Table = Table {
         },
         Key {
             name: "most",
-            shape: SIZE,
+            shape: POSITIVE_SIZE,
             need: Default("\"64KiB\""),
             doc: "`coalesce`: the most payload of a merged segment.",
             example: "\"3000B\"",
         },
         Key {
             name: "hold",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"1ms\""),
             doc: "`coalesce`: how long a segment is held at most.",
             example: "\"2ms\"",
         },
         Key {
             name: "idle",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"120s\""),
             doc: "`forget-nat`: how long a connection may be silent. RFC 5382 asks for at least 2 h 4 min.",
             example: "\"30s\"",

@@ -5,6 +5,7 @@ mod device;
 mod direction;
 mod middlebox;
 mod path;
+mod queue;
 mod traffic;
 mod transport;
 
@@ -17,23 +18,17 @@ use path::PATH;
 use traffic::TRAFFIC;
 use transport::TRANSPORT;
 
-use crate::shape::{
+use quantities::POSITIVE_TIME;
+use schema::shape::{
     Choice, Key,
-    Least::{AboveZero, Zero},
     Need::{Absent, Default, Required},
-    Quantity::{Rate, Size, Time},
-    Shape::{self, Flag, Integer, Quantity, Text},
+    Shape::{self, Flag, Integer, Text},
     Table,
 };
 
 const fn choice(name: &'static str, doc: &'static str) -> Choice {
     Choice { name, doc }
 }
-
-const TIME: Shape = Quantity(Time, Zero);
-const SPAN: Shape = Quantity(Time, AboveZero);
-const RATE: Shape = Quantity(Rate, AboveZero);
-const SIZE: Shape = Quantity(Size, AboveZero);
 
 pub(crate) static SCENARIO: Table = Table {
     name: "the scenario",
@@ -65,14 +60,14 @@ pub(crate) static SCENARIO: Table = Table {
         },
         Key {
             name: "duration",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Required,
             doc: "How much time passes.",
             example: "\"60s\"",
         },
         Key {
             name: "sample",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"100ms\""),
             doc: "How often a row of the series is taken.",
             example: "\"100ms\"",
@@ -126,28 +121,13 @@ pub(crate) static SCENARIO: Table = Table {
 mod tests {
     use super::*;
     use super::{device::*, direction::*, middlebox::*, traffic::*, transport::*};
-    use crate::diagnostic::{Problems, Source};
-    use crate::read::read_value;
+    use schema::diagnostic::{Problems, Source};
+    use schema::read::read_value;
     use toml::de::DeValue;
-
-    /// Every table of the description, once.
-    fn tables() -> Vec<&'static Table> {
-        let mut all = vec![&SCENARIO];
-        let mut next = 0;
-        while let Some(table) = all.get(next).copied() {
-            for inner in table.keys.iter().filter_map(|k| k.shape.table()) {
-                if !all.iter().any(|t| core::ptr::eq(*t, inner)) {
-                    all.push(inner);
-                }
-            }
-            next += 1;
-        }
-        all
-    }
 
     #[test]
     fn every_default_and_every_example_fits_its_key() {
-        for table in tables() {
+        for table in SCENARIO.with_inner() {
             for key in table.keys {
                 let default = match key.need {
                     Default(text) => Some(text),
@@ -166,7 +146,7 @@ mod tests {
 
     #[test]
     fn docs_are_sentences_and_names_are_told_apart() {
-        let all = tables();
+        let all = SCENARIO.with_inner();
         for (i, table) in all.iter().enumerate() {
             assert!(!all[..i].iter().any(|t| t.id() == table.id()), "two tables are {}", table.name);
             for (j, key) in table.keys.iter().enumerate() {

@@ -2,11 +2,12 @@
 
 use super::direction::DIRECTION;
 use super::middlebox::MIDDLEBOX;
-use super::{SIZE, SPAN, TIME};
-use crate::shape::{
+use quantities::{POSITIVE_SIZE, POSITIVE_TIME, TIME};
+use radio::PROFILE_SHAPE;
+use schema::shape::{
     Key,
     Need::{Absent, Default, Required},
-    Shape::{self, Flag, List, Name, Or},
+    Shape::{self, Flag, List, Name},
     Table,
 };
 
@@ -24,7 +25,7 @@ pub(super) static PATH: Table = Table {
         },
         Key {
             name: "radio",
-            shape: Or(&Shape::Radio, &RADIO),
+            shape: PROFILE_SHAPE,
             need: Required,
             doc: "What the interface draws: a profile of `tandem profiles`, `{ file = \"mine.toml\" }`, or a profile's keys.",
             example: "\"huang2012.wifi\"",
@@ -73,26 +74,24 @@ pub(super) static PATH: Table = Table {
         },
         Key {
             name: "allowance",
-            shape: SIZE,
+            shape: POSITIVE_SIZE,
             need: Absent("unlimited"),
             doc: "How much the contract has left to carry over it, both ways, headers counted. The policy `allowance` heeds it.",
             example: "\"2GB\"",
         },
         Key {
             name: "allowance_period",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Absent("the run"),
             doc: "How long the allowance has to last from the beginning on; then there is as much again.",
             example: "\"30s\"",
         },
         Key {
             name: "also_measure",
-            shape: List { of: &Or(&Shape::Radio, &RADIO), min: 0, max: 16 },
+            shape: List { of: &PROFILE_SHAPE, min: 0, max: 16 },
             need: Default("[]"),
             doc: "Other profiles to measure the same traffic with; they change nothing else.",
             example: "[\"huang2012.lte\"]",
         },
     ],
 };
-
-static RADIO: Shape = Shape::Free("a table: `{ file = \"mine.toml\" }`, or the keys of a profile");

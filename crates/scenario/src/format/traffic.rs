@@ -1,7 +1,8 @@
 //! What applications do.
 
-use super::{RATE, SIZE, SPAN, TIME, choice};
-use crate::shape::{
+use super::choice;
+use quantities::{POSITIVE_RATE, POSITIVE_SIZE, POSITIVE_TIME, TIME};
+use schema::shape::{
     Choice, Key,
     Need::{Absent, Default, Required},
     Shape::{self, Flag},
@@ -43,28 +44,28 @@ pub(super) static TRAFFIC: Table = Table {
         },
         Key {
             name: "rate",
-            shape: RATE,
+            shape: POSITIVE_RATE,
             need: Absent("`cbr`, `on-off` and `vbr` need it"),
             doc: "`cbr`, `on-off`, `vbr`: what is offered; of `vbr` the mean.",
             example: "\"2Mbps\"",
         },
         Key {
             name: "packet",
-            shape: SIZE,
+            shape: POSITIVE_SIZE,
             need: Default("\"1000B\""),
             doc: "`cbr`, `on-off`: how much is written at a time.",
             example: "\"1040B\"",
         },
         Key {
             name: "on",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"1s\""),
             doc: "`on-off`, `vbr` in bursts: how long it sends.",
             example: "\"2s\"",
         },
         Key {
             name: "off",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"1s\""),
             doc: "`on-off`, `vbr` in bursts: how long it is silent.",
             example: "\"20s\"",
@@ -78,7 +79,7 @@ pub(super) static TRAFFIC: Table = Table {
         },
         Key {
             name: "size",
-            shape: SIZE,
+            shape: POSITIVE_SIZE,
             need: Absent("`file` needs it"),
             doc: "`file`: how much there is.",
             example: "\"5MB\"",
@@ -113,7 +114,7 @@ pub(super) static TRAFFIC: Table = Table {
         },
         Key {
             name: "every",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"1s\""),
             doc: "`vbr`: how long a rate holds.",
             example: "\"5s\"",
@@ -148,7 +149,7 @@ pub(super) static TRAFFIC: Table = Table {
         },
         Key {
             name: "buffer",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"25s\""),
             doc: "`video`: the most that the buffer holds; a segment is asked for where it still fits.",
             example: "\"60s\"",
@@ -169,7 +170,7 @@ pub(super) static TRAFFIC: Table = Table {
         },
         Key {
             name: "request",
-            shape: SIZE,
+            shape: POSITIVE_SIZE,
             need: Default("\"400B\""),
             doc: "`video`: how large a request is, headers and all. An answer has 240 bytes of headers.",
             example: "\"800B\"",
@@ -211,15 +212,21 @@ static MANIFEST: Table = Table {
     keys: &[
         Key {
             name: "bitrates",
-            shape: Shape::Or(&RATE, &Shape::List { of: &RATE, min: 1, max: 100 }),
+            shape: Shape::Or(&POSITIVE_RATE, &Shape::List { of: &POSITIVE_RATE, min: 1, max: 100 }),
             need: Required,
             doc: "The one it has, or those it is to be had in, from the lowest to the highest.",
             example: "[\"1Mbps\", \"5Mbps\"]",
         },
-        Key { name: "duration", shape: SPAN, need: Required, doc: "How long it plays.", example: "\"66s\"" },
+        Key {
+            name: "duration",
+            shape: POSITIVE_TIME,
+            need: Required,
+            doc: "How long it plays.",
+            example: "\"66s\"",
+        },
         Key {
             name: "segment",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"2s\""),
             doc: "How long each segment plays; the duration is a multiple of it.",
             example: "\"4s\"",
@@ -238,7 +245,7 @@ pub(super) static MIXES: [Choice; 2] = [
 ];
 
 static MIX: Shape = Shape::List {
-    of: &Shape::Tuple(&[("size", SIZE), ("weight", Shape::Integer { min: 0, max: 1_000_000 })]),
+    of: &Shape::Tuple(&[("size", POSITIVE_SIZE), ("weight", Shape::Integer { min: 0, max: 1_000_000 })]),
     min: 1,
     max: 8,
 };

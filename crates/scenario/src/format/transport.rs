@@ -1,7 +1,8 @@
 //! What carries the bytes.
 
-use super::{SIZE, SPAN, TIME, choice};
-use crate::shape::{
+use super::choice;
+use quantities::{POSITIVE_SIZE, POSITIVE_TIME, TIME};
+use schema::shape::{
     Choice, Key,
     Need::{Absent, Default},
     Shape::{self, Flag, Integer, Name, Number, Or, Probability},
@@ -94,21 +95,21 @@ pub(super) static TRANSPORT: Table = Table {
         },
         Key {
             name: "send_buffer",
-            shape: Or(&Shape::Choice(&BUFFERS), &SIZE),
+            shape: Or(&Shape::Choice(&BUFFERS), &POSITIVE_SIZE),
             need: Default("\"4MiB\""),
             doc: "How much an application may write ahead of what has been acknowledged.",
             example: "\"eq1\"",
         },
         Key {
             name: "subflow_buffer",
-            shape: SIZE,
+            shape: POSITIVE_SIZE,
             need: Absent("only `send_buffer` counts"),
             doc: "How much one path may hold of the data dealt to it by shares.",
             example: "\"128KiB\"",
         },
         Key {
             name: "recv_buffer",
-            shape: Or(&Shape::Choice(&BUFFERS), &SIZE),
+            shape: Or(&Shape::Choice(&BUFFERS), &POSITIVE_SIZE),
             need: Default("\"4MiB\""),
             doc: "The receive window of the whole connection.",
             example: "\"eq1\"",
@@ -150,21 +151,21 @@ pub(super) static TRANSPORT: Table = Table {
         },
         Key {
             name: "initial_rto",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"1s\""),
             doc: "Retransmission timeout before the first sample.",
             example: "\"1s\"",
         },
         Key {
             name: "min_rto",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"200ms\""),
             doc: "Lower bound of the retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).",
             example: "\"200ms\"",
         },
         Key {
             name: "max_rto",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"60s\""),
             doc: "Upper bound of the retransmission timeout.",
             example: "\"60s\"",
@@ -248,7 +249,7 @@ pub(super) static TRANSPORT: Table = Table {
         },
         Key {
             name: "autotune",
-            shape: Or(&Shape::Choice(&OFF), &SIZE),
+            shape: Or(&Shape::Choice(&OFF), &POSITIVE_SIZE),
             need: Default("\"off\""),
             doc: "The receive buffer begins so small and grows up to `recv_buffer` (Linux: `128KiB` to 6 MiB).",
             example: "\"128KiB\"",
@@ -408,14 +409,14 @@ static KEEPALIVE: Table = Table {
     keys: &[
         Key {
             name: "idle",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"7200s\""),
             doc: "Quiet time before the first probe.",
             example: "\"60s\"",
         },
         Key {
             name: "interval",
-            shape: SPAN,
+            shape: POSITIVE_TIME,
             need: Default("\"75s\""),
             doc: "Time between probes.",
             example: "\"10s\"",

@@ -1,0 +1,56 @@
+//! Types of values that the users of this crate define, such as a time or a queue limit.
+
+use crate::diagnostic::Invalid;
+use core::any::Any;
+use core::fmt;
+use std::sync::Arc;
+
+/// A type of value, written as TOML text or a number.
+///
+/// An implementation is usually a constant without state; [`Shape::Custom`](crate::shape::Shape)
+/// refers to it.
+pub trait ValueType: fmt::Debug + Sync {
+    /// A phrase for messages: "a time such as `"5ms"`; units: ns, us, ms, s, min, h".
+    fn expected(&self) -> String;
+    /// A short form for tables of keys: "time, above zero".
+    fn summary(&self) -> String;
+    /// A valid value, as TOML.
+    fn example(&self) -> String;
+    /// The JSON Schema of a value.
+    fn json_schema(&self) -> serde_json::Value;
+    /// True if a bare number is passed to [`parse`](Self::parse), which can then explain what is
+    /// missing. Otherwise a number is reported as a value of the wrong TOML type.
+    fn takes_numbers(&self) -> bool {
+        false
+    }
+    /// Parses the value of the key `key`.
+    ///
+    /// # Errors
+    /// The reason why the value cannot be used. Without an expectation of its own it is reported
+    /// with [`expected`](Self::expected).
+    fn parse(&self, key: &str, literal: Literal<'_>) -> Result<Parsed, Invalid>;
+}
+
+/// A TOML value as a [`ValueType`] sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Literal<'a> {
+    /// Text, without its quotes.
+    Text(&'a str),
+    /// An integer or float, as written.
+    Number(&'a str),
+}
+
+/// The result of a [`ValueType`]: a value of any type, shared between clones.
+#[derive(Debug, Clone)]
+pub struct Parsed(Arc<dyn Any + Send + Sync>);
+
+impl Parsed {
+    /// Wraps a value.
+    pub fn new<T: Any + Send + Sync>(value: T) -> Self {
+        Self(Arc::new(value))
+    }
+    /// The value, if it is a `T`.
+    pub fn downcast<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
