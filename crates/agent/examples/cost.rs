@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 use tandem_agent::config::Config;
 use tandem_agent::daemon::{Options as Running, Signals, run};
-use tandem_agent::status::ask;
+use tandem_agent::status::query;
 
 const CONNECTIONS: usize = 10_000;
 
@@ -122,7 +122,7 @@ fn measure(span: Duration) -> Result<(), Error> {
         Ok(())
     })?;
     let before = agent.cpu();
-    let length = ask(&agent.1, "/status").expect("it answers").len();
+    let length = query(&agent.1, "/status").expect("it answers").len();
     println!(
         "a status, with them: {:.1} ms of CPU, {length} bytes",
         agent.cpu().saturating_sub(before).as_secs_f64() * 1e3

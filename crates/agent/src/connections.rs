@@ -22,7 +22,7 @@ const RARELY: u32 = 6;
 
 /// One address of the device, as a connection is to use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct PathChoice {
     /// Where subflows begin.
     pub address: IpAddr,
     /// Its interface.
@@ -36,7 +36,7 @@ pub struct Way {
 /// What is to be done to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    Open(Way),
+    Open(PathChoice),
     Close(SocketAddr, SocketAddr),
     SetBackup(SocketAddr, SocketAddr, bool),
     /// The address is gone from the device.
@@ -68,7 +68,7 @@ impl Connection {
     }
 
     /// What makes it use the device as `ways` say.
-    fn orders(&self, now: Instant, ways: &[Way]) -> Vec<Order> {
+    fn orders(&self, now: Instant, ways: &[PathChoice]) -> Vec<Order> {
         let mut orders = Vec::new();
         let way = |address: IpAddr| ways.iter().find(|way| way.address == address);
         let stays = |flow: &Flow| way(flow.local.ip()).is_some_and(|way| way.open);
@@ -132,7 +132,7 @@ impl Connections {
     pub fn find(&mut self, diag: &mut Diag) -> Result<(), Error> {
         let mut all: BTreeMap<u32, Connection> = BTreeMap::new();
         let mut server = Vec::new();
-        diag.each_subflow(&Filter::default(), |one| {
+        diag.for_each_subflow(&Filter::default(), |one| {
             if one.tcp.state != TcpState::Established {
                 return;
             }
@@ -185,7 +185,7 @@ impl Connections {
 
     /// Makes every connection use the device as `ways` say for the end that it leads to. What the kernel refuses is
     /// tried again later.
-    pub fn hold<'a>(&mut self, now: Instant, ways: &dyn Fn(SocketAddr) -> &'a [Way]) {
+    pub fn hold<'a>(&mut self, now: Instant, ways: &dyn Fn(SocketAddr) -> &'a [PathChoice]) {
         let mut foreign = Vec::new();
         for (token, connection) in &mut self.all {
             for order in connection.orders(now, ways(connection.remote)) {
@@ -256,8 +256,8 @@ mod tests {
         IpAddr::from([10, 0, last, 2])
     }
 
-    fn way(last: u8, open: bool, backup: bool) -> Way {
-        Way { address: ip(last), device: u32::from(last), open, backup }
+    fn way(last: u8, open: bool, backup: bool) -> PathChoice {
+        PathChoice { address: ip(last), device: u32::from(last), open, backup }
     }
 
     fn flow(last: u8, backup: bool) -> Flow {
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn an_address_of_another_family_is_not_used() {
-        let six = Way { address: "fd00::2".parse().unwrap(), ..way(3, true, false) };
+        let six = PathChoice { address: "fd00::2".parse().unwrap(), ..way(3, true, false) };
         assert_eq!(connection(&[flow(1, false)]).orders(Instant::ZERO, &[way(1, true, false), six]), []);
     }
 }

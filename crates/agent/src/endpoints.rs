@@ -153,7 +153,7 @@ impl Endpoints {
         if take_over {
             self.journal.note_taken_over(true);
             self.save()?;
-            if let Err(error) = path_manager::choose(path_manager::USERSPACE) {
+            if let Err(error) = path_manager::select(path_manager::USERSPACE) {
                 self.journal.note_taken_over(false);
                 self.save()?;
                 return Err(Error::System(linux::Error::Lacks {
@@ -165,7 +165,7 @@ impl Endpoints {
             }
             return Ok(());
         }
-        path_manager::choose(path_manager::KERNEL)?;
+        path_manager::select(path_manager::KERNEL)?;
         self.journal.note_taken_over(false);
         self.save()
     }
@@ -196,14 +196,14 @@ impl Endpoints {
         let Some(store) = self.store.clone() else { return Ok(()) };
         // Somebody else may have chosen anew.
         if self.journal.note_taken_over(false)
-            && path_manager::chosen().as_deref() == Some(path_manager::USERSPACE)
-            && let Err(error) = path_manager::choose(path_manager::KERNEL)
+            && path_manager::current().as_deref() == Some(path_manager::USERSPACE)
+            && let Err(error) = path_manager::select(path_manager::KERNEL)
         {
             warn!("{error}");
         }
         self.now = self.manager.endpoints()?;
         self.limits = self.manager.limits()?;
-        for step in self.journal.undo(&self.now, self.limits) {
+        for step in self.journal.undo_steps(&self.now, self.limits) {
             debug!(?step, "putting back");
             let done = match step {
                 Step::Remove(endpoint) => self.manager.remove(endpoint.id, endpoint.address),

@@ -25,9 +25,9 @@ pub enum Error {
         /// What the system answered.
         source: io::Error,
     },
-    /// Another agent is at work.
+    /// AlreadyRunning agent is at work.
     #[error("another agent is at work: it has {at}")]
-    Another {
+    AlreadyRunning {
         /// What it has.
         at: String,
     },
@@ -44,12 +44,12 @@ impl Error {
             Self::System(error) => error.hint(),
             Self::State { .. } => "`state` in the configuration names another directory",
             Self::Listen { .. } => "`socket` in `[status]` names another place",
-            Self::Another { .. } => "`tandem agent status` asks it; end it before another begins",
+            Self::AlreadyRunning { .. } => "`tandem agent status` asks it; end it before another begins",
         }
     }
 
     /// Whether the system lacks something: a privilege, a part of the kernel.
-    pub fn is_lack(&self) -> bool {
+    pub fn is_missing_requirement(&self) -> bool {
         matches!(self, Self::System(linux::Error::Lacks { .. }))
     }
 }

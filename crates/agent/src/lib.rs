@@ -4,7 +4,7 @@
 //!
 //! - [`Steering`] shows a policy what the device's counters say and remembers what it asked for. It
 //!   does no I/O.
-//! - [`Hands`] do it, on a device whose interfaces nobody else touches: endpoints, priorities, by netlink.
+//! - [`EndpointController`] do it, on a device whose interfaces nobody else touches: endpoints, priorities, by netlink.
 //!
 //! The others are `tandem agent`, for a device that somebody lives with:
 //!
@@ -13,7 +13,7 @@
 //! | [`config`] | the agent's file, pure |
 //! | [`daemon`] | the agent at work: one thread, one `poll` |
 //! | [`host`] | which interfaces there are, and from which address of each subflows begin, pure |
-//! | [`pacing`] | how often the counters are read, pure |
+//! | [`sampling`] | how often the counters are read, pure |
 //! | [`connections`] | connections that have rules of their own, subflow by subflow |
 //! | [`energy`] | what the radios draw, and what it costs to switch them, pure |
 //! | [`allowance`] | how much interfaces may carry in a period, and how much they have |
@@ -26,20 +26,20 @@ pub mod allowance;
 pub mod config;
 pub mod connections;
 pub mod daemon;
+mod endpoint_controller;
 pub mod endpoints;
 pub mod energy;
 mod error;
-mod hands;
 pub mod host;
 pub mod journal;
-pub mod pacing;
 pub mod players;
+pub mod sampling;
 pub mod status;
 mod steering;
 mod store;
-mod unit;
+mod systemd_unit;
 
+pub use endpoint_controller::{EndpointController, Interface};
 pub use error::Error;
-pub use hands::{Hands, Interface};
-pub use steering::{Look, Steering};
-pub use unit::unit;
+pub use steering::{InterfaceSample, Steering};
+pub use systemd_unit::systemd_unit;

@@ -5,7 +5,7 @@ use units::{Bytes, Duration, Instant};
 
 /// One interface, as its counters say.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Look {
+pub struct InterfaceSample {
     /// It has a link, and the policy has not closed it.
     pub up: bool,
     /// Received since the beginning, in bytes.
@@ -61,7 +61,7 @@ impl Steering {
 
     /// Shows the policy the device at `now`, one look for each interface, and says what it asks for. What
     /// it asks for is taken as done.
-    pub fn observe(&mut self, now: Instant, looks: &[Look]) -> Vec<Action> {
+    pub fn observe(&mut self, now: Instant, looks: &[InterfaceSample]) -> Vec<Action> {
         let span = self.last.map_or(Duration::ZERO, |last| now.since(last));
         self.last = Some(now);
         // A counter that began anew, as with an interface that came back, has carried what it shows.
@@ -101,7 +101,7 @@ impl Steering {
     }
 
     /// What an application tells of itself, for the next look.
-    pub fn tell(&mut self, app: Option<AppState>) {
+    pub fn set_app_state(&mut self, app: Option<AppState>) {
         self.state.app = app;
     }
 
@@ -111,7 +111,7 @@ impl Steering {
     }
 
     /// The policy's name.
-    pub fn policy(&self) -> &str {
+    pub fn policy_name(&self) -> &str {
         self.policy.name()
     }
 
@@ -126,7 +126,7 @@ impl Steering {
     }
 
     /// How often it changed a priority.
-    pub const fn changes(&self) -> u64 {
+    pub const fn priority_changes(&self) -> u64 {
         self.changes
     }
 }

@@ -1,8 +1,8 @@
 //! The half that acts: devices, the clock and a thread.
 
 use crate::Network;
-use linux::clock::{Clock, precise_timers};
-use linux::tun::{LONGEST_PACKET, Tun};
+use linux::clock::{Clock, use_precise_timers};
+use linux::tun::{MAX_PACKET_BYTES, Tun};
 use linux::{Error, namespace::Namespace};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io;
@@ -108,9 +108,9 @@ impl Driver {
         let thread = std::thread::Builder::new()
             .name("emulator".to_owned())
             .spawn(move || {
-                precise_timers();
+                use_precise_timers();
                 if realtime {
-                    linux::clock::realtime_priority();
+                    linux::clock::request_realtime_priority();
                 }
                 self.work(&stopped, &rests, &woken)
             })
@@ -119,7 +119,7 @@ impl Driver {
     }
 
     fn work(&self, stop: &AtomicBool, paused: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
-        let mut buffer = vec![0; LONGEST_PACKET];
+        let mut buffer = vec![0; MAX_PACKET_BYTES];
         let mut polled: Vec<PollFd<'_>> =
             self.devices.iter().flatten().map(|tun| PollFd::new(tun, PollFlags::IN)).collect();
         polled.push(PollFd::new(wake, PollFlags::IN));

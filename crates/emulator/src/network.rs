@@ -6,7 +6,7 @@ use crate::packet::{emit, has_priority, is_tcp, mark, payload_len, segment};
 use bytes::Bytes;
 use core::net::IpAddr;
 use link::LinkStats;
-use linux::tun::Unfinished;
+use linux::tun::PendingOffload;
 use middlebox::{Chain, Passing};
 use radio::{Direction, Meter};
 use sim::{Background, Experiment, Medium, MiddleboxOutcome, PathTotals, Ports, SNAPLEN, media};
@@ -216,7 +216,7 @@ impl Network {
         path: usize,
         down: bool,
         packet: &mut [u8],
-        unfinished: Unfinished,
+        unfinished: PendingOffload,
     ) -> usize {
         let mut room = self.spare.pop().unwrap_or_default();
         let mut packets = 0;

@@ -4,7 +4,7 @@
 //! It does what Linux itself does where the device cannot (`tcp_gso_segment`): every segment has all options of
 //! the whole. So each one carries the same DSS option, whose mapping covers all of them (RFC 8684, section 3.3.1).
 
-use linux::tun::{Split, Unfinished};
+use linux::tun::{PendingOffload, Split};
 use wire::checksum::{Sum, checksum};
 
 const TCP: u8 = 6;
@@ -17,22 +17,22 @@ const FIN_PSH: u8 = 0x09;
 /// Calls `each` with every packet that goes over the wire, in order; `room` is used again and again. A packet
 /// that does not look as it should goes as it is.
 pub(crate) fn finish(
-    unfinished: Unfinished,
+    unfinished: PendingOffload,
     packet: &mut [u8],
     room: &mut Vec<u8>,
     mut each: impl FnMut(&[u8]),
 ) {
     match unfinished {
-        Unfinished { checksum: Some((start, _)), split: Some(split) } => {
+        PendingOffload { checksum: Some((start, _)), split: Some(split) } => {
             if split_packet(usize::from(start), split, packet, room, &mut each).is_none() {
                 each(packet);
             }
         }
-        Unfinished { checksum: Some((start, offset)), split: None } => {
+        PendingOffload { checksum: Some((start, offset)), split: None } => {
             sum_up(usize::from(start), usize::from(offset), packet);
             each(packet);
         }
-        Unfinished { checksum: None, .. } => each(packet),
+        PendingOffload { checksum: None, .. } => each(packet),
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
         out
     }
 
-    fn finished(unfinished: Unfinished, mut packet: Vec<u8>) -> Vec<Vec<u8>> {
+    fn finished(unfinished: PendingOffload, mut packet: Vec<u8>) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         finish(unfinished, &mut packet, &mut Vec::new(), |packet| all.push(packet.to_vec()));
         all
@@ -209,7 +209,7 @@ mod tests {
             let packet = part(&payload, all, at(true, true), sequence);
             let packet = identified(emitted(v6, &packet), identification);
             let start = if v6 { 40 } else { 20 };
-            let unfinished = Unfinished { checksum: Some((start, 16)), split: Some(Split::Tcp(size)) };
+            let unfinished = PendingOffload { checksum: Some((start, 16)), split: Some(Split::Tcp(size)) };
             let found = finished(unfinished, packet);
             let pieces: Vec<&[u8]> = payload.chunks(usize::from(size)).collect();
             prop_assert_eq!(found.len(), pieces.len());
@@ -232,7 +232,7 @@ mod tests {
             size in 1u16..2000,
         ) {
             let start = if v6 { 40 } else { 20 };
-            let unfinished = Unfinished { checksum: Some((start, 6)), split: Some(Split::Udp(size)) };
+            let unfinished = PendingOffload { checksum: Some((start, 6)), split: Some(Split::Udp(size)) };
             let found = finished(unfinished, datagram(v6, &payload));
             let wanted: Vec<_> = payload
                 .chunks(usize::from(size))
@@ -252,7 +252,7 @@ mod tests {
             let mut packet = wanted.clone();
             let place = usize::from(start) + 16;
             packet[place..place + 2].copy_from_slice(&pseudo.to_be_bytes());
-            let unfinished = Unfinished { checksum: Some((start, 16)), split: None };
+            let unfinished = PendingOffload { checksum: Some((start, 16)), split: None };
             prop_assert_eq!(finished(unfinished, packet), [wanted]);
         }
 
@@ -264,7 +264,7 @@ mod tests {
             split in prop::option::of((any::<bool>(), 1u16..100)),
         ) {
             let split = split.map(|(tcp, size)| if tcp { Split::Tcp(size) } else { Split::Udp(size) });
-            let unfinished = Unfinished { checksum: Some((start, offset)), split };
+            let unfinished = PendingOffload { checksum: Some((start, offset)), split };
             prop_assert!(!finished(unfinished, packet).is_empty());
         }
     }

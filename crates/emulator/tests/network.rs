@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
-use linux::tun::{Split, Unfinished};
+use linux::tun::{PendingOffload, Split};
 use proptest::prelude::*;
 use scenario::Scenario;
 use sim::Experiment;
@@ -246,7 +246,7 @@ proptest! {
             wanted.extend(drain(&mut apart, now));
             let payload: Vec<u8> = (0..length).map(|at| (at % 253) as u8).collect();
             let unfinished =
-                Unfinished { checksum: Some((20, 16)), split: Some(Split::Tcp(size)) };
+                PendingOffload { checksum: Some((20, 16)), split: Some(Split::Tcp(size)) };
             let packets =
                 whole.send_unfinished(now, 0, true, &mut emit(sequence, &payload, true), unfinished);
             let pieces: Vec<_> = payload.chunks(usize::from(size)).collect();

@@ -1,7 +1,7 @@
 //! What an agent on a device reads: the file that its user writes, and what it has written itself.
 
-use agent::allowance::book::Book;
-use agent::allowance::{Allowance, AtCap, Period, Zone};
+use agent::allowance::usage_store::UsageStore;
+use agent::allowance::{Allowance, CapAction, Period, Zone};
 use agent::config::Config;
 use agent::journal::Journal;
 
@@ -24,9 +24,9 @@ pub fn agent_config(bytes: &[u8]) {
 pub fn agent_state(bytes: &[u8]) {
     if let Ok(journal) = Journal::parse(bytes) {
         assert_eq!(Journal::parse(&journal.to_bytes()), Ok(journal.clone()));
-        journal.undo(&[], linux::pm::Limits::default());
+        journal.undo_steps(&[], linux::pm::Limits::default());
     }
-    if let Ok(usages) = Book::parse(bytes) {
+    if let Ok(usages) = UsageStore::parse(bytes) {
         for mut usage in usages.into_values() {
             let before = usage.used;
             usage.count("boot", "wwan0", 3, 1000);
@@ -34,7 +34,7 @@ pub fn agent_state(bytes: &[u8]) {
             let allowance = Allowance {
                 data: units::Bytes::new(5),
                 period: Period::Month { from: 31 },
-                at_cap: AtCap::Close,
+                at_cap: CapAction::Close,
             };
             let next = allowance.period.next(usage.period, Zone::default());
             usage.advance(&allowance, next, Zone::default());

@@ -55,14 +55,14 @@ fn nanos(time: Timespec) -> u64 {
 }
 
 /// Lets the kernel wake this thread to the microsecond: without it a sleep may last 50 us longer.
-pub fn precise_timers() {
+pub fn use_precise_timers() {
     // A kernel without it only wakes later.
     let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
 }
 
 /// Lets the calling thread come before all that are not realtime themselves; false where the system does
 /// not allow it (CAP_SYS_NICE), and then it runs as others do.
-pub fn realtime_priority() -> bool {
+pub fn request_realtime_priority() -> bool {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: 0 is the calling thread, and the structure lives until the call is over.
     #[allow(unsafe_code)]

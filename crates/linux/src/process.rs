@@ -10,19 +10,19 @@ use std::os::unix::fs::MetadataExt;
 ///
 /// # Errors
 /// Where the kernel does not say.
-pub fn may_administer_network() -> Result<bool, Error> {
+pub fn has_net_admin() -> Result<bool, Error> {
     let sets = capabilities(None).map_err(|error| Error::system("read the capabilities", error))?;
     Ok(sets.effective.contains(CapabilitySet::NET_ADMIN))
 }
 
 /// How many files this process may have open.
-pub fn open_files() -> u64 {
+pub fn open_file_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// Lets this process have at least so many files open, or as many as it may allow itself; programs that it starts
 /// have that too.
-pub fn raise_open_files(least: u64) {
+pub fn raise_open_file_limit(least: u64) {
     let maximum = getrlimit(Resource::Nofile).maximum;
     let all = maximum.map_or(least, |maximum| maximum.max(least));
     let set = |number| setrlimit(Resource::Nofile, Rlimit { current: Some(number), maximum: Some(number) });

@@ -27,7 +27,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sockets {
     /// They are what the program asks for.
-    AsAsked,
+    Unchanged,
     /// Those for TCP streams are MPTCP's, with that congestion control on every subflow where one is named.
     Mptcp(Option<String>),
 }
@@ -61,7 +61,7 @@ impl Program {
     ) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         let listening = match sockets {
-            Sockets::AsAsked => None,
+            Sockets::Unchanged => None,
             // Before the filter is there: what begins later would wait for itself.
             Sockets::Mptcp(congestion) => Some(answering(namespace, congestion.clone())?),
         };
@@ -113,7 +113,7 @@ impl Program {
     }
 
     /// How it ended, if it has: its exit code, or 128 and the number of the signal that ended it.
-    pub fn ended(&self) -> Option<u8> {
+    pub fn exit_code(&self) -> Option<u8> {
         *self.ended.code.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,7 +132,7 @@ impl Program {
     }
 
     /// Asks it to end, and after `grace` ends it with all that it started.
-    pub fn end(&self, grace: Duration) -> u8 {
+    pub fn terminate(&self, grace: Duration) -> u8 {
         self.signal(libc::SIGTERM);
         if let Some(code) = self.wait(grace) {
             return code;

@@ -16,7 +16,7 @@ pub struct Tun {
 
 /// What the kernel has left to be done to a packet, by whoever takes it from a device that offloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Unfinished {
+pub struct PendingOffload {
     /// From this byte on the packet is to be summed up, and the sum goes so many bytes behind it: where that of
     /// the pseudo header is now.
     pub checksum: Option<(u16, u16)>,
@@ -34,11 +34,11 @@ pub enum Split {
 }
 
 /// The longest packet that a device can have, with what stands before it.
-pub const LONGEST_PACKET: usize = 65_535 + HEADER;
+pub const MAX_PACKET_BYTES: usize = 65_535 + HEADER;
 /// Length of a `struct virtio_net_hdr`, of which the last field (`num_buffers`) is left out.
 const HEADER: usize = 10;
 
-impl Unfinished {
+impl PendingOffload {
     /// Reads a `struct virtio_net_hdr` (linux/virtio_net.h), in this machine's byte order.
     fn parse(header: [u8; HEADER]) -> Self {
         const NEEDS_CHECKSUM: u8 = 1;
@@ -60,10 +60,10 @@ impl Unfinished {
 }
 
 /// The longest name of an interface, in bytes.
-pub const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
+pub const MAX_NAME_BYTES: usize = libc::IFNAMSIZ - 1;
 
 impl Tun {
-    /// Makes a device called `name` (at most [`LONGEST_NAME`] bytes), which is down at first. Reading
+    /// Makes a device called `name` (at most [`MAX_NAME_BYTES`] bytes), which is down at first. Reading
     /// never waits; each read and write is one IP packet without any header before it.
     ///
     /// # Errors
@@ -95,10 +95,10 @@ impl Tun {
     }
 
     fn make(name: &str, headed: bool) -> Result<Self, Error> {
-        if name.is_empty() || name.len() > LONGEST_NAME || name.contains(['/', '\0']) {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains(['/', '\0']) {
             return Err(Error::System {
                 doing: format!("make a TUN device called `{name}`"),
-                source: io::Error::other(format!("a name has 1 to {LONGEST_NAME} bytes and no slash")),
+                source: io::Error::other(format!("a name has 1 to {MAX_NAME_BYTES} bytes and no slash")),
             });
         }
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -131,12 +131,12 @@ impl Tun {
     }
 
     /// Takes the next packet that the kernel sends there, and what is still to be done to it; `None` where there
-    /// is none now. `buffer` is for [`LONGEST_PACKET`] bytes; what is longer is cut.
+    /// is none now. `buffer` is for [`MAX_PACKET_BYTES`] bytes; what is longer is cut.
     ///
     /// # Errors
     /// Where the device is gone.
     #[inline]
-    pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<(Unfinished, &'a mut [u8])>> {
+    pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<(PendingOffload, &'a mut [u8])>> {
         let length = match rustix::io::read(&self.file, &mut *buffer) {
             Ok(length) => length,
             Err(rustix::io::Errno::AGAIN) => return Ok(None),
@@ -144,12 +144,12 @@ impl Tun {
         };
         let read = &mut buffer[..length];
         if !self.headed {
-            return Ok(Some((Unfinished::default(), read)));
+            return Ok(Some((PendingOffload::default(), read)));
         }
         let Some((header, packet)) = read.split_first_chunk_mut() else {
             return Err(io::Error::other("a packet without its header"));
         };
-        Ok(Some((Unfinished::parse(*header), packet)))
+        Ok(Some((PendingOffload::parse(*header), packet)))
     }
 
     /// Lets a packet arrive at the device, with nothing left to be done. False where the kernel dropped it: the

@@ -267,8 +267,8 @@ async fn race(addresses: &[SocketAddr], protocol: Protocol) -> io::Result<TcpStr
 }
 
 async fn attempt(address: SocketAddr, protocol: Protocol) -> io::Result<TcpStream> {
-    let options = Options { no_delay: true, unsent: Some(crate::server::UNSENT), ..Options::default() };
-    let socket = socket::unconnected(address, protocol, &options).map_err(io::Error::other)?;
+    let options = Options { no_delay: true, notsent_lowat: Some(crate::server::UNSENT), ..Options::default() };
+    let socket = socket::open_unconnected(address, protocol, &options).map_err(io::Error::other)?;
     TcpSocket::from_std_stream(socket).connect(address).await
 }
 

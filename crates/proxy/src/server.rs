@@ -70,7 +70,7 @@ impl Shared {
             ended: Notify::new(),
             log: RwLock::default(),
             began: Instant::now(),
-            files: linux::process::open_files(),
+            files: linux::process::open_file_limit(),
             listening: Mutex::default(),
         }
     }
@@ -183,7 +183,7 @@ fn open(listen: &Listen) -> Result<(TcpListener, SocketAddr), Error> {
     let options = Options {
         // Every connection that comes has it of its listener: what is relayed has been together once already.
         no_delay: true,
-        unsent: Some(UNSENT),
+        notsent_lowat: Some(UNSENT),
         // The kernel takes twice what a socket is given.
         send_buffer: listen.send_buffer.map(|bytes| bytes as usize / 2),
         transparent: listen.serve == crate::config::Serve::Transparent,

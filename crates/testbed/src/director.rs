@@ -8,7 +8,7 @@ use crate::topology::{SERVER, Topology, buffer_for};
 use crate::traffic::{Flow, Plan, Progress};
 use crate::watch::Watch;
 use crate::{Error, Outcome};
-use agent::{Look, Steering};
+use agent::{InterfaceSample, Steering};
 use emulator::{Driver, Lateness, Network, Running, Shared};
 use linux::clock::Clock;
 use linux::diag::Subflow;
@@ -504,12 +504,12 @@ impl<'a> Director<'a> {
         let mut looks = Vec::new();
         for path in 0..self.experiment.paths.len() {
             let stats = self.topology.route.stats(self.topology.indices[path])?;
-            let mut look = Look {
+            let mut look = InterfaceSample {
                 up: self.topology.is_present(path),
                 bytes_down: stats.rx_bytes,
                 bytes_up: stats.tx_bytes,
                 srtt: self.watch.srtt(path),
-                ..Look::default()
+                ..InterfaceSample::default()
             };
             if let Some(ledger) = &mut self.ledgers[path] {
                 let (left, until) = ledger.look(now, stats.rx_bytes + stats.tx_bytes);
@@ -523,7 +523,7 @@ impl<'a> Director<'a> {
             looks.push(look);
         }
         let sights = self.flows.iter().filter_map(|flow| flow.progress.sight(now));
-        self.steering.tell(sim::app_state(now, sights));
+        self.steering.set_app_state(sim::app_state(now, sights));
         for action in self.steering.observe(now, &looks) {
             if !self.steers {
                 continue;
@@ -616,7 +616,7 @@ impl<'a> Director<'a> {
             timelines.push(totals.timeline(spec));
         }
         let meters: Vec<&Meter> = network.paths().iter().map(|counts| &counts.meters[0]).collect();
-        let device = DeviceOutcome::of(experiment, &meters, &connections, self.steering.changes());
+        let device = DeviceOutcome::of(experiment, &meters, &connections, self.steering.priority_changes());
         Ok(Outcome {
             seed: experiment.seed.get(),
             duration_s: experiment.duration.as_secs_f64(),

@@ -141,7 +141,7 @@ pub fn emulate(
         Protocol::Mptcp if multipath => {
             Sockets::Mptcp(Some(congestion(experiment.transport.config.congestion, &mut notes)))
         }
-        _ => Sockets::AsAsked,
+        _ => Sockets::Unchanged,
     };
 
     let (stop, over) = (Arc::<AtomicBool>::default(), AtomicBool::new(false));
@@ -173,13 +173,13 @@ pub fn emulate(
             };
             director.work(&mut Happens::nothing(&Server::default(), &emulator), &stop, &mut |_| {})?;
             let took = clock.now().since(Instant::ZERO);
-            let end = match program.ended() {
+            let end = match program.exit_code() {
                 Some(code) => End::Ended(code),
                 None if enough.load(Ordering::Relaxed) => End::Enough,
                 None => End::TimeIsUp,
             };
             if !matches!(end, End::Ended(_)) {
-                program.end(GRACE);
+                program.terminate(GRACE);
             }
             drop(foreground);
             director.experiment = done.get_or_init(|| Experiment { duration: took, ..open.clone() });

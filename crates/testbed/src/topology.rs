@@ -11,12 +11,12 @@
 //! lowest metric, so that connections begin on it, as in simulation; an endpoint for each path lets them
 //! join over the others. A path's interface may be given other addresses of its /24 later.
 
-use agent::{Hands, Interface};
+use agent::{EndpointController, Interface};
 use emulator::Driver;
 use linux::namespace::Namespace;
 use linux::pm::{Limits, PathManager};
 use linux::route::{Route, RouteEntry};
-use linux::tun::{LONGEST_NAME, Tun};
+use linux::tun::{MAX_NAME_BYTES, Tun};
 use linux::{Error, sysctl};
 use sim::Experiment;
 use std::net::{IpAddr, Ipv4Addr};
@@ -63,7 +63,7 @@ fn next_address(address: IpAddr) -> IpAddr {
 pub(crate) struct Topology {
     pub(crate) device: Namespace,
     pub(crate) server: Namespace,
-    pub(crate) hands: Hands,
+    pub(crate) hands: EndpointController,
     pub(crate) route: Route,
     /// Index of each path's interface on the device.
     pub(crate) indices: Vec<u32>,
@@ -124,7 +124,7 @@ impl Topology {
             device,
             server,
             indices: interfaces.iter().map(|interface| interface.index).collect(),
-            hands: Hands::new(manager, interfaces),
+            hands: EndpointController::new(manager, interfaces),
             route,
             present: vec![false; paths],
             unrouted: vec![false; paths],
@@ -265,10 +265,10 @@ pub(crate) fn buffer_for(window: u64) -> u64 {
 fn interface_name(path: &str, number: usize) -> String {
     let plain: String =
         path.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
-    if plain == path && !plain.is_empty() && plain.len() <= LONGEST_NAME && plain != "lo" {
+    if plain == path && !plain.is_empty() && plain.len() <= MAX_NAME_BYTES && plain != "lo" {
         return plain;
     }
-    let kept: String = plain.chars().take(LONGEST_NAME - 4).collect();
+    let kept: String = plain.chars().take(MAX_NAME_BYTES - 4).collect();
     format!("{kept}-{number}")
 }
 

@@ -54,7 +54,9 @@ impl Watch {
             self.latest[host] = diag.subflows()?;
             all.extend(self.latest[host].iter().map(|one| (host, one.local, one.remote, one.tcp)));
             if self.is_plain {
-                diag.each_tcp(&Filter::default(), |one| all.push((host, one.local, one.remote, one.tcp)))?;
+                diag.for_each_tcp(&Filter::default(), |one| {
+                    all.push((host, one.local, one.remote, one.tcp))
+                })?;
             }
         }
         for (host, local, remote, tcp) in all {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use units::{Bitrate, Bytes, Duration};
 
-pub mod book;
+pub mod usage_store;
 
 const DAY: i64 = 86_400;
 /// A clock before this (the first of January 2024) has not been set yet.
@@ -26,12 +26,12 @@ pub struct Allowance {
     /// In which time.
     pub period: Period,
     /// What happens then.
-    pub at_cap: AtCap,
+    pub at_cap: CapAction,
 }
 
 /// What happens when an allowance is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AtCap {
+pub enum CapAction {
     /// Subflows end, and none is opened.
     Close,
     /// Carries only where nothing else does.
@@ -40,7 +40,7 @@ pub enum AtCap {
     Warn,
 }
 
-impl AtCap {
+impl CapAction {
     /// Its name in the file.
     pub const fn name(self) -> &'static str {
         match self {

@@ -42,7 +42,7 @@ fn periods_begin_on_their_day() {
 }
 
 fn five_gb() -> Allowance {
-    Allowance { data: Bytes::new(5_000_000_000), period: Period::Month { from: 1 }, at_cap: AtCap::Close }
+    Allowance { data: Bytes::new(5_000_000_000), period: Period::Month { from: 1 }, at_cap: CapAction::Close }
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub(super) static AGENT: Table = Table {
             shape: Text,
             need: Default("\"info\""),
             doc: "how much is logged: error, warn, info, debug or trace, also by module",
-            example: "\"info,tandem_agent::hands=debug\"",
+            example: "\"info,tandem_agent::endpoints=debug\"",
         },
     ],
 };

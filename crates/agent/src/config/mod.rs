@@ -5,7 +5,7 @@ mod format;
 
 pub use connection::Remote;
 
-use crate::allowance::{Allowance, AtCap, Period, Zone};
+use crate::allowance::{Allowance, CapAction, Period, Zone};
 use core::ops::Range;
 use policy::{Actuator, InterfaceKind, PolicyConfig};
 use quantities::Quantities as _;
@@ -31,7 +31,7 @@ pub struct Config {
     /// The policy. One that only a simulated sender could follow is what comes nearest on a device.
     pub policy: PolicyConfig,
     /// The interfaces that are managed; the first that matches a name counts.
-    pub interfaces: Vec<Rule>,
+    pub interfaces: Vec<InterfaceRule>,
     /// Rules for connections; the first that fits counts.
     pub connections: Vec<ConnectionRule>,
     /// Between two looks at the counters while something is carried.
@@ -54,7 +54,7 @@ pub struct Config {
 
 /// Interfaces of one kind.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub struct InterfaceRule {
     /// The name, with `*` and `?`.
     pub pattern: String,
     /// What its radio draws, and which kind it is.
@@ -81,7 +81,7 @@ impl ConnectionRule {
     }
 }
 
-impl Rule {
+impl InterfaceRule {
     /// Whether an interface of that name is meant.
     pub fn matches(&self, name: &str) -> bool {
         glob(self.pattern.as_bytes(), name.as_bytes())
@@ -161,7 +161,7 @@ impl Reader<'_, '_> {
                     .expected("a name of at most 15 letters, such as `wlan0`, `wlan*` or `wwan?`")
                     .hint("`ip link` lists them");
             }
-            let twin = interfaces.iter().any(|rule: &Rule| rule.pattern == pattern);
+            let twin = interfaces.iter().any(|rule: &InterfaceRule| rule.pattern == pattern);
             if twin {
                 self.problems
                     .add(fields.span("match"), format!("`{pattern}` is matched before already"))
@@ -171,7 +171,7 @@ impl Reader<'_, '_> {
             let profile = fields.get("radio").and_then(|node| self.radio(node, &pattern));
             let allowance = fields.fields("allowance").and_then(|fields| self.allowance(fields));
             let profile = profile.unwrap_or_else(|| Arc::new(Profile::silent("none", InterfaceKind::Other)));
-            interfaces.push(Rule { pattern, profile, allowance });
+            interfaces.push(InterfaceRule { pattern, profile, allowance });
         }
         let mut remarks = Vec::new();
         let policy = self.policy(root, &interfaces, &mut remarks).unwrap_or_default();
@@ -197,7 +197,7 @@ impl Reader<'_, '_> {
     fn connections(
         &mut self,
         root: &Fields,
-        rules: &[Rule],
+        rules: &[InterfaceRule],
         remarks: &mut Vec<String>,
     ) -> Vec<ConnectionRule> {
         let mut connections = Vec::new();
@@ -225,7 +225,12 @@ impl Reader<'_, '_> {
         connections
     }
 
-    fn policy(&mut self, root: &Fields, rules: &[Rule], remarks: &mut Vec<String>) -> Option<PolicyConfig> {
+    fn policy(
+        &mut self,
+        root: &Fields,
+        rules: &[InterfaceRule],
+        remarks: &mut Vec<String>,
+    ) -> Option<PolicyConfig> {
         let text = root.text("policy")?;
         let kinds: Vec<_> = rules.iter().map(|rule| rule.profile.kind).collect();
         let read = text.parse::<PolicyConfig>();
@@ -324,9 +329,9 @@ impl Reader<'_, '_> {
             _ => Period::Month { from },
         };
         let at_cap = match fields.text("at_cap") {
-            Some("backup") => AtCap::Backup,
-            Some("warn") => AtCap::Warn,
-            _ => AtCap::Close,
+            Some("backup") => CapAction::Backup,
+            Some("warn") => CapAction::Warn,
+            _ => CapAction::Close,
         };
         Some(Allowance { data, period, at_cap })
     }

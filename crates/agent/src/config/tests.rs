@@ -17,7 +17,7 @@ fn the_example_is_read_and_its_comments_are_the_defaults() {
     assert_eq!(example.interfaces.len(), 2);
     let allowance = example.interfaces[1].allowance.unwrap();
     assert_eq!(allowance.period, Period::Month { from: 1 });
-    assert_eq!((allowance.data.get(), allowance.at_cap), (5_000_000_000, AtCap::Close));
+    assert_eq!((allowance.data.get(), allowance.at_cap), (5_000_000_000, CapAction::Close));
     // What stands behind a `#` with an equals sign is what is so anyway, but for the places and the metrics.
     let commented = |line: &str| {
         line.strip_prefix('#').is_some_and(|rest| rest.contains(" = ") && !rest.starts_with(' '))

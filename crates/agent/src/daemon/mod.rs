@@ -6,18 +6,18 @@ mod round_trips;
 mod rules;
 mod tell;
 
-use crate::allowance::AtCap;
-use crate::allowance::book::Book;
+use crate::allowance::CapAction;
+use crate::allowance::usage_store::UsageStore;
 use crate::config::Config;
 use crate::connections::Connections;
 use crate::endpoints::{Endpoints, Wanted};
 use crate::host::Host;
 use crate::journal::Place;
-use crate::pacing::Pacing;
 use crate::players::Players;
+use crate::sampling::SamplingInterval;
 use crate::status::Server;
 use crate::store::Store;
-use crate::{Error, Look, Steering};
+use crate::{Error, InterfaceSample, Steering};
 use linux::clock::{self, Clock};
 use linux::diag::Diag;
 use linux::pm::{Event, Events, path_manager};
@@ -106,8 +106,8 @@ struct Agent {
     paths: Vec<Path>,
     /// While a file is read again: what is known of interfaces, by name.
     kept: BTreeMap<String, Path>,
-    book: Book,
-    pacing: Pacing,
+    book: UsageStore,
+    sampling: SamplingInterval,
     /// How long until the next look, as was decided at the last.
     wait: Duration,
     looked: Option<Instant>,
@@ -132,7 +132,7 @@ impl Agent {
             let taken = Store::take(&options.state).map_err(|error| {
                 let file = options.state.display().to_string();
                 if error.kind() == std::io::ErrorKind::WouldBlock {
-                    Error::Another { at: file }
+                    Error::AlreadyRunning { at: file }
                 } else {
                     Error::state(&file, error)
                 }
@@ -163,9 +163,9 @@ impl Agent {
             round_trips: RoundTrips::default(),
             players: Players::default(),
             connections: None,
-            pacing: Pacing::new(config.busy, config.rest),
+            sampling: SamplingInterval::new(config.busy, config.rest),
             wait: config.busy,
-            book: Book::open(boot, config.zone, store)?,
+            book: UsageStore::open(boot, config.zone, store)?,
             config,
             dry_run: options.dry_run,
             clock: Clock::start(),
@@ -360,12 +360,12 @@ impl Agent {
             self.endpoints.refresh()?;
         }
         let carried = self.count(now);
-        self.wait = self.pacing.looked(now, carried);
+        self.wait = self.sampling.looked(now, carried);
         self.looked = Some(now);
         let urgent = self.caps();
         let of_rules = self.rules.iter().filter_map(|rule| rule.steering.as_ref()?.interval());
         let interval = of_rules.chain(self.steering.interval()).min().unwrap_or(Duration::MAX);
-        if !self.pacing.is_at_rest() {
+        if !self.sampling.is_at_rest() {
             // Near a cap a policy looks more often.
             self.wait = self.wait.min(interval.max(QUICKEST));
         }
@@ -440,19 +440,19 @@ impl Agent {
     /// An allowance that is used up has closed it.
     fn is_shut(&self, path: &Path) -> bool {
         let allowance = self.config.interfaces[path.rule].allowance;
-        path.capped && allowance.is_some_and(|allowance| allowance.at_cap == AtCap::Close)
+        path.capped && allowance.is_some_and(|allowance| allowance.at_cap == CapAction::Close)
     }
 
     /// Lets the policy look.
     fn steer(&mut self, now: Instant) -> Result<(), Error> {
         self.steered = Some(now);
-        self.round_trips.look(now, &self.config, self.pacing.is_at_rest(), &mut self.diag)?;
+        self.round_trips.look(now, &self.config, self.sampling.is_at_rest(), &mut self.diag)?;
         let clock = clock::unix_seconds();
         let mut looks = Vec::new();
         for (one, path) in self.host.managed().iter().zip(&self.paths) {
             let rule = &self.config.interfaces[path.rule];
             let until = self.book.next_period(rule);
-            looks.push(Look {
+            looks.push(InterfaceSample {
                 up: one.is_up() && !self.is_shut(path),
                 bytes_down: path.down,
                 bytes_up: path.up,
@@ -462,19 +462,19 @@ impl Agent {
                 allowance_left: self.book.left(rule),
                 allowance_until: until
                     .map(|at| now + Duration::from_secs(at.saturating_sub(clock).max(0) as u64)),
-                ..Look::default()
+                ..InterfaceSample::default()
             });
         }
         self.players.forget(now);
         let app = self.players.app(now);
-        self.steering.tell(app);
+        self.steering.set_app_state(app);
         for action in self.steering.observe(now, &looks) {
             debug!(?action, "the policy asks");
         }
         for steering in self.rules.iter_mut().filter_map(|rule| rule.steering.as_mut()) {
-            steering.tell(app);
+            steering.set_app_state(app);
             for action in steering.observe(now, &looks) {
-                debug!(?action, policy = steering.policy(), "a connection's policy asks");
+                debug!(?action, policy = steering.policy_name(), "a connection's policy asks");
             }
         }
         Ok(())
@@ -486,7 +486,7 @@ impl Agent {
         for nth in 0..self.paths.len() {
             let at_cap =
                 self.config.interfaces[self.paths[nth].rule].allowance.map(|allowance| allowance.at_cap);
-            let kept = self.paths[nth].capped && at_cap == Some(AtCap::Backup);
+            let kept = self.paths[nth].capped && at_cap == Some(CapAction::Backup);
             let backup = self.steering.state().paths[nth].backup || kept;
             self.paths[nth].switch.set(now, backup);
             let (path, one) = (&self.paths[nth], &self.host.managed()[nth]);
@@ -539,7 +539,7 @@ fn ready(dry_run: bool) -> Result<(), Error> {
     if enabled != "1" {
         return lacks("Multipath TCP is switched off here", "switch it on: sysctl net.mptcp.enabled=1");
     }
-    if !dry_run && !process::may_administer_network()? {
+    if !dry_run && !process::has_net_admin()? {
         return lacks(
             "the agent may not change the network: it lacks CAP_NET_ADMIN",
             "run it as root, or as a service: `tandem agent unit` prints one; `--dry-run` changes nothing",
@@ -550,7 +550,7 @@ fn ready(dry_run: bool) -> Result<(), Error> {
 
 /// Nobody else manages connections one by one.
 fn managed_by_the_kernel() -> Result<(), Error> {
-    if path_manager::chosen().as_deref() != Some(path_manager::USERSPACE) {
+    if path_manager::current().as_deref() != Some(path_manager::USERSPACE) {
         return Ok(());
     }
     Err(Error::System(linux::Error::Lacks {

@@ -1,6 +1,6 @@
 //! One interface, as the agent follows it.
 
-use crate::config::Rule;
+use crate::config::InterfaceRule;
 use crate::energy::{Carried, Radio};
 use linux::route::LinkStats;
 use units::{Bitrate, Duration, Instant};
@@ -33,7 +33,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn new(rule: usize, config: &Rule, backup: bool) -> Self {
+    pub(super) fn new(rule: usize, config: &InterfaceRule, backup: bool) -> Self {
         Self {
             rule,
             radio: Radio::new(config.profile.clone()),
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn counters_that_begin_anew_are_counted_from_nothing() {
         let profile = std::sync::Arc::new(radio::Profile::silent("s", radio::InterfaceKind::Wifi));
-        let rule = Rule { pattern: "w".to_owned(), profile, allowance: None };
+        let rule = InterfaceRule { pattern: "w".to_owned(), profile, allowance: None };
         let mut path = Path::new(0, &rule, false);
         let tick = Duration::from_millis(500);
         path.look(Some((3, stats(1_000, 100))), Duration::ZERO, true);

@@ -1,8 +1,8 @@
 //! The file, read again.
 
-use super::{Agent, Pacing, Steering};
+use super::{Agent, SamplingInterval, Steering};
 use crate::Error;
-use crate::config::{Config, Rule};
+use crate::config::{Config, InterfaceRule};
 use crate::host::Host;
 use tracing::{info, warn};
 
@@ -18,7 +18,7 @@ impl Agent {
             info!("{remark}");
         }
         for (one, mut path) in self.host.managed().iter().zip(std::mem::take(&mut self.paths)) {
-            let is_same = |rule: &Rule| {
+            let is_same = |rule: &InterfaceRule| {
                 rule.matches(&one.name) && rule.profile == self.config.interfaces[path.rule].profile
             };
             // The first that matches counts.
@@ -29,7 +29,7 @@ impl Agent {
                 self.kept.insert(one.name.clone(), path);
             }
         }
-        self.pacing = Pacing::new(config.busy, config.rest);
+        self.sampling = SamplingInterval::new(config.busy, config.rest);
         self.host = Host::new(&config.interfaces);
         self.steering = Steering::new(&config.policy, &[], &[]);
         self.config = config;

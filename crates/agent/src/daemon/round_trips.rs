@@ -52,7 +52,7 @@ impl RoundTrips {
         let began = linux::clock::Clock::start();
         let before = std::mem::take(&mut self.sent);
         self.now.clear();
-        diag.each_subflow(&Filter::default(), |one| {
+        diag.for_each_subflow(&Filter::default(), |one| {
             let sent = one.tcp.bytes_acked;
             let news = before.get(&one.cookie).is_some_and(|before| *before != sent);
             self.sent.insert(one.cookie, sent);

@@ -3,8 +3,8 @@
 use super::path::Switch;
 use super::{Agent, Diag, Steering, Wanted};
 use crate::Error;
-use crate::allowance::AtCap;
-use crate::connections::{Connections, Way};
+use crate::allowance::CapAction;
+use crate::connections::{Connections, PathChoice};
 use policy::{InterfaceKind, PolicyConfig};
 use units::Instant;
 
@@ -41,14 +41,14 @@ impl Agent {
     /// Makes the connections what their rules want; those without one, what all do.
     pub(super) fn hold_connections(&mut self, now: Instant, wanted: &[Wanted]) {
         let Some(connections) = &mut self.connections else { return };
-        let way = |one: &Wanted| Way {
+        let way = |one: &Wanted| PathChoice {
             address: one.address,
             device: one.device,
             open: one.open,
             backup: one.backup,
         };
-        let ordinary: Vec<Way> = wanted.iter().map(way).collect();
-        let mut ways: Vec<Vec<Way>> = Vec::new();
+        let ordinary: Vec<PathChoice> = wanted.iter().map(way).collect();
+        let mut ways: Vec<Vec<PathChoice>> = Vec::new();
         for (rule, said) in self.rules.iter_mut().zip(&self.config.connections) {
             let mut own = ordinary.clone();
             for (nth, (path, one)) in self.paths.iter().zip(self.host.managed()).enumerate() {
@@ -56,9 +56,9 @@ impl Agent {
                 let at_cap = allowance.filter(|_| path.capped).map(|allowance| allowance.at_cap);
                 let places = wanted.iter().zip(&mut own).filter(|(wanted, _)| wanted.name == one.name);
                 let of_rule = rule.steering.as_ref().map(|steering| {
-                    let backup = steering.state().paths[nth].backup || at_cap == Some(AtCap::Backup);
+                    let backup = steering.state().paths[nth].backup || at_cap == Some(CapAction::Backup);
                     rule.switches[nth].set(now, backup);
-                    (steering.wants(nth) && at_cap != Some(AtCap::Close), rule.switches[nth].backup)
+                    (steering.wants(nth) && at_cap != Some(CapAction::Close), rule.switches[nth].backup)
                 });
                 for (_, way) in places {
                     (way.open, way.backup) = of_rule.unwrap_or((way.open, way.backup));

@@ -2,7 +2,7 @@
 
 use super::Agent;
 use crate::Error;
-use crate::status::{AllowanceStatus, Answers, Connections, Interface, PlayerStatus, Status, metrics};
+use crate::status::{AllowanceStatus, Connections, Interface, PlayerStatus, Responder, Status, metrics};
 use linux::diag::Diag;
 use std::collections::BTreeMap;
 use units::{Duration, Instant};
@@ -11,7 +11,7 @@ use units::{Duration, Instant};
 pub(super) const COSTLY: &str =
     "the radio does not come to rest in between; wifi-first holds no share and does not switch";
 
-impl Answers for Agent {
+impl Responder for Agent {
     fn status(&mut self) -> Result<String, Error> {
         let mut status = self.stand();
         let mut names = BTreeMap::new();
@@ -32,7 +32,7 @@ impl Answers for Agent {
 
     fn player(&mut self, now: Instant, state: cmcd::State) -> bool {
         let heard = self.players.hear(now, state);
-        if heard && self.pacing.is_at_rest() {
+        if heard && self.sampling.is_at_rest() {
             // What it waits for is not to wait for the next look.
             self.looked = None;
         }

@@ -1,6 +1,6 @@
 //! Which interfaces there are, and from which address of each subflows begin.
 
-use crate::config::Rule;
+use crate::config::InterfaceRule;
 use linux::route::{Address, Change, Link, Scope};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// An interface that is managed; it keeps its place even while it is away.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Managed {
+pub struct ManagedInterface {
     /// Its name.
     pub name: String,
     /// Which rule it is managed by.
@@ -27,7 +27,7 @@ pub struct Managed {
     pub addresses: [Option<IpAddr>; 2],
 }
 
-impl Managed {
+impl ManagedInterface {
     /// It has a link and an address.
     pub fn is_up(&self) -> bool {
         self.running && self.addresses.iter().any(Option::is_some)
@@ -50,15 +50,22 @@ impl Managed {
 pub struct Host {
     links: BTreeMap<u32, Link>,
     addresses: Vec<Address>,
-    managed: Vec<Managed>,
+    managed: Vec<ManagedInterface>,
 }
 
 impl Host {
     /// Those that the rules name are managed from the start, wherever they are.
-    pub fn new(rules: &[Rule]) -> Self {
+    pub fn new(rules: &[InterfaceRule]) -> Self {
         let managed = rules.iter().enumerate().filter_map(|(rule, it)| {
             let name = it.exact()?.to_owned();
-            Some(Managed { name, rule, index: None, running: false, lost: None, addresses: [None; 2] })
+            Some(ManagedInterface {
+                name,
+                rule,
+                index: None,
+                running: false,
+                lost: None,
+                addresses: [None; 2],
+            })
         });
         Self { managed: managed.collect(), ..Self::default() }
     }
@@ -90,7 +97,7 @@ impl Host {
     }
 
     /// Looks which interfaces are managed, by which address; true where one is that never was before.
-    pub fn settle(&mut self, now: Instant, rules: &[Rule]) -> bool {
+    pub fn settle(&mut self, now: Instant, rules: &[InterfaceRule]) -> bool {
         let before = self.managed.len();
         for link in self.links.values() {
             let rule = rules.iter().position(|rule| rule.matches(&link.name));
@@ -98,8 +105,14 @@ impl Host {
                 && !self.managed.iter().any(|one| one.name == link.name)
             {
                 let name = link.name.clone();
-                let new =
-                    Managed { name, rule, index: None, running: false, lost: None, addresses: [None; 2] };
+                let new = ManagedInterface {
+                    name,
+                    rule,
+                    index: None,
+                    running: false,
+                    lost: None,
+                    addresses: [None; 2],
+                };
                 self.managed.push(new);
             }
         }
@@ -119,7 +132,7 @@ impl Host {
     }
 
     /// Those that are managed. They keep their places.
-    pub fn managed(&self) -> &[Managed] {
+    pub fn managed(&self) -> &[ManagedInterface] {
         &self.managed
     }
 }

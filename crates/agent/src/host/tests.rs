@@ -2,9 +2,9 @@ use super::*;
 use radio::{InterfaceKind, Profile};
 use std::sync::Arc;
 
-fn rule(pattern: &str) -> Rule {
+fn rule(pattern: &str) -> InterfaceRule {
     let profile = Arc::new(Profile::silent("s", InterfaceKind::Wifi));
-    Rule { pattern: pattern.to_owned(), profile, allowance: None }
+    InterfaceRule { pattern: pattern.to_owned(), profile, allowance: None }
 }
 
 fn link(index: u32, name: &str, running: bool) -> Link {

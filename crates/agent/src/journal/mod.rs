@@ -185,7 +185,7 @@ impl Journal {
     }
 
     /// What puts back how it was, where it is `now` so.
-    pub fn undo(&self, now: &[Endpoint], limits: Limits) -> Vec<Step> {
+    pub fn undo_steps(&self, now: &[Endpoint], limits: Limits) -> Vec<Step> {
         let mut steps = Vec::new();
         // First those that are to go: their identifiers may be those of others before.
         let ours = now.iter().filter(|endpoint| endpoint.port == 0 && self.is_ours(endpoint.address));

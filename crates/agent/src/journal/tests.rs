@@ -53,12 +53,12 @@ fn only_what_was_changed_is_put_back() {
 
     let changed = endpoint(2, 2, true);
     let foreign = endpoint(4, 4, true);
-    let steps = journal.undo(&[ours, changed, foreign], limits(4));
+    let steps = journal.undo_steps(&[ours, changed, foreign], limits(4));
     let wanted =
         [Step::Remove(ours), Step::SetBackup(changed, false), Step::Add(gone), Step::SetLimits(limits(2))];
     assert_eq!(steps, wanted);
     // What somebody else did meanwhile stays: limits, an endpoint removed, one put back.
-    assert_eq!(journal.undo(&[theirs, gone], limits(8)), []);
+    assert_eq!(journal.undo_steps(&[theirs, gone], limits(8)), []);
     assert_eq!(Journal::parse(&journal.to_bytes()), Ok(journal));
 }
 
@@ -115,7 +115,7 @@ proptest! {
             }
         }
         let journal = Journal::parse(&journal.to_bytes()).unwrap();
-        for step in journal.undo(&kernel.endpoints, kernel.limits) {
+        for step in journal.undo_steps(&kernel.endpoints, kernel.limits) {
             kernel.take(step);
         }
         prop_assert_eq!(kernel.sorted(), before.sorted());

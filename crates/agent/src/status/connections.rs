@@ -61,7 +61,7 @@ impl Connections {
     /// Where the kernel does not tell.
     pub fn look(diag: &mut Diag, names: &BTreeMap<IpAddr, String>) -> Result<Self, Error> {
         let mut all = Self::default();
-        diag.each_connection(|connection| {
+        diag.for_each_connection(|connection| {
             all.count += 1;
             all.keep(Connection::from(&connection));
         })?;
@@ -70,7 +70,7 @@ impl Connections {
         for (at, connection) in all.most.iter().enumerate() {
             by_token.insert(connection.token, at);
         }
-        diag.each_subflow(&Filter::default(), |subflow| {
+        diag.for_each_subflow(&Filter::default(), |subflow| {
             all.subflows += 1;
             if let Some(connection) = by_token.get(&subflow.token).and_then(|at| all.most.get_mut(*at)) {
                 connection.subflows.push(told(&subflow, names));

@@ -7,7 +7,7 @@ mod table;
 
 pub use connections::{Connection, Connections, Subflow};
 pub use metrics::metrics;
-pub use server::{Answers, Server, ask};
+pub use server::{Responder, Server, query};
 pub use table::tables;
 
 use serde::{Deserialize, Serialize};

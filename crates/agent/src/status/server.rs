@@ -23,7 +23,7 @@ const LONGEST: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Gives the answers.
-pub trait Answers {
+pub trait Responder {
     /// How things stand, as JSON.
     fn status(&mut self) -> Result<String, Error>;
     /// Metrics for Prometheus.
@@ -63,7 +63,7 @@ impl Server {
     pub fn open(path: &Path, tcp: Option<SocketAddr>) -> Result<Self, Error> {
         let failed = |error| Error::Listen { at: path.display().to_string(), source: error };
         if UnixStream::connect(path).is_ok() {
-            return Err(Error::Another { at: path.display().to_string() });
+            return Err(Error::AlreadyRunning { at: path.display().to_string() });
         }
         // One that was killed leaves its socket.
         let _ = fs::remove_file(path);
@@ -103,7 +103,7 @@ impl Server {
     }
 
     /// Does what can be done at once.
-    pub fn serve(&mut self, now: Instant, answers: &mut dyn Answers) {
+    pub fn serve(&mut self, now: Instant, answers: &mut dyn Responder) {
         while self.clients.len() < MOST {
             let Ok((stream, _)) = self.unix.accept() else { break };
             if stream.set_nonblocking(true).is_ok() {
@@ -134,7 +134,7 @@ impl Client {
     }
 
     /// Goes on; false where it is over.
-    fn serve(&mut self, now: Instant, answers: &mut dyn Answers) -> bool {
+    fn serve(&mut self, now: Instant, answers: &mut dyn Responder) -> bool {
         if self.answer.is_empty() {
             let mut bytes = [0; 1024];
             match self.stream.read(&mut bytes) {
@@ -158,7 +158,7 @@ impl Client {
         false
     }
 
-    fn reply(&self, now: Instant, answers: &mut dyn Answers) -> Vec<u8> {
+    fn reply(&self, now: Instant, answers: &mut dyn Responder) -> Vec<u8> {
         let line = self.question.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let line = String::from_utf8_lossy(line);
         let mut words = line.split(' ');
@@ -201,7 +201,7 @@ fn response(code: &str, kind: &str, content: &str) -> Vec<u8> {
 ///
 /// # Errors
 /// Where none listens there, the caller may not, or it does not answer in time.
-pub fn ask(socket: &Path, path: &str) -> io::Result<String> {
+pub fn query(socket: &Path, path: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(socket)?;
     let patience = std::time::Duration::from_nanos((PATIENCE + PATIENCE).as_nanos());
     stream.set_read_timeout(Some(patience))?;

@@ -3,7 +3,7 @@ use std::thread;
 
 struct Fixed;
 
-impl Answers for Fixed {
+impl Responder for Fixed {
     fn status(&mut self) -> Result<String, Error> {
         Ok("{}".to_owned())
     }
@@ -23,7 +23,7 @@ fn serving<R: Send>(tcp: bool, work: impl FnOnce(&Path, Option<SocketAddr>) -> R
     let address = tcp.then(|| "127.0.0.1:0".parse().unwrap());
     let mut server = Server::open(&path, address).unwrap();
     let address = server.tcp.as_ref().map(|tcp| tcp.local_addr().unwrap());
-    assert!(matches!(Server::open(&path, None), Err(Error::Another { .. })));
+    assert!(matches!(Server::open(&path, None), Err(Error::AlreadyRunning { .. })));
     thread::scope(|scope| {
         let asking = scope.spawn(|| work(&path, address));
         while !asking.is_finished() {
@@ -38,13 +38,13 @@ fn serving<R: Send>(tcp: bool, work: impl FnOnce(&Path, Option<SocketAddr>) -> R
 #[test]
 fn questions_are_answered_also_long_ones_and_in_pieces() {
     serving(false, |path, _| {
-        assert_eq!(ask(path, "/status").unwrap(), "{}");
-        assert_eq!(ask(path, "/metrics").unwrap().len(), 4_000_000);
-        assert_eq!(ask(path, "/other").unwrap_err().to_string(), "there is /status and /metrics");
+        assert_eq!(query(path, "/status").unwrap(), "{}");
+        assert_eq!(query(path, "/metrics").unwrap().len(), 4_000_000);
+        assert_eq!(query(path, "/other").unwrap_err().to_string(), "there is /status and /metrics");
         let mut slow = UnixStream::connect(path).unwrap();
         for piece in ["GET /sta", "tus HTTP/1.1\r\n", "Host: x\r\n", "\r\n"] {
             slow.write_all(piece.as_bytes()).unwrap();
-            assert_eq!(ask(path, "/status").unwrap(), "{}", "nobody waits for the slow one");
+            assert_eq!(query(path, "/status").unwrap(), "{}", "nobody waits for the slow one");
         }
         let mut answer = String::new();
         slow.read_to_string(&mut answer).unwrap();

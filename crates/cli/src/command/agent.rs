@@ -6,7 +6,7 @@ use crate::failure::{Failure, reason};
 use crate::output::{self, Talk};
 use agent::config::{Config, EXAMPLE};
 use agent::daemon::{Options, Signals};
-use agent::status::{Status, ask, tables};
+use agent::status::{Status, query, tables};
 use signal_hook::consts::SIGHUP;
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Agent, talk: Talk) -> Result<(), Failure> {
         Some(AgentCommand::ExampleConfig) => output::data(EXAMPLE),
         Some(AgentCommand::Unit { config }) => {
             let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/tandem"));
-            output::data(&agent::unit(&program.display().to_string(), &config.display().to_string()))
+            output::data(&agent::systemd_unit(&program.display().to_string(), &config.display().to_string()))
         }
         None => daemon(arguments, talk),
     }
@@ -43,7 +43,7 @@ fn daemon(arguments: &Agent, talk: Talk) -> Result<(), Failure> {
     let signals = Signals { stop: &stop, reload: &reload, read: &|| read(path).map_err(|why| why.to_text()) };
     agent::daemon::run(config, &options, &signals).map_err(|error| {
         let (message, hint) = (error.to_string(), error.hint().to_owned());
-        if error.is_lack() { Failure::Lacks { message, hint } } else { Failure::Other { message, hint } }
+        if error.is_missing_requirement() { Failure::Lacks { message, hint } } else { Failure::Other { message, hint } }
     })
 }
 
@@ -99,7 +99,7 @@ fn status(arguments: &AgentStatus, talk: Talk) -> Result<(), Failure> {
         (None, None) => PathBuf::from("/run/tandem/agent.sock"),
     };
     loop {
-        let text = ask(&path, "/status").map_err(|error| unanswered(&path, &error))?;
+        let text = query(&path, "/status").map_err(|error| unanswered(&path, &error))?;
         let status: Status = serde_json::from_str(&text).map_err(|error| Failure::Other {
             message: format!("the agent at {} answers what cannot be read: {error}", path.display()),
             hint: "is it of the same version?".to_owned(),

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
         enough: Arc::default(),
     };
     let capture = folder.as_ref().filter(|_| arguments.pcap).map(Folder::stream).transpose()?;
-    let signals = Signals::take().map_err(|error| failure(&error.into()))?;
+    let signals = Signals::open().map_err(|error| failure(&error.into()))?;
     let emulated = testbed::emulate(&experiment, programs, Some(&signals), capture.as_ref())
         .map_err(|error| failure(&error))?;
 

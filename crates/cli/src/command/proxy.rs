@@ -48,7 +48,7 @@ fn serve(arguments: &Proxy, talk: Talk) -> Result<(), Failure> {
     if is_service {
         signal_hook::flag::register(SIGHUP, Arc::clone(&reload)).map_err(|error| not_heard(&error))?;
     }
-    linux::process::raise_open_files(2 * config.limits.connections as u64 + 64);
+    linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
     let proxy = proxy::Proxy::start(config, None).map_err(|error| failure(&error))?;
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(100));

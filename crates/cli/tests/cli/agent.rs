@@ -175,7 +175,7 @@ impl World {
 
     /// Waits until the agent listens; one that was killed leaves its socket behind.
     fn until_it_answers(&self) -> Result<(), Error> {
-        until("the agent answers", || Ok(agent::status::ask(&self.socket(), "/metrics").is_ok()))
+        until("the agent answers", || Ok(agent::status::query(&self.socket(), "/metrics").is_ok()))
     }
 
     fn status(&self) -> Value {
@@ -393,12 +393,12 @@ fn connections_with_rules_follow_them_and_the_others_the_policy() {
                 port(&never)
             )
         };
-        let chosen = || world.device.run(|| Ok::<_, Error>(linux::pm::path_manager::chosen()));
-        if world.device.run(|| linux::pm::path_manager::choose("userspace")).is_err() {
+        let chosen = || world.device.run(|| Ok::<_, Error>(linux::pm::path_manager::current()));
+        if world.device.run(|| linux::pm::path_manager::select("userspace")).is_err() {
             println!("skipped: this kernel has one path manager alone");
             return Ok(());
         }
-        world.device.run(|| linux::pm::path_manager::choose("kernel"))?;
+        world.device.run(|| linux::pm::path_manager::select("kernel"))?;
         world.configure("none", &rules("policy = 'wifi-first'"));
         let mut agent = world.agent(&[])?;
         world.until_endpoints(&[("10.1.0.2", false), ("10.2.0.2", false)])?;
@@ -433,7 +433,7 @@ fn connections_with_rules_follow_them_and_the_others_the_policy() {
         })?;
         world.configure("none", &rules("policy = 'wifi-only'"));
         let agent = world.agent(&[])?;
-        until("it has taken over", || Ok(agent::status::ask(&world.socket(), "/metrics").is_ok()))?;
+        until("it has taken over", || Ok(agent::status::query(&world.socket(), "/metrics").is_ok()))?;
         world.until_subflows(port(&first), &[("wlan0", false)]);
         world.until_subflows(port(&world.listener), &[("lte0", false), ("wlan0", false)]);
         let log = end(agent);
@@ -811,7 +811,7 @@ fn status_and_metrics_answer() {
             .map(|one| one["down_bytes"].as_u64().unwrap())
             .sum();
         assert!(connection["down_bytes"].as_u64().unwrap() >= sum && sum > 0, "{connection}");
-        let metrics = agent::status::ask(&world.socket(), "/metrics").expect("it answers");
+        let metrics = agent::status::query(&world.socket(), "/metrics").expect("it answers");
         let value = |name: &str| -> f64 {
             let line = metrics.lines().find(|line| line.starts_with(name)).expect(name);
             line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect(name)

@@ -33,10 +33,10 @@ impl Diag {
     /// All subflows.
     ///
     /// # Errors
-    /// As [`Self::each_subflow`].
+    /// As [`Self::for_each_subflow`].
     pub fn subflows(&mut self) -> Result<Vec<Subflow>, Error> {
         let mut all = Vec::new();
-        self.each_subflow(&Filter::default(), |subflow| all.push(subflow))?;
+        self.for_each_subflow(&Filter::default(), |subflow| all.push(subflow))?;
         Ok(all)
     }
 
@@ -49,7 +49,7 @@ impl Diag {
     /// # Errors
     /// [`Error::Lacks`] where the kernel cannot list TCP sockets (CONFIG_INET_TCP_DIAG); where it refuses,
     /// or its answer cannot be read.
-    pub fn each_subflow(&mut self, filter: &Filter, mut each: impl FnMut(Subflow)) -> Result<(), Error> {
+    pub fn for_each_subflow(&mut self, filter: &Filter, mut each: impl FnMut(Subflow)) -> Result<(), Error> {
         for family in filter.families() {
             wire::list_subflows(&mut self.request, *family, filter);
             self.dump(format_args!("list the subflows"), |payload| {
@@ -62,12 +62,12 @@ impl Diag {
         Ok(())
     }
 
-    /// Hands every TCP connection that passes the filter, and is no subflow, to `each`, as [`Self::each_subflow`]. Who
+    /// Hands every TCP connection that passes the filter, and is no subflow, to `each`, as [`Self::for_each_subflow`]. Who
     /// lacks CAP_NET_ADMIN is told of subflows too.
     ///
     /// # Errors
-    /// As [`Self::each_subflow`].
-    pub fn each_tcp(&mut self, filter: &Filter, mut each: impl FnMut(Tcp)) -> Result<(), Error> {
+    /// As [`Self::for_each_subflow`].
+    pub fn for_each_tcp(&mut self, filter: &Filter, mut each: impl FnMut(Tcp)) -> Result<(), Error> {
         for family in filter.families() {
             wire::list_subflows(&mut self.request, *family, filter);
             self.dump(format_args!("list the TCP connections"), |payload| {
@@ -83,19 +83,19 @@ impl Diag {
     /// All MPTCP connections; not those that fell back to TCP.
     ///
     /// # Errors
-    /// As [`Self::each_connection`].
+    /// As [`Self::for_each_connection`].
     pub fn connections(&mut self) -> Result<Vec<Connection>, Error> {
         let mut all = Vec::new();
-        self.each_connection(|connection| all.push(connection))?;
+        self.for_each_connection(|connection| all.push(connection))?;
         Ok(all)
     }
 
-    /// Hands every MPTCP connection to `each`, as [`Self::each_subflow`].
+    /// Hands every MPTCP connection to `each`, as [`Self::for_each_subflow`].
     ///
     /// # Errors
     /// [`Error::Lacks`] where the kernel cannot list them (Linux 5.9, CONFIG_INET_MPTCP_DIAG); where it
     /// refuses, or its answer cannot be read.
-    pub fn each_connection(&mut self, mut each: impl FnMut(Connection)) -> Result<(), Error> {
+    pub fn for_each_connection(&mut self, mut each: impl FnMut(Connection)) -> Result<(), Error> {
         for family in Filter::default().families() {
             wire::list_connections(&mut self.request, *family);
             self.dump(format_args!("list the MPTCP connections"), |payload| {
@@ -111,7 +111,7 @@ impl Diag {
     /// The connection of that local token, or `None`. The kernel finds it without going through all.
     ///
     /// # Errors
-    /// As [`Self::each_connection`].
+    /// As [`Self::for_each_connection`].
     pub fn connection(&mut self, token: u32) -> Result<Option<Connection>, Error> {
         wire::one_connection(&mut self.request, token);
         let mut connection = None;

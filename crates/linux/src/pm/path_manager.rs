@@ -8,7 +8,7 @@ pub const KERNEL: &str = "kernel";
 pub const USERSPACE: &str = "userspace";
 
 /// Its name; `None` where the kernel does not tell.
-pub fn chosen() -> Option<String> {
+pub fn current() -> Option<String> {
     // Renamed in Linux 6.15.
     sysctl::read("net.mptcp.path_manager").ok().or_else(|| {
         let kind = sysctl::read("net.mptcp.pm_type").ok()?;
@@ -20,7 +20,7 @@ pub fn chosen() -> Option<String> {
 ///
 /// # Errors
 /// Where this kernel has no such path manager, or the caller may not.
-pub fn choose(name: &str) -> Result<(), Error> {
+pub fn select(name: &str) -> Result<(), Error> {
     if sysctl::read("net.mptcp.path_manager").is_ok() {
         return sysctl::write("net.mptcp.path_manager", name);
     }

@@ -58,7 +58,7 @@ pub struct Options {
     pub transparent: bool,
     /// How many bytes it takes that it cannot send yet (`TCP_NOTSENT_LOWAT`, tcp(7)): what waits for a slow
     /// peer waits in the sender, and not in the kernel.
-    pub unsent: Option<u32>,
+    pub notsent_lowat: Option<u32>,
     /// Of one that listens: how many connections with data in their SYN may be pending (TCP Fast Open,
     /// RFC 7413); `None` is none.
     pub fast_open: Option<i32>,
@@ -113,7 +113,11 @@ pub fn connect(address: SocketAddr, protocol: Protocol, options: &Options) -> Re
 ///
 /// # Errors
 /// Where the kernel has no MPTCP, or an option cannot be set.
-pub fn unconnected(address: SocketAddr, protocol: Protocol, options: &Options) -> Result<TcpStream, Error> {
+pub fn open_unconnected(
+    address: SocketAddr,
+    protocol: Protocol,
+    options: &Options,
+) -> Result<TcpStream, Error> {
     let socket = open(address, protocol, options)?;
     if let Some(from) = options.bind {
         net::bind(&socket, &from).map_err(|error| Error::system(format!("bind to {from}"), error))?;
@@ -187,7 +191,7 @@ fn open(address: SocketAddr, protocol: Protocol, options: &Options) -> Result<Ow
         option::set(&socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device.as_bytes())
             .map_err(|error| Error::system(format!("bind a socket to {device}"), error))?;
     }
-    if let Some(bytes) = options.unsent {
+    if let Some(bytes) = options.notsent_lowat {
         const TCP_NOTSENT_LOWAT: i32 = 25;
         // Kernels before 6.9 know it of TCP alone; without it more waits in the kernel, and that is all.
         _ = option::set_number(&socket, libc::SOL_TCP, TCP_NOTSENT_LOWAT, bytes.min(i32::MAX as u32) as i32);

@@ -53,11 +53,11 @@ fn cost_of_asking() {
         let token = mptcp_info(&all[0].0)?.map_or(0, |info| info.token);
         measure("counters of a link", 10_000, || route.stats(1).map(drop))?;
         measure("a link", 10_000, || route.link("lo").map(drop))?;
-        measure(&format!("{count} subflows"), 20, || diag.each_subflow(&Filter::default(), drop))?;
+        measure(&format!("{count} subflows"), 20, || diag.for_each_subflow(&Filter::default(), drop))?;
         let from = Filter::local(ip("127.0.0.2"));
-        measure("subflows of an address", 20, || diag.each_subflow(&from, drop))?;
-        measure("subflows of a token", 20, || diag.each_subflow(&Filter::token(token), drop))?;
-        measure("500 connections", 20, || diag.each_connection(drop))?;
+        measure("subflows of an address", 20, || diag.for_each_subflow(&from, drop))?;
+        measure("subflows of a token", 20, || diag.for_each_subflow(&Filter::token(token), drop))?;
+        measure("500 connections", 20, || diag.for_each_connection(drop))?;
         measure("a connection by its token", 10_000, || diag.connection(token).map(drop))?;
         measure("a priority", 1000, || pm.set_backup(7, false))?;
         measure("all counters", 100, || Mib::read().map(drop))?;

@@ -11,7 +11,7 @@ use tandem_linux::{Error, sysctl};
 
 fn find(diag: &mut Diag, filter: &Filter) -> Result<Vec<Subflow>, Error> {
     let mut all = Vec::new();
-    diag.each_subflow(filter, |subflow| all.push(subflow))?;
+    diag.for_each_subflow(filter, |subflow| all.push(subflow))?;
     Ok(all)
 }
 

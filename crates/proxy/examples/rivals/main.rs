@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 }
 
 fn measure() -> Result<(), linux::Error> {
-    linux::process::raise_open_files(20_000);
+    linux::process::raise_open_file_limit(20_000);
     let world = World::new()?;
     let rivals = Rivals::start(&world)?;
 

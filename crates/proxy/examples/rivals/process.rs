@@ -204,7 +204,7 @@ pub(crate) fn tandem() -> ExitCode {
     config.clients.allow = parse("10.0.0.0/8").into_iter().collect();
     config.destinations.allow = parse(SERVER).into_iter().collect();
     config.limits.per_client = 10_000;
-    linux::process::raise_open_files(20_000);
+    linux::process::raise_open_file_limit(20_000);
     let Ok(_proxy) = Proxy::start(config, None) else { return ExitCode::FAILURE };
     loop {
         std::thread::sleep(Duration::from_secs(3600));

@@ -41,9 +41,9 @@ fn answered(stream: &mut TcpStream) {
 
 #[test]
 fn thousands_of_connections_half_of_them_slow_need_little_and_hold_nobody_up() {
-    linux::process::raise_open_files(24_000);
+    linux::process::raise_open_file_limit(24_000);
     // A tunnel is two files in the proxy and one at each end; who has not yet said where to has one at each end.
-    let most = 5000.min((linux::process::open_files() as usize).saturating_sub(800) / 37 * 10);
+    let most = 5000.min((linux::process::open_file_limit() as usize).saturating_sub(800) / 37 * 10);
     if most < 5000 {
         println!("with {most} connections and not 5000: this process may open no more files");
     }

@@ -25,14 +25,14 @@ const NEXT_ID: u8 = 16;
 
 /// The in-kernel path manager, held by endpoints: one for each interface that is to carry something.
 #[derive(Debug)]
-pub struct Hands {
+pub struct EndpointController {
     manager: PathManager,
     interfaces: Vec<Interface>,
     /// The interface has its endpoint.
     attached: Vec<bool>,
 }
 
-impl Hands {
+impl EndpointController {
     /// None of the interfaces has an endpoint yet.
     pub fn new(manager: PathManager, interfaces: Vec<Interface>) -> Self {
         let attached = vec![false; interfaces.len()];

@@ -2,7 +2,7 @@
 
 use super::{Allowance, Usage, Zone};
 use crate::Error;
-use crate::config::Rule;
+use crate::config::InterfaceRule;
 use crate::store::Store;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ const SAVE: Duration = Duration::from_secs(5);
 
 /// The usage of every rule that has an allowance.
 #[derive(Debug)]
-pub struct Book {
+pub struct UsageStore {
     boot: String,
     zone: Zone,
     /// By the rule's pattern.
@@ -28,7 +28,7 @@ pub struct Book {
     store: Option<Rc<Store>>,
 }
 
-impl Book {
+impl UsageStore {
     /// What was kept, or nothing yet.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Book {
     }
 
     /// Counts what an interface of that rule shows at `now`, in seconds since 1970.
-    pub fn count(&mut self, rule: &Rule, now: i64, name: &str, index: u32, bytes: u64) {
+    pub fn count(&mut self, rule: &InterfaceRule, now: i64, name: &str, index: u32, bytes: u64) {
         let Some(allowance) = &rule.allowance else { return };
         let usage = self.usages.entry(rule.pattern.clone()).or_default();
         let before = (usage.used, usage.period, usage.seen.len());
@@ -71,22 +71,22 @@ impl Book {
     }
 
     /// How a rule's allowance is used.
-    pub fn usage<'a>(&'a self, rule: &'a Rule) -> Option<(&'a Allowance, &'a Usage)> {
+    pub fn usage<'a>(&'a self, rule: &'a InterfaceRule) -> Option<(&'a Allowance, &'a Usage)> {
         rule.allowance.as_ref().zip(self.usages.get(&rule.pattern))
     }
 
     /// What is left; `None` where there is no limit.
-    pub fn left(&self, rule: &Rule) -> Option<Bytes> {
+    pub fn left(&self, rule: &InterfaceRule) -> Option<Bytes> {
         self.usage(rule).map(|(allowance, usage)| usage.left(allowance))
     }
 
     /// Whether it is used up at the rate at which the interfaces carry.
-    pub fn is_up(&self, rule: &Rule, rate: Bitrate) -> bool {
+    pub fn is_up(&self, rule: &InterfaceRule, rate: Bitrate) -> bool {
         self.usage(rule).is_some_and(|(allowance, usage)| usage.is_up(allowance, rate))
     }
 
     /// When the next period begins, in seconds since 1970.
-    pub fn next_period(&self, rule: &Rule) -> Option<i64> {
+    pub fn next_period(&self, rule: &InterfaceRule) -> Option<i64> {
         self.usage(rule).map(|(allowance, usage)| allowance.period.next(usage.period, self.zone))
     }
 

@@ -10,14 +10,14 @@ const LINGER: Duration = Duration::from_secs(2);
 /// A look that finds bytes makes the next one come after `busy`. After two seconds without any, each wait is
 /// twice the last, up to `rest`.
 #[derive(Debug, Clone, Copy)]
-pub struct Pacing {
+pub struct SamplingInterval {
     busy: Duration,
     rest: Duration,
     wait: Duration,
     carried: Option<Instant>,
 }
 
-impl Pacing {
+impl SamplingInterval {
     /// At rest. `busy` is at most `rest`.
     pub fn new(busy: Duration, rest: Duration) -> Self {
         Self { busy, rest: rest.max(busy), wait: rest.max(busy), carried: None }
@@ -48,16 +48,16 @@ mod tests {
     #[test]
     fn bytes_make_it_fast_at_once_and_silence_slow_by_and_by() {
         let (busy, rest) = (Duration::from_millis(50), Duration::from_millis(500));
-        let mut pacing = Pacing::new(busy, rest);
-        assert_eq!(pacing.looked(Instant::ZERO, false), rest);
-        assert_eq!(pacing.looked(Instant::from_millis(500), true), busy);
-        assert_eq!(pacing.looked(Instant::from_millis(2_450), false), busy, "a pause is no end");
+        let mut sampling = SamplingInterval::new(busy, rest);
+        assert_eq!(sampling.looked(Instant::ZERO, false), rest);
+        assert_eq!(sampling.looked(Instant::from_millis(500), true), busy);
+        assert_eq!(sampling.looked(Instant::from_millis(2_450), false), busy, "a pause is no end");
         let waits: Vec<_> =
-            (0..5).map(|n| pacing.looked(Instant::from_millis(2_500 + n), false).as_millis()).collect();
+            (0..5).map(|n| sampling.looked(Instant::from_millis(2_500 + n), false).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 500, 500]);
-        assert!(pacing.is_at_rest());
-        assert_eq!(pacing.looked(Instant::from_secs(9), true), busy);
-        assert!(!pacing.is_at_rest());
+        assert!(sampling.is_at_rest());
+        assert_eq!(sampling.looked(Instant::from_secs(9), true), busy);
+        assert!(!sampling.is_at_rest());
     }
 
     proptest! {
@@ -66,11 +66,11 @@ mod tests {
             busy in 1_u64..200, more in 0_u64..2_000, looks in prop::collection::vec((0_u64..3_000, any::<bool>()), 0..50),
         ) {
             let (busy, rest) = (Duration::from_millis(busy), Duration::from_millis(busy + more));
-            let mut pacing = Pacing::new(busy, rest);
+            let mut sampling = SamplingInterval::new(busy, rest);
             let mut now = Instant::ZERO;
             for (span, carried) in looks {
                 now += Duration::from_millis(span);
-                let wait = pacing.looked(now, carried);
+                let wait = sampling.looked(now, carried);
                 prop_assert!(busy <= wait && wait <= rest);
                 prop_assert!(!carried || wait == busy);
             }
