@@ -189,7 +189,7 @@ pub fn emulate(
             outcome.device.efficiency_mbit_per_j = None;
             let priorities_heard = director.watch.priorities_heard()?;
             if let Some(server) = server {
-                server.end(GRACE);
+                server.terminate(GRACE);
             }
             let (lateness, delays) = {
                 let (network, _) = director.shared.lock();
