@@ -124,7 +124,7 @@ impl Program {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Sends it one of [`signal::PASSED_ON`]; where it has ended, nobody hears of it.
+    /// Sends it one of [`signal::FORWARDED`]; where it has ended, nobody hears of it.
     pub fn signal(&self, number: i32) {
         if let Some(signal) = Signal::from_named_raw(number) {
             let _ = pidfd_send_signal(&self.init, signal);
@@ -187,7 +187,7 @@ static PROGRAM: AtomicI32 = AtomicI32::new(0);
 /// Everything in it may be called after a fork of a process with threads: system calls, and no memory.
 fn first_process(ends: [RawFd; 2]) -> io::Result<()> {
     let [dies, lives] = ends;
-    let (none, passed_on) = (signal::set(&[]), signal::set(&signal::PASSED_ON));
+    let (none, passed_on) = (signal::set(&[]), signal::set(&signal::FORWARDED));
     // SAFETY: all of these take numbers, strings that are literals, or structures on this stack; the process
     // has one thread. Descriptors that are closed belong to code that this process never comes back to.
     #[allow(unsafe_code)]
@@ -216,7 +216,7 @@ fn first_process(ends: [RawFd; 2]) -> io::Result<()> {
         libc::setpgid(0, 0);
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = pass_on as extern "C" fn(i32) as usize;
-        for number in signal::PASSED_ON {
+        for number in signal::FORWARDED {
             libc::sigaction(number, &raw const action, core::ptr::null_mut());
         }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, core::ptr::null_mut());

@@ -7,7 +7,7 @@ use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Asked to end, or told something, by another process or by the terminal.
-pub const PASSED_ON: [i32; 6] =
+pub const FORWARDED: [i32; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
 
 /// A signal that has come.
@@ -26,13 +26,13 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes those of [`PASSED_ON`], which from now on do nothing by themselves: to be called by the first
+    /// Takes those of [`FORWARDED`], which from now on do nothing by themselves: to be called by the first
     /// thread before it starts another. Those that this process ignores are ignored as before.
     ///
     /// # Errors
     /// Where the kernel gives no descriptor.
-    pub fn take() -> Result<Self, Error> {
-        let set = set(&PASSED_ON);
+    pub fn open() -> Result<Self, Error> {
+        let set = set(&FORWARDED);
         // SAFETY: the set is whole, and outlives both calls.
         #[allow(unsafe_code)]
         let answer = unsafe {
