@@ -6,7 +6,7 @@ use super::reset_reason::reset_reason;
 use super::{Endpoint, Role};
 use crate::PathId;
 use crate::seq::extend;
-use crate::subflow::{Arrival, Mapped, State, Subflow, clock_at};
+use crate::subflow::{Acknowledgement, Arrival, Mapped, State, Subflow, clock_at};
 use core::borrow::Borrow;
 use units::{Duration, Instant};
 use wire::{Dss, Flags, MptcpSignal, Payload, SackBlocks, Segment};
@@ -234,12 +234,14 @@ impl<P: Payload> Endpoint<P> {
         // A duplicate acknowledgement has no data and the same window (RFC 5681, section 2), and no
         // MPTCP signal (RFC 8684, section 3.3.2).
         let same_window = subflow.on_window(segment.window, window);
-        let plain = segment.payload.is_empty()
+        let pure = segment.payload.is_empty()
             && segment.signal.is_none()
             && segment.rec.is_none()
             && !segment.flags.has(Flags::FIN)
             && same_window;
-        let acked = subflow.sender_mut().on_ack(now, ack, &blocks[..count], plain, rtt, &coupling);
+        let blocks = &blocks[..count];
+        let news = Acknowledgement { offset: ack, blocks, pure, clock_sample: rtt };
+        let acked = subflow.sender_mut().on_ack(now, &news, &coupling);
         if acked.advanced && subflow.is_stale() {
             subflow.set_stale(false);
             self.reinject_stale();

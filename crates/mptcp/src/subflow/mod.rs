@@ -22,7 +22,7 @@ pub(crate) use options::{MIN_MSS, window_scale};
 pub(crate) use receiver::{Arrival, Receiver};
 pub(crate) use reset::Reset;
 pub(crate) use rtt::Rtt;
-pub(crate) use sender::{Chunk, Sender};
+pub(crate) use sender::{Acknowledgement, Chunk, Sender};
 
 use crate::seq::extend;
 use crate::{Config, Keepalive, PathId};

@@ -1,298 +1,296 @@
-//! What an acknowledgement does.
+//! Acknowledgements: what arrived, what is lost, and how the window changes.
 
-use super::pace::Pace;
-use super::recovery::Recovery;
-use super::scoreboard::{DUP_THRESH, IN_RETRANSMISSION, LOST, REPEATED, SACKED};
-use super::undo::Frto;
-use super::{Acked, Sender};
-use crate::congestion::{CongestionControl, Coupling, View};
+use super::Sender;
+use super::recovery::Phase;
+use super::scoreboard::{DUP_THRESH, REPEATED, SACKED};
+use super::undo::{FrtoAck, FrtoVerdict};
+use crate::congestion::{Coupling, View};
 use units::{Duration, Instant};
 use wire::Payload;
 
-/// Room for so many segments in flight is always kept.
-const LEAST_ROOM: usize = 8;
+/// An incoming acknowledgement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Acknowledgement<'a> {
+    /// First offset not acknowledged.
+    pub(crate) offset: u64,
+    /// SACK blocks as offsets.
+    pub(crate) blocks: &'a [(u64, u64)],
+    /// It has no data and the same window as before: only then can it be a duplicate (RFC 5681,
+    /// section 2).
+    pub(crate) pure: bool,
+    /// Round-trip time by the echoed timestamp.
+    pub(crate) clock_sample: Option<Duration>,
+}
+
+/// Effect of an acknowledgement.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Acked {
+    /// Bytes newly acknowledged in order, without the FIN.
+    bytes: u64,
+    /// Segments that they filled, wholly or in part.
+    segments: u32,
+    /// The acknowledgement moved forward.
+    pub(crate) advanced: bool,
+    /// Round-trip sample.
+    rtt: Option<Duration>,
+}
+
+/// State of the sender before an acknowledgement.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    flight: u64,
+    una: u64,
+    sacked: u64,
+    lost_total: u64,
+    /// Bytes delivered, by the rate sampler.
+    delivered: u64,
+    /// Range that the acknowledgement reports as a duplicate.
+    dsack: Option<(u64, u64)>,
+}
 
 impl<P: Payload> Sender<P> {
-    /// An acknowledgement up to `ack` with these blocks (already turned into offsets). `pure` is one
-    /// without data that changes no window: only such a one counts as duplicate (RFC 5681, section 2).
-    pub(crate) fn on_ack(
-        &mut self,
-        now: Instant,
-        ack: u64,
-        blocks: &[(u64, u64)],
-        pure: bool,
-        clock_sample: Option<Duration>,
-        coupling: &Coupling,
-    ) -> Acked {
-        if ack > self.next {
+    /// Handles an acknowledgement. One of data that was never sent has no effect.
+    pub(crate) fn on_ack(&mut self, now: Instant, ack: &Acknowledgement<'_>, coupling: &Coupling) -> Acked {
+        if ack.offset > self.scoreboard.next() {
             return Acked::default();
         }
-        let flight = self.flight();
-        let before = (self.una, self.sacked, self.lost_ever);
-        let sampled = if self.uses.samples { self.sampler.delivered_so_far() } else { 0 };
-        let dsack = dsack_of(blocks, ack.max(self.una));
-        let mut outcome = Acked::default();
-        if self.uses.rack {
-            self.rack.begin();
+        let before = self.before(ack);
+        if self.features.rack {
+            self.rack.begin_ack();
         }
-        if ack > self.una {
-            outcome = self.advance(now, ack, clock_sample);
+        let acked = if ack.offset > self.una() { self.advance(now, ack) } else { Acked::default() };
+        self.detect_losses(now, ack, &acked, before.dsack);
+        let delivered = (self.una() + self.scoreboard.sacked()) - (before.una + before.sacked);
+        if self.features.undo && self.undo.has_saved() {
+            self.undo_if_spurious(now, ack, &acked, before.dsack);
         }
-        if self.sack {
-            self.mark_sacked(now, blocks);
-            if self.uses.rack {
-                self.judge_by_time(now, dsack.is_some());
-                if self.rack.probe_is_out() {
-                    let duplicate = pure && !outcome.advanced && blocks.is_empty();
-                    self.hear_of_probe(now, ack, dsack, duplicate);
-                }
-            } else {
-                self.judge_by_sack();
+        let view = self.view(now, before.flight, acked.rtt);
+        self.update_recovery(ack, &acked, before.una, delivered);
+        self.grow_window(&acked, &view, delivered, coupling);
+        if !self.recovery.is_active() && self.scoreboard.lost() > 0 {
+            self.enter_fast_recovery(&view, delivered);
+        }
+        if self.features.prr && self.recovery.is_fast() {
+            self.apply_prr(&acked, before.lost_total, delivered);
+        }
+        if self.features.rack {
+            if acked.advanced {
+                self.tail_probe.cancel_due();
             }
-        } else if outcome.advanced {
-            self.partial_without_sack(ack, outcome.segments);
-        } else if pure && ack == self.una && self.counts_duplicates() {
-            self.dup_acks += 1;
-            if self.dup_acks == DUP_THRESH && self.recovery.is_none() {
-                self.mark_lost_at(0);
-            }
+            self.arm_tail_probe(now);
         }
-        // With what it says of the blocks before, never less than nothing.
-        let delivered = (self.una + self.sacked) - (before.0 + before.1);
-        if self.uses.undo && self.undo.is_some() {
-            let echo = clock_sample.filter(|_| outcome.advanced);
-            self.question_reduction(now, echo, dsack);
+        if self.features.rate_samples {
+            self.sample_rate(now, &acked, &before);
         }
-        let view = self.view(now, flight, outcome.rtt);
-        match self.recovery {
-            Some(Recovery::Fast { point }) if self.una >= point => {
-                // RFC 6675, section 5: at the end of recovery the window is ssthresh.
-                self.window.cwnd = self.window.ssthresh.max(2 * self.mss);
-                self.recovery = None;
-                if self.uses.rack {
-                    self.rack.recovered();
-                }
-            }
-            Some(Recovery::Timeout { point }) if self.una >= point => {
-                self.recovery = None;
-                self.frto = Frto::Off;
-                if self.uses.rack {
-                    self.rack.recovered();
-                }
-            }
-            Some(Recovery::Timeout { point }) => {
-                let duplicate = pure && !self.sack && ack == before.0;
-                self.question_timeout(point, outcome.advanced, duplicate, delivered);
-            }
-            _ => {}
+        if self.features.pacing {
+            self.update_pacing_rate();
         }
-        let fast = matches!(self.recovery, Some(Recovery::Fast { .. }));
-        if outcome.advanced && !fast && self.frto != Frto::Holding {
-            if self.growth_is_earned(flight) {
-                // The acknowledgement that ends a recovery takes in much that was known to have arrived: it
-                // counts by RFC 3465, and does not with Linux.
-                let news = if self.uses.delivered { delivered } else { u64::MAX };
-                self.grow(outcome.bytes.min(news), &view, coupling);
-            } else {
-                self.algorithm.on_unused(&view);
-            }
-        }
-        if self.recovery.is_none() && self.lost > 0 {
-            self.enter_fast(&view, delivered);
-        }
-        if self.uses.prr && matches!(self.recovery, Some(Recovery::Fast { .. })) {
-            let safe = outcome.advanced && self.lost_ever == before.2;
-            let (pipe, ssthresh) = (self.pipe(), self.window.ssthresh);
-            if let Some(window) = self.prr.window(delivered, safe, pipe, ssthresh, self.mss) {
-                self.window.cwnd = window;
-            }
-        }
-        if self.uses.rack {
-            if outcome.advanced {
-                self.probe_due = false;
-            }
-            self.arm_probe(now);
-        }
-        if self.uses.samples {
-            let mut sample = self.sampler.sample(sampled, self.rtt.min());
-            sample.newly_lost = self.lost_ever - before.2;
-            sample.rtt = outcome.rtt;
-            sample.in_flight = self.pipe();
-            let view = self.view(now, flight, outcome.rtt);
-            self.algorithm.on_sample(&sample, &view, &mut self.window);
-        }
-        if self.uses.pacing {
-            self.set_pace();
-        }
-        outcome
+        acked
     }
 
-    pub(super) fn set_pace(&mut self) {
-        let own = || self.rtt.measured().filter(|_| self.asks_pacing);
-        let driven = self.algorithm.driven(self.mss, self.rtt.srtt()).map(|(_, rate)| rate);
-        let rate = driven
-            .or_else(|| self.algorithm.pacing_rate())
-            .or_else(|| own().map(|srtt| Pace::rate_of(&self.window, srtt)));
-        self.pace.set(rate);
-    }
-
-    /// The peer wants `rate` bytes per second; with `None` the sender goes by its own algorithm again.
-    pub(crate) fn set_receiver_rate(&mut self, now: Instant, rate: Option<u64>) {
-        self.algorithm.drive(rate);
-        self.uses.pacing = rate.is_some() || self.asks_pacing || self.uses.samples;
-        match self.algorithm.driven(self.mss, self.rtt.srtt()) {
-            // After a timeout an acknowledgement must come first.
-            Some((window, rate)) if !matches!(self.recovery, Some(Recovery::Timeout { .. })) => {
-                (self.window.cwnd, self.window.ssthresh) = (window, window);
-                // What was timed at a lower rate goes out at this one.
-                self.release = self.release.map(|at| at.min(now + Pace::burst(rate, self.mss)));
-            }
-            Some(_) => {}
-            None => {
-                self.release = self.release.filter(|_| self.uses.pacing);
-                self.window.ssthresh = self.window.cwnd;
-            }
-        }
-        self.set_pace();
-    }
-
-    /// The peer says how fast to send.
-    pub(crate) fn is_receiver_driven(&self) -> bool {
-        self.algorithm.is_driven()
-    }
-
-    fn grow(&mut self, bytes: u64, view: &View, coupling: &Coupling) {
-        let mut bytes = bytes;
-        if self.window.in_slow_start() && self.hystart.on {
-            let at = (self.una, self.next);
-            bytes = self.hystart.on_ack(bytes, at, view.rtt, self.mss, self.uses.pacing, &mut self.window);
-        }
-        self.algorithm.on_ack(bytes, view, coupling, &mut self.window);
-    }
-
-    pub(super) fn view(&self, now: Instant, in_flight: u64, rtt: Option<Duration>) -> View {
-        View {
-            now,
-            mss: self.mss,
-            srtt: self.rtt.srtt(),
-            in_flight,
-            rtt,
-            min_rtt: self.rtt.min(),
-            una: self.una,
-            recovering: self.recovery.is_some(),
-        }
-    }
-
-    /// After a timeout duplicates come of what was sent twice, and say nothing (RFC 6582, section 4).
-    fn counts_duplicates(&self) -> bool {
-        !self.sent.is_empty() && !matches!(self.recovery, Some(Recovery::Timeout { .. }))
-    }
-
-    /// Slow start grows while half the window is used, congestion avoidance while it holds data back.
-    fn growth_is_earned(&self, flight: u64) -> bool {
-        if self.window.in_slow_start() && 2 * flight >= self.window.cwnd {
-            return true;
-        }
-        self.una <= self.limited_until
-    }
-
-    /// A queue goes round through all the memory that it has, and what the end of slow start took, some
-    /// windows later nobody needs. Half of it is given back once less than a quarter is in use, so that it
-    /// is never taken again at once.
     #[inline]
-    fn trim(&mut self) {
-        let room = self.sent.capacity();
-        if room > LEAST_ROOM && self.sent.len() < room / 4 {
-            self.give_room_back();
+    fn before(&self, ack: &Acknowledgement<'_>) -> Before {
+        Before {
+            flight: self.flight(),
+            una: self.una(),
+            sacked: self.scoreboard.sacked(),
+            lost_total: self.scoreboard.lost_total(),
+            delivered: if self.features.rate_samples { self.sampler.delivered() } else { 0 },
+            dsack: dsack_of(ack.blocks, ack.offset.max(self.una())),
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn give_room_back(&mut self) {
-        self.sent.shrink_to(self.sent.capacity() / 2);
+    /// Removes acknowledged segments, and takes a round-trip sample.
+    #[inline]
+    fn advance(&mut self, now: Instant, ack: &Acknowledgement<'_>) -> Acked {
+        let Self { features, scoreboard, rack, sampler, rtt, .. } = self;
+        let advance = scoreboard.acknowledge(ack.offset, |sent, len, whole| {
+            let new = !sent.has(SACKED);
+            if features.rack && whole && new {
+                rack.on_delivered(now, sent, rtt.min(), ack.clock_sample);
+            }
+            if features.rate_samples && new {
+                sampler.on_delivered(now, 0, len, sent.at);
+            }
+            if features.rate_samples && whole {
+                sampler.pop();
+            }
+        });
+        // If any segment was sent again, segments behind it may have waited for the repair: only the
+        // timestamp is a valid sample then (RFC 6298, section 3).
+        let by_time = advance.last_sent_at.filter(|_| !advance.repeated).map(|at| now.since(at));
+        let sample = by_time.or(ack.clock_sample);
+        if let Some(sample) = sample {
+            self.rtt.sample(sample);
+        }
+        self.reset_timeouts();
+        self.rearm_retransmission_timer(now);
+        Acked { bytes: advance.bytes, segments: advance.segments, advanced: true, rtt: sample }
     }
 
-    fn advance(&mut self, now: Instant, ack: u64, clock_sample: Option<Duration>) -> Acked {
-        let mut acked = ack - self.una;
-        let mut segments = 0;
-        let mut sample = None;
-        let mut repeated = false;
-        while let Some(front) = self.sent.front_mut() {
-            if front.offset >= ack {
-                break;
+    /// Applies SACK blocks or duplicate acknowledgements, and marks lost segments.
+    #[inline]
+    fn detect_losses(
+        &mut self,
+        now: Instant,
+        ack: &Acknowledgement<'_>,
+        acked: &Acked,
+        dsack: Option<(u64, u64)>,
+    ) {
+        if !self.features.sack {
+            self.detect_losses_without_sack(ack, acked);
+            return;
+        }
+        let Self { features, scoreboard, rack, sampler, rtt, .. } = self;
+        scoreboard.apply_sack(ack.blocks, |i, sent| {
+            if features.rack {
+                rack.on_delivered(now, sent, rtt.min(), None);
             }
-            segments += 1;
-            repeated |= front.is(REPEATED);
-            let whole = front.end() <= ack;
-            if self.uses.rack && whole {
-                if front.is(SACKED) {
-                    self.rack.sacked -= 1;
-                } else {
-                    let (at, end, repeated) = (front.at, front.end(), front.is(REPEATED));
-                    self.rack.arrived(now, at, end, repeated, self.rtt.min(), clock_sample);
-                }
+            if features.rate_samples {
+                sampler.on_delivered(now, i, u64::from(sent.len), sent.at);
             }
-            let len = if whole { u64::from(front.len) } else { ack - front.offset };
-            if front.is(SACKED) {
-                self.sacked -= len;
-            }
-            if front.is(LOST) {
-                self.lost -= len;
-            }
-            if front.is(IN_RETRANSMISSION) {
-                self.retransmitting -= len;
-            }
-            if self.uses.samples {
-                if !front.is(SACKED) {
-                    self.sampler.delivered(now, 0, len, front.at);
-                }
-                if whole {
-                    self.sampler.pop();
-                }
-            }
-            if whole {
-                if !front.is(SACKED) {
-                    sample = Some(now.since(front.at));
-                }
-                if front.chunk.fin {
-                    acked -= 1;
-                }
-                self.sent.pop_front();
-            } else {
-                let rest = front.chunk.payload.slice(len as usize, front.len as usize);
-                front.chunk.payload = rest;
-                front.chunk.data += len;
-                front.offset = ack;
-                front.len -= len as u32;
-                break;
+        });
+        if !self.features.rack {
+            self.scoreboard.detect_by_sack(self.mss);
+            return;
+        }
+        self.detect_losses_by_time(now, dsack.is_some());
+        if self.tail_probe.is_outstanding() {
+            let duplicate = ack.pure && !acked.advanced && ack.blocks.is_empty();
+            if self.tail_probe.on_ack(ack.offset, dsack, duplicate) && !self.recovery.is_active() {
+                let view = self.view(now, self.flight(), None);
+                self.cwnd.on_loss(&view);
+                self.reduce_window();
             }
         }
-        if self.una == 0 {
-            // The SYN: not data, and its round trip is sampled by the handshake.
-            acked -= 1;
+    }
+
+    /// NewReno (RFC 6582, section 3.2).
+    fn detect_losses_without_sack(&mut self, ack: &Acknowledgement<'_>, acked: &Acked) {
+        if acked.advanced {
+            match self.recovery.phase() {
+                // Step 3: after a partial acknowledgement the next segment is lost too. Of the segments
+                // acknowledged all but the retransmitted one had been counted as duplicates.
+                Some(Phase::Fast { point }) if ack.offset < point => {
+                    self.recovery.uncount_duplicates(acked.segments.saturating_sub(1));
+                    self.scoreboard.mark_lost(0);
+                }
+                _ => self.recovery.reset_duplicates(),
+            }
+        } else if ack.pure
+            && ack.offset == self.una()
+            && self.counts_duplicates()
+            && self.recovery.count_duplicate() == DUP_THRESH
+            && !self.recovery.is_active()
+        {
+            self.scoreboard.mark_lost(0);
         }
-        self.una = ack;
-        self.judged = self.judged.max(ack);
-        self.retransmit_from = self.retransmit_from.max(ack);
-        // Behind a hole what was sent once has waited for the repair: where any of it was sent again, only
-        // the peer's clock tells (RFC 6298, section 3).
-        let rtt = sample.filter(|_| !repeated).or(clock_sample);
-        if let Some(rtt) = rtt {
-            self.rtt.sample(rtt);
+    }
+
+    /// After a timeout, duplicates answer segments that were sent twice (RFC 6582, section 4).
+    fn counts_duplicates(&self) -> bool {
+        !self.scoreboard.is_empty() && !matches!(self.recovery.phase(), Some(Phase::Timeout { .. }))
+    }
+
+    fn undo_if_spurious(
+        &mut self,
+        now: Instant,
+        ack: &Acknowledgement<'_>,
+        acked: &Acked,
+        dsack: Option<(u64, u64)>,
+    ) {
+        let rtt = ack.clock_sample.filter(|_| acked.advanced);
+        if self.undo.eifel_check(now, rtt, dsack, self.recovery.is_active()) {
+            self.undo_reduction();
         }
-        self.trim();
-        self.timeouts = 0;
-        // RFC 6298, sections 5.2 and 5.3.
-        self.timer = (!self.sent.is_empty()).then(|| now + self.rtt.rto());
-        Acked { bytes: acked, segments, advanced: true, rtt }
+    }
+
+    /// Ends a recovery whose end is acknowledged; else F-RTO judges the timeout.
+    #[inline]
+    fn update_recovery(&mut self, ack: &Acknowledgement<'_>, acked: &Acked, old_una: u64, delivered: u64) {
+        match self.recovery.phase() {
+            None => {}
+            Some(Phase::Fast { point }) if self.una() >= point => {
+                self.cwnd.leave_recovery(self.mss);
+                self.end_recovery();
+            }
+            Some(Phase::Fast { .. }) => {}
+            Some(Phase::Timeout { point }) if self.una() >= point => {
+                self.undo.stop_frto();
+                self.end_recovery();
+            }
+            Some(Phase::Timeout { point }) => {
+                let verdict = self.undo.frto_on_ack(FrtoAck {
+                    advanced: acked.advanced,
+                    duplicate: ack.pure && !self.features.sack && ack.offset == old_una,
+                    first_repeated: self.scoreboard.first().is_some_and(|first| first.has(REPEATED)),
+                    beyond: self.una() > point || self.scoreboard.highest_sacked() > point,
+                    delivered,
+                });
+                match verdict {
+                    FrtoVerdict::Undecided => {}
+                    FrtoVerdict::SendNewData => self.cwnd.set_cwnd(2 * self.mss),
+                    FrtoVerdict::Spurious => self.undo_reduction(),
+                }
+            }
+        }
+    }
+
+    fn end_recovery(&mut self) {
+        self.recovery.end();
+        if self.features.rack {
+            self.rack.on_recovered();
+        }
+    }
+
+    #[inline]
+    fn grow_window(&mut self, acked: &Acked, view: &View, delivered: u64, coupling: &Coupling) {
+        if !acked.advanced || self.recovery.is_fast() || self.undo.frto_holds() {
+            return;
+        }
+        // The acknowledgement that ends a recovery covers much that was sacked before. RFC 3465 counts
+        // all of it, Linux does not.
+        let limit = if self.features.count_delivered { delivered } else { u64::MAX };
+        let next = self.scoreboard.next();
+        self.cwnd.on_ack(acked.bytes.min(limit), view, next, self.features.pacing, coupling);
+    }
+
+    fn apply_prr(&mut self, acked: &Acked, old_lost_total: u64, delivered: u64) {
+        let safe = acked.advanced && self.scoreboard.lost_total() == old_lost_total;
+        let (pipe, ssthresh) = (self.pipe(), self.cwnd.ssthresh());
+        if let Some(cwnd) = self.prr.window(delivered, safe, pipe, ssthresh, self.mss) {
+            self.cwnd.set_cwnd(cwnd);
+        }
+    }
+
+    fn sample_rate(&mut self, now: Instant, acked: &Acked, before: &Before) {
+        let mut sample = self.sampler.sample(before.delivered, self.rtt.min());
+        sample.newly_lost = self.scoreboard.lost_total() - before.lost_total;
+        sample.rtt = acked.rtt;
+        sample.in_flight = self.pipe();
+        let view = self.view(now, before.flight, acked.rtt);
+        self.cwnd.on_rate_sample(&sample, &view);
     }
 }
 
-/// A first block below the acknowledgement, or within the second, is of what came twice (RFC 2883,
-/// section 4).
+/// The duplicate SACK block of an acknowledgement up to `ack`: a first block below it, or within the
+/// second block (RFC 2883, section 4).
 fn dsack_of(blocks: &[(u64, u64)], ack: u64) -> Option<(u64, u64)> {
     let &(left, right) = blocks.first()?;
     let known = right <= ack || blocks.get(1).is_some_and(|&(l, r)| l <= left && right <= r);
     (left < right && known).then_some((left, right))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dsack_of;
+
+    #[test]
+    fn dsack_is_below_the_acknowledgement_or_within_the_second_block() {
+        assert_eq!(dsack_of(&[(1, 5)], 5), Some((1, 5)));
+        assert_eq!(dsack_of(&[(1, 6)], 5), None);
+        assert_eq!(dsack_of(&[(10, 12), (8, 20)], 5), Some((10, 12)));
+        assert_eq!(dsack_of(&[(10, 12), (30, 40)], 5), None);
+        assert_eq!(dsack_of(&[(4, 4)], 5), None);
+    }
 }

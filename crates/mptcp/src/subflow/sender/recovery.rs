@@ -1,211 +1,263 @@
-//! Sending again: what is lost, what may be, and what a timeout does.
+//! Phases of loss recovery, and the timers that start them.
 
-use super::scoreboard::{GIVEN, IN_RETRANSMISSION, LOST, REPEATED, SACKED, Sent};
-use super::undo::Frto;
-use super::{Chunk, Sender};
-use crate::congestion::{CongestionControl, View};
+use super::Sender;
+use super::timers::Timer;
+use crate::congestion::View;
 use units::Instant;
-use wire::{Payload, SackBlocks};
+use wire::Payload;
 
 /// How losses are being repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Recovery {
-    /// After duplicate acknowledgements; ends when `point` is acknowledged.
+pub(super) enum Phase {
+    /// Fast recovery; ends when `point` is acknowledged.
     Fast { point: u64 },
     /// After a timeout.
     Timeout { point: u64 },
 }
 
-impl<P: Payload> Sender<P> {
-    /// Something is lost that was not sent again.
+/// State of the present recovery, and what leads to the next.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Recovery {
+    phase: Option<Phase>,
+    /// The first retransmission is sent whatever the pipe (RFC 6675, section 5, 4.3).
+    must_retransmit: bool,
+    /// The rescue retransmission of this recovery was sent.
+    rescued: bool,
+    /// Duplicate acknowledgements, without SACK.
+    duplicates: u32,
+    /// Timeouts in a row.
+    timeouts: u32,
+}
+
+impl Recovery {
     #[inline]
-    pub(crate) fn has_retransmission(&self) -> bool {
-        self.lost > self.retransmitting || self.force
+    pub(super) fn phase(&self) -> Option<Phase> {
+        self.phase
     }
-
-    /// Is [`rescue`](Self::rescue) worth asking?
     #[inline]
-    pub(crate) fn may_need_rescue(&self) -> bool {
-        self.recovery.is_some() || self.probe_due || self.uses.samples
+    pub(super) fn is_active(&self) -> bool {
+        self.phase.is_some()
     }
-
-    /// The next chunk to send again, if loss and window ask for one.
-    pub(crate) fn retransmit(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
-        if !self.has_retransmission() {
-            return None;
-        }
-        if self.frto == Frto::Holding || self.pacing_holds(now) {
-            return None;
-        }
-        let Some(i) = self.next_lost() else {
-            self.retransmit_from = self.judged;
-            self.force = false;
-            return None;
-        };
-        if !self.force && self.pipe() > 0 && self.pipe() + u64::from(self.sent[i].len) > self.window.cwnd {
-            return None;
-        }
-        self.force = false;
-        Some(self.send_again(now, i))
+    #[inline]
+    pub(super) fn is_fast(&self) -> bool {
+        matches!(self.phase, Some(Phase::Fast { .. }))
     }
-
-    /// The next segment that is lost and not on its way again.
-    fn next_lost(&mut self) -> Option<usize> {
-        let waits = |sent: &Sent<P>| sent.flags & (LOST | IN_RETRANSMISSION) == LOST;
-        while let Some(&offset) = self.rack.again.front().filter(|_| self.uses.rack) {
-            let i = self.ending_after(offset);
-            if self.sent.get(i).is_some_and(|s| s.offset <= offset && waits(s)) {
-                return Some(i);
-            }
-            self.rack.again.pop_front();
-        }
-        let from = self.index_of(self.retransmit_from);
-        let i = (from..self.sent.len())
-            .take_while(|&i| self.sent[i].offset < self.judged)
-            .find(|&i| waits(&self.sent[i]))?;
-        self.retransmit_from = self.sent[i].offset;
-        Some(i)
+    pub(super) fn end(&mut self) {
+        self.phase = None;
     }
-
-    /// Where nothing else can be sent in recovery: a hole that is not yet judged lost, or once a
-    /// recovery the last segment, to bring more acknowledgements (RFC 6675, section 4, NextSeg 3, 4).
-    pub(crate) fn rescue(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
-        if self.pacing_holds(now) {
-            return None;
-        }
-        if self.uses.samples && self.queue.is_empty() && self.lost <= self.retransmitting {
-            let pipe = self.pipe();
-            if pipe < self.window.cwnd {
-                self.sampler.run_dry(pipe);
-            }
-        }
-        if self.probe_due {
-            return self.probe_tail(now);
-        }
-        if self.frto == Frto::Holding {
-            return if self.give_up_frto() { self.retransmit(now) } else { None };
-        }
-        // RACK has its own way for tails.
-        let Some(Recovery::Fast { point }) = self.recovery.filter(|_| !self.uses.rack) else { return None };
-        if !self.sack || self.rescued || self.pipe() + self.mss > self.window.cwnd {
-            return None;
-        }
-        let unsacked = |s: &Sent<P>| s.flags & (SACKED | IN_RETRANSMISSION | LOST) == 0;
-        let hole = self.sent.iter().position(|s| unsacked(s) && s.end() <= self.highest_sacked);
-        let i = hole.or_else(|| {
-            self.rescued = true;
-            self.sent.iter().rposition(|s| unsacked(s) && s.end() <= point)
-        })?;
-        // Taken for lost, so that one copy of it counts as in the network.
-        self.sent[i].flags |= LOST;
-        self.lost += u64::from(self.sent[i].len);
-        self.lost_ever += u64::from(self.sent[i].len);
-        Some(self.send_again(now, i))
-    }
-
-    fn send_again(&mut self, now: Instant, i: usize) -> (u64, Chunk<P>) {
-        let sent = &mut self.sent[i];
-        sent.flags |= IN_RETRANSMISSION | REPEATED;
-        sent.at = now;
-        let len = u64::from(sent.len);
-        self.retransmitting += len;
-        self.retransmissions += 1;
-        self.last_sent = now;
-        let answer = (sent.offset, sent.chunk.clone());
-        if self.uses.rack {
-            self.rack.sent_again(now, answer.0);
-        }
-        if self.uses.prr {
-            self.prr.sent(len);
-        }
-        self.note_repeat(now, len);
-        self.note_copy(now, i, len);
-        // RFC 6298, section 5.1 and RFC 6675, section 5, 6: a retransmission of the first hole restarts it.
-        if i == 0 || self.timer.is_none() {
-            self.timer = Some(now + self.rtt.rto());
-        }
-        answer
-    }
-
-    /// Something went out that had been sent before.
-    pub(super) fn note_copy(&mut self, now: Instant, i: usize, len: u64) {
-        self.repeated_last = true;
-        if self.uses.pacing {
-            self.release = self.pace.sent(now, len, self.mss).or(self.release);
-        }
-        if self.uses.samples {
-            self.sampler.sent_again(now, i);
-        }
-    }
-
-    /// Losses were found and no recovery is under way. `delivered` bytes came with the news.
-    pub(super) fn enter_fast(&mut self, view: &View, delivered: u64) {
-        self.recovery = Some(Recovery::Fast { point: self.next });
-        self.force = true;
+    fn begin_fast(&mut self, point: u64) {
+        self.phase = Some(Phase::Fast { point });
+        self.must_retransmit = true;
         self.rescued = false;
-        self.remember();
-        self.quiet_probe();
-        self.algorithm.on_loss(view, &mut self.window);
-        if self.uses.prr {
-            self.prr.begin(self.flight() + delivered - self.sacked);
+    }
+    fn begin_timeout(&mut self, point: u64) {
+        self.phase = Some(Phase::Timeout { point });
+        self.must_retransmit = true;
+        self.duplicates = 0;
+        self.timeouts += 1;
+    }
+
+    #[inline]
+    pub(super) fn must_retransmit(&self) -> bool {
+        self.must_retransmit
+    }
+    pub(super) fn retransmitted(&mut self) {
+        self.must_retransmit = false;
+    }
+    pub(super) fn is_rescued(&self) -> bool {
+        self.rescued
+    }
+    pub(super) fn set_rescued(&mut self) {
+        self.rescued = true;
+    }
+
+    #[inline]
+    pub(super) fn duplicates(&self) -> u64 {
+        u64::from(self.duplicates)
+    }
+    /// Counts a duplicate acknowledgement. Returns how many there are.
+    pub(super) fn count_duplicate(&mut self) -> u32 {
+        self.duplicates += 1;
+        self.duplicates
+    }
+    /// A partial acknowledgement covers `count` segments that were counted as duplicates.
+    pub(super) fn uncount_duplicates(&mut self, count: u32) {
+        self.duplicates = self.duplicates.saturating_sub(count);
+    }
+    pub(super) fn reset_duplicates(&mut self) {
+        self.duplicates = 0;
+    }
+}
+
+/// Retransmission timer.
+impl<P: Payload> Sender<P> {
+    /// Starts the retransmission timer.
+    #[inline]
+    pub(crate) fn arm_retransmission_timer(&mut self, now: Instant) {
+        self.set_retransmission_timer(now + self.rtt.rto());
+    }
+    #[inline]
+    pub(crate) fn set_retransmission_timer(&mut self, at: Instant) {
+        self.timers.start(Timer::Retransmission, at);
+    }
+    pub(crate) fn stop_retransmission_timer(&mut self) {
+        self.timers.stop(Timer::Retransmission);
+    }
+    pub(crate) fn has_retransmission_timer(&self) -> bool {
+        self.timers.is_running(Timer::Retransmission)
+    }
+    /// The retransmission timer has expired.
+    #[inline]
+    pub(crate) fn retransmission_due(&self, now: Instant) -> bool {
+        self.timers.is_due(Timer::Retransmission, now)
+    }
+    /// Restarts the timer if anything is in flight, and stops it otherwise (RFC 6298, section 5.2 and
+    /// 5.3).
+    #[inline]
+    pub(super) fn rearm_retransmission_timer(&mut self, now: Instant) {
+        if self.scoreboard.is_empty() {
+            self.stop_retransmission_timer();
         } else {
-            self.settle_window();
+            self.arm_retransmission_timer(now);
         }
     }
 
-    /// The window after a reduction.
-    pub(super) fn settle_window(&mut self) {
-        self.window.cwnd = self.window.ssthresh;
+    /// Timeouts in a row.
+    pub(crate) fn timeouts(&self) -> u32 {
+        self.recovery.timeouts
+    }
+    /// Counts a timeout of the handshake. Returns how many came in a row.
+    pub(crate) fn count_timeout(&mut self) -> u32 {
+        self.recovery.timeouts += 1;
+        self.recovery.timeouts
+    }
+    pub(crate) fn reset_timeouts(&mut self) {
+        self.recovery.timeouts = 0;
     }
 
-    /// The retransmission timer expired: everything in flight counts as lost (RFC 6298, section 5.4
-    /// to 5.6; RFC 5681, Eq. 4 and section 3.1).
+    /// The retransmission timer expired: all data in flight counts as lost (RFC 6298, section 5.4 to
+    /// 5.6; RFC 5681, Eq. 4 and section 3.1), or with RACK the data that is old enough.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         let view = self.view(now, self.flight(), None);
-        let again = matches!(self.recovery, Some(Recovery::Timeout { .. }));
-        // RFC 5682, sections 2.1 and 3.1, step 1: not within another recovery, but for one of the same segment.
-        let same = again && self.frto == Frto::Repeated;
-        self.frto =
-            if self.asks_frto && (self.recovery.is_none() || same) { Frto::Repeated } else { Frto::Off };
-        if !again {
-            self.undo = None;
-            if self.recovery.is_none() {
-                self.remember();
+        let repeated = matches!(self.recovery.phase, Some(Phase::Timeout { .. }));
+        self.undo.frto_on_timeout(self.recovery.is_active(), repeated);
+        if !repeated {
+            self.undo.forget();
+            if !self.recovery.is_active() {
+                self.undo.save(self.cwnd.window(), self.una());
             }
-            self.algorithm.on_timeout(&view, &mut self.window);
+            self.cwnd.on_timeout(&view);
         }
-        self.window.cwnd = self.mss;
-        self.timeouts += 1;
+        self.cwnd.set_cwnd(self.mss);
         self.rtt.back_off();
-        self.recovery = Some(Recovery::Timeout { point: self.next });
-        self.dup_acks = 0;
-        // Had the first hole arrived, it would have been acknowledged: the receiver has thrown away
-        // what it said to have (RFC 2018, section 8).
-        let reneged = self.sent.front().is_some_and(|first| first.is(SACKED));
-        if reneged {
-            self.sacked = 0;
-            self.rack.sacked = 0;
-            self.previous_sack = SackBlocks::default();
+        self.recovery.begin_timeout(self.scoreboard.next());
+        self.scoreboard.restart_retransmission();
+        self.rearm_retransmission_timer(now);
+        let reneged = self.scoreboard.has_reneged();
+        if self.features.rack {
+            self.stop_rack_timers();
         }
-        self.retransmit_from = self.una;
-        self.force = true;
-        self.timer = (!self.sent.is_empty()).then(|| now + self.rtt.rto());
-        if self.uses.rack {
-            self.quiet();
-            if !reneged {
-                self.judge_on_timeout(now);
-                return;
+        if self.features.rack && !reneged {
+            let patience = self.rack_patience();
+            self.scoreboard.mark_expired_lost(|sent_at| sent_at + patience <= now);
+        } else {
+            self.scoreboard.mark_all_lost(reneged);
+        }
+    }
+}
+
+/// Fast recovery and its end.
+impl<P: Payload> Sender<P> {
+    /// Enters fast recovery: losses were found and no recovery is active. `delivered` bytes arrived
+    /// with the same acknowledgement.
+    pub(super) fn enter_fast_recovery(&mut self, view: &View, delivered: u64) {
+        self.recovery.begin_fast(self.scoreboard.next());
+        self.undo.save(self.cwnd.window(), self.una());
+        self.timers.stop(Timer::TailProbe);
+        self.tail_probe.cancel_due();
+        self.cwnd.on_loss(view);
+        if self.features.prr {
+            self.prr.begin(self.flight() + delivered - self.scoreboard.sacked());
+        } else {
+            self.cwnd.reduce_to_ssthresh();
+        }
+    }
+
+    /// A loss was repaired outside recovery: reduces the window, unless the congestion control does
+    /// that by its model.
+    pub(super) fn reduce_window(&mut self) {
+        if !self.features.rate_samples {
+            self.cwnd.reduce_to_ssthresh();
+        }
+    }
+
+    /// Undoes the last reduction, which was spurious.
+    pub(super) fn undo_reduction(&mut self) {
+        let Some(saved) = self.undo.take() else { return };
+        self.cwnd.undo(saved, self.recovery.is_active());
+        if self.recovery.is_active() {
+            self.recovery.end();
+            self.scoreboard.clear_losses();
+        }
+        self.recovery.retransmitted();
+    }
+}
+
+/// RACK and the timers before the retransmission timer.
+impl<P: Payload> Sender<P> {
+    /// Earliest timer; [`Instant::MAX`] if none runs.
+    #[inline]
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.timers.next()
+    }
+
+    /// Stops all timers except the pacer's.
+    pub(crate) fn stop_timers(&mut self) {
+        self.stop_retransmission_timer();
+        self.stop_rack_timers();
+    }
+
+    fn stop_rack_timers(&mut self) {
+        self.timers.stop(Timer::Reordering);
+        self.timers.stop(Timer::TailProbe);
+        self.tail_probe.reset();
+    }
+
+    /// Handles the timers other than the retransmission timer. Returns true if one was due.
+    pub(crate) fn expire(&mut self, now: Instant) -> bool {
+        let mut expired = self.timers.take_due(Timer::Pacing, now);
+        if self.timers.take_due(Timer::Reordering, now) {
+            expired = true;
+            self.detect_losses_by_time(now, false);
+            if !self.recovery.is_active() && self.scoreboard.lost() > 0 {
+                let view = self.view(now, self.flight(), None);
+                self.enter_fast_recovery(&view, 0);
             }
+        } else if self.timers.take_due(Timer::TailProbe, now) {
+            expired = true;
+            self.tail_probe.set_due();
+            self.arm_retransmission_timer(now);
         }
-        self.lost_ever += (self.flight() - self.sacked).saturating_sub(self.lost - self.retransmitting);
-        self.lost = 0;
-        self.retransmitting = 0;
-        for sent in &mut self.sent {
-            if reneged || !sent.is(SACKED) {
-                sent.flags = (sent.flags & (REPEATED | GIVEN)) | LOST;
-                self.lost += u64::from(sent.len);
+        expired
+    }
+
+    fn rack_patience(&self) -> units::Duration {
+        let sacked = self.scoreboard.sacked_segments();
+        self.rack.patience(self.recovery.is_active(), sacked, self.rtt.min(), self.rtt.srtt())
+    }
+
+    /// Marks lost segments by RACK, and sets the timer for those that cannot be judged yet.
+    pub(super) fn detect_losses_by_time(&mut self, now: Instant, dsack: bool) {
+        if dsack {
+            self.rack.on_dsack(self.una(), self.scoreboard.next());
+        }
+        let patience = self.rack_patience();
+        match self.rack.detect_losses(now, &mut self.scoreboard, patience) {
+            Some(at) => {
+                self.timers.stop(Timer::TailProbe);
+                self.timers.start(Timer::Reordering, at);
             }
+            None => self.timers.stop(Timer::Reordering),
         }
-        self.judged = self.next;
     }
 }

@@ -1,43 +1,283 @@
-//! What is known of each segment in flight: sacked, lost, sent again.
+//! Scoreboard: every segment in flight, and whether it is sacked, lost or sent again.
+//!
+//! Counters keep [`pipe`](Scoreboard::pipe) current, so that no event walks the whole queue.
 
-use super::recovery::Recovery;
-use super::{Chunk, Sender};
+use super::queue::Chunk;
+use std::collections::VecDeque;
 use units::Instant;
 use wire::{Payload, SackBlocks};
 
 /// Duplicate acknowledgements that mean loss (RFC 5681, section 3.2; RFC 6675, section 2).
 pub(super) const DUP_THRESH: u32 = 3;
+/// Capacity of the queue that is never given back, in segments.
+const MIN_CAPACITY: usize = 8;
 
 pub(super) const SACKED: u8 = 1;
 pub(super) const LOST: u8 = 2;
-/// Sent again, and neither acknowledged nor given up since.
-pub(super) const IN_RETRANSMISSION: u8 = 4;
-/// Was ever sent again: no round-trip sample from it (Karn).
+/// Sent again, and neither acknowledged nor lost again since.
+pub(super) const RETRANSMITTED: u8 = 4;
+/// Sent again at least once: gives no round-trip sample (Karn).
 pub(super) const REPEATED: u8 = 8;
-/// Another subflow has it too, and answers for it.
-pub(super) const GIVEN: u8 = 16;
+/// Another subflow carries the data too, and is responsible for it.
+pub(super) const REINJECTED: u8 = 16;
 
+/// A segment in flight.
 #[derive(Debug, Clone)]
 pub(super) struct Sent<P> {
     pub(super) offset: u64,
     pub(super) len: u32,
-    pub(super) flags: u8,
+    flags: u8,
+    /// When it was last sent.
     pub(super) at: Instant,
     pub(super) chunk: Chunk<P>,
 }
 
 impl<P> Sent<P> {
+    #[inline]
     pub(super) fn end(&self) -> u64 {
         self.offset + u64::from(self.len)
     }
-    pub(super) fn is(&self, flag: u8) -> bool {
+    #[inline]
+    pub(super) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+    /// Lost, and not sent again since.
+    fn is_unrepaired(&self) -> bool {
+        self.flags & (LOST | RETRANSMITTED) == LOST
+    }
+    /// Neither delivered, lost nor sent again.
+    fn is_plain(&self) -> bool {
+        self.flags & (SACKED | LOST | RETRANSMITTED) == 0
     }
 }
 
-impl<P: Payload> Sender<P> {
-    pub(super) fn mark_sacked(&mut self, now: Instant, blocks: &[(u64, u64)]) {
-        if blocks.is_empty() && !self.remembers_sack {
+/// Result of a cumulative acknowledgement.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Advance {
+    /// Bytes newly acknowledged, SYN and FIN not counted.
+    pub(super) bytes: u64,
+    /// Segments that they filled, wholly or in part.
+    pub(super) segments: u32,
+    /// When the last segment was sent that was acknowledged whole and not sacked before.
+    pub(super) last_sent_at: Option<Instant>,
+    /// One of the segments was sent more than once.
+    pub(super) repeated: bool,
+}
+
+/// Segments in flight, in subflow offsets (see [`crate::seq`]).
+#[derive(Debug, Clone)]
+pub(super) struct Scoreboard<P> {
+    /// First offset not acknowledged.
+    una: u64,
+    /// Next offset to be sent.
+    next: u64,
+    sent: VecDeque<Sent<P>>,
+    /// Bytes of the segments with the flags `SACKED`, `LOST`, `RETRANSMITTED`.
+    sacked: u64,
+    lost: u64,
+    retransmitting: u64,
+    sacked_segments: u32,
+    /// Bytes found lost, ever.
+    lost_total: u64,
+    /// Everything below has been examined for loss.
+    judged: u64,
+    /// No lost segment below waits for retransmission.
+    retransmit_from: u64,
+    highest_sacked: u64,
+    /// Blocks of the previous acknowledgement, as the low 32 bits of their offsets.
+    previous_sack: SackBlocks,
+    /// Offsets whose retransmission was lost too; these are sent first.
+    lost_again: VecDeque<u64>,
+}
+
+impl<P: Payload> Scoreboard<P> {
+    pub(super) fn new() -> Self {
+        Self {
+            una: 0,
+            next: 0,
+            sent: VecDeque::new(),
+            sacked: 0,
+            lost: 0,
+            retransmitting: 0,
+            sacked_segments: 0,
+            lost_total: 0,
+            judged: 0,
+            retransmit_from: 0,
+            highest_sacked: 0,
+            previous_sack: SackBlocks::default(),
+            lost_again: VecDeque::new(),
+        }
+    }
+
+    /// A SYN was sent: it takes offset 0.
+    pub(super) fn on_syn_sent(&mut self) {
+        self.next = 1;
+    }
+    pub(super) fn on_syn_acked(&mut self) {
+        self.una = 1;
+    }
+
+    #[inline]
+    pub(super) fn una(&self) -> u64 {
+        self.una
+    }
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+    /// Bytes sent and not acknowledged.
+    #[inline]
+    pub(super) fn flight(&self) -> u64 {
+        self.next - self.una
+    }
+    /// Bytes believed to be in the network (RFC 6675, section 4).
+    #[inline]
+    pub(super) fn pipe(&self) -> u64 {
+        (self.flight() + self.retransmitting).saturating_sub(self.sacked + self.lost)
+    }
+    #[inline]
+    pub(super) fn sacked(&self) -> u64 {
+        self.sacked
+    }
+    #[inline]
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+    #[inline]
+    pub(super) fn lost_total(&self) -> u64 {
+        self.lost_total
+    }
+    /// Bytes lost and not sent again.
+    #[inline]
+    pub(super) fn has_unrepaired(&self) -> bool {
+        self.lost > self.retransmitting
+    }
+    #[inline]
+    pub(super) fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+    #[inline]
+    pub(super) fn highest_sacked(&self) -> u64 {
+        self.highest_sacked
+    }
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+    /// Segments in flight.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.sent.len()
+    }
+    pub(super) fn get(&self, i: usize) -> Option<&Sent<P>> {
+        self.sent.get(i)
+    }
+    pub(super) fn first(&self) -> Option<&Sent<P>> {
+        self.sent.front()
+    }
+    /// The byte at this data offset is in flight.
+    pub(super) fn contains(&self, data: u64) -> bool {
+        self.sent.iter().any(|sent| sent.chunk.contains(data))
+    }
+
+    /// Puts a chunk in flight that is sent for the first time. Returns its offset.
+    #[inline]
+    pub(super) fn push(&mut self, now: Instant, chunk: &Chunk<P>) -> u64 {
+        let offset = self.next;
+        let len = chunk.seq_len();
+        self.sent.push_back(Sent { offset, len: len as u32, flags: 0, at: now, chunk: chunk.clone() });
+        self.next += len;
+        offset
+    }
+
+    /// The first segment that begins at or after `offset`.
+    pub(super) fn index_of(&self, offset: u64) -> usize {
+        let i = self.ending_after(offset);
+        i + usize::from(self.sent.get(i).is_some_and(|sent| sent.offset < offset))
+    }
+
+    /// The first segment that ends after `offset`. Segments mostly have the same length, so the index
+    /// is computed from that of the first one, and searched for only where that is wrong.
+    pub(super) fn ending_after(&self, offset: u64) -> usize {
+        let Some(first) = self.sent.front() else { return 0 };
+        let guess = (offset.saturating_sub(first.offset) / u64::from(first.len.max(1))) as usize;
+        let ends_before = |i: usize| self.sent.get(i).is_some_and(|sent| sent.end() <= offset);
+        let is_it = (guess == 0 || ends_before(guess - 1)) && guess <= self.sent.len() && !ends_before(guess);
+        if is_it { guess } else { self.sent.partition_point(|sent| sent.end() <= offset) }
+    }
+}
+
+/// Acknowledgements.
+impl<P: Payload> Scoreboard<P> {
+    /// Removes everything before `ack`. Calls `on_segment` for each segment with the bytes that are
+    /// acknowledged of it, and true if that is all of it.
+    pub(super) fn acknowledge(
+        &mut self,
+        ack: u64,
+        mut on_segment: impl FnMut(&Sent<P>, u64, bool),
+    ) -> Advance {
+        let mut advance = Advance { bytes: ack - self.una, ..Advance::default() };
+        while let Some(front) = self.sent.front_mut() {
+            if front.offset >= ack {
+                break;
+            }
+            advance.segments += 1;
+            advance.repeated |= front.has(REPEATED);
+            let whole = front.end() <= ack;
+            let len = if whole { u64::from(front.len) } else { ack - front.offset };
+            on_segment(front, len, whole);
+            if front.has(SACKED) {
+                self.sacked -= len;
+                self.sacked_segments -= u32::from(whole);
+            }
+            if front.has(LOST) {
+                self.lost -= len;
+            }
+            if front.has(RETRANSMITTED) {
+                self.retransmitting -= len;
+            }
+            if !whole {
+                front.chunk.payload = front.chunk.payload.slice(len as usize, front.len as usize);
+                front.chunk.data += len;
+                front.offset = ack;
+                front.len -= len as u32;
+                break;
+            }
+            if !front.has(SACKED) {
+                advance.last_sent_at = Some(front.at);
+            }
+            advance.bytes -= u64::from(front.chunk.fin);
+            self.sent.pop_front();
+        }
+        // The SYN is not data.
+        advance.bytes -= u64::from(self.una == 0);
+        self.una = ack;
+        self.judged = self.judged.max(ack);
+        self.retransmit_from = self.retransmit_from.max(ack);
+        self.trim();
+        advance
+    }
+
+    /// Releases half of the queue's memory once less than a quarter is in use. Without this the peak
+    /// of slow start would stay allocated.
+    #[inline]
+    fn trim(&mut self) {
+        let capacity = self.sent.capacity();
+        if capacity > MIN_CAPACITY && self.sent.len() < capacity / 4 {
+            self.shrink();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shrink(&mut self) {
+        self.sent.shrink_to(self.sent.capacity() / 2);
+    }
+
+    /// Applies SACK blocks. Calls `on_segment` for each newly sacked segment, with its index.
+    #[inline]
+    pub(super) fn apply_sack(&mut self, blocks: &[(u64, u64)], mut on_segment: impl FnMut(usize, &Sent<P>)) {
+        if blocks.is_empty() && self.previous_sack.is_empty() {
             return;
         }
         let previous = self.previous_sack;
@@ -47,48 +287,54 @@ impl<P: Payload> Sender<P> {
                 continue;
             }
             remembered.push(left as u32, right as u32);
-            // A block mostly repeats one of the acknowledgement before, grown at its right.
+            // Most blocks repeat one of the acknowledgement before, and only its right edge has moved.
             let known = previous.as_slice().iter().find(|&&(l, r)| l == left as u32 && r <= right as u32);
             let from = known.map_or(left, |&(l, r)| left + u64::from(r.wrapping_sub(l)));
-            self.mark_range(now, left, from.max(self.una), right);
+            self.sack_range(left, from.max(self.una), right, &mut on_segment);
         }
-        self.remembers_sack = !remembered.is_empty();
         self.previous_sack = remembered;
     }
 
-    /// Marks what lies whole within `[left, right)`; up to `from` it has been done before.
-    fn mark_range(&mut self, now: Instant, left: u64, from: u64, right: u64) {
+    /// Marks the segments that lie wholly in `[left, right)`. Those before `from` are marked already.
+    fn sack_range(&mut self, left: u64, from: u64, right: u64, on_segment: &mut impl FnMut(usize, &Sent<P>)) {
         let from = self.ending_after(from);
         for (i, sent) in (from..).zip(self.sent.range_mut(from..)) {
             if sent.end() > right {
                 break;
             }
-            if sent.offset < left || sent.is(SACKED) {
+            if sent.offset < left || sent.has(SACKED) {
                 continue;
             }
             let len = u64::from(sent.len);
-            if sent.is(LOST) {
+            if sent.has(LOST) {
                 self.lost -= len;
             }
-            if sent.is(IN_RETRANSMISSION) {
+            if sent.has(RETRANSMITTED) {
                 self.retransmitting -= len;
             }
-            if self.uses.rack {
-                self.rack.sacked += 1;
-                self.rack.arrived(now, sent.at, sent.end(), sent.is(REPEATED), self.rtt.min(), None);
-            }
-            if self.uses.samples {
-                self.sampler.delivered(now, i, len, sent.at);
-            }
-            sent.flags = (sent.flags & (REPEATED | GIVEN)) | SACKED;
+            on_segment(i, sent);
+            sent.flags = (sent.flags & (REPEATED | REINJECTED)) | SACKED;
             self.sacked += len;
+            self.sacked_segments += 1;
             self.highest_sacked = self.highest_sacked.max(sent.end());
         }
+    }
+}
+
+/// Loss.
+impl<P: Payload> Scoreboard<P> {
+    /// The first segment not yet examined for loss.
+    pub(super) fn first_unjudged(&self) -> usize {
+        if self.judged <= self.una { 0 } else { self.index_of(self.judged) }
+    }
+    /// Segment `i` and all before it have been examined for loss.
+    pub(super) fn set_judged(&mut self, i: usize) {
+        self.judged = self.sent[i].end();
     }
 
     /// IsLost of RFC 6675, section 4: three segments, or more than two full ones in bytes, were
     /// selectively acknowledged above.
-    pub(super) fn judge_by_sack(&mut self) {
+    pub(super) fn detect_by_sack(&mut self, mss: u64) {
         if self.sacked == 0 || self.highest_sacked <= self.judged {
             return;
         }
@@ -100,10 +346,10 @@ impl<P: Payload> Sender<P> {
             if sent.end() <= self.judged {
                 return;
             }
-            if sent.is(SACKED) {
+            if sent.has(SACKED) {
                 segments += 1;
                 bytes += u64::from(sent.len);
-            } else if segments >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {
+            } else if segments >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * mss {
                 break;
             }
             if i == 0 {
@@ -113,48 +359,321 @@ impl<P: Payload> Sender<P> {
         let edge = self.sent[i].end();
         let first = self.index_of(self.judged);
         for at in first..=i {
-            self.mark_lost_at(at);
+            self.mark_lost(at);
         }
         self.judged = self.judged.max(edge);
     }
 
-    pub(super) fn mark_lost_at(&mut self, i: usize) {
+    /// Marks segment `i` as lost unless it is sacked or lost already.
+    pub(super) fn mark_lost(&mut self, i: usize) {
         let Some(sent) = self.sent.get_mut(i) else { return };
-        if sent.flags & (SACKED | LOST) == 0 {
+        if !sent.has(SACKED | LOST) {
             let len = u64::from(sent.len);
             sent.flags |= LOST;
             self.lost += len;
-            self.lost_ever += len;
+            self.lost_total += len;
         }
         self.judged = self.judged.max(sent.end());
     }
 
-    /// NewReno, RFC 6582, section 3.2, step 3: a partial acknowledgement means that the next segment
-    /// is lost too. Of the `segments` acknowledged all but the retransmitted one had been counted as
-    /// duplicates when they arrived.
-    pub(super) fn partial_without_sack(&mut self, ack: u64, segments: u32) {
-        match self.recovery {
-            Some(Recovery::Fast { point }) if ack < point => {
-                self.dup_acks = self.dup_acks.saturating_sub(segments.saturating_sub(1));
-                self.mark_lost_at(0);
+    /// Marks the last transmission of segment `i`, which was sent before, as lost.
+    pub(super) fn mark_lost_again(&mut self, i: usize) {
+        let sent = &mut self.sent[i];
+        let len = u64::from(sent.len);
+        if sent.has(RETRANSMITTED) {
+            sent.flags &= !RETRANSMITTED;
+            self.retransmitting -= len;
+        } else {
+            sent.flags |= LOST;
+            self.lost += len;
+        }
+        self.lost_total += len;
+        self.lost_again.push_back(sent.offset);
+    }
+
+    /// After a timeout with RACK: marks the first segment lost, and those for which `expired` is true.
+    pub(super) fn mark_expired_lost(&mut self, expired: impl Fn(Instant) -> bool) {
+        for i in 0..self.sent.len() {
+            let sent = &mut self.sent[i];
+            if i > 0 && !expired(sent.at) || sent.has(SACKED) {
+                continue;
             }
-            _ => self.dup_acks = 0,
+            if sent.has(RETRANSMITTED) {
+                let len = u64::from(sent.len);
+                sent.flags &= !RETRANSMITTED;
+                self.retransmitting -= len;
+                self.lost_total += len;
+            }
+            self.mark_lost(i);
+        }
+        self.lost_again.clear();
+    }
+
+    /// The receiver has discarded data that it had sacked (RFC 2018, section 8): otherwise it would
+    /// have acknowledged the first segment.
+    pub(super) fn has_reneged(&self) -> bool {
+        self.sent.front().is_some_and(|first| first.has(SACKED))
+    }
+
+    /// After a timeout: marks every segment lost that is not sacked. If the receiver has `reneged`,
+    /// its SACK blocks are forgotten first.
+    pub(super) fn mark_all_lost(&mut self, reneged: bool) {
+        if reneged {
+            self.sacked = 0;
+            self.sacked_segments = 0;
+            self.previous_sack = SackBlocks::default();
+        }
+        self.lost_total += (self.flight() - self.sacked).saturating_sub(self.lost - self.retransmitting);
+        self.lost = 0;
+        self.retransmitting = 0;
+        for sent in &mut self.sent {
+            if reneged || !sent.has(SACKED) {
+                sent.flags = (sent.flags & (REPEATED | REINJECTED)) | LOST;
+                self.lost += u64::from(sent.len);
+            }
+        }
+        self.judged = self.next;
+    }
+
+    /// No segment is lost after all: the reduction was spurious.
+    pub(super) fn clear_losses(&mut self) {
+        for sent in &mut self.sent {
+            sent.flags &= !(LOST | RETRANSMITTED);
+        }
+        (self.lost, self.retransmitting) = (0, 0);
+        self.judged = self.una;
+        self.retransmit_from = self.una;
+        self.lost_again.clear();
+    }
+}
+
+/// Retransmission.
+impl<P: Payload> Scoreboard<P> {
+    /// Searches for lost segments from the first one again.
+    pub(super) fn restart_retransmission(&mut self) {
+        self.retransmit_from = self.una;
+    }
+
+    /// The next segment that is lost and not sent again.
+    pub(super) fn next_lost(&mut self) -> Option<usize> {
+        while let Some(&offset) = self.lost_again.front() {
+            let i = self.ending_after(offset);
+            if self.sent.get(i).is_some_and(|sent| sent.offset <= offset && sent.is_unrepaired()) {
+                return Some(i);
+            }
+            self.lost_again.pop_front();
+        }
+        let from = self.index_of(self.retransmit_from);
+        let found = (from..self.sent.len())
+            .take_while(|&i| self.sent[i].offset < self.judged)
+            .find(|&i| self.sent[i].is_unrepaired());
+        self.retransmit_from = found.map_or(self.judged, |i| self.sent[i].offset);
+        found
+    }
+
+    /// Segment `i` is sent again.
+    pub(super) fn mark_retransmitted(&mut self, now: Instant, i: usize) -> &Sent<P> {
+        let sent = &mut self.sent[i];
+        sent.flags |= RETRANSMITTED | REPEATED;
+        sent.at = now;
+        self.retransmitting += u64::from(sent.len);
+        sent
+    }
+
+    /// The last segment is sent again as a tail loss probe.
+    pub(super) fn mark_probed(&mut self, now: Instant) -> Option<&Sent<P>> {
+        let tail = self.sent.back_mut()?;
+        tail.at = now;
+        tail.flags |= REPEATED;
+        Some(tail)
+    }
+
+    /// The first hole below a sacked segment that is not judged lost yet (RFC 6675, NextSeg 3).
+    pub(super) fn first_hole(&self) -> Option<usize> {
+        self.sent.iter().position(|sent| sent.is_plain() && sent.end() <= self.highest_sacked)
+    }
+    /// The last segment that ends at or before `point` (RFC 6675, NextSeg 4).
+    pub(super) fn last_plain_before(&self, point: u64) -> Option<usize> {
+        self.sent.iter().rposition(|sent| sent.is_plain() && sent.end() <= point)
+    }
+    /// Counts segment `i` as lost, so that only its next copy counts as in the network.
+    pub(super) fn mark_rescued(&mut self, i: usize) {
+        let sent = &mut self.sent[i];
+        sent.flags |= LOST;
+        self.lost += u64::from(sent.len);
+        self.lost_total += u64::from(sent.len);
+    }
+}
+
+/// Reinjection: data that another subflow sends instead of this one.
+impl<P: Payload> Scoreboard<P> {
+    /// Returns the data after `from` that is in flight and was not delivered or reinjected, and marks
+    /// it as reinjected.
+    pub(super) fn reinject(&mut self, from: u64) -> Vec<Chunk<P>> {
+        let mut chunks = Vec::new();
+        for sent in &mut self.sent {
+            if !sent.chunk.fin && !sent.has(SACKED | REINJECTED) && sent.chunk.end() > from {
+                sent.flags |= REINJECTED;
+                chunks.push(sent.chunk.clone());
+            }
+        }
+        chunks
+    }
+
+    /// No other subflow carries the data: this one is responsible again.
+    pub(super) fn cancel_reinjection(&mut self) {
+        for sent in &mut self.sent {
+            sent.flags &= !REINJECTED;
         }
     }
 
-    /// The first segment in flight that does not begin before `offset`.
-    pub(super) fn index_of(&self, offset: u64) -> usize {
-        let i = self.ending_after(offset);
-        i + usize::from(self.sent.get(i).is_some_and(|sent| sent.offset < offset))
+    /// Data offset of the first data at or after `data` that is in flight here only.
+    pub(super) fn first_unreinjected(&self, data: u64) -> Option<u64> {
+        let sent = self.sent.get(self.unreinjected_after(data)?)?;
+        Some(sent.chunk.data.max(data))
     }
 
-    /// The first segment in flight that ends after `offset`. Mostly all are as long as the first, and it is where
-    /// that says, so that none in between has to be fetched from memory.
-    pub(super) fn ending_after(&self, offset: u64) -> usize {
-        let Some(first) = self.sent.front() else { return 0 };
-        let guess = (offset.saturating_sub(first.offset) / u64::from(first.len.max(1))) as usize;
-        let ends_before = |i: usize| self.sent.get(i).is_some_and(|sent| sent.end() <= offset);
-        let is_it = (guess == 0 || ends_before(guess - 1)) && guess <= self.sent.len() && !ends_before(guess);
-        if is_it { guess } else { self.sent.partition_point(|sent| sent.end() <= offset) }
+    /// Returns a copy of up to `max` bytes of that data. The segment counts as reinjected if the copy
+    /// reaches its end.
+    pub(super) fn reinject_copy(&mut self, data: u64, max: u64) -> Option<Chunk<P>> {
+        let i = self.unreinjected_after(data)?;
+        let sent = self.sent.get_mut(i)?;
+        let (start, end) = (sent.chunk.data, sent.chunk.end());
+        let from = start.max(data);
+        let to = end.min(from + max);
+        if to == end {
+            sent.flags |= REINJECTED;
+        }
+        let payload = sent.chunk.payload.slice((from - start) as usize, (to - start) as usize);
+        Some(Chunk { data: from, payload, fin: false })
+    }
+
+    /// Segments lie in the order of the stream, except for data reinjected here: that may be missed.
+    fn unreinjected_after(&self, data: u64) -> Option<usize> {
+        let from = self.sent.partition_point(|sent| sent.chunk.end() <= data);
+        let own = |sent: &Sent<P>| !sent.chunk.fin && !sent.has(SACKED | REINJECTED);
+        let found = self.sent.range(from..).position(|sent| own(sent) && sent.chunk.end() > data)?;
+        Some(from + found)
+    }
+}
+
+/// Invariants, for tests.
+impl<P: Payload> Scoreboard<P> {
+    pub(super) fn check_invariants(&self) -> Result<(), &'static str> {
+        let ensure = |condition: bool, error| if condition { Ok(()) } else { Err(error) };
+        let sum = |flag| self.sent.iter().filter(|s| s.has(flag)).map(|s| u64::from(s.len)).sum::<u64>();
+        ensure(self.sacked == sum(SACKED), "sacked bytes miscounted")?;
+        ensure(self.lost == sum(LOST), "lost bytes miscounted")?;
+        ensure(self.retransmitting == sum(RETRANSMITTED), "retransmitted bytes miscounted")?;
+        let sacked_segments = self.sent.iter().filter(|s| s.has(SACKED)).count();
+        ensure(self.sacked_segments as usize == sacked_segments, "sacked segments miscounted")?;
+        let mut at = self.una;
+        for (i, sent) in self.sent.iter().enumerate() {
+            let found = [sent.offset, sent.end() - 1].map(|offset| self.ending_after(offset));
+            ensure(found == [i; 2], "a segment is not found by its bytes")?;
+            ensure(self.index_of(sent.offset) == i, "a segment is not found by its offset")?;
+            ensure(sent.offset == at && sent.len > 0, "a gap between segments in flight")?;
+            ensure(sent.chunk.seq_len() == u64::from(sent.len), "segment and payload differ in length")?;
+            ensure(!(sent.has(SACKED) && sent.has(LOST)), "a segment is sacked and lost")?;
+            ensure(!sent.has(RETRANSMITTED) || sent.has(LOST), "a segment was sent again but is not lost")?;
+            at = sent.end();
+        }
+        // The SYN is not kept in the queue.
+        ensure(at == self.next || self.sent.is_empty() && self.next == 1, "flight does not end at next")?;
+        ensure(self.sacked + self.lost <= self.flight(), "more sacked and lost than in flight")
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Sent<P>> {
+        self.sent.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use wire::Span;
+
+    const NOW: Instant = Instant::from_secs(1);
+
+    /// `segments` segments of ten bytes in flight.
+    fn board(segments: u64) -> Scoreboard<Span> {
+        let mut board = Scoreboard::new();
+        board.on_syn_sent();
+        board.on_syn_acked();
+        for n in 0..segments {
+            let chunk = Chunk { data: 1 + 10 * n, payload: Span::new(10 * n, 10), fin: false };
+            assert_eq!(board.push(NOW, &chunk), 1 + 10 * n);
+        }
+        board
+    }
+
+    #[test]
+    fn partial_acknowledgement_cuts_the_first_segment() {
+        let mut board = board(2);
+        let advance = board.acknowledge(15, |_, _, _| {});
+        assert_eq!((advance.bytes, advance.segments), (14, 2));
+        assert_eq!(board.first().map(|sent| (sent.offset, sent.len)), Some((15, 6)));
+        assert_eq!(board.check_invariants(), Ok(()));
+    }
+
+    #[test]
+    fn each_segment_is_sacked_once() {
+        let mut board = board(4);
+        let mut sacked = Vec::new();
+        board.apply_sack(&[(11, 21)], |i, _| sacked.push(i));
+        board.apply_sack(&[(11, 41)], |i, _| sacked.push(i));
+        assert_eq!(sacked, [1, 2, 3]);
+        assert_eq!((board.sacked(), board.sacked_segments(), board.pipe()), (30, 3, 10));
+    }
+
+    #[test]
+    fn three_sacked_segments_above_mean_loss() {
+        let mut board = board(5);
+        board.apply_sack(&[(21, 41)], |_, _| {});
+        board.detect_by_sack(1000);
+        assert_eq!(board.lost(), 0);
+        board.apply_sack(&[(21, 51)], |_, _| {});
+        board.detect_by_sack(1000);
+        assert_eq!(board.lost(), 20);
+        assert_eq!(board.next_lost(), Some(0));
+        board.mark_retransmitted(NOW, 0);
+        assert_eq!(board.next_lost(), Some(1));
+        board.mark_retransmitted(NOW, 1);
+        assert_eq!((board.next_lost(), board.has_unrepaired()), (None, false));
+        board.mark_lost_again(0);
+        assert_eq!(board.next_lost(), Some(0));
+        board.clear_losses();
+        assert_eq!((board.next_lost(), board.lost(), board.pipe()), (None, 0, 20));
+    }
+
+    proptest! {
+        #[test]
+        fn counters_match_the_segments(
+            steps in prop::collection::vec((0_u8..5, 0_usize..20, 1_u64..6), 1..40),
+        ) {
+            let mut board = board(20);
+            for (step, i, n) in steps {
+                let (una, at) = (board.una(), board.get(i).map(|sent| (sent.offset, sent.has(SACKED | LOST))));
+                match (step, at) {
+                    (0, _) => {
+                        board.acknowledge((una + 7 * n).min(board.next()), |_, _, _| {});
+                    }
+                    (1, Some((from, _))) => {
+                        let to = (from + 10 * n).min(board.next());
+                        board.apply_sack(&[(from, to)], |_, _| {});
+                    }
+                    (2, Some(_)) => board.mark_lost(i),
+                    (3, _) => {
+                        if let Some(lost) = board.next_lost() {
+                            board.mark_retransmitted(NOW, lost);
+                        }
+                    }
+                    (4, Some((_, false))) => board.detect_by_sack(10),
+                    _ => {}
+                }
+                prop_assert_eq!(board.check_invariants(), Ok(()));
+            }
+        }
     }
 }

@@ -1,3 +1,5 @@
+//! Tests of the sender as a whole; those of its parts are in their modules.
+
 mod prr;
 mod rack;
 mod undo;
@@ -22,7 +24,7 @@ fn config() -> Config {
     }
 }
 
-/// `segments` of them in flight, from offset 1 on.
+/// A sender with `segments` segments in flight, from offset 1 on.
 fn sender(sack: bool, segments: u64) -> Sender<Span> {
     let mut s = sender_with(&config(), sack);
     for n in 0..segments {
@@ -31,19 +33,20 @@ fn sender(sack: bool, segments: u64) -> Sender<Span> {
     s
 }
 
-/// Connected over a path of 100 ms.
+/// A connected sender over a path with a round trip of 100 ms.
 fn sender_with(config: &Config, sack: bool) -> Sender<Span> {
     let mut s = Sender::new(config, MSS);
     s.negotiated(MSS, sack);
-    (s.una, s.next) = (1, 1);
-    s.rtt.sample(Duration::from_millis(100));
+    s.start();
+    s.on_syn_acked();
+    s.sample_rtt(Duration::from_millis(100));
     s
 }
 
-/// Deals and sends the next segment, if the window has room, and gives its number.
+/// Sends the next new segment if the window has room. Returns its number.
 fn send(s: &mut Sender<Span>, now: Instant) -> Option<u64> {
     if s.queued() == 0 {
-        let at = s.next - 1;
+        let at = s.next_offset() - 1;
         s.enqueue(Chunk { data: 1 + at, payload: Span::new(at, MSS as u32), fin: false });
     }
     let sent = s.send_new(now, 0).map(|(offset, _)| offset / MSS);
@@ -51,31 +54,43 @@ fn send(s: &mut Sender<Span>, now: Instant) -> Option<u64> {
     sent
 }
 
-/// Sends the next segment again, if one is lost and may be.
-fn again(s: &mut Sender<Span>, now: Instant) -> Option<u64> {
+/// Retransmits the next lost segment if the window has room. Returns its number.
+fn retransmit(s: &mut Sender<Span>, now: Instant) -> Option<u64> {
     let sent = s.retransmit(now).map(|(offset, _)| offset / MSS);
     assert_eq!(s.check_invariants(), Ok(()));
     sent
 }
 
-/// An acknowledgement of the first `segments`.
-fn ack(s: &mut Sender<Span>, now: Instant, segments: u64, blocks: &[(u64, u64)]) {
-    let at = |n: u64| 1 + n * MSS;
-    let blocks: Vec<_> = blocks.iter().map(|&(l, r)| (at(l), at(r))).collect();
-    s.on_ack(now, at(segments), &blocks, true, None, &Coupling::default());
+/// A pure acknowledgement up to `offset`.
+fn on_ack(
+    s: &mut Sender<Span>,
+    now: Instant,
+    offset: u64,
+    blocks: &[(u64, u64)],
+    clock_sample: Option<Duration>,
+) {
+    let ack = Acknowledgement { offset, blocks, pure: true, clock_sample };
+    s.on_ack(now, &ack, &Coupling::default());
     assert_eq!(s.check_invariants(), Ok(()));
 }
 
+/// A pure acknowledgement of the first `segments`, with SACK blocks in segments.
+fn ack(s: &mut Sender<Span>, now: Instant, segments: u64, blocks: &[(u64, u64)]) {
+    let at = |n: u64| 1 + n * MSS;
+    let blocks: Vec<_> = blocks.iter().map(|&(l, r)| (at(l), at(r))).collect();
+    on_ack(s, now, at(segments), &blocks, None);
+}
+
 #[test]
-fn a_partial_acknowledgement_deflates_by_what_had_been_counted() {
-    // Twenty in flight, the first and the seventh lost: eighteen duplicates, of which five are for
+fn partial_ack_uncounts_its_duplicates() {
+    // Of twenty segments the first and the seventh are lost: eighteen duplicates, five of them for
     // segments before the second hole.
     let mut s = sender(false, 20);
     for _ in 0..18 {
         ack(&mut s, after(100), 0, &[]);
     }
     assert!(s.retransmit(after(100)).is_some_and(|(offset, _)| offset == 1));
-    // Two are in the network: the first again, and (as the sender believes) the last hole.
+    // In the network are the first one's copy and, as far as the sender knows, the seventh.
     assert_eq!(s.pipe(), 2 * MSS);
     ack(&mut s, after(200), 6, &[]);
     // Fourteen in flight, thirteen counted as arrived, one lost.
@@ -87,7 +102,7 @@ fn a_partial_acknowledgement_deflates_by_what_had_been_counted() {
 }
 
 #[test]
-fn after_a_timeout_duplicates_are_not_counted() {
+fn duplicates_after_a_timeout_are_not_counted() {
     let mut s = sender(false, 10);
     s.on_timeout(after(400));
     assert!(s.retransmit(after(400)).is_some());
@@ -99,9 +114,9 @@ fn after_a_timeout_duplicates_are_not_counted() {
 }
 
 #[test]
-fn a_receiver_that_reneges_gets_everything_again() {
+fn everything_is_retransmitted_after_reneging() {
     let mut s = sender(true, 4);
-    // It claims the first segment, which would have moved the acknowledgement.
+    // Sacking the first segment without acknowledging it is a contradiction.
     ack(&mut s, after(100), 0, &[(0, 4)]);
     assert_eq!(s.pipe(), 0);
     s.on_timeout(after(400));
@@ -112,38 +127,38 @@ fn a_receiver_that_reneges_gets_everything_again() {
 }
 
 #[test]
-fn what_was_selectively_acknowledged_is_not_sent_again_after_a_timeout() {
+fn sacked_segments_are_not_retransmitted_after_a_timeout() {
     let mut s = sender(true, 4);
     ack(&mut s, after(100), 0, &[(2, 3)]);
     s.on_timeout(after(400));
-    let mut again = Vec::new();
+    let mut retransmitted = Vec::new();
     for n in 0..4 {
         if let Some((offset, _)) = s.retransmit(after(400 + n)) {
-            again.push(offset / MSS);
+            retransmitted.push(offset / MSS);
         }
         ack(&mut s, after(500 + n), u64::min(n + 1, 2), &[(2, 3)]);
     }
-    assert_eq!(again, [0, 1, 3]);
+    assert_eq!(retransmitted, [0, 1, 3]);
 }
 
 #[test]
-fn the_backed_off_timeout_stays_until_there_is_a_measurement() {
+fn back_off_lasts_until_the_next_rtt_sample() {
     let mut s = sender(true, 1);
-    assert_eq!(s.rtt.rto(), Duration::from_millis(300));
+    assert_eq!(s.rto(), Duration::from_millis(300));
     s.on_timeout(after(300));
     s.retransmit(after(300));
-    // Its answer may be to either copy (Karn).
+    // The acknowledgement may be for either copy (Karn).
     ack(&mut s, after(350), 1, &[]);
-    assert_eq!(s.rtt.rto(), Duration::from_millis(600));
+    assert_eq!(s.rto(), Duration::from_millis(600));
     let payload = Span::new(MSS, MSS as u32);
     s.enqueue(Chunk { data: 1 + MSS, payload, fin: false });
     s.send_new(after(400), 0);
     ack(&mut s, after(500), 2, &[]);
-    assert_eq!(s.rtt.rto(), Duration::from_millis(250));
+    assert_eq!(s.rto(), Duration::from_millis(250));
 }
 
 #[test]
-fn what_is_given_away_is_given_once_and_the_fin_stays() {
+fn data_is_reinjected_once_and_the_fin_stays() {
     let mut s = sender(true, 3);
     s.enqueue(Chunk { data: 1 + 3 * MSS, payload: Span::new(3 * MSS, 5), fin: false });
     s.enqueue(Chunk { data: 6 + 3 * MSS, payload: Span::default(), fin: true });
@@ -160,7 +175,7 @@ fn what_is_given_away_is_given_once_and_the_fin_stays() {
 }
 
 #[test]
-fn what_comes_earlier_in_the_stream_goes_out_earlier() {
+fn queued_data_is_sent_in_stream_order() {
     let mut s = sender(true, 0);
     let chunk = |data| Chunk { data, payload: Span::new(data - 1, 10), fin: false };
     for data in [101, 121, 141] {
@@ -174,31 +189,30 @@ fn what_comes_earlier_in_the_stream_goes_out_earlier() {
 }
 
 #[test]
-fn what_waited_behind_a_hole_is_no_round_trip() {
-    // The first of five is lost; of what is behind, the answers about the last two are lost too.
+fn segment_behind_a_hole_gives_no_rtt_sample() {
+    // The first of five segments is lost, and so are the acknowledgements of the last two.
     let repaired = |clock: Option<Duration>| {
         let mut s = sender(true, 5);
         ack(&mut s, after(100), 0, &[(1, 3)]);
         s.on_timeout(after(1000));
-        assert_eq!(again(&mut s, after(1000)), Some(0));
-        s.on_ack(after(1100), 1 + 5 * MSS, &[], true, clock, &Coupling::default());
-        assert_eq!(s.check_invariants(), Ok(()));
-        (s.rtt.srtt().as_millis(), s.rtt.rto().as_millis())
+        assert_eq!(retransmit(&mut s, after(1000)), Some(0));
+        on_ack(&mut s, after(1100), 1 + 5 * MSS, &[], clock);
+        (s.srtt().as_millis(), s.rto().as_millis())
     };
-    // The timeout stays backed off, for nothing was measured: 2 * 300.
+    // Without a sample the timeout stays backed off: 2 * 300 ms.
     assert_eq!(repaired(None), (100, 600));
     assert_eq!(repaired(Some(Duration::from_millis(100))), (100, 250));
 }
 
 #[test]
-fn a_pause_shrinks_the_window_of_those_that_have_no_model() {
+fn idle_time_restarts_the_window_without_a_path_model() {
     // RFC 5681, section 4.1.
     for (congestion, cwnd) in [(crate::CongestionKind::Reno, 10), (crate::CongestionKind::Bbr, 50)] {
         let mut s = sender_with(&Config { congestion, initial_window: 10, ..config() }, true);
         assert_eq!(send(&mut s, T0), Some(0));
         ack(&mut s, after(100), 1, &[]);
-        s.window.cwnd = 50 * MSS;
+        s.cwnd.set_cwnd(50 * MSS);
         assert_eq!(send(&mut s, after(5000)), Some(1));
-        assert_eq!(s.window.cwnd, cwnd * MSS, "{congestion:?}");
+        assert_eq!(s.cwnd.cwnd(), cwnd * MSS, "{congestion:?}");
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Twenty in flight with a window of twenty, and more to send; selective acknowledgements of `arrived`
-/// one by one. Gives window and pipe after each, in segments, and what then goes out.
+/// Sends twenty segments with a window of twenty, and sacks those in `arrived` one by one. Returns
+/// window and pipe after each, in segments, and what is sent then: `R`etransmissions and `N`ew data.
 fn run(prr: bool, arrived: core::ops::RangeInclusive<u64>) -> Vec<(u64, u64, String)> {
     let mut s = sender_with(&Config { prr, initial_window: 20, ..config() }, true);
     for _ in 0..20 {
@@ -14,9 +14,9 @@ fn run(prr: bool, arrived: core::ops::RangeInclusive<u64>) -> Vec<(u64, u64, Str
     for last in arrived {
         let now = after(100 + last);
         ack(&mut s, now, 0, &[(first, last + 1)]);
-        let (cwnd, pipe) = (s.window.cwnd / MSS, s.pipe() / MSS);
+        let (cwnd, pipe) = (s.cwnd.cwnd() / MSS, s.pipe() / MSS);
         let mut out = String::new();
-        while again(&mut s, now).is_some() {
+        while retransmit(&mut s, now).is_some() {
             out.push('R');
         }
         while send(&mut s, now).is_some() {
@@ -34,7 +34,7 @@ fn columns(lines: &[(u64, u64, String)]) -> (Vec<u64>, Vec<u64>, Vec<&str>) {
 
 #[test]
 fn figure_1_one_loss_with_prr() {
-    // At 19 what is in flight is the threshold, and by section 6.2 nothing is sent; the figure has one.
+    // At 19 the pipe equals the threshold, and section 6.2 sends nothing; the figure sends one.
     let lines = run(true, 1..=18);
     let (cwnd, pipe, sent) = columns(&lines);
     assert_eq!(cwnd, [20, 20, 19, 18, 18, 17, 17, 16, 16, 15, 15, 14, 14, 13, 13, 12, 12, 11]);
@@ -44,7 +44,7 @@ fn figure_1_one_loss_with_prr() {
 }
 
 #[test]
-fn figure_1_one_loss_without() {
+fn figure_1_one_loss_without_prr() {
     let lines = run(false, 1..=19);
     let (cwnd, pipe, _) = columns(&lines);
     assert_eq!(cwnd[..4], [20, 20, 10, 10]);
@@ -60,7 +60,7 @@ fn figure_2_fifteen_losses_with_prr() {
 }
 
 #[test]
-fn figure_2_fifteen_losses_without() {
+fn figure_2_fifteen_losses_without_prr() {
     let lines = run(false, 15..=19);
     let (cwnd, pipe, sent) = columns(&lines);
     assert_eq!((cwnd, pipe), (vec![20, 20, 10, 10, 10], vec![19, 19, 4, 9, 9]));
@@ -68,13 +68,13 @@ fn figure_2_fifteen_losses_without() {
 }
 
 #[test]
-fn the_window_ends_at_the_threshold() {
+fn window_ends_at_the_threshold() {
     let mut s = sender_with(&Config { prr: true, initial_window: 20, ..config() }, true);
     for _ in 0..20 {
         send(&mut s, T0);
     }
     ack(&mut s, after(100), 0, &[(1, 20)]);
-    assert_eq!(again(&mut s, after(100)), Some(0));
+    assert_eq!(retransmit(&mut s, after(100)), Some(0));
     ack(&mut s, after(200), 20, &[]);
-    assert_eq!(s.window.cwnd, 10 * MSS);
+    assert_eq!(s.cwnd.cwnd(), 10 * MSS);
 }

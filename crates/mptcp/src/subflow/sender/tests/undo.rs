@@ -1,4 +1,4 @@
-//! RFC 5682, and taking back by timestamps and duplicate SACK.
+//! F-RTO (RFC 5682), and undo by timestamps and duplicate SACK.
 
 use super::*;
 
@@ -19,141 +19,140 @@ fn frto_with(segments: u64, sack: bool) -> Sender<Span> {
 }
 
 #[test]
-fn a_timeout_that_was_only_delay_is_taken_back() {
-    taken_back(frto(10));
+fn spurious_timeout_is_undone() {
+    assert_timeout_is_undone(frto(10));
 }
 
 #[test]
-fn without_sack_too() {
-    taken_back(frto_with(10, false));
+fn spurious_timeout_is_undone_without_sack() {
+    assert_timeout_is_undone(frto_with(10, false));
 }
 
 #[test]
-fn without_sack_a_duplicate_shows_that_the_timeout_was_none_too_soon() {
+fn duplicate_ack_confirms_the_timeout_without_sack() {
     for first in [0, 1] {
         let mut s = frto_with(10, false);
         s.on_timeout(after(400));
-        assert_eq!(again(&mut s, after(400)), Some(0));
-        // What was sent again is answered, or not even that; then comes only what lies beyond a hole.
+        assert_eq!(retransmit(&mut s, after(400)), Some(0));
+        // The retransmission is acknowledged or not; later segments give duplicates only.
         ack(&mut s, after(500), first, &[]);
         ack(&mut s, after(501), 1, &[]);
         ack(&mut s, after(502), 1, &[]);
-        assert_eq!(again(&mut s, after(502)), Some(1), "{first}");
-        assert_eq!(s.window.ssthresh, 5 * MSS);
+        assert_eq!(retransmit(&mut s, after(502)), Some(1), "{first}");
+        assert_eq!(s.cwnd.ssthresh(), 5 * MSS);
     }
 }
 
 #[test]
-fn what_was_sent_again_and_came_in_part_proves_nothing() {
+fn partially_acknowledged_retransmission_proves_nothing() {
     let mut s = frto(10);
     s.on_timeout(after(400));
-    assert_eq!(again(&mut s, after(400)), Some(0));
-    s.on_ack(after(410), MSS / 2, &[], true, None, &Coupling::default());
-    s.on_ack(after(411), MSS, &[], true, None, &Coupling::default());
-    assert_eq!(s.window.ssthresh, 5 * MSS);
+    assert_eq!(retransmit(&mut s, after(400)), Some(0));
+    on_ack(&mut s, after(410), MSS / 2, &[], None);
+    on_ack(&mut s, after(411), MSS, &[], None);
+    assert_eq!(s.cwnd.ssthresh(), 5 * MSS);
 }
 
-fn taken_back(mut s: Sender<Span>) {
-    let cwnd = s.window.cwnd;
+fn assert_timeout_is_undone(mut s: Sender<Span>) {
+    let cwnd = s.cwnd.cwnd();
     s.on_timeout(after(400));
-    assert_eq!(again(&mut s, after(400)), Some(0));
-    // The answer to the first copy: two new ones go out, and nothing again.
+    assert_eq!(retransmit(&mut s, after(400)), Some(0));
+    // The first copy is acknowledged: two new segments are sent, and no retransmission.
     ack(&mut s, after(410), 1, &[]);
-    assert_eq!(again(&mut s, after(410)), None);
+    assert_eq!(retransmit(&mut s, after(410)), None);
     assert_eq!((send(&mut s, after(410)), send(&mut s, after(410))), (Some(10), Some(11)));
     assert_eq!(send(&mut s, after(410)), None);
-    // The answer to the second, which was sent once.
+    // The second segment, sent once, is acknowledged.
     ack(&mut s, after(411), 2, &[]);
-    assert_eq!((s.window.cwnd >= cwnd, s.window.ssthresh), (true, u64::MAX));
-    assert_eq!((s.lost, s.pipe()), (0, 10 * MSS));
-    assert_eq!(again(&mut s, after(411)), None);
+    assert_eq!((s.cwnd.cwnd() >= cwnd, s.cwnd.ssthresh()), (true, u64::MAX));
+    assert_eq!((s.scoreboard.lost(), s.pipe()), (0, 10 * MSS));
+    assert_eq!(retransmit(&mut s, after(411)), None);
     ack(&mut s, after(420), 12, &[]);
-    assert_eq!(s.retransmissions, 1);
+    assert_eq!(s.retransmissions(), 1);
 }
 
 #[test]
-fn a_timeout_with_losses_goes_on_as_ever() {
+fn genuine_timeout_retransmits() {
     let mut s = frto(10);
     s.on_timeout(after(400));
-    assert_eq!(again(&mut s, after(400)), Some(0));
+    assert_eq!(retransmit(&mut s, after(400)), Some(0));
     ack(&mut s, after(500), 1, &[]);
     assert_eq!((send(&mut s, after(500)), send(&mut s, after(500))), (Some(10), Some(11)));
-    // Only what is new arrives.
+    // Only the new segments arrive.
     ack(&mut s, after(600), 1, &[(10, 11)]);
-    assert_eq!(again(&mut s, after(600)), Some(1));
-    assert_eq!(s.window.ssthresh, 5 * MSS);
+    assert_eq!(retransmit(&mut s, after(600)), Some(1));
+    assert_eq!(s.cwnd.ssthresh(), 5 * MSS);
 }
 
 #[test]
-fn without_new_data_a_timeout_is_not_put_in_question() {
+fn frto_ends_without_new_data() {
     let mut s = frto(10);
     s.on_timeout(after(400));
-    assert_eq!(again(&mut s, after(400)), Some(0));
+    assert_eq!(retransmit(&mut s, after(400)), Some(0));
     ack(&mut s, after(500), 1, &[]);
-    assert_eq!(again(&mut s, after(500)), None);
+    assert_eq!(retransmit(&mut s, after(500)), None);
     assert_eq!(s.rescue(after(500)).map(|(offset, _)| offset / MSS), Some(1));
-    assert_eq!(again(&mut s, after(500)), Some(2));
+    assert_eq!(retransmit(&mut s, after(500)), Some(2));
 }
 
 #[test]
-fn a_timeout_within_a_recovery_is_not_put_in_question() {
+fn frto_does_not_start_within_recovery() {
     let mut s = frto(10);
     ack(&mut s, after(100), 0, &[(1, 5)]);
-    assert_eq!(again(&mut s, after(100)), Some(0));
+    assert_eq!(retransmit(&mut s, after(100)), Some(0));
     s.on_timeout(after(400));
-    assert_eq!(again(&mut s, after(400)), Some(0));
+    assert_eq!(retransmit(&mut s, after(400)), Some(0));
     ack(&mut s, after(500), 5, &[]);
-    assert_eq!(again(&mut s, after(500)), Some(5));
+    assert_eq!(retransmit(&mut s, after(500)), Some(5));
 }
 
-/// Ten in flight, of which the first was sent again for three above it.
-fn repaired() -> Sender<Span> {
-    let s = repaired_with(&Config { undo: true, ..config() });
-    assert_eq!(s.window.ssthresh, 5 * MSS);
+/// A sender with ten segments in flight, the first of which was retransmitted after three sacked ones.
+fn recovering() -> Sender<Span> {
+    let s = recovering_with(&Config { undo: true, ..config() });
+    assert_eq!(s.cwnd.ssthresh(), 5 * MSS);
     s
 }
 
-fn repaired_with(config: &Config) -> Sender<Span> {
+fn recovering_with(config: &Config) -> Sender<Span> {
     let mut s = sender_with(config, true);
     for n in 0..10 {
         assert_eq!(send(&mut s, T0), Some(n));
     }
     ack(&mut s, after(100), 0, &[(1, 4)]);
-    assert_eq!(again(&mut s, after(105)), Some(0));
+    assert_eq!(retransmit(&mut s, after(105)), Some(0));
     s
 }
 
 #[test]
-fn an_echo_from_before_the_retransmission_takes_the_reduction_back() {
+fn echo_from_before_the_retransmission_undoes_the_reduction() {
     for (echo, ssthresh) in [(5, 5 * MSS), (6, u64::MAX)] {
-        let mut s = repaired();
-        // At 110 ms: an echo 5 ms old is of the retransmission, an older one of the first copy.
-        s.on_ack(after(110), 1 + 4 * MSS, &[], true, Some(ms(echo)), &Coupling::default());
-        assert_eq!(s.check_invariants(), Ok(()));
-        assert_eq!(s.window.ssthresh, ssthresh);
+        let mut s = recovering();
+        // At 110 ms an echo 5 ms old answers the retransmission, an older one the first copy.
+        on_ack(&mut s, after(110), 1 + 4 * MSS, &[], Some(ms(echo)));
+        assert_eq!(s.cwnd.ssthresh(), ssthresh);
     }
 }
 
 #[test]
-fn a_duplicate_of_every_retransmission_takes_the_reduction_back() {
-    let mut s = repaired();
+fn dsack_of_every_retransmission_undoes_the_reduction() {
+    let mut s = recovering();
     ack(&mut s, after(200), 10, &[]);
-    assert_eq!(s.window.ssthresh, 5 * MSS);
+    assert_eq!(s.cwnd.ssthresh(), 5 * MSS);
     ack(&mut s, after(201), 10, &[(0, 1)]);
-    assert_eq!((s.window.ssthresh, s.window.cwnd), (u64::MAX, 100 * MSS));
+    assert_eq!((s.cwnd.ssthresh(), s.cwnd.cwnd()), (u64::MAX, 100 * MSS));
 }
 
 #[test]
-fn a_window_that_has_grown_past_the_old_one_keeps_its_curve() {
+fn regrown_window_keeps_its_cubic_curve() {
     // RFC 9438, section 4.9.2.
     for (cwnd, keeps) in [(99, false), (100, true)] {
         let config = Config { undo: true, congestion: crate::CongestionKind::Cubic, ..config() };
-        let mut s = repaired_with(&config);
+        let mut s = recovering_with(&config);
         ack(&mut s, after(200), 10, &[]);
-        s.window.cwnd = cwnd * MSS;
-        let curve = format!("{:?}", s.algorithm);
+        s.cwnd.set_cwnd(cwnd * MSS);
+        let curve = s.cwnd.algorithm_state();
         ack(&mut s, after(201), 10, &[(0, 1)]);
-        assert_eq!((s.window.cwnd, s.window.ssthresh), (100 * MSS, u64::MAX));
-        assert_eq!(format!("{:?}", s.algorithm) == curve, keeps, "{cwnd}");
+        assert_eq!((s.cwnd.cwnd(), s.cwnd.ssthresh()), (100 * MSS, u64::MAX));
+        assert_eq!(s.cwnd.algorithm_state() == curve, keeps, "{cwnd}");
     }
 }

@@ -1,0 +1,223 @@
+//! Congestion window of a subflow, and the algorithm that sets it.
+
+use super::hystart::HyStart;
+use crate::Config;
+use crate::congestion::{Algorithm, CongestionControl, Coupling, Needs, RateSample, View, Window};
+use units::{Duration, Instant};
+
+/// Window, threshold and the congestion control that moves them.
+#[derive(Debug, Clone)]
+pub(super) struct CongestionWindow {
+    window: Window,
+    /// Initial window (RFC 6928), which an idle subflow returns to.
+    initial: u64,
+    /// The window limited sending up to this offset. Growth needs that: an unused window says nothing
+    /// about the path (RFC 9438, section 5.8; RFC 7661).
+    limited_until: u64,
+    /// When the window was last halved because the subflow held up the connection.
+    penalised_at: Option<Instant>,
+    algorithm: Algorithm,
+    hystart: HyStart,
+}
+
+impl CongestionWindow {
+    pub(super) fn new(config: &Config, mss: u64) -> Self {
+        let initial = u64::from(config.initial_window) * mss;
+        let algorithm = Algorithm::new(config.congestion, config.linux_counting);
+        Self {
+            window: Window { cwnd: initial, ssthresh: u64::MAX },
+            initial,
+            limited_until: 0,
+            penalised_at: None,
+            hystart: HyStart::new(config.hystart && !algorithm.wants_samples()),
+            algorithm,
+        }
+    }
+
+    /// The handshake changed the maximum segment size: keeps the windows in segments.
+    pub(super) fn rescale(&mut self, old_mss: u64, mss: u64) {
+        self.window.cwnd = self.window.cwnd / old_mss * mss;
+        self.initial = self.initial / old_mss * mss;
+    }
+
+    #[inline]
+    pub(super) fn window(&self) -> Window {
+        self.window
+    }
+    #[inline]
+    pub(super) fn cwnd(&self) -> u64 {
+        self.window.cwnd
+    }
+    #[inline]
+    pub(super) fn ssthresh(&self) -> u64 {
+        self.window.ssthresh
+    }
+    pub(super) fn set_cwnd(&mut self, cwnd: u64) {
+        self.window.cwnd = cwnd;
+    }
+
+    /// The acknowledgement clock has stopped: sending restarts with the initial window (RFC 5681,
+    /// section 4.1).
+    pub(super) fn restart_after_idle(&mut self) {
+        self.window.cwnd = self.window.cwnd.min(self.initial);
+    }
+    /// The window limits sending at the offset `next`.
+    pub(super) fn set_limited(&mut self, next: u64) {
+        self.limited_until = next;
+    }
+    /// The window may grow: in slow start if half of it was in flight, later if it limited sending.
+    fn is_growth_earned(&self, una: u64, flight: u64) -> bool {
+        self.window.in_slow_start() && 2 * flight >= self.window.cwnd || una <= self.limited_until
+    }
+
+    /// Grows the window for an acknowledgement of `bytes` that is outside fast recovery. `view` has
+    /// the bytes in flight before it, `next` is the next offset to be sent.
+    #[inline]
+    pub(super) fn on_ack(&mut self, bytes: u64, view: &View, next: u64, paced: bool, coupling: &Coupling) {
+        if !self.is_growth_earned(view.una, view.in_flight) {
+            self.algorithm.on_unused(view);
+            return;
+        }
+        let mut bytes = bytes;
+        if self.window.in_slow_start() && self.hystart.is_active() {
+            bytes = self.hystart.on_ack(bytes, view, next, paced, &mut self.window);
+        }
+        self.algorithm.on_ack(bytes, view, coupling, &mut self.window);
+    }
+    /// Reacts to the first loss of a window: sets the threshold.
+    pub(super) fn on_loss(&mut self, view: &View) {
+        self.algorithm.on_loss(view, &mut self.window);
+    }
+    pub(super) fn on_timeout(&mut self, view: &View) {
+        self.algorithm.on_timeout(view, &mut self.window);
+    }
+    pub(super) fn on_ecn(&mut self, view: &View) {
+        self.algorithm.on_ecn(view, &mut self.window);
+    }
+    pub(super) fn on_rate_sample(&mut self, sample: &RateSample, view: &View) {
+        self.algorithm.on_sample(sample, view, &mut self.window);
+    }
+
+    /// Completes a reduction: the window becomes the threshold.
+    pub(super) fn reduce_to_ssthresh(&mut self) {
+        self.window.cwnd = self.window.ssthresh;
+    }
+    /// Fast recovery is over: the window is the threshold (RFC 6675, section 5).
+    pub(super) fn leave_recovery(&mut self, mss: u64) {
+        self.window.cwnd = self.window.ssthresh.max(2 * mss);
+    }
+    /// A reduction was spurious: restores the window `saved` before it.
+    pub(super) fn undo(&mut self, saved: Window, in_recovery: bool) {
+        let regrown = !in_recovery && self.window.cwnd >= saved.cwnd;
+        self.window.cwnd = self.window.cwnd.max(saved.cwnd);
+        self.window.ssthresh = self.window.ssthresh.max(saved.ssthresh);
+        self.algorithm.on_undo(regrown);
+    }
+    /// Halves the window without a slow start back to it, at most once per round trip (Raiciu et al.,
+    /// NSDI 2012, section 4.2).
+    pub(super) fn penalise(&mut self, now: Instant, srtt: Duration, mss: u64) {
+        if self.penalised_at.is_some_and(|last| now.since(last) < srtt) {
+            return;
+        }
+        self.penalised_at = Some(now);
+        self.window.cwnd = (self.window.cwnd / 2).max(2 * mss).min(self.window.cwnd);
+        self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd);
+    }
+
+    /// The algorithm models the path by rate samples, and needs no help from other mechanisms.
+    pub(super) fn uses_rate_samples(&self) -> bool {
+        self.algorithm.wants_samples()
+    }
+    /// Pacing rate of the algorithm, in bytes per second.
+    pub(super) fn pacing_rate(&self) -> Option<u64> {
+        self.algorithm.pacing_rate()
+    }
+    /// An acknowledgement of `acked` bytes will grow the window by a coupled increase.
+    pub(super) fn needs_coupling(&self, acked: u64) -> bool {
+        acked > 0
+            && self.algorithm.needs() != Needs::Nothing
+            && self.window.cwnd + acked > self.window.ssthresh
+    }
+    pub(super) fn coupling_inputs(&self) -> Needs {
+        self.algorithm.needs()
+    }
+    pub(super) fn bytes_between_losses(&self, una: u64) -> u64 {
+        self.algorithm.between_losses(una)
+    }
+
+    pub(super) fn is_receiver_driven(&self) -> bool {
+        self.algorithm.is_driven()
+    }
+    /// Sends at `rate` bytes per second as the receiver asks; with `None`, by the own algorithm.
+    pub(super) fn set_receiver_rate(&mut self, rate: Option<u64>) {
+        self.algorithm.drive(rate);
+    }
+    /// Window and pacing rate that the receiver asks for.
+    pub(super) fn receiver_target(&self, mss: u64, srtt: Duration) -> Option<(u64, u64)> {
+        self.algorithm.driven(mss, srtt)
+    }
+    /// Sets window and threshold to the receiver's target.
+    pub(super) fn set_receiver_window(&mut self, window: u64) {
+        self.window = Window { cwnd: window, ssthresh: window };
+    }
+    /// The receiver no longer sets the rate: continues with the present window in congestion avoidance.
+    pub(super) fn leave_receiver_rate(&mut self) {
+        self.window.ssthresh = self.window.cwnd;
+    }
+
+    /// State of the algorithm, for comparison in tests.
+    #[cfg(test)]
+    pub(super) fn algorithm_state(&self) -> String {
+        format!("{:?}", self.algorithm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CongestionKind;
+
+    const MSS: u64 = 1000;
+
+    fn window() -> CongestionWindow {
+        let config = Config { congestion: CongestionKind::Reno, initial_window: 10, ..Config::default() };
+        CongestionWindow::new(&config, MSS)
+    }
+
+    #[test]
+    fn rescaling_keeps_the_window_in_segments() {
+        let mut window = window();
+        window.rescale(MSS, 700);
+        assert_eq!(window.cwnd(), 7000);
+        window.set_cwnd(20_000);
+        window.restart_after_idle();
+        assert_eq!(window.cwnd(), 7000);
+    }
+
+    #[test]
+    fn penalty_halves_once_per_round_trip() {
+        let mut window = window();
+        let (start, rtt) = (Instant::from_secs(1), Duration::from_millis(100));
+        window.penalise(start, rtt, MSS);
+        window.penalise(start + Duration::from_millis(99), rtt, MSS);
+        assert_eq!((window.cwnd(), window.ssthresh()), (5000, 5000));
+        window.penalise(start + rtt, rtt, MSS);
+        assert_eq!(window.cwnd(), 2500);
+    }
+
+    #[test]
+    fn growth_needs_a_window_that_limits() {
+        let mut window = window();
+        assert!(window.is_growth_earned(1, 5000) && !window.is_growth_earned(1, 4999));
+        window.set_limited(10);
+        assert!(window.is_growth_earned(10, 0) && !window.is_growth_earned(11, 0));
+    }
+
+    #[test]
+    fn undo_restores_the_larger_window() {
+        let mut window = window();
+        window.set_cwnd(3000);
+        window.undo(Window { cwnd: 8000, ssthresh: u64::MAX }, true);
+        assert_eq!((window.cwnd(), window.ssthresh()), (8000, u64::MAX));
+    }
+}
