@@ -1,30 +1,30 @@
-//! What one endpoint is set to.
+//! Configuration of an endpoint.
 
 use crate::congestion::CongestionKind;
 use crate::rec::Rec;
 use crate::scheduler::SchedulerKind;
 use units::Duration;
 
-/// What an endpoint does with explicit congestion notification (RFC 3168).
+/// Use of explicit congestion notification (RFC 3168).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EcnMode {
-    /// Neither asks for it nor agrees to it.
+    /// Neither requests nor accepts it.
     #[default]
     Off,
-    /// Agrees where the peer asks (Linux `tcp_ecn`: 2, its default).
+    /// Accepts it if the peer requests it (Linux `tcp_ecn`: 2, its default).
     Accept,
-    /// Asks in its own SYN too (Linux `tcp_ecn`: 1).
+    /// Also requests it in SYNs (Linux `tcp_ecn`: 1).
     Request,
 }
 
-/// Probes of a connection on which nothing happens (RFC 9293, section 3.8.4).
+/// Keepalive probes of idle subflows (RFC 9293, section 3.8.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keepalive {
-    /// Quiet time before the first probe (Linux `tcp_keepalive_time`: 2 h).
+    /// Idle time before the first probe (Linux `tcp_keepalive_time`: 2 h).
     pub idle: Duration,
     /// Time between probes (Linux `tcp_keepalive_intvl`: 75 s).
     pub interval: Duration,
-    /// A subflow that leaves so many unanswered is given up (Linux `tcp_keepalive_probes`: 9).
+    /// Unanswered probes after which the subflow is given up (Linux `tcp_keepalive_probes`: 9).
     pub probes: u32,
 }
 
@@ -34,53 +34,54 @@ impl Default for Keepalive {
     }
 }
 
-/// The settings of an endpoint. The default is what RFCs recommend; where Linux differs in a way
-/// that matters, the field says so, and [`linux`](Self::linux) has what it does.
+/// Settings of an endpoint. The default follows the RFCs, [`linux`](Self::linux) follows Linux. The
+/// fields name Linux's own values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// Offer Multipath TCP (RFC 8684). Without it the endpoint is plain TCP over one path.
     pub mptcp: bool,
-    /// Demand checksums over data (RFC 8684, section 3.3.1; Linux `net.mptcp.checksum_enabled`). They are
-    /// used if either end demands them.
+    /// Request DSS checksums (RFC 8684, section 3.3.1; Linux `net.mptcp.checksum_enabled`). They
+    /// are used if either end requests them.
     pub checksum: bool,
-    /// Ask for no joins to the address of the first subflow (flag C; RFC 8684, section 3.1). Addresses
-    /// that were announced take them.
+    /// Ask the peer for no joins to the address of the first subflow (flag C; RFC 8684, section
+    /// 3.1). Announced addresses accept joins.
     pub deny_join: bool,
-    /// The most subflows open at once, the first included (Linux `ip mptcp limits`: 3, two beside the
-    /// first).
+    /// Most subflows open at once, including the first (Linux `ip mptcp limits`: 3).
     pub max_subflows: u8,
-    /// The most addresses of the peer that are taken note of (Linux `ip mptcp limits`: 0).
+    /// Most addresses of the peer that are accepted (Linux `ip mptcp limits`: 0).
     pub max_addresses: u8,
-    /// Offer Multipath TCP in so many SYNs, then in no more: something may drop those with the option
-    /// (RFC 8684, section 3.1; Linux `net.mptcp.syn_retrans_before_tcp_fallback`: 2 and the first).
+    /// SYNs that offer Multipath TCP before plain ones are sent, because a middlebox may drop SYNs
+    /// with the option (RFC 8684, section 3.1; Linux `net.mptcp.syn_retrans_before_tcp_fallback`: 2
+    /// after the first).
     pub mptcp_syns: u32,
-    /// The largest payload of a segment before options are taken off, in bytes (RFC 9293, section
-    /// 3.7.1): 1460 over Ethernet and IPv4.
+    /// Largest payload of a segment without options, in bytes (RFC 9293, section 3.7.1): 1460 over
+    /// Ethernet and IPv4.
     pub mss: u16,
-    /// How much the application may write ahead of what the peer has acknowledged, in bytes.
+    /// Most bytes that the application may write ahead of the peer's acknowledgements.
     pub send_buffer: u64,
-    /// How much one subflow may hold of data dealt to it ahead of its window, in bytes, as each socket
-    /// of Linux or ns-3 has a send buffer of its own (ns-3: 131,072). Binds where the scheduler deals
-    /// ahead by shares: a path whose own buffer is full takes no more of its share.
+    /// Send buffer of each subflow, in bytes, as each socket of Linux or ns-3 has one (ns-3:
+    /// 131,072). It applies if the scheduler assigns data by shares: a path whose buffer is full
+    /// takes no more of its share.
     pub subflow_buffer: u64,
-    /// The receive window of the whole connection, in bytes: in-order data that the application has
-    /// not read and data that waits for a gap to fill share it.
+    /// Receive buffer of the connection, in bytes. Unread data and out-of-order data share it.
     pub recv_buffer: u64,
-    /// Which subflow carries the next data.
+    /// Scheduler, which chooses the subflow for new data.
     pub scheduler: SchedulerKind,
-    /// Where the peer's window or the send buffer is full, a subflow with room sends again what the peer
-    /// waits for from a slower one (Raiciu et al., NSDI 2012, section 4.2).
+    /// Opportunistic retransmission: while the peer's window or the send buffer is full, a subflow
+    /// with room retransmits data of a slower one (Raiciu et al., NSDI 2012, section 4.2).
     pub opportunistic: bool,
-    /// In the same case halve the window of the slower subflow, once a round trip (there too).
+    /// Penalisation: in the same case, halve the congestion window of the slower subflow, at most
+    /// once per round trip (same source).
     pub penalise: bool,
-    /// How fast each subflow sends.
+    /// Congestion control of each subflow.
     pub congestion: CongestionKind,
-    /// Windows count as Linux counts them, which comes to some 15 % less where they are small and losses
-    /// many. They grow by what an acknowledgement newly says to have arrived, not by what SACK had told
-    /// before (RFC 3465 counts all that it acknowledges); and CUBIC has whole segments and an estimate of
-    /// Reno's window that always grows by 3(1-b)/(1+b) a round trip (RFC 9438, section 4.3, by 1 in the end).
+    /// Grow congestion windows as Linux does, which makes throughput about 15 % lower with small
+    /// windows and many losses. Growth counts newly delivered data, without data that SACK reported
+    /// before (RFC 3465 counts everything acknowledged). CUBIC uses whole segments, and its
+    /// estimate of Reno's window always grows by 3(1-b)/(1+b) per round trip (in RFC 9438, section
+    /// 4.3, finally by 1).
     pub linux_counting: bool,
-    /// Offer MPTCP-rec, and speak it with a peer that does too (see [`rec`](crate::rec)).
+    /// Offer MPTCP-rec, and use it if the peer does as well (see [`rec`](crate::rec)).
     pub rec: Option<Rec>,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
@@ -88,8 +89,8 @@ pub struct Config {
     pub sack: bool,
     /// Offer timestamps (RFC 7323).
     pub timestamps: bool,
-    /// How long an acknowledgement may wait for company (RFC 9293, section 3.8.6.3: below 500 ms;
-    /// Linux: 40 ms). Zero acknowledges every segment at once.
+    /// Longest delay of an acknowledgement (RFC 9293, section 3.8.6.3: below 500 ms; Linux: 40 ms).
+    /// Zero acknowledges every segment at once.
     pub delayed_ack: Duration,
     /// Retransmission timeout before the first sample (RFC 6298: 1 s).
     pub initial_rto: Duration,
@@ -97,48 +98,50 @@ pub struct Config {
     pub min_rto: Duration,
     /// Upper bound of the retransmission timeout (RFC 6298: at least 60 s).
     pub max_rto: Duration,
-    /// A subflow that times out so often in a row is given up (Linux `tcp_retries2`: 15).
+    /// Consecutive timeouts after which a subflow is given up (Linux `tcp_retries2`: 15).
     pub max_retries: u32,
-    /// After so many timeouts in a row a subflow is stale: what it has in flight is sent again over
-    /// another, and it gets nothing new until it answers (Linux `net.mptcp.stale_loss_cnt`: 4; here
-    /// 1, since a simulated user has no patience either).
+    /// Consecutive timeouts after which a subflow is stale: its data in flight is reinjected on
+    /// another subflow, and it gets no new data until it is acknowledged (Linux
+    /// `net.mptcp.stale_loss_cnt`: 4).
     pub stale_after: u32,
-    /// Judge losses by time, and probe for lost tails: RACK-TLP (RFC 8985). Needs SACK.
+    /// Detect losses by time, and probe for lost tails: RACK-TLP (RFC 8985). Needs SACK.
     pub rack: bool,
-    /// Tell the peer what came twice (RFC 2883). Needs SACK.
+    /// Report segments received twice: DSACK (RFC 2883). Needs SACK.
     pub dsack: bool,
-    /// Reduce the window over a round trip, in step with what is delivered, and not at once: PRR
-    /// (RFC 9937). Needs SACK; algorithms that keep a model of the path do without.
+    /// Reduce the congestion window gradually over a round trip: PRR (RFC 9937). Needs SACK.
+    /// Algorithms that model the path do not use it.
     pub prr: bool,
-    /// Find out whether a timeout was spurious (RFC 5682, with SACK or without), and take the reduction back where it was.
+    /// Detect spurious timeouts and revert their reductions: F-RTO (RFC 5682), with or without
+    /// SACK.
     pub frto: bool,
-    /// Take a reduction back where the answer shows that all retransmissions were needless, by
-    /// timestamps (RFC 3522, RFC 4015) or by duplicate SACK (RFC 3708).
+    /// Revert a reduction if all its retransmissions prove needless, by timestamps (RFC 3522, RFC
+    /// 4015) or by DSACK (RFC 3708).
     pub undo: bool,
-    /// Leave slow start when round trips grow: `HyStart++` (RFC 9406). Linux has the older `HyStart`,
-    /// for CUBIC only.
+    /// Leave slow start when round-trip times grow: `HyStart++` (RFC 9406). Linux has the older
+    /// `HyStart`, for CUBIC only.
     pub hystart: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: EcnMode,
-    /// Space segments at a multiple of the window over the round trip, as Linux does under `fq`.
-    /// Congestion control that sets a rate of its own is paced in any case.
+    /// Pace segments at a multiple of the window per round trip, as Linux does with `fq`.
+    /// Algorithms that set a rate are always paced.
     pub pacing: bool,
-    /// Grow the receive buffer with what the application reads in a round trip, from so many bytes up
-    /// to `recv_buffer` (Linux `tcp_rmem`: 131,072). `None` starts with all of it.
+    /// Autotune the receive buffer, from this many bytes up to `recv_buffer`, by the bytes read in
+    /// a round trip (Linux `tcp_rmem`: 131,072). `None` uses `recv_buffer` from the start.
     pub autotune: Option<u64>,
-    /// Probe subflows on which nothing happens. As with any TCP, an end that only listens notices in no other
-    /// way that a middlebox has forgotten the connection, or that its peer is gone: none by default (RFC 9293,
-    /// section 3.8.4), and a device behind an address translator wants one shorter than its memory.
+    /// Send keepalive probes on idle subflows; `None` by default (RFC 9293, section 3.8.4). Without
+    /// them an end that only receives cannot notice that its peer has gone, or that a middlebox has
+    /// forgotten the connection. Behind an address translator the idle time must be shorter than
+    /// the translator's timeout.
     pub keepalive: Option<Keepalive>,
-    /// An MPTCP connection without a subflow fails after so long, with the reason for which it lost the
-    /// last one (Linux `net.mptcp.close_timeout`: 60 s). `None` waits for ever: a device may come back.
+    /// Time after which an MPTCP connection without a subflow fails, with the reason that ended the
+    /// last one (Linux `net.mptcp.close_timeout`: 60 s). `None` waits for ever.
     pub close_timeout: Option<Duration>,
-    /// Drop segments with timestamps older than what came last: PAWS (RFC 7323, section 5).
+    /// Drop segments with a timestamp older than the latest: PAWS (RFC 7323, section 5).
     pub paws: bool,
-    /// Refuse acknowledgements far behind and challenge a SYN inside the window (RFC 5961).
+    /// Refuse very old acknowledgements, and challenge a SYN inside the window (RFC 5961).
     pub challenge_acks: bool,
-    /// Acknowledge every segment of the start at once, so that the peer's window opens (Linux: up to
-    /// 16 of them).
+    /// Acknowledge each of the first segments at once, so that the peer's window opens (Linux: up
+    /// to 16).
     pub quickack: bool,
 }
 
@@ -189,8 +192,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What Linux 6 does unless told otherwise. It has the older `HyStart` where this has `HyStart++`,
-    /// and does not pace unless the queueing discipline is `fq`.
+    /// The defaults of Linux 6, except that Linux has the older `HyStart` in place of `HyStart++`.
+    /// As in Linux without the `fq` queueing discipline, segments are not paced.
     pub fn linux() -> Self {
         Self {
             send_buffer: 4 << 20,
@@ -216,10 +219,11 @@ impl Config {
     }
 }
 
-/// Eq. (1) of the eMTCP paper, from RFC 6182, section 5.3: the receive buffer with which no subflow
-/// stalls while another recovers: twice the sum of the bandwidths times the longest round trip.
+/// Receive buffer in bytes with which no subflow stalls while another recovers from a loss: twice
+/// the sum of the bandwidths times the longest round-trip time (RFC 6182, section 5.3; equation 1
+/// of the eMTCP paper).
 ///
-/// `bandwidths_bps` in bits per second, `rtt_max` the longest round-trip time; the result in bytes.
+/// `bandwidths_bps` is in bits per second.
 pub fn receive_buffer(bandwidths_bps: &[u64], rtt_max: Duration) -> u64 {
     let sum: u128 = bandwidths_bps.iter().map(|&b| u128::from(b)).sum();
     (2 * sum * u128::from(rtt_max.as_nanos()) / 8_000_000_000) as u64
@@ -230,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equation_1_gives_the_papers_buffer() {
+    fn receive_buffer_matches_the_emtcp_paper() {
         // 2 Mbit/s and 100 Mbit/s, 100 ms: 2.55 Mbyte (eMTCP paper, section V.A).
         assert_eq!(receive_buffer(&[2_000_000, 100_000_000], Duration::from_millis(100)), 2_550_000);
     }

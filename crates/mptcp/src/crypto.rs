@@ -10,7 +10,8 @@ pub(crate) fn token(key: u64) -> u32 {
     u32::from_be_bytes(digest[..4].try_into().expect("SHA-256 has 32 bytes"))
 }
 
-/// The initial data sequence number: the least significant 64 bits of the key's SHA-256 (section 3.1).
+/// The initial data sequence number: the least significant 64 bits of the key's SHA-256 (section
+/// 3.1).
 pub(crate) fn initial_dsn(key: u64) -> u64 {
     let digest = Sha256::digest(key.to_be_bytes());
     u64::from_be_bytes(digest[24..].try_into().expect("SHA-256 has 32 bytes"))

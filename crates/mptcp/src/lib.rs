@@ -1,21 +1,15 @@
 //! A sans-IO Multipath TCP v1 endpoint (RFC 8684).
 //!
 //! Two types matter: [`Endpoint`], one end of one connection with all its subflows, and [`Config`].
-//! The endpoint does no I/O and reads no clock. It is told what happened and when, and is asked what
-//! to do and when to be asked again:
+//! The endpoint does no I/O and reads no clock; [its documentation](Endpoint) lists the methods by
+//! role. A driver loop has three steps:
 //!
-//! 1. call [`handle_segment`](Endpoint::handle_segment), [`handle_timeout`](Endpoint::handle_timeout),
-//!    [`write`](Endpoint::write), [`read`](Endpoint::read), [`close`](Endpoint::close) or one of the
-//!    path calls;
-//! 2. drain [`poll_transmit`](Endpoint::poll_transmit) until it gives `None`;
-//! 3. arm a timer for [`poll_timeout`](Endpoint::poll_timeout).
+//! 1. Call a method that changes state, such as [`handle_segment`](Endpoint::handle_segment),
+//!    [`handle_timeout`](Endpoint::handle_timeout) or [`write`](Endpoint::write).
+//! 2. Send the segments of [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`.
+//! 3. Set a timer for [`poll_timeout`](Endpoint::poll_timeout).
 //!
 //! Plain TCP is the same endpoint with [`Config::mptcp`] off, or after a fallback.
-//!
-//! What lives where: `subflow/` is TCP over one path (the scoreboard and recovery in `sender`,
-//! acknowledgements in `receiver`, RFC 6298 in `rtt`); `endpoint/` is the connection above them;
-//! `scheduler/` and `congestion/` hold one algorithm a file; `rec/` is MPTCP-rec, where the receiver sets the
-//! pace.
 
 pub mod congestion;
 pub mod rec;
@@ -33,12 +27,12 @@ pub use endpoint::{Endpoint, Event, Failure, Mode, RecInfo, ResetReason, Subflow
 pub use rec::Rec;
 pub use scheduler::SchedulerKind;
 
-/// Which of the ways between the two hosts: the index of a local interface.
+/// A path between the two hosts: the index of a local interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u8);
 
 impl PathId {
-    /// As an index.
+    /// The path as an index into a slice.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

@@ -25,7 +25,7 @@ fn reports(pair: &Pair, from: usize) -> usize {
 }
 
 fn info(pair: &mut Pair, end: usize, path: u8) -> RecInfo {
-    pair.ends[end].rec(PathId(path)).expect("MPTCP-rec is spoken here")
+    pair.ends[end].rec_info(PathId(path)).expect("MPTCP-rec is spoken here")
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn both_ends_must_offer_it() {
         let mut pair = download(client, server, 300_000, 0.01);
         pair.connect();
         pair.run_until(Instant::from_secs(1));
-        assert_eq!(pair.ends[CLIENT].rec(PathId(0)).is_some(), spoken);
+        assert_eq!(pair.ends[CLIENT].rec_info(PathId(0)).is_some(), spoken);
         pair.run_until(Instant::from_secs(120));
         assert_eq!(pair.read[CLIENT], 300_000);
         assert_eq!(reports(&pair, CLIENT) > 0, spoken);
@@ -126,7 +126,7 @@ fn what_is_held_for_good_is_freed_at_the_sender() {
         let mut held = 0;
         for ms in 1..4000 {
             pair.run_until(Instant::from_millis(5 * ms));
-            held = held.max(pair.ends[SERVER].rec(PathId(0)).map_or(0, |info| info.held));
+            held = held.max(pair.ends[SERVER].rec_info(PathId(0)).map_or(0, |info| info.held));
         }
         pair.run_until(Instant::from_secs(600));
         assert_eq!(pair.read[CLIENT], 3_000_000);
@@ -167,13 +167,13 @@ fn the_worst_path_is_left_out_and_comes_back() {
     let (mut out, mut in_use) = (0, 0);
     for step in 1..600 {
         pair.run_until(Instant::from_millis(20 * step));
-        if pair.ends[SERVER].rec(PathId(0)).is_some_and(|info| info.unused) {
+        if pair.ends[SERVER].rec_info(PathId(0)).is_some_and(|info| info.unused) {
             out += 1;
         } else {
             in_use += 1;
         }
         // One of two always stays.
-        let unused = |path| pair.ends[SERVER].rec(PathId(path)).is_some_and(|info| info.unused);
+        let unused = |path| pair.ends[SERVER].rec_info(PathId(path)).is_some_and(|info| info.unused);
         let both = [0, 1].map(unused) == [true, true];
         assert!(!both);
     }

@@ -166,7 +166,7 @@ fn opportunistic_retransmission_frees_a_window_that_a_slow_path_holds() {
         pair.connect();
         pair.run_until(Instant::from_secs(10));
         let slow = pair.carried(SERVER, 1, Instant::ZERO, pair.now);
-        (pair.read[CLIENT], slow, pair.ends[SERVER].repeated())
+        (pair.read[CLIENT], slow, pair.ends[SERVER].reinjected_bytes())
     };
     for send_buffer in [4 << 20, 60_000] {
         let neither = run(false, false, send_buffer);
@@ -187,7 +187,7 @@ fn a_lone_path_is_neither_copied_nor_penalised() {
         pair.to_write[SERVER] = 100_000_000;
         pair.connect();
         pair.run_until(Instant::from_secs(5));
-        (pair.read[CLIENT], pair.ends[SERVER].repeated())
+        (pair.read[CLIENT], pair.ends[SERVER].reinjected_bytes())
     };
     assert_eq!(run(true), run(false));
 }

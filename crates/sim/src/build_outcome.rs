@@ -229,7 +229,7 @@ fn connection_outcome(connection: &mut Connection, duration: Duration, now: Inst
         goodput_mbps: if span > 0.0 { connection.delivered as f64 * 8e-6 / span } else { 0.0 },
         completed_s,
         peak_out_of_order_bytes: Some(connection.peak_out_of_order),
-        repeated_bytes: Some(connection.client.repeated() + connection.server.repeated()),
+        repeated_bytes: Some(connection.client.reinjected_bytes() + connection.server.reinjected_bytes()),
         failed: connection.failed,
         video: connection.video.take().map(|video| video.finish(now)),
     }
@@ -238,7 +238,7 @@ fn connection_outcome(connection: &mut Connection, duration: Duration, now: Inst
 /// Protocol of a connection after the handshake and any fallback.
 fn protocol_name(client: &Endpoint<Span>) -> &'static str {
     match client.mode() {
-        Mode::Mptcp if client.speaks_rec() => "mptcp-rec",
+        Mode::Mptcp if client.uses_rec() => "mptcp-rec",
         Mode::Mptcp => "mptcp",
         Mode::Offered | Mode::Tcp => "tcp",
     }

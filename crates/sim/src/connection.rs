@@ -270,7 +270,7 @@ impl Connection {
         let mut left = self.app.write(now, space);
         let dropped = self.app.dropped() - dropped_before;
         if dropped > 0 {
-            self.sender().dropped(dropped);
+            self.sender().record_dropped(dropped);
         }
         while left > 0 {
             // The length of a span has 32 bits.

@@ -53,7 +53,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Closes the subflows whose FINs were received and acknowledged.
+    /// Closes each subflow after both FINs were received and acknowledged.
     fn close_finished_subflows(&mut self, now: Instant) {
         for i in 0..self.subflows.len() {
             if self.subflows[i].is_finished() {

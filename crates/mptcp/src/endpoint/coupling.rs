@@ -6,9 +6,9 @@ use crate::subflow::Subflow;
 use wire::Payload;
 
 impl<P: Payload> Endpoint<P> {
-    /// Sets the energy cost of a byte on each path, in joules, by path index. Paths beyond the end of
-    /// the slice use its last element; an empty slice makes all costs equal. A cost that is not a
-    /// positive number counts as the lowest.
+    /// Sets the energy cost of a byte on each path, in joules, by path index. Paths beyond the end
+    /// of the slice use its last element; an empty slice makes all costs equal. A cost that is not
+    /// a positive number counts as the lowest.
     ///
     /// Only [`CongestionKind::EcMtcp`](crate::CongestionKind::EcMtcp) uses it.
     pub fn set_energy_costs(&mut self, joules_per_byte: &[f64]) {

@@ -23,8 +23,8 @@ const INFINITE_MAPPING_COPIES: u8 = 8;
 pub(super) struct Fallback {
     /// Data went over another subflow than the first, or twice, in either direction.
     multipath_data: bool,
-    /// Received data whose data offset differs from its offset on the first subflow: the peer can no
-    /// longer fall back.
+    /// Received data whose data offset differs from its offset on the first subflow: the peer can
+    /// no longer fall back.
     offsets_diverged: bool,
     mp_fail: Option<MpFail>,
     infinite_mapping: Option<InfiniteMapping>,
@@ -112,8 +112,8 @@ impl<P: Payload> Endpoint<P> {
         !self.fallback.multipath_data && !self.subflows[i].is_join()
     }
 
-    /// Subflow `i` has carried all data so far, and will until the peer learns of the fallback. A peer
-    /// that has the HMAC of a join may use it from then on.
+    /// Subflow `i` has carried all data so far, and will until the peer learns of the fallback. A
+    /// peer that has the HMAC of a join may use it from then on.
     pub(super) fn stays_contiguous(&self, i: usize) -> bool {
         self.is_contiguous(i) && self.subflows.iter().all(|s| s.state() != State::Confirming)
     }
@@ -132,8 +132,7 @@ impl<P: Payload> Endpoint<P> {
     /// Sends MP_FAIL, and repeats it until it is answered.
     pub(super) fn send_mp_fail(&mut self, now: Instant) {
         let Some(failing) = &mut self.fallback.mp_fail else { return };
-        let established = |s: &&mut crate::subflow::Subflow<P>| s.is_established();
-        let Some(subflow) = self.subflows.iter_mut().find(established) else {
+        let Some(subflow) = self.subflows.iter_mut().find(|s| s.is_established()) else {
             self.stop_mp_fail();
             return;
         };
@@ -194,8 +193,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Data was acknowledged without a DSS. Once data was acknowledged with one, the path is known to
-    /// pass them, and the peer may omit some.
+    /// Data was acknowledged without a DSS. Once data was acknowledged with one, the path is known
+    /// to pass them, and the peer may omit some.
     pub(super) fn on_ack_without_dss(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
         if subflow.dss_passed() {

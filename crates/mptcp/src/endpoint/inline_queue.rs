@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// A queue whose front item is stored inline and the rest in a [`VecDeque`].
+/// A queue with its front item stored inline and the rest in a [`VecDeque`].
 ///
 /// Adjacent pieces of a stream are joined, so most queues hold at most one item. Storing it inline
 /// saves a heap allocation and a pointer dereference for every connection.

@@ -3,6 +3,7 @@
 use super::event::{Event, Failure};
 use super::path_manager::Address;
 use super::reset_reason::reset_reason;
+use super::timers::Timer;
 use super::{Endpoint, Role};
 use crate::PathId;
 use crate::seq::extend;
@@ -89,8 +90,8 @@ impl<P: Payload> Endpoint<P> {
             subflow.challenge(now);
             return;
         }
-        // The peer of a join has the HMAC already. It needs a plain acknowledgement, which carries a
-        // DATA_ACK.
+        // The peer of a join has the HMAC already. It needs a plain acknowledgement, which carries
+        // a DATA_ACK.
         if segment.flags.has(Flags::ACK) && !subflow.is_join() {
             subflow.request_handshake_ack();
         } else {
@@ -176,8 +177,8 @@ impl<P: Payload> Endpoint<P> {
         self.after_segment(now, i);
     }
 
-    /// Checks timestamp, sequence and acknowledgement numbers, and returns the latter two as subflow
-    /// offsets. A segment that fails the check is challenged or dropped.
+    /// Checks timestamp, sequence and acknowledgement numbers, and returns the latter two as
+    /// subflow offsets. A segment that fails the check is challenged or dropped.
     #[inline]
     fn check_sequence(&mut self, now: Instant, i: usize, segment: &Segment<P>) -> Option<(u64, u64)> {
         let subflow = &mut self.subflows[i];
@@ -295,7 +296,7 @@ impl<P: Payload> Endpoint<P> {
         }
         self.acknowledge_data(ack);
         if self.data_sender.data_fin_acked() {
-            self.timers.stop(super::timers::Timer::DataFin);
+            self.timers.stop(Timer::DataFin);
             self.advance_close(now);
         }
     }
@@ -393,8 +394,8 @@ impl<P: Payload> Endpoint<P> {
         self.advance_close(now);
     }
 
-    /// Autotunes the receive buffer by the round trip of the slowest subflow, whose data the others'
-    /// data waits for.
+    /// Autotunes the receive buffer by the round trip of the slowest subflow, whose data the
+    /// others' data waits for.
     #[inline]
     fn tune_receive_buffer(&mut self, now: Instant) {
         if !self.data_receiver.is_autotuned() {

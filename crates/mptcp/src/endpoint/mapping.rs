@@ -1,5 +1,5 @@
-//! Data sequence mappings: the place of a subflow's payload in the data stream, and the DSS checksum
-//! (RFC 8684, section 3.3.1).
+//! Data sequence mappings: the place of a subflow's payload in the data stream, and the DSS
+//! checksum (RFC 8684, section 3.3.1).
 
 use super::event::Failure;
 use super::timers::Timer;
@@ -21,8 +21,8 @@ const MAX_MAPPING_LEN: u64 = 65_535;
 const MAX_DATA_DISTANCE: u64 = 1 << 40;
 
 impl<P: Payload> Endpoint<P> {
-    /// Handles a DSS in a segment at `offset` of subflow `i`. Returns the mapping if it is for exactly
-    /// this segment; another one is kept.
+    /// Handles a DSS in a segment at `offset` of subflow `i`. Returns the mapping if it is for
+    /// exactly this segment; another one is kept.
     #[inline]
     pub(super) fn on_dss(
         &mut self,
@@ -113,8 +113,9 @@ impl<P: Payload> Endpoint<P> {
         Ok(Some(!sum.finish()))
     }
 
-    /// Keeps `mapped` for payload still to come, unless it is exactly for the segment at hand. Returns
-    /// it if it places that segment, the bytes `[from, to)`: the first mapping of a byte counts.
+    /// Keeps `mapped` for payload still to come, unless it is exactly for the segment at hand.
+    /// Returns it if it places that segment, the bytes `[from, to)`: the first mapping of a byte
+    /// counts.
     #[inline]
     fn keep_mapping(
         &mut self,
@@ -154,8 +155,8 @@ impl<P: Payload> Endpoint<P> {
         true
     }
 
-    /// Handles a segment without a DSS on an MPTCP connection, which acknowledges up to `ack`. Returns
-    /// its mapping if MP_CAPABLE carries one.
+    /// Handles a segment without a DSS on an MPTCP connection, which acknowledges up to `ack`.
+    /// Returns its mapping if MP_CAPABLE carries one.
     pub(super) fn on_missing_dss(
         &mut self,
         now: Instant,
@@ -179,11 +180,12 @@ impl<P: Payload> Endpoint<P> {
         }
         let subflow = &self.subflows[i];
         // An MPTCP server sends a DSS with everything from the start, and so does a client until it
-        // is answered: the peer does not use MPTCP, or a middlebox removes it (RFC 8684, section 3.7).
+        // is answered: the peer does not use MPTCP, or a middlebox removes it (RFC 8684, section
+        // 3.7).
         let server_without_mptcp = self.role == Role::Client && !confirmed && !subflow.is_join();
         let has_data = !segment.payload.is_empty();
-        // The FIN may end the whole stream of a peer that has fallen back; a FIN in answer would then
-        // end this one.
+        // The FIN may end the whole stream of a peer that has fallen back; a FIN in answer would
+        // then end this one.
         let early_fin = segment.flags.has(Flags::FIN) && !subflow.is_join() && !self.is_data_closed();
         let acks_data = ack > subflow.sender().una().max(1);
         if server_without_mptcp || has_data && self.has_received_nothing() && self.stays_contiguous(i) {
@@ -196,7 +198,7 @@ impl<P: Payload> Endpoint<P> {
         None
     }
 
-    /// Handles the first data of a client, whose mapping is in MP_CAPABLE (RFC 8684, section 3.1).
+    /// Handles the first data of a client, with its mapping in MP_CAPABLE (RFC 8684, section 3.1).
     fn on_capable_data(
         &mut self,
         now: Instant,
@@ -243,8 +245,8 @@ impl<P: Payload> Endpoint<P> {
         self.data_receiver.end() == 1 && self.subflows.iter().all(|s| s.mappings().is_empty())
     }
 
-    /// Inserts payload at `offset` of subflow `i` into the stream, by `mapped` or by a kept mapping.
-    /// Returns false if it lies beyond the receive window.
+    /// Inserts payload at `offset` of subflow `i` into the stream, by `mapped` or by a kept
+    /// mapping. Returns false if it lies beyond the receive window.
     #[inline]
     pub(super) fn place_payload(
         &mut self,
@@ -298,7 +300,7 @@ impl<P: Payload> Endpoint<P> {
         true
     }
 
-    /// Delivers payload whose mapping is complete, and checks for in-order payload without one.
+    /// Delivers payload under complete mappings, and checks for in-order payload without a mapping.
     pub(super) fn check_unmapped(&mut self, now: Instant, i: usize) {
         if self.fallback.is_failing() || !self.handshake.is_mptcp() {
             return;
@@ -346,7 +348,7 @@ impl<P: Payload> Endpoint<P> {
         self.arm_mapping_timer();
     }
 
-    /// Delivers the data of complete mappings whose checksum matches.
+    /// Delivers the data of complete mappings if the checksum matches.
     fn deliver_verified(&mut self, now: Instant, i: usize) {
         if !self.handshake.uses_checksum() || self.fallback.is_failing() {
             return;

@@ -86,8 +86,8 @@ pub struct SubflowInfo {
 ///
 /// The endpoint does no I/O and reads no clock. Its methods fall into these groups:
 ///
-/// - **Construct**: [`client`](Self::client), [`server`](Self::server), and before the first segment
-///   [`draw_key`](Self::draw_key) on a host with several connections. A client then
+/// - **Construct**: [`client`](Self::client), [`server`](Self::server), and before the first
+///   segment [`draw_key`](Self::draw_key) on a host with several connections. A client then
 ///   [`open`](Self::open)s its first subflow.
 /// - **Feed**, whenever it happens: [`handle_segment`](Self::handle_segment),
 ///   [`write`](Self::write), [`read`](Self::read), [`close`](Self::close), [`abort`](Self::abort).
@@ -172,7 +172,8 @@ pub struct Endpoint<P> {
 impl<P: Payload> Endpoint<P> {
     /// Creates the end that opens the connection. It sends nothing before [`open`](Self::open).
     ///
-    /// `seed` determines keys, initial sequence numbers and nonces. Endpoints may share one `config`.
+    /// `seed` determines keys, initial sequence numbers and nonces. Endpoints may share one
+    /// `config`.
     pub fn client(config: impl Into<Arc<Config>>, seed: Seed) -> Self {
         Self::new(Role::Client, config.into(), seed)
     }
@@ -217,8 +218,8 @@ impl<P: Payload> Endpoint<P> {
 
 /// The application's stream.
 impl<P: Payload> Endpoint<P> {
-    /// Writes to the stream and returns how many bytes of `data` were taken, from its start. Returns 0
-    /// after [`close`](Self::close).
+    /// Writes to the stream and returns how many bytes of `data` were taken, from its start.
+    /// Returns 0 after [`close`](Self::close).
     pub fn write(&mut self, data: &P) -> usize {
         if self.data_sender.is_closed() || self.ended {
             return 0;
@@ -234,10 +235,10 @@ impl<P: Payload> Endpoint<P> {
         self.data_sender.write_space(&self.subflows, &self.config)
     }
 
-    /// Reports `len` bytes that the application dropped for lack of [`write_space`](Self::write_space).
-    /// The share scheduler counts them for the path that was next, so that a full path does not hold
-    /// up the others.
-    pub fn dropped(&mut self, len: u64) {
+    /// Reports `len` bytes that the application dropped for lack of
+    /// [`write_space`](Self::write_space). The share scheduler counts them for the path that was
+    /// next, so that a full path does not hold up the others.
+    pub fn record_dropped(&mut self, len: u64) {
         self.data_sender.record_dropped(len, &self.subflows, &self.config);
     }
 
@@ -296,7 +297,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Payload bytes assigned to a further subflow after the first: reinjections, opportunistic
     /// retransmissions and copies of the redundant scheduler.
-    pub fn repeated(&self) -> u64 {
+    pub fn reinjected_bytes(&self) -> u64 {
         self.data_sender.reinjected_bytes()
     }
 
@@ -328,7 +329,7 @@ impl<P: Payload> Endpoint<P> {
         })
     }
 
-    /// Checks the invariants, which hold whatever the peer does. For tests.
+    /// Checks the invariants. They hold for any behaviour of the peer. For tests.
     pub fn check(&self) -> Result<(), &'static str> {
         self.subflows.iter().try_for_each(Subflow::check_invariants)?;
         self.check_promises()?;

@@ -2,6 +2,7 @@
 
 use super::Endpoint;
 use super::data_sender::FastPath;
+use super::event::Mode;
 use crate::PathId;
 use crate::subflow::{Chunk, State, Subflow};
 use units::Instant;
@@ -27,8 +28,8 @@ impl<P: Payload> Endpoint<P> {
         self.transmit_into(now, &mut segment).map(|path| (path, segment))
     }
 
-    /// Like [`poll_transmit`](Self::poll_transmit), but writes into an existing segment, whose content
-    /// is overwritten. It saves the copy of a segment for callers that send many.
+    /// Like [`poll_transmit`](Self::poll_transmit), but writes into an existing segment, whose
+    /// content is overwritten. It saves the copy of a segment for callers that send many.
     #[inline]
     pub fn transmit_into(&mut self, now: Instant, segment: &mut Segment<P>) -> Option<PathId> {
         if self.transmit_pending { self.transmit(now, segment) } else { None }
@@ -80,7 +81,7 @@ impl<P: Payload> Endpoint<P> {
             |s: &Subflow<P>| s.receiver().ack_due() && !matches!(s.state(), State::Closed | State::SynSent);
         let mut waiting = self.subflows.iter().enumerate().filter(|(_, s)| due(s)).map(|(i, _)| i);
         let next = waiting.next();
-        // Nothing is left to send after the last acknowledgement.
+        // After the last acknowledgement everything was sent.
         self.transmit_pending = waiting.next().is_some();
         next.map(|i| (i, Transmission::Acknowledgement))
     }
@@ -124,8 +125,8 @@ impl<P: Payload> Endpoint<P> {
         None
     }
 
-    /// Schedules data until a subflow can send some: reinjections first, which are oldest, then data
-    /// assigned before, then new data.
+    /// Schedules data until a subflow can send some: reinjections first, which are oldest, then
+    /// data assigned before, then new data.
     fn next_scheduled(&mut self, now: Instant) -> Option<(usize, Transmission<P>)> {
         while let Some(i) = self.data_sender.schedule_reinjection(&mut self.subflows) {
             if let Some(next) = self.send_queued(now, i) {
@@ -198,10 +199,9 @@ impl<P: Payload> Endpoint<P> {
         subflow.reset_pending() || subflow.syn_pending() || signals
     }
 
-    /// Puts the undelivered data of subflow `i` on the others. With `keeps_trying` the subflow goes on
-    /// retransmitting it.
+    /// Puts the undelivered data of subflow `i` on the others. With `keeps_trying` the subflow goes
+    /// on retransmitting it.
     pub(super) fn reinject(&mut self, i: usize, keeps_trying: bool) {
-        use super::event::Mode;
         if self.handshake.mode() == Mode::Tcp || self.ended {
             return;
         }

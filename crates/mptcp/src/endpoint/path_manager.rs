@@ -46,8 +46,8 @@ struct Removal {
     id: u8,
     tries: u32,
     sent_at: Instant,
-    /// When the REMOVE_ADDR is sent again, if the connection is in use by then. The repetition alone
-    /// must not wake a radio.
+    /// When the REMOVE_ADDR is sent again, if the connection is in use by then. The repetition
+    /// alone must not wake a radio.
     retry_at: Option<Instant>,
 }
 
@@ -71,7 +71,8 @@ pub(super) struct PathManager {
     accepted: Vec<Address>,
     last_spare_id: u8,
     pending_signals: Vec<MptcpSignal>,
-    /// The peer accepts no joins to the address of the first subflow (flag C; RFC 8684, section 3.1).
+    /// The peer accepts no joins to the address of the first subflow (flag C; RFC 8684, section
+    /// 3.1).
     initial_address_denied: bool,
 }
 
@@ -154,7 +155,7 @@ impl PathManager {
         }
     }
 
-    /// Takes an address whose ADD_ADDR is to be sent again.
+    /// Takes an address if its ADD_ADDR is due for repetition.
     pub(super) fn take_due_announcement(&mut self, now: Instant) -> Option<Address> {
         let is_due = |known: &&mut Announcement| known.retry_at.is_some_and(|at| at <= now);
         while let Some(known) = self.announced.iter_mut().find(is_due) {
@@ -189,7 +190,7 @@ impl PathManager {
         self.removals.retain(|removal| removal.retry_at.is_some());
     }
 
-    /// Takes the identifiers whose REMOVE_ADDR is to be sent again. `is_used` returns true for the
+    /// Takes the identifiers due for another REMOVE_ADDR. `is_used` returns true for the
     /// identifier of an open subflow, `heard_since` if any subflow received a segment after a time.
     pub(super) fn take_due_removals(
         &mut self,

@@ -13,8 +13,8 @@ use units::Instant;
 use wire::{MptcpSignal, Payload};
 
 impl<P: Payload> Endpoint<P> {
-    /// Makes the subflow over `path` a backup or a regular subflow, and asks the peer to do the same
-    /// (MP_PRIO). Does nothing without an open subflow.
+    /// Makes the subflow over `path` a backup or a regular subflow, and asks the peer to do the
+    /// same (MP_PRIO). Does nothing without an open subflow.
     pub fn set_priority(&mut self, path: PathId, backup: bool) {
         let Some(subflow) = self.subflows.get_mut(path.index()) else { return };
         if !subflow.is_open() || subflow.is_local_backup() == backup {
@@ -29,8 +29,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sets the share of the data for each path, by path index. Shares need not add up to 1.
     ///
-    /// The `share` scheduler follows them exactly. For any other scheduler a share below an equal part
-    /// is an upper bound, and the excess goes to the other paths.
+    /// The `share` scheduler follows them exactly. For any other scheduler a share below an equal
+    /// part is an upper bound, and the excess goes to the other paths.
     pub fn set_shares(&mut self, shares: &[f64]) {
         self.data_sender.set_shares(shares);
         self.transmit_pending = true;
@@ -67,8 +67,8 @@ impl<P: Payload> Endpoint<P> {
         self.send_announcement(address);
     }
 
-    /// Tells the peer that addresses of this end are gone (REMOVE_ADDR); the peer ends its subflows to
-    /// them. For an address that still works, use [`remove`](Self::remove).
+    /// Tells the peer that addresses of this end are gone (REMOVE_ADDR); the peer ends its subflows
+    /// to them. For an address that still works, use [`remove`](Self::remove).
     pub fn withdraw(&mut self, ids: &[u8]) {
         self.paths.withdraw(ids);
         for chunk in ids.chunks(MAX_REMOVED_IDS) {

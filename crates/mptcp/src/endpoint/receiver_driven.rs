@@ -37,7 +37,7 @@ pub(super) struct ReceiverDriven {
     reports: u64,
 }
 
-/// What a sender knows from the reports about a path.
+/// Reports about one path, as counted by the sender.
 #[derive(Debug, Clone, Copy, Default)]
 struct Feedback {
     last_report: Instant,
@@ -108,7 +108,8 @@ impl ReceiverDriven {
         !is_old
     }
 
-    /// Counts an acknowledgement on path `i`. Returns true if reports have been missing for too long.
+    /// Counts an acknowledgement on path `i`. Returns true if reports have been missing for too
+    /// long.
     fn misses_reports(&mut self, now: Instant, i: usize, advanced: bool, srtt: Duration) -> bool {
         let feedback = self.feedback(i);
         feedback.acks += u32::from(advanced);
@@ -120,12 +121,12 @@ impl ReceiverDriven {
 /// Negotiation and life cycle.
 impl<P: Payload> Endpoint<P> {
     /// Both ends use MPTCP-rec.
-    pub fn speaks_rec(&self) -> bool {
+    pub fn uses_rec(&self) -> bool {
         self.handshake.is_mptcp() && self.receiver_driven.is_some()
     }
 
     /// State of MPTCP-rec on `path`; `None` if it is not in use or the path has no subflow.
-    pub fn rec(&mut self, path: PathId) -> Option<RecInfo> {
+    pub fn rec_info(&mut self, path: PathId) -> Option<RecInfo> {
         let driven = self.receiver_driven.as_ref()?;
         let estimator = driven.estimators.get(path.index())?.as_ref()?;
         let (unused, removals) = match self.data_sender.collector() {
@@ -234,7 +235,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Adds a report to an acknowledgement: one that is due, or if there is room the ranges held.
+    /// Adds a due report to an acknowledgement, or the ranges held if they fit.
     pub(super) fn add_report(&mut self, now: Instant, i: usize, segment: &mut Segment<P>) {
         let path = self.device_address_id(i);
         let Some(driven) = &mut self.receiver_driven else { return };
@@ -300,7 +301,7 @@ impl<P: Payload> Endpoint<P> {
 
 /// Sender side: reaction to reports.
 impl<P: Payload> Endpoint<P> {
-    /// Handles the report in a segment on subflow `i`, whose acknowledgement was handled before.
+    /// Handles the report in a segment on subflow `i`, after its acknowledgement.
     pub(super) fn process_report(&mut self, now: Instant, i: usize, advanced: bool, segment: &Segment<P>) {
         if !self.handshake.is_mptcp() {
             return;

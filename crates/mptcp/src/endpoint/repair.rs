@@ -45,8 +45,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Falls back or resets a subflow whose acknowledgements lack a DSS, if that explains the missing
-    /// DATA_ACK. Returns true if it did.
+    /// Falls back or resets a subflow whose acknowledgements lack a DSS, if that explains the
+    /// missing DATA_ACK. Returns true if it did.
     fn end_subflow_without_dss(&mut self, now: Instant, tries: u32) -> bool {
         let without_dss = |s: &Subflow<P>| s.is_established() && s.lacks_dss();
         let Some(i) = self.subflows.iter().position(without_dss) else { return false };

@@ -7,9 +7,9 @@ use units::Instant;
 use wire::{MptcpSignal, Payload};
 
 impl<P: Payload> Endpoint<P> {
-    /// Aborts the connection: a reset with MP_FASTCLOSE on every subflow (RFC 8684, section 3.5), or a
-    /// plain TCP reset. It uses option R of the RFC, as Linux does: one reset that arrives is enough,
-    /// and none is awaited.
+    /// Aborts the connection: a reset with MP_FASTCLOSE on every subflow (RFC 8684, section 3.5),
+    /// or a plain TCP reset. It uses option R of the RFC, as Linux does: one reset that arrives is
+    /// enough, and none is awaited.
     pub fn abort(&mut self) {
         let signal = self.handshake.remote_key().map(|key| MptcpSignal::FastClose { key });
         for i in 0..self.subflows.len() {

@@ -258,7 +258,7 @@ impl<P: Payload> Endpoint<P> {
         segment.clear_options();
     }
 
-    /// Adds what every segment after the handshake carries: window, timestamps and DATA_ACK.
+    /// Adds the fields of every segment after the handshake: window, timestamps and DATA_ACK.
     #[inline]
     fn add_acknowledgement(&mut self, now: Instant, i: usize, segment: &mut Segment<P>) {
         let base = self.window_base(i);
@@ -290,9 +290,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Data offset from which the window sent over subflow `i` counts: the DATA_ACK. A peer that has
-    /// fallen back counts from the subflow's acknowledgement (RFC 8684, section 3.7), and this end may
-    /// not know of it. Data acknowledged in between has no mapping and uses the window.
+    /// Data offset from which the window sent over subflow `i` counts: the DATA_ACK. A peer that
+    /// has fallen back counts from the subflow's acknowledgement (RFC 8684, section 3.7), and this
+    /// end may not know of it. Data acknowledged in between has no mapping and uses the window.
     #[inline]
     fn window_base(&self, i: usize) -> u64 {
         let subflow = &self.subflows[i];

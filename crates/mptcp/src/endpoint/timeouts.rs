@@ -1,4 +1,4 @@
-//! Timeouts: when the next one is due, and what happens then.
+//! Timeouts: the time of the next one, and the reaction to each.
 
 use super::event::{Failure, Mode};
 use super::handshake::MAX_SYNS;
@@ -145,8 +145,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Repeats the third ACK as a SYN would be, while the peer has not shown that it has the keys and
-    /// there is no data to carry them.
+    /// Repeats the third ACK as a SYN would be, while the peer has not shown that it has the keys
+    /// and there is no data to carry them.
     fn repeat_keys(&mut self, now: Instant, i: usize) {
         let subflow = &mut self.subflows[i];
         let confirmed = !self.handshake.is_mptcp() || self.handshake.is_confirmed();
@@ -187,8 +187,8 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A DATA_FIN or window probe got no answer at data level, and no subflow timer runs. If no
-    /// subflow received anything for long, all are dead. Otherwise a subflow without DSS may be unable
-    /// to carry the answer, or no subflow gets the DATA_FIN through.
+    /// subflow received anything for long, all are dead. Otherwise a subflow without DSS may be
+    /// unable to carry the answer, or no subflow gets the DATA_FIN through.
     fn on_unanswered_probe(&mut self, now: Instant, tries: u32) {
         let established = |s: &&Subflow<P>| s.is_established();
         let max_unanswered = self.config.max_retries.max(MAX_TRIES_WITHOUT_DSS);

@@ -15,7 +15,7 @@ pub(super) enum Timer {
     MpFail,
     /// Repeat an ADD_ADDR or a REMOVE_ADDR.
     Address,
-    /// Give up a subflow whose in-order data has no mapping.
+    /// Give up a subflow after in-order data has waited too long for its mapping.
     Mapping,
     /// Give up a connection without a subflow.
     SubflowWait,

@@ -12,7 +12,8 @@ use wire::Payload;
 /// Largest window in a SYN, where it is not scaled (RFC 7323, section 2.2).
 pub(super) const MAX_UNSCALED_WINDOW: u64 = 65_535;
 
-/// Received data, and the window offered to the peer. Positions are data offsets; the first byte is 1.
+/// Received data, and the window offered to the peer. Positions are data offsets; the first byte is
+/// 1.
 #[derive(Debug, Clone)]
 pub(super) struct DataReceiver<P> {
     /// The peer was told that data before this offset is accepted.
@@ -97,7 +98,7 @@ impl<P: Payload> DataReceiver<P> {
 
     /// Contiguous ranges beyond the gap, the one received last first.
     pub(super) fn out_of_order_ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.reorder.runs_from(self.latest)
+        self.reorder.ranges_from(self.latest)
     }
 
     /// Returns true if all of `[from, to)` was received.
@@ -115,8 +116,8 @@ impl<P: Payload> DataReceiver<P> {
         self.advertised
     }
 
-    /// Right edge of the window for the next acknowledgement. It moves by at least a segment or half
-    /// the buffer, to avoid silly windows (RFC 9293, section 3.8.6.2.2).
+    /// Right edge of the window for the next acknowledgement. It moves by at least a segment or
+    /// half the buffer, to avoid silly windows (RFC 9293, section 3.8.6.2.2).
     #[inline]
     pub(super) fn window_to_offer(&self) -> u64 {
         let (unread, buffer) = (self.reorder.unread(), self.autotune.buffer());

@@ -98,9 +98,9 @@ impl<P: Payload> Reorder<P> {
 
     /// Contiguous ranges beyond the gap: the one that contains `latest` first, then the others in
     /// order.
-    pub(super) fn runs_from(&self, latest: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub(super) fn ranges_from(&self, latest: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let last = self.waiting.partition_point(|&(at, _)| at <= latest);
-        let newest = last.checked_sub(1).map(|i| self.run_around(i)).filter(|&(_, end)| latest < end);
+        let newest = last.checked_sub(1).map(|i| self.range_around(i)).filter(|&(_, end)| latest < end);
         let mut i = 0;
         let others = core::iter::from_fn(move || {
             let start = i;
@@ -113,7 +113,7 @@ impl<P: Payload> Reorder<P> {
             }
             Some((self.waiting[start].0, end))
         });
-        newest.into_iter().chain(others.filter(move |&run| Some(run) != newest))
+        newest.into_iter().chain(others.filter(move |&range| Some(range) != newest))
     }
 
     fn end_of(&self, i: usize) -> u64 {
@@ -121,7 +121,7 @@ impl<P: Payload> Reorder<P> {
     }
 
     /// The contiguous range around piece `i`.
-    fn run_around(&self, i: usize) -> (u64, u64) {
+    fn range_around(&self, i: usize) -> (u64, u64) {
         let (mut first, mut last) = (i, i);
         while first > 0 && self.end_of(first - 1) == self.waiting[first].0 {
             first -= 1;
@@ -134,7 +134,7 @@ impl<P: Payload> Reorder<P> {
 
     /// Returns true if all of `[from, to)` is held beyond the gap.
     pub(super) fn has(&self, from: u64, to: u64) -> bool {
-        self.runs_from(0).any(|(start, end)| start <= from && to <= end)
+        self.ranges_from(0).any(|(start, end)| start <= from && to <= end)
     }
 
     /// Checks the invariants, for tests.

@@ -1,7 +1,7 @@
 //! Sending half of the data level: send buffer, scheduling, reinjection and the DATA_FIN.
 //!
-//! Positions are data offsets: the first byte of the stream is 1. The subflows carry the data; their
-//! retransmissions and windows are not this module's concern.
+//! Positions are data offsets: the first byte of the stream is 1. The subflows carry the data;
+//! their retransmissions and windows are not this module's concern.
 
 mod buffer;
 mod reinjection;
@@ -300,8 +300,8 @@ impl<P: Payload> DataSender<P> {
         timers.set(Timer::WindowProbe, now + wait.min(config.max_rto));
     }
 
-    /// Chooses the subflow for a pending DATA_FIN or window probe: the best one first, then the next
-    /// best after each unanswered attempt. An idle path may be dead without anyone noticing.
+    /// Chooses the subflow for a pending DATA_FIN or window probe: the best one first, then the
+    /// next best after each unanswered attempt. An idle path may be dead without anyone noticing.
     pub(super) fn pending_control_subflow(&self, subflows: &[Subflow<P>]) -> Option<usize> {
         let unanswered = match (self.data_fin_pending, self.probe_pending) {
             (true, _) => self.data_fin_tries.saturating_sub(1),
@@ -343,8 +343,8 @@ impl<P: Payload> DataSender<P> {
         self.frees_peer_held = enabled;
     }
 
-    /// Records that the peer holds `len` bytes, `ahead` bytes after its DATA_ACK `base`. Returns true
-    /// if that freed part of the send buffer.
+    /// Records that the peer holds `len` bytes, `ahead` bytes after its DATA_ACK `base`. Returns
+    /// true if that freed part of the send buffer.
     pub(super) fn record_peer_held(&mut self, base: u64, ahead: u32, len: u32) -> bool {
         let from = base + u64::from(ahead);
         let to = from + u64::from(len);
@@ -359,7 +359,7 @@ impl<P: Payload> DataSender<P> {
         frees
     }
 
-    /// Drops what the DATA_ACK covers from the ranges that the peer holds.
+    /// Drops the part of the ranges held by the peer that the DATA_ACK covers.
     pub(super) fn trim_peer_held(&mut self) {
         self.peer_held.trim(self.una);
     }
@@ -407,8 +407,8 @@ impl<P: Payload> DataSender<P> {
         self.window_end.saturating_sub(self.una)
     }
 
-    /// Gives MPTCP-rec's scheduler an observation of the peer's receive buffer, of which `total` bytes
-    /// is the largest window seen. Returns false without that scheduler.
+    /// Gives MPTCP-rec's scheduler an observation of the peer's receive buffer, of which `total`
+    /// bytes is the largest window seen. Returns false without that scheduler.
     pub(super) fn observe_peer_buffer(&mut self, now: Instant, total: u64, subflows: &[Subflow<P>]) -> bool {
         let free = self.window().saturating_sub(self.peer_held.bytes());
         let Some(collector) = self.scheduler.collector() else { return false };

@@ -46,7 +46,8 @@ impl<P: Payload> DataSender<P> {
             let chunk = self.take_reinjection(subflow.max_payload())?;
             let sender = subflow.sender_mut();
             if tried.is_some() && sender.has_data_at(chunk.data) && sender.has_data_at(chunk.end() - 1) {
-                // This subflow carries the data as well: two stale subflows must not exchange chunks.
+                // This subflow carries the data as well: two stale subflows must not exchange
+                // chunks.
                 continue;
             }
             self.reinjected_bytes += chunk.payload.len() as u64;
@@ -145,9 +146,10 @@ impl<P: Payload> DataSender<P> {
         }
     }
 
-    /// Retransmits data of a slower subflow over a faster one that has room, while the peer's window
-    /// or the send buffer is full (Raiciu et al., "How Hard Can It Be? Designing and Implementing a
-    /// Deployable Multipath TCP", NSDI 2012, section 4.2). Each byte once, in stream order.
+    /// Retransmits data of a slower subflow over a faster one that has room, while the peer's
+    /// window or the send buffer is full (Raiciu et al., "How Hard Can It Be? Designing and
+    /// Implementing a Deployable Multipath TCP", NSDI 2012, section 4.2). Each byte once, in stream
+    /// order.
     pub(super) fn opportunistic_retransmit(
         &mut self,
         now: Instant,

@@ -31,8 +31,8 @@ pub(in crate::endpoint) enum RepairState {
 }
 
 impl<P: Payload> DataSender<P> {
-    /// Starts the timer after which unacknowledged data is retransmitted, unless it runs. `patience`
-    /// multiplies the longest retransmission timeout.
+    /// Starts the timer after which unacknowledged data is retransmitted, unless it runs.
+    /// `patience` multiplies the longest retransmission timeout.
     pub(in crate::endpoint) fn arm_repair(
         &mut self,
         now: Instant,
@@ -63,8 +63,8 @@ impl<P: Payload> DataSender<P> {
         }
     }
 
-    /// Chooses the subflow for the next repair: another one each time, because a subflow that lost a
-    /// mapping may lose it again.
+    /// Chooses the subflow for the next repair: another one each time, because a subflow that lost
+    /// a mapping may lose it again.
     pub(in crate::endpoint) fn repair_subflow(&self, subflows: &[Subflow<P>]) -> Option<usize> {
         let mut usable: Vec<usize> = (0..subflows.len()).filter(|&i| subflows[i].carries_data()).collect();
         usable.sort_by_key(|&i| (priority_class(&subflows[i]), subflows[i].sender().srtt()));

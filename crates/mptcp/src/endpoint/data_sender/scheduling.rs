@@ -32,8 +32,9 @@ pub(in crate::endpoint) enum FastPath<P> {
 }
 
 impl<P: Payload> DataSender<P> {
-    /// Sends new data over the subflow with the lowest round-trip time that has room, if nothing else
-    /// waits. The outcome equals that of [`schedule_new`](Self::schedule_new) followed by sending.
+    /// Sends new data over the subflow with the lowest round-trip time that has room, if nothing
+    /// else waits. The outcome equals that of [`schedule_new`](Self::schedule_new) followed by
+    /// sending.
     #[inline]
     pub(in crate::endpoint) fn schedule_fast(
         &mut self,
@@ -152,8 +153,8 @@ impl<P: Payload> DataSender<P> {
         if window >= len {
             return Some(len);
         }
-        // Silly window avoidance (RFC 9293, section 3.8.6.2.1): wait for the window of a full segment
-        // while an acknowledgement is due that may open it.
+        // Silly window avoidance (RFC 9293, section 3.8.6.2.1): wait for the window of a full
+        // segment while an acknowledgement is due that may open it.
         Some(if self.una < self.next { 0 } else { window })
     }
 
@@ -179,8 +180,8 @@ impl<P: Payload> DataSender<P> {
         Some(list[pick].path)
     }
 
-    /// The path that the share scheduler assigns data to next, if subflows have send buffers of their
-    /// own.
+    /// The path that the share scheduler assigns data to next, if subflows have send buffers of
+    /// their own.
     #[inline]
     pub(in crate::endpoint) fn next_path_by_share(
         &self,
@@ -201,8 +202,8 @@ impl<P: Payload> DataSender<P> {
         Some(list[next].path)
     }
 
-    /// Counts `len` bytes that the application dropped for lack of space as assigned to the path that
-    /// was next by its share.
+    /// Counts `len` bytes that the application dropped for lack of space as assigned to the path
+    /// that was next by its share.
     pub(in crate::endpoint) fn record_dropped(&mut self, len: u64, subflows: &[Subflow<P>], config: &Config) {
         if let Some(path) = self.next_path_by_share(subflows, config) {
             self.scheduler.dealt(path, len);

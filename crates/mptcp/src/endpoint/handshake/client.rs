@@ -17,8 +17,9 @@ const PORTS_PER_PATH: u16 = 64;
 impl<P: Payload> Endpoint<P> {
     /// Opens a subflow over `path`. The first one opens the connection, later ones join it.
     ///
-    /// Returns false if that is impossible: on a server, over a path in use, or for a join before the
-    /// peer has confirmed that it uses MPTCP. Try again after [`Event::Connected`](crate::Event::Connected).
+    /// Returns false if that is impossible: on a server, over a path in use, or for a join before
+    /// the peer has confirmed that it uses MPTCP. Try again after
+    /// [`Event::Connected`](crate::Event::Connected).
     pub fn open(&mut self, now: Instant, path: PathId, backup: bool) -> bool {
         let i = self.slot(path);
         if self.role == Role::Server || self.ended || self.is_data_closed() || self.subflows[i].is_open() {
@@ -91,7 +92,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Authenticates the answer to MP_JOIN; resets the subflow and returns false if it is not valid.
+    /// Authenticates the answer to MP_JOIN; resets the subflow and returns false if it is not
+    /// valid.
     fn check_join_answer(&mut self, i: usize, segment: &Segment<P>) -> bool {
         let Some(MptcpSignal::JoinSynAck { backup, address_id, hmac, nonce }) = segment.signal else {
             // A middlebox removed MP_JOIN, or another host answered (RFC 8684, section 3.2).

@@ -8,8 +8,8 @@ use wire::Payload;
 const MAX_KEY_DRAWS: u32 = 4;
 
 impl<P: Payload> Endpoint<P> {
-    /// Token that identifies this connection in the peer's joins. It must be unique at this host: see
-    /// [`draw_key`](Self::draw_key).
+    /// Token that identifies this connection in the peer's joins. It must be unique at this host:
+    /// see [`draw_key`](Self::draw_key).
     pub fn token(&self) -> u32 {
         self.handshake.local_token()
     }

@@ -1,11 +1,12 @@
-//! Connection handshake: keys, negotiated mode and data sequence numbers (RFC 8684, sections 3.1 and
-//! 3.2). `client` and `server` handle the two sides of MP_CAPABLE and MP_JOIN.
+//! Connection handshake: keys, negotiated mode and data sequence numbers (RFC 8684, sections 3.1
+//! and 3.2). `client` and `server` handle the two sides of MP_CAPABLE and MP_JOIN.
 
 mod client;
 mod keys;
 mod server;
 
 use super::event::{Event, Failure, Mode};
+use super::timers::Timer;
 use super::{Endpoint, Role, reset_reason};
 use crate::subflow::{Reset, State, Subflow};
 use crate::{Config, EcnMode, PathId, crypto};
@@ -218,7 +219,7 @@ impl<P: Payload> Endpoint<P> {
             self.fallback.set_multipath_data();
         }
         self.last_failure = None;
-        self.timers.stop(super::timers::Timer::SubflowWait);
+        self.timers.stop(Timer::SubflowWait);
         self.reinject_stale();
         for signal in self.paths.take_signals() {
             self.subflows[i].queue_signal(signal);
@@ -227,7 +228,7 @@ impl<P: Payload> Endpoint<P> {
             // A repair may have waited for a subflow.
             self.await_data_ack(now);
         }
-        if self.data_sender.data_fin_outstanding() && !self.timers.is_set(super::timers::Timer::DataFin) {
+        if self.data_sender.data_fin_outstanding() && !self.timers.is_set(Timer::DataFin) {
             // The DATA_FIN has waited for a subflow.
             self.request_data_fin(now);
         }
@@ -273,7 +274,7 @@ impl<P: Payload> Endpoint<P> {
         self.reset_with_signal(i, Failure::Middlebox, Some(signal));
     }
 
-    /// Rejects a join whose peer failed to authenticate, and all later ones on the path.
+    /// Rejects a join after a failed authentication, and all later joins on the path.
     fn refuse_unauthenticated_join(&mut self, i: usize) {
         self.subflows[i].set_permanently_refused(true);
         self.reset_subflow(i, Failure::Authentication, reset_reason::MPTCP_ERROR);
