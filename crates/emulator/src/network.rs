@@ -7,7 +7,7 @@ use bytes::Bytes;
 use core::net::IpAddr;
 use link::LinkStats;
 use linux::tun::PendingOffload;
-use middlebox::{Chain, Passing};
+use middlebox::{Chain, TransitSegment};
 use radio::{Direction, Meter};
 use sim::{Background, Experiment, Medium, MiddleboxOutcome, PathTotals, Ports, SNAPLEN, media};
 use std::collections::VecDeque;
@@ -478,14 +478,14 @@ impl Network {
             boxes.flows.push(pair);
             boxes.flows.len() - 1
         });
-        boxes.chain.push(now, Passing { from_device: !down, flow: flow as u32, segment });
+        boxes.chain.push(now, TransitSegment { from_device: !down, flow: flow as u32, segment });
         true
     }
 
     /// What leaves the boxes of a path goes to the server, or onto the link to the device.
     fn drain_boxes(&mut self, now: Instant, path: usize) {
         while let Some(boxes) = &mut self.paths[path].boxes {
-            let Some(Passing { from_device, flow, segment }) = boxes.chain.poll(now) else { break };
+            let Some(TransitSegment { from_device, flow, segment }) = boxes.chain.poll(now) else { break };
             let (device, server) = boxes.flows[flow as usize];
             let mut packet = self.spare.pop().unwrap_or_default();
             let (from, to) = if from_device { (device, server) } else { (server, device) };

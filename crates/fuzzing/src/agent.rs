@@ -1,26 +1,26 @@
-//! What an agent on a device reads: the file that its user writes, and what it has written itself.
+//! Targets of the agent: its configuration, and its own state files.
 
 use agent::allowance::usage_store::UsageStore;
 use agent::allowance::{Allowance, CapAction, Period, Zone};
 use agent::config::Config;
 use agent::journal::Journal;
 
-/// The agent's configuration.
+/// Fuzz target: configuration of the agent.
 pub fn agent_config(bytes: &[u8]) {
     let files = |_: &str| Ok(String::from_utf8_lossy(bytes).into_owned());
     match Config::parse("fuzz.toml", bytes, &files) {
         Ok(config) => {
             assert!(config.busy <= config.rest && !config.interfaces.is_empty());
             for rule in &config.interfaces {
-                assert_eq!(rule.profile.problem(), None, "it was read");
+                assert_eq!(rule.profile.problem(), None, "an accepted profile has no problem");
                 rule.matches("wlan0");
             }
         }
-        Err(problems) => assert!(!problems.is_empty(), "wrong, and nothing to say about it"),
+        Err(problems) => assert!(!problems.is_empty(), "rejected without a message"),
     }
 }
 
-/// What the agent wrote before it was killed: what it changed, and what was carried.
+/// Fuzz target: journal of changes and data usage that an agent left behind.
 pub fn agent_state(bytes: &[u8]) {
     if let Ok(journal) = Journal::parse(bytes) {
         assert_eq!(Journal::parse(&journal.to_bytes()), Ok(journal.clone()));

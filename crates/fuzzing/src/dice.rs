@@ -1,33 +1,33 @@
-//! Choices: from a seed, or from bytes that a fuzzer improves.
+//! Source of random choices: a seeded generator, or the input of a fuzzer.
 
 use units::{Rng, Seed};
 
-/// Where choices come from.
+/// Source of random choices.
 #[derive(Debug, Clone)]
 pub enum Dice<'a> {
-    /// A stream of random numbers.
+    /// Random number generator.
     Random(Rng),
-    /// Bytes, used up one after the other; zeros when there are no more.
+    /// Input bytes, consumed from the front; zeros after the end.
     Bytes(&'a [u8]),
 }
 
 impl<'a> Dice<'a> {
-    /// The choices of a seed.
+    /// Choices of a seed and a stream name.
     pub fn from_seed(seed: u64, name: &str) -> Self {
         Self::Random(Seed::new(seed).rng(name))
     }
 
-    /// The choices that these bytes make.
+    /// Choices from input bytes.
     pub const fn from_bytes(bytes: &'a [u8]) -> Self {
         Self::Bytes(bytes)
     }
 
-    /// All bytes are used up.
+    /// True if the input bytes are used up.
     pub const fn is_done(&self) -> bool {
         matches!(self, Self::Bytes([]))
     }
 
-    /// 64 bits.
+    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         match self {
             Self::Random(rng) => rng.bits(),
@@ -35,7 +35,7 @@ impl<'a> Dice<'a> {
         }
     }
 
-    /// From 0 to `n`, without `n`; 0 where `n` is 0.
+    /// A number from 0 to `n` - 1; 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         match self {
             Self::Random(rng) => rng.below(n),
@@ -46,7 +46,7 @@ impl<'a> Dice<'a> {
         }
     }
 
-    /// From 0 to 1, without 1.
+    /// A number from 0 (included) to 1 (excluded).
     pub fn unit(&mut self) -> f64 {
         self.below(1 << 24) as f64 / f64::from(1 << 24)
     }

@@ -1,4 +1,4 @@
-//! What a kernel may answer: any bytes are read or refused.
+//! Targets of kernel interfaces: netlink, diagnostics and counters.
 
 use linux::diag::{Connection, Subflow};
 use linux::mib::Mib;
@@ -7,7 +7,7 @@ use linux::pm::{Endpoint, Event, Limits};
 use linux::route::{Address, Link, RouteEntry, parse_stats};
 use linux::socket::{MptcpInfo, TcpInfo};
 
-/// Hands to `read` the bytes as they are, and what is in each of the messages that they may be.
+/// Passes to `read` the input itself, and the payload of each netlink message in it.
 fn payloads(bytes: &[u8], read: impl Fn(&[u8])) {
     read(bytes);
     for message in Messages::new(bytes).flatten() {
@@ -15,7 +15,8 @@ fn payloads(bytes: &[u8], read: impl Fn(&[u8])) {
     }
 }
 
-/// Any bytes as messages, acknowledgements and attributes; what was read is written and read again.
+/// Fuzz target: netlink messages, acknowledgements and attributes. Attributes are encoded and
+/// decoded again.
 pub fn netlink(bytes: &[u8]) {
     let messages: Vec<Message<'_>> = Messages::new(bytes).flatten().collect();
     for message in &messages {
@@ -32,14 +33,14 @@ pub fn netlink(bytes: &[u8]) {
         for attribute in &read {
             request.attribute(attribute.kind, attribute.value);
         }
-        let written = request.finish(1).expect("what was read can be written");
-        let message = Messages::new(written).next().expect("it is there").expect("it is well formed");
+        let written = request.finish(1).expect("decoded attributes can be encoded");
+        let message = Messages::new(written).next().expect("one message").expect("a well-formed message");
         let again: Result<Vec<_>, _> = Attributes::new(message.payload).collect();
         assert_eq!(again.as_ref(), Ok(&read));
     });
 }
 
-/// Any bytes as links, addresses, routes and counters.
+/// Fuzz target: links, addresses, routes and their counters.
 pub fn route(bytes: &[u8]) {
     payloads(bytes, |payload| {
         let _ = (Link::parse(payload), parse_stats(payload));
@@ -47,7 +48,7 @@ pub fn route(bytes: &[u8]) {
     });
 }
 
-/// Any bytes as what the path managers answer and tell.
+/// Fuzz target: replies and events of the MPTCP path manager.
 pub fn pm(bytes: &[u8]) {
     payloads(bytes, |payload| {
         let _ = Limits::parse(payload);
@@ -64,7 +65,7 @@ pub fn pm(bytes: &[u8]) {
     });
 }
 
-/// Any bytes as subflows, connections and what sockets say of themselves.
+/// Fuzz target: subflows, connections and socket information.
 pub fn diag(bytes: &[u8]) {
     payloads(bytes, |payload| {
         let _ = (Subflow::parse(payload), Connection::parse(payload));
@@ -72,7 +73,7 @@ pub fn diag(bytes: &[u8]) {
     });
 }
 
-/// Any text as a file of counters.
+/// Fuzz target: the counters of `/proc/net/netstat`.
 pub fn mib(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     let mib = Mib::parse(text);

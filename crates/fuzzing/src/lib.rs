@@ -1,9 +1,8 @@
-//! What fuzzing does with bytes: one function a target.
+//! Fuzz targets: one function each.
 //!
-//! Each takes any bytes and panics where something does not hold: a parser that panics, something
-//! read that cannot be written or means another thing when it is read again, an endpoint whose books
-//! are wrong. `fuzz/` gives them to libFuzzer; the tests of this crate play thousands of seeded inputs
-//! with a stable compiler.
+//! A target accepts any bytes. It panics if a parser panics, if a decoded value cannot be encoded
+//! and decoded again, or if an endpoint violates its invariants. `fuzz/` runs the targets with
+//! libFuzzer. The tests of this crate run thousands of seeded inputs with a stable compiler.
 
 mod agent;
 mod captures;
@@ -25,10 +24,10 @@ pub use sequence::{sequence, sequence_of};
 pub use texts::{calibration, names, profile, scenario, score, trace, units};
 pub use video::{cmcd, mpd, record, sidx, sizes};
 
-/// What is done with bytes.
+/// Signature of a fuzz target.
 pub type Target = fn(&[u8]);
 
-/// Every target with its name.
+/// All targets by name.
 pub const TARGETS: [(&str, Target); 29] = [
     ("tcp", tcp),
     ("ipv4", ipv4),

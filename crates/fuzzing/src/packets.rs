@@ -1,9 +1,9 @@
-//! Packets: what can be read can be written, and then means the same.
+//! Targets of packets: encoding and decoding are inverse.
 
 use std::net::{IpAddr, Ipv4Addr};
 use wire::{WireError, ip};
 
-/// Any bytes as a TCP segment.
+/// Fuzz target: a TCP segment.
 pub fn tcp(bytes: &[u8]) {
     use wire::tcp;
     if let Ok(packet) = tcp::Packet::new(bytes) {
@@ -18,15 +18,16 @@ pub fn tcp(bytes: &[u8]) {
             assert_eq!(tcp::parse(&written).as_ref(), Ok(&segment));
             tcp::Packet::new(&written)
                 .and_then(|packet| packet.verify_checksum(local, local))
-                .expect("a checksum just written is right");
+                .expect("an encoded checksum is correct");
         }
-        // Read without padding, options may pass 40 bytes with it; and the input may be longer than IP allows.
+        // Padding may extend the options beyond 40 bytes, and the input may be longer than IP
+        // allows.
         Err(WireError::OptionsTooLong { .. } | WireError::TooLong { .. }) => assert!(written.is_empty()),
-        Err(error) => panic!("{segment:?} was read and cannot be written: {error}"),
+        Err(error) => panic!("cannot encode {segment:?}: {error}"),
     }
 }
 
-/// Any bytes as an IPv4 packet, and what it carries as TCP.
+/// Fuzz target: an IPv4 packet with a TCP segment.
 pub fn ipv4(bytes: &[u8]) {
     use wire::{ipv4, tcp};
     let Ok(packet) = ipv4::Packet::new(bytes) else { return };
@@ -34,7 +35,7 @@ pub fn ipv4(bytes: &[u8]) {
     assert_eq!(repr.is_ok(), ip::parse(bytes).is_ok());
     let Ok(repr) = repr else { return };
     let mut written = Vec::new();
-    repr.emit(&mut written).expect("a header that was read can be written");
+    repr.emit(&mut written).expect("a decoded header can be encoded");
     written.resize(written.len() + repr.payload_len, 0);
     assert_eq!(ipv4::Packet::new(&written).and_then(|packet| ipv4::Repr::parse(&packet)), Ok(repr));
     if let Ok(datagram) = ip::parse(bytes) {
@@ -42,7 +43,7 @@ pub fn ipv4(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as an IPv6 packet, and what it carries as TCP.
+/// Fuzz target: an IPv6 packet with a TCP segment.
 pub fn ipv6(bytes: &[u8]) {
     use wire::{ipv6, tcp};
     let Ok(packet) = ipv6::Packet::new(bytes) else { return };
@@ -50,7 +51,7 @@ pub fn ipv6(bytes: &[u8]) {
     assert_eq!(repr.is_ok(), ip::parse(bytes).is_ok());
     let Ok(repr) = repr else { return };
     let mut written = Vec::new();
-    repr.emit(&mut written).expect("a header that was read can be written");
+    repr.emit(&mut written).expect("a decoded header can be encoded");
     written.resize(written.len() + repr.payload_len, 0);
     assert_eq!(ipv6::Packet::new(&written).and_then(|packet| ipv6::Repr::parse(&packet)), Ok(repr));
     if let Ok(datagram) = ip::parse(bytes) {

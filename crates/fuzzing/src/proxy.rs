@@ -1,31 +1,31 @@
-//! What clients and servers say to a proxy: whatever it is, it is read in one way, or refused.
+//! Targets of the proxy: each input has a single interpretation or is rejected.
 
 use proxy::Config;
 use proxy::front::http::{self, Chunks, Framing, Piece, Wanted};
 use proxy::front::{convert, socks5};
 
-/// The proxy's configuration.
+/// Fuzz target: configuration of the proxy.
 pub fn proxy_config(bytes: &[u8]) {
     let files = |_: &str| Ok(String::from_utf8_lossy(bytes).into_owned());
     match Config::parse("fuzz.toml", bytes, &files) {
-        Ok(config) => assert!(config.check().is_ok(), "it was read, and is open to everybody"),
-        Err(problems) => assert!(!problems.is_empty(), "wrong, and nothing to say about it"),
+        Ok(config) => assert!(config.check().is_ok(), "an accepted configuration is invalid"),
+        Err(problems) => assert!(!problems.is_empty(), "rejected without a message"),
     }
 }
 
-/// Requests and answers of HTTP.
+/// Fuzz target: HTTP requests and responses.
 pub fn proxy_http(bytes: &[u8]) {
-    const MOST: usize = 4096;
-    if let Ok(Some(request)) = http::read_request(bytes, MOST) {
+    const MAX_HEAD_BYTES: usize = 4096;
+    if let Ok(Some(request)) = http::read_request(bytes, MAX_HEAD_BYTES) {
         assert!(request.length <= bytes.len() && request.destination.port != 0);
-        assert_eq!(http::read_request(&bytes[..request.length], MOST), Ok(Some(request.clone())));
+        assert_eq!(http::read_request(&bytes[..request.length], MAX_HEAD_BYTES), Ok(Some(request.clone())));
         if let Wanted::Answer { head, body, method } = request.wanted {
-            // What goes on is what another proxy reads in the same way.
+            // Another proxy must interpret the forwarded request in the same way.
             let target = format!(" http://{}/", request.destination.authority(80));
             let text = String::from_utf8_lossy(&head);
             if text.split(' ').nth(1).is_some_and(|path| path.starts_with('/')) {
                 let again = text.replacen(" /", &target, 1).into_bytes();
-                match http::read_request(&again, 4 * MOST) {
+                match http::read_request(&again, 4 * MAX_HEAD_BYTES) {
                     Ok(Some(again)) => {
                         assert_eq!(again.destination, request.destination);
                         assert!(matches!(again.wanted, Wanted::Answer { body: same, .. } if same == body));
@@ -36,29 +36,31 @@ pub fn proxy_http(bytes: &[u8]) {
         }
     }
     for (method, is_old) in [("GET", false), ("HEAD", false), ("GET", true)] {
-        let Ok(Some(response)) = http::read_response(bytes, MOST, method, is_old, true) else { continue };
+        let Ok(Some(response)) = http::read_response(bytes, MAX_HEAD_BYTES, method, is_old, true) else {
+            continue;
+        };
         assert!(response.length <= bytes.len() && (100..600).contains(&response.status));
-        let again = http::read_response(&response.head, 4 * MOST, method, is_old, true);
+        let again = http::read_response(&response.head, 4 * MAX_HEAD_BYTES, method, is_old, true);
         let again = again.ok().flatten().unwrap_or_else(|| panic!("{:?}", response.head));
-        assert_eq!(again.length, response.head.len(), "one head, and not two");
+        assert_eq!(again.length, response.head.len(), "the forwarded head contains a second one");
         if !is_old || response.body != Framing::Chunked {
             assert_eq!(again.body, response.body);
         }
     }
 }
 
-/// Bodies of chunks: the same in one piece, byte by byte, and in chunks of our own.
+/// Fuzz target: chunked bodies. Reading at once, byte by byte and after encoding must agree.
 pub fn proxy_chunks(bytes: &[u8]) {
     let whole = chunks(bytes, bytes.len().max(1));
     assert_eq!(whole, chunks(bytes, 1));
     if let Ok((data, Some(length))) = whole {
         assert!(length <= bytes.len() && data.len() < length);
-        let mut own = format!("{:x}\r\n", data.len()).into_bytes();
-        own.extend_from_slice(&data);
-        own.extend_from_slice(b"\r\n0\r\n\r\n");
+        let mut encoded = format!("{:x}\r\n", data.len()).into_bytes();
+        encoded.extend_from_slice(&data);
+        encoded.extend_from_slice(b"\r\n0\r\n\r\n");
         if !data.is_empty() {
-            let length = own.len();
-            assert_eq!(chunks(&own, 7), Ok((data, Some(length))));
+            let length = encoded.len();
+            assert_eq!(chunks(&encoded, 7), Ok((data, Some(length))));
         }
     }
 }
@@ -81,7 +83,7 @@ fn chunks(bytes: &[u8], step: usize) -> Body {
     Ok((data, None))
 }
 
-/// SOCKS5: greetings, names and secrets, requests.
+/// Fuzz target: SOCKS5 greetings, authentication and requests.
 pub fn proxy_socks5(bytes: &[u8]) {
     for needs in [false, true] {
         if let Ok(Some((length, method))) = socks5::greeting(bytes, needs) {
@@ -94,11 +96,11 @@ pub fn proxy_socks5(bytes: &[u8]) {
     }
     if let Ok(Some((length, socks5::Request::Connect(to)))) = socks5::request(bytes) {
         assert!(length <= bytes.len() && to.port != 0);
-        assert_eq!(to.to_string().parse(), Ok(to), "a host that is one");
+        assert_eq!(to.to_string().parse(), Ok(to), "an accepted host cannot be parsed again");
     }
 }
 
-/// 0-RTT TCP Convert: requests and answers.
+/// Fuzz target: 0-RTT TCP Convert requests and responses.
 pub fn proxy_convert(bytes: &[u8]) {
     match convert::request(bytes) {
         Ok(Some((length, request))) => {

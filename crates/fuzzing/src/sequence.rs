@@ -1,5 +1,6 @@
-//! Sequences of operations on both ends of a connection, with segments that nobody should send: whatever comes, an end does not panic, does not go on for ever,
-//! and keeps its books.
+//! Random operations on both endpoints of a connection, with corrupted and invented segments.
+//!
+//! An endpoint must not panic, must not loop forever, and must keep its invariants.
 
 use crate::Dice;
 use mptcp::{Config, CongestionKind, EcnMode, Endpoint, Keepalive, PathId, Rec, SchedulerKind};
@@ -8,10 +9,10 @@ use wire::{
     Blocks, Dss, Flags, Mapping, MptcpSignal, RecOption, Report, SackBlocks, Segment, Span, TimestampOption,
 };
 
-/// More segments than all windows together hold.
-const MOST_AT_ONCE: usize = 20_000;
+/// Upper bound of the segments that an endpoint may send at once, above the sum of all windows.
+const MAX_BURST_SEGMENTS: usize = 20_000;
 
-/// Numbers at the edges, or near `near`, or any.
+/// A boundary value, a number close to `near`, or any number.
 fn number(rng: &mut Dice<'_>, near: u64) -> u64 {
     match rng.below(8) {
         0 => [0, 1, 2, u64::MAX, u64::MAX - 1, 1 << 31, (1 << 32) - 1, 1 << 63][rng.below(8) as usize],
@@ -22,6 +23,7 @@ fn number(rng: &mut Dice<'_>, near: u64) -> u64 {
     }
 }
 
+/// A random MPTCP option; sometimes `like` itself.
 fn signal(rng: &mut Dice<'_>, like: Option<MptcpSignal>) -> MptcpSignal {
     let n = |rng: &mut Dice<'_>| number(rng, 5);
     match rng.below(11) {
@@ -65,7 +67,7 @@ fn rec_option(rng: &mut Dice<'_>) -> RecOption {
     RecOption::Report(Report { path, clock, rate, blocks })
 }
 
-/// Real traffic with something else in one or more of its fields.
+/// Changes one or more fields of a segment.
 fn mutate(rng: &mut Dice<'_>, segment: &mut Segment<Span>) {
     for _ in 0..=rng.below(3) {
         match rng.below(17) {
@@ -114,8 +116,8 @@ fn mutate(rng: &mut Dice<'_>, segment: &mut Segment<Span>) {
     }
 }
 
-/// Nothing of real traffic in it but the ports.
-fn invent(rng: &mut Dice<'_>, ports: (u16, u16)) -> Segment<Span> {
+/// A random segment between the given ports.
+fn random_segment(rng: &mut Dice<'_>, ports: (u16, u16)) -> Segment<Span> {
     let flags = Flags::from_bits(rng.bits() as u8);
     let mut segment = Segment::new(
         ports.0,
@@ -141,38 +143,41 @@ fn invent(rng: &mut Dice<'_>, ports: (u16, u16)) -> Segment<Span> {
     segment
 }
 
+/// Both endpoints and the segments between them.
 struct Net {
     now: Instant,
     ends: [Endpoint<Span>; 2],
-    /// On its way, by the end that it goes to.
-    wire: [Vec<(PathId, Segment<Span>)>; 2],
-    /// What was seen lately, to be made wrong of.
-    past: Vec<(PathId, Segment<Span>)>,
+    /// Segments in flight, by the end that receives them.
+    in_flight: [Vec<(PathId, Segment<Span>)>; 2],
+    /// Recently sent segments, for replay with changes.
+    recent: Vec<(PathId, Segment<Span>)>,
     written: [u64; 2],
+    /// Number of segments delivered.
     handled: u64,
 }
 
 impl Net {
+    /// Collects segments and events of both endpoints and checks their invariants.
     fn drain(&mut self, rng: &mut Dice<'_>) {
         for end in 0..2 {
             let mut count = 0;
             while let Some((path, segment)) = self.ends[end].poll_transmit(self.now) {
                 count += 1;
-                assert!(count < MOST_AT_ONCE, "it sends for ever: {segment:?}");
+                assert!(count < MAX_BURST_SEGMENTS, "the endpoint never stops sending: {segment:?}");
                 assert!(segment.options_len() <= 40, "{segment:?}");
-                if self.past.len() < 64 {
-                    self.past.push((path, segment.clone()));
+                if self.recent.len() < 64 {
+                    self.recent.push((path, segment.clone()));
                 } else {
-                    self.past[rng.below(64) as usize] = (path, segment.clone());
+                    self.recent[rng.below(64) as usize] = (path, segment.clone());
                 }
-                self.wire[1 - end].push((path, segment));
+                self.in_flight[1 - end].push((path, segment));
             }
             while self.ends[end].poll_event().is_some() {}
             assert_eq!(self.ends[end].check(), Ok(()));
         }
     }
 
-    fn give(&mut self, end: usize, path: PathId, segment: Segment<Span>) {
+    fn deliver(&mut self, end: usize, path: PathId, segment: Segment<Span>) {
         self.handled += 1;
         self.ends[end].handle_segment(self.now, path, segment);
     }
@@ -182,8 +187,9 @@ impl Net {
         self.written[end] += self.ends[end].write(&span) as u64;
     }
 
-    /// Goes on to the next timer; each may be due but so often before time moves.
-    fn wait(&mut self, rng: &mut Dice<'_>) {
+    /// Advances to the next timer and fires all due timers. Fails if timers stay due after 100
+    /// rounds.
+    fn fire_timers(&mut self, rng: &mut Dice<'_>) {
         let mut calls = 0;
         loop {
             let next = self.ends.iter().filter_map(Endpoint::poll_timeout).min();
@@ -194,11 +200,63 @@ impl Net {
                 break;
             }
             calls += 1;
-            assert!(calls < 100, "a timer that stays due");
+            assert!(calls < 100, "a timer stays due");
             for end in &mut self.ends {
                 end.handle_timeout(self.now);
             }
             self.drain(rng);
+        }
+    }
+
+    /// Applies one random operation to endpoint `end`.
+    fn operate(&mut self, rng: &mut Dice<'_>, end: usize, mutation_percent: u64) {
+        match rng.below(100) {
+            0..=59 => {
+                if !self.in_flight[end].is_empty() {
+                    // One of ten segments is delivered out of order.
+                    let at = if rng.below(10) == 0 { rng.below(self.in_flight[end].len() as u64) } else { 0 };
+                    let (path, mut segment) = self.in_flight[end].remove(at as usize);
+                    if rng.below(100) < mutation_percent {
+                        mutate(rng, &mut segment);
+                    }
+                    self.deliver(end, path, segment);
+                }
+            }
+            60..=69 if rng.below(100) < mutation_percent && !self.recent.is_empty() => {
+                let (path, mut segment) = self.recent[rng.below(self.recent.len() as u64) as usize].clone();
+                mutate(rng, &mut segment);
+                self.deliver(end, path, segment);
+            }
+            70..=74 if rng.below(100) < mutation_percent => {
+                let path = PathId(rng.below(3) as u8);
+                let ports = self.recent.last().map_or((1, 2), |(_, s)| (s.source, s.destination));
+                let segment = random_segment(rng, ports);
+                self.deliver(end, path, segment);
+            }
+            75..=79 => self.write(end, 1 + rng.below(20_000) as u32),
+            80..=84 => {
+                while self.ends[end].read(1 + rng.below(3000) as usize).is_some() && rng.below(3) > 0 {}
+            }
+            85..=88 => {
+                self.ends[0].open(self.now, PathId(rng.below(3) as u8), rng.below(2) == 0);
+            }
+            89 => self.ends[end].remove(PathId(rng.below(3) as u8), rng.below(2) == 0),
+            90 => self.ends[end].set_priority(PathId(rng.below(3) as u8), rng.below(2) == 0),
+            91 => {
+                let numbers = [rng.unit(), -1.0, f64::NAN];
+                self.ends[end].set_shares(&numbers[..rng.below(4) as usize]);
+                self.ends[end].set_energy_costs(&numbers[..rng.below(4) as usize]);
+            }
+            92 => {
+                self.in_flight[end].clear();
+            }
+            93 if rng.below(20) == 0 => self.ends[end].close(),
+            94 if rng.below(100) == 0 => self.ends[end].abort(),
+            95..=97 => self.fire_timers(rng),
+            _ => self.now += Duration::from_millis(rng.below(300)),
+        }
+        if self.in_flight[end].len() > 500 {
+            self.in_flight[end].truncate(250);
         }
     }
 }
@@ -239,12 +297,12 @@ fn any_config(rng: &mut Dice<'_>) -> Config {
     }
 }
 
-/// A connection among enemies, as long as the bytes last.
+/// Fuzz target: operations drawn from the input until it is used up.
 pub fn sequence(bytes: &[u8]) {
     sequence_of(Dice::from_bytes(bytes), 5000);
 }
 
-/// A connection among enemies, of so many steps; how many segments came.
+/// Runs a number of random operations. Returns the number of segments delivered.
 pub fn sequence_of(mut dice: Dice<'_>, steps: u64) -> u64 {
     let rng = &mut dice;
     let (client, server) = (any_config(rng), any_config(rng));
@@ -252,68 +310,20 @@ pub fn sequence_of(mut dice: Dice<'_>, steps: u64) -> u64 {
     let mut net = Net {
         now: Instant::from_secs(1),
         ends: [Endpoint::client(client, Seed::new(seed)), Endpoint::server(server, Seed::new(!seed))],
-        wire: [Vec::new(), Vec::new()],
-        past: Vec::new(),
+        in_flight: [Vec::new(), Vec::new()],
+        recent: Vec::new(),
         written: [0; 2],
         handled: 0,
     };
     net.ends[0].open(net.now, PathId(0), false);
     net.drain(rng);
-    // How much of what comes is wrong: from a rare mistake to nothing else.
-    let wrong = [2, 10, 50, 95][rng.below(4) as usize];
+    let mutation_percent = [2, 10, 50, 95][rng.below(4) as usize];
     for _ in 0..steps {
         if rng.is_done() {
             break;
         }
         let end = rng.below(2) as usize;
-        match rng.below(100) {
-            0..=59 => {
-                if !net.wire[end].is_empty() {
-                    // Mostly in order.
-                    let at = if rng.below(10) == 0 { rng.below(net.wire[end].len() as u64) } else { 0 };
-                    let (path, mut segment) = net.wire[end].remove(at as usize);
-                    if rng.below(100) < wrong {
-                        mutate(rng, &mut segment);
-                    }
-                    net.give(end, path, segment);
-                }
-            }
-            60..=69 if rng.below(100) < wrong && !net.past.is_empty() => {
-                let (path, mut segment) = net.past[rng.below(net.past.len() as u64) as usize].clone();
-                mutate(rng, &mut segment);
-                net.give(end, path, segment);
-            }
-            70..=74 if rng.below(100) < wrong => {
-                let path = PathId(rng.below(3) as u8);
-                let ports = net.past.last().map_or((1, 2), |(_, s)| (s.source, s.destination));
-                let segment = invent(rng, ports);
-                net.give(end, path, segment);
-            }
-            75..=79 => net.write(end, 1 + rng.below(20_000) as u32),
-            80..=84 => {
-                while net.ends[end].read(1 + rng.below(3000) as usize).is_some() && rng.below(3) > 0 {}
-            }
-            85..=88 => {
-                net.ends[0].open(net.now, PathId(rng.below(3) as u8), rng.below(2) == 0);
-            }
-            89 => net.ends[end].remove(PathId(rng.below(3) as u8), rng.below(2) == 0),
-            90 => net.ends[end].set_priority(PathId(rng.below(3) as u8), rng.below(2) == 0),
-            91 => {
-                let numbers = [rng.unit(), -1.0, f64::NAN];
-                net.ends[end].set_shares(&numbers[..rng.below(4) as usize]);
-                net.ends[end].set_energy_costs(&numbers[..rng.below(4) as usize]);
-            }
-            92 => {
-                net.wire[end].clear();
-            }
-            93 if rng.below(20) == 0 => net.ends[end].close(),
-            94 if rng.below(100) == 0 => net.ends[end].abort(),
-            95..=97 => net.wait(rng),
-            _ => net.now += Duration::from_millis(rng.below(300)),
-        }
-        if net.wire[end].len() > 500 {
-            net.wire[end].truncate(250);
-        }
+        net.operate(rng, end, mutation_percent);
         net.ends[end].write_space();
         net.drain(rng);
     }

@@ -1,4 +1,4 @@
-//! Texts that people write: what is wrong is told, what is right is read the same again.
+//! Targets of text formats: errors have a message, and accepted values survive a round trip.
 
 use crate::Dice;
 use core::fmt::{Debug, Display};
@@ -12,23 +12,23 @@ use radio::{InterfaceKind, Origin, Profile};
 use scenario::{Scenario, Setting};
 use units::{Bitrate, Bytes, Duration, Energy, Power};
 
-/// A link trace in each format, and as what it looks like.
+/// Fuzz target: link traces in each format, and with automatic detection of the format.
 pub fn trace(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     let guesses = ["trace", "trace.csv", "trace.json"].map(|name| Trace::parse(name, text, None));
     let read = TraceFormat::ALL.into_iter().map(|format| Trace::parse("trace", text, Some(format)));
     for trace in read.chain(guesses).flatten() {
-        assert!(trace.period() > Duration::ZERO, "a trace of no time");
+        assert!(trace.period() > Duration::ZERO, "a trace without duration");
         trace.mean_rate();
     }
 }
 
-/// A radio's power profile.
+/// Fuzz target: power profile of a radio.
 pub fn profile(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     match Profile::from_toml("fuzz", text) {
         Ok(profile) => {
-            assert_eq!(profile.problem(), None, "it was read");
+            assert_eq!(profile.problem(), None, "an accepted profile has no problem");
             let written = profile.to_toml();
             let again = Profile::from_toml("fuzz", &written).expect(&written);
             assert_eq!(again.to_toml(), written);
@@ -37,7 +37,7 @@ pub fn profile(bytes: &[u8]) {
     }
 }
 
-/// A scenario, whose files are other parts of the same text.
+/// Fuzz target: a scenario. The files that it names contain the same text, or do not exist.
 pub fn scenario(bytes: &[u8]) {
     let files = |path: &str| match path.len() % 3 {
         0 => Err("no such file".to_owned()),
@@ -46,11 +46,11 @@ pub fn scenario(bytes: &[u8]) {
     };
     match Scenario::parse_bytes("fuzz.toml", bytes, &files) {
         Ok(scenario) => assert_eq!(Ok(&scenario), Scenario::parse_bytes("fuzz.toml", bytes, &files).as_ref()),
-        Err(problems) => assert!(!problems.is_empty(), "wrong, and nothing to say about it"),
+        Err(problems) => assert!(!problems.is_empty(), "rejected without a message"),
     }
 }
 
-/// A calibration.
+/// Fuzz target: a calibration.
 pub fn calibration(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     if let Ok(calibration) = Calibration::parse("fuzz.toml", text) {
@@ -60,19 +60,19 @@ pub fn calibration(bytes: &[u8]) {
     }
 }
 
-/// Quantities with their units.
+/// Fuzz target: quantities with units.
 pub fn units(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
-    keeps(text, |bytes: Bytes| bytes.get() as f64, 0.0);
-    keeps(text, |rate: Bitrate| rate.as_bps() as f64, 0.0);
-    keeps(text, |time: Duration| time.as_nanos() as f64, 0.0);
-    // Written with a millionth of a milliwatt.
-    keeps(text, Power::as_watts, 1e-9);
-    keeps(text, Energy::as_joules, 0.0);
+    check_quantity(text, |bytes: Bytes| bytes.get() as f64, 0.0);
+    check_quantity(text, |rate: Bitrate| rate.as_bps() as f64, 0.0);
+    check_quantity(text, |time: Duration| time.as_nanos() as f64, 0.0);
+    // Powers are written with a resolution of 1e-9 W.
+    check_quantity(text, Power::as_watts, 1e-9);
+    check_quantity(text, Energy::as_joules, 0.0);
 }
 
-/// What is read is read again from what is written, but for the last digit of a float.
-fn keeps<T: FromStr + Display>(text: &str, size: impl Fn(T) -> f64, slack: f64)
+/// Checks that a parsed value survives a round trip through text, up to rounding.
+fn check_quantity<T: FromStr + Display>(text: &str, size: impl Fn(T) -> f64, slack: f64)
 where
     T::Err: Display,
 {
@@ -85,27 +85,28 @@ where
     assert!(close, "{text} is written as {written}: {before}, {after}");
 }
 
-/// Names, and policies with what is behind theirs.
+/// Fuzz target: names of formats and algorithms, policies with parameters, and settings.
 pub fn names(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
-    settles::<TraceFormat>(text);
-    settles::<InterfaceKind>(text);
-    settles::<Origin>(text);
-    settles::<SchedulerKind>(text);
-    settles::<CongestionKind>(text);
-    settles::<Actuator>(text);
-    setting(text);
+    check_name::<TraceFormat>(text);
+    check_name::<InterfaceKind>(text);
+    check_name::<Origin>(text);
+    check_name::<SchedulerKind>(text);
+    check_name::<CongestionKind>(text);
+    check_name::<Actuator>(text);
+    check_setting(text);
     match text.parse::<PolicyConfig>() {
         Ok(policy) => {
             _ = policy.check(&[InterfaceKind::Wifi, InterfaceKind::Lte]);
-            settles::<PolicyConfig>(text);
+            check_name::<PolicyConfig>(text);
         }
         Err(error) => assert!(!error.to_string().is_empty() || !error.hint().is_empty()),
     }
 }
 
-/// A key of a scenario and its values: what can be set leaves TOML, and says the same when set again.
-fn setting(text: &str) {
+/// Checks settings of scenario keys: the result is TOML, and applying a setting twice changes
+/// nothing.
+fn check_setting(text: &str) {
     const SOURCE: &str = "a = 1\nb.c = [{ name = \"x\" }]\n[[d]]\nname = \"y\"\n";
     let Ok(alternatives) = Setting::alternatives(text) else { return };
     for setting in alternatives {
@@ -119,7 +120,7 @@ fn setting(text: &str) {
     }
 }
 
-/// What a viewer saw, as anything may have measured it: scores stay on their scales.
+/// Fuzz target: quality scores of random viewings stay on their scales.
 pub fn score(bytes: &[u8]) {
     let mut dice = Dice::from_bytes(bytes);
     let time = |dice: &mut Dice<'_>| Duration::from_nanos(dice.bits() >> dice.below(64));
@@ -143,8 +144,8 @@ pub fn score(bytes: &[u8]) {
     assert!(Linear::default().score(&chunks, viewing.stalled).is_finite());
 }
 
-/// What is read is written in one way, which is read as written.
-fn settles<T: FromStr + Display + Debug + PartialEq>(text: &str)
+/// Checks that a parsed name has a canonical form, which parses to itself.
+fn check_name<T: FromStr + Display + Debug + PartialEq>(text: &str)
 where
     T::Err: Debug + Display,
 {

@@ -1,4 +1,4 @@
-//! Manifests of video, what players tell with their requests, and records of sessions.
+//! Targets of video: manifests, CMCD and session records.
 
 use abr::Manifest;
 use cmcd::State;
@@ -7,7 +7,7 @@ use session::{Record, RecordError};
 use units::Duration;
 use url::Url;
 
-/// A DASH manifest; the index of its files is another part of the same bytes.
+/// Fuzz target: a DASH manifest. The input also serves as the index of its files.
 pub fn mpd(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     let base = Url::parse("http://example.org/a/film.mpd").ok();
@@ -36,7 +36,7 @@ pub fn mpd(bytes: &[u8]) {
         assert_eq!(one.len(), count);
         assert!(one.lengths().all(|length| !length.is_zero()));
         for segment in [0, count / 2, count - 1] {
-            // A name may become none only where its numbers do not fit.
+            // An address may be missing only if its numbers are out of range.
             if let Some(address) = one.address(segment) {
                 assert!(address.range.is_none_or(|(from, to)| from <= to));
             }
@@ -46,36 +46,36 @@ pub fn mpd(bytes: &[u8]) {
     }
 }
 
-/// A right index of two segments.
+/// A valid index of two segments.
 const INDEX: &[u8] = b"\0\0\0\x38sidx\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x02\
     \0\0\x01\x2c\0\0\0\x06\x90\0\0\0\0\0\0\xc8\0\0\0\x04\x90\0\0\0";
 
-/// A request that may say CMCD, and text that may be CMCD.
+/// Fuzz target: CMCD in a request, and as text.
 pub fn cmcd(bytes: &[u8]) {
     let mut text = State::default();
     text.read(&String::from_utf8_lossy(bytes));
     for state in State::of_request(bytes).into_iter().chain([text]) {
         assert!(state.session.as_ref().is_none_or(|session| session.chars().count() <= 64));
         assert!(state.speed.is_none_or(|speed| (0.0..=100.0).contains(&speed)));
-        // What is told of it is read as it was.
-        let again = State::of_request(state.message().as_bytes()).expect("it says something");
+        // A forwarded message decodes to the same state.
+        let again = State::of_request(state.message().as_bytes()).expect("a message with CMCD");
         assert_eq!(again.to_text(), state.to_text());
         assert_eq!(State { speed: None, ..again }, State { speed: None, ..state.clone() });
         let mut last = state.buffer;
         for seconds in [0, 1, 100_000] {
             let buffer = state.buffer_after(Duration::from_secs(seconds));
-            assert!(state.urgent || buffer <= last, "{state:?} fills by itself");
+            assert!(state.urgent || buffer <= last, "the buffer grows without data: {state:?}");
             last = buffer;
         }
     }
 }
 
-/// The index of a file, alone.
+/// Fuzz target: the segment index (`sidx`) of a file.
 pub fn sidx(bytes: &[u8]) {
     let text = "<MPD><Period><AdaptationSet mimeType=\"video/mp4\"><Representation bandwidth=\"1\"><BaseURL>v</BaseURL>\
         <SegmentBase indexRange=\"7-99\"/></Representation></AdaptationSet></Period></MPD>";
     let base = Url::parse("http://example.org/").ok();
-    let Ok(mut read) = Presentation::parse("m", text, base.as_ref()) else { panic!("it is right") };
+    let Ok(mut read) = Presentation::parse("m", text, base.as_ref()) else { panic!("the manifest is valid") };
     let one = &mut read.representations[0];
     if one.index(bytes).is_ok() {
         assert!(!one.is_empty() && one.lengths().all(|length| !length.is_zero()));
@@ -85,7 +85,7 @@ pub fn sidx(bytes: &[u8]) {
     }
 }
 
-/// A list of the sizes of segments.
+/// Fuzz target: a list of segment sizes.
 pub fn sizes(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     match Manifest::from_json("fuzz.json", text) {
@@ -98,12 +98,12 @@ pub fn sizes(bytes: &[u8]) {
     }
 }
 
-/// The record of a session, as anybody may send one: what is taken can be shown, compared and exported.
+/// Fuzz target: a session record. An accepted record can be rendered, compared and exported.
 pub fn record(bytes: &[u8]) {
     let Ok(record) = Record::parse(bytes) else { return };
-    // What is written is of that shape. A number may be another in its last digit, and by that a contradiction.
+    // The encoded record has a valid form. Rounding of its numbers may make it contradictory.
     let again = Record::parse(record.to_text().as_bytes());
-    assert!(matches!(again, Ok(_) | Err(RecordError::Wrong(_))), "written and read again: {again:?}");
+    assert!(matches!(again, Ok(_) | Err(RecordError::Wrong(_))), "after encoding: {again:?}");
     record.p1203();
     record.segments().to_csv();
     assert!(record.page().to_html().starts_with("<!doctype html>"));

@@ -1,4 +1,4 @@
-//! Every target, over thousands of inputs of seeds: real ones with something wrong in them, and noise.
+//! Every fuzz target with thousands of seeded inputs: mutations of valid ones, and random bytes.
 
 use mptcp::{Config, Endpoint, PathId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,11 +6,12 @@ use tandem_fuzzing::{Dice, TARGETS, sequence_of};
 use units::{Instant, Rng, Seed};
 use wire::{Span, ipv4, ipv6, tcp};
 
-fn number(name: &str, default: u64) -> u64 {
+/// Value of an environment variable, or a default.
+fn env_number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
 }
 
-/// Texts that are right, or nearly so: what a mutation starts from.
+/// Texts, mostly valid, from which mutations start.
 const TEXTS: [&str; 19] = [
     include_str!("../../../scenarios/emtcp-paper.toml"),
     include_str!("../../../scenarios/shared-cells.toml"),
@@ -33,8 +34,8 @@ const TEXTS: [&str; 19] = [
     r#"{"wwan*":{"period":1793491200,"used":12,"boot":"b","seen":{"wwan0":{"index":3,"bytes":15}}}}"#,
 ];
 
-/// What numbers and keys are replaced by.
-const WORDS: [&str; 20] = [
+/// Replacements for numbers and keys.
+const TOKENS: [&str; 20] = [
     "0",
     "-1",
     "1e308",
@@ -64,7 +65,7 @@ fn corpus() -> Vec<Vec<u8>> {
     all
 }
 
-/// Packets of a connection, as TCP and in both versions of IP.
+/// Packets of a connection: TCP segments, and the same in IPv4 and IPv6.
 fn packets() -> Vec<Vec<u8>> {
     let mut ends = [
         Endpoint::client(Config::default(), Seed::new(1)),
@@ -110,7 +111,7 @@ fn mutate(rng: &mut Rng, input: &mut Vec<u8>, other: &[u8]) {
                 input.drain(at..to);
             }
             4 => {
-                let word = WORDS[rng.below(WORDS.len() as u64) as usize];
+                let word = TOKENS[rng.below(TOKENS.len() as u64) as usize];
                 let to = (at + rng.below(6) as usize).min(input.len());
                 input.splice(at..to, word.bytes());
             }
@@ -120,7 +121,7 @@ fn mutate(rng: &mut Rng, input: &mut Vec<u8>, other: &[u8]) {
                 input.splice(at..at, other[from..to].iter().copied());
             }
             _ => {
-                // A line twice, or in another place.
+                // Copies a line to another position.
                 let from = input[..at].iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
                 let line: Vec<u8> =
                     input[from..].split_inclusive(|&b| b == b'\n').next().unwrap_or(&[]).to_vec();
@@ -132,7 +133,8 @@ fn mutate(rng: &mut Rng, input: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-fn play(name: &str, inputs: &[Vec<u8>], count: u64) {
+/// Runs a target on the inputs, then on `count` mutations of them.
+fn run_target(name: &str, inputs: &[Vec<u8>], count: u64) {
     let (_, target) = TARGETS.into_iter().find(|(known, _)| *known == name).expect("a target");
     for input in inputs {
         target(input);
@@ -147,21 +149,21 @@ fn play(name: &str, inputs: &[Vec<u8>], count: u64) {
         };
         let other = pick(&mut rng);
         mutate(&mut rng, &mut input, other);
-        let told = std::panic::catch_unwind(|| target(&input));
-        assert!(told.is_ok(), "{name} breaks at seed {seed}: {:?}", String::from_utf8_lossy(&input));
+        let result = std::panic::catch_unwind(|| target(&input));
+        assert!(result.is_ok(), "{name} fails at seed {seed}: {:?}", String::from_utf8_lossy(&input));
     }
 }
 
 #[test]
-fn no_packet_breaks_a_parser() {
+fn packet_targets_do_not_panic() {
     let inputs = packets();
     assert!(inputs.len() > 100);
     for name in ["tcp", "ipv4", "ipv6"] {
-        play(name, &inputs, number("TANDEM_SEEDS", 20_000));
+        run_target(name, &inputs, env_number("TANDEM_SEEDS", 20_000));
     }
 }
 
-/// Captures of those packets: pcapng with two interfaces, and pcap of raw IP.
+/// Captures of these packets: pcapng with two interfaces, and pcap of raw IP.
 fn captures() -> Vec<Vec<u8>> {
     use wire::pcapng::{Direction, Writer};
     let packets: Vec<Vec<u8>> = packets().into_iter().filter(|bytes| bytes[0] >> 4 == 4).take(60).collect();
@@ -179,13 +181,13 @@ fn captures() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn no_capture_breaks_its_reader() {
+fn capture_target_does_not_panic() {
     let inputs = captures();
     assert!(inputs.iter().all(|input| input.len() > 5000));
-    play("capture", &inputs, number("TANDEM_SEEDS", 3000));
+    run_target("capture", &inputs, env_number("TANDEM_SEEDS", 3000));
 }
 
-/// Datagrams as Linux sent them.
+/// Netlink datagrams recorded on Linux.
 fn datagrams() -> Vec<Vec<u8>> {
     [
         include_str!("../../linux/tests/captured/link.hex"),
@@ -207,39 +209,39 @@ fn datagrams() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn no_answer_of_a_kernel_breaks_a_reader() {
+fn kernel_targets_do_not_panic() {
     let mut inputs = datagrams();
-    // Single messages too, without their header: what is wrong then meets the fields themselves.
+    // Also single messages without header, so that mutations reach the fields.
     for datagram in inputs.clone() {
         inputs.extend(linux::netlink::Messages::new(&datagram).flatten().map(|one| one.payload.to_vec()));
     }
     assert!(inputs.len() > 30);
     for name in ["netlink", "route", "pm", "diag"] {
-        play(name, &inputs, number("TANDEM_SEEDS", 20_000));
+        run_target(name, &inputs, env_number("TANDEM_SEEDS", 20_000));
     }
     let counters = ["Tcp: RtoMin MaxConn\nTcp: 200 -1\nMPTcpExt: MPPrioTx MPPrioRx\nMPTcpExt: 3 4\n"];
     let counters = counters.map(|text| text.as_bytes().to_vec());
-    play("mib", &counters, number("TANDEM_SEEDS", 5000));
+    run_target("mib", &counters, env_number("TANDEM_SEEDS", 5000));
 }
 
 #[test]
-fn no_text_breaks_a_reader() {
+fn text_targets_do_not_panic() {
     let inputs = corpus();
     for name in ["trace", "profile", "calibration", "units", "names"] {
-        play(name, &inputs, number("TANDEM_SEEDS", 5000));
+        run_target(name, &inputs, env_number("TANDEM_SEEDS", 5000));
     }
-    // Longer ones take longer.
-    play("scenario", &inputs, number("TANDEM_SEEDS", 5000) / 5);
+    // Scenarios take longer.
+    run_target("scenario", &inputs, env_number("TANDEM_SEEDS", 5000) / 5);
 }
 
 #[test]
-fn short_texts_with_units_are_read_as_written() {
+fn quantities_survive_a_round_trip() {
     let mut rng = Seed::new(1).rng("quantities");
     let units = [
         "B", "kB", "MiB", "bps", "kbps", "Mbps", "Gbps", "ns", "us", "ms", "s", "min", "mW", "W", "mJ", "J",
         "kJ",
     ];
-    let inputs: Vec<Vec<u8>> = (0..number("TANDEM_SEEDS", 20_000))
+    let inputs: Vec<Vec<u8>> = (0..env_number("TANDEM_SEEDS", 20_000))
         .map(|_| {
             let unit = units[rng.below(units.len() as u64) as usize];
             let number = match rng.below(4) {
@@ -251,39 +253,39 @@ fn short_texts_with_units_are_read_as_written() {
             format!("{number}{unit}").into_bytes()
         })
         .collect();
-    play("units", &inputs, 0);
+    run_target("units", &inputs, 0);
 }
 
 #[test]
-fn no_viewing_leaves_the_scale() {
+fn scores_stay_on_their_scales() {
     let mut rng = Seed::new(1).rng("viewings");
     let noise = |_| (0..rng.below(300)).map(|_| rng.bits() as u8).collect();
     let inputs: Vec<Vec<u8>> = (0..5000).map(noise).collect();
-    play("score", &inputs, 0);
+    run_target("score", &inputs, 0);
 }
 
 fn one_sequence(seed: u64, steps: u64) -> u64 {
     std::panic::catch_unwind(|| sequence_of(Dice::from_seed(seed, "hostile"), steps))
-        .unwrap_or_else(|_| panic!("seed {seed} breaks within {steps} steps"))
+        .unwrap_or_else(|_| panic!("seed {seed} fails within {steps} steps"))
 }
 
 #[test]
-fn no_sequence_of_operations_breaks_an_end() {
-    let seeds = number("TANDEM_SEEDS", 6000);
+fn endpoints_survive_random_operations() {
+    let seeds = env_number("TANDEM_SEEDS", 6000);
     let handled: u64 = (0..seeds).map(|seed| one_sequence(seed, 200)).sum();
     assert!(handled > seeds * 40, "{handled}");
-    // And long ones, in which more can pile up.
+    // Long sequences, in which state accumulates.
     for seed in 0..seeds / 200 {
         one_sequence(!seed, 5000);
     }
-    // As a fuzzer makes them.
+    // Operations from input bytes, as in libFuzzer.
     let mut rng = Seed::new(1).rng("noise");
     let inputs: Vec<Vec<u8>> = (0..200).map(|_| (0..3000).map(|_| rng.bits() as u8).collect()).collect();
-    play("sequence", &inputs, 500);
+    run_target("sequence", &inputs, 500);
 }
 
-/// What clients and servers say to a proxy, in every front end.
-fn talk() -> Vec<Vec<u8>> {
+/// Messages of clients and servers to a proxy, for every front end.
+fn proxy_messages() -> Vec<Vec<u8>> {
     let texts = [
         "GET http://example.org:8080/a?b HTTP/1.1\r\nHost: example.org:8080\r\nAccept: */*\r\nConnection: close, X\r\nX: y\r\n\r\n",
         "POST http://[2001:db8::1]/ HTTP/1.1\r\nHost: [2001:db8::1]\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n",
@@ -309,15 +311,19 @@ fn talk() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn nothing_that_is_said_to_a_proxy_breaks_it_or_is_read_in_two_ways() {
-    let inputs = talk();
+fn proxy_targets_do_not_panic() {
+    let inputs = proxy_messages();
     for name in ["proxy_http", "proxy_chunks", "proxy_socks5", "proxy_convert"] {
-        play(name, &inputs, number("TANDEM_SEEDS", 20_000));
+        run_target(name, &inputs, env_number("TANDEM_SEEDS", 20_000));
     }
-    play("proxy_config", &[proxy::config::EXAMPLE.as_bytes().to_vec()], number("TANDEM_SEEDS", 3000));
+    run_target(
+        "proxy_config",
+        &[proxy::config::EXAMPLE.as_bytes().to_vec()],
+        env_number("TANDEM_SEEDS", 3000),
+    );
 }
 
-/// Manifests of every form, and what is in them.
+/// Manifests of every form of segment addressing.
 fn manifests() -> Vec<Vec<u8>> {
     let mpd = |inner: &str| {
         format!(
@@ -354,41 +360,41 @@ fn manifests() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn nothing_that_a_player_tells_breaks_who_hears_it() {
+fn cmcd_target_does_not_panic() {
     let texts = [
         "bl=21300,br=3200,bs,d=4004,mtp=25400,nor=\"..%2F3\",ot=v,pr=1.08,sid=\"a \\\"b\\\"\",su,tandem-missing=7",
         "GET /x?CMCD=bl%3D21300%2Csid%3D%22s%22 HTTP/1.1\r\nHost: h\r\nCMCD-Object: br=3200,d=4004,ot=av\r\n\r\n",
     ];
     let inputs = texts.map(|text| text.as_bytes().to_vec());
-    play("cmcd", &inputs, number("TANDEM_SEEDS", 20_000));
+    run_target("cmcd", &inputs, env_number("TANDEM_SEEDS", 20_000));
 }
 
 #[test]
-fn no_manifest_breaks_a_player() {
+fn manifest_targets_do_not_panic() {
     let inputs = manifests();
     for input in &inputs {
         let text = core::str::from_utf8(input).expect("a text");
         let base = url::Url::parse("http://example.org/").expect("an address");
-        dash::Presentation::parse("m", text, Some(&base)).expect("what a mutation starts from is right");
+        dash::Presentation::parse("m", text, Some(&base)).expect("a valid input");
     }
-    play("mpd", &inputs, number("TANDEM_SEEDS", 5_000));
+    run_target("mpd", &inputs, env_number("TANDEM_SEEDS", 5_000));
     let sizes = r#"{"segment_duration_ms": 3000, "bitrates_kbps": [1000, 2500.5],
         "segment_sizes_bits": [[2785344, 6937312], [16, 24], [1e9, 2e9]]}"#;
-    play("sizes", &[sizes.as_bytes().to_vec()], number("TANDEM_SEEDS", 5_000));
+    run_target("sizes", &[sizes.as_bytes().to_vec()], env_number("TANDEM_SEEDS", 5_000));
     let mut sidx = b"\0\0\0\x0cstyp\0\0\0\0\0\0\0\x38sidx\0\0\0\0\0\0\0\x01\0\0\0\x01".to_vec();
     sidx.extend(b"\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\x01\x2c\0\0\0\x06\x90\0\0\0\0\0\0\xc8\0\0\0\x04\x90\0\0\0");
-    play("sidx", &[sidx], number("TANDEM_SEEDS", 20_000));
+    run_target("sidx", &[sidx], env_number("TANDEM_SEEDS", 20_000));
 }
 
 #[test]
-fn no_record_breaks_the_collector() {
+fn record_target_does_not_panic() {
     let text = include_str!("../../../docs/session.md");
     let example =
         text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
-    session::Record::parse(example.as_bytes()).expect("what a mutation starts from is right");
-    play("record", &[example.as_bytes().to_vec()], number("TANDEM_SEEDS", 5_000));
-    // Numbers far out, which a mutation seldom makes of a record that is still one.
-    let far = ["1e308", "1e-308", "1e18", "0"];
+    session::Record::parse(example.as_bytes()).expect("a valid input");
+    run_target("record", &[example.as_bytes().to_vec()], env_number("TANDEM_SEEDS", 5_000));
+    // Extreme numbers in a valid record, which mutations rarely produce.
+    let extremes = ["1e308", "1e-308", "1e18", "0"];
     let places = [
         "\"duration_s\": 7.25",
         "\"bitrate_kbps\": 5000.0",
@@ -404,9 +410,9 @@ fn no_record_breaks_the_collector() {
             let (key, rest) = place.split_once(": ").expect("a member");
             let (_, rest) =
                 rest.split_once(',').map_or(("", String::new()), |(_, rest)| ("", format!(",{rest}")));
-            far.map(|number| example.replace(place, &format!("{key}: {number}{rest}")).into_bytes())
+            extremes.map(|number| example.replace(place, &format!("{key}: {number}{rest}")).into_bytes())
         })
         .collect();
     assert!(inputs.iter().any(|input| session::Record::parse(input).is_ok()));
-    play("record", &inputs, 0);
+    run_target("record", &inputs, 0);
 }

@@ -1,21 +1,23 @@
-//! Several boxes on one path.
+//! Several middleboxes in series on one path.
 
-use crate::{Alter, Middlebox, MiddleboxConfig, MiddleboxStats, Passing};
+use crate::{EditablePayload, Middlebox, MiddleboxConfig, MiddleboxStats, TransitSegment};
 use std::collections::VecDeque;
 use units::{Instant, Seed};
 
-/// The boxes of a path, in order from the device to the server. Contract as for [`Middlebox`].
+/// The middleboxes of a path, in order from the device to the server. The contract is that of
+/// [`Middlebox`].
 #[derive(Debug, Clone)]
 pub struct Chain<P> {
     boxes: Vec<Middlebox<P>>,
-    /// Segments between two boxes: which they come to next, counted from the device.
-    between: VecDeque<(usize, Passing<P>)>,
-    ready: VecDeque<Passing<P>>,
+    /// Segments between two boxes, with their gap. Gap `i` is before box `i` as seen from the
+    /// device.
+    between: VecDeque<(usize, TransitSegment<P>)>,
+    ready: VecDeque<TransitSegment<P>>,
     ready_at: Instant,
 }
 
-impl<P: Alter> Chain<P> {
-    /// Boxes that have seen nothing yet; each draws from a stream of its own.
+impl<P: EditablePayload> Chain<P> {
+    /// Middleboxes in their initial state, each with a random stream of its own.
     pub fn new(configs: &[MiddleboxConfig], seed: Seed) -> Self {
         let boxes = configs.iter().enumerate();
         Self {
@@ -26,27 +28,27 @@ impl<P: Alter> Chain<P> {
         }
     }
 
-    /// Takes a segment, at the end from which it comes.
-    pub fn push(&mut self, now: Instant, passing: Passing<P>) {
-        let place = if passing.from_device { 0 } else { self.boxes.len() };
-        self.between.push_back((place, passing));
-        self.carry(now);
+    /// Accepts a segment at the end that its sender is on.
+    pub fn push(&mut self, now: Instant, segment: TransitSegment<P>) {
+        let gap = if segment.from_device { 0 } else { self.boxes.len() };
+        self.between.push_back((gap, segment));
+        self.forward(now);
     }
 
-    /// The next segment that leaves at either end at or before `now`.
-    pub fn poll(&mut self, now: Instant) -> Option<Passing<P>> {
+    /// Returns the next segment that leaves at either end at or before `now`.
+    pub fn poll(&mut self, now: Instant) -> Option<TransitSegment<P>> {
         if self.ready.is_empty() {
             for i in 0..self.boxes.len() {
                 if self.boxes[i].next().is_some_and(|at| at <= now) {
                     self.drain(i, now);
                 }
             }
-            self.carry(now);
+            self.forward(now);
         }
         self.ready.pop_front()
     }
 
-    /// When a segment leaves, or goes on to the next box, if none comes before.
+    /// Time at which to call [`poll`](Self::poll) next, if no segment arrives before.
     pub fn next(&self) -> Option<Instant> {
         if self.ready.is_empty() {
             self.boxes.iter().filter_map(Middlebox::next).min()
@@ -55,30 +57,30 @@ impl<P: Alter> Chain<P> {
         }
     }
 
-    /// What each box has done so far, in order from the device.
+    /// Configuration and counters of each middlebox, in order from the device.
     pub fn stats(&self) -> impl Iterator<Item = (&MiddleboxConfig, MiddleboxStats)> {
         self.boxes.iter().map(|each| (each.config(), each.stats()))
     }
 
-    /// Takes segments from box to box until all have left or are held. Place `i` is before box `i` as
-    /// seen from the device.
-    fn carry(&mut self, now: Instant) {
-        while let Some((place, passing)) = self.between.pop_front() {
-            let towards = if passing.from_device { Some(place) } else { place.checked_sub(1) };
-            if let Some(i) = towards.filter(|&i| i < self.boxes.len()) {
-                self.boxes[i].push(now, passing);
+    /// Passes segments from box to box until all have left the chain or are held by a box.
+    fn forward(&mut self, now: Instant) {
+        while let Some((gap, segment)) = self.between.pop_front() {
+            let next_box = if segment.from_device { Some(gap) } else { gap.checked_sub(1) };
+            if let Some(i) = next_box.filter(|&i| i < self.boxes.len()) {
+                self.boxes[i].push(now, segment);
                 self.drain(i, now);
             } else {
                 self.ready_at = now;
-                self.ready.push_back(passing);
+                self.ready.push_back(segment);
             }
         }
     }
 
+    /// Moves all segments that leave box `i` into the gaps beside it.
     fn drain(&mut self, i: usize, now: Instant) {
-        while let Some(passing) = self.boxes[i].poll(now) {
-            let place = if passing.from_device { i + 1 } else { i };
-            self.between.push_back((place, passing));
+        while let Some(segment) = self.boxes[i].poll(now) {
+            let gap = if segment.from_device { i + 1 } else { i };
+            self.between.push_back((gap, segment));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Segments merged into larger ones.
+//! Segment coalescing: receive offload (LRO, GRO) of a host or gateway, or a TCP proxy.
 
-use crate::{Alter, Passing};
+use crate::{EditablePayload, TransitSegment};
 use units::{Duration, Instant};
 use wire::Flags;
 
-/// What is held back in the hope of more: one segment for each direction of a connection.
+/// Segments held back for coalescing: at most one for each direction of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Coalescer<P> {
     held: Vec<Held<P>>,
@@ -13,60 +13,64 @@ pub(crate) struct Coalescer<P> {
 #[derive(Debug, Clone)]
 struct Held<P> {
     until: Instant,
-    passing: Passing<P>,
+    transit: TransitSegment<P>,
 }
 
-impl<P: Alter> Coalescer<P> {
+impl<P: EditablePayload> Coalescer<P> {
     pub(crate) fn new() -> Self {
         Self { held: Vec::new() }
     }
 
-    /// Takes a segment, and gives to `out` what leaves at once. True if it became part of another.
+    /// Accepts a segment and passes those that leave at once to `out`. A merged segment has at most
+    /// `max_bytes` of payload and is held for at most `hold`. Returns true if the segment was
+    /// merged into a held one.
     pub(crate) fn push(
         &mut self,
         now: Instant,
-        (most, hold): (u32, Duration),
-        passing: Passing<P>,
-        mut out: impl FnMut(Passing<P>),
+        (max_bytes, hold): (u32, Duration),
+        transit: TransitSegment<P>,
+        mut out: impl FnMut(TransitSegment<P>),
     ) -> bool {
-        let place = self.held.iter().position(|held| held.passing.alike(&passing));
-        if let Some(i) = place
-            && let Some(both) = merge(&self.held[i].passing, &passing, most)
+        let index = self.held.iter().position(|held| held.transit.same_stream(&transit));
+        if let Some(i) = index
+            && let Some(payload) = merge_payloads(&self.held[i].transit, &transit, max_bytes)
         {
-            let full = both.len() >= most as usize || passing.segment.flags.has(Flags::FIN);
-            let held = &mut self.held[i].passing.segment;
-            held.payload = both;
-            held.flags = held.flags.with(passing.segment.flags);
-            held.ack = passing.segment.ack;
-            held.window = passing.segment.window;
-            if full {
-                out(self.held.remove(i).passing);
+            let is_full = payload.len() >= max_bytes as usize || transit.segment.flags.has(Flags::FIN);
+            let held = &mut self.held[i].transit.segment;
+            held.payload = payload;
+            held.flags = held.flags.with(transit.segment.flags);
+            held.ack = transit.segment.ack;
+            held.window = transit.segment.window;
+            if is_full {
+                out(self.held.remove(i).transit);
             }
             return true;
         }
-        // Whatever comes after a held segment leaves after it.
-        if let Some(i) = place {
-            out(self.held.remove(i).passing);
+        // The held segment leaves first, so that the order of segments is kept.
+        if let Some(i) = index {
+            out(self.held.remove(i).transit);
         }
-        if mergeable(&passing) && passing.segment.payload.len() < most as usize && !hold.is_zero() {
-            self.held.push(Held { until: now + hold, passing });
+        let has_room = transit.segment.payload.len() < max_bytes as usize;
+        if can_be_held(&transit) && has_room && !hold.is_zero() {
+            self.held.push(Held { until: now + hold, transit });
         } else {
-            out(passing);
+            out(transit);
         }
         false
     }
 
-    /// Gives to `out` what is held of this connection's direction.
-    pub(crate) fn flush(&mut self, passing: &Passing<P>, mut out: impl FnMut(Passing<P>)) {
-        if let Some(i) = self.held.iter().position(|held| held.passing.alike(passing)) {
-            out(self.held.remove(i).passing);
+    /// Passes the held segment of the same direction and connection to `out`.
+    pub(crate) fn flush(&mut self, transit: &TransitSegment<P>, mut out: impl FnMut(TransitSegment<P>)) {
+        if let Some(i) = self.held.iter().position(|held| held.transit.same_stream(transit)) {
+            out(self.held.remove(i).transit);
         }
     }
 
-    /// Gives to `out` what has been held long enough, the first held first.
-    pub(crate) fn release(&mut self, now: Instant, mut out: impl FnMut(Passing<P>)) {
+    /// Passes the segments whose hold time has expired to `out`, in the order in which they were
+    /// held.
+    pub(crate) fn release(&mut self, now: Instant, mut out: impl FnMut(TransitSegment<P>)) {
         while let Some(i) = self.held.iter().position(|held| held.until <= now) {
-            out(self.held.remove(i).passing);
+            out(self.held.remove(i).transit);
         }
     }
 
@@ -79,20 +83,24 @@ impl<P: Alter> Coalescer<P> {
     }
 }
 
-/// It carries payload and nothing but that begins or ends with it.
-fn mergeable<P: Alter>(passing: &Passing<P>) -> bool {
-    let flags = passing.segment.flags;
-    let special = Flags::SYN.with(Flags::RST).with(Flags::FIN).bits();
-    flags.bits() & special == 0 && !passing.segment.payload.is_empty()
+/// True if a segment has payload and neither starts nor ends the connection.
+fn can_be_held<P: EditablePayload>(transit: &TransitSegment<P>) -> bool {
+    let flags = transit.segment.flags;
+    let excluded = Flags::SYN.with(Flags::RST).with(Flags::FIN).bits();
+    flags.bits() & excluded == 0 && !transit.segment.payload.is_empty()
 }
 
-/// The payload of both, where the second follows on the first.
-fn merge<P: Alter>(first: &Passing<P>, second: &Passing<P>, most: u32) -> Option<P> {
+/// The payload of both segments, if the second continues the first and both fit `max_bytes`.
+fn merge_payloads<P: EditablePayload>(
+    first: &TransitSegment<P>,
+    second: &TransitSegment<P>,
+    max_bytes: u32,
+) -> Option<P> {
     let (first, second) = (&first.segment, &second.segment);
-    let special = Flags::SYN.with(Flags::RST).bits();
+    let excluded = Flags::SYN.with(Flags::RST).bits();
     let len = first.payload.len();
-    let follows = second.seq == first.seq.wrapping_add(len as u32);
-    let fits = len + second.payload.len() <= most as usize;
-    (follows && fits && !second.payload.is_empty() && second.flags.bits() & special == 0)
+    let continues = second.seq == first.seq.wrapping_add(len as u32);
+    let fits = len + second.payload.len() <= max_bytes as usize;
+    (continues && fits && !second.payload.is_empty() && second.flags.bits() & excluded == 0)
         .then(|| first.payload.merged(&second.payload))?
 }

@@ -1,165 +1,169 @@
-//! What a middlebox is told at the start.
+//! Configuration of a middlebox.
 
-use crate::Options;
+use crate::OptionSet;
 use units::{Duration, Instant, Probability};
 
-/// One middlebox.
+/// Configuration of one middlebox.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MiddleboxConfig {
-    /// What it does.
-    pub meddling: Meddling,
-    /// Which directions it looks at. Rewritten sequence numbers and an address translator's mappings
-    /// concern both, whatever this says.
+    /// Kind and parameters.
+    pub kind: MiddleboxKind,
+    /// Directions in which the middlebox acts. Sequence rewriting and NAT always act in both.
     pub directions: Directions,
-    /// From when on: before, it passes everything as it is. A box that comes in the middle of a
-    /// connection is a change of route.
+    /// Start of its action; segments pass unchanged before. A start within a connection simulates a
+    /// change of route.
     pub from: Instant,
-    /// Until when.
+    /// End of its action.
     pub until: Option<Instant>,
 }
 
-/// What a middlebox does.
+/// Kind of middlebox.
+///
+/// | Kind | Real device | Effect on Multipath TCP (sections of RFC 8684) |
+/// | --- | --- | --- |
+/// | `StripOptions` | firewall without support of kind 30 | fallback to TCP (3.1, 3.7) |
+/// | `RewriteSequence` | firewall that randomises sequence numbers | none: mappings are relative (3.3) |
+/// | `Split` | segmentation offload (TSO) | none: a mapping may cover several segments |
+/// | `Coalesce` | receive offload (LRO, GRO), TCP proxy | data without a mapping is retransmitted |
+/// | `Nat` | home gateway with a short idle timeout | the subflow fails, the connection continues |
+/// | `Corrupt` | application-level gateway | the DSS checksum fails (3.7) |
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Meddling {
-    /// Looks for options that it does not like.
+pub enum MiddleboxKind {
+    /// Removes TCP options, or drops segments that have them.
     StripOptions {
-        /// Which.
-        options: Options,
-        /// In which segments.
-        on: On,
-        /// What it does where it finds one.
-        finding: Finding,
-        /// How likely it is to, segment by segment.
+        /// Options to look for.
+        options: OptionSet,
+        /// Segments to examine.
+        filter: SegmentFilter,
+        /// Action on a segment with one of the options.
+        action: OptionAction,
+        /// Probability of the action, for each segment.
         chance: Probability,
     },
-    /// Adds an offset to the sequence numbers of each direction, and takes it from what acknowledges
-    /// them: a firewall that draws its own initial sequence numbers.
+    /// Adds an offset to the sequence numbers of each direction, and subtracts it from the
+    /// acknowledgements: a firewall that randomises initial sequence numbers.
     RewriteSequence {
-        /// Added to what the device sends.
+        /// Offset of the device's sequence numbers.
         up: u32,
-        /// Added to what the server sends.
+        /// Offset of the server's sequence numbers.
         down: u32,
-        /// SACK blocks are translated too. Some boxes leave them alone, and the sender gets blocks
-        /// that it never sent.
+        /// Translate SACK blocks too. Some firewalls do not: the sender then gets blocks that it
+        /// never sent.
         sack: bool,
     },
-    /// Cuts payload into pieces, as segmentation offload does: each piece has all options of the
-    /// whole, the same mapping among them (RFC 8684, section 3.3). A SYN stays whole.
+    /// Splits segments, as segmentation offload does. Each piece has all options of the original,
+    /// including the same mapping (RFC 8684, section 3.3). A SYN is not split.
     Split {
-        /// The most payload of a piece, in bytes; 0 counts as 1.
+        /// Maximum payload of a piece, in bytes; 0 counts as 1.
         mss: u16,
     },
-    /// Merges payload that follows on what is held. The options of the first segment stay, those of
-    /// the others are lost; the acknowledgement and the window are the last's.
+    /// Merges consecutive segments. The result has the options of the first segment, and the
+    /// acknowledgement number and window of the last.
     Coalesce {
-        /// The most payload of a merged segment, in bytes; 64 KiB for receive offload.
-        most: u32,
-        /// How long a segment is held at most.
+        /// Maximum payload of a merged segment, in bytes; 64 KiB for receive offload.
+        max_bytes: u32,
+        /// Maximum time for which a segment is held.
         hold: Duration,
     },
-    /// An address translator whose mapping of a connection ends when nothing has passed for a while.
-    /// What then comes from the server is dropped.
-    ForgetNat {
-        /// How long a mapping lives idle: RFC 5382 asks for 2 h 4 min, many gateways have minutes.
+    /// Network address translator that forgets idle connections. Segments of the server without a
+    /// mapping are dropped.
+    Nat {
+        /// Idle timeout of a mapping: RFC 5382 requires at least 2 h 4 min, many gateways use
+        /// minutes.
         idle: Duration,
-        /// What becomes of the device's next segment.
-        forgotten: Forgotten,
+        /// Action on the device's next segment after the timeout.
+        on_expiry: ExpiryAction,
     },
-    /// Changes bytes, keeps their number, and makes the TCP checksum right again: an application
-    /// gateway. Only the data checksum of Multipath TCP can notice (RFC 8684, section 3.3.1).
+    /// Changes payload bytes without changing their number, and fixes the TCP checksum. Only the
+    /// DSS checksum can detect it (RFC 8684, section 3.3.1).
     Corrupt {
-        /// Of each segment with payload.
+        /// Probability for each segment with payload.
         chance: Probability,
     },
 }
 
-/// In which segments options are looked for.
+/// Segments that an option-stripping middlebox examines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum On {
+pub enum SegmentFilter {
     /// SYN and SYN/ACK.
     Syn,
-    /// All but those.
+    /// All except SYN and SYN/ACK.
     NotSyn,
-    /// Those that carry payload.
+    /// Segments with payload.
     Data,
-    /// Every one.
+    /// All segments.
     #[default]
     All,
 }
 
-/// What is done where an option is found.
+/// Action on a segment with an unwanted option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Finding {
-    /// The option is taken out; the segment passes.
+pub enum OptionAction {
+    /// Remove the option and pass the segment.
     #[default]
     Strip,
-    /// The segment is dropped: a firewall that takes the unknown for an attack.
+    /// Drop the segment.
     Drop,
 }
 
-/// What an address translator does with a segment of the device for which it has no mapping (any
-/// more) and that is no SYN.
+/// Action of a translator on a segment of the device without a live mapping that is not a SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Forgotten {
-    /// A mapping with the same port as before: only what came meanwhile was lost.
+pub enum ExpiryAction {
+    /// Create a mapping with the same port: only segments in between are lost.
     #[default]
     Renew,
-    /// A mapping with another port: the server does not know the connection.
+    /// Create a mapping with another port: the server does not know the connection.
     NewPort,
-    /// A reset, as RFC 9293 (section 3.5.2) has it for a connection that does not exist.
+    /// Reply with a RST, as for a connection that does not exist (RFC 9293, section 3.5.2).
     Reset,
-    /// Nothing: the segment is dropped until a SYN comes.
+    /// Drop segments until a SYN arrives.
     Drop,
 }
 
 /// Directions of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Directions {
-    /// What the device sends.
+    /// From the device.
     Up,
-    /// What the server sends.
+    /// To the device.
     Down,
-    /// Both.
+    /// Both directions.
     #[default]
     Both,
 }
 
 impl MiddleboxConfig {
-    /// In both directions, all the time.
-    pub const fn new(meddling: Meddling) -> Self {
-        Self { meddling, directions: Directions::Both, from: Instant::ZERO, until: None }
+    /// A middlebox that acts in both directions and all the time.
+    pub const fn new(kind: MiddleboxKind) -> Self {
+        Self { kind, directions: Directions::Both, from: Instant::ZERO, until: None }
     }
 
-    pub(crate) fn acts(&self, now: Instant, from_device: bool) -> bool {
-        let here = match self.directions {
+    /// True if the middlebox acts on a segment of this direction at `now`.
+    pub(crate) fn is_active(&self, now: Instant, from_device: bool) -> bool {
+        let selected = match self.directions {
             Directions::Up => from_device,
             Directions::Down => !from_device,
             Directions::Both => true,
         };
-        let both = matches!(self.meddling, Meddling::RewriteSequence { .. } | Meddling::ForgetNat { .. });
-        (here || both) && now >= self.from && self.until.is_none_or(|until| now < until)
+        let always_both =
+            matches!(self.kind, MiddleboxKind::RewriteSequence { .. } | MiddleboxKind::Nat { .. });
+        (selected || always_both) && now >= self.from && self.until.is_none_or(|until| now < until)
     }
 }
 
-impl Meddling {
-    /// Every kind's name, and a line on what it does.
-    pub const NAMES: [(&'static str, &'static str); 6] = [
-        ("strip-options", "takes options out, or drops what has them"),
-        ("rewrite-sequence", "adds an offset to sequence numbers"),
-        ("split", "cuts segments into smaller ones"),
-        ("coalesce", "merges segments; options after the first are lost"),
-        ("forget-nat", "an address translator that forgets idle connections"),
-        ("corrupt", "changes bytes and makes the TCP checksum right again"),
-    ];
+impl MiddleboxKind {
+    /// Names of all kinds.
+    pub const NAMES: [&'static str; 6] =
+        ["strip-options", "rewrite-sequence", "split", "coalesce", "forget-nat", "corrupt"];
 
-    /// Its name.
+    /// Name of the kind in scenarios and results.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::StripOptions { .. } => "strip-options",
             Self::RewriteSequence { .. } => "rewrite-sequence",
             Self::Split { .. } => "split",
             Self::Coalesce { .. } => "coalesce",
-            Self::ForgetNat { .. } => "forget-nat",
+            Self::Nat { .. } => "forget-nat",
             Self::Corrupt { .. } => "corrupt",
         }
     }

@@ -1,22 +1,22 @@
-//! What a middlebox did.
+//! Counters of a middlebox.
 
-/// What a middlebox has done so far, in segments.
+/// Counters of a middlebox, in segments.
 ///
-/// Every segment is accounted for: `seen + added + answered == passed + merged + dropped + held`.
+/// Invariant: `seen + added + answered == passed + merged + dropped + held`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MiddleboxStats {
-    /// Came in, from either side.
+    /// Segments received, from either side.
     pub seen: u64,
-    /// Left, to either side.
+    /// Segments sent on, to either side.
     pub passed: u64,
-    /// Left otherwise than they came: options, numbers, ports or payload.
+    /// Segments whose options, numbers, ports or payload were changed.
     pub changed: u64,
-    /// Pieces beyond the first that a segment was split into.
+    /// Additional segments made by splitting.
     pub added: u64,
-    /// Became part of the segment before them.
+    /// Segments merged into the one before them.
     pub merged: u64,
-    /// Did not leave.
+    /// Segments dropped.
     pub dropped: u64,
-    /// Resets that the box itself sent.
+    /// Resets that the middlebox sent itself.
     pub answered: u64,
 }

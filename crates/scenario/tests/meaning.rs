@@ -327,22 +327,22 @@ fn queues_impairments_and_middleboxes_mean_what_they_say() {
     let late = Some(link::Late { chance: p(0.3), by: Duration::from_millis(4) });
     assert_eq!(got.impairments, link::Impairments { duplicate: p(0.1), corrupt: p(0.2), late });
     assert_eq!((link(&path.up).codel, link(&path.up).impairments), (None, link::Impairments::default()));
-    let options = middlebox::Options::JOIN.with(middlebox::Options::SACK);
-    let strip = middlebox::Meddling::StripOptions {
+    let options = middlebox::OptionSet::JOIN | middlebox::OptionSet::SACK;
+    let strip = middlebox::MiddleboxKind::StripOptions {
         options,
-        on: middlebox::On::Syn,
-        finding: middlebox::Finding::Drop,
+        filter: middlebox::SegmentFilter::Syn,
+        action: middlebox::OptionAction::Drop,
         chance: Probability::ALWAYS,
     };
-    let forgotten = middlebox::Forgotten::NewPort;
-    let nat = middlebox::Meddling::ForgetNat { idle: Duration::from_secs(9), forgotten };
+    let on_expiry = middlebox::ExpiryAction::NewPort;
+    let nat = middlebox::MiddleboxKind::Nat { idle: Duration::from_secs(9), on_expiry };
     let new = middlebox::MiddleboxConfig::new;
     let expected = [
         new(strip),
         middlebox::MiddleboxConfig { from: Instant::from_secs(1), ..new(nat) },
         middlebox::MiddleboxConfig {
             directions: middlebox::Directions::Up,
-            ..new(middlebox::Meddling::Split { mss: 536 })
+            ..new(middlebox::MiddleboxKind::Split { mss: 536 })
         },
     ];
     assert_eq!(path.middleboxes, expected);

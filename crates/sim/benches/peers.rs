@@ -1,4 +1,4 @@
-//! The work that htsim and ns-3 were measured on: segments per second, memory per connection.
+//! Segments per second on the workloads of the comparison with htsim and ns-3.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use traffic::Kind;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-fn work() -> Vec<(&'static str, Experiment)> {
+fn workloads() -> Vec<(&'static str, Experiment)> {
     let mut single = support::one_path(100.0, 50, Kind::Bulk, 30);
     single.sample = units::Duration::ZERO;
     let mut mixed = support::wifi_lte(Kind::Bulk, 30);
@@ -24,8 +24,8 @@ fn work() -> Vec<(&'static str, Experiment)> {
 fn peers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("peers");
     group.sample_size(10);
-    for (name, experiment) in work() {
-        // Delivered data segments, as the peers were counted.
+    for (name, experiment) in workloads() {
+        // Throughput counts delivered data segments, as for the other simulators.
         let outcome = run(&experiment);
         let segments = outcome.connections.iter().map(|c| c.delivered_bytes / 1424).sum();
         group.throughput(Throughput::Elements(segments));

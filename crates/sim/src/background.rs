@@ -52,8 +52,8 @@ impl Background {
         &self.spec
     }
 
-    /// Takes the datagram that is due at `now` and counts it as sent. Returns its size in bytes with
-    /// all headers.
+    /// Takes the datagram that is due at `now` and counts it as sent. Returns its size in bytes
+    /// with all headers.
     pub fn take_due(&mut self, now: Instant) -> Option<u32> {
         let (_, size) = self.packets.due().filter(|&(at, _)| at <= now)?;
         self.packets.advance();
@@ -72,8 +72,9 @@ impl Background {
         self.longest_delay = self.longest_delay.max(delay);
     }
 
-    /// Sends the datagram that is due at `now`: its size, its label with flow number `number` (flows
-    /// follow the connections), and a segment whose payload offset holds the time of sending.
+    /// Sends the datagram that is due at `now`: its size, its label with flow number `number`
+    /// (flows follow the connections), and a segment whose payload offset holds the time of
+    /// sending.
     pub(crate) fn send(&mut self, now: Instant, number: usize) -> Option<(u32, PacketLabel, Segment<Span>)> {
         let size = self.take_due(now)?;
         let mut segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);

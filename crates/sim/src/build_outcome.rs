@@ -100,7 +100,7 @@ impl MiddleboxOutcome {
     /// Outcome of a middlebox.
     pub fn of(config: &MiddleboxConfig, stats: &MiddleboxStats) -> Self {
         let &MiddleboxStats { seen, changed, added, merged, dropped, answered, .. } = stats;
-        Self { kind: config.meddling.name(), seen, changed, added, merged, dropped, answered }
+        Self { kind: config.kind.name(), seen, changed, added, merged, dropped, answered }
     }
 }
 
@@ -121,8 +121,8 @@ impl EnergyOutcome {
 }
 
 impl DeviceOutcome {
-    /// Outcome of the device: `meters` has the meter of each interface, and `policy_changes` counts the
-    /// changes of priorities and shares.
+    /// Outcome of the device: `meters` has the meter of each interface, and `policy_changes` counts
+    /// the changes of priorities and shares.
     pub fn of(
         experiment: &Experiment,
         meters: &[&Meter],
@@ -151,8 +151,8 @@ impl DeviceOutcome {
     }
 }
 
-/// Time over which the goodput of a connection is averaged, in seconds: up to its last byte if it is
-/// complete, else up to its stop or the end of the run.
+/// Time over which the goodput of a connection is averaged, in seconds: up to its last byte if it
+/// is complete, else up to its stop or the end of the run.
 pub fn goodput_span(config: &TrafficConfig, completed_s: Option<f64>, duration: Duration) -> f64 {
     let end = Instant::ZERO + duration;
     completed_s.unwrap_or_else(|| config.stop.unwrap_or(end).min(end).since(config.start).as_secs_f64())

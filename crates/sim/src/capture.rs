@@ -51,9 +51,9 @@ impl Capture {
     }
 }
 
-/// Server address of a connection. All connections use the same ports, so each needs a server address
-/// of its own to be a distinct TCP connection in the capture. Addresses come from the block for
-/// documentation (RFC 5737), then from the block for benchmarks (RFC 2544).
+/// Server address of a connection. All connections use the same ports, so each needs a server
+/// address of its own to be a distinct TCP connection in the capture. Addresses come from the block
+/// for documentation (RFC 5737), then from the block for benchmarks (RFC 2544).
 fn server_address(connection: usize) -> Ipv4Addr {
     match u8::try_from(connection) {
         Ok(number @ 0..=253) => Ipv4Addr::new(192, 0, 2, 1 + number),

@@ -18,11 +18,11 @@ pub(crate) enum End {
     Server,
 }
 
-/// Index of the application's timer in [`Connection::timers`]. Indices 0 and 1 are the timers of the
-/// client and of the server ([`End`]).
+/// Index of the application's timer in [`Connection::timers`]. Indices 0 and 1 are the timers of
+/// the client and of the server ([`End`]).
 pub(crate) const APP_TIMER: usize = 2;
-/// Index of the timer of the reading end: start of the connection and end of its viewer. Only windowed
-/// execution uses it, where the application's timer belongs to the writing end.
+/// Index of the timer of the reading end: start of the connection and end of its viewer. Only
+/// windowed execution uses it, where the application's timer belongs to the writing end.
 pub(crate) const READER_TIMER: usize = 3;
 
 /// Role of an end's application.
@@ -46,11 +46,11 @@ pub(crate) struct Connection {
     pub(crate) last_byte: Option<Instant>,
     /// Largest number of bytes held out of order, in bytes.
     pub(crate) peak_out_of_order: u64,
-    /// Next rejoin or video timer of the client and of the server; [`Instant::MAX`] for none. The timers
-    /// of the endpoints are not included.
+    /// Next rejoin or video timer of the client and of the server; [`Instant::MAX`] for none. The
+    /// timers of the endpoints are not included.
     pub(crate) deadlines: [Instant; 2],
-    /// Scheduled times of the client, the server, the application and the reader; [`Instant::MAX`] for
-    /// none.
+    /// Scheduled times of the client, the server, the application and the reader; [`Instant::MAX`]
+    /// for none.
     pub(crate) timers: [Instant; 4],
     /// Roles of the client and of the server.
     roles: [EndRole; 2],
@@ -156,8 +156,8 @@ impl Connection {
         }
     }
 
-    /// Indices of the timers of one end in [`timers`](Self::timers): its own, and the application's or the
-    /// reader's.
+    /// Indices of the timers of one end in [`timers`](Self::timers): its own, and the application's
+    /// or the reader's.
     #[inline]
     pub(crate) fn timer_indices(&self, end: End) -> [usize; 2] {
         [end as usize, if self.side(end) == Side::Sender { APP_TIMER } else { READER_TIMER }]
@@ -321,8 +321,8 @@ impl Connection {
     }
 }
 
-/// Energy per byte on each path, in joules: the power of the active radio at the path's rate, divided
-/// by that rate.
+/// Energy per byte on each path, in joules: the power of the active radio at the path's rate,
+/// divided by that rate.
 fn energy_costs(experiment: &Experiment, direction: Direction) -> Vec<f64> {
     let cost = |path: &PathSpec| {
         let (hop, radio) = match direction {

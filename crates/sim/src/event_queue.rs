@@ -13,8 +13,8 @@ const MAX_SCANNED: usize = 8;
 /// after construction, and no cancelled entry is ever popped.
 ///
 /// Sources that nearly always have the next event, such as links among thousands of timers, can be
-/// kept out of the heap ([`with_scanned`](Self::with_scanned)): they lie in a small array that every
-/// [`next`](Self::next) scans.
+/// kept out of the heap ([`with_scanned`](Self::with_scanned)): they lie in a small array that
+/// every [`next`](Self::next) scans.
 ///
 /// Events at equal times are first in, first out, or, if asked for
 /// ([`with_source_order`](Self::with_source_order)), in the order of their source numbers.
@@ -53,8 +53,8 @@ impl EventQueue {
         Self::with_scanned(sources, 0)
     }
 
-    /// An empty queue in which the first `scanned` sources, which should have the next event most of
-    /// the time, lie outside the heap. The order of events does not depend on it.
+    /// An empty queue in which the first `scanned` sources, which should have the next event most
+    /// of the time, lie outside the heap. The order of events does not depend on it.
     pub fn with_scanned(sources: usize, scanned: usize) -> Self {
         let scanned = if scanned <= MAX_SCANNED { scanned } else { 0 };
         let empty = |source| Entry { at: Instant::MAX, tie_break: u64::MAX, source };
@@ -96,8 +96,8 @@ impl EventQueue {
         self.heap.get(self.position[source] as usize).map_or(Instant::MAX, |entry| entry.at)
     }
 
-    /// Schedules, moves or (with `None`) cancels the event of `source`. An event whose time stays the
-    /// same keeps its tie-break.
+    /// Schedules, moves or (with `None`) cancels the event of `source`. An event whose time stays
+    /// the same keeps its tie-break.
     #[inline]
     pub fn set(&mut self, source: usize, at: Option<Instant>) {
         if let Some(entry) = self.scanned.get_mut(source) {
@@ -140,8 +140,8 @@ impl EventQueue {
         }
     }
 
-    /// Schedules the event of `source` at `at`, unless an event is already due at or before `at`: for
-    /// sources that tolerate an early event, such as a timer that is checked when it fires.
+    /// Schedules the event of `source` at `at`, unless an event is already due at or before `at`:
+    /// for sources that tolerate an early event, such as a timer that is checked when it fires.
     #[inline]
     pub fn set_no_later(&mut self, source: usize, at: Option<Instant>) {
         if let Some(entry) = self.scanned.get(source) {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use traffic::{Direction, TrafficConfig, Vbr};
 use units::{Duration, Energy, Instant, Power, Seed};
 
-/// Configuration of one run. The same experiment gives the same [`Outcome`](crate::Outcome), byte for
-/// byte.
+/// Configuration of one run. The same experiment gives the same [`Outcome`](crate::Outcome), byte
+/// for byte.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
     /// Seed of every random stream.
@@ -95,8 +95,8 @@ pub enum Hop {
     },
 }
 
-/// A flow of UDP datagrams in one direction of a path, without acknowledgements. It uses queues, links
-/// and radios; middleboxes and the capture ignore it.
+/// A flow of UDP datagrams in one direction of a path, without acknowledgements. It uses queues,
+/// links and radios; middleboxes and the capture ignore it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackgroundSpec {
     /// Index into [`Experiment::paths`].

@@ -6,7 +6,7 @@ use crate::ingress::{Ingress, Receiver, record_arrival};
 use crate::network::{IP_HEADER_BYTES, Medium};
 use crate::packet::PacketLabel;
 use crate::world::World;
-use middlebox::Passing;
+use middlebox::TransitSegment;
 use mptcp::PathId;
 use radio::Direction;
 use units::Instant;
@@ -39,8 +39,8 @@ impl World<'_> {
         self.queue.set(i, next);
     }
 
-    /// Takes the next arrived packet from a medium into [`incoming`](Self::incoming). Returns its size
-    /// with all headers, and its label.
+    /// Takes the next arrived packet from a medium into [`incoming`](Self::incoming). Returns its
+    /// size with all headers, and its label.
     #[inline]
     fn receive(&mut self, i: usize) -> Option<(u32, PacketLabel)> {
         match &mut self.network.media[i] {
@@ -76,11 +76,12 @@ impl World<'_> {
         self.schedule(EventSource::Background(i), next);
     }
 
-    /// Moves segments from the middleboxes of a path to the servers, or onto the link to the device.
+    /// Moves segments from the middleboxes of a path to the servers, or onto the link to the
+    /// device.
     pub(crate) fn on_middleboxes(&mut self, path: usize) {
         let now = self.now;
         let id = PathId(path as u8);
-        while let Some(Passing { from_device, flow, segment }) =
+        while let Some(TransitSegment { from_device, flow, segment }) =
             self.network.paths[path].middleboxes.as_mut().and_then(|chain| chain.poll(now))
         {
             let i = flow as usize;

@@ -30,8 +30,8 @@ pub(crate) struct Ingress<'a> {
 }
 
 impl Ingress<'_> {
-    /// Hands a packet of `bytes` with all headers to its receiver. Returns `None` if it is lost because
-    /// the interface is down.
+    /// Hands a packet of `bytes` with all headers to its receiver. Returns `None` if it is lost
+    /// because the interface is down.
     #[inline]
     pub(crate) fn deliver(
         self,
@@ -71,8 +71,8 @@ impl Ingress<'_> {
     }
 }
 
-/// Records a segment that an end of `connection` has processed. Out of line, because most runs do not
-/// record deliveries.
+/// Records a segment that an end of `connection` has processed. Out of line, because most runs do
+/// not record deliveries.
 #[cold]
 #[inline(never)]
 pub(crate) fn record_arrival(

@@ -1,11 +1,12 @@
-//! Packet-level simulation of Multipath TCP in virtual time: an [`Experiment`] in, an [`Outcome`] out.
+//! Packet-level simulation of Multipath TCP in virtual time: an [`Experiment`] in, an [`Outcome`]
+//! out.
 //!
 //! [`run`] drives the sans-IO machines of the other crates: endpoints, links, cells, radios,
 //! applications and a policy. The same experiment gives the same outcome, byte for byte: events at
 //! equal times are first in, first out (with many connections in source order), and every random
-//! stream has a seed of its own. Modules: `simulation` is the event loop, `world` its state, `ingress`
-//! and `egress` move packets between `connection` and `network`, `window` and `lookahead` run many
-//! connections in windows.
+//! stream has a seed of its own. Modules: `simulation` is the event loop, `world` its state,
+//! `ingress` and `egress` move packets between `connection` and `network`, `window` and `lookahead`
+//! run many connections in windows.
 
 mod background;
 mod build_outcome;
@@ -64,15 +65,16 @@ pub fn run_recorded(experiment: &Experiment) -> Outcome {
     simulation.into_outcome()
 }
 
-/// Simulates one experiment as [`run_recorded`] does, with a given [`Execution`]. Events at equal times
-/// are in source order for any number of connections.
+/// Simulates one experiment as [`run_recorded`] does, with a given [`Execution`]. Events at equal
+/// times are in source order for any number of connections.
 pub fn run_with_execution(experiment: &Experiment, execution: Execution) -> Outcome {
     let mut simulation = Simulation::new(experiment).with_deliveries().with_execution(execution);
     simulation.run(&mut |_| {});
     simulation.into_outcome()
 }
 
-/// Simulates one experiment; calls `progress` from time to time with the completed share, from 0 to 1.
+/// Simulates one experiment; calls `progress` from time to time with the completed share, from 0 to
+/// 1.
 pub fn run_with_progress(experiment: &Experiment, progress: &mut dyn FnMut(f64)) -> Outcome {
     let mut simulation = Simulation::new(experiment);
     simulation.run(progress);

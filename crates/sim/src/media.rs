@@ -33,8 +33,8 @@ pub struct Ports {
 }
 
 impl<T: Clone> Medium<T> {
-    /// Queues the packet returned by `make`, of `size` bytes with its IP header. A link calls `make`
-    /// only if it accepts the packet. Returns false if the packet is dropped.
+    /// Queues the packet returned by `make`, of `size` bytes with its IP header. A link calls
+    /// `make` only if it accepts the packet. Returns false if the packet is dropped.
     #[inline]
     pub fn push_with(&mut self, now: Instant, station: usize, size: u32, make: impl FnOnce() -> T) -> bool {
         match self {
@@ -87,9 +87,9 @@ impl<T: Clone> Medium<T> {
     }
 }
 
-/// Builds the media of an experiment, cells first, and the ports of each path. The same seed gives the
-/// same losses and delays for any packet type. `mark` sets the ECN mark CE (RFC 3168) on a packet; it
-/// returns false if the packet's transport is not ECN-capable.
+/// Builds the media of an experiment, cells first, and the ports of each path. The same seed gives
+/// the same losses and delays for any packet type. `mark` sets the ECN mark CE (RFC 3168) on a
+/// packet; it returns false if the packet's transport is not ECN-capable.
 pub fn media<T: Clone>(experiment: &Experiment, mark: fn(&mut T) -> bool) -> (Vec<Medium<T>>, Vec<Ports>) {
     let mut stations: Vec<Vec<StationConfig>> = vec![Vec::new(); experiment.cells.len()];
     let mut links = Vec::new();

@@ -85,8 +85,8 @@ impl Network {
         Self { media, paths }
     }
 
-    /// Queues a segment, `size` bytes with its IP header, on the medium of its path, and schedules that
-    /// medium's next event.
+    /// Queues a segment, `size` bytes with its IP header, on the medium of its path, and schedules
+    /// that medium's next event.
     #[inline]
     pub(crate) fn send(
         &mut self,

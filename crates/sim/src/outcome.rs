@@ -6,8 +6,8 @@ use abr::Session;
 use serde::{Serialize, Serializer};
 use units::Instant;
 
-/// Results of a run. Fields are serialised in a fixed order; series, timelines and the capture are left
-/// to the caller.
+/// Results of a run. Fields are serialised in a fixed order; series, timelines and the capture are
+/// left to the caller.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// Seed of the run.
@@ -78,15 +78,16 @@ pub struct ConnectionOutcome {
     pub delivered_bytes: u64,
     /// Part of it that a middlebox had changed undetected by a checksum, in bytes.
     pub corrupted_bytes: u64,
-    /// Delivered data over the time from start to the last byte if the connection is complete, else to its
-    /// stop or the end of the run, in Mbit/s.
+    /// Delivered data over the time from start to the last byte if the connection is complete, else
+    /// to its stop or the end of the run, in Mbit/s.
     pub goodput_mbps: f64,
-    /// Time from start to the last byte, in seconds, if all data was delivered and both ends closed.
+    /// Time from start to the last byte, in seconds, if all data was delivered and both ends
+    /// closed.
     pub completed_s: Option<f64>,
     /// Peak of the data held out of order, in bytes; `None` on a kernel, which does not report it.
     pub peak_out_of_order_bytes: Option<u64>,
-    /// Data sent over more than one path, in bytes: reinjections, opportunistic retransmissions and copies
-    /// of the redundant scheduler. `None` on a kernel.
+    /// Data sent over more than one path, in bytes: reinjections, opportunistic retransmissions and
+    /// copies of the redundant scheduler. `None` on a kernel.
     pub repeated_bytes: Option<u64>,
     /// The connection was reset or timed out.
     pub failed: bool,
@@ -139,8 +140,8 @@ pub struct PathOutcome {
     pub also: Vec<EnergyOutcome>,
 }
 
-/// A background flow. Datagrams that were not delivered were dropped, lost, corrupted, or are still in
-/// flight.
+/// A background flow. Datagrams that were not delivered were dropped, lost, corrupted, or are still
+/// in flight.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BackgroundOutcome {
     /// Name of the path.

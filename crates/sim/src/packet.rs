@@ -4,7 +4,7 @@
 //! cache. Data segments and acknowledgements therefore travel as a [`PackedSegment`]; any other
 //! segment is boxed.
 
-use middlebox::Passing;
+use middlebox::TransitSegment;
 use wire::{Dss, Ecn, Flags, Mapping, Payload, SackBlocks, Segment, Span, TimestampOption};
 
 /// Owner and direction of a packet.
@@ -19,8 +19,8 @@ pub(crate) struct PacketLabel {
 
 impl PacketLabel {
     /// The labelled segment as the input of a middlebox.
-    pub(crate) fn passing(self, segment: &Segment<Span>) -> Passing<Span> {
-        Passing { from_device: !self.down, flow: u32::from(self.connection), segment: segment.clone() }
+    pub(crate) fn passing(self, segment: &Segment<Span>) -> TransitSegment<Span> {
+        TransitSegment { from_device: !self.down, flow: u32::from(self.connection), segment: segment.clone() }
     }
 }
 

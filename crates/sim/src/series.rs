@@ -4,8 +4,8 @@ use crate::experiment::Experiment;
 use abr::Sight;
 use traffic::Kind;
 
-/// Name and unit of each column of a path. Columns of paths come first, then those of connections, then
-/// those of the device.
+/// Name and unit of each column of a path. Columns of paths come first, then those of connections,
+/// then those of the device.
 const PATH_COLUMNS: [(&str, &str); 8] = [
     ("rate_down_mbps", "Mbit/s"),
     ("rate_up_mbps", "Mbit/s"),

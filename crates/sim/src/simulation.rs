@@ -21,8 +21,8 @@ const PROGRESS_INTERVAL_EVENTS: u64 = 1 << 17;
 pub enum Execution {
     /// One event after the other: faster with few connections.
     Sequential,
-    /// Windows of time, in each of which all connections run one after the other, where the experiment
-    /// allows it: faster with many connections.
+    /// Windows of time, in each of which all connections run one after the other, where the
+    /// experiment allows it: faster with many connections.
     Windowed,
 }
 
@@ -140,8 +140,8 @@ impl<'a> Simulation<'a> {
             .unwrap_or(Instant::MAX)
     }
 
-    /// Handles the first event of the queue. A medium reschedules its event in place; other sources are
-    /// removed first.
+    /// Handles the first event of the queue. A medium reschedules its event in place; other sources
+    /// are removed first.
     fn handle_event(&mut self, source: EventSource) {
         if !matches!(source, EventSource::Medium(_)) {
             self.world.queue.pop();

@@ -8,8 +8,8 @@ use traffic::TrafficConfig;
 use units::{Duration, Instant};
 use wire::Span;
 
-/// State of a device's videos for its policy at `now`: that of the unfinished video with the shortest
-/// buffer. `None` if there is no video.
+/// State of a device's videos for its policy at `now`: that of the unfinished video with the
+/// shortest buffer. `None` if there is no video.
 pub fn app_state(now: Instant, sights: impl Iterator<Item = Sight>) -> Option<AppState> {
     let sight = sights.min_by_key(|sight| (sight.fetched, sight.buffer))?;
     Some(AppState {

@@ -1,4 +1,5 @@
-//! Windowed execution: runs one side of all connections up to its horizon, connection by connection.
+//! Windowed execution: runs one side of all connections up to its horizon, connection by
+//! connection.
 //!
 //! The outcome equals that of event-by-event execution in source order, because an end touches
 //! nothing but its own state and the links until `Lookahead::release` sends its packets in order.
@@ -12,8 +13,8 @@ use mptcp::PathId;
 use units::Instant;
 
 impl World<'_> {
-    /// Runs a window of the servers, then one of the clients. Returns the number of events, or `None` if
-    /// there is none left before `limit`.
+    /// Runs a window of the servers, then one of the clients. Returns the number of events, or
+    /// `None` if there is none left before `limit`.
     pub(crate) fn run_windows(&mut self, limit: Instant) -> Option<u64> {
         let next = self.lookahead.next(&self.network);
         if next >= limit {
@@ -51,8 +52,8 @@ impl World<'_> {
         events
     }
 
-    /// Runs an end of a connection through its deliveries and timers before `until`, in order of time; at
-    /// equal times deliveries come first. Returns the number of events.
+    /// Runs an end of a connection through its deliveries and timers before `until`, in order of
+    /// time; at equal times deliveries come first. Returns the number of events.
     fn run_connection(&mut self, i: usize, end: End, deliveries: Range<usize>, until: Instant) -> u64 {
         let mut events = deliveries.len() as u64;
         let mut deliveries = deliveries.peekable();

@@ -98,8 +98,8 @@ impl<'a> World<'a> {
         self.settle_end(i, End::Server);
     }
 
-    /// Sends all that an end has to send, handles its events, and schedules its timer. The other end is
-    /// not touched: it sees the packets when they arrive.
+    /// Sends all that an end has to send, handles its events, and schedules its timer. The other
+    /// end is not touched: it sees the packets when they arrive.
     pub(crate) fn settle_end(&mut self, i: usize, end: End) {
         loop {
             if self.lookahead.in_window {
@@ -120,8 +120,8 @@ impl<'a> World<'a> {
         self.schedule_end_timer(i, end);
     }
 
-    /// Moves the timer of an end forward if it has to fire earlier. A timer that is put off, as by nearly
-    /// every acknowledgement, stays; when it fires too early, it is set anew.
+    /// Moves the timer of an end forward if it has to fire earlier. A timer that is put off, as by
+    /// nearly every acknowledgement, stays; when it fires too early, it is set anew.
     #[inline]
     fn schedule_end_timer(&mut self, i: usize, end: End) {
         let connection = &mut self.connections[i];
@@ -142,8 +142,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Sends the segments of an end. Returns early with the path whose middleboxes took one and need to
-    /// be scheduled; call again for the rest.
+    /// Sends the segments of an end. Returns early with the path whose middleboxes took one and
+    /// need to be scheduled; call again for the rest.
     #[inline]
     fn send_segments(&mut self, i: usize, end: End) -> Option<usize> {
         let connection = &mut self.connections[i];

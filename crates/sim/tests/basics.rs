@@ -117,8 +117,8 @@ fn the_outcome_depends_on_the_seed_only() {
 
 #[test]
 fn ecmtcp_shares_data_inversely_to_the_energy_per_byte() {
-    // Two equal links with equal loss and different radios: data is shared inversely to the energy per
-    // byte at the link's rate, a_d + b / rate, to within 0.04.
+    // Two equal links with equal loss and different radios: data is shared inversely to the energy
+    // per byte at the link's rate, a_d + b / rate, to within 0.04.
     let mut experiment = wifi_lte(Kind::Bulk, 300);
     experiment.paths = vec![path("wifi", "huang2012.wifi", 50.0, 25), path("lte", "huang2012.lte", 50.0, 25)];
     experiment.transport.config.congestion = mptcp::CongestionKind::EcMtcp;

@@ -69,7 +69,7 @@ fn an_end_receives_all_segments_that_were_sent_and_not_lost() {
         let mut experiment = wifi_lte(Kind::File { size: Bytes::new(40_000) }, 30);
         experiment.traffic[0].direction = direction;
         let whole = run_recorded(&experiment);
-        let of = |outcome: &Outcome| {
+        let counts = |outcome: &Outcome| {
             let delivery = &outcome.deliveries[0];
             (
                 delivery.sender.sent,
@@ -78,11 +78,11 @@ fn an_end_receives_all_segments_that_were_sent_and_not_lost() {
                 delivery.sender.received,
             )
         };
-        let (data, heard, answers, heard_answers) = of(&whole);
-        assert_eq!((data, answers), (heard, heard_answers), "nothing was lost");
-        assert_eq!(data.segments + answers.segments, whole.segments);
-        assert!(data.segments > answers.segments, "the sender of data has more to send");
-        // Every data segment has a mapping and timestamps; SYNs and the closing have others.
+        let (data, received_data, acks, received_acks) = counts(&whole);
+        assert_eq!((data, acks), (received_data, received_acks), "a segment was lost");
+        assert_eq!(data.segments + acks.segments, whole.segments);
+        assert!(data.segments > acks.segments, "fewer data segments than acknowledgements");
+        // Every data segment has a mapping and timestamps; SYN and FIN segments differ.
         assert!(data.options.dss.abs_diff(data.segments) < 10 && data.options.tcp >= data.segments);
         assert_eq!((data.options.sack, data.options.experimental), (0, 0));
     }

@@ -64,7 +64,8 @@ fn outcomes_are_equal_with_impaired_links() {
     }
 }
 
-/// Video sessions beside other traffic: some servers delay their responses, and some viewers leave early.
+/// Video sessions beside other traffic: some servers delay their responses, and some viewers leave
+/// early.
 #[test]
 fn outcomes_are_equal_with_video() {
     let segment = Duration::from_secs(1);

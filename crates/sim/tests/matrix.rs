@@ -1,7 +1,7 @@
-//! Every scheduler and every congestion control over the same paths: one table that a person can read.
+//! Every scheduler and every congestion control over the same paths, as one table in a snapshot.
 //!
-//! A change in it is a change of behaviour; the commit says why.
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+//! A change of the table is a change of behaviour, which the commit must explain.
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod support;
 
@@ -13,23 +13,23 @@ use tandem_sim::{Experiment, Hop, Outcome, run};
 use traffic::Kind;
 use units::{Bitrate, Duration, Instant, Probability};
 
-/// A bulk download over two paths for so long, in seconds.
+/// Duration of each run, in seconds.
 const SECONDS: u64 = 12;
-/// Payload of a full segment, of 1500 bytes on the wire.
+/// Share of payload in a full packet of 1500 bytes.
 const EFFICIENCY: f64 = 1424.0 / 1500.0;
 
-/// What the paths and buffers are like.
+/// Paths and buffers of a column.
 struct Case {
     name: &'static str,
     /// Mbit/s and one-way delay in ms, of each path.
     paths: [(f64, u64); 2],
-    /// What may wait before a path, in ms of its rate.
+    /// Queue limit of each path, in ms at its rate.
     queue: u64,
-    /// Of the second path's packets down.
+    /// Loss rate of the second path, downlink.
     loss: f64,
-    /// Nothing passes over the first path between these seconds.
+    /// Outage of the first path, in seconds.
     outage: Option<(u64, u64)>,
-    /// Both buffers of each end, in bytes.
+    /// Send and receive buffer of each end, in bytes.
     buffer: u64,
 }
 
@@ -58,7 +58,7 @@ fn experiment(case: &Case, scheduler: SchedulerKind, congestion: CongestionKind)
     let config = &mut experiment.transport.config;
     (config.scheduler, config.congestion) = (scheduler, congestion);
     (config.send_buffer, config.recv_buffer) = (case.buffer, case.buffer);
-    // Shares are dealt ahead, as far as this goes.
+    // The share scheduler assigns data ahead up to this limit.
     config.subflow_buffer = 128 << 10;
     for (i, (spec, &(mbps, ms))) in experiment.paths.iter_mut().zip(&case.paths).enumerate() {
         for hop in [&mut spec.down, &mut spec.up] {
@@ -79,8 +79,8 @@ fn experiment(case: &Case, scheduler: SchedulerKind, congestion: CongestionKind)
     experiment
 }
 
-/// The share of path 2 in what was sent.
-fn second(outcome: &Outcome) -> f64 {
+/// Share of the second path in the payload sent.
+fn second_path_share(outcome: &Outcome) -> f64 {
     let [first, second] = [0, 1].map(|i| outcome.paths[i].payload_down_bytes as f64);
     second / (first + second)
 }
@@ -89,29 +89,33 @@ fn goodput(outcome: &Outcome) -> f64 {
     outcome.connections[0].goodput_mbps
 }
 
-/// What holds for whichever algorithm.
-fn sane(case: &Case, who: &str, outcome: &Outcome) {
-    let told = || format!("{who}, {}: {:#?} {:#?}", case.name, outcome.connections, outcome.paths);
+/// Checks that hold for every algorithm.
+fn check_invariants(case: &Case, name: &str, outcome: &Outcome) {
+    let details = || format!("{name}, {}: {:#?} {:#?}", case.name, outcome.connections, outcome.paths);
     let connection = &outcome.connections[0];
-    assert!(!connection.failed && connection.protocol == "mptcp", "{}", told());
-    // A path that is dark for a part of the time carries nothing then.
-    let dark = case.outage.map_or(0.0, |(from, to)| (to.min(SECONDS) - from) as f64 / SECONDS as f64);
-    let most = [case.paths[0].0 * (1.0 - dark), case.paths[1].0 * (1.0 - case.loss)].map(|r| r * EFFICIENCY);
-    assert!(goodput(outcome) <= most[0] + most[1], "more than there is: {}", told());
-    for (path, most) in outcome.paths.iter().zip(most) {
-        assert!(path.rate_down_mbps <= most * 1.01, "more than the path carries: {}", told());
+    assert!(!connection.failed && connection.protocol == "mptcp", "{}", details());
+    // Share of the run in which the first path is in outage.
+    let outage = case.outage.map_or(0.0, |(from, to)| (to.min(SECONDS) - from) as f64 / SECONDS as f64);
+    let max = [case.paths[0].0 * (1.0 - outage), case.paths[1].0 * (1.0 - case.loss)].map(|r| r * EFFICIENCY);
+    assert!(goodput(outcome) <= max[0] + max[1], "goodput above capacity: {}", details());
+    for (path, max) in outcome.paths.iter().zip(max) {
+        assert!(path.rate_down_mbps <= max * 1.01, "rate above the path's capacity: {}", details());
     }
     let carried: u64 = outcome.paths.iter().map(|p| p.payload_down_bytes).sum();
-    assert!(connection.delivered_bytes <= carried, "more than was carried: {}", told());
-    // What came twice was sent again, by a subflow or by the connection; what was lost may come only once.
-    let again: u64 = outcome.paths.iter().map(|p| p.retransmissions * 1424).sum();
-    let missing = carried - connection.delivered_bytes;
-    let most = connection.repeated_bytes.unwrap() + again + case.buffer;
-    assert!(missing <= most, "{missing} of {most} unexplained: {}", told());
-    assert!(connection.peak_out_of_order_bytes.unwrap() <= case.buffer, "beyond the window: {}", told());
-    // Nobody stops. By equal shares, the slower path sets the pace.
+    assert!(connection.delivered_bytes <= carried, "delivered more than was carried: {}", details());
+    // Data that arrived twice was retransmitted by a subflow or sent over both paths.
+    let retransmitted: u64 = outcome.paths.iter().map(|p| p.retransmissions * 1424).sum();
+    let excess = carried - connection.delivered_bytes;
+    let max = connection.repeated_bytes.unwrap() + retransmitted + case.buffer;
+    assert!(excess <= max, "carried {excess} bytes too many, at most {max} are explained: {}", details());
+    assert!(
+        connection.peak_out_of_order_bytes.unwrap() <= case.buffer,
+        "out-of-order data exceeds the buffer: {}",
+        details()
+    );
+    // With equal shares the slower path limits the goodput.
     let slower = case.paths[0].0.min(case.paths[1].0);
-    assert!(goodput(outcome) > 0.25 * slower, "it hardly moves: {}", told());
+    assert!(goodput(outcome) > 0.25 * slower, "goodput too low: {}", details());
 }
 
 fn row(
@@ -121,9 +125,9 @@ fn row(
     cell: impl Fn(&Outcome) -> f64,
     decimals: usize,
 ) {
-    write!(table, "{name:<22}").expect("to a string");
+    write!(table, "{name:<22}").expect("write to a string");
     for outcome in outcomes {
-        write!(table, "{:>14.decimals$}", cell(outcome)).expect("to a string");
+        write!(table, "{:>14.decimals$}", cell(outcome)).expect("write to a string");
     }
     table.push('\n');
 }
@@ -146,7 +150,7 @@ fn every_scheduler_and_every_congestion_control() {
                 experiment.transport.config.opportunistic = opportunistic;
                 experiment.transport.config.penalise = penalise;
                 let outcome = run(&experiment);
-                sane(case, &name, &outcome);
+                check_invariants(case, &name, &outcome);
                 outcome
             };
             let outcomes = CASES.iter().map(of).collect();
@@ -158,30 +162,35 @@ fn every_scheduler_and_every_congestion_control() {
         let column = CASES.iter().position(|c| c.name == case).expect("a case");
         &all.iter().find(|(n, _)| n == name).expect("a row").1[column]
     };
-    // Two equal paths are both filled, but for who sends everything twice.
+    // Two equal paths are both filled, except by the redundant scheduler, which sends everything
+    // twice.
     for (name, outcomes) in &all {
         let equal = goodput(&outcomes[0]);
-        let most = if name == "redundant" { 10.0 } else { 20.0 } * EFFICIENCY;
-        // Those that keep queues short leave something on links that slow start has filled.
-        let least = if name.contains("wvegas") || name.contains("bbr") { 0.25 } else { 0.8 };
-        assert!(equal <= most * 1.01 && equal > most * least, "{name}: {equal}");
+        let max = if name == "redundant" { 10.0 } else { 20.0 } * EFFICIENCY;
+        // Delay-based algorithms keep queues short and use less of the link.
+        let min = if name.contains("wvegas") || name.contains("bbr") { 0.25 } else { 0.8 };
+        assert!(equal <= max * 1.01 && equal > max * min, "{name}: {equal}");
     }
     let copied = of("redundant", "equal");
-    assert!((0.45..0.55).contains(&second(copied)), "the same on both: {}", second(copied));
+    assert!(
+        (0.45..0.55).contains(&second_path_share(copied)),
+        "share of the second path: {}",
+        second_path_share(copied)
+    );
     assert!(
         copied.connections[0].repeated_bytes.unwrap() as f64
             > 0.9 * copied.connections[0].delivered_bytes as f64
     );
     assert_eq!(of("min-rtt", "equal").connections[0].repeated_bytes, Some(0));
-    assert!((0.45..0.55).contains(&second(of("share", "equal"))), "an equal share");
-    // What waits for the fast path, or frees it, has far more through small buffers.
+    assert!((0.45..0.55).contains(&second_path_share(of("share", "equal"))), "share of the second path");
+    // With small buffers, schedulers that avoid blocking by the slow path are much faster.
     let small = |name| goodput(of(name, "small buffers"));
     for name in ["blest", "ecf", "redundant", "min-rtt, and penalises"] {
         assert!(small(name) > 1.5 * small("min-rtt"), "{name}: {} and {}", small(name), small("min-rtt"));
     }
-    // With room for all, nobody loses by a second path that is slow.
+    // With large buffers a slow second path does no harm.
     assert!(goodput(of("min-rtt", "slow second")) > 19.0);
-    // What had been sent over the path that died was sent again, and the stream went on.
+    // Data in flight on the failed path is reinjected.
     for (name, _) in all.iter().filter(|(name, _)| name != "redundant") {
         assert!(of(name, "first dies").connections[0].repeated_bytes > Some(0), "{name}");
     }
@@ -190,14 +199,14 @@ fn every_scheduler_and_every_congestion_control() {
     type Figure = (&'static str, fn(&Outcome) -> f64, usize);
     let figures: [Figure; 4] = [
         ("goodput, Mbit/s", goodput, 1),
-        ("share of path 2, %", |o| 100.0 * second(o), 0),
+        ("share of path 2, %", |o| 100.0 * second_path_share(o), 0),
         ("largest gap, kB", |o| o.connections[0].peak_out_of_order_bytes.unwrap() as f64 * 1e-3, 0),
         ("repeated, kB", |o| o.connections[0].repeated_bytes.unwrap() as f64 * 1e-3, 0),
     ];
     for (title, figure, decimals) in figures {
-        write!(table, "{title:<22}").expect("to a string");
+        write!(table, "{title:<22}").expect("write to a string");
         for case in &CASES {
-            write!(table, "{:>14}", case.name).expect("to a string");
+            write!(table, "{:>14}", case.name).expect("write to a string");
         }
         table.push('\n');
         for (name, outcomes) in &all {

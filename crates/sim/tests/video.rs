@@ -1,4 +1,4 @@
-//! Video over simulated connections: what is asked for comes, and the viewer sees what the links allow.
+//! Video over simulated connections: requests, responses, stalls and bitrates.
 
 mod support;
 
@@ -9,12 +9,12 @@ use tandem_sim::{Experiment, Outcome, Protocol, run, run_recorded};
 use traffic::Kind;
 use units::{Bitrate, Bytes, Duration, Instant, Seed};
 
-/// 15 segments of 2 s.
+/// A video of 15 segments of 2 s at the given bitrates.
 fn video(mbps: &[f64]) -> Video {
     let segment = Duration::from_secs(2);
     let rates: Vec<Bitrate> = mbps.iter().map(|&mbps| Bitrate::from_mbps(mbps)).collect();
     let row: Vec<Bytes> = rates.iter().map(|rate| rate.over(segment)).collect();
-    let manifest = Manifest::new(segment, rates, vec![row; 15]).expect("it is right");
+    let manifest = Manifest::new(segment, rates, vec![row; 15]).expect("a valid manifest");
     Video::new(manifest, PlayerConfig::new(Rule::Throughput))
 }
 
@@ -26,13 +26,14 @@ fn session(outcome: &Outcome) -> &Session {
     outcome.connections[0].video.as_ref().expect("the connection carries video")
 }
 
-fn parts(session: &Session) -> Duration {
+/// Sum of initial delay, stalls and playback.
+fn total_time(session: &Session) -> Duration {
     let stalled = session.stalls.iter().fold(Duration::ZERO, |sum, stall| sum + stall.length());
     session.initial.length + stalled + session.played
 }
 
 #[test]
-fn every_segment_that_is_asked_for_comes_with_its_headers_and_nothing_else() {
+fn every_requested_segment_is_delivered_with_its_headers() {
     for protocol in [Protocol::Mptcp, Protocol::Tcp { path: 1 }] {
         let mut experiment = wifi_lte(kind(video(&[1.0, 4.0])), 60);
         experiment.transport.protocol = protocol;
@@ -43,32 +44,33 @@ fn every_segment_that_is_asked_for_comes_with_its_headers_and_nothing_else() {
         assert_eq!(connection.delivered_bytes, bytes);
         assert_eq!(connection.offered_bytes, bytes);
         let last = session.segments[14].arrived.since(session.start).as_secs_f64();
-        assert_eq!(connection.completed_s, Some(last), "the connection is closed when all is there");
+        assert_eq!(connection.completed_s, Some(last), "the connection closes after the last segment");
         let up: u64 = outcome.paths.iter().map(|path| path.payload_up_bytes).sum();
         assert!(up >= 15 * Video::REQUEST.get(), "{up} bytes of requests");
-        assert_eq!(parts(session), session.end.since(session.start));
+        assert_eq!(total_time(session), session.end.since(session.start));
     }
 }
 
 #[test]
-fn on_a_link_that_is_known_the_load_time_and_the_stalls_are() {
-    // 4 Mbit/s video in segments of 1 MB over 3 Mbit/s: less than 2.8 s each with headers, 0.7 s of stall for
-    // each but the first, and the start is the handshake, the slow start and a segment.
+fn initial_delay_and_stalls_follow_from_the_link_rate() {
+    // A 4 Mbit/s video in segments of 1 MB over 3 Mbit/s takes less than 2.8 s for each segment
+    // with headers. Each segment but the first stalls for 0.7 s. The initial delay is the
+    // handshake, slow start and one segment.
     let outcome = run(&one_path(3.0, 10, kind(video(&[4.0])), 120));
     let session = session(&outcome);
     let kpis = session.kpis();
     assert!(session.complete);
     assert_eq!(session.stalls.len(), 14);
-    // 1460 of 1500 bytes are payload; the link is idle for a round trip between two segments.
+    // The link is idle for a round trip between two segments.
     let each = 8.0 / 3.0 * 1500.0 / 1448.0;
-    let wait = kpis.mean_stall.as_secs_f64() - (each - 2.0);
-    assert!((0.0..0.12).contains(&wait), "{kpis:?}");
+    let idle = kpis.mean_stall.as_secs_f64() - (each - 2.0);
+    assert!((0.0..0.12).contains(&idle), "{kpis:?}");
     assert!((each..each + 0.3).contains(&kpis.initial.as_secs_f64()), "{kpis:?}");
     assert_eq!(kpis.levels.frequency, 3);
 }
 
 #[test]
-fn a_server_that_waits_is_heard_later_by_as_much() {
+fn server_delay_adds_to_the_time_to_first_byte() {
     let first_bytes = |wait: u64| {
         let video = Video { wait: Duration::from_millis(wait), ..video(&[1.0]) };
         let outcome = run(&one_path(20.0, 10, kind(video), 60));
@@ -78,13 +80,13 @@ fn a_server_that_waits_is_heard_later_by_as_much() {
     let (soon, late) = (first_bytes(0), first_bytes(100));
     assert_eq!((soon.len(), late.len()), (15, 15));
     for (soon, late) in soon.iter().zip(&late) {
-        assert!((20.0..60.0).contains(soon), "a round trip, and the headers: {soon}");
-        assert!((late - soon - 100.0).abs() < 5.0, "{late} after {soon}");
+        assert!((20.0..60.0).contains(soon), "time to first byte: {soon} ms");
+        assert!((late - soon - 100.0).abs() < 5.0, "{late} ms, {soon} ms without delay");
     }
 }
 
 #[test]
-fn a_viewer_who_goes_asks_for_nothing_more() {
+fn a_leaving_viewer_sends_no_more_requests() {
     let mut video = video(&[1.0]);
     video.player.max_buffer = Duration::from_secs(10);
     let mut experiment = one_path(20.0, 10, kind(video), 60);
@@ -94,14 +96,14 @@ fn a_viewer_who_goes_asks_for_nothing_more() {
     let session = session(&outcome);
     assert!(!session.complete);
     assert_eq!((session.start, session.end), (Instant::from_secs(3), Instant::from_millis(14_500)));
-    assert_eq!(parts(session), session.end.since(session.start));
+    assert_eq!(total_time(session), session.end.since(session.start));
     assert!(session.segments.iter().all(|s| s.asked < session.end));
-    // 11 s played and 10 s in the buffer, in segments of 2 s.
+    // 11 s played and 10 s buffered, in segments of 2 s.
     assert_eq!(session.segments.len(), 10);
 }
 
 #[test]
-fn a_second_path_makes_the_bitrate_higher() {
+fn a_second_path_raises_the_bitrate() {
     let rate = |experiment: &Experiment| session(&run(experiment)).kpis().mean_bitrate.as_mbps();
     let ladder = || kind(video(&[0.5, 1.0, 4.0, 12.0]));
     let mut both = wifi_lte(ladder(), 90);
@@ -111,11 +113,11 @@ fn a_second_path_makes_the_bitrate_higher() {
 }
 
 #[test]
-fn one_seed_gives_one_session_recorded_or_not_sampled_or_not() {
+fn recording_and_sampling_do_not_change_the_session() {
     let mut experiment = wifi_lte(kind(video(&[0.5, 1.0, 4.0])), 60);
     for path in &mut experiment.paths {
         let tandem_sim::Hop::Link(link) = &mut path.down else { unreachable!() };
-        link.loss = link::Loss::Uniform(units::Probability::new(0.01).expect("it is one"));
+        link.loss = link::Loss::Uniform(units::Probability::new(0.01).expect("a probability"));
     }
     let first = run(&experiment);
     assert_eq!(first, run(&experiment));
@@ -127,10 +129,10 @@ fn one_seed_gives_one_session_recorded_or_not_sampled_or_not() {
 }
 
 #[test]
-fn rows_of_a_video_say_what_is_left_to_play() {
+fn series_shows_the_playback_buffer() {
     let outcome = run(&one_path(3.0, 10, kind(video(&[4.0])), 60));
     let session = session(&outcome);
-    let column = |name: &str| &outcome.series.column(name).expect("it is there").values;
+    let column = |name: &str| &outcome.series.column(name).expect("a recorded column").values;
     let (buffer, waiting) = (column("connection1.buffer_s"), column("connection1.waiting"));
     for (row, (&buffer, &waiting)) in buffer.iter().zip(waiting).enumerate() {
         let now = Instant::ZERO + Duration::from_millis(100) * (row as u64 + 1);

@@ -1,12 +1,12 @@
-//! Packets for a capture of what never was bytes: headers in full, payload made up.
+//! Captured packets of simulated segments: real headers, and filler as payload.
 
 pub use crate::filler::filler;
 
 use crate::{Segment, Span, WireError, ip, tcp};
 use core::net::IpAddr;
 
-/// The IP packet that `segment` would be on a wire, cut to its first `snaplen` bytes. Checksums are
-/// those of the whole packet; its payload is [`filler`].
+/// Encodes `segment` as an IP packet with [`filler`] as payload, truncated to `snaplen` bytes.
+/// Checksums cover the whole packet.
 ///
 /// # Errors
 /// As [`tcp::emit`] and [`ip::emit_header`].
@@ -25,7 +25,7 @@ pub fn packet(
     Ok(out)
 }
 
-/// Bytes of the whole packet that [`packet`] renders, before it is cut.
+/// Length of the packet that [`packet`] encodes, before truncation.
 pub fn packet_len(destination: IpAddr, segment: &Segment<Span>) -> usize {
     ip::header_len(destination) + segment.wire_len()
 }
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_cut_at_snaplen_and_still_carries_the_whole_ones_checksum() {
+    fn truncated_packet_has_the_checksum_of_the_whole_packet() {
         let mut segment = Segment::new(1, 2, 3, 4, Flags::ACK, 5);
         segment.payload = Span::new(77, 1000);
         segment.ecn = Ecn::Ce;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_two_families_are_an_error() {
+    fn addresses_of_different_families_are_an_error() {
         let segment = Segment::new(1, 2, 3, 4, Flags::ACK, 5);
         let mixed = packet(Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into(), &segment, 96);
         assert!(matches!(mixed, Err(WireError::Unwritable { .. })));

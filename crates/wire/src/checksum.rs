@@ -1,21 +1,21 @@
-//! The internet checksum (RFC 1071), TCP's pseudo header and the DSS checksum.
+//! Internet checksum (RFC 1071), TCP pseudo header, and DSS checksum.
 
 use core::net::IpAddr;
 
-/// A ones' complement sum in progress; pieces may have odd lengths.
+/// A running ones' complement sum. Pieces may have odd lengths.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sum {
     total: u64,
-    /// An odd number of bytes came before: the next byte is the lower half of a word.
+    /// The number of bytes so far is odd: the next byte is the lower half of a word.
     odd: bool,
 }
 
 impl Sum {
-    /// Nothing added yet.
+    /// An empty sum.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Adds bytes as if they followed all those before.
+    /// Adds the next bytes.
     pub fn add(&mut self, mut bytes: &[u8]) {
         if self.odd
             && let Some((first, rest)) = bytes.split_first()
@@ -24,7 +24,7 @@ impl Sum {
             self.odd = false;
             bytes = rest;
         }
-        // A 64-bit total holds 2^48 words: it cannot overflow on anything that fits in memory.
+        // The total cannot overflow: 64 bits hold the sum of 2^48 words.
         let (words, tail) = bytes.as_chunks::<2>();
         self.total += words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum::<u64>();
         if let [last] = tail {
@@ -32,15 +32,14 @@ impl Sum {
             self.odd = true;
         }
     }
-    /// Adds `len` bytes of which the sum by themselves is known.
+    /// Adds the next `len` bytes, given their own sum.
     pub fn add_part(&mut self, sum: u16, len: usize) {
-        // A byte in the other half of its word counts 256 times as much, or as little (RFC 1071,
-        // section 2, B).
+        // At an odd position the bytes of each word are swapped (RFC 1071, section 2, B).
         self.total += u64::from(if self.odd { sum.swap_bytes() } else { sum });
         self.odd ^= len % 2 == 1;
     }
-    /// The checksum: the complement of the folded sum. Over bytes that include their own checksum
-    /// it is 0.
+    /// Checksum: the complement of the folded sum. It is 0 over bytes that include a valid
+    /// checksum.
     pub fn finish(self) -> u16 {
         let mut total = self.total;
         while total > 0xffff {
@@ -50,15 +49,15 @@ impl Sum {
     }
 }
 
-/// The internet checksum of `bytes` (RFC 1071).
+/// Internet checksum of `bytes` (RFC 1071).
 pub fn checksum(bytes: &[u8]) -> u16 {
     let mut sum = Sum::new();
     sum.add(bytes);
     sum.finish()
 }
 
-/// A sum that begins with the pseudo header of an upper-layer packet of `len` bytes (RFC 9293,
-/// section 3.1 and RFC 8200, section 8.1). `None` if one address is IPv4 and the other is not.
+/// Sum of the pseudo header of an upper-layer packet of `len` bytes (RFC 9293, section 3.1; RFC
+/// 8200, section 8.1). `None` if the addresses are of different families.
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, len: u32) -> Option<Sum> {
     let mut sum = Sum::new();
     match (source, destination) {
@@ -72,22 +71,22 @@ pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, len: u32
         }
         _ => return None,
     }
-    // The two layouts differ (16 and 32 bits of length), their sums do not.
+    // The layouts differ (length in 16 or 32 bits), but have the same sum.
     sum.add(&len.to_be_bytes());
     sum.add(&[0, protocol]);
     Some(sum)
 }
 
-/// The checksum of a data sequence mapping (RFC 8684, section 3.3.1): over the pseudo header of all
-/// 64 bits of the data sequence number, the relative subflow sequence number, the data-level length
-/// and zeros, and then the mapped data. `len` counts a DATA_FIN, `data` does not hold it.
+/// DSS checksum (RFC 8684, section 3.3.1) over a pseudo header and the mapped data. The pseudo
+/// header is the 64-bit data sequence number, the relative subflow sequence number, the data-level
+/// length and zeros. `len` includes a DATA_FIN, `data` does not.
 pub fn dss_checksum(dsn: u64, ssn: u32, len: u16, data: &[u8]) -> u16 {
     let mut sum = dss_pseudo_header(dsn, ssn, len);
     sum.add(data);
     sum.finish()
 }
 
-/// The sum with which [`dss_checksum`] begins, for data that comes in parts.
+/// Sum of the pseudo header of [`dss_checksum`], for data in several parts.
 pub fn dss_pseudo_header(dsn: u64, ssn: u32, len: u16) -> Sum {
     let word = |n: u64, shift: u32| n >> shift & 0xffff;
     let dsn = word(dsn, 48) + word(dsn, 32) + word(dsn, 16) + word(dsn, 0);
@@ -101,13 +100,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_example_of_rfc_1071_sums_as_printed() {
+    fn sums_the_example_of_rfc_1071() {
         // Section 3: 0001 f203 f4f5 f6f7 sums to ddf2.
         assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
     }
 
     #[test]
-    fn dss_checksum_by_hand() {
+    fn dss_checksum_matches_hand_computed_values() {
         // dsn 0001 0002 0003 0004, ssn 0000 0001, len 0003, zeros, data "abc" = 6162 6300:
         // 1+2+3+4+1+3 = e; e + 6162 + 6300 = c470; complement 3b8f.
         assert_eq!(dss_checksum(0x0001_0002_0003_0004, 1, 3, b"abc"), 0x3b8f);
@@ -117,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_sum_like_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..200), cuts in prop::collection::vec(0usize..200, 0..5)) {
+        fn sum_of_pieces_is_the_sum_of_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..200), cuts in prop::collection::vec(0usize..200, 0..5)) {
             let mut cuts: Vec<_> = cuts.into_iter().map(|at| at.min(bytes.len())).collect();
             cuts.sort_unstable();
             cuts.push(bytes.len());

@@ -1,80 +1,80 @@
-//! What can be wrong with bytes, or with a meaning that should become bytes.
+//! Errors of decoding and encoding.
 
-/// Why bytes could not be read, or a representation could not be written.
+/// Error of decoding bytes or encoding a representation.
 ///
-/// Offsets are in bytes from the start of the header that `what` belongs to: of an IP field from the
-/// start of the IP packet, of a TCP field or option from the start of the TCP header.
+/// Offsets are in bytes, from the start of the IP packet for an IP field, and from the start of the
+/// TCP header for a TCP field or option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// The bytes end too early.
-    #[error("{what} at byte {offset} needs {needed} bytes, {available} are there")]
+    /// The input is truncated.
+    #[error("{what} at byte {offset} is truncated: needs {needed} bytes, has {available}")]
     Truncated {
-        /// What ends too early.
+        /// Truncated structure.
         what: &'static str,
-        /// Where it begins.
+        /// Its offset.
         offset: usize,
-        /// How many bytes it should have.
+        /// Required bytes.
         needed: usize,
-        /// How many it has.
+        /// Available bytes.
         available: usize,
     },
-    /// A length that what it belongs to cannot have.
+    /// Invalid length.
     #[error("{what} at byte {offset} has length {found}, expected {expected}")]
     Length {
-        /// What has the length.
+        /// Structure with this length.
         what: &'static str,
-        /// Where it begins.
+        /// Its offset.
         offset: usize,
-        /// The length in bytes as read.
+        /// Length in the input, in bytes.
         found: usize,
-        /// Lengths that would be right.
+        /// Valid lengths.
         expected: &'static str,
     },
-    /// A value that a field cannot have.
+    /// Invalid field value.
     #[error("{what} at byte {offset} is {found}, expected {expected}")]
     Value {
-        /// The field.
+        /// Name of the field.
         what: &'static str,
-        /// Where it lies.
+        /// Its offset.
         offset: usize,
-        /// The value as read.
+        /// Value in the input.
         found: u64,
-        /// Values that would be right.
+        /// Valid values.
         expected: &'static str,
     },
-    /// A checksum that does not match what it covers.
+    /// Checksum mismatch.
     #[error("{what} at byte {offset} is {found:#06x}, which does not match the bytes it covers")]
     Checksum {
-        /// Which checksum.
+        /// Name of the checksum.
         what: &'static str,
-        /// Where it lies.
+        /// Its offset.
         offset: usize,
-        /// The checksum as read.
+        /// Checksum in the input.
         found: u16,
     },
-    /// Options that do not fit in a TCP header.
-    #[error("the TCP options need {needed} bytes, a header holds 40")]
+    /// The options do not fit in a TCP header.
+    #[error("TCP options need {needed} bytes, the maximum is 40")]
     OptionsTooLong {
-        /// Bytes they need, padded.
+        /// Required bytes, with padding.
         needed: usize,
     },
-    /// A payload that does not fit.
-    #[error("{what} of {len} bytes, at most {max} fit")]
+    /// The payload does not fit.
+    #[error("{what} of {len} bytes is too long, the maximum is {max}")]
     TooLong {
-        /// What is too long.
+        /// Name of the payload.
         what: &'static str,
-        /// Its length in bytes.
+        /// Length, in bytes.
         len: usize,
-        /// The most that fit.
+        /// Maximum length, in bytes.
         max: usize,
     },
-    /// A meaning that has no bytes.
-    #[error("{what} cannot be written: expected {expected}")]
+    /// The value has no encoding.
+    #[error("{what} cannot be encoded: expected {expected}")]
     Unwritable {
-        /// What has no form on the wire.
+        /// Name of the value.
         what: &'static str,
-        /// What would have one.
+        /// Values that can be encoded.
         expected: &'static str,
     },
 }

@@ -1,30 +1,30 @@
-//! IP of either version: what a TUN device gives and takes.
+//! IP packets of either version, as read from and written to a TUN device.
 
 use crate::{WireError, ipv4, ipv6};
 use core::net::IpAddr;
 
-/// TCP's protocol number.
+/// Protocol number of TCP.
 pub const TCP: u8 = 6;
-/// The time to live that hosts send with (RFC 1700).
+/// Default time to live of a host (RFC 1700).
 pub const DEFAULT_HOP_LIMIT: u8 = 64;
 
-/// What a packet's IP header says of congestion (RFC 3168, section 5).
+/// ECN field of the IP header (RFC 3168, section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Ecn {
-    /// The transport does not understand marks.
+    /// Not ECN-capable transport.
     #[default]
     NotEct = 0,
-    /// It does, codepoint 1 (RFC 9331: with a scalable response).
+    /// ECN-capable transport, codepoint ECT(1) (RFC 9331: scalable congestion control).
     Ect1 = 1,
-    /// It does, codepoint 0.
+    /// ECN-capable transport, codepoint ECT(0).
     Ect0 = 2,
-    /// Congestion was experienced.
+    /// Congestion experienced.
     Ce = 3,
 }
 
 impl Ecn {
-    /// From the lower two bits of a traffic class.
+    /// Decodes the lower two bits of a traffic class.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::NotEct,
@@ -33,17 +33,17 @@ impl Ecn {
             _ => Self::Ce,
         }
     }
-    /// As the lower two bits of a traffic class.
+    /// Lower two bits of the traffic class.
     pub const fn bits(self) -> u8 {
         self as u8
     }
-    /// A queue may mark the packet instead of dropping it.
+    /// True if a queue may mark the packet with CE instead of dropping it.
     pub const fn can_be_marked(self) -> bool {
         !matches!(self, Self::NotEct)
     }
 }
 
-/// An IP packet of either version, as far as the layer above needs it.
+/// The fields of an IP packet of either version that the transport layer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram<'a> {
     /// Source address.
@@ -52,16 +52,16 @@ pub struct Datagram<'a> {
     pub destination: IpAddr,
     /// Protocol number of the payload, such as [`TCP`].
     pub protocol: u8,
-    /// What it says of congestion.
+    /// ECN field.
     pub ecn: Ecn,
-    /// What it carries, without whatever lay behind the packet's end.
+    /// Payload, without bytes after the end of the packet.
     pub payload: &'a [u8],
 }
 
-/// Reads an IP packet of either version.
+/// Decodes an IP packet of either version.
 ///
 /// # Errors
-/// As [`ipv4::Repr::parse`] and [`ipv6::Repr::parse`]; and if the version is neither 4 nor 6.
+/// As [`ipv4::Repr::parse`] and [`ipv6::Repr::parse`], and if the version is neither 4 nor 6.
 pub fn parse(bytes: &[u8]) -> Result<Datagram<'_>, WireError> {
     let Some(first) = bytes.first() else {
         return Err(WireError::Truncated { what: "IP header", offset: 0, needed: 1, available: 0 });
@@ -98,15 +98,15 @@ pub fn parse(bytes: &[u8]) -> Result<Datagram<'_>, WireError> {
     }
 }
 
-/// Bytes of the header that [`emit_header`] writes towards `destination`.
+/// Length of the header that [`emit_header`] writes for `destination`.
 pub fn header_len(destination: IpAddr) -> usize {
     if destination.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN }
 }
 
-/// Appends the header of a packet that carries `payload_len` bytes of `protocol`.
+/// Appends the header of a packet with `payload_len` bytes of `protocol`.
 ///
 /// # Errors
-/// If the payload does not fit, or the addresses are not of one family.
+/// If the payload is too long, or the addresses are of different families.
 pub fn emit_header(
     source: IpAddr,
     destination: IpAddr,
@@ -124,6 +124,6 @@ pub fn emit_header(
             let header = ipv6::Repr::new(source, destination, protocol, payload_len);
             ipv6::Repr { traffic_class: ecn.bits(), ..header }.emit(out)
         }
-        _ => Err(WireError::Unwritable { what: "IP header", expected: "two addresses of one family" }),
+        _ => Err(WireError::Unwritable { what: "IP header", expected: "two addresses of the same family" }),
     }
 }

@@ -1,4 +1,4 @@
-//! IPv4 (RFC 791). Options are skipped; fragments are an error, since what they carry has no start.
+//! IPv4 (RFC 791). Options are skipped. Fragments are an error: they have no transport header.
 
 use crate::WireError;
 use crate::checksum::checksum;
@@ -6,7 +6,7 @@ use crate::ip::DEFAULT_HOP_LIMIT;
 use crate::reader::{array_at, u16_at};
 use core::net::Ipv4Addr;
 
-/// Bytes of a header without options.
+/// Length of a header without options.
 pub const HEADER_LEN: usize = 20;
 
 const TOTAL_LEN: usize = 2;
@@ -17,7 +17,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
-/// An IPv4 packet, read where it lies.
+/// An IPv4 packet, decoded on access.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
@@ -25,11 +25,11 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Looks at `bytes`, which begin with an IPv4 header; what lies behind the packet's end is left
-    /// out.
+    /// Wraps `bytes`, which start with an IPv4 header. Bytes after the end of the packet are
+    /// ignored.
     ///
     /// # Errors
-    /// If the version is not 4, if a length is impossible or if the bytes end within the packet.
+    /// If the version is not 4, a length is invalid, or the packet is truncated.
     pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
         let available = bytes.len();
         if available < HEADER_LEN {
@@ -56,7 +56,7 @@ impl<'a> Packet<'a> {
         };
         Ok(Self { bytes, header_len })
     }
-    /// Bytes of the header with its options: 20 to 60.
+    /// Length of the header with its options: 20 to 60 bytes.
     pub fn header_len(&self) -> usize {
         self.header_len
     }
@@ -68,11 +68,11 @@ impl<'a> Packet<'a> {
     pub fn identification(&self) -> u16 {
         u16_at(self.bytes, IDENTIFICATION)
     }
-    /// The packet must not be cut into fragments.
+    /// Flag DF: the packet must not be fragmented.
     pub fn dont_fragment(&self) -> bool {
         u16_at(self.bytes, FRAGMENT) & DONT_FRAGMENT != 0
     }
-    /// The packet is a part of a larger one.
+    /// True if the packet is a fragment.
     pub fn is_fragment(&self) -> bool {
         u16_at(self.bytes, FRAGMENT) & (MORE_FRAGMENTS | FRAGMENT_OFFSET) != 0
     }
@@ -84,11 +84,11 @@ impl<'a> Packet<'a> {
     pub fn protocol(&self) -> u8 {
         self.bytes[9]
     }
-    /// The header's checksum as it stands there.
+    /// Header checksum field.
     pub fn checksum(&self) -> u16 {
         u16_at(self.bytes, CHECKSUM)
     }
-    /// Whether the header's checksum matches the header.
+    /// True if the header checksum is correct.
     pub fn checksum_ok(&self) -> bool {
         checksum(&self.bytes[..self.header_len]) == 0
     }
@@ -100,13 +100,13 @@ impl<'a> Packet<'a> {
     pub fn destination(&self) -> Ipv4Addr {
         array_at::<4>(self.bytes, 16).into()
     }
-    /// What it carries.
+    /// Payload.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_len..]
     }
 }
 
-/// What an IPv4 header means.
+/// Decoded IPv4 header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// Source address.
@@ -119,16 +119,16 @@ pub struct Repr {
     pub hop_limit: u8,
     /// DSCP (upper six bits) and ECN.
     pub traffic_class: u8,
-    /// Identification; means nothing in a packet that is never cut (RFC 6864).
+    /// Identification; unused in a packet that is not fragmented (RFC 6864).
     pub identification: u16,
-    /// The packet must not be cut into fragments.
+    /// Flag DF: the packet must not be fragmented.
     pub dont_fragment: bool,
-    /// Bytes that it carries.
+    /// Length of the payload, in bytes.
     pub payload_len: usize,
 }
 
 impl Repr {
-    /// As a host sends by default: 64 hops, not to be cut.
+    /// Header with the defaults of a host: hop limit 64, flag DF.
     pub fn new(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, payload_len: usize) -> Self {
         Self {
             source,
@@ -141,10 +141,10 @@ impl Repr {
             payload_len,
         }
     }
-    /// Reads a header.
+    /// Decodes a header.
     ///
     /// # Errors
-    /// If its checksum is wrong or the packet is a fragment.
+    /// If the checksum is wrong or the packet is a fragment.
     pub fn parse(packet: &Packet<'_>) -> Result<Self, WireError> {
         if !packet.checksum_ok() {
             let (what, found) = ("IPv4 header checksum", packet.checksum());
@@ -172,7 +172,7 @@ impl Repr {
     /// Appends the header, 20 bytes.
     ///
     /// # Errors
-    /// If header and payload pass 65,535 bytes.
+    /// If header and payload exceed 65,535 bytes.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), WireError> {
         let max = usize::from(u16::MAX) - HEADER_LEN;
         if self.payload_len > max {

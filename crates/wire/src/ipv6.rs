@@ -6,7 +6,7 @@ use crate::ip::DEFAULT_HOP_LIMIT;
 use crate::reader::{array_at, u16_at, u32_at};
 use core::net::Ipv6Addr;
 
-/// Bytes of a header without extension headers.
+/// Length of a header without extension headers.
 pub const HEADER_LEN: usize = 40;
 
 const NEXT_HEADER: usize = 6;
@@ -23,18 +23,18 @@ const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// An IPv6 packet, read where it lies.
+/// An IPv6 packet, decoded on access.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// Looks at `bytes`, which begin with an IPv6 header; what lies behind the packet's end is left
-    /// out.
+    /// Wraps `bytes`, which start with an IPv6 header. Bytes after the end of the packet are
+    /// ignored.
     ///
     /// # Errors
-    /// If the version is not 6 or the bytes end within the packet.
+    /// If the version is not 6 or the packet is truncated.
     pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
         let available = bytes.len();
         if available < HEADER_LEN {
@@ -60,7 +60,7 @@ impl<'a> Packet<'a> {
     pub fn flow_label(&self) -> u32 {
         u32_at(self.bytes, 0) & MAX_FLOW_LABEL
     }
-    /// Number of the header behind this one: an extension's, or the payload's protocol.
+    /// Number of the next header: an extension header, or the protocol of the payload.
     pub fn next_header(&self) -> u8 {
         self.bytes[NEXT_HEADER]
     }
@@ -76,16 +76,16 @@ impl<'a> Packet<'a> {
     pub fn destination(&self) -> Ipv6Addr {
         array_at::<16>(self.bytes, 24).into()
     }
-    /// What it carries, extension headers included.
+    /// Payload, including extension headers.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_LEN..]
     }
-    /// The protocol number behind the extension headers, and what the packet carries of it.
+    /// Protocol number and payload after the extension headers.
     ///
     /// # Errors
-    /// If an extension header ends too early or is one that is not skipped.
+    /// If an extension header is truncated or unsupported.
     pub fn upper_layer(&self) -> Result<(u8, &'a [u8]), WireError> {
-        let (mut protocol, mut named_at, mut at) = (self.next_header(), NEXT_HEADER, HEADER_LEN);
+        let (mut protocol, mut number_at, mut at) = (self.next_header(), NEXT_HEADER, HEADER_LEN);
         loop {
             let rest = &self.bytes[at..];
             match protocol {
@@ -96,7 +96,7 @@ impl<'a> Packet<'a> {
                         return Err(WireError::Truncated { what, offset: at, needed, available });
                     }
                     protocol = rest[0];
-                    named_at = at;
+                    number_at = at;
                     at += needed;
                 }
                 ROUTING
@@ -108,7 +108,7 @@ impl<'a> Packet<'a> {
                 | SHIM6 => {
                     return Err(WireError::Value {
                         what: "IPv6 next header",
-                        offset: named_at,
+                        offset: number_at,
                         found: u64::from(protocol),
                         expected: "no extension but hop-by-hop (0) and destination options (60)",
                     });
@@ -119,14 +119,14 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What an IPv6 header means.
+/// Decoded IPv6 header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// Source address.
     pub source: Ipv6Addr,
     /// Destination address.
     pub destination: Ipv6Addr,
-    /// Protocol number of the payload, behind any extension headers.
+    /// Protocol number of the payload, after any extension headers.
     pub protocol: u8,
     /// Hop limit.
     pub hop_limit: u8,
@@ -134,12 +134,12 @@ pub struct Repr {
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Bytes that it carries behind any extension headers.
+    /// Length of the payload after any extension headers, in bytes.
     pub payload_len: usize,
 }
 
 impl Repr {
-    /// As a host sends by default: 64 hops, no flow label.
+    /// Header with the defaults of a host: hop limit 64, no flow label.
     pub fn new(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, payload_len: usize) -> Self {
         Self {
             source,
@@ -151,7 +151,7 @@ impl Repr {
             payload_len,
         }
     }
-    /// Reads a header and skips extension headers.
+    /// Decodes a header and skips extension headers.
     ///
     /// # Errors
     /// As [`Packet::upper_layer`].
@@ -170,7 +170,7 @@ impl Repr {
     /// Appends the header, 40 bytes, without extension headers.
     ///
     /// # Errors
-    /// If the payload passes 65,535 bytes or the flow label 20 bits.
+    /// If the payload exceeds 65,535 bytes or the flow label 20 bits.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), WireError> {
         let max = usize::from(u16::MAX);
         if self.payload_len > max {

@@ -1,23 +1,19 @@
-//! Bytes and meaning: IPv4, IPv6, TCP and Multipath TCP (RFC 8684), and pcapng files.
+//! Wire formats: IPv4, IPv6, TCP, Multipath TCP (RFC 8684) and pcapng.
 //!
-//! Inside Tandem a [`Segment`] is a struct. It becomes bytes only at an edge: a TUN device, a
-//! capture. The payload is generic: [`bytes::Bytes`] where a wire is real, a [`Span`] (where in the
-//! stream, how long) where only the simulator looks, so that a simulated gigabyte moves none.
+//! Inside Tandem a segment is a [`Segment`]; bytes exist only at a TUN device or in a capture. The
+//! payload is [`bytes::Bytes`] for a real kernel and a [`Span`] (stream offset and length) in the
+//! simulator. Each protocol has a `Packet` that reads fields from a byte slice, and a decoded
+//! representation ([`ipv4::Repr`], [`ipv6::Repr`], [`Segment`]). No input makes this crate panic;
+//! [`WireError`] names the invalid field and its byte offset.
 //!
-//! Each protocol has a `Packet`, which reads fields where they lie in a slice of bytes, and a
-//! representation of what they mean ([`ipv4::Repr`], [`ipv6::Repr`]; of TCP it is the [`Segment`]).
-//! No input, however malformed, makes anything here panic; a [`WireError`] says what was wrong and
-//! at which byte.
-//!
-//! | specification | module |
+//! | Specification | Module |
 //! | --- | --- |
 //! | RFC 791 (IPv4) | [`ipv4`] |
 //! | RFC 8200 (IPv6) | [`ipv6`] |
 //! | RFC 9293 (TCP), 7323 (timestamps, window scale), 2018 (SACK) | [`tcp`] |
 //! | RFC 8684 (MPTCP): options | [`tcp`], [`Dss`], [`MptcpSignal`] |
 //! | Cao et al. 2016 (MPTCP-rec): options | [`RecOption`] |
-//! | RFC 8684, section 3.3.1: the DSS checksum | [`dss_checksum`] |
-//! | RFC 1071 (internet checksum) | [`checksum`] |
+//! | RFC 1071 (Internet checksum), RFC 8684, section 3.3.1 (DSS checksum) | [`checksum`] |
 //! | draft-ietf-opsawg-pcapng | [`pcapng`] |
 
 pub mod capture;

@@ -1,11 +1,11 @@
-//! MPTCP's TCP option, kind 30 (RFC 8684, section 3): bytes and meaning of every subtype.
+//! The MPTCP option, kind 30 (RFC 8684, section 3): decoding and encoding of every subtype.
 
 use crate::reader::Reader;
 use crate::rec::{self, RecOption};
 use crate::{Dss, Mapping, MptcpSignal, WireError};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The option's kind (RFC 8684, section 7.1).
+/// Option kind (RFC 8684, section 7.1).
 pub(crate) const KIND: u8 = 30;
 
 const MP_CAPABLE: u8 = 0;
@@ -18,35 +18,35 @@ const MP_FAIL: u8 = 6;
 const MP_FASTCLOSE: u8 = 7;
 const MP_TCPRST: u8 = 8;
 /// Reserved for private use (RFC 8684, section 7.2).
-pub(crate) const EXPERIMENTAL: u8 = 0xf;
+pub(crate) const PRIVATE_USE: u8 = 0xf;
 
-// Flags of MP_CAPABLE's third byte (section 3.1).
+// Flags in the fourth byte of MP_CAPABLE (section 3.1).
 const CAPABLE_CHECKSUM: u8 = 0x80;
 const CAPABLE_EXTENSION: u8 = 0x40;
 const CAPABLE_DENY_JOIN: u8 = 0x20;
 const CAPABLE_HMAC_SHA256: u8 = 0x01;
 
-// Flags of DSS's third byte (section 3.3).
+// Flags in the fourth byte of DSS (section 3.3).
 const DSS_ACK: u8 = 0x01;
 const DSS_LONG_ACK: u8 = 0x02;
 const DSS_MAPPING: u8 = 0x04;
 const DSS_LONG_DSN: u8 = 0x08;
 const DSS_DATA_FIN: u8 = 0x10;
 
-/// The lowest bit beside the subtype: B of MP_JOIN and MP_PRIO, E of ADD_ADDR, T of MP_TCPRST.
+/// Lowest bit of the subtype byte: flag B of MP_JOIN and MP_PRIO, E of ADD_ADDR, T of MP_TCPRST.
 const NIBBLE_FLAG: u8 = 0x01;
 
-/// What an option of kind 30 says.
+/// Decoded option of kind 30.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MptcpOption {
     Dss(Dss),
     Signal(MptcpSignal),
     Rec(RecOption),
-    /// A subtype that RFC 8684 does not have.
+    /// Unknown subtype.
     Unknown(u8),
 }
 
-/// Reads an option whose value (after kind and length) is `value` and whose kind lies at `offset`.
+/// Decodes an option from `value`, its bytes after kind and length. `offset` is that of the kind.
 pub(crate) fn parse(value: &[u8], offset: usize) -> Result<MptcpOption, WireError> {
     use MptcpOption::{Dss, Signal, Unknown};
     let len = value.len() + 2;
@@ -58,10 +58,10 @@ pub(crate) fn parse(value: &[u8], offset: usize) -> Result<MptcpOption, WireErro
     let (what, expected, option) = match subtype {
         MP_CAPABLE => ("MP_CAPABLE", "4, 12, 20, 22 or 24", capable(nibble, &mut reader).map(Signal)),
         MP_JOIN => ("MP_JOIN", "12, 16 or 24", join(nibble, &mut reader).map(Signal)),
-        DSS => ("DSS", "what its flags call for, 2 more with a checksum", dss(&mut reader).map(Dss)),
+        DSS => ("DSS", "the length given by its flags, plus 2 with a checksum", dss(&mut reader).map(Dss)),
         ADD_ADDR => (
             "ADD_ADDR",
-            "8, 10, 20 or 22 as an echo, 16, 18, 28 or 30 otherwise",
+            "8, 10, 20 or 22 for an echo, else 16, 18, 28 or 30",
             add_address(nibble, &mut reader).map(Signal),
         ),
         REMOVE_ADDR => ("REMOVE_ADDR", "4 to 11", remove_address(&mut reader).map(Signal)),
@@ -69,7 +69,7 @@ pub(crate) fn parse(value: &[u8], offset: usize) -> Result<MptcpOption, WireErro
         MP_FAIL => ("MP_FAIL", "12", fail(&mut reader).map(Signal)),
         MP_FASTCLOSE => ("MP_FASTCLOSE", "12", fast_close(&mut reader).map(Signal)),
         MP_TCPRST => ("MP_TCPRST", "4", reset(nibble, &mut reader).map(Signal)),
-        EXPERIMENTAL => {
+        PRIVATE_USE => {
             return Ok(rec::parse(nibble, &mut reader).map_or(Unknown(subtype), MptcpOption::Rec));
         }
         _ => return Ok(Unknown(subtype)),
@@ -80,7 +80,7 @@ pub(crate) fn parse(value: &[u8], offset: usize) -> Result<MptcpOption, WireErro
     }
 }
 
-/// Appends a DSS, not padded.
+/// Appends a DSS without padding.
 pub(crate) fn emit_dss(dss: &Dss, out: &mut Vec<u8>) {
     let mut flags = 0;
     if dss.data_ack.is_some() {
@@ -94,57 +94,22 @@ pub(crate) fn emit_dss(dss: &Dss, out: &mut Vec<u8>) {
     }
     out.extend([KIND, dss.option_len() as u8, DSS << 4, flags]);
     if let Some(ack) = dss.data_ack {
-        put_number(ack, dss.ack_is_short, out);
+        write_number(ack, dss.ack_is_short, out);
     }
     if let Some(Mapping { dsn, ssn, len, checksum }) = dss.mapping {
-        put_number(dsn, dss.dsn_is_short, out);
+        write_number(dsn, dss.dsn_is_short, out);
         out.extend(ssn.to_be_bytes());
         out.extend(len.to_be_bytes());
         out.extend(checksum.into_iter().flat_map(u16::to_be_bytes));
     }
 }
 
-/// Appends any other option, not padded.
+/// Appends any other option without padding.
 pub(crate) fn emit_signal(signal: &MptcpSignal, out: &mut Vec<u8>) -> Result<(), WireError> {
     let len = signal.option_len() as u8;
     let mut head = |subtype: u8, nibble: u8| out.extend([KIND, len, subtype << 4 | nibble]);
     match *signal {
-        MptcpSignal::Capable {
-            version,
-            checksum,
-            deny_join,
-            hmac_sha256,
-            extension,
-            sender_key,
-            receiver_key,
-            data,
-        } => {
-            if version > 0x0f {
-                return Err(WireError::Unwritable { what: "MP_CAPABLE", expected: "a version up to 15" });
-            }
-            if !matches!(
-                (sender_key, receiver_key, data),
-                (None | Some(_), None, None) | (Some(_), Some(_), _)
-            ) {
-                return Err(WireError::Unwritable {
-                    what: "MP_CAPABLE",
-                    expected: "no key, the sender's, or both with or without a data length",
-                });
-            }
-            head(MP_CAPABLE, version);
-            let flag = |set, bit| if set { bit } else { 0 };
-            out.push(
-                flag(checksum, CAPABLE_CHECKSUM)
-                    | flag(extension, CAPABLE_EXTENSION)
-                    | flag(deny_join, CAPABLE_DENY_JOIN)
-                    | flag(hmac_sha256, CAPABLE_HMAC_SHA256),
-            );
-            out.extend([sender_key, receiver_key].into_iter().flatten().flat_map(u64::to_be_bytes));
-            if let Some((len, checksum)) = data {
-                out.extend(len.to_be_bytes());
-                out.extend(checksum.into_iter().flat_map(u16::to_be_bytes));
-            }
-        }
+        MptcpSignal::Capable { .. } => return emit_capable(signal, out),
         MptcpSignal::JoinSyn { backup, address_id, token, nonce } => {
             head(MP_JOIN, u8::from(backup));
             out.push(address_id);
@@ -183,20 +148,53 @@ pub(crate) fn emit_signal(signal: &MptcpSignal, out: &mut Vec<u8>) -> Result<(),
             head(MP_PRIO, u8::from(backup));
             out.extend(address_id);
         }
-        MptcpSignal::Fail { dsn } => {
-            head(MP_FAIL, 0);
+        MptcpSignal::Fail { dsn: number } | MptcpSignal::FastClose { key: number } => {
+            head(if matches!(signal, MptcpSignal::Fail { .. }) { MP_FAIL } else { MP_FASTCLOSE }, 0);
             out.push(0);
-            out.extend(dsn.to_be_bytes());
-        }
-        MptcpSignal::FastClose { key } => {
-            head(MP_FASTCLOSE, 0);
-            out.push(0);
-            out.extend(key.to_be_bytes());
+            out.extend(number.to_be_bytes());
         }
         MptcpSignal::Reset { transient, reason } => {
             head(MP_TCPRST, u8::from(transient));
             out.push(reason);
         }
+    }
+    Ok(())
+}
+
+/// Appends MP_CAPABLE; does nothing for another signal.
+fn emit_capable(signal: &MptcpSignal, out: &mut Vec<u8>) -> Result<(), WireError> {
+    let MptcpSignal::Capable {
+        version,
+        checksum,
+        deny_join,
+        hmac_sha256,
+        extension,
+        sender_key,
+        receiver_key,
+        data,
+    } = *signal
+    else {
+        return Ok(());
+    };
+    if version > 0x0f {
+        return Err(WireError::Unwritable { what: "MP_CAPABLE", expected: "a version of 0 to 15" });
+    }
+    if !matches!((sender_key, receiver_key, data), (None | Some(_), None, None) | (Some(_), Some(_), _)) {
+        return Err(WireError::Unwritable {
+            what: "MP_CAPABLE",
+            expected: "no key, the sender's key, or both keys with or without a data length",
+        });
+    }
+    let flag = |is_set, bit| if is_set { bit } else { 0 };
+    let flags = flag(checksum, CAPABLE_CHECKSUM)
+        | flag(extension, CAPABLE_EXTENSION)
+        | flag(deny_join, CAPABLE_DENY_JOIN)
+        | flag(hmac_sha256, CAPABLE_HMAC_SHA256);
+    out.extend([KIND, signal.option_len() as u8, MP_CAPABLE << 4 | version, flags]);
+    out.extend([sender_key, receiver_key].into_iter().flatten().flat_map(u64::to_be_bytes));
+    if let Some((len, checksum)) = data {
+        out.extend(len.to_be_bytes());
+        out.extend(checksum.into_iter().flat_map(u16::to_be_bytes));
     }
     Ok(())
 }
@@ -222,7 +220,7 @@ fn capable(nibble: u8, reader: &mut Reader<'_>) -> Option<MptcpSignal> {
     })
 }
 
-/// The three forms are told apart by their lengths.
+/// The length distinguishes the three forms.
 fn join(nibble: u8, reader: &mut Reader<'_>) -> Option<MptcpSignal> {
     let backup = nibble & NIBBLE_FLAG != 0;
     let address_id = reader.u8()?;
@@ -240,12 +238,12 @@ fn dss(reader: &mut Reader<'_>) -> Option<Dss> {
     let mut dss = Dss { data_fin: has(DSS_DATA_FIN), ..Dss::default() };
     if has(DSS_ACK) {
         dss.ack_is_short = !has(DSS_LONG_ACK);
-        dss.data_ack = Some(number(dss.ack_is_short, reader)?);
+        dss.data_ack = Some(read_number(dss.ack_is_short, reader)?);
     }
     if has(DSS_MAPPING) {
         dss.dsn_is_short = !has(DSS_LONG_DSN);
         dss.mapping = Some(Mapping {
-            dsn: number(dss.dsn_is_short, reader)?,
+            dsn: read_number(dss.dsn_is_short, reader)?,
             ssn: reader.u32()?,
             len: reader.u16()?,
             checksum: if reader.is_empty() { None } else { Some(reader.u16()?) },
@@ -295,12 +293,12 @@ fn reset(nibble: u8, reader: &mut Reader<'_>) -> Option<MptcpSignal> {
     Some(MptcpSignal::Reset { transient: nibble & NIBBLE_FLAG != 0, reason: reader.u8()? })
 }
 
-/// A data sequence number or DATA_ACK: the lower 32 bits where the option is the short one.
-fn number(short: bool, reader: &mut Reader<'_>) -> Option<u64> {
+/// Reads a data sequence number or DATA_ACK of 32 or 64 bits.
+fn read_number(short: bool, reader: &mut Reader<'_>) -> Option<u64> {
     if short { reader.u32().map(u64::from) } else { reader.u64() }
 }
 
-fn put_number(number: u64, short: bool, out: &mut Vec<u8>) {
+fn write_number(number: u64, short: bool, out: &mut Vec<u8>) {
     if short {
         out.extend((number as u32).to_be_bytes());
     } else {

@@ -1,4 +1,4 @@
-//! TCP options: a reader that walks over them, and their layout when written.
+//! TCP options: iterator over a header's options, and encoding.
 
 use crate::mptcp_option::{self, MptcpOption};
 use crate::reader::Reader;
@@ -13,7 +13,7 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
-/// The largest shift that counts; a larger one means this one (RFC 7323, section 2.3).
+/// Maximum shift; a larger value counts as this one (RFC 7323, section 2.3).
 const MAX_WINDOW_SCALE: u8 = 14;
 
 /// One TCP option.
@@ -34,28 +34,28 @@ pub enum TcpOption {
     Dss(Dss),
     /// Any other MPTCP option (RFC 8684).
     Signal(MptcpSignal),
-    /// An option of MPTCP-rec, in the subtype for private use (RFC 8684, section 7.2).
+    /// MPTCP-rec option, in the subtype for private use (RFC 8684, section 7.2).
     Rec(RecOption),
-    /// An option, or a subtype of MPTCP, that nothing here knows.
+    /// Unknown option, or unknown subtype of MPTCP.
     Unknown {
-        /// Its kind.
+        /// Option kind.
         kind: u8,
-        /// Its length in bytes as its length field says it.
+        /// Value of the length field, in bytes.
         len: u8,
     },
 }
 
-/// Walks over the options of a TCP header, those that fill and those behind an end left out. After
-/// an error it ends: where the next option begins is not known.
+/// Iterator over the options of a TCP header, without padding. It ends at the end-of-options
+/// marker, and after an error, because the start of the next option is unknown.
 #[derive(Debug, Clone)]
 pub struct Options<'a> {
     bytes: &'a [u8],
-    /// Of the front of `bytes`, from the start of the TCP header.
+    /// Offset of `bytes` from the start of the TCP header.
     offset: usize,
 }
 
-/// An option as it lies there: its value, behind kind and length, and where it begins.
-struct Raw<'a> {
+/// An option before decoding: the bytes after kind and length, and the offset of the kind.
+struct RawOption<'a> {
     kind: u8,
     value: &'a [u8],
     offset: usize,
@@ -66,8 +66,8 @@ impl<'a> Options<'a> {
         Self { bytes, offset }
     }
 
-    /// The next option, as yet without meaning.
-    fn advance(&mut self) -> Option<Result<Raw<'a>, WireError>> {
+    /// Next option before decoding.
+    fn advance(&mut self) -> Option<Result<RawOption<'a>, WireError>> {
         loop {
             let (&kind, rest) = self.bytes.split_first()?;
             let offset = self.offset;
@@ -93,7 +93,7 @@ impl<'a> Options<'a> {
                     };
                     self.bytes = rest;
                     self.offset += len;
-                    return Some(Ok(Raw { kind, value: &option[2..], offset }));
+                    return Some(Ok(RawOption { kind, value: &option[2..], offset }));
                 }
             }
         }
@@ -112,8 +112,8 @@ impl Iterator for Options<'_> {
     }
 }
 
-/// Appends the options of `segment` in the order and with the padding of Linux: each option filled
-/// with NOPs to four bytes, TCP's own in front of their value, MPTCP's behind it.
+/// Appends the options of `segment` in the order of Linux. Each option is padded with NOPs to a
+/// multiple of four bytes: TCP options at the front, MPTCP options at the end.
 pub(crate) fn emit<P>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(), WireError> {
     let needed = segment.options_len();
     if needed > Segment::<P>::MAX_OPTIONS_LEN {
@@ -124,8 +124,8 @@ pub(crate) fn emit<P>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(), Wir
         out.extend([MSS, 4, high, low]);
     }
     if let Some(TimestampOption { value, echo }) = segment.timestamps {
-        let fill = if segment.sack_permitted { [SACK_PERMITTED, 2] } else { [NOP, NOP] };
-        out.extend(fill);
+        let padding = if segment.sack_permitted { [SACK_PERMITTED, 2] } else { [NOP, NOP] };
+        out.extend(padding);
         out.extend([TIMESTAMPS, 10]);
         out.extend(value.to_be_bytes());
         out.extend(echo.to_be_bytes());
@@ -159,12 +159,12 @@ pub(crate) fn emit<P>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(), Wir
     Ok(())
 }
 
-/// Fills up an option of `len` bytes.
+/// Pads an option of `len` bytes.
 fn pad(len: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + len.next_multiple_of(4) - len, NOP);
 }
 
-fn parse(Raw { kind, value, offset }: Raw<'_>) -> Result<TcpOption, WireError> {
+fn parse(RawOption { kind, value, offset }: RawOption<'_>) -> Result<TcpOption, WireError> {
     let len = value.len() + 2;
     let mut reader = Reader(value);
     let (what, expected, option) = match kind {

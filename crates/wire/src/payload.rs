@@ -1,38 +1,38 @@
-//! What a segment carries.
+//! Payload of a segment.
 
 use bytes::Bytes;
 use core::fmt;
 
-/// A piece of a byte stream that can be cut into smaller pieces.
+/// A piece of a byte stream that can be divided into smaller pieces.
 pub trait Payload: Clone {
-    /// Nothing.
+    /// An empty payload.
     fn empty() -> Self;
     /// Length in bytes.
     fn len(&self) -> usize;
-    /// True where there is nothing in it.
+    /// True if the length is 0.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The part from `from` to `to`, in bytes from its start. `from <= to <= len`.
+    /// Bytes `from..to` of the payload; requires `from <= to <= len`.
     fn slice(&self, from: usize, to: usize) -> Self;
-    /// This piece and `next` as one, if they can be one without a copy.
+    /// This payload and `next` as one; `None` if that needs a copy or they are not adjacent.
     fn join(&self, next: &Self) -> Option<Self>;
-    /// The ones' complement sum of its bytes, taken as 16-bit words from its first byte on and padded
-    /// with a zero byte (RFC 1071): what [`Sum::add_part`](crate::checksum::Sum::add_part) adds up.
+    /// Ones' complement sum of the bytes as 16-bit words, padded with a zero byte (RFC 1071), for
+    /// [`Sum::add_part`](crate::checksum::Sum::add_part).
     fn ones_sum(&self) -> u16;
 }
 
-/// A piece of a stream known only by where it lies: the simulator's payload.
+/// Payload of the simulator: a piece of a stream given by offset and length only.
 ///
-/// A receiver can check that what arrives at stream offset `n` says that it is offset `n`. Its bytes, where
-/// somebody wants to see them, are those of [`capture::filler`](crate::capture::filler).
+/// A receiver can check that the data it delivers at offset `n` is the data of offset `n`. A
+/// capture shows the bytes of [`capture::filler`](crate::capture::filler).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     /// Offset of the first byte in the application's stream.
     pub offset: u64,
     /// Length in bytes.
     pub len: u32,
-    /// The bytes are not those that were sent.
+    /// A middlebox has changed the bytes.
     corrupted: bool,
 }
 
@@ -41,12 +41,13 @@ impl Span {
     pub const fn new(offset: u64, len: u32) -> Self {
         Self { offset, len, corrupted: false }
     }
-    /// The same bytes, changed on their way. Every part of them shows it, and a checksum finds it.
+    /// The same span with changed bytes. Each part of it is corrupted too, and its checksum
+    /// differs.
     #[must_use]
     pub const fn corrupted(self) -> Self {
         Self { corrupted: true, ..self }
     }
-    /// True if the bytes were changed on their way.
+    /// True if a middlebox has changed the bytes.
     pub const fn is_corrupted(&self) -> bool {
         self.corrupted
     }
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_small_and_a_corrupted_one_stays_apart() {
+    fn corrupted_and_intact_spans_are_not_joined() {
         assert_eq!(size_of::<Span>(), 16);
         let (first, second) = (Span::new(10, 5), Span::new(15, 5));
         assert_eq!(first.join(&second), Some(Span::new(10, 10)));

@@ -1,8 +1,8 @@
-//! A pcapng writer (draft-ietf-opsawg-pcapng), sans-IO: it makes bytes, the caller stores them.
+//! Sans-IO pcapng writer (draft-ietf-opsawg-pcapng): produces bytes for the caller to store.
 //!
-//! One section, little-endian, with nanoseconds since the run's beginning as its clock (which readers
-//! show as 1970). Interfaces hold bare IP packets of either version (`LINKTYPE_RAW`) and may be added
-//! at any time before their first packet.
+//! The file is one little-endian section. Timestamps are nanoseconds since the start of the run,
+//! which readers display as 1970. Interfaces carry raw IP packets of either version
+//! (`LINKTYPE_RAW`) and can be added at any time before their first packet.
 
 use units::Instant;
 
@@ -19,15 +19,15 @@ const IF_DESCRIPTION: u16 = 3;
 const IF_TSRESOL: u16 = 9;
 const EPB_FLAGS: u16 = 2;
 
-/// Timestamps count units of 10^-9 s.
+/// Timestamp resolution: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Which way a packet went, seen from the interface.
+/// Direction of a packet at its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// It was received.
+    /// Received.
     Inbound,
-    /// It was sent.
+    /// Sent.
     Outbound,
 }
 
@@ -35,7 +35,7 @@ pub enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interface(u32);
 
-/// Makes a pcapng file.
+/// Writer of a pcapng file.
 #[derive(Debug, Clone)]
 pub struct Writer {
     out: Vec<u8>,
@@ -43,12 +43,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A file that says it was written by `program`, as yet without interfaces.
+    /// A file without interfaces, with `program` as its application.
     pub fn new(program: &str) -> Self {
         let mut writer = Self { out: Vec::new(), interfaces: 0 };
         writer.block(SECTION_HEADER, |out| {
             out.extend(BYTE_ORDER.to_le_bytes());
-            // Version 1.0; the section's length is left open.
+            // Version 1.0, and an unspecified section length.
             out.extend(1u16.to_le_bytes());
             out.extend(0u16.to_le_bytes());
             out.extend(u64::MAX.to_le_bytes());
@@ -57,8 +57,8 @@ impl Writer {
         });
         writer
     }
-    /// Adds an interface by `name`, such as `wifi`, with a description where it is not empty.
-    /// `snaplen` is how many bytes of a packet are kept at most; 0 says no limit.
+    /// Adds an interface with a `name` such as `wifi` and, if not empty, a description. `snaplen`
+    /// is the maximum number of bytes kept of a packet; 0 means no limit.
     pub fn interface(&mut self, name: &str, description: &str, snaplen: u32) -> Interface {
         self.block(INTERFACE_DESCRIPTION, |out| {
             out.extend(LINKTYPE_RAW.to_le_bytes());
@@ -75,8 +75,8 @@ impl Writer {
         self.interfaces += 1;
         interface
     }
-    /// Adds a packet of which `bytes` are known and which was `original_len` bytes long (never taken
-    /// as less than what is known). Packets need not be in the order of their times.
+    /// Adds a packet of `original_len` bytes (at least the length of `bytes`) of which `bytes` were
+    /// kept. Packets may be in any order of time.
     pub fn packet(
         &mut self,
         interface: Interface,
@@ -102,26 +102,25 @@ impl Writer {
             option(END_OF_OPTIONS, &[], out);
         });
     }
-    /// Takes what was written since the last call: a caller that stores it piece by piece never holds
-    /// the whole file.
+    /// Takes the bytes written since the last call, so that the caller can store the file in
+    /// pieces.
     pub fn take(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.out)
     }
-    /// What was written and not yet taken.
+    /// Returns the bytes not yet taken.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
     }
-    /// Bytes written and not yet taken.
+    /// Number of bytes not yet taken.
     pub fn len(&self) -> usize {
         self.out.len()
     }
-    /// True where nothing is left to take.
+    /// True if all bytes were taken.
     pub fn is_empty(&self) -> bool {
         self.out.is_empty()
     }
 
-    /// A block: its type, its length before and behind, and between them what `body` writes, which
-    /// is a multiple of 4 bytes.
+    /// Writes a block: type, length, body, length. The body must be a multiple of 4 bytes long.
     fn block(&mut self, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
         let start = self.out.len();
         self.out.extend(kind.to_le_bytes());
@@ -144,7 +143,7 @@ fn pad(len: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + len.next_multiple_of(4) - len, 0);
 }
 
-/// The bytes of a text, cut where an option's length field ends.
+/// Bytes of a text, truncated to the maximum length of an option.
 fn text(text: &str) -> &[u8] {
     let mut end = text.len().min(usize::from(u16::MAX));
     while !text.is_char_boundary(end) {
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_by_hand() {
+    fn blocks_match_hand_encoded_ones() {
         let mut writer = Writer::new("me");
         let section = writer.take();
         assert_eq!(
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_count_up() {
+    fn interfaces_are_numbered_in_order() {
         let mut writer = Writer::new("me");
         assert_eq!(writer.interface("wifi", "802.11", 0), Interface(0));
         assert_eq!(writer.interface("lte", "", 0), Interface(1));
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_too_long_is_cut_between_characters() {
+    fn long_text_is_truncated_at_a_character_boundary() {
         let long = "é".repeat(40_000);
         assert_eq!(text(&long).len(), 65_534);
     }

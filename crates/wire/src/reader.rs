@@ -1,6 +1,6 @@
-//! Reads big-endian fields from the front of a slice; what is not there is `None`.
+//! Reader of big-endian fields. Missing bytes give `None` or 0, not a panic.
 
-/// A slice that gets shorter at the front.
+/// Reads fields from the front of a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
@@ -30,17 +30,17 @@ impl Reader<'_> {
     }
 }
 
-/// The 16 bits at `at`; 0 where the bytes end before.
+/// The 16-bit field at `at`; 0 if it is not within `bytes`.
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(array_at(bytes, at))
 }
 
-/// The 32 bits at `at`; 0 where the bytes end before.
+/// The 32-bit field at `at`; 0 if it is not within `bytes`.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(array_at(bytes, at))
 }
 
-/// The `N` bytes at `at`; zeros where the bytes end before.
+/// The `N` bytes at `at`; zeros if they are not within `bytes`.
 pub(crate) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
 }

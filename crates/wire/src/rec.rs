@@ -1,53 +1,52 @@
-//! The options of MPTCP-rec (Cao et al. 2016): the offer to speak it, and the extended NR-SACK of its
-//! Fig. 3. The figure's layout did not survive, so the bytes are Tandem's own, in the subtype that RFC 8684
-//! reserves for private use (0xf, section 7.2):
+//! Options of MPTCP-rec (Cao et al. 2016): the offer, and the extended NR-SACK of its Fig. 3
+//! (report). The paper does not give the bytes. This layout uses the MPTCP subtype for private use
+//! (0xf, RFC 8684, section 7.2):
 //!
-//! ```text
-//! offer    30 |  4 | 0xf0 | version
-//! report   30 | 12 + 8n | 0xf1 | path | clock, 4 bytes | rate, 4 | n times: from, 4 | len, 4
-//! ```
+//! | Option | Bytes |
+//! | --- | --- |
+//! | offer | 30, 4, 0xf0, version |
+//! | report | 30, 12 + 8n, 0xf1, path, clock (4), rate (4), then n times: from (4), len (4) |
 //!
-//! An offer stands in a SYN and in its answer beside MP_CAPABLE or MP_JOIN. A report stands beside a DSS, to
-//! whose DATA_ACK its blocks are relative: with timestamps there is room for one, without for up to three.
+//! A SYN and its SYN/ACK carry the offer beside MP_CAPABLE or MP_JOIN. A report is beside a DSS.
 
-use crate::mptcp_option::{EXPERIMENTAL, KIND};
+use crate::mptcp_option::{KIND, PRIVATE_USE};
 use crate::reader::Reader;
 
 const OFFER: u8 = 0;
 const REPORT: u8 = 1;
-/// Bytes of a report without blocks.
+/// Length of a report without blocks.
 const REPORT_LEN: usize = 12;
 const BLOCK_LEN: usize = 8;
 
 /// An option of MPTCP-rec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecOption {
-    /// In a SYN or the answer to one: this end speaks MPTCP-rec, in this version (1).
+    /// On SYN and SYN/ACK: the sender supports this version (1) of MPTCP-rec.
     Offer {
         /// Version.
         version: u8,
     },
-    /// What a receiver tells its sender.
+    /// Report of the receiver to the sender.
     Report(Report),
 }
 
-/// The extended NR-SACK: what a receiver holds beyond its DATA_ACK and will not discard, and how fast it
-/// wants a path to send.
+/// Extended NR-SACK: data that the receiver holds beyond the DATA_ACK and will not discard, and the
+/// sending rate that it requests for a path. One block fits beside timestamps, three fit without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// The path that the rate is for: the device's address identifier of its subflow, 0 for the first
-    /// (RFC 8684, section 3.2).
+    /// Path that the rate applies to: the device's address identifier of the subflow, 0 for the
+    /// first (RFC 8684, section 3.2).
     pub path: u8,
-    /// The receiver's clock in milliseconds when it was made: of two reports on a path the later counts,
-    /// whichever way they came.
+    /// Receiver's clock at the report, in milliseconds. The latest report on a path is valid, in
+    /// any order of arrival.
     pub clock: u32,
-    /// Desired sending rate in bytes per second; 0 where the receiver has none yet.
+    /// Requested sending rate, in bytes per second; 0 if the receiver has none yet.
     pub rate: u32,
-    /// What came beyond the DATA_ACK.
+    /// Data received beyond the DATA_ACK.
     pub blocks: Blocks,
 }
 
-/// Up to three blocks of data: where each begins, in bytes beyond the DATA_ACK, and how long it is.
+/// Up to three blocks of data: offset from the DATA_ACK and length, in bytes.
 #[derive(Clone, Copy, Eq, Default)]
 pub struct Blocks {
     blocks: [(u32, u32); Self::MAX],
@@ -55,10 +54,10 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The most that fit in a segment's options.
+    /// Maximum number of blocks that fit in a segment's options.
     pub const MAX: usize = 3;
 
-    /// Adds a block; a fourth is refused and gives `false`.
+    /// Adds a block. Returns false if there are already three.
     pub fn push(&mut self, from: u32, len: u32) -> bool {
         let at = usize::from(self.len);
         if at == Self::MAX {
@@ -68,22 +67,22 @@ impl Blocks {
         self.len += 1;
         true
     }
-    /// The blocks, in the order in which they were added.
+    /// The blocks in the order of addition.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.len)]
     }
-    /// True for none.
+    /// True without blocks.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Takes the last one out.
+    /// Removes the last block.
     pub fn pop(&mut self) {
         self.len = self.len.saturating_sub(1);
     }
 }
 
 impl PartialEq for Blocks {
-    /// What lies beyond the length is left over from before.
+    /// Ignores old blocks beyond the length.
     fn eq(&self, other: &Self) -> bool {
         self.as_slice() == other.as_slice()
     }
@@ -96,7 +95,7 @@ impl core::fmt::Debug for Blocks {
 }
 
 impl RecOption {
-    /// The option's length in bytes as its length field says it: 4 to 36, a multiple of 4.
+    /// Value of the option's length field: 4 to 36 bytes, a multiple of 4.
     #[inline]
     pub fn option_len(&self) -> usize {
         match self {
@@ -106,8 +105,8 @@ impl RecOption {
     }
 }
 
-/// Reads what follows the subtype's byte, whose lower half is `nibble`. `None` for any other form or length: the
-/// subtype is private, so that what is not ours may be somebody else's.
+/// Decodes the bytes after the subtype byte, whose lower half is `nibble`. `None` for any other
+/// form or length: another protocol may use the private subtype.
 pub(crate) fn parse(nibble: u8, reader: &mut Reader<'_>) -> Option<RecOption> {
     let option = match nibble {
         OFFER => RecOption::Offer { version: reader.u8()? },
@@ -128,13 +127,13 @@ fn report(reader: &mut Reader<'_>) -> Option<Report> {
     Some(Report { path, clock, rate, blocks })
 }
 
-/// Appends the option, which needs no padding.
+/// Appends the option. It needs no padding.
 pub(crate) fn emit(option: &RecOption, out: &mut Vec<u8>) {
     let len = option.option_len() as u8;
     match option {
-        RecOption::Offer { version } => out.extend([KIND, len, EXPERIMENTAL << 4 | OFFER, *version]),
+        RecOption::Offer { version } => out.extend([KIND, len, PRIVATE_USE << 4 | OFFER, *version]),
         RecOption::Report(report) => {
-            out.extend([KIND, len, EXPERIMENTAL << 4 | REPORT, report.path]);
+            out.extend([KIND, len, PRIVATE_USE << 4 | REPORT, report.path]);
             let blocks = report.blocks.as_slice().iter().flat_map(|&(from, len)| [from, len]);
             out.extend([report.clock, report.rate].into_iter().chain(blocks).flat_map(u32::to_be_bytes));
         }

@@ -1,4 +1,4 @@
-//! A TCP segment as meaning: what its header and options say, and what it carries.
+//! Decoded TCP segment: header fields, options and payload.
 
 use crate::{Ecn, Payload, RecOption};
 use core::fmt;
@@ -9,7 +9,7 @@ use core::net::IpAddr;
 pub struct Flags(u8);
 
 impl Flags {
-    /// No more data from the sender.
+    /// The sender has no more data.
     pub const FIN: Self = Self(0x01);
     /// Synchronise sequence numbers.
     pub const SYN: Self = Self(0x02);
@@ -17,7 +17,7 @@ impl Flags {
     pub const RST: Self = Self(0x04);
     /// Push.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement number means something.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
     /// ECN echo (RFC 3168).
     pub const ECE: Self = Self(0x40);
@@ -26,11 +26,11 @@ impl Flags {
     /// SYN and ACK.
     pub const SYN_ACK: Self = Self(0x12);
 
-    /// From the header's byte.
+    /// Flags of the header byte.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
-    /// The header's byte.
+    /// The header byte.
     pub const fn bits(self) -> u8 {
         self.0
     }
@@ -38,7 +38,7 @@ impl Flags {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// These flags and those of `other`.
+    /// Union with `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -67,9 +67,9 @@ impl fmt::Debug for Flags {
 /// The timestamps option (RFC 7323).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimestampOption {
-    /// The sender's clock.
+    /// Timestamp of the sender's clock.
     pub value: u32,
-    /// The latest clock that the sender saw from its peer.
+    /// Latest timestamp that the sender has received from its peer.
     pub echo: u32,
 }
 
@@ -81,17 +81,17 @@ pub struct SackBlocks {
 }
 
 impl PartialEq for SackBlocks {
-    /// What lies beyond the length is left over from before.
+    /// Ignores old blocks beyond the length.
     fn eq(&self, other: &Self) -> bool {
         self.as_slice() == other.as_slice()
     }
 }
 
 impl SackBlocks {
-    /// The most that fit in a segment's options.
+    /// Maximum number of blocks that fit in a segment's options.
     pub const MAX: usize = 4;
 
-    /// Adds a block; a fifth is refused and gives `false`.
+    /// Adds a block. Returns false if there are already four.
     pub fn push(&mut self, left: u32, right: u32) -> bool {
         let at = self.len as usize;
         if at == Self::MAX {
@@ -101,20 +101,20 @@ impl SackBlocks {
         self.len += 1;
         true
     }
-    /// Takes all blocks out.
+    /// Removes all blocks.
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
     }
-    /// The blocks, in the order in which they were added.
+    /// The blocks in the order of addition.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..self.len as usize]
     }
-    /// How many.
+    /// Number of blocks.
     pub fn len(&self) -> usize {
         self.len as usize
     }
-    /// True for none.
+    /// True without blocks.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -129,15 +129,16 @@ impl fmt::Debug for SackBlocks {
 /// A data sequence mapping (RFC 8684, section 3.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// Data sequence number of the first byte, all 64 bits. Where the wire carried 32 of them, the
-    /// upper ones are 0 and [`Dss::dsn_is_short`] is set.
+    /// Data sequence number of the first byte. If the wire has only the lower 32 bits, the upper 32
+    /// are 0 and [`Dss::dsn_is_short`] is set.
     pub dsn: u64,
-    /// Subflow sequence number of the first byte, relative to the subflow's initial one (the first
-    /// byte has 1; 0 for a DATA_FIN alone).
+    /// Subflow sequence number of the first byte, relative to the initial one: 1 for the first
+    /// byte, 0 for a DATA_FIN without data.
     pub ssn: u32,
-    /// Data-level length; 0 is the infinite mapping of a fallback. A DATA_FIN counts as one byte.
+    /// Data-level length, in which a DATA_FIN counts as one byte; 0 for the infinite mapping of a
+    /// fallback.
     pub len: u16,
-    /// The data checksum, where the connection uses one (RFC 8684, section 3.3.1).
+    /// DSS checksum, if the connection uses it (RFC 8684, section 3.3.1).
     pub checksum: Option<u16>,
 }
 
@@ -147,23 +148,25 @@ pub type MapOption = Option<Mapping>;
 /// The Data Sequence Signal (RFC 8684, section 3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dss {
-    /// Data-level acknowledgement, all 64 bits or the lower 32 (see `ack_is_short`).
+    /// Data-level acknowledgement: 64 bits, or the lower 32 if `ack_is_short`.
     pub data_ack: Option<u64>,
-    /// The wire carries 4 bytes of DATA_ACK, not 8.
+    /// The DATA_ACK has 4 bytes on the wire, not 8.
     pub ack_is_short: bool,
-    /// Where this segment's payload belongs in the data stream.
+    /// Mapping of the payload to the data stream.
     pub mapping: MapOption,
-    /// The wire carries 4 bytes of DSN, not 8.
+    /// The DSN has 4 bytes on the wire, not 8.
     pub dsn_is_short: bool,
-    /// No data after this mapping's end.
+    /// DATA_FIN: the data stream ends with this mapping.
     pub data_fin: bool,
 }
 
-/// An MPTCP option other than DSS (RFC 8684, section 3). A segment carries at most one beside a DSS.
+/// An MPTCP option other than DSS (RFC 8684, section 3). A segment carries at most one beside a
+/// DSS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MptcpSignal {
-    /// Section 3.1: on SYN (no key), SYN/ACK (the sender's key), third ACK (both keys), and the first
-    /// data (both keys and the data-level length).
+    /// MP_CAPABLE (section 3.1): on SYN without keys, on SYN/ACK with the sender's key, on the
+    /// third ACK with both keys, and on the first data segment with both keys and the data-level
+    /// length.
     Capable {
         /// Protocol version: 1.
         version: u8,
@@ -173,80 +176,80 @@ pub enum MptcpSignal {
         deny_join: bool,
         /// Flag H: HMAC-SHA256.
         hmac_sha256: bool,
-        /// Flag B: an extension this version does not know; its receiver falls back.
+        /// Flag B: an unknown extension; the receiver falls back to TCP.
         extension: bool,
-        /// The option's sender's key.
+        /// Key of the option's sender.
         sender_key: Option<u64>,
-        /// The option's receiver's key.
+        /// Key of the option's receiver.
         receiver_key: Option<u64>,
         /// Data-level length and checksum, on the first data segment.
         data: Option<(u16, Option<u16>)>,
     },
-    /// Section 3.2, SYN.
+    /// MP_JOIN on SYN (section 3.2).
     JoinSyn {
         /// The new subflow is a backup.
         backup: bool,
-        /// Identifies the source address.
+        /// Identifier of the source address.
         address_id: u8,
-        /// The receiver's token.
+        /// Token of the receiver.
         token: u32,
-        /// The sender's random number.
+        /// Random number of the sender.
         nonce: u32,
     },
-    /// Section 3.2, SYN/ACK.
+    /// MP_JOIN on SYN/ACK (section 3.2).
     JoinSynAck {
         /// The subflow is a backup.
         backup: bool,
-        /// Identifies the source address.
+        /// Identifier of the source address.
         address_id: u8,
         /// Leftmost 64 bits of the sender's HMAC.
         hmac: u64,
-        /// The sender's random number.
+        /// Random number of the sender.
         nonce: u32,
     },
-    /// Section 3.2, third ACK: leftmost 160 bits of the sender's HMAC.
+    /// MP_JOIN on the third ACK (section 3.2).
     JoinAck {
-        /// The HMAC.
+        /// Leftmost 160 bits of the sender's HMAC.
         hmac: [u8; 20],
     },
-    /// Section 3.4.1.
+    /// ADD_ADDR (section 3.4.1).
     AddAddress {
-        /// Identifies the address.
+        /// Identifier of the address.
         address_id: u8,
         /// The address.
         address: IpAddr,
-        /// Its port, if another than the first subflow's.
+        /// Port, if it differs from that of the first subflow.
         port: Option<u16>,
-        /// Rightmost 64 bits of the HMAC; `None` makes it an echo.
+        /// Rightmost 64 bits of the HMAC; `None` for an echo.
         hmac: Option<u64>,
     },
-    /// Section 3.4.2: up to eight address identifiers, `count` of which are in use.
+    /// REMOVE_ADDR (section 3.4.2).
     RemoveAddress {
-        /// The identifiers.
+        /// Address identifiers; the first `count` are valid.
         ids: [u8; 8],
-        /// How many of them count.
+        /// Number of identifiers, at most 8.
         count: u8,
     },
-    /// Section 3.3.8: the sender of this asks for the subflow to be used as a backup, or not.
+    /// MP_PRIO (section 3.3.8): requests a change of the subflow's priority.
     Priority {
-        /// True for backup.
+        /// True to make the subflow a backup.
         backup: bool,
-        /// The address it is about, in the four-byte form of older versions; `None` is this subflow.
+        /// Address identifier, in the four-byte form of older versions; `None` for this subflow.
         address_id: Option<u8>,
     },
-    /// Section 3.7: fall back at this data sequence number.
+    /// MP_FAIL (section 3.7): the checksum failed.
     Fail {
-        /// Where the checksum failed.
+        /// Data sequence number of the failed mapping.
         dsn: u64,
     },
-    /// Section 3.5: close the whole connection at once.
+    /// MP_FASTCLOSE (section 3.5): closes the whole connection at once.
     FastClose {
-        /// The receiver's key.
+        /// Key of the receiver.
         key: u64,
     },
-    /// Section 3.6: why a subflow is reset.
+    /// MP_TCPRST (section 3.6): reason for the reset of a subflow.
     Reset {
-        /// Worth another try later.
+        /// The condition is transient: the subflow can be opened again later.
         transient: bool,
         /// 0 unspecified, 1 MPTCP-specific, 2 no resources, 3 prohibited, 4 too much outstanding,
         /// 5 unacceptable performance, 6 middlebox.
@@ -267,9 +270,9 @@ pub struct Segment<P> {
     pub ack: u32,
     /// Header flags.
     pub flags: Flags,
-    /// What the IP header that carries it says of congestion; TCP's own bytes do not have it.
+    /// ECN field of the IP header; not part of the TCP encoding.
     pub ecn: Ecn,
-    /// Receive window as on the wire: not yet scaled.
+    /// Receive window as on the wire, unscaled.
     pub window: u16,
     /// Maximum segment size, on SYN (RFC 9293, section 3.7.1).
     pub mss: Option<u16>,
@@ -285,14 +288,14 @@ pub struct Segment<P> {
     pub dss: Option<Dss>,
     /// Any other MPTCP option (RFC 8684).
     pub signal: Option<MptcpSignal>,
-    /// An option of MPTCP-rec.
+    /// MPTCP-rec option.
     pub rec: Option<RecOption>,
-    /// What it carries.
+    /// Payload.
     pub payload: P,
 }
 
 impl Dss {
-    /// The option's length in bytes as its length field says it: 4 to 28, not yet padded.
+    /// Value of the option's length field: 4 to 28 bytes, without padding.
     #[inline]
     pub fn option_len(&self) -> usize {
         let ack = match self.data_ack {
@@ -311,7 +314,7 @@ impl Dss {
 }
 
 impl MptcpSignal {
-    /// The option's length in bytes as its length field says it: 3 to 30, not yet padded.
+    /// Value of the option's length field: 3 to 30 bytes, without padding.
     #[inline]
     pub fn option_len(&self) -> usize {
         match *self {
@@ -339,20 +342,20 @@ impl MptcpSignal {
 }
 
 impl<P> Segment<P> {
-    /// Bytes of the TCP header without options (RFC 9293, section 3.1).
+    /// Length of the TCP header without options (RFC 9293, section 3.1).
     pub const HEADER_LEN: usize = 20;
-    /// The most bytes of options that a TCP header holds.
+    /// Maximum length of the options of a TCP header.
     pub const MAX_OPTIONS_LEN: usize = 40;
 
-    /// Bytes of options as emitted: each padded to a multiple of 4, as Linux lays them out. More
-    /// than [`Self::MAX_OPTIONS_LEN`] is a segment that cannot be emitted.
+    /// Length of the encoded options, each padded to a multiple of 4 as in Linux. A segment with
+    /// more than [`Self::MAX_OPTIONS_LEN`] cannot be encoded.
     #[inline]
     pub fn options_len(&self) -> usize {
         let mut len = 0;
         if self.mss.is_some() {
             len += 4;
         }
-        // SACK permitted takes the place of the two NOPs before the timestamps.
+        // SACK permitted replaces the two NOPs before the timestamps.
         if self.timestamps.is_some() {
             len += 12;
         } else if self.sack_permitted {
@@ -375,10 +378,8 @@ impl<P> Segment<P> {
         }
         len
     }
-}
 
-impl<P> Segment<P> {
-    /// Takes all options off.
+    /// Removes all options.
     #[inline]
     pub fn clear_options(&mut self) {
         self.mss = None;
@@ -393,7 +394,7 @@ impl<P> Segment<P> {
 }
 
 impl<P: Payload> Segment<P> {
-    /// Bytes of the TCP segment: header, options and payload, without any IP header.
+    /// Length of header, options and payload, without the IP header.
     #[inline]
     pub fn wire_len(&self) -> usize {
         Self::HEADER_LEN + self.options_len() + self.payload.len()

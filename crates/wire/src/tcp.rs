@@ -1,9 +1,8 @@
-//! TCP segments as bytes (RFC 9293).
+//! TCP decoding and encoding (RFC 9293).
 //!
-//! [`Packet`] reads a header where it lies; [`parse`] makes the [`Segment`] that it means, and
-//! [`emit`] the bytes of a segment. What a segment has no place for is left out: reserved bits, the
-//! urgent pointer, options that nothing here knows. Of an option that comes twice, and of several
-//! MPTCP options beside a DSS, a segment keeps the first; [`Packet::options`] gives all.
+//! [`Packet`] reads header fields on access, [`parse`] decodes a [`Segment`], and [`emit`] encodes
+//! one. A segment omits reserved bits, the urgent pointer and unknown options. Of repeated options,
+//! and of several MPTCP options beside a DSS, it keeps the first; [`Packet::options`] returns all.
 
 use crate::checksum::pseudo_header;
 use crate::reader::{u16_at, u32_at};
@@ -13,14 +12,14 @@ use core::net::IpAddr;
 
 pub use crate::option::{Options, TcpOption};
 
-/// Bytes of a header without options.
+/// Length of a header without options.
 pub const HEADER_LEN: usize = Segment::<()>::HEADER_LEN;
-/// The most bytes of options that a header holds.
+/// Maximum length of the options of a header.
 pub const MAX_OPTIONS_LEN: usize = Segment::<()>::MAX_OPTIONS_LEN;
 
 const CHECKSUM: usize = 16;
 
-/// A TCP header and its payload, read where they lie.
+/// A TCP header and its payload, decoded on access.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
@@ -28,11 +27,11 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Looks at `bytes`, which begin with a TCP header and end with its payload. Neither checksum nor
-    /// options are looked at yet.
+    /// Wraps `bytes`, which start with a TCP header and end with its payload. Does not check the
+    /// checksum and the options.
     ///
     /// # Errors
-    /// If the bytes end within the header, or the header is said to be shorter than 20 bytes.
+    /// If the header is truncated, or its length field is below 20 bytes.
     pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
         let available = bytes.len();
         let what = "TCP header";
@@ -64,7 +63,7 @@ impl<'a> Packet<'a> {
     pub fn ack(&self) -> u32 {
         u32_at(self.bytes, 8)
     }
-    /// Bytes of the header with its options: 20 to 60.
+    /// Length of the header with its options: 20 to 60 bytes.
     pub fn header_len(&self) -> usize {
         self.header_len
     }
@@ -72,33 +71,33 @@ impl<'a> Packet<'a> {
     pub fn flags(&self) -> Flags {
         Flags::from_bits(self.bytes[13])
     }
-    /// Receive window, not scaled.
+    /// Receive window, unscaled.
     pub fn window(&self) -> u16 {
         u16_at(self.bytes, 14)
     }
-    /// The checksum as it stands there.
+    /// Checksum field.
     pub fn checksum(&self) -> u16 {
         u16_at(self.bytes, CHECKSUM)
     }
-    /// The options, one after the other.
+    /// Iterator over the options.
     pub fn options(&self) -> Options<'a> {
         Options::new(&self.bytes[HEADER_LEN..self.header_len], HEADER_LEN)
     }
-    /// What the segment carries.
+    /// Payload.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_len..]
     }
-    /// Whether the checksum matches header, payload and addresses.
+    /// Checks the checksum over header, payload and addresses.
     ///
     /// # Errors
-    /// If it does not, or if the addresses are not of one family.
+    /// If the checksum is wrong, or the addresses are of different families.
     pub fn verify_checksum(&self, source: IpAddr, destination: IpAddr) -> Result<(), WireError> {
         if segment_checksum(self.bytes, source, destination)? == 0 {
             return Ok(());
         }
         Err(WireError::Checksum { what: "TCP checksum", offset: CHECKSUM, found: self.checksum() })
     }
-    /// What the header means, with `payload` as what it carries.
+    /// Decodes the header into a segment with the given payload.
     ///
     /// # Errors
     /// If an option is malformed.
@@ -124,17 +123,17 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Reads a segment; its payload is copied. The checksum is not looked at (its pseudo header is not
-/// here): see [`Packet::verify_checksum`].
+/// Decodes a segment and copies its payload. Does not check the checksum, which needs the
+/// addresses: see [`Packet::verify_checksum`].
 ///
 /// # Errors
-/// If the bytes end within the header or an option is malformed.
+/// If the header is truncated or an option is malformed.
 pub fn parse(bytes: &[u8]) -> Result<Segment<Bytes>, WireError> {
     let packet = Packet::new(bytes)?;
     packet.segment(Bytes::copy_from_slice(packet.payload()))
 }
 
-/// Reads a segment as [`parse`] does, but its payload shares the memory of `bytes`.
+/// Decodes a segment as [`parse`] does, with a payload that shares the memory of `bytes`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -143,12 +142,12 @@ pub fn parse_shared(bytes: &Bytes) -> Result<Segment<Bytes>, WireError> {
     packet.segment(bytes.slice(packet.header_len()..))
 }
 
-/// Appends a segment with `payload` as its bytes, and with its checksum, to `out`.
+/// Appends a segment to `out`, with its checksum and with `payload` as its payload bytes.
 ///
 /// # Errors
-/// If the options do not fit or have no form on the wire, if `payload` has another length than the
-/// segment says, if the segment passes 65,535 bytes, or if the addresses are not of one family. `out`
-/// is then as it was.
+/// If the options do not fit or cannot be encoded, `payload` has another length than the segment's
+/// payload, the segment exceeds 65,535 bytes, or the addresses are of different families. `out` is
+/// then unchanged.
 pub fn emit<P: Payload>(
     segment: &Segment<P>,
     source: IpAddr,
@@ -157,11 +156,11 @@ pub fn emit<P: Payload>(
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
     let start = out.len();
-    let emitted = try_emit(segment, source, destination, payload, out);
-    if emitted.is_err() {
+    let result = try_emit(segment, source, destination, payload, out);
+    if result.is_err() {
         out.truncate(start);
     }
-    emitted
+    result
 }
 
 fn try_emit<P: Payload>(
@@ -172,7 +171,7 @@ fn try_emit<P: Payload>(
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
     if payload.len() != segment.payload.len() {
-        let expected = "as many bytes as the segment says it carries";
+        let expected = "as many bytes as the payload of the segment";
         return Err(WireError::Unwritable { what: "TCP payload", expected });
     }
     let len = segment.wire_len();
@@ -188,7 +187,7 @@ fn try_emit<P: Payload>(
     out.extend(segment.ack.to_be_bytes());
     out.extend([header_words << 4, segment.flags.bits()]);
     out.extend(segment.window.to_be_bytes());
-    // Checksum, not known yet, and urgent pointer.
+    // Checksum, filled in below, and urgent pointer.
     out.extend([0; 4]);
     option::emit(segment, out)?;
     out.extend(payload);
@@ -197,10 +196,14 @@ fn try_emit<P: Payload>(
     Ok(())
 }
 
-/// Over all of a segment: 0 if the checksum in it is right, the right one if the field holds 0.
+/// Checksum over a segment: 0 if its checksum field is correct, the correct value if the field is
+/// 0.
 fn segment_checksum(bytes: &[u8], source: IpAddr, destination: IpAddr) -> Result<u16, WireError> {
-    let mut sum = pseudo_header(source, destination, ip::TCP, bytes.len() as u32)
-        .ok_or(WireError::Unwritable { what: "pseudo header", expected: "two addresses of one family" })?;
+    let mut sum =
+        pseudo_header(source, destination, ip::TCP, bytes.len() as u32).ok_or(WireError::Unwritable {
+            what: "pseudo header",
+            expected: "two addresses of the same family",
+        })?;
     sum.add(bytes);
     Ok(sum.finish())
 }

@@ -1,5 +1,5 @@
-//! What is written is read back the same; what is read never panics.
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+//! Encoding and decoding are inverse, and decoding never panics.
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod common;
 
@@ -12,7 +12,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn a_segment_comes_back_as_it_went(segment in segment(), (source, destination) in addresses()) {
+    fn decoding_restores_an_encoded_segment(segment in segment(), (source, destination) in addresses()) {
         let mut payload = Vec::new();
         capture::filler(segment.payload, &mut payload);
         let mut bytes = vec![0xee; 3];
@@ -28,7 +28,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_breaks_the_checksum(segment in segment(), (source, destination) in addresses(), at in any::<prop::sample::Index>()) {
+    fn a_flipped_bit_fails_the_checksum(segment in segment(), (source, destination) in addresses(), at in any::<prop::sample::Index>()) {
         let mut bytes = capture::packet(source, destination, &segment, usize::MAX).unwrap();
         let start = ip::header_len(destination);
         let bit = at.index((bytes.len() - start) * 8);
@@ -40,7 +40,7 @@ proptest! {
     }
 
     #[test]
-    fn options_that_do_not_fit_are_an_error_and_write_nothing(segment in any_segment(), (source, destination) in addresses()) {
+    fn too_long_options_are_an_error_and_write_nothing(segment in any_segment(), (source, destination) in addresses()) {
         let mut out = vec![1, 2, 3];
         let payload = vec![0; segment.payload.len as usize];
         let emitted = tcp::emit(&segment, source, destination, &payload, &mut out);
@@ -56,7 +56,8 @@ proptest! {
     #[test]
     fn random_bytes_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..120), version in 0u8..3) {
         _ = tcp::parse(&bytes);
-        // Most random bytes fall at the first check: help some over it.
+        // Sets a valid version and length in some inputs, because most random bytes fail the first
+        // check.
         if let Some(first) = bytes.first_mut() {
             *first = [0x45, 0x60, *first][usize::from(version)];
         }
@@ -107,11 +108,11 @@ proptest! {
     }
 
     #[test]
-    fn an_ipv4_header_comes_back_as_it_went(
+    fn decoding_restores_an_encoded_ipv4_header(
         (source, destination) in any::<([u8; 4], [u8; 4])>(),
         (protocol, hop_limit, traffic_class, identification, dont_fragment) in any::<(u8, u8, u8, u16, bool)>(),
         payload in prop::collection::vec(any::<u8>(), 0..50),
-        behind in 0usize..20,
+        padding in 0usize..20,
     ) {
         let repr = ipv4::Repr {
             source: source.into(),
@@ -126,19 +127,19 @@ proptest! {
         let mut bytes = Vec::new();
         repr.emit(&mut bytes).unwrap();
         bytes.extend(&payload);
-        bytes.resize(bytes.len() + behind, 0);
+        bytes.resize(bytes.len() + padding, 0);
         let packet = ipv4::Packet::new(&bytes).unwrap();
         prop_assert_eq!(packet.payload(), payload);
         prop_assert_eq!(ipv4::Repr::parse(&packet), Ok(repr));
     }
 
     #[test]
-    fn an_ipv6_header_comes_back_as_it_went(
+    fn decoding_restores_an_encoded_ipv6_header(
         (source, destination) in any::<([u8; 16], [u8; 16])>(),
         (protocol, hop_limit, traffic_class) in (200u8.., any::<u8>(), any::<u8>()),
         flow_label in 0u32..1 << 20,
         payload in prop::collection::vec(any::<u8>(), 0..50),
-        behind in 0usize..20,
+        padding in 0usize..20,
     ) {
         let repr = ipv6::Repr {
             source: source.into(),
@@ -152,7 +153,7 @@ proptest! {
         let mut bytes = Vec::new();
         repr.emit(&mut bytes).unwrap();
         bytes.extend(&payload);
-        bytes.resize(bytes.len() + behind, 0);
+        bytes.resize(bytes.len() + padding, 0);
         let packet = ipv6::Packet::new(&bytes).unwrap();
         prop_assert_eq!(packet.upper_layer(), Ok((protocol, payload.as_slice())));
         prop_assert_eq!(ipv6::Repr::parse(&packet), Ok(repr));

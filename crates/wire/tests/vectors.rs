@@ -1,5 +1,5 @@
-//! Bytes written by hand from the specifications, and what is wrong with malformed ones.
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+//! Hand-encoded examples from the specifications, and errors of malformed input.
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tandem_wire::tcp::{self, TcpOption};
@@ -15,7 +15,7 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(&String::from_iter(pair), 16).unwrap()).collect()
 }
 
-/// A header with these options behind it.
+/// A TCP header with the given options.
 fn header(options: &[u8]) -> Vec<u8> {
     assert_eq!(options.len() % 4, 0);
     let mut bytes = vec![0; 20];
@@ -30,14 +30,14 @@ fn emitted_options(segment: &Segment<Span>) -> Vec<u8> {
     out.split_off(20)
 }
 
-fn bare() -> Segment<Span> {
+fn segment_without_options() -> Segment<Span> {
     Segment::new(0, 0, 0, 0, Flags::default(), 0)
 }
 
-/// Both ways: the signal's bytes are these, and these bytes mean the signal.
+/// Checks that a signal encodes to these bytes, and that they decode to the signal.
 fn check_signal(signal: MptcpSignal, bytes: &str) {
     let bytes = hex(bytes);
-    let mut segment = bare();
+    let mut segment = segment_without_options();
     segment.signal = Some(signal);
     assert_eq!(emitted_options(&segment), bytes, "{signal:?}");
     assert_eq!(tcp::parse(&header(&bytes)).unwrap().signal, Some(signal));
@@ -45,7 +45,7 @@ fn check_signal(signal: MptcpSignal, bytes: &str) {
 
 fn check_rec(option: RecOption, bytes: &str) {
     let bytes = hex(bytes);
-    let mut segment = bare();
+    let mut segment = segment_without_options();
     segment.rec = Some(option);
     assert_eq!(emitted_options(&segment), bytes, "{option:?}");
     assert_eq!(tcp::parse(&header(&bytes)).unwrap().rec, Some(option));
@@ -53,7 +53,7 @@ fn check_rec(option: RecOption, bytes: &str) {
 
 fn check_dss(dss: Dss, bytes: &str) {
     let bytes = hex(bytes);
-    let mut segment = bare();
+    let mut segment = segment_without_options();
     segment.dss = Some(dss);
     assert_eq!(emitted_options(&segment), bytes, "{dss:?}");
     assert_eq!(tcp::parse(&header(&bytes)).unwrap().dss, Some(dss));
@@ -76,14 +76,15 @@ fn capable(
     }
 }
 
-fn wrong(options: &str) -> WireError {
+fn decode_error(options: &str) -> WireError {
     tcp::parse(&header(&hex(options))).unwrap_err()
 }
 
 #[test]
-fn a_linux_mp_capable_syn_with_its_ip_header() {
-    // 10.0.0.1:49152 -> 10.0.0.2:80, seq 0x11223344, window 64240, as Linux lays it out: MSS 1460,
-    // SACK permitted, timestamps 1/0, window scale 7, MP_CAPABLE v1 with flag H. Checksums computed apart from this crate.
+fn encodes_the_mp_capable_syn_of_linux() {
+    // 10.0.0.1:49152 -> 10.0.0.2:80, seq 0x11223344, window 64240, in the layout of Linux: MSS 1460,
+    // SACK permitted, timestamps 1/0, window scale 7, MP_CAPABLE v1 with flag H. The checksums
+    // were computed by another program.
     let bytes = hex("4500 0040 0000 4000 4006 26b6 0a000001 0a000002
          c000 0050 11223344 00000000 b002 faf0 054c 0000
          0204 05b4 0402 080a 00000001 00000000 0103 0307 1e04 0101");
@@ -107,7 +108,7 @@ fn a_linux_mp_capable_syn_with_its_ip_header() {
 }
 
 #[test]
-fn mp_capable_in_its_five_lengths() {
+fn mp_capable_has_five_lengths() {
     check_signal(capable(None, None, None), "1e04 0101");
     check_signal(capable(Some(KEY), None, None), "1e0c 0101 0102030405060708");
     check_signal(capable(Some(KEY), Some(2), None), "1e14 0101 0102030405060708 0000000000000002");
@@ -144,7 +145,7 @@ fn mp_capable_flags_and_version() {
 }
 
 #[test]
-fn mp_join_in_its_three_forms() {
+fn mp_join_has_three_forms() {
     check_signal(
         MptcpSignal::JoinSyn { backup: true, address_id: 2, token: 0xcd26_6215, nonce: 0x0a0b_0c0d },
         "1e0c 1102 cd266215 0a0b0c0d",
@@ -160,7 +161,7 @@ fn mp_join_in_its_three_forms() {
 }
 
 #[test]
-fn dss_in_every_form() {
+fn dss_has_all_combinations_of_fields() {
     let ack = |data_ack, ack_is_short| Dss { data_ack: Some(data_ack), ack_is_short, ..Dss::default() };
     let map = |dsn, checksum| Mapping { dsn, ssn: 1, len: 1400, checksum };
     check_dss(Dss { data_fin: true, ..Dss::default() }, "1e04 2010");
@@ -189,14 +190,14 @@ fn dss_in_every_form() {
 }
 
 #[test]
-fn a_short_dss_carries_the_lower_half() {
-    let mut segment = bare();
+fn short_dss_numbers_are_the_lower_32_bits() {
+    let mut segment = segment_without_options();
     segment.dss = Some(Dss { data_ack: Some(0xaaaa_bbbb_cccc_dddd), ack_is_short: true, ..Dss::default() });
     assert_eq!(emitted_options(&segment), hex("1e08 2001 ccccdddd"));
 }
 
 #[test]
-fn add_addr_in_its_eight_lengths() {
+fn add_addr_has_eight_lengths() {
     let v4: IpAddr = Ipv4Addr::new(10, 0, 0, 7).into();
     let v6: IpAddr = "fd00::7".parse::<Ipv6Addr>().unwrap().into();
     let signal = |address, port, hmac| MptcpSignal::AddAddress { address_id: 9, address, port, hmac };
@@ -215,7 +216,7 @@ fn add_addr_in_its_eight_lengths() {
 }
 
 #[test]
-fn the_other_signals() {
+fn other_mptcp_options_match_their_encoding() {
     check_signal(MptcpSignal::RemoveAddress { ids: [7, 0, 0, 0, 0, 0, 0, 0], count: 1 }, "1e04 4007");
     check_signal(
         MptcpSignal::RemoveAddress { ids: [7, 8, 0, 0, 0, 0, 0, 0], count: 2 },
@@ -233,14 +234,13 @@ fn the_other_signals() {
 }
 
 #[test]
-fn the_options_of_mptcp_rec() {
+fn mptcp_rec_options_match_their_encoding() {
     check_rec(RecOption::Offer { version: 1 }, "1e04 f001");
     let mut report = Report { path: 3, clock: 0x01020304, rate: 1_375_000, blocks: Blocks::default() };
     check_rec(RecOption::Report(report), "1e0c f103 01020304 0014fb18");
     assert!(report.blocks.push(1428, 2856) && report.blocks.push(0xffff_ffff, 0));
     check_rec(RecOption::Report(report), "1e1c f103 01020304 0014fb18 00000594 00000b28 ffffffff 00000000");
-    // Other forms and lengths of the private subtype are somebody else's: half a
-    // block, and no version.
+    // Other forms of the private subtype are ignored: half a block, and a missing version.
     for bytes in ["1e04 f201", "1e10 f103 01020304 0014fb18 00000594", "1e03 f0 01"] {
         assert_eq!(tcp::parse(&header(&hex(bytes))).unwrap().rec, None, "{bytes}");
     }
@@ -248,7 +248,7 @@ fn the_options_of_mptcp_rec() {
 
 #[test]
 fn sack_blocks_keep_their_order() {
-    let mut segment = bare();
+    let mut segment = segment_without_options();
     let mut sack = SackBlocks::default();
     assert!(sack.push(30, 40) && sack.push(10, 20));
     segment.sack = sack;
@@ -259,8 +259,8 @@ fn sack_blocks_keep_their_order() {
 }
 
 #[test]
-fn unknown_options_are_skipped_and_an_end_ends() {
-    // Kind 34 (TCP Fast Open) with two bytes; MPTCP's subtype 15; MSS; end; and rubbish behind it.
+fn unknown_options_are_skipped_up_to_the_end_marker() {
+    // Kind 34 (TCP Fast Open) with two bytes, MPTCP subtype 15, MSS, end marker, random bytes.
     let bytes = header(&hex("2204 abcd 1e03 f0 01 0204 05b4 00 02ff ff"));
     assert_eq!(tcp::parse(&bytes).unwrap().mss, Some(1460));
     let options: Vec<_> = tcp::Packet::new(&bytes).unwrap().options().map(Result::unwrap).collect();
@@ -275,7 +275,7 @@ fn unknown_options_are_skipped_and_an_end_ends() {
 }
 
 #[test]
-fn of_two_signals_the_first_counts() {
+fn the_first_of_two_mptcp_options_is_kept() {
     // Linux sends MP_FASTCLOSE and MP_TCPRST on one RST.
     let bytes = header(&hex("1e0c 7000 0102030405060708 1e04 8001"));
     assert_eq!(tcp::parse(&bytes).unwrap().signal, Some(MptcpSignal::FastClose { key: KEY }));
@@ -283,44 +283,65 @@ fn of_two_signals_the_first_counts() {
 }
 
 #[test]
-fn a_window_scale_above_14_means_14() {
+fn window_scale_above_14_counts_as_14() {
     assert_eq!(tcp::parse(&header(&hex("0103 03ff"))).unwrap().window_scale, Some(14));
 }
 
 #[test]
-fn a_malformed_option_says_what_and_where() {
+fn error_names_the_malformed_option_and_its_offset() {
     assert_eq!(
-        wrong("01010101 1e05 0101 01 010101").to_string(),
+        decode_error("01010101 1e05 0101 01 010101").to_string(),
         "MP_CAPABLE at byte 24 has length 5, expected 4, 12, 20, 22 or 24"
     );
     assert_eq!(
-        wrong("1e04 2001").to_string(),
-        "DSS at byte 20 has length 4, expected what its flags call for, 2 more with a checksum"
+        decode_error("1e04 2001").to_string(),
+        "DSS at byte 20 has length 4, expected the length given by its flags, plus 2 with a checksum"
     );
-    // Without its echo flag an ADD_ADDR has an HMAC.
+    // An ADD_ADDR without the echo flag must have an HMAC.
     assert_eq!(
-        wrong("1e08 3009 0a000007").to_string(),
-        "ADD_ADDR at byte 20 has length 8, expected 8, 10, 20 or 22 as an echo, 16, 18, 28 or 30 otherwise"
+        decode_error("1e08 3009 0a000007").to_string(),
+        "ADD_ADDR at byte 20 has length 8, expected 8, 10, 20 or 22 for an echo, else 16, 18, 28 or 30"
     );
-    assert_eq!(wrong("1e02 0101").to_string(), "MPTCP option at byte 20 has length 2, expected at least 3");
-    assert_eq!(wrong("0101 0203").to_string(), "TCP option at byte 22 needs 3 bytes, 2 are there");
-    assert_eq!(wrong("0101 0200").to_string(), "TCP option at byte 22 has length 0, expected at least 2");
-    assert_eq!(wrong("0101 0102").to_string(), "TCP option at byte 23 needs 2 bytes, 1 are there");
-    assert_eq!(wrong("0203 0501").to_string(), "maximum segment size at byte 20 has length 3, expected 4");
-    assert_eq!(wrong("0502 0101").to_string(), "SACK at byte 20 has length 2, expected 10, 18, 26 or 34");
-    assert_eq!(wrong("1e03 4001").to_string(), "REMOVE_ADDR at byte 20 has length 3, expected 4 to 11");
+    assert_eq!(
+        decode_error("1e02 0101").to_string(),
+        "MPTCP option at byte 20 has length 2, expected at least 3"
+    );
+    assert_eq!(
+        decode_error("0101 0203").to_string(),
+        "TCP option at byte 22 is truncated: needs 3 bytes, has 2"
+    );
+    assert_eq!(
+        decode_error("0101 0200").to_string(),
+        "TCP option at byte 22 has length 0, expected at least 2"
+    );
+    assert_eq!(
+        decode_error("0101 0102").to_string(),
+        "TCP option at byte 23 is truncated: needs 2 bytes, has 1"
+    );
+    assert_eq!(
+        decode_error("0203 0501").to_string(),
+        "maximum segment size at byte 20 has length 3, expected 4"
+    );
+    assert_eq!(
+        decode_error("0502 0101").to_string(),
+        "SACK at byte 20 has length 2, expected 10, 18, 26 or 34"
+    );
+    assert_eq!(
+        decode_error("1e03 4001").to_string(),
+        "REMOVE_ADDR at byte 20 has length 3, expected 4 to 11"
+    );
     assert_eq!(
         tcp::parse(&[0; 20]).unwrap_err().to_string(),
         "TCP header at byte 12 has length 0, expected 20 to 60"
     );
     assert_eq!(
         tcp::parse(&[0; 7]).unwrap_err().to_string(),
-        "TCP header at byte 0 needs 20 bytes, 7 are there"
+        "TCP header at byte 0 is truncated: needs 20 bytes, has 7"
     );
 }
 
 #[test]
-fn every_length_of_every_mptcp_option_is_read_or_refused() {
+fn every_length_of_every_mptcp_option_is_accepted_or_rejected() {
     let good: [&[usize]; 9] = [
         &[4, 12, 20, 22, 24],
         &[12, 16, 24],
@@ -343,9 +364,9 @@ fn every_length_of_every_mptcp_option_is_read_or_refused() {
 }
 
 #[test]
-fn meanings_without_bytes_are_refused() {
-    let refused = |change: &dyn Fn(&mut Segment<Span>)| {
-        let mut segment = bare();
+fn values_without_encoding_are_rejected() {
+    let encode_error = |change: &dyn Fn(&mut Segment<Span>)| {
+        let mut segment = segment_without_options();
         change(&mut segment);
         let mut out = vec![7];
         let local = IpAddr::from(Ipv4Addr::LOCALHOST);
@@ -354,30 +375,30 @@ fn meanings_without_bytes_are_refused() {
         error.to_string()
     };
     assert_eq!(
-        refused(&|segment| segment.signal = Some(capable(None, Some(1), None))),
-        "MP_CAPABLE cannot be written: expected no key, the sender's, or both with or without a data length"
+        encode_error(&|segment| segment.signal = Some(capable(None, Some(1), None))),
+        "MP_CAPABLE cannot be encoded: expected no key, the sender's key, or both keys with or without a data length"
     );
     assert_eq!(
-        refused(&|segment| segment.signal = Some(MptcpSignal::RemoveAddress { ids: [0; 8], count: 0 })),
-        "REMOVE_ADDR cannot be written: expected 1 to 8 identifiers"
+        encode_error(&|segment| segment.signal = Some(MptcpSignal::RemoveAddress { ids: [0; 8], count: 0 })),
+        "REMOVE_ADDR cannot be encoded: expected 1 to 8 identifiers"
     );
     assert_eq!(
-        refused(&|segment| segment.signal = Some(MptcpSignal::RemoveAddress { ids: [0; 8], count: 200 })),
-        "REMOVE_ADDR cannot be written: expected 1 to 8 identifiers"
+        encode_error(&|segment| segment.signal = Some(MptcpSignal::RemoveAddress { ids: [0; 8], count: 200 })),
+        "REMOVE_ADDR cannot be encoded: expected 1 to 8 identifiers"
     );
     assert_eq!(
-        refused(&|segment| segment.window_scale = Some(15)),
-        "window scale cannot be written: expected a shift of 0 to 14"
+        encode_error(&|segment| segment.window_scale = Some(15)),
+        "window scale cannot be encoded: expected a shift of 0 to 14"
     );
     assert_eq!(
-        refused(&|segment| segment.payload = Span::new(0, 1)),
-        "TCP payload cannot be written: expected as many bytes as the segment says it carries"
+        encode_error(&|segment| segment.payload = Span::new(0, 1)),
+        "TCP payload cannot be encoded: expected as many bytes as the payload of the segment"
     );
 }
 
 #[test]
-fn wire_len_counts_header_options_and_payload() {
-    let mut segment = bare();
+fn wire_len_includes_header_options_and_payload() {
+    let mut segment = segment_without_options();
     assert_eq!((segment.options_len(), segment.wire_len()), (0, 20));
     segment.timestamps = Some(TimestampOption { value: 0, echo: 0 });
     segment.dss = Some(Dss {
@@ -386,32 +407,38 @@ fn wire_len_counts_header_options_and_payload() {
         ..Dss::default()
     });
     segment.payload = Span::new(0, 1400);
-    // Timestamps 12; DSS 26, padded to 28.
+    // Timestamps: 12 bytes. DSS: 26 bytes, padded to 28.
     assert_eq!((segment.options_len(), segment.wire_len()), (40, 1460));
 }
 
 #[test]
-fn ipv4_says_what_is_wrong() {
+fn error_names_the_invalid_ipv4_field() {
     let good = hex("4500 0018 0000 4000 4006 26de 0a000001 0a000002 01020304");
-    let damaged = |at: usize, value: u8| {
+    let damaged_error = |at: usize, value: u8| {
         let mut bytes = good.clone();
         bytes[at] = value;
         ip::parse(&bytes).unwrap_err().to_string()
     };
     assert_eq!(ip::parse(&good).unwrap().payload, [1, 2, 3, 4]);
-    assert_eq!(damaged(0, 0x55), "IP version at byte 0 is 5, expected 4 or 6");
-    assert_eq!(damaged(0, 0x44), "IPv4 header at byte 0 has length 16, expected 20 to 60");
-    assert_eq!(damaged(3, 19), "IPv4 packet at byte 2 has length 19, expected at least that of its header");
-    assert_eq!(damaged(3, 25), "IPv4 packet at byte 0 needs 25 bytes, 24 are there");
+    assert_eq!(damaged_error(0, 0x55), "IP version at byte 0 is 5, expected 4 or 6");
+    assert_eq!(damaged_error(0, 0x44), "IPv4 header at byte 0 has length 16, expected 20 to 60");
     assert_eq!(
-        damaged(8, 63),
+        damaged_error(3, 19),
+        "IPv4 packet at byte 2 has length 19, expected at least that of its header"
+    );
+    assert_eq!(damaged_error(3, 25), "IPv4 packet at byte 0 is truncated: needs 25 bytes, has 24");
+    assert_eq!(
+        damaged_error(8, 63),
         "IPv4 header checksum at byte 10 is 0x26de, which does not match the bytes it covers"
     );
     let mut fragment = good.clone();
     fragment[6] = 0x20;
     fragment[10..12].copy_from_slice(&0x46deu16.to_be_bytes());
     assert!(matches!(ip::parse(&fragment), Err(WireError::Value { what: "IPv4 fragment field", .. })));
-    assert_eq!(ip::parse(&[]).unwrap_err().to_string(), "IP header at byte 0 needs 1 bytes, 0 are there");
+    assert_eq!(
+        ip::parse(&[]).unwrap_err().to_string(),
+        "IP header at byte 0 is truncated: needs 1 bytes, has 0"
+    );
 }
 
 #[test]
@@ -425,7 +452,7 @@ fn ipv4_options_are_skipped() {
 }
 
 #[test]
-fn ipv6_skips_two_extension_headers_and_refuses_others() {
+fn ipv6_skips_options_headers_and_rejects_other_extensions() {
     let addresses = "20010db8000000000000000000000001 20010db8000000000000000000000002";
     // Hop-by-hop of 8 bytes, destination options of 16, then one byte of TCP.
     let mut bytes = hex(&format!(
@@ -446,20 +473,20 @@ fn ipv6_skips_two_extension_headers_and_refuses_others() {
     bytes[49] = 2;
     assert_eq!(
         ip::parse(&bytes).unwrap_err().to_string(),
-        "IPv6 extension header at byte 48 needs 24 bytes, 17 are there"
+        "IPv6 extension header at byte 48 is truncated: needs 24 bytes, has 17"
     );
 }
 
 #[test]
-fn payloads_too_long_for_ip_are_refused() {
+fn payloads_too_long_for_ip_are_rejected() {
     let v4 = ipv4::Repr::new(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, 6, 65_516);
     assert_eq!(
         v4.emit(&mut Vec::new()).unwrap_err().to_string(),
-        "IPv4 payload of 65516 bytes, at most 65515 fit"
+        "IPv4 payload of 65516 bytes is too long, the maximum is 65515"
     );
     let v6 = ipv6::Repr::new(Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, 6, 65_536);
     assert_eq!(
         v6.emit(&mut Vec::new()).unwrap_err().to_string(),
-        "IPv6 payload of 65536 bytes, at most 65535 fit"
+        "IPv6 payload of 65536 bytes is too long, the maximum is 65535"
     );
 }

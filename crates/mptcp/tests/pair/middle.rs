@@ -1,7 +1,7 @@
 //! What stands between: boxes that look into segments and change them.
 
 use super::{CLIENT, Pair, SERVER};
-use middlebox::{Middlebox, Passing};
+use middlebox::{Middlebox, TransitSegment};
 use std::collections::VecDeque;
 use tandem_mptcp::PathId;
 use units::Instant;
@@ -13,7 +13,7 @@ pub type Chain = Vec<Middlebox<Span>>;
 impl Pair {
     /// Sends a segment through the boxes of its path.
     pub(super) fn pass(&mut self, from: usize, path: PathId, segment: Segment<Span>) {
-        let passing = Passing { from_device: from == CLIENT, flow: 0, segment };
+        let passing = TransitSegment { from_device: from == CLIENT, flow: 0, segment };
         let start = if passing.from_device { 0 } else { self.boxes[path.index()].len() };
         self.go_on(path, VecDeque::from([(start, passing)]));
     }
@@ -38,7 +38,7 @@ impl Pair {
 
     /// Each waits before the box that it has come to: the one at its place, or seen from the server
     /// the one before.
-    fn go_on(&mut self, path: PathId, mut waiting: VecDeque<(usize, Passing<Span>)>) {
+    fn go_on(&mut self, path: PathId, mut waiting: VecDeque<(usize, TransitSegment<Span>)>) {
         while let Some((place, passing)) = waiting.pop_front() {
             let next = if passing.from_device { Some(place) } else { place.checked_sub(1) };
             if let Some(next) = next.filter(|&next| next < self.boxes[path.index()].len()) {
@@ -51,7 +51,7 @@ impl Pair {
         }
     }
 
-    fn drain_box(&mut self, path: usize, place: usize, out: &mut VecDeque<(usize, Passing<Span>)>) {
+    fn drain_box(&mut self, path: usize, place: usize, out: &mut VecDeque<(usize, TransitSegment<Span>)>) {
         while let Some(passing) = self.boxes[path][place].poll(self.now) {
             out.push_back((if passing.from_device { place + 1 } else { place }, passing));
         }

@@ -2,7 +2,10 @@
 
 use super::{Deed, PathPlan, Plan, What};
 use crate::pair::{CLIENT, Liar, Pair, PathModel, SERVER, lies};
-use middlebox::{Directions, Finding, Forgotten, Meddling, Middlebox, MiddleboxConfig, On, Options};
+use middlebox::{
+    Directions, ExpiryAction, Middlebox, MiddleboxConfig, MiddleboxKind, OptionAction, OptionSet,
+    SegmentFilter,
+};
 use tandem_mptcp::{Endpoint, Event, Failure, Mode, PathId};
 use units::{Duration, Instant, Probability, Seed};
 
@@ -85,37 +88,43 @@ fn boxes(path: &PathPlan) -> Vec<MiddleboxConfig> {
     let mut all = Vec::new();
     if path.strip > 0 {
         let options = match path.strip_what as usize {
-            0 => Options::MPTCP,
-            n => Options::NAMES[(n - 1) % Options::NAMES.len()].1,
+            0 => OptionSet::MPTCP,
+            n => OptionSet::NAMES[(n - 1) % OptionSet::NAMES.len()].1,
         };
-        let on = [On::All, On::Syn, On::NotSyn, On::All, On::Data][path.strip as usize % 5];
-        let finding = if path.strip_drop > 0 { Finding::Drop } else { Finding::Strip };
+        let filter = [
+            SegmentFilter::All,
+            SegmentFilter::Syn,
+            SegmentFilter::NotSyn,
+            SegmentFilter::All,
+            SegmentFilter::Data,
+        ][path.strip as usize % 5];
+        let action = if path.strip_drop > 0 { OptionAction::Drop } else { OptionAction::Strip };
         all.push(MiddleboxConfig {
-            meddling: Meddling::StripOptions { options, on, finding, chance: Probability::ALWAYS },
+            kind: MiddleboxKind::StripOptions { options, filter, action, chance: Probability::ALWAYS },
             directions: [Directions::Both, Directions::Up, Directions::Down][path.strip_way as usize % 3],
             from: Instant::from_millis(path.strip_from),
             until: (path.strip_until > 0).then(|| Instant::from_millis(path.strip_until)),
         });
     }
     if path.forget > 0 {
-        let ways = [Forgotten::Renew, Forgotten::NewPort, Forgotten::Reset, Forgotten::Drop];
-        let forgotten = ways[path.forget_how as usize % 4];
-        all.push(MiddleboxConfig::new(Meddling::ForgetNat { idle: ms(path.forget), forgotten }));
+        let ways = [ExpiryAction::Renew, ExpiryAction::NewPort, ExpiryAction::Reset, ExpiryAction::Drop];
+        let on_expiry = ways[path.forget_how as usize % 4];
+        all.push(MiddleboxConfig::new(MiddleboxKind::Nat { idle: ms(path.forget), on_expiry }));
     }
     if path.split > 0 {
-        all.push(MiddleboxConfig::new(Meddling::Split { mss: path.split as u16 }));
+        all.push(MiddleboxConfig::new(MiddleboxKind::Split { mss: path.split as u16 }));
     }
     if path.merge > 0 {
         let hold = ms(path.merge_hold);
-        all.push(MiddleboxConfig::new(Meddling::Coalesce { most: path.merge as u32, hold }));
+        all.push(MiddleboxConfig::new(MiddleboxKind::Coalesce { max_bytes: path.merge as u32, hold }));
     }
     if path.rewrite + path.rewrite_down > 0 {
         let (up, down) = (path.rewrite as u32, path.rewrite_down as u32);
         let sack = path.rewrite_not_sack == 0;
-        all.push(MiddleboxConfig::new(Meddling::RewriteSequence { up, down, sack }));
+        all.push(MiddleboxConfig::new(MiddleboxKind::RewriteSequence { up, down, sack }));
     }
     if path.fake > 0 {
-        all.push(MiddleboxConfig::new(Meddling::Corrupt { chance: chance(path.fake) }));
+        all.push(MiddleboxConfig::new(MiddleboxKind::Corrupt { chance: chance(path.fake) }));
     }
     all
 }

@@ -2,7 +2,9 @@
 
 use super::{Builder, point};
 use crate::format::middlebox_keys;
-use ::middlebox::{Directions, Finding, Forgotten, Meddling, MiddleboxConfig, On, Options};
+use ::middlebox::{
+    Directions, ExpiryAction, MiddleboxConfig, MiddleboxKind, OptionAction, OptionSet, SegmentFilter,
+};
 use quantities::Quantities as _;
 use schema::node::{Fields, Node};
 use units::{Instant, Probability};
@@ -30,7 +32,7 @@ impl Builder<'_, '_> {
         }
         self.in_order(fields, "from", "until");
         MiddleboxConfig {
-            meddling: meddling(fields, kind.unwrap_or_default()),
+            kind: middlebox_kind(fields, kind.unwrap_or_default()),
             directions: match fields.text("direction") {
                 Some("up") => Directions::Up,
                 Some("down") => Directions::Down,
@@ -42,53 +44,60 @@ impl Builder<'_, '_> {
     }
 }
 
-fn meddling(fields: &Fields, kind: &str) -> Meddling {
+fn middlebox_kind(fields: &Fields, kind: &str) -> MiddleboxKind {
     let chance = fields.number("chance").and_then(Probability::new).unwrap_or(Probability::ALWAYS);
     // The reader has checked the ranges.
     let integer = |key: &str| fields.integer(key).unwrap_or_default();
     match kind {
-        "rewrite-sequence" => Meddling::RewriteSequence {
+        "rewrite-sequence" => MiddleboxKind::RewriteSequence {
             up: integer("up") as u32,
             down: integer("down") as u32,
             sack: fields.flag("sack").unwrap_or(true),
         },
-        "split" => Meddling::Split { mss: integer("mss") as u16 },
-        "coalesce" => Meddling::Coalesce {
-            most: fields.size("most").map_or(0, |most| u32::try_from(most.get()).unwrap_or(u32::MAX)),
+        "split" => MiddleboxKind::Split { mss: integer("mss") as u16 },
+        "coalesce" => MiddleboxKind::Coalesce {
+            max_bytes: fields.size("most").map_or(0, |most| u32::try_from(most.get()).unwrap_or(u32::MAX)),
             hold: fields.time("hold").unwrap_or_default(),
         },
-        "forget-nat" => Meddling::ForgetNat {
+        "forget-nat" => MiddleboxKind::Nat {
             idle: fields.time("idle").unwrap_or_default(),
-            forgotten: match fields.text("forgotten") {
-                Some("new-port") => Forgotten::NewPort,
-                Some("reset") => Forgotten::Reset,
-                Some("drop") => Forgotten::Drop,
-                _ => Forgotten::Renew,
+            on_expiry: match fields.text("forgotten") {
+                Some("new-port") => ExpiryAction::NewPort,
+                Some("reset") => ExpiryAction::Reset,
+                Some("drop") => ExpiryAction::Drop,
+                _ => ExpiryAction::Renew,
             },
         },
-        "corrupt" => Meddling::Corrupt { chance },
-        _ => Meddling::StripOptions {
+        "corrupt" => MiddleboxKind::Corrupt { chance },
+        _ => MiddleboxKind::StripOptions {
             options: fields
                 .list("options")
                 .iter()
                 .filter_map(Node::text)
-                .fold(Options::NONE, |all, name| all.with(options(name))),
-            on: match fields.text("on") {
-                Some("syn") => On::Syn,
-                Some("not-syn") => On::NotSyn,
-                Some("data") => On::Data,
-                _ => On::All,
+                .fold(OptionSet::empty(), |all, name| all | options(name)),
+            filter: match fields.text("on") {
+                Some("syn") => SegmentFilter::Syn,
+                Some("not-syn") => SegmentFilter::NotSyn,
+                Some("data") => SegmentFilter::Data,
+                _ => SegmentFilter::All,
             },
-            finding: if fields.flag("drop").unwrap_or(false) { Finding::Drop } else { Finding::Strip },
+            action: if fields.flag("drop").unwrap_or(false) {
+                OptionAction::Drop
+            } else {
+                OptionAction::Strip
+            },
             chance,
         },
     }
 }
 
-fn options(name: &str) -> Options {
+fn options(name: &str) -> OptionSet {
     match name {
-        "mptcp" => Options::MPTCP,
-        "all" => Options::ALL,
-        _ => Options::NAMES.iter().find(|(n, _)| *n == name).map_or(Options::NONE, |&(_, option)| option),
+        "mptcp" => OptionSet::MPTCP,
+        "all" => OptionSet::ALL,
+        _ => OptionSet::NAMES
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map_or(OptionSet::empty(), |&(_, option)| option),
     }
 }

@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(names(&ACTUATORS), policy::Actuator::NAMES.map(|(n, _)| n));
         assert_eq!(names(&TRAFFIC_KINDS), ::traffic::Kind::NAMES.map(|(n, _)| n));
         assert_eq!(names(&RULES), abr::Rule::ALL.map(abr::Rule::name));
-        assert_eq!(names(&MIDDLEBOXES), ::middlebox::Meddling::NAMES.map(|(n, _)| n));
-        let options = ::middlebox::Options::NAMES.map(|(n, _)| n);
+        assert_eq!(names(&MIDDLEBOXES), ::middlebox::MiddleboxKind::NAMES);
+        let options = ::middlebox::OptionSet::NAMES.map(|(n, _)| n);
         assert!(names(&OPTIONS).iter().filter(|n| !["mptcp", "all"].contains(n)).eq(&options));
         assert_eq!(names(&MIXES), ::traffic::Mix::NAMES.map(|(n, _)| n));
         assert_eq!(names(&MODELS), link::ChannelModel::NAMES);

@@ -1,5 +1,5 @@
-//! A calendar queue with a place for each source: days of equal length, a sorted list for each, a
-//! year after which they repeat.
+//! Calendar queue with one slot per source: days of equal length with a sorted list each; after a
+//! year the days repeat.
 
 use super::Queue;
 use units::Instant;
@@ -15,7 +15,8 @@ struct Entry {
     listed: bool,
 }
 
-/// Days are as many as sources and as long as the mean distance of events, seen over the last year.
+/// The number of days is twice the number of sources. The length of a day is about the mean
+/// interval of recent events.
 pub(crate) struct Calendar {
     entries: Vec<Entry>,
     heads: Vec<u32>,
@@ -75,7 +76,7 @@ impl Calendar {
         self.pending -= 1;
     }
 
-    /// Makes days as long as events have been apart lately.
+    /// Sets the length of a day to the mean interval of recent events.
     fn resize(&mut self) {
         let gap = ((self.now - self.since) / self.popped).max(1);
         let width = 64 - gap.leading_zeros();
@@ -142,7 +143,7 @@ impl Queue for Calendar {
             let head = self.heads[day as usize & (self.heads.len() - 1)];
             (head != NONE && self.entries[head as usize].at >> self.width == day).then_some(head)
         };
-        // A year without events: whatever is first of all.
+        // No event within a year: the minimum of all lists.
         let first = (today..today + days).find_map(within).or_else(|| {
             let heads = self.heads.iter().copied().filter(|&head| head != NONE);
             heads.min_by_key(|&head| (self.entries[head as usize].at, self.entries[head as usize].serial))

@@ -1,10 +1,9 @@
-//! Which event queue the simulator should have: the 4-ary heap that it has, a timing wheel and a
-//! calendar queue, on the simulator's own pattern of use.
+//! Comparison of event queues on the simulator's access pattern: the 4-ary heap in use, a timing
+//! wheel and a calendar queue.
 //!
-//! All three have one place for each source of events, give events at equal times in the order in
-//! which they were scheduled, and allocate nothing after the start. The pattern: links with an event
-//! every few microseconds, and for each of them connections with two timers, which are put off far
-//! more often than they ring. `set_no_later` leaves a timer that is put off where it is.
+//! All three have one slot per source, are first in, first out at equal times, and do not allocate
+//! after construction. The pattern is links with an event every few microseconds, and timers that
+//! are postponed far more often than they fire. `set_no_later` leaves a postponed timer in place.
 
 mod calendar;
 mod wheel;
@@ -16,11 +15,10 @@ use tandem_sim::EventQueue;
 use units::{Duration, Instant, Rng, Seed};
 use wheel::Wheel;
 
-/// What the simulator asks of a queue.
+/// Operations of the simulator on a queue.
 pub(crate) trait Queue {
     fn with_sources(sources: usize) -> Self;
     fn set(&mut self, source: usize, at: Option<Instant>);
-    /// When the source's event is, if it has one.
     fn pop(&mut self) -> Option<(Instant, usize)>;
     fn set_no_later(&mut self, source: usize, at: Option<Instant>);
 }
@@ -44,7 +42,7 @@ impl Queue for EventQueue {
 const LINKS: usize = 4;
 const EVENTS: u64 = 200_000;
 
-fn drive<Q: Queue>(timers: usize, put_off_in_place: bool) -> u64 {
+fn drive<Q: Queue>(timers: usize, postpone_in_place: bool) -> u64 {
     let mut rng: Rng = Seed::new(1).rng("queues");
     let mut queue = Q::with_sources(LINKS + timers);
     for link in 0..LINKS {
@@ -64,10 +62,10 @@ fn drive<Q: Queue>(timers: usize, put_off_in_place: bool) -> u64 {
             queue.set(source, Some(at));
             continue;
         }
-        // A packet arrives: one connection's timer is put off, and the link has another packet.
+        // A packet arrives: a timer is postponed, and the link has another packet.
         let timer = LINKS + rng.below(timers as u64) as usize;
         let at = now + rto(&mut rng);
-        if put_off_in_place {
+        if postpone_in_place {
             queue.set_no_later(timer, Some(at));
         } else {
             queue.set(timer, Some(at));

@@ -1,13 +1,13 @@
-//! A hierarchical timing wheel with a place for each source.
+//! Hierarchical timing wheel with one slot per source.
 
 use super::Queue;
 use units::Instant;
 
 const NONE: u32 = u32::MAX;
-/// Slots of a level, one bit of a word each.
+/// Binary logarithm of the slots of a level, which are the bits of a word.
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
-/// 2^10 ns to a slot of the lowest level; with seven levels, 52 days.
+/// A slot of the lowest level spans 2^10 ns; seven levels span 52 days.
 const TICK: u32 = 10;
 const LEVELS: usize = 7;
 
@@ -17,11 +17,12 @@ struct Entry {
     serial: u64,
     next: u32,
     previous: u32,
-    /// Which list it is in; `NONE` for none.
+    /// List that the entry is in, or `NONE`.
     slot: u32,
 }
 
-/// Each level's slots span as much as the whole level below. Entries of a slot are an intrusive list.
+/// A slot spans as much time as the whole level below. The entries of a slot form an intrusive
+/// list.
 pub(crate) struct Wheel {
     entries: Vec<Entry>,
     heads: [[u32; SLOTS]; LEVELS],
@@ -34,7 +35,7 @@ impl Wheel {
     fn place(&mut self, source: usize) {
         let at = self.entries[source].at;
         let (tick, now) = (at >> TICK, self.now >> TICK);
-        // The level at which the two first differ.
+        // The highest level at which event time and current time differ.
         let level = (((tick ^ now) | 1).ilog2() / BITS).min(LEVELS as u32 - 1) as usize;
         let slot = (tick >> (BITS * level as u32)) as usize % SLOTS;
         let head = self.heads[level][slot];
@@ -118,7 +119,7 @@ impl Queue for Wheel {
                 self.now = self.entries[best as usize].at;
                 return Some((Instant::from_nanos(self.now), best as usize));
             }
-            // The first slot of a higher level: its entries move down, seen from its beginning.
+            // The first slot of a higher level: advance to its start and move its entries down.
             let shift = TICK + BITS * level as u32;
             let above = self.now >> shift >> BITS << BITS;
             self.now = (above | slot as u64) << shift;

@@ -1,5 +1,5 @@
-// The rows of the comparison as ns-3 runs them: plain TCP over point-to-point links, since its main
-// line has no Multipath TCP. Prints the data segments delivered and the seconds that it took.
+// The rows of the comparison in ns-3: TCP over point-to-point links, because the main line of ns-3 has no
+// Multipath TCP. Prints the delivered data segments and the wall time in seconds.
 //
 //   ns3 ROW SECONDS
 

@@ -1,5 +1,5 @@
-// How fast the machine is at what every simulator does: take the first of 1000 pending events out of an
-// ordered map and put another in. Prints million events a second.
+// Speed of the machine at a basic operation of every simulator: remove the first of 1000 pending events
+// from an ordered map and insert another. Prints million events per second.
 
 #include <chrono>
 #include <cstdint>

@@ -5,8 +5,8 @@ const BINS: u64 = 128;
 /// Binary logarithm of [`BINS`].
 const BIN_BITS: u32 = BINS.trailing_zeros();
 
-/// Counts of values by bin. Values below 256 have a bin each; above, each power of two has 128 bins. A
-/// quantile is therefore at most 1/128 below the true one.
+/// Counts of values by bin. Values below 256 have a bin each; above, each power of two has 128
+/// bins. A quantile is therefore at most 1/128 below the true one.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
     counts: Vec<u64>,

@@ -98,7 +98,8 @@ impl DeliveryRecorder {
         }
     }
 
-    /// An end has received a segment, after which the application has read `delivered` bytes in all.
+    /// An end has received a segment, after which the application has read `delivered` bytes in
+    /// all.
     pub(crate) fn on_receive(&mut self, now: Instant, side: Side, segment: &Segment<Span>, delivered: u64) {
         self.work[side as usize].received.count(segment);
         if side == Side::Sender || segment.payload.len == 0 {
@@ -118,7 +119,8 @@ impl DeliveryRecorder {
         }
     }
 
-    /// Counts a piece that was delivered at `now`, `delay` nanoseconds after its first transmission.
+    /// Counts a piece that was delivered at `now`, `delay` nanoseconds after its first
+    /// transmission.
     fn add_delay(&mut self, now: Instant, delay: u64) {
         self.delays.add(delay);
         self.delay_sum += u128::from(delay);
@@ -197,7 +199,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    /// Records segments of 100 bytes: sent at (ms, offset), and received at (ms, offset, delivered).
+    /// Records segments of 100 bytes: sent at (ms, offset), and received at (ms, offset,
+    /// delivered).
     fn record(sent: &[(u64, u64)], received: &[(u64, u64, u64)]) -> DeliveryOutcome {
         let mut recorder = DeliveryRecorder::new(Duration::from_secs(1));
         for &(ms, offset) in sent {

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use wire::{Segment, Span};
 
-/// Transfer of a connection's data, in the direction in which its application writes. Stream offsets are
-/// data sequence numbers relative to the first one.
+/// Transfer of a connection's data, in the direction in which its application writes. Stream
+/// offsets are data sequence numbers relative to the first one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeliveryOutcome {
-    /// Time in seconds and stream offset in bytes of every 2^n-th segment sent, retransmissions included;
-    /// at most 2048 points.
+    /// Time in seconds and stream offset in bytes of every 2^n-th segment sent, retransmissions
+    /// included; at most 2048 points.
     pub sent: Vec<(f64, u64)>,
     /// The same for segments received, duplicates included.
     pub received: Vec<(f64, u64)>,
@@ -22,9 +22,10 @@ pub struct DeliveryOutcome {
     pub receiver: WorkOutcome,
 }
 
-/// Out-of-order offsets: the stream offset of a segment less that of the segment that arrived before it,
-/// over any path. In order, an offset is the length of a segment. Segments whose data the application
-/// has already read are ignored: they enter no buffer, and a late copy would exceed every real offset.
+/// Out-of-order offsets: the stream offset of a segment less that of the segment that arrived
+/// before it, over any path. In order, an offset is the length of a segment. Segments whose data
+/// the application has already read are ignored: they enter no buffer, and a late copy would exceed
+/// every real offset.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct OffsetOutcome {
     /// Largest magnitude, in bytes.
@@ -40,8 +41,8 @@ pub struct OffsetOutcome {
     pub over_time: Vec<(f64, i64)>,
 }
 
-/// End-to-end delay of a piece of data: from its first transmission over any path until the application
-/// has read all of it. A piece is the new data of one segment.
+/// End-to-end delay of a piece of data: from its first transmission over any path until the
+/// application has read all of it. A piece is the new data of one segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct DelayOutcome {
     /// Number of delivered pieces.
@@ -56,8 +57,8 @@ pub struct DelayOutcome {
     pub p99_s: Option<f64>,
     /// Longest delay, in seconds.
     pub longest_s: f64,
-    /// Jitter: mean absolute difference between the delays of successive pieces (RFC 3550, section 6.4.1, D
-    /// without the smoothing), in seconds.
+    /// Jitter: mean absolute difference between the delays of successive pieces (RFC 3550, section
+    /// 6.4.1, D without the smoothing), in seconds.
     pub jitter_s: Option<f64>,
     /// One point for each 240th of the run in which data was delivered.
     #[serde(skip)]

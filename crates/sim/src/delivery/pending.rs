@@ -48,8 +48,8 @@ impl Pending {
         self.delivered
     }
 
-    /// The application has read up to stream offset `to`. Takes the next piece that it has read in full
-    /// and returns the time of its first transmission; call again until it returns `None`.
+    /// The application has read up to stream offset `to`. Takes the next piece that it has read in
+    /// full and returns the time of its first transmission; call again until it returns `None`.
     pub(super) fn take_delivered(&mut self, to: u64) -> Option<Instant> {
         self.delivered = to;
         let is_complete = self.pieces.front().is_some_and(|piece| piece.to <= to);

@@ -47,8 +47,8 @@ pub(crate) struct Arrivals {
     gathered: [usize; MAX_MEDIA],
     /// Arrivals ordered by connection, then by time.
     deliveries: Vec<Delivery>,
-    /// State of a counting sort, for each connection. While gathering: 0 if inactive, else the number of
-    /// its deliveries plus 1. After sorting: the end of its range in `deliveries`.
+    /// State of a counting sort, for each connection. While gathering: 0 if inactive, else the
+    /// number of its deliveries plus 1. After sorting: the end of its range in `deliveries`.
     slots: Vec<u32>,
     /// Connections with something to do in this window.
     active: Vec<u32>,
@@ -122,7 +122,8 @@ impl Arrivals {
         core::mem::take(&mut self.active)
     }
 
-    /// Takes the range of deliveries of the next active connection; the previous one's ended at `first`.
+    /// Takes the range of deliveries of the next active connection; the previous one's ended at
+    /// `first`.
     #[inline]
     pub(crate) fn take_range(&mut self, connection: u32, first: usize) -> Range<usize> {
         first..core::mem::take(&mut self.slots[connection as usize]) as usize

@@ -30,8 +30,8 @@ pub(super) struct Departure {
 
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
-    /// Packets in the order in which connections sent them; elements from `count` on are free slots of
-    /// earlier windows.
+    /// Packets in the order in which connections sent them; elements from `count` on are free slots
+    /// of earlier windows.
     pub(super) packets: Vec<Departure>,
     pub(super) count: usize,
     pub(super) timer_fires: Vec<TimerFire>,

@@ -1,11 +1,12 @@
 //! State of windowed execution, a sequential form of conservative parallel simulation (Chandy and
 //! Misra 1979).
 //!
-//! A packet arrives at least the delay of its link after it was sent: the link's lookahead. If one side
-//! (all clients, or all servers) has completed time `t`, every arrival at the other side before the
-//! horizon, `t` plus the smallest lookahead, is known. The other side can run the window up to the
-//! horizon connection by connection, which loads the state of each connection into the cache once a
-//! window. `window` runs the windows; `docs/design/windowed-execution.md` explains the algorithm.
+//! A packet arrives at least the delay of its link after it was sent: the link's lookahead. If one
+//! side (all clients, or all servers) has completed time `t`, every arrival at the other side
+//! before the horizon, `t` plus the smallest lookahead, is known. The other side can run the window
+//! up to the horizon connection by connection, which loads the state of each connection into the
+//! cache once a window. `window` runs the windows; `docs/design/windowed-execution.md` explains the
+//! algorithm.
 
 mod arrivals;
 mod departures;
@@ -44,8 +45,8 @@ pub(crate) struct Lookahead {
 
 impl Lookahead {
     /// Windowed execution if the experiment allows it, else none. It needs dedicated links with a
-    /// positive delay, and no observer of packets between the ends: no capture, background traffic or
-    /// middleboxes.
+    /// positive delay, and no observer of packets between the ends: no capture, background traffic
+    /// or middleboxes.
     pub(crate) fn if_possible(experiment: &Experiment, network: &Network) -> Self {
         let is_unobserved = !experiment.capture
             && experiment.background.is_empty()
@@ -135,8 +136,8 @@ impl Lookahead {
         self.changed_timers & 1 << index != 0
     }
 
-    /// Queues the buffered packets on their media in the order of the events that sent them, and counts
-    /// the device's traffic. At equal times arrivals precede timers.
+    /// Queues the buffered packets on their media in the order of the events that sent them, and
+    /// counts the device's traffic. At equal times arrivals precede timers.
     pub(crate) fn release(&mut self, network: &mut Network, end: End) {
         let Self { arrivals, departures, .. } = self;
         let Departures { packets, timer_fires, count } = departures;

@@ -1,4 +1,4 @@
-//! Experiments drawn from seeds.
+//! Random experiments.
 
 use super::{path, wifi_lte};
 use link::{Delay, Loss, QueueLimit, Rate};
@@ -23,7 +23,7 @@ fn any_hop(rng: &mut Rng, hop: &mut Hop) {
         QueueLimit::Unlimited,
     ][rng.below(4) as usize];
     if rng.below(2) == 0 {
-        link.loss = Loss::Uniform(Probability::new(rng.between(0.0, 0.1)).expect("it is one"));
+        link.loss = Loss::Uniform(Probability::new(rng.between(0.0, 0.1)).expect("a probability"));
     }
     if rng.below(4) == 0 {
         link.outages.push((Instant::from_secs(2), Instant::from_secs(3 + rng.below(4))));
@@ -51,6 +51,7 @@ fn any_traffic(rng: &mut Rng) -> TrafficConfig {
     config
 }
 
+/// An experiment with random paths, traffic, policy and algorithms.
 pub fn any_experiment(seed: u64) -> Experiment {
     let mut rng = Seed::new(seed).rng("experiment");
     let mut experiment = wifi_lte(Kind::Bulk, 4 + rng.below(8));

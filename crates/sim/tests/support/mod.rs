@@ -1,4 +1,4 @@
-//! Experiments that tests start from.
+//! Base experiments of the tests.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 pub mod any;

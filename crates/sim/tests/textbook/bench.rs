@@ -1,7 +1,7 @@
-//! A small network for theory: any number of connections, each over links of its own choice.
+//! A small test network in which several subflows, of one or of many connections, can share a link.
 //!
-//! A run of `tandem_sim` gives each path its own links and all connections one protocol. Here several
-//! subflows, of one connection or of many, may cross the same link.
+//! An experiment of `tandem_sim` has separate links for each path and one protocol for all
+//! connections.
 
 use link::{Delay, Link, LinkConfig, LinkStats, QueueLimit, Rate};
 use mptcp::{Config, Endpoint, PathId};
@@ -9,20 +9,23 @@ use tandem_sim::EventQueue;
 use units::{Bitrate, Bytes, Duration, Instant, Seed};
 use wire::{Payload, Segment, Span};
 
-pub(crate) const IP_HEADER: u32 = 20;
-/// Payload and all headers of a full segment with timestamps, in TCP and in MPTCP.
+pub(crate) const IP_HEADER_BYTES: u32 = 20;
+/// Payload of a full TCP segment with timestamps, in bytes.
 pub(crate) const TCP_PAYLOAD: f64 = 1448.0;
+/// Size of a full packet with all headers, in bytes.
 pub(crate) const PACKET: f64 = 1500.0;
+/// Payload of a full MPTCP segment with timestamps and DSS, in bytes.
 pub(crate) const MPTCP_PAYLOAD: f64 = 1424.0;
 
-/// A packet, and where it is on its way.
+/// A packet with its route.
 #[derive(Clone)]
 struct Packet {
     flow: usize,
     path: u8,
     to_server: bool,
-    /// Links still to cross, the next one last.
+    /// Links to cross, in reverse order.
     hops: [usize; 2],
+    /// Number of links still to cross after the current one.
     left: usize,
     segment: Segment<Span>,
 }
@@ -31,29 +34,29 @@ struct Flow {
     client: Endpoint<Span>,
     server: Endpoint<Span>,
     start: Instant,
-    /// For each path the links towards the server and back.
+    /// Links of each path: two towards the server in reverse order, and one back.
     routes: Vec<([usize; 2], usize)>,
-    begun: bool,
-    /// Sends all it can; others send what a test writes.
+    opened: bool,
+    /// The flow sends as much as it can; otherwise the test writes.
     bulk: bool,
     written: u64,
     delivered: u64,
     data_segments: u64,
-    /// How often a window shrank.
+    /// Number of reductions of a congestion window.
     reductions: u64,
-    /// Each path's window at the last look.
+    /// Last congestion window of each path.
     windows: Vec<u64>,
 }
 
-/// Clients that send all they can, their servers, and links between them.
+/// Clients that send bulk data, their servers, and the links between them.
 pub(crate) struct Bench {
     seed: Seed,
     links: Vec<Link<Packet>>,
     flows: Vec<Flow>,
-    agenda: EventQueue,
+    queue: EventQueue,
     now: Instant,
-    /// Every so many data packets of a flow one is lost, before the links; 0 for none.
-    pub(crate) lose_every: u64,
+    /// Every `n`-th data packet of a flow is lost before the links; 0 for none.
+    pub(crate) loss_period: u64,
 }
 
 pub(crate) fn fixed(mbps: f64, queue: QueueLimit, delay_ms: f64) -> LinkConfig {
@@ -65,7 +68,7 @@ pub(crate) fn fixed(mbps: f64, queue: QueueLimit, delay_ms: f64) -> LinkConfig {
     }
 }
 
-/// As many bytes as a rate carries in a time.
+/// Queue limit of one bandwidth-delay product.
 pub(crate) fn bdp(mbps: f64, ms: f64) -> QueueLimit {
     QueueLimit::Bytes(Bytes::new((mbps * 1e3 / 8.0 * ms) as u64))
 }
@@ -76,9 +79,9 @@ impl Bench {
             seed: Seed::new(seed),
             links: Vec::new(),
             flows: Vec::new(),
-            agenda: EventQueue::new(0),
+            queue: EventQueue::new(0),
             now: Instant::ZERO,
-            lose_every: 0,
+            loss_period: 0,
         }
     }
 
@@ -88,8 +91,8 @@ impl Bench {
         self.links.len() - 1
     }
 
-    /// A connection from `start` on, over paths given as a bottleneck and a round trip in ms. The delay is
-    /// before the bottleneck, where it varies by up to `jitter` of a packet's time, and after it.
+    /// Adds a connection that starts at `start`, over paths given as bottleneck link and RTT in ms.
+    /// The forward delay varies by up to `jitter_ms`.
     pub(crate) fn flow(
         &mut self,
         config: Config,
@@ -117,7 +120,7 @@ impl Bench {
             server: Endpoint::server(config, seed.derive("server")),
             start,
             routes,
-            begun: false,
+            opened: false,
             bulk: true,
             written: 0,
             delivered: 0,
@@ -136,30 +139,30 @@ impl Bench {
         &self.flows[flow].client
     }
 
-    /// A flow sends from now on what a test writes, and nothing by itself.
-    pub(crate) fn by_hand(&mut self, flow: usize) {
+    /// Makes a flow send only the data that the test writes.
+    pub(crate) fn set_manual(&mut self, flow: usize) {
         self.flows[flow].bulk = false;
     }
 
     pub(crate) fn write(&mut self, flow: usize, len: u32) {
         let written = &mut self.flows[flow];
         let taken = written.client.write(&Span::new(written.written, len)) as u64;
-        assert_eq!(taken, u64::from(len), "there is room");
+        assert_eq!(taken, u64::from(len), "the send buffer is full");
         written.written += taken;
         self.settle(flow);
     }
 
-    /// Bytes that the other end has read.
+    /// Bytes read by the server.
     pub(crate) fn delivered(&self, flow: usize) -> u64 {
         self.flows[flow].delivered
     }
 
-    /// Data segments that a flow has sent, repeats among them.
+    /// Data segments sent by a flow, retransmissions included.
     pub(crate) fn sent(&self, flow: usize) -> u64 {
         self.flows[flow].data_segments
     }
 
-    /// How often a flow has made a window smaller: loss indications.
+    /// Number of window reductions of a flow: loss indications.
     pub(crate) fn reductions(&self, flow: usize) -> u64 {
         self.flows[flow].reductions
     }
@@ -168,7 +171,7 @@ impl Bench {
         self.links[link].stats()
     }
 
-    /// Goodput of each flow in Mbit/s from `from` to `to`, in seconds.
+    /// Goodput of each flow between `from` and `to` (seconds), in Mbit/s.
     pub(crate) fn goodput(&mut self, from: u64, to: u64) -> Vec<f64> {
         self.run(Instant::from_secs(from));
         let before: Vec<_> = self.flows.iter().map(|flow| flow.delivered).collect();
@@ -180,19 +183,19 @@ impl Bench {
 
     pub(crate) fn run(&mut self, end: Instant) {
         if self.now == Instant::ZERO {
-            self.agenda = EventQueue::new(self.links.len() + 2 * self.flows.len());
+            self.queue = EventQueue::new(self.links.len() + 2 * self.flows.len());
             for (i, flow) in self.flows.iter().enumerate() {
-                self.agenda.set(self.links.len() + 2 * i, Some(flow.start));
+                self.queue.set(self.links.len() + 2 * i, Some(flow.start));
             }
         }
-        while let Some((at, source)) = self.agenda.next().filter(|&(at, _)| at <= end) {
-            self.agenda.pop();
+        while let Some((at, source)) = self.queue.next().filter(|&(at, _)| at <= end) {
+            self.queue.pop();
             self.now = at;
             if source < self.links.len() {
                 while let Some(packet) = self.links[source].poll(at) {
                     self.arrive(packet);
                 }
-                self.agenda.set(source, self.links[source].next());
+                self.queue.set(source, self.links[source].next());
             } else {
                 let i = (source - self.links.len()) / 2;
                 let flow = &mut self.flows[i];
@@ -227,23 +230,23 @@ impl Bench {
     }
 
     fn push(&mut self, link: usize, packet: Packet) {
-        let size = packet.segment.wire_len() as u32 + IP_HEADER;
+        let size = packet.segment.wire_len() as u32 + IP_HEADER_BYTES;
         self.links[link].push(self.now, size, packet);
-        self.agenda.set(link, self.links[link].next());
+        self.queue.set(link, self.links[link].next());
     }
 
     fn settle(&mut self, i: usize) {
         let now = self.now;
         loop {
-            let mut quiet = true;
+            let mut is_idle = true;
             let flow = &mut self.flows[i];
-            let mut open = !flow.begun;
+            let mut open = !flow.opened;
             while let Some(event) = flow.client.poll_event() {
                 open |= matches!(event, mptcp::Event::Connected(_));
             }
             while flow.server.poll_event().is_some() {}
             if open {
-                flow.begun = true;
+                flow.opened = true;
                 for path in 0..flow.routes.len() {
                     flow.client.open(now, PathId(path as u8), false);
                 }
@@ -256,14 +259,14 @@ impl Bench {
                 }
             }
             while let Some((path, segment)) = self.flows[i].client.poll_transmit(now) {
-                quiet = false;
+                is_idle = false;
                 self.send(i, path, true, segment);
             }
             while let Some((path, segment)) = self.flows[i].server.poll_transmit(now) {
-                quiet = false;
+                is_idle = false;
                 self.send(i, path, false, segment);
             }
-            if quiet {
+            if is_idle {
                 break;
             }
         }
@@ -275,8 +278,8 @@ impl Bench {
             *window = cwnd;
         }
         let (client, server) = (flow.client.poll_timeout(), flow.server.poll_timeout());
-        self.agenda.set(base, client);
-        self.agenda.set(base + 1, server);
+        self.queue.set(base, client);
+        self.queue.set(base + 1, server);
     }
 
     fn send(&mut self, i: usize, path: PathId, to_server: bool, segment: Segment<Span>) {
@@ -284,7 +287,7 @@ impl Bench {
         let (hops, left) = if to_server { (there, 1) } else { ([back, 0], 0) };
         if !segment.payload.is_empty() {
             self.flows[i].data_segments += 1;
-            if self.lose_every > 0 && self.flows[i].data_segments.is_multiple_of(self.lose_every) {
+            if self.loss_period > 0 && self.flows[i].data_segments.is_multiple_of(self.loss_period) {
                 return;
             }
         }
@@ -293,7 +296,7 @@ impl Bench {
     }
 }
 
-/// Plain TCP with `congestion`, every segment acknowledged, and buffers that never limit.
+/// TCP with `congestion`, an acknowledgement for every segment, and large buffers.
 pub(crate) fn tcp(congestion: mptcp::CongestionKind) -> Config {
     Config {
         mptcp: false,
@@ -305,12 +308,12 @@ pub(crate) fn tcp(congestion: mptcp::CongestionKind) -> Config {
     }
 }
 
-/// Multipath TCP likewise.
+/// Multipath TCP with the settings of [`tcp`].
 pub(crate) fn multipath(congestion: mptcp::CongestionKind) -> Config {
     Config { mptcp: true, ..tcp(congestion) }
 }
 
-/// The mean over seeds of what `run` gives.
+/// Mean result of `run` over seeds.
 pub(crate) fn mean(seeds: core::ops::RangeInclusive<u64>, run: impl FnMut(u64) -> f64) -> f64 {
     let count = seeds.clone().count() as f64;
     seeds.map(run).sum::<f64>() / count

@@ -1,25 +1,25 @@
-//! Coupled congestion controls beside the goals of RFC 6356, section 1: improve throughput, do no harm,
-//! balance congestion.
+//! Coupled congestion controls against the goals of RFC 6356, section 1: improve throughput, do no
+//! harm, balance congestion.
 
 use crate::bench::{Bench, MPTCP_PAYLOAD, PACKET, TCP_PAYLOAD, bdp, fixed, mean, multipath, tcp};
 use link::{Codel, LinkConfig, Loss, QueueLimit};
 use mptcp::CongestionKind;
 use units::{Instant, Probability};
 
-const BY_LOSS: [CongestionKind; 4] =
+const LOSS_BASED: [CongestionKind; 4] =
     [CongestionKind::Lia, CongestionKind::Olia, CongestionKind::Balia, CongestionKind::EcMtcp];
 
-/// One byte over the second path costs as much as three over the first: what ecMTCP looks at.
+/// Energy cost per byte on each path, for ecMTCP.
 const COSTS: [f64; 2] = [1.0, 3.0];
 
-/// The model in which these algorithms are derived: every packet has the same chance of loss. Two paths of
-/// one connection carry what one TCP would (RFC 6356, section 3.1; Khalili et al. 2013, section V; Peng et al.
-/// 2016, section III), within 15 %. LIA and what is built like it come out up to 10 % above: `alpha` is made from
-/// windows that vary, and `max(w) / sum(w)` is at least its value at their means.
+/// If all packets have the same loss probability, two paths of one connection carry as much as one
+/// TCP (RFC 6356, section 3.1; Khalili et al. 2013, section V; Peng et al. 2016, section III),
+/// within 15 %. LIA and its relatives are up to 10 % above, because `alpha` depends on the varying
+/// windows: `max(w) / sum(w)` is at least its value at the mean windows.
 #[test]
-fn under_equal_loss_two_paths_carry_what_one_tcp_would() {
+fn under_equal_loss_two_paths_carry_as_much_as_one_tcp() {
     for p in [0.001, 0.005] {
-        for kind in BY_LOSS {
+        for kind in LOSS_BASED {
             let got = mean(1..=2, |seed| {
                 let mut bench = Bench::new(seed);
                 let loss = Loss::Uniform(Probability::new(p).expect("from 0 to 1"));
@@ -28,7 +28,7 @@ fn under_equal_loss_two_paths_carry_what_one_tcp_would() {
                 bench.costs(0, &COSTS);
                 bench.goodput(20, 320)[0] * 1e6 / 8.0 / MPTCP_PAYLOAD
             });
-            // A TCP's mean window (see `loss.rs`) each round trip.
+            // One mean window of a TCP (see `loss.rs`) per RTT.
             let tcp = 1.3098 / p.sqrt() / 0.05;
             println!("{kind} at {p}: {:.3} of a TCP", got / tcp);
             assert!((got / tcp - 1.0).abs() < 0.15, "{kind} at {p}: {got} against {tcp}");
@@ -36,8 +36,9 @@ fn under_equal_loss_two_paths_carry_what_one_tcp_would() {
     }
 }
 
-/// Goodput of what shares a bottleneck of 20 Mbit/s and 50 ms with one TCP.
-fn beside_a_tcp(link: &LinkConfig, other: CongestionKind, kind: Option<CongestionKind>) -> f64 {
+/// Goodput of a second flow that shares a bottleneck of 20 Mbit/s and 50 ms with one TCP: Multipath
+/// TCP of this kind, or another TCP.
+fn goodput_beside_tcp(link: &LinkConfig, other: CongestionKind, kind: Option<CongestionKind>) -> f64 {
     mean(1..=3, |seed| {
         let mut bench = Bench::new(seed);
         let link = bench.link(link);
@@ -55,31 +56,31 @@ fn beside_a_tcp(link: &LinkConfig, other: CongestionKind, kind: Option<Congestio
     })
 }
 
-/// RFC 6356, goal 2: no more than a single flow in its place would take, within 15 %, where two subflows and
-/// one TCP share a queue. The queue is managed (RFC 8289), so that a flow's losses are as many as its packets:
-/// at the tail of a full queue several packets go at once, which count once for a TCP and twice for two
-/// subflows with half its window, each of which loses less; there LIA takes 13 % and ecMTCP 18 % more than its
-/// place. wVegas, which has no losses, is measured at the tail-drop queue against its like over one path.
+/// RFC 6356, goal 2: two subflows that share a bottleneck with one TCP take no more than a single
+/// TCP in their place, within 15 %. The queue uses CoDel (RFC 8289), so that losses are
+/// proportional to packets. A tail-drop queue loses bursts, which halve the window of a TCP but
+/// only one of two subflows. wVegas has no losses and is compared with wVegas on one path at a
+/// tail-drop queue.
 #[test]
-fn at_a_shared_bottleneck_two_paths_take_no_more_than_one_tcp() {
+fn at_a_shared_bottleneck_two_subflows_take_no_more_than_one_tcp() {
     let tail = fixed(20.0, bdp(20.0, 50.0), 0.0);
     let managed = LinkConfig { codel: Some(Codel::default()), ..tail.clone() };
-    let place = beside_a_tcp(&managed, CongestionKind::Reno, None);
-    for kind in BY_LOSS {
-        let ratio = beside_a_tcp(&managed, CongestionKind::Reno, Some(kind)) / place;
+    let single = goodput_beside_tcp(&managed, CongestionKind::Reno, None);
+    for kind in LOSS_BASED {
+        let ratio = goodput_beside_tcp(&managed, CongestionKind::Reno, Some(kind)) / single;
         println!("{kind}: {ratio:.3} of a TCP in its place");
         assert!(ratio < 1.15, "{kind}: {ratio}");
     }
-    let place = beside_a_tcp(&tail, CongestionKind::WVegas, None);
-    let ratio = beside_a_tcp(&tail, CongestionKind::WVegas, Some(CongestionKind::WVegas)) / place;
+    let single = goodput_beside_tcp(&tail, CongestionKind::WVegas, None);
+    let ratio = goodput_beside_tcp(&tail, CongestionKind::WVegas, Some(CongestionKind::WVegas)) / single;
     println!("wvegas: {ratio:.3} of one with one path in its place");
     assert!((ratio - 1.0).abs() < 0.15, "wvegas: {ratio}");
 }
 
-/// RFC 6356, goal 1, where each path has a bottleneck of its own, 20 and 10 Mbit/s: at least 90 % of both.
+/// RFC 6356, goal 1: with separate bottlenecks of 20 and 10 Mbit/s it uses at least 90 % of both.
 #[test]
-fn over_two_bottlenecks_it_fills_both() {
-    for kind in BY_LOSS.into_iter().chain([CongestionKind::WVegas]) {
+fn two_separate_bottlenecks_are_filled() {
+    for kind in LOSS_BASED.into_iter().chain([CongestionKind::WVegas]) {
         let mut bench = Bench::new(1);
         let fast = bench.link(&fixed(20.0, bdp(20.0, 50.0), 0.0));
         let slow = bench.link(&fixed(10.0, bdp(10.0, 50.0), 0.0));
@@ -91,10 +92,11 @@ fn over_two_bottlenecks_it_fills_both() {
     }
 }
 
-/// Windows are inverse to what a byte costs (`congestion/ecmtcp.rs`): under equal loss and with costs of 1
-/// and 3 the first path carries three quarters, within 5 points; with equal costs half.
+/// Windows are inversely proportional to the cost per byte (`congestion/ecmtcp.rs`): under equal
+/// loss with costs of 1 and 3 the first path carries three quarters, with equal costs half, within
+/// 0.05.
 #[test]
-fn ecmtcp_divides_by_cost() {
+fn ecmtcp_shares_data_inversely_to_cost() {
     for (costs, share) in [([1.0, 3.0], 0.75), ([2.0, 2.0], 0.5)] {
         let got = mean(1..=3, |seed| {
             let mut bench = Bench::new(seed);

@@ -1,10 +1,10 @@
-//! The simulator beside the formulas of the textbooks. Each check names its source and says how far the
-//! two may differ; randomness is averaged over seeds, which are fixed.
+//! The simulator against formulas and measurements of the literature. Each test names its source
+//! and its tolerance, and averages over fixed seeds.
 
 mod alone;
 mod bbr;
 mod bench;
 mod coupled;
-mod driven;
 mod loss;
+mod receiver_driven;
 mod redundant;

@@ -1,4 +1,4 @@
-//! What several tests generate: segments with any options that fit.
+//! Strategies for segments, shared by several tests.
 
 use core::net::IpAddr;
 use proptest::option::of;
@@ -18,9 +18,10 @@ pub(crate) fn addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
 pub(crate) fn dss() -> impl Strategy<Value = Dss> {
     let number = || (any::<u64>(), any::<bool>());
     let mapping = (number(), any::<u32>(), any::<u16>(), of(any::<u16>()));
-    let cut = |(number, short)| (if short { number & 0xffff_ffff } else { number }, short);
+    let truncate = |(number, short)| (if short { number & 0xffff_ffff } else { number }, short);
     (of(number()), of(mapping), any::<bool>()).prop_map(move |(ack, mapping, data_fin)| {
-        let (ack, mapping) = (ack.map(cut), mapping.map(|(dsn, ssn, len, sum)| (cut(dsn), ssn, len, sum)));
+        let (ack, mapping) =
+            (ack.map(truncate), mapping.map(|(dsn, ssn, len, sum)| (truncate(dsn), ssn, len, sum)));
         Dss {
             data_ack: ack.map(|ack| ack.0),
             ack_is_short: ack.is_some_and(|ack| ack.1),
@@ -97,7 +98,7 @@ pub(crate) fn rec_option() -> impl Strategy<Value = RecOption> {
     ]
 }
 
-/// Any options, whether or not they fit, and any payload of up to 99 bytes.
+/// Segments with any options, which may be too long, and up to 99 bytes of payload.
 pub(crate) fn any_segment() -> impl Strategy<Value = Segment<Span>> {
     let header = any::<(u16, u16, u32, u32, u8, u16)>();
     let options = (
@@ -130,10 +131,10 @@ pub(crate) fn any_segment() -> impl Strategy<Value = Segment<Span>> {
     })
 }
 
-/// As [`any_segment`], with options taken away until they fit.
+/// Segments with options removed until they fit.
 pub(crate) fn segment() -> impl Strategy<Value = Segment<Span>> {
-    (any_segment(), any::<u8>()).prop_map(|(mut segment, turn)| {
-        for drop in (0..7).map(|step| (turn % 7 + step) % 7) {
+    (any_segment(), any::<u8>()).prop_map(|(mut segment, first)| {
+        for drop in (0..7).map(|step| (first % 7 + step) % 7) {
             if segment.options_len() <= tcp::MAX_OPTIONS_LEN {
                 break;
             }
@@ -151,7 +152,7 @@ pub(crate) fn segment() -> impl Strategy<Value = Segment<Span>> {
     })
 }
 
-/// The same segment with other payload.
+/// The same segment with another payload.
 pub(crate) fn carrying<P: Payload>(segment: &Segment<impl Payload>, payload: P) -> Segment<P> {
     Segment {
         source: segment.source,

@@ -1,22 +1,22 @@
-//! Payload whose bytes a box may change.
+//! Payload operations that middleboxes need.
 
 use bytes::{Bytes, BytesMut};
 use wire::{Payload, Span};
 
-/// What [`Corrupt`](crate::Meddling::Corrupt) and [`Coalesce`](crate::Meddling::Coalesce) need beyond
-/// what every [`Payload`] can.
-pub trait Alter: Payload {
-    /// The same length with other bytes, chosen by `bits`; `None` where there are none.
+/// A payload that a middlebox can change and merge.
+pub trait EditablePayload: Payload {
+    /// Returns a payload of the same length with other bytes, chosen by the random `bits`; `None`
+    /// for an empty payload.
     fn altered(&self, bits: u64) -> Option<Self>;
-    /// This piece and `next` as one, by a copy if need be; `None` if they do not follow each other.
+    /// Returns this payload and `next` as one; `None` if they are not adjacent.
     fn merged(&self, next: &Self) -> Option<Self>;
 }
 
-impl Alter for Bytes {
+impl EditablePayload for Bytes {
     fn altered(&self, bits: u64) -> Option<Self> {
         let mut bytes = self.to_vec();
         let at = bits.checked_rem(bytes.len() as u64)? as usize;
-        // Never zero, so that the byte is another.
+        // `| 1` makes the mask non-zero, so that the byte changes.
         bytes[at] ^= (bits >> 56) as u8 | 1;
         Some(bytes.into())
     }
@@ -28,7 +28,7 @@ impl Alter for Bytes {
     }
 }
 
-impl Alter for Span {
+impl EditablePayload for Span {
     fn altered(&self, _bits: u64) -> Option<Self> {
         (self.len > 0).then(|| self.corrupted())
     }
