@@ -47,7 +47,7 @@ fn conversation(v6: bool) -> Vec<Packet> {
         let at = Instant::from_nanos(1_700_000_000_000_000_000 + u64::from(millis) * 1_000_000);
         all.push(Packet { at, subflow, down, bytes });
     };
-    let segment = |seq: u32, ack: u32, flags| Segment::new(0, 0, seq, ack, flags, 1000);
+    let segment = |seq: u32, ack: u32, flags| Segment::new((0, 0), seq, ack, flags, 1000);
     let capable = |sender_key, receiver_key| MptcpSignal::Capable {
         version: 1,
         checksum: false,
@@ -397,7 +397,7 @@ fn no_bytes_make_it_panic() {
 
 /// A SYN as a packet, from any address and port.
 fn syn(source: u32, port: u16, signal: Option<MptcpSignal>, flags: Flags) -> Packet {
-    let mut segment = Segment::new(port, 443, 1, 1, flags, 1000);
+    let mut segment = Segment::new((port, 443), 1, 1, flags, 1000);
     segment.signal = signal;
     let server = Ipv4Addr::new(192, 0, 2, 1).into();
     let bytes = capture::packet(Ipv4Addr::from(source).into(), server, &segment, usize::MAX).unwrap();

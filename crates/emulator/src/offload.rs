@@ -155,7 +155,7 @@ mod tests {
         sum.add(&upper);
         upper[6..8].copy_from_slice(&never_zero(sum.finish()).to_be_bytes());
         let mut out = Vec::new();
-        ip::emit_header(source, destination, UDP, Ecn::NotEct, length, &mut out).unwrap();
+        ip::emit_header((source, destination), UDP, Ecn::NotEct, length, &mut out).unwrap();
         out.extend(upper);
         out
     }
@@ -179,7 +179,7 @@ mod tests {
 
     /// A segment of a data transfer over MPTCP, whose mapping covers `mapped` bytes.
     fn part(payload: &[u8], mapped: usize, flags: Flags, sequence: u32) -> Segment<Bytes> {
-        let mut segment = Segment::new(5001, 40000, sequence, 7, flags, 100);
+        let mut segment = Segment::new((5001, 40000), sequence, 7, flags, 100);
         segment.timestamps = Some(TimestampOption { value: 1, echo: 2 });
         let mapping = Mapping { dsn: 1 << 40, ssn: 77, len: mapped as u16, checksum: None };
         segment.dss = Some(Dss { data_ack: Some(3), mapping: Some(mapping), ..Dss::default() });

@@ -96,7 +96,7 @@ pub(crate) fn emit(
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
     out.clear();
-    ip::emit_header(source, destination, ip::TCP, segment.ecn, segment.wire_len(), out)?;
+    ip::emit_header((source, destination), ip::TCP, segment.ecn, segment.wire_len(), out)?;
     tcp::emit(segment, source, destination, &segment.payload, out)
 }
 
@@ -106,7 +106,7 @@ mod tests {
     use wire::Flags;
 
     fn packet(v6: bool, ecn: Ecn) -> Vec<u8> {
-        let mut segment = Segment::new(5001, 40000, 1, 2, Flags::ACK, 100);
+        let mut segment = Segment::new((5001, 40000), 1, 2, Flags::ACK, 100);
         segment.payload = Bytes::from_static(b"thirteen byte");
         segment.ecn = ecn;
         let (a, b): (IpAddr, IpAddr) = if v6 {

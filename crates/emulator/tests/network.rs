@@ -24,13 +24,13 @@ const WIFI: &str = "[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
 fn packet(number: u32, payload: usize, down: bool) -> Vec<u8> {
     let (server, device) = ("10.77.255.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
     let (from, to) = if down { (server, device) } else { (device, server) };
-    let mut segment = wire::Segment::new(5001, 40000, number, 0, Flags::ACK, 1000);
+    let mut segment = wire::Segment::new((5001, 40000), number, 0, Flags::ACK, 1000);
     let mut bytes = vec![7; payload.max(4)];
     bytes[..4].copy_from_slice(&number.to_be_bytes());
     segment.payload = bytes::Bytes::from(bytes);
     segment.ecn = Ecn::Ect0;
     let mut out = Vec::new();
-    ip::emit_header(from, to, ip::TCP, segment.ecn, segment.wire_len(), &mut out).unwrap();
+    ip::emit_header((from, to), ip::TCP, segment.ecn, segment.wire_len(), &mut out).unwrap();
     tcp::emit(&segment, from, to, &segment.payload, &mut out).unwrap();
     out
 }
@@ -103,11 +103,11 @@ fn a_priority_is_followed_to_the_server_and_what_is_sent_after_it_is_counted() {
 /// An acknowledgement with MP_PRIO, of 44 bytes.
 fn priority() -> Vec<u8> {
     let (device, server) = ("10.77.0.2".parse().unwrap(), "10.77.255.1".parse().unwrap());
-    let mut segment = wire::Segment::new(40000, 5001, 1, 1, Flags::ACK, 1000);
+    let mut segment = wire::Segment::new((40000, 5001), 1, 1, Flags::ACK, 1000);
     segment.signal = Some(wire::MptcpSignal::Priority { backup: true, address_id: None });
     segment.payload = bytes::Bytes::new();
     let mut out = Vec::new();
-    ip::emit_header(device, server, ip::TCP, Ecn::NotEct, segment.wire_len(), &mut out).unwrap();
+    ip::emit_header((device, server), ip::TCP, Ecn::NotEct, segment.wire_len(), &mut out).unwrap();
     tcp::emit(&segment, device, server, &segment.payload, &mut out).unwrap();
     assert_eq!(out.len(), 44);
     out
@@ -231,10 +231,10 @@ proptest! {
         let (server, device) = ("10.77.255.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
         let emit = |sequence: u32, payload: &[u8], last: bool| {
             let flags = if last { Flags::ACK.with(Flags::PSH) } else { Flags::ACK };
-            let mut segment = wire::Segment::new(5001, 40000, sequence, 0, flags, 1000);
+            let mut segment = wire::Segment::new((5001, 40000), sequence, 0, flags, 1000);
             segment.payload = bytes::Bytes::copy_from_slice(payload);
             let mut out = Vec::new();
-            ip::emit_header(server, device, ip::TCP, segment.ecn, segment.wire_len(), &mut out).unwrap();
+            ip::emit_header((server, device), ip::TCP, segment.ecn, segment.wire_len(), &mut out).unwrap();
             tcp::emit(&segment, server, device, &segment.payload, &mut out).unwrap();
             out
         };

@@ -119,14 +119,8 @@ fn mutate(rng: &mut Dice<'_>, segment: &mut Segment<Span>) {
 /// A random segment between the given ports.
 fn random_segment(rng: &mut Dice<'_>, ports: (u16, u16)) -> Segment<Span> {
     let flags = Flags::from_bits(rng.bits() as u8);
-    let mut segment = Segment::new(
-        ports.0,
-        ports.1,
-        number(rng, 0) as u32,
-        number(rng, 0) as u32,
-        flags,
-        number(rng, 0) as u16,
-    );
+    let mut segment =
+        Segment::new(ports, number(rng, 0) as u32, number(rng, 0) as u32, flags, number(rng, 0) as u16);
     segment.dss = (rng.below(2) == 0).then(|| Dss {
         data_ack: (rng.below(2) == 0).then(|| number(rng, 0)),
         ack_is_short: rng.below(2) == 0,

@@ -124,9 +124,9 @@ impl Nat {
 fn reset_reply<P: EditablePayload>(segment: &Segment<P>) -> Segment<P> {
     let (source, destination) = (segment.destination, segment.source);
     if segment.flags.has(Flags::ACK) {
-        return Segment::new(source, destination, segment.ack, 0, Flags::RST, 0);
+        return Segment::new((source, destination), segment.ack, 0, Flags::RST, 0);
     }
     let syn_and_fin = u32::from(segment.flags.has(Flags::FIN)) + u32::from(segment.flags.has(Flags::SYN));
     let ack = segment.seq.wrapping_add(segment.payload.len() as u32 + syn_and_fin);
-    Segment::new(source, destination, 0, ack, Flags::RST.with(Flags::ACK), 0)
+    Segment::new((source, destination), 0, ack, Flags::RST.with(Flags::ACK), 0)
 }

@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn sequence_and_acknowledgement_numbers_are_translated() {
-        let mut segment: Segment<Span> = Segment::new(1, 2, u32::MAX, 5, Flags::ACK, 9);
+        let mut segment: Segment<Span> = Segment::new((1, 2), u32::MAX, 5, Flags::ACK, 9);
         segment.sack.push(20, 30);
         let mut without_sack = segment.clone();
         rewrite_sequence(&mut segment, 3, 10, true);
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn acknowledgement_number_without_ack_flag_is_unchanged() {
-        let mut syn: Segment<Span> = Segment::new(1, 2, 7, 0, Flags::SYN, 9);
+        let mut syn: Segment<Span> = Segment::new((1, 2), 7, 0, Flags::SYN, 9);
         rewrite_sequence(&mut syn, 1000, 10, true);
         assert_eq!((syn.seq, syn.ack), (1007, 0));
     }

@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn pieces_keep_the_mapping_and_the_last_keeps_fin() {
         let flags = Flags::ACK.with(Flags::PSH).with(Flags::FIN).with(Flags::CWR);
-        let mut whole = Segment::new(1, 2, u32::MAX - 99, 5, flags, 9);
+        let mut whole = Segment::new((1, 2), u32::MAX - 99, 5, flags, 9);
         whole.payload = Span::new(500, 250);
         let mapping = Some(Mapping { dsn: 70, ssn: 1, len: 250, checksum: Some(7) });
         whole.dss = Some(Dss { mapping, ..Dss::default() });
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn small_segments_and_syns_are_not_split() {
         for (flags, len) in [(Flags::ACK, 100), (Flags::SYN, 900), (Flags::RST, 0)] {
-            let mut whole = Segment::new(1, 2, 3, 4, flags, 5);
+            let mut whole = Segment::new((1, 2), 3, 4, flags, 5);
             whole.payload = Span::new(0, len);
             let mut pieces = Vec::new();
             split(whole.clone(), 100, |piece| pieces.push(piece));

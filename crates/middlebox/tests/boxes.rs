@@ -21,7 +21,7 @@ fn new_middlebox<P: EditablePayload>(kind: MiddleboxKind) -> Middlebox<P> {
 
 fn segment<P: Payload>(from_device: bool, seq: u32, flags: Flags, payload: P) -> TransitSegment<P> {
     let (source, destination) = if from_device { (5000, 80) } else { (80, 5000) };
-    let mut segment = Segment::new(source, destination, seq, 77, flags, 10);
+    let mut segment = Segment::new((source, destination), seq, 77, flags, 10);
     segment.payload = payload;
     TransitSegment { from_device, flow: 0, segment }
 }

@@ -90,7 +90,7 @@ impl Ends {
         };
         let ack = self.sent[usize::from(!from_device)][flow as usize];
         let ack = START.wrapping_add(ack as u32);
-        let mut segment = Segment::new(ports.0, ports.1, START.wrapping_add(offset as u32), ack, flags, 100);
+        let mut segment = Segment::new(ports, START.wrapping_add(offset as u32), ack, flags, 100);
         segment.payload = Span::new(offset, len);
         segment.mss = (kind == 1).then_some(1460);
         if kind == 4 {

@@ -222,7 +222,7 @@ fn an_acknowledgement_from_long_ago_and_a_syn_are_challenged() {
     assert_eq!(answers(&mut pair, old.clone()), 1);
     assert_eq!(answers(&mut pair, old), 0, "not each");
     let (mut pair, good) = idle(Config { challenge_acks: true, ..tcp() });
-    let mut syn = wire::Segment::new(good.source, good.destination, good.seq, 0, Flags::SYN, 1000);
+    let mut syn = wire::Segment::new((good.source, good.destination), good.seq, 0, Flags::SYN, 1000);
     syn.timestamps = good.timestamps;
     assert_eq!(answers(&mut pair, syn.clone()), 1);
     assert_eq!(answers(&mut pair, syn), 0);

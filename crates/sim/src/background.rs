@@ -77,7 +77,7 @@ impl Background {
     /// sending.
     pub(crate) fn send(&mut self, now: Instant, number: usize) -> Option<(u32, PacketLabel, Segment<Span>)> {
         let size = self.take_due(now)?;
-        let mut segment = Segment::new(0, 0, 0, 0, wire::Flags::default(), 0);
+        let mut segment = Segment::new((0, 0), 0, 0, wire::Flags::default(), 0);
         let headers = Segment::<Span>::HEADER_LEN as u32 + IP_HEADER_BYTES;
         segment.payload = Span::new(now.as_nanos(), size.saturating_sub(headers));
         let down = self.spec.direction == Direction::Down;

@@ -97,7 +97,7 @@ impl Packet {
     pub(crate) fn blank() -> Self {
         Self::Packed(PackedSegment::new(
             PacketLabel { connection: 0, path: 0, down: false },
-            &Segment::new(0, 0, 0, 0, Flags::default(), 0),
+            &Segment::new((0, 0), 0, 0, Flags::default(), 0),
         ))
     }
 
@@ -308,7 +308,7 @@ mod tests {
     const LABEL: PacketLabel = PacketLabel { connection: 513, path: 3, down: true };
 
     fn data() -> Segment<Span> {
-        let mut segment = Segment::new(1, 2, 3, 4, Flags::ACK.with(Flags::PSH), 5);
+        let mut segment = Segment::new((1, 2), 3, 4, Flags::ACK.with(Flags::PSH), 5);
         segment.payload = Span::new(1 << 40, 1424);
         segment.timestamps = Some(TimestampOption { value: 6, echo: 7 });
         let mapping = Mapping { dsn: u64::MAX - 8, ssn: 9, len: 1424, checksum: None };

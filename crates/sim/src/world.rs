@@ -72,8 +72,8 @@ impl<'a> World<'a> {
             background: Background::all(experiment),
             delivery_recorders: Vec::new(),
             segments: 0,
-            outgoing: Segment::new(0, 0, 0, 0, Flags::default(), 0),
-            incoming: Segment::new(0, 0, 0, 0, Flags::default(), 0),
+            outgoing: Segment::new((0, 0), 0, 0, Flags::default(), 0),
+            incoming: Segment::new((0, 0), 0, 0, Flags::default(), 0),
         }
     }
 

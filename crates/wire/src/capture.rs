@@ -17,7 +17,7 @@ pub fn packet(
     snaplen: usize,
 ) -> Result<Vec<u8>, WireError> {
     let mut out = Vec::with_capacity(packet_len(destination, segment));
-    ip::emit_header(source, destination, ip::TCP, segment.ecn, segment.wire_len(), &mut out)?;
+    ip::emit_header((source, destination), ip::TCP, segment.ecn, segment.wire_len(), &mut out)?;
     let mut payload = Vec::new();
     filler(segment.payload, &mut payload);
     tcp::emit(segment, source, destination, &payload, &mut out)?;
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn truncated_packet_has_the_checksum_of_the_whole_packet() {
-        let mut segment = Segment::new(1, 2, 3, 4, Flags::ACK, 5);
+        let mut segment = Segment::new((1, 2), 3, 4, Flags::ACK, 5);
         segment.payload = Span::new(77, 1000);
         segment.ecn = Ecn::Ce;
         for (source, destination) in [
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn addresses_of_different_families_are_an_error() {
-        let segment = Segment::new(1, 2, 3, 4, Flags::ACK, 5);
+        let segment = Segment::new((1, 2), 3, 4, Flags::ACK, 5);
         let mixed = packet(Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into(), &segment, 96);
         assert!(matches!(mixed, Err(WireError::Unwritable { .. })));
     }

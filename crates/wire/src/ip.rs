@@ -103,19 +103,19 @@ pub fn header_len(destination: IpAddr) -> usize {
     if destination.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN }
 }
 
-/// Appends the header of a packet with `payload_len` bytes of `protocol`.
+/// Appends the header of a packet with `payload_len` bytes of `protocol`, from the first to the second
+/// address.
 ///
 /// # Errors
 /// If the payload is too long, or the addresses are of different families.
 pub fn emit_header(
-    source: IpAddr,
-    destination: IpAddr,
+    addresses: (IpAddr, IpAddr),
     protocol: u8,
     ecn: Ecn,
     payload_len: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
-    match (source, destination) {
+    match addresses {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let header = ipv4::Repr::new(source, destination, protocol, payload_len);
             ipv4::Repr { traffic_class: ecn.bits(), ..header }.emit(out)

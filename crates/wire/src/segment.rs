@@ -399,8 +399,9 @@ impl<P: Payload> Segment<P> {
     pub fn wire_len(&self) -> usize {
         Self::HEADER_LEN + self.options_len() + self.payload.len()
     }
-    /// A segment without options or payload.
-    pub fn new(source: u16, destination: u16, seq: u32, ack: u32, flags: Flags, window: u16) -> Self {
+    /// A segment without options or payload. `ports` are source and destination.
+    pub fn new(ports: (u16, u16), seq: u32, ack: u32, flags: Flags, window: u16) -> Self {
+        let (source, destination) = ports;
         Self {
             source,
             destination,

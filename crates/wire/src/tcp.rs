@@ -104,7 +104,7 @@ impl<'a> Packet<'a> {
     pub fn segment<P: Payload>(&self, payload: P) -> Result<Segment<P>, WireError> {
         let (source, destination) = (self.source(), self.destination());
         let mut segment =
-            Segment::new(source, destination, self.seq(), self.ack(), self.flags(), self.window());
+            Segment::new((source, destination), self.seq(), self.ack(), self.flags(), self.window());
         for option in self.options() {
             match option? {
                 TcpOption::Mss(mss) => _ = segment.mss.get_or_insert(mss),

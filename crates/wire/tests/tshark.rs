@@ -39,7 +39,7 @@ impl Tap {
         with: impl FnOnce(&mut Segment<Span>),
     ) {
         let (source, destination) = if from_client { (subflow.port, 443) } else { (443, subflow.port) };
-        let mut segment = Segment::new(source, destination, seq, ack, flags, 0xffff);
+        let mut segment = Segment::new((source, destination), seq, ack, flags, 0xffff);
         segment.timestamps = Some(TimestampOption { value: self.now as u32, echo: 7 });
         with(&mut segment);
         let (from, to, direction) = if from_client {

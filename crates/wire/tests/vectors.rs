@@ -31,7 +31,7 @@ fn emitted_options(segment: &Segment<Span>) -> Vec<u8> {
 }
 
 fn segment_without_options() -> Segment<Span> {
-    Segment::new(0, 0, 0, 0, Flags::default(), 0)
+    Segment::new((0, 0), 0, 0, Flags::default(), 0)
 }
 
 /// Checks that a signal encodes to these bytes, and that they decode to the signal.
@@ -88,7 +88,7 @@ fn encodes_the_mp_capable_syn_of_linux() {
     let bytes = hex("4500 0040 0000 4000 4006 26b6 0a000001 0a000002
          c000 0050 11223344 00000000 b002 faf0 054c 0000
          0204 05b4 0402 080a 00000001 00000000 0103 0307 1e04 0101");
-    let mut segment = Segment::new(49152, 80, 0x1122_3344, 0, Flags::SYN, 64240);
+    let mut segment = Segment::new((49152, 80), 0x1122_3344, 0, Flags::SYN, 64240);
     segment.mss = Some(1460);
     segment.sack_permitted = true;
     segment.timestamps = Some(TimestampOption { value: 1, echo: 0 });

@@ -24,7 +24,7 @@ impl<P: Payload> Endpoint<P> {
     ///
     /// Call it after every other call until it returns `None`.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(PathId, Segment<P>)> {
-        let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
+        let mut segment = Segment::new((0, 0), 0, 0, Flags::default(), 0);
         self.transmit_into(now, &mut segment).map(|path| (path, segment))
     }
 

@@ -95,7 +95,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn new_acknowledgement(&mut self, now: Instant, i: usize) -> Segment<P> {
-        let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
+        let mut segment = Segment::new((0, 0), 0, 0, Flags::default(), 0);
         self.build_acknowledgement(now, i, &mut segment);
         segment
     }
@@ -123,7 +123,7 @@ impl<P: Payload> Endpoint<P> {
         if let Some(reset) = subflow.take_reset() {
             let Reset { source, destination, seq, ack, signal } = *reset;
             let flags = Flags::RST.with(Flags::ACK);
-            let mut segment = Segment::new(source, destination, seq, ack, flags, 0);
+            let mut segment = Segment::new((source, destination), seq, ack, flags, 0);
             segment.signal = signal;
             return segment;
         }
@@ -195,7 +195,7 @@ impl<P: Payload> Endpoint<P> {
     /// Builds a SYN or a SYN/ACK.
     fn build_syn(&mut self, now: Instant, i: usize) -> Segment<P> {
         let answer = self.subflows[i].state() == State::SynReceived;
-        let mut segment = Segment::new(0, 0, 0, 0, Flags::default(), 0);
+        let mut segment = Segment::new((0, 0), 0, 0, Flags::default(), 0);
         let flags = if answer { Flags::SYN_ACK } else { Flags::SYN };
         self.start_segment(i, flags, 0, &mut segment);
         if !answer {

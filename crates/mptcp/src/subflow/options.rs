@@ -195,7 +195,7 @@ mod tests {
 
     fn negotiated(edit: impl FnOnce(&mut Segment<Span>)) -> Negotiated {
         let config = Config::default();
-        let mut segment = Segment::new(1, 2, 3, 4, Flags::SYN, 0);
+        let mut segment = Segment::new((1, 2), 3, 4, Flags::SYN, 0);
         edit(&mut segment);
         let mut options = Negotiated::new(&config);
         options.negotiate(&config, &segment, false, 24);

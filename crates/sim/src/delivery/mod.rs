@@ -190,7 +190,7 @@ mod tests {
     use wire::{Dss, Flags, MptcpSignal, RecOption, TimestampOption};
 
     fn data(offset: u64, len: u32) -> Segment<Span> {
-        let mut segment = Segment::new(0, 0, 0, 0, Flags::ACK, 0);
+        let mut segment = Segment::new((0, 0), 0, 0, Flags::ACK, 0);
         segment.payload = Span::new(offset, len);
         segment
     }

@@ -113,7 +113,7 @@ pub(crate) fn any_segment() -> impl Strategy<Value = Segment<Span>> {
     );
     (header, options, any::<u64>(), 0u32..100).prop_map(|(header, options, offset, len)| {
         let mut segment =
-            Segment::new(header.0, header.1, header.2, header.3, Flags::from_bits(header.4), header.5);
+            Segment::new((header.0, header.1), header.2, header.3, Flags::from_bits(header.4), header.5);
         segment.mss = options.0;
         segment.window_scale = options.1;
         segment.sack_permitted = options.2;
