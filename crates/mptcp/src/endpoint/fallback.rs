@@ -7,7 +7,7 @@
 use super::event::Failure;
 use super::timers::Timer;
 use super::{Endpoint, reset_reason};
-use crate::subflow::State;
+use crate::subflow::{State, Subflow};
 use units::{Duration, Instant};
 use wire::{Dss, Mapping, MptcpSignal, Payload};
 
@@ -245,7 +245,7 @@ impl<P: Payload> Endpoint<P> {
         self.stop_mp_fail();
         self.paths.clear_signals();
         self.data_sender.cancel_data_fin(&mut self.timers);
-        if self.subflows.iter().any(|s| s.is_established()) {
+        if self.subflows.iter().any(Subflow::is_established) {
             self.stop_repeating_keys();
             self.report_connected();
         }

@@ -317,7 +317,7 @@ impl<P: Payload> Endpoint<P> {
                 }
             }
             MptcpSignal::AddAddress { address_id, address, port, hmac } => {
-                self.on_add_address(i, Address { id: address_id, address, port }, hmac);
+                self.on_add_address(i, Address { id: address_id, ip: address, port }, hmac);
             }
             MptcpSignal::FastClose { key } if key == self.handshake.local_key() => {
                 self.on_fast_close();

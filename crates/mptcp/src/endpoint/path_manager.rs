@@ -25,7 +25,7 @@ pub(super) type RemovedIds = ([u8; MAX_REMOVED_IDS], usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) id: u8,
-    pub(super) address: IpAddr,
+    pub(super) ip: IpAddr,
     pub(super) port: Option<u16>,
 }
 
@@ -226,7 +226,7 @@ impl PathManager {
 impl PathManager {
     /// The identifier stands for another address.
     pub(super) fn conflicts(&self, address: &Address) -> bool {
-        self.accepted.iter().any(|known| known.id == address.id && known.address != address.address)
+        self.accepted.iter().any(|known| known.id == address.id && known.ip != address.ip)
     }
 
     /// Accepts an address of the peer, up to `max` addresses.
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     fn address(id: u8, last: u8) -> Address {
-        Address { id, address: IpAddr::from([10, 0, 0, last]), port: None }
+        Address { id, ip: IpAddr::from([10, 0, 0, last]), port: None }
     }
 
     #[test]

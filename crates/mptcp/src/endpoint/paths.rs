@@ -61,7 +61,7 @@ impl<P: Payload> Endpoint<P> {
     /// Announces an address of this end (ADD_ADDR), with retransmissions until the peer echoes it.
     /// Announcing it again lets the peer retry paths that failed.
     pub fn announce(&mut self, id: u8, address: IpAddr, port: Option<u16>) {
-        let address = Address { id, address, port };
+        let address = Address { id, ip: address, port };
         self.paths.announce(address);
         self.arm_address_timer();
         self.send_announcement(address);
@@ -93,10 +93,10 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn send_announcement(&mut self, address: Address) {
-        let Address { id, address, port } = address;
+        let Address { id, ip, port } = address;
         let Some(peer) = self.handshake.remote_key() else { return };
-        let hmac = crypto::address_hmac(self.handshake.local_key(), peer, id, address, port);
-        let signal = MptcpSignal::AddAddress { address_id: id, address, port, hmac: Some(hmac) };
+        let hmac = crypto::address_hmac(self.handshake.local_key(), peer, id, ip, port);
+        let signal = MptcpSignal::AddAddress { address_id: id, address: ip, port, hmac: Some(hmac) };
         self.send_signal(signal, None);
     }
 
@@ -151,7 +151,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         };
         let Some(peer) = self.handshake.remote_key() else { return };
-        let Address { id, address: ip, port } = address;
+        let Address { id, ip, port } = address;
         let expected = crypto::address_hmac(peer, self.handshake.local_key(), id, ip, port);
         // An ADD_ADDR with a wrong HMAC, or for an identifier of another address, is ignored (RFC
         // 8684, section 3.4.1). Another port of the same address is a new destination.

@@ -9,7 +9,7 @@ use crate::rec::estimator::{Estimator, Packet};
 use crate::rec::ranges::Ranges;
 use crate::rec::state::State as Phase;
 use crate::rec::{Rec, VERSION};
-use crate::subflow::{Arrival, clock_at};
+use crate::subflow::{Arrival, Subflow, clock_at};
 use units::{Duration, Instant};
 use wire::{Blocks, Payload, RecOption, Report, Segment};
 
@@ -215,7 +215,7 @@ impl<P: Payload> Endpoint<P> {
     #[inline]
     pub(super) fn receiver_driven_timeout(&self) -> Instant {
         let Some(driven) = &self.receiver_driven else { return Instant::MAX };
-        let established = self.subflows.iter().map(|s| s.is_established());
+        let established = self.subflows.iter().map(Subflow::is_established);
         let running = driven.estimators.iter().zip(established).filter(|&(_, up)| up);
         let timeouts = running.filter_map(|(estimator, _)| estimator.as_ref()?.next_timeout());
         timeouts.min().unwrap_or(Instant::MAX)

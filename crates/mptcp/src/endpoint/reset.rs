@@ -3,6 +3,7 @@
 use super::event::{Event, Failure};
 use super::timers::Timer;
 use super::{Endpoint, reset_reason};
+use crate::subflow::Subflow;
 use units::Instant;
 use wire::{MptcpSignal, Payload};
 
@@ -38,7 +39,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn await_subflow(&mut self, now: Instant) {
         let Some(timeout) = self.config.close_timeout else { return };
         let waits = self.handshake.is_mptcp() && !self.timers.is_set(Timer::SubflowWait);
-        if waits && !self.subflows.iter().any(|s| s.is_established()) {
+        if waits && !self.subflows.iter().any(Subflow::is_established) {
             self.timers.set(Timer::SubflowWait, now + timeout);
         }
     }

@@ -183,7 +183,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn has_established(&self) -> bool {
-        self.subflows.iter().any(|s| s.is_established())
+        self.subflows.iter().any(Subflow::is_established)
     }
 
     /// A DATA_FIN or window probe got no answer at data level, and no subflow timer runs. If no
