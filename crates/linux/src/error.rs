@@ -1,62 +1,62 @@
-//! What can go wrong between a program and its kernel.
+//! Errors of system calls and netlink requests.
 
 use std::io;
 use thiserror::Error;
 
-/// Why the system did not do what was asked.
+/// Error of a system call, a netlink request, or a started program.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The system lacks something: a privilege, a device, a part of the kernel.
+    /// A privilege, a device or a kernel feature is missing.
     #[error("{what}")]
     Lacks {
-        /// What is missing.
+        /// Failed action and its cause.
         what: String,
-        /// How to get it.
+        /// How to provide it.
         hint: String,
     },
     /// A system call failed.
     #[error("cannot {doing}: {source}")]
     System {
-        /// What was tried, such as `open /dev/net/tun`.
+        /// Attempted action, such as `open /dev/net/tun`.
         doing: String,
-        /// What the kernel answered.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// A program could not be started.
+    /// A program could not be executed.
     #[error("cannot run {name}: {source}")]
     Program {
-        /// The program.
+        /// Name of the program.
         name: String,
-        /// What the kernel answered.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// The kernel refused a netlink request.
-    #[error("cannot {doing}: {source}{}", because(message))]
+    /// The kernel rejected a netlink request (NLMSG_ERROR).
+    #[error("cannot {doing}: {source}{}", parenthesized(message))]
     Refused {
-        /// What was asked for.
+        /// Requested action.
         doing: String,
-        /// The error's number in words.
+        /// Error number of the acknowledgement.
         source: io::Error,
-        /// The kernel's own words (extended acknowledgement), or empty.
+        /// Message of the extended acknowledgement; may be empty.
         message: String,
     },
-    /// The kernel sent something that cannot be read.
-    #[error("the kernel's answer to {doing} cannot be read: {detail}")]
+    /// The kernel's response could not be parsed.
+    #[error("cannot {doing}: malformed response of the kernel: {detail}")]
     Malformed {
-        /// What was asked for.
+        /// Requested action.
         doing: String,
-        /// What is wrong with it.
+        /// Defect of the response.
         detail: String,
     },
 }
 
-fn because(message: &str) -> String {
+fn parenthesized(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(" ({message})") }
 }
 
 impl Error {
-    /// A failed system call: `doing` is a phrase such as `open /dev/net/tun`. Where the reason is a
-    /// missing privilege, says which.
+    /// Error of a failed system call. `doing` is a verb phrase such as `open /dev/net/tun`.
+    /// Permission errors become [`Error::Lacks`] with a hint on privileges.
     pub fn system(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (doing, source) = (doing.into(), source.into());
         if matches!(source.raw_os_error(), Some(libc::EPERM | libc::EACCES)) {
@@ -68,7 +68,7 @@ impl Error {
         Self::System { doing, source }
     }
 
-    /// What would help; may be empty.
+    /// Suggested remedy; may be empty.
     pub fn hint(&self) -> &str {
         match self {
             Self::Lacks { hint, .. } => hint,
@@ -76,7 +76,7 @@ impl Error {
         }
     }
 
-    /// The error number of the kernel, where there is one.
+    /// The `errno` value, if any.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::System { source, .. } | Self::Program { source, .. } | Self::Refused { source, .. } => {

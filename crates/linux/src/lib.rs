@@ -1,22 +1,22 @@
-//! What Tandem asks of Linux, and the only crate that makes system calls.
+//! Interface to the Linux kernel; the only crate of the workspace with `unsafe` code.
 //!
-//! | Module | What it is |
+//! | Module | Contents |
 //! |---|---|
-//! | [`clock`] | time since a start, as the sans-IO machines want it |
-//! | [`namespace`] | network namespaces that vanish with the process |
-//! | [`netlink`] | messages and attributes, and the socket that carries them |
-//! | [`route`] | links, addresses and routes: read, changed, watched |
-//! | [`pm`] | the path managers of MPTCP: endpoints, limits, priorities, events |
-//! | [`socket`] | MPTCP and TCP sockets, and what the kernel knows of their connections |
-//! | [`diag`] | every connection and subflow of a namespace, whichever process has it |
-//! | [`process`] | what this process may do, and where it is |
-//! | [`program`] | any program in a namespace, with all that it starts; its sockets made MPTCP |
-//! | [`signal`] | signals, read like a file |
-//! | [`mib`] | counters of TCP and MPTCP |
-//! | [`tun`] | TUN devices: packets in, packets out |
-//! | [`sysctl`] | settings under `/proc/sys/net`, put back as they were |
+//! | [`clock`] | monotonic time since a start instant |
+//! | [`namespace`] | anonymous network namespaces |
+//! | [`netlink`] | netlink messages, attributes and sockets |
+//! | [`route`] | links, addresses and routes (rtnetlink) |
+//! | [`pm`] | MPTCP path managers: endpoints, limits, priorities, events |
+//! | [`socket`] | MPTCP and TCP sockets, `MPTCP_INFO` and `TCP_INFO` |
+//! | [`diag`] | all TCP and MPTCP connections of a namespace (sock_diag) |
+//! | [`process`] | capabilities, limits and identity of this process |
+//! | [`program`] | a program in a namespace, optionally with MPTCP sockets |
+//! | [`signal`] | signals read from a descriptor (signalfd) |
+//! | [`mib`] | TCP and MPTCP counters |
+//! | [`tun`] | TUN devices |
+//! | [`sysctl`] | settings under `/proc/sys/net` |
 //!
-//! Everything that can fail says in its [`Error`] what the system lacks and how to get it.
+//! [`Error`] reports a missing privilege, device or kernel feature together with a remedy.
 
 mod error;
 mod option;

@@ -1,42 +1,42 @@
-//! The kernel's counters of TCP and MPTCP (`/proc/net/snmp`, `/proc/net/netstat`).
+//! TCP and MPTCP counters of the kernel (`/proc/net/snmp`, `/proc/net/netstat`).
 
 use crate::Error;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The counters of a namespace, by names such as `MPTcpExtMPPrioRx` and `TcpRetransSegs`: the name of the
-/// group and that of the counter, as `nstat` writes them.
+/// Counters of one network namespace. A counter's name is its group followed by its own name, as
+/// printed by `nstat`: `MPTcpExtMPPrioRx`, `TcpRetransSegs`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mib {
     counters: BTreeMap<String, u64>,
 }
 
 impl Mib {
-    /// Reads those of the namespace that the calling thread is in.
+    /// Reads the counters of the calling thread's namespace.
     ///
     /// # Errors
-    /// Where `/proc` is not mounted.
+    /// Fails when `/proc` is not mounted.
     pub fn read() -> Result<Self, Error> {
         let mut mib = Self::default();
         for name in ["snmp", "netstat"] {
-            // `/proc/net` would be the namespace of the process's first thread.
+            // `/proc/net` shows the namespace of the main thread, not of this one.
             let path = format!("/proc/thread-self/net/{name}");
             let text =
                 fs::read_to_string(&path).map_err(|error| Error::system(format!("read {path}"), error))?;
-            mib.add(&text);
+            mib.parse_pairs(&text);
         }
         Ok(mib)
     }
 
-    /// Reads such a file: a line of names, then a line of numbers, each with the group's name before it.
-    /// What does not fit together is passed over.
+    /// Parses pairs of lines: names, then values, both prefixed with the group. Mismatched pairs
+    /// are skipped.
     pub fn parse(text: &str) -> Self {
         let mut mib = Self::default();
-        mib.add(text);
+        mib.parse_pairs(text);
         mib
     }
 
-    fn add(&mut self, text: &str) {
+    fn parse_pairs(&mut self, text: &str) {
         let mut lines = text.lines();
         while let (Some(names), Some(numbers)) = (lines.next(), lines.next()) {
             let (Some((group, names)), Some((same, numbers))) =
@@ -48,7 +48,7 @@ impl Mib {
                 continue;
             }
             for (name, number) in names.split_ascii_whitespace().zip(numbers.split_ascii_whitespace()) {
-                // Some are -1 for `none`: no counter.
+                // Negative values such as MaxConn -1 mean "unlimited" and are no counters.
                 if let Ok(number) = number.parse() {
                     self.counters.insert(format!("{group}{name}"), number);
                 }
@@ -56,17 +56,17 @@ impl Mib {
         }
     }
 
-    /// A counter; `None` where this kernel has none of that name.
+    /// Value of one counter, or `None` when this kernel lacks it.
     pub fn counter(&self, name: &str) -> Option<u64> {
         self.counters.get(name).copied()
     }
 
-    /// All, in the order of their names.
+    /// All counters, sorted by name.
     pub fn counters(&self) -> impl Iterator<Item = (&str, u64)> {
         self.counters.iter().map(|(name, number)| (name.as_str(), *number))
     }
 
-    /// What was counted since `before`: the counters that have changed.
+    /// Counters that increased since `before`, with their increments.
     pub fn since(&self, before: &Self) -> Self {
         let changed = self.counters.iter().filter_map(|(name, number)| {
             let more = number.saturating_sub(before.counter(name).unwrap_or(0));
@@ -81,7 +81,7 @@ mod tests {
     use super::Mib;
 
     #[test]
-    fn a_counter_is_found_by_the_name_of_its_group_and_its_own() {
+    fn counter_name_is_group_and_name() {
         let text = "Tcp: MaxConn RetransSegs\nTcp: -1 7\nMPTcpExt: MPPrioTx MPPrioRx\nMPTcpExt: 3 4\n";
         let mib = Mib::parse(text);
         assert_eq!(mib.counter("MPTcpExtMPPrioRx"), Some(4));
@@ -91,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_passed_over() {
+    fn mismatched_lines_are_skipped() {
         assert_eq!(Mib::parse("A: b c\nB: 1 2\nno colon\nA: 1\nA: b\n"), Mib::default());
         assert_eq!(Mib::parse("A: b c d\nA: 1 2\n").counters().count(), 2);
     }
 
     #[test]
-    fn what_was_counted_since_is_the_difference() {
+    fn since_returns_increments() {
         let (before, after) = (Mib::parse("A: b c\nA: 1 2\n"), Mib::parse("A: b c d\nA: 1 5 9\n"));
         assert_eq!(after.since(&before).counters().collect::<Vec<_>>(), [("Ac", 3), ("Ad", 9)]);
     }

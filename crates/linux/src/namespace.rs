@@ -1,8 +1,8 @@
-//! Network namespaces that have no name and live as long as somebody holds them.
+//! Anonymous network namespaces, kept alive by a file descriptor.
 //!
-//! A named namespace outlives the process that made it; one that is held by a file descriptor alone
-//! does not, however the process ends. So a test bed of these leaves nothing behind, not even after
-//! `kill -9`: its devices, addresses, routes and sockets go with it.
+//! A named namespace (`ip netns`) outlives the process that created it. An anonymous one ends with
+//! its last descriptor, however the process ends. A test bed built of these leaves nothing behind,
+//! not even after `kill -9`: devices, addresses, routes and sockets vanish with the namespace.
 
 use crate::{Error, sysctl};
 use rustix::fs::{Mode, OFlags, open};
@@ -10,8 +10,8 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread::{self, JoinHandle};
 
-/// In the table of TCP connections of a namespace: enough for some ten thousand.
-const BUCKETS: &str = "8192";
+/// Size of a namespace's own TCP connection hash table; enough for about ten thousand connections.
+const EHASH_ENTRIES: &str = "8192";
 
 /// A network namespace.
 #[derive(Debug)]
@@ -20,56 +20,58 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new one, with nothing in it but a loopback device that is down, and a small table of TCP connections of its own.
+    /// Creates a namespace that holds only a loopback device, which is down. It gets its own small
+    /// TCP connection hash table.
     ///
-    /// The table of all namespaces together, which it would have otherwise, has hundreds of thousands of buckets on a host
-    /// with some memory. Whoever asks for the connections of one namespace waits for a walk through all of them: some
-    /// milliseconds, in which that processor forwards no packet of an emulated link.
+    /// By default a namespace shares the host's table, which has hundreds of thousands of buckets.
+    /// A sock_diag dump walks every bucket and occupies a processor for milliseconds. An emulated
+    /// link on that processor forwards nothing meanwhile.
     ///
     /// # Errors
-    /// Where the caller may not make namespaces (CAP_SYS_ADMIN), or the kernel has none.
+    /// Fails without CAP_SYS_ADMIN, or when the kernel has no network namespaces.
     pub fn create() -> Result<Self, Error> {
-        let made = thread::spawn(|| {
-            leave()?;
-            // The size is inherited, so there is one in between. Before Linux 6.1 there is one table for all.
-            if sysctl::write("net.ipv4.tcp_child_ehash_entries", BUCKETS).is_ok() {
-                leave()?;
+        let thread = thread::spawn(|| {
+            unshare_network()?;
+            // A child namespace inherits the size from its parent, so an intermediate one is
+            // created first. Kernels before 6.1 only have the shared table.
+            if sysctl::write("net.ipv4.tcp_child_ehash_entries", EHASH_ENTRIES).is_ok() {
+                unshare_network()?;
             }
             Self::current()
         });
-        made.join().unwrap_or_else(|_| {
+        thread.join().unwrap_or_else(|_| {
             Err(Error::System {
-                doing: "make a network namespace".to_owned(),
-                source: std::io::Error::other("its thread died"),
+                doing: "create a network namespace".to_owned(),
+                source: std::io::Error::other("its thread panicked"),
             })
         })
     }
 
-    /// The one that the calling thread is in.
+    /// The namespace of the calling thread.
     ///
     /// # Errors
-    /// Where `/proc` is not mounted.
+    /// Fails when `/proc` is not mounted.
     pub fn current() -> Result<Self, Error> {
         let file = open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Error::system("open /proc/thread-self/ns/net", error))?;
         Ok(Self { file })
     }
 
-    /// Moves the calling thread there, and nothing else of the process. Sockets keep the namespace in
-    /// which they were made.
+    /// Moves the calling thread into the namespace; other threads stay. Open sockets keep the
+    /// namespace in which they were created.
     ///
     /// # Errors
-    /// Where the caller may not (CAP_SYS_ADMIN).
+    /// Fails without CAP_SYS_ADMIN.
     pub fn enter(&self) -> Result<(), Error> {
         move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|error| Error::system("enter a network namespace", error))
     }
 
-    /// Runs `work` in a thread of this namespace and waits for what comes of it. The caller's thread
-    /// stays where it is.
+    /// Runs `work` on a new thread inside the namespace and waits for the result. The calling
+    /// thread stays in its own namespace.
     ///
     /// # Errors
-    /// Where the namespace cannot be entered, and whatever `work` answers.
+    /// Fails when the namespace cannot be entered, or with the error of `work`.
     pub fn run<R: Send, E: From<Error> + Send>(
         &self,
         work: impl FnOnce() -> Result<R, E> + Send,
@@ -83,10 +85,11 @@ impl Namespace {
         })
     }
 
-    /// Starts a thread there, called `name`.
+    /// Starts a thread named `name` inside the namespace.
     ///
     /// # Errors
-    /// Where no thread can be started. That the namespace cannot be entered, the thread itself tells.
+    /// Fails when no thread can be started. A failure to enter the namespace is the thread's own
+    /// result.
     pub fn spawn<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         name: &str,
@@ -104,13 +107,13 @@ impl Namespace {
     }
 }
 
-/// Makes a new network namespace, and moves the calling thread there, which is to end soon.
-fn leave() -> Result<(), Error> {
-    // SAFETY: only the network namespace is left, and of this thread alone, which ends soon after and
-    // shares no file descriptor table, working directory or address space the less.
+/// Moves the calling thread into a new network namespace. The thread should end soon afterwards.
+fn unshare_network() -> Result<(), Error> {
+    // SAFETY: CLONE_NEWNET changes only the network namespace of this thread. File descriptor
+    // table, working directory and address space stay shared with the process.
     #[allow(unsafe_code)]
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
-        .map_err(|error| Error::system("make a network namespace", error))
+        .map_err(|error| Error::system("create a network namespace", error))
 }
 
 impl AsFd for Namespace {

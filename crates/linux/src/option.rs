@@ -1,17 +1,17 @@
-//! Socket options that no safe wrapper has.
+//! Socket options without a safe wrapper.
 
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Sets an option that is a number.
+/// Sets an `int` option.
 pub(crate) fn set_number(socket: impl AsFd, level: c_int, name: c_int, value: i32) -> io::Result<()> {
     set(socket, level, name, &value.to_ne_bytes())
 }
 
-/// Sets an option that is bytes.
+/// Sets an option given as bytes.
 pub(crate) fn set(socket: impl AsFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
-    // SAFETY: the kernel reads at most as many bytes as `value` has, which outlives the call.
+    // SAFETY: the kernel reads at most `value.len()` bytes of `value`, which outlives the call.
     #[allow(unsafe_code)]
     let answer = unsafe {
         libc::setsockopt(
@@ -25,21 +25,21 @@ pub(crate) fn set(socket: impl AsFd, level: c_int, name: c_int, value: &[u8]) ->
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Reads an option into `value`, whose bytes the kernel may also read first; gives how many there are.
+/// Reads an option into `value` and returns its length. Some options also read `value` as input.
 ///
 /// # Safety
-/// Where the option has pointers in `value`, they must be to memory that the kernel may write to as that
-/// option does.
+/// Pointers inside `value` must refer to memory that the kernel may write as this option specifies.
 #[allow(unsafe_code)]
-pub(crate) unsafe fn read(
+pub(crate) unsafe fn get(
     socket: impl AsFd,
     level: c_int,
     name: c_int,
     value: &mut [u8],
 ) -> io::Result<usize> {
     let mut length = value.len() as libc::socklen_t;
-    // SAFETY: the kernel reads and writes at most `length` bytes of `value`, and `length` itself; both
-    // outlive the call. Any bytes are valid in a slice of bytes. The caller answers for pointers in it.
+    // SAFETY: the kernel reads and writes at most `length` bytes of `value`, and `length` itself;
+    // both outlive the call. Every byte pattern is valid in a byte slice. The caller guarantees the
+    // pointers inside `value`.
     let answer = unsafe {
         libc::getsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
     };

@@ -1,16 +1,16 @@
-//! Any program, run in a namespace, with all that it starts: when it has ended, or we have, nothing of it
-//! is left.
+//! Runs a program in a namespace and ends it together with every process it started.
 //!
 //! ```text
-//!  thread in the namespace ── fork ── init (1) ── fork ── the program (2) ── what it starts (3, 4, …)
-//!     waits for init                   waits for all       has our terminal and process group
-//!     and holds its life (PDEATHSIG)   passes signals on
+//!     thread in the namespace ── fork ── init (1) ── fork ── the program (2) ── its children (3, 4, …)
+//!     waits for init                   reaps all         keeps the terminal and process group
+//!     its end kills init (PDEATHSIG)   forwards signals
 //! ```
 //!
-//! Init is the first process of a PID namespace, which ends with it (pid_namespaces(7)), daemons and all: it
-//! ends with the program, and is killed when the thread ends, which is when this process does, by whatever. A
-//! program that is itself the first of its namespace would not do: the kernel keeps most signals from it.
-//! A mount namespace has a `/proc` and a `/sys` that show what is there: these processes and interfaces.
+//! Init is PID 1 of a new PID namespace: when it ends, the kernel kills all processes in there,
+//! daemons too (pid_namespaces(7)). Init ends when the program ends. It is killed when the thread
+//! ends, thus also when this process hangup. The program cannot be PID 1 itself: the kernel withholds
+//! most signals from PID 1. A private mount namespace provides `/proc` and `/sys` of the new
+//! namespaces.
 
 use crate::namespace::Namespace;
 use crate::{Error, seccomp, signal};
@@ -18,127 +18,116 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-/// What becomes of the sockets of a program.
+/// Treatment of the sockets a program opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sockets {
-    /// They are what the program asks for.
+    /// The program gets the sockets it asks for.
     Unchanged,
-    /// Those for TCP streams are MPTCP's, with that congestion control on every subflow where one is named.
+    /// TCP stream sockets become MPTCP sockets, with the given congestion control on every subflow.
     Mptcp(Option<String>),
 }
 
-/// A program that runs, or has.
+/// A program that runs or has ended.
 #[derive(Debug)]
 pub struct Program {
+    /// pidfd of init.
     init: OwnedFd,
-    ended: Arc<Ended>,
+    state: Arc<ExitState>,
 }
 
-/// How it ended, as soon as it has: the exit code, or 128 and the number of the signal that ended it.
+/// Exit code of the program once it has ended.
 #[derive(Debug, Default)]
-struct Ended {
+struct ExitState {
     code: Mutex<Option<u8>>,
     changed: Condvar,
 }
 
+impl ExitState {
+    fn set(&self, code: u8) {
+        *self.code.lock().unwrap_or_else(PoisonError::into_inner) = Some(code);
+        self.changed.notify_all();
+    }
+}
+
 impl Program {
-    /// Starts `command` in that namespace, and comes back when it has begun. With `then`, somebody hears of
-    /// its end at once.
+    /// Starts `command` in `namespace` and returns once it runs. `then` is called when it has
+    /// ended.
     ///
     /// # Errors
-    /// [`Error::Program`] where there is no such program or it cannot be run; and where the namespaces cannot be
-    /// had.
+    /// Fails with [`Error::Program`] when the program cannot be executed; also when the PID
+    /// namespace cannot be created.
     pub fn start(
         namespace: &Namespace,
-        mut command: Command,
+        command: Command,
         sockets: &Sockets,
         then: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Error> {
-        let name = command.get_program().to_string_lossy().into_owned();
-        let listening = match sockets {
+        let supervisor = match sockets {
             Sockets::Unchanged => None,
-            // Before the filter is there: what begins later would wait for itself.
-            Sockets::Mptcp(congestion) => Some(answering(namespace, congestion.clone())?),
+            // This thread must start before the filter is installed. Otherwise its own sockets
+            // would wait for itself.
+            Sockets::Mptcp(congestion) => Some(start_socket_supervisor(namespace, congestion.clone())?),
         };
-        // Nobody ever writes there. Whoever reads it learns when this process is gone.
-        let (dies, lives) = io::pipe().map_err(|error| Error::system("make a pipe", error))?;
-        let ended = Arc::<Ended>::default();
-        let (tell, told) = mpsc::channel();
-        let heard = Arc::clone(&ended);
+        // Nothing is ever written to this pipe. Its hangup tells init that this process has ended.
+        let (hangup, keep_open) = io::pipe().map_err(|error| Error::system("create a pipe", error))?;
+        let state = Arc::<ExitState>::default();
+        let state_of_thread = Arc::clone(&state);
+        let (report_start, start_result) = mpsc::channel();
         namespace.spawn::<(), Error>("program", move || {
-            let started = || -> Result<_, Error> {
-                if let Some(listening) = &listening {
-                    // Where that thread has gone, nobody waits for an answer either.
-                    let _ = listening.send(seccomp::listen()?);
-                }
-                own_processes()?;
-                let ends = [dies.as_raw_fd(), lives.as_raw_fd()];
-                // SAFETY: `first_process` makes system calls only, which may follow a fork.
-                #[allow(unsafe_code)]
-                unsafe {
-                    command.pre_exec(move || first_process(ends));
-                }
-                command.spawn().map_err(|source| Error::Program { name, source })
-            };
-            let mut child = match started() {
-                Ok(child) => child,
+            let ends = [hangup.as_raw_fd(), keep_open.as_raw_fd()];
+            let mut init = match spawn_init(command, supervisor.as_ref(), ends) {
+                Ok(init) => init,
                 Err(error) => {
-                    let _ = tell.send(Err(error));
+                    let _ = report_start.send(Err(error));
                     return Ok(());
                 }
             };
-            let init = Pid::from_raw(child.id() as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
-            let _ = tell.send(match init {
-                Some(Ok(init)) => Ok(init),
-                Some(Err(error)) => Err(Error::system("hold a process", error)),
-                None => Err(Error::system("hold a process", io::Error::other("it has no number"))),
-            });
-            let status = child.wait().map_err(|error| Error::system("wait for a program", error));
-            drop(lives);
-            *heard.code.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(status.as_ref().map_or(1, |&status| code(status)));
-            heard.changed.notify_all();
+            let _ = report_start.send(open_pidfd(&init));
+            let status = init.wait().map_err(|error| Error::system("wait for a program", error));
+            drop(keep_open);
+            state_of_thread.set(status.as_ref().map_or(1, |&status| shell_exit_code(status)));
             then();
             status.map(|_| ())
         })?;
-        let init = told.recv().unwrap_or_else(|_| {
-            Err(Error::system("run a program", io::Error::other("the namespace cannot be entered")))
+        let init = start_result.recv().unwrap_or_else(|_| {
+            let cause = io::Error::other("the namespace cannot be entered");
+            Err(Error::system("run a program", cause))
         })?;
-        Ok(Self { init, ended })
+        Ok(Self { init, state })
     }
 
-    /// How it ended, if it has: its exit code, or 128 and the number of the signal that ended it.
+    /// Exit code, or 128 plus the signal number; `None` while the program runs. As in a shell.
     pub fn exit_code(&self) -> Option<u8> {
-        *self.ended.code.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.state.code.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for its end, at most so long.
+    /// Waits at most `most` for the end of the program.
     pub fn wait(&self, most: Duration) -> Option<u8> {
-        let code = self.ended.code.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.ended.changed.wait_timeout_while(code, most, |code| code.is_none());
+        let code = self.state.code.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.state.changed.wait_timeout_while(code, most, |code| code.is_none());
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Sends it one of [`signal::FORWARDED`]; where it has ended, nobody hears of it.
+    /// Sends one of [`signal::FORWARDED`] to the program. Has no effect when the program has ended.
     pub fn signal(&self, number: i32) {
         if let Some(signal) = Signal::from_named_raw(number) {
             let _ = pidfd_send_signal(&self.init, signal);
         }
     }
 
-    /// Asks it to end, and after `grace` ends it with all that it started.
+    /// Sends SIGTERM. After `grace` kills the program and all processes it started.
     pub fn terminate(&self, grace: Duration) -> u8 {
         self.signal(libc::SIGTERM);
         if let Some(code) = self.wait(grace) {
             return code;
         }
         let _ = pidfd_send_signal(&self.init, Signal::KILL);
-        // Only a process that hangs in the kernel survives that for longer.
+        // Only a process stuck in the kernel survives SIGKILL this long.
         self.wait(Duration::from_secs(5)).unwrap_or(128 + libc::SIGKILL as u8)
     }
 }
@@ -150,82 +139,118 @@ impl Drop for Program {
     }
 }
 
-/// What a shell says of it.
-fn code(status: ExitStatus) -> u8 {
+/// Starts init and the program on the calling thread, which must be in the right namespace. `ends`
+/// are the two ends of the hangup pipe.
+fn spawn_init(
+    mut command: Command,
+    supervisor: Option<&mpsc::Sender<OwnedFd>>,
+    ends: [RawFd; 2],
+) -> Result<Child, Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    if let Some(supervisor) = supervisor {
+        // A send fails only when the supervisor thread has ended; then no answer is needed.
+        let _ = supervisor.send(seccomp::install_filter()?);
+    }
+    unshare_pid_namespace()?;
+    // SAFETY: `run_as_init` makes only async-signal-safe system calls, as required after fork.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(move || run_as_init(ends));
+    }
+    command.spawn().map_err(|source| Error::Program { name, source })
+}
+
+fn open_pidfd(child: &Child) -> Result<OwnedFd, Error> {
+    let pid = Pid::from_raw(child.id() as i32)
+        .ok_or_else(|| Error::system("open a pidfd", io::Error::other("the process has no PID")))?;
+    pidfd_open(pid, PidfdFlags::empty()).map_err(|error| Error::system("open a pidfd", error))
+}
+
+/// Exit code as a shell reports it.
+fn shell_exit_code(status: ExitStatus) -> u8 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).map_or(1, |code| code as u8)
 }
 
-/// A thread that answers the sockets of programs, as soon as it is told where they ask.
-fn answering(namespace: &Namespace, congestion: Option<String>) -> Result<mpsc::Sender<OwnedFd>, Error> {
+/// Starts the thread that serves socket notifications, once it receives the listener.
+fn start_socket_supervisor(
+    namespace: &Namespace,
+    congestion: Option<String>,
+) -> Result<mpsc::Sender<OwnedFd>, Error> {
     let (send, receive) = mpsc::channel::<OwnedFd>();
     namespace.spawn::<(), Error>("sockets", move || match receive.recv() {
-        Ok(listener) => seccomp::answer(&listener, congestion.as_deref()),
-        // The program was never started.
+        Ok(listener) => seccomp::serve_notifications(&listener, congestion.as_deref()),
+        // The sender is gone: the program was never started.
         Err(_) => Ok(()),
     })?;
     Ok(send)
 }
 
-/// The next child of the calling thread is the first process of a PID namespace. The thread can start no
-/// other thread from now on.
-fn own_processes() -> Result<(), Error> {
-    // SAFETY: it changes nothing of this process but what its children are.
+/// Makes the next child of the calling thread PID 1 of a new PID namespace. The thread can start no
+/// other threads from then on.
+fn unshare_pid_namespace() -> Result<(), Error> {
+    // SAFETY: CLONE_NEWPID affects only future children of this thread.
     #[allow(unsafe_code)]
     let answer = unsafe { libc::unshare(libc::CLONE_NEWPID) };
     if answer < 0 {
-        return Err(Error::system("make a PID namespace", io::Error::last_os_error()));
+        return Err(Error::system("create a PID namespace", io::Error::last_os_error()));
     }
     Ok(())
 }
 
-/// The program's process, as init knows it.
-static PROGRAM: AtomicI32 = AtomicI32::new(0);
+/// PID of the program as seen by init.
+static PROGRAM_PID: AtomicI32 = AtomicI32::new(0);
 
-/// What the first process of a PID namespace does between `fork` and `exec`: it becomes init, and it is a
-/// child of it that returns. `ends` are those of a pipe that nobody writes to, to read and to write.
+/// Turns the forked process into init, between `fork` and `exec`. Init forks again, and only the
+/// child returns, to execute the program. `ends` are the read and the write end of a pipe that
+/// nothing writes to.
 ///
-/// Everything in it may be called after a fork of a process with threads: system calls, and no memory.
-fn first_process(ends: [RawFd; 2]) -> io::Result<()> {
-    let [dies, lives] = ends;
-    let (none, passed_on) = (signal::set(&[]), signal::set(&signal::FORWARDED));
-    // SAFETY: all of these take numbers, strings that are literals, or structures on this stack; the process
-    // has one thread. Descriptors that are closed belong to code that this process never comes back to.
+/// Only async-signal-safe calls are made here, and no memory is allocated: the parent process has
+/// several threads.
+fn run_as_init(ends: [RawFd; 2]) -> io::Result<()> {
+    let [hangup, keep_open] = ends;
+    let (none, forwarded) = (signal::signal_set(&[]), signal::signal_set(&signal::FORWARDED));
+    // SAFETY: the arguments are numbers, string literals, or structures on this stack, which
+    // outlive the calls. The process has one thread. The closed descriptors belong to code that
+    // this process never runs again. Zero is a valid `sigaction`.
     #[allow(unsafe_code)]
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // Whoever died before that cannot be waited for: then the other end is closed already.
-        libc::close(lives);
-        let mut other = libc::pollfd { fd: dies, events: 0, revents: 0 };
+        // PDEATHSIG misses a parent that died before the prctl. In that case the pipe has hung up
+        // already.
+        libc::close(keep_open);
+        let mut other = libc::pollfd { fd: hangup, events: 0, revents: 0 };
         if libc::poll(&raw mut other, 1, 0) != 0 {
             libc::_exit(1);
         }
-        show_what_is_here();
-        // Those that come before init is ready wait. The kernel drops what the first process has neither
-        // blocked nor a handler for; and with one set before the fork, a program could not inherit that a
-        // signal is ignored.
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const passed_on, core::ptr::null_mut());
+        mount_proc_and_sys();
+        // Blocks the signals until init has its handlers: PID 1 loses a signal that is neither
+        // blocked nor handled. Handlers installed before the fork would reset signals that the
+        // program should inherit as ignored.
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const forwarded, core::ptr::null_mut());
         match libc::fork() {
             0 => {
                 libc::sigprocmask(libc::SIG_SETMASK, &raw const none, core::ptr::null_mut());
                 return Ok(());
             }
             -1 => return Err(io::Error::last_os_error()),
-            program => PROGRAM.store(program, Ordering::Relaxed),
+            program => PROGRAM_PID.store(program, Ordering::Relaxed),
         }
-        // What a terminal sends to all who are in its foreground, the program has itself.
+        // Leaves the program's process group: the terminal signals that group directly, so init
+        // must not forward the same signal.
         libc::setpgid(0, 0);
         let mut action: libc::sigaction = core::mem::zeroed();
-        action.sa_sigaction = pass_on as extern "C" fn(i32) as usize;
+        action.sa_sigaction = forward_signal as extern "C" fn(i32) as usize;
         for number in signal::FORWARDED {
             libc::sigaction(number, &raw const action, core::ptr::null_mut());
         }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, core::ptr::null_mut());
-        // With the pipe by which the standard library hears that there is no such program.
+        // Closes all descriptors, including the pipe on which the standard library awaits a failed
+        // `exec`.
         libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
         loop {
             let mut status = 0;
             let ended = libc::waitpid(-1, &raw mut status, 0);
-            if ended == PROGRAM.load(Ordering::Relaxed) {
+            if ended == PROGRAM_PID.load(Ordering::Relaxed) {
                 let signalled = libc::WIFSIGNALED(status);
                 libc::_exit(if signalled { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) });
             }
@@ -236,23 +261,24 @@ fn first_process(ends: [RawFd; 2]) -> io::Result<()> {
     }
 }
 
-extern "C" fn pass_on(number: i32) {
-    // SAFETY: it takes numbers; the process is our child, and we have not waited for it.
+extern "C" fn forward_signal(number: i32) {
+    // SAFETY: `kill` takes numbers. The process is an unreaped child of init, so its PID is not
+    // reused.
     #[allow(unsafe_code)]
     unsafe {
-        libc::kill(PROGRAM.load(Ordering::Relaxed), number);
+        libc::kill(PROGRAM_PID.load(Ordering::Relaxed), number);
     }
 }
 
-/// Mounts the `/proc` of this PID namespace and the `/sys` of this network namespace, for it and its children
-/// alone. Where that is refused, they see those of the host, and little is lost.
+/// Mounts the `/proc` of the new PID namespace and the `/sys` of the network namespace, visible to
+/// init and its children only. When that is not permitted, they see those of the host.
 ///
 /// # Safety
-/// Makes system calls alone; the process must have one thread.
+/// The process must have one thread. Only system calls are made.
 #[allow(unsafe_code)]
-unsafe fn show_what_is_here() {
+unsafe fn mount_proc_and_sys() {
     let nothing = core::ptr::null();
-    // SAFETY: strings are literals, and no data is passed.
+    // SAFETY: the strings are literals, and the data pointers are null.
     unsafe {
         if libc::unshare(libc::CLONE_NEWNS) < 0
             || libc::mount(nothing, c"/".as_ptr(), nothing, libc::MS_REC | libc::MS_SLAVE, core::ptr::null())
@@ -260,23 +286,25 @@ unsafe fn show_what_is_here() {
         {
             return;
         }
-        let guarded = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+        let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         for (kind, place) in [(c"proc", c"/proc"), (c"sysfs", c"/sys")] {
-            libc::mount(kind.as_ptr(), place.as_ptr(), kind.as_ptr(), guarded, core::ptr::null());
+            libc::mount(kind.as_ptr(), place.as_ptr(), kind.as_ptr(), flags, core::ptr::null());
         }
     }
 }
 
-/// Whose turn it is at the terminal: a program that hands it about, such as a shell, need not give it back.
+/// Restores the foreground process group of the terminal on drop. An interactive program such as a
+/// shell changes it and may not restore it.
 #[derive(Debug)]
 pub struct Foreground {
     group: Option<libc::pid_t>,
 }
 
 impl Foreground {
-    /// Remembers that this process is in the foreground of the terminal that it reads from, if it is.
+    /// Remembers whether this process is in the foreground of its controlling terminal.
     pub fn remember() -> Self {
-        // SAFETY: both take numbers; where the standard input is no terminal, the answer is -1.
+        // SAFETY: both calls take numbers; `tcgetpgrp` returns -1 when standard input is no
+        // terminal.
         #[allow(unsafe_code)]
         let (here, ours) = unsafe { (libc::tcgetpgrp(libc::STDIN_FILENO), libc::getpgrp()) };
         Self { group: (here == ours).then_some(ours) }
@@ -286,9 +314,9 @@ impl Foreground {
 impl Drop for Foreground {
     fn drop(&mut self) {
         let Some(group) = self.group else { return };
-        let background = signal::set(&[libc::SIGTTOU]);
-        // SAFETY: numbers, and a set that outlives the call. With the signal blocked, the terminal lets one
-        // who is not in its foreground do that.
+        let background = signal::signal_set(&[libc::SIGTTOU]);
+        // SAFETY: `background` outlives the call; the other arguments are numbers. A background
+        // process may call `tcsetpgrp` only with SIGTTOU blocked.
         #[allow(unsafe_code)]
         unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const background, core::ptr::null_mut());

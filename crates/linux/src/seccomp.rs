@@ -1,9 +1,9 @@
-//! Sockets of any program become Multipath TCP, whatever it asked for.
+//! Turns the TCP sockets of any program into MPTCP sockets.
 //!
-//! A seccomp filter with a listener (seccomp_unotify(2)) tells of every `socket()` for a TCP stream, and what
-//! the caller is given is an MPTCP socket that we have made. Unlike a preloaded library it holds for programs
-//! that are linked statically, and for all that a program starts; no setting of the system is changed.
-//! Everything else that a program does goes its way unseen.
+//! A seccomp filter with a user-space listener (seccomp_unotify(2)) suspends every `socket()` call
+//! for a TCP stream. The supervisor opens an MPTCP socket and installs it as the result of the
+//! call. Unlike an LD_PRELOAD library this also covers statically linked programs and all child
+//! processes. It changes no system setting. All other system calls run unfiltered.
 
 use crate::socket::set_congestion;
 use crate::{Error, process};
@@ -14,7 +14,7 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 
-/// How the kernel calls this machine (linux/audit.h); `None` where that was not looked up.
+/// Audit architecture number of this machine (`<linux/audit.h>`); `None` when it is not supported.
 const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xC000_003E)
 } else if cfg!(target_arch = "aarch64") {
@@ -25,26 +25,27 @@ const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// Puts the filter on the calling thread, and on every thread and process that it starts from now on. What
-/// comes back is to be given to [`answer`], in a thread that began before: otherwise all of them wait.
+/// Installs the filter on the calling thread; its future threads and processes inherit it. The
+/// returned listener must be passed to [`serve_notifications`] on a thread that started before.
+/// Until then all filtered calls block.
 ///
 /// # Errors
-/// Where the caller may not (CAP_SYS_ADMIN), the kernel has no such filters, or another one with a listener
-/// is there already.
-pub(crate) fn listen() -> Result<OwnedFd, Error> {
+/// Fails without CAP_SYS_ADMIN, when the kernel lacks seccomp listeners, or when one is installed
+/// already.
+pub(crate) fn install_filter() -> Result<OwnedFd, Error> {
     let Some(architecture) = ARCHITECTURE else {
         return Err(Error::Lacks {
-            what: "sockets cannot be made Multipath TCP on this machine's architecture".to_owned(),
-            hint: "programs that ask for it themselves, and `mptcpize run`, have it".to_owned(),
+            what: "cannot make sockets Multipath TCP on this machine's architecture".to_owned(),
+            hint: "use programs that open MPTCP sockets, or `mptcpize run`".to_owned(),
         });
     };
-    let mut filter = filter(architecture, u32::from(cfg!(target_endian = "big")) * 4);
+    let mut filter = build_filter(architecture, u32::from(cfg!(target_endian = "big")) * 4);
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    /// Once its call has been heard of, a caller is only interrupted by what kills it (Linux 5.19): some
-    /// run times send themselves signals all the time.
+    /// Once the notification is received, only a fatal signal interrupts the caller (Linux 5.19).
+    /// Some runtimes send themselves signals constantly, for preemption.
     const WAIT_KILLABLE_RECV: libc::c_ulong = 1 << 5;
     let set = |flags: libc::c_ulong| {
-        // SAFETY: the kernel reads `program` and the filter that it points to, both of which outlive the call.
+        // SAFETY: the kernel reads `program` and the filter it points to; both outlive the call.
         #[allow(unsafe_code)]
         let answer = unsafe {
             libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
@@ -53,21 +54,21 @@ pub(crate) fn listen() -> Result<OwnedFd, Error> {
     };
     let listener = set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | WAIT_KILLABLE_RECV)
         .or_else(|_| set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER))
-        .map_err(|error| Error::system("listen for sockets that programs open", error))?;
-    // SAFETY: the call has just opened it, and nobody else knows of it.
+        .map_err(|error| Error::system("install the seccomp filter for sockets", error))?;
+    // SAFETY: the call has just created this descriptor, and nothing else owns it.
     #[allow(unsafe_code)]
     Ok(unsafe { OwnedFd::from_raw_fd(listener) })
 }
 
-/// Lets everything pass but a TCP stream over IPv4 or IPv6. The lower half of an argument lies `low` bytes
-/// into it.
-fn filter(architecture: u32, low: u32) -> Vec<libc::sock_filter> {
-    /// Load a word, compare, combine, return (linux/bpf_common.h).
+/// BPF program that notifies on TCP stream sockets over IPv4 or IPv6 and allows all other calls.
+/// `low` is the offset of the lower half of a 64-bit argument.
+fn build_filter(architecture: u32, low: u32) -> Vec<libc::sock_filter> {
+    /// Instruction codes: load, compare, mask, return (`<linux/bpf_common.h>`).
     const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     const EQUALS: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
     const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-    /// Places in `struct seccomp_data`.
+    /// Offsets in `struct seccomp_data`.
     const NUMBER: u32 = 0;
     const MACHINE: u32 = 4;
     let argument = |n: u32| 16 + 8 * n + low;
@@ -81,7 +82,7 @@ fn filter(architecture: u32, low: u32) -> Vec<libc::sock_filter> {
         step(EQUALS, libc::AF_INET as u32, 1, 0),
         step(EQUALS, libc::AF_INET6 as u32, 0, 6),
         step(LOAD, argument(1), 0, 0),
-        // The rest are flags.
+        // The upper bits of the type are SOCK_NONBLOCK and SOCK_CLOEXEC.
         step(AND, 0xf, 0, 0),
         step(EQUALS, libc::SOCK_STREAM as u32, 0, 3),
         step(LOAD, argument(2), 0, 0),
@@ -92,15 +93,15 @@ fn filter(architecture: u32, low: u32) -> Vec<libc::sock_filter> {
     ]
 }
 
-/// Gives every caller an MPTCP socket, of that congestion control where one is named, until nobody is left
-/// who could call. Where there is none to be had, or the caller has gone to another network namespace than
-/// this thread's, it gets what it asked for.
+/// Replaces each notified socket by an MPTCP socket, until no filtered process is left. The
+/// original call continues when no MPTCP socket can be opened, or when the caller is in another
+/// network namespace than this thread.
 ///
 /// # Errors
-/// Where the listener fails.
-pub(crate) fn answer(listener: &OwnedFd, congestion: Option<&str>) -> Result<(), Error> {
+/// Fails when the listener fails.
+pub(crate) fn serve_notifications(listener: &OwnedFd, congestion: Option<&str>) -> Result<(), Error> {
     let here = process::network_namespace()?;
-    let failed = |error: io::Error| Error::system("hear of the sockets that programs open", error);
+    let failed = |error: io::Error| Error::system("receive seccomp notifications", error);
     loop {
         let mut polled = [PollFd::new(listener, PollFlags::IN)];
         match poll(&mut polled, None) {
@@ -113,57 +114,63 @@ pub(crate) fn answer(listener: &OwnedFd, congestion: Option<&str>) -> Result<(),
             }
             return Ok(());
         }
-        // SAFETY: all of it are numbers, for which zeros are valid; the kernel asks for zeros.
+        // SAFETY: the structure holds only integers, for which zero is valid; the kernel requires
+        // zeros.
         #[allow(unsafe_code)]
         let mut call: libc::seccomp_notif = unsafe { core::mem::zeroed() };
         match ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &mut call) {
             Ok(()) => {}
-            // Whoever called was killed meanwhile.
+            // The caller was killed in the meantime.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => continue,
             Err(error) => return Err(failed(error)),
         }
-        if !lives_in(call.pid, here) || give(listener, &call, congestion).is_err() {
-            let mut go_on = libc::seccomp_notif_resp {
+        if !is_in_namespace(call.pid, here) || complete_with_mptcp(listener, &call, congestion).is_err() {
+            let mut proceed = libc::seccomp_notif_resp {
                 id: call.id,
                 val: 0,
                 error: 0,
                 flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
             };
-            // It fails only for a caller that is no more.
-            let _ = ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &mut go_on);
+            // This fails only when the caller has ended.
+            let _ = ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &mut proceed);
         }
     }
 }
 
-fn lives_in(process: u32, namespace: u64) -> bool {
+fn is_in_namespace(process: u32, namespace: u64) -> bool {
     std::fs::metadata(format!("/proc/{process}/ns/net")).is_ok_and(|meta| meta.ino() == namespace)
 }
 
-/// The answer to a call is a socket.
-fn give(listener: &OwnedFd, call: &libc::seccomp_notif, congestion: Option<&str>) -> io::Result<()> {
+/// Completes the call with an MPTCP socket.
+fn complete_with_mptcp(
+    listener: &OwnedFd,
+    call: &libc::seccomp_notif,
+    congestion: Option<&str>,
+) -> io::Result<()> {
     let [family, kind, ..] = call.data.args.map(|argument| argument as i32);
     let family = if family == libc::AF_INET { AddressFamily::INET } else { AddressFamily::INET6 };
     let mut flags = SocketFlags::CLOEXEC;
     flags.set(SocketFlags::NONBLOCK, kind & libc::SOCK_NONBLOCK != 0);
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::MPTCP))?;
     if let Some(name) = congestion {
-        // Without it the socket is as good as those that programs open by themselves.
+        // On failure the socket keeps the default congestion control, as a socket of the program
+        // would.
         let _ = set_congestion(&socket, name);
     }
-    let mut given = libc::seccomp_notif_addfd {
+    let mut add_fd = libc::seccomp_notif_addfd {
         id: call.id,
         flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
         srcfd: socket.as_raw_fd() as u32,
         newfd: 0,
         newfd_flags: if kind & libc::SOCK_CLOEXEC == 0 { 0 } else { libc::O_CLOEXEC as u32 },
     };
-    ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut given)
+    ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut add_fd)
 }
 
 fn ioctl<T>(listener: &OwnedFd, request: libc::Ioctl, value: &mut T) -> io::Result<()> {
-    debug_assert!(size_of::<T>() <= 80, "one of the structures of linux/seccomp.h");
-    // SAFETY: the request's number says how long its structure is, callers pass the one that it is made of,
-    // and it lives until the call is over.
+    debug_assert!(size_of::<T>() <= 80, "a structure of linux/seccomp.h");
+    // SAFETY: the request number encodes the length of its structure. Callers pass that structure,
+    // and it outlives the call.
     #[allow(unsafe_code)]
     let answer = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw mut *value) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -173,9 +180,9 @@ fn ioctl<T>(listener: &OwnedFd, request: libc::Ioctl, value: &mut T) -> io::Resu
 mod tests {
     use super::*;
 
-    /// What the filter says of a call: only as much of the machine as it uses.
-    fn judge(data: &[u32; 16]) -> u32 {
-        let filter = filter(0xC000_003E, 0);
+    /// Interprets the filter for one call; supports only the instructions it uses.
+    fn evaluate(data: &[u32; 16]) -> u32 {
+        let filter = build_filter(0xC000_003E, 0);
         let (mut at, mut accumulator) = (0, 0);
         loop {
             let step = filter[at];
@@ -185,33 +192,33 @@ mod tests {
                 0x54 => accumulator &= step.k,
                 0x15 => at += usize::from(if accumulator == step.k { step.jt } else { step.jf }),
                 0x06 => return step.k,
-                other => panic!("a step {other:#x}"),
+                other => panic!("unsupported instruction {other:#x}"),
             }
         }
     }
 
     #[test]
-    fn only_tcp_streams_are_told_of() {
+    fn filter_notifies_only_on_tcp_streams() {
         let call = |machine, number, arguments: [i32; 3]| {
             let mut data = [0_u32; 16];
             (data[0], data[1]) = (number, machine);
             for (n, argument) in arguments.into_iter().enumerate() {
                 data[4 + 2 * n] = argument as u32;
             }
-            judge(&data) == libc::SECCOMP_RET_USER_NOTIF
+            evaluate(&data) == libc::SECCOMP_RET_USER_NOTIF
         };
         let socket = libc::SYS_socket as u32;
         let here = |arguments| call(0xC000_003E, socket, arguments);
         let (v4, v6, unix) = (libc::AF_INET, libc::AF_INET6, libc::AF_UNIX);
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        for told in [[v4, 1, 0], [v6, 1, 0], [v4, 1, 6], [v6, 1 | flags, 6]] {
-            assert!(here(told), "{told:?}");
+        for notified in [[v4, 1, 0], [v6, 1, 0], [v4, 1, 6], [v6, 1 | flags, 6]] {
+            assert!(here(notified), "{notified:?}");
         }
-        for silent in [[unix, 1, 0], [v4, 2, 0], [v4, 2 | flags, 17], [v6, 3, 6], [v4, 1, 262], [v4, 1, 132]]
+        for allowed in [[unix, 1, 0], [v4, 2, 0], [v4, 2 | flags, 17], [v6, 3, 6], [v4, 1, 262], [v4, 1, 132]]
         {
-            assert!(!here(silent), "{silent:?}");
+            assert!(!here(allowed), "{allowed:?}");
         }
         assert!(!call(0xC000_003E, socket + 1, [v4, 1, 0]));
-        assert!(!call(0x4000_0003, socket, [v4, 1, 0]), "of another architecture");
+        assert!(!call(0x4000_0003, socket, [v4, 1, 0]), "another architecture");
     }
 }

@@ -1,4 +1,7 @@
-//! Signals, read like a file instead of interrupting anything.
+//! Signals read from a file descriptor (signalfd(2)).
+//!
+//! A signalfd leaves ignored signals ignored and reports whether the terminal sent a signal.
+//! Handler-based libraries do neither.
 
 use crate::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -6,51 +9,52 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Asked to end, or told something, by another process or by the terminal.
+/// Signals that ask this process to end, or that a program expects to receive.
 pub const FORWARDED: [i32; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
 
-/// A signal that has come.
+/// A signal that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signal {
-    /// Which.
+    /// Signal number.
     pub number: i32,
-    /// The terminal sent it, to all programs in its foreground (signal(7)).
+    /// True when the kernel sent it, as the terminal does to its foreground process group
+    /// (signal(7)).
     pub from_terminal: bool,
 }
 
-/// Signals that wait to be read.
+/// Descriptor for pending signals.
 #[derive(Debug)]
 pub struct Signals {
     file: OwnedFd,
 }
 
 impl Signals {
-    /// Takes those of [`FORWARDED`], which from now on do nothing by themselves: to be called by the first
-    /// thread before it starts another. Those that this process ignores are ignored as before.
+    /// Blocks the signals of [`FORWARDED`] and opens a descriptor for them. Must be called before
+    /// other threads start. Signals that this process ignores stay ignored.
     ///
     /// # Errors
-    /// Where the kernel gives no descriptor.
+    /// Fails when the kernel provides no descriptor.
     pub fn open() -> Result<Self, Error> {
-        let set = set(&FORWARDED);
-        // SAFETY: the set is whole, and outlives both calls.
+        let set = signal_set(&FORWARDED);
+        // SAFETY: `set` is initialised and outlives both calls.
         #[allow(unsafe_code)]
         let answer = unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, core::ptr::null_mut());
             libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
         if answer < 0 {
-            return Err(Error::system("listen for signals", io::Error::last_os_error()));
+            return Err(Error::system("open a signalfd", io::Error::last_os_error()));
         }
-        // SAFETY: it has just been opened, and nobody else knows of it.
+        // SAFETY: the call has just created this descriptor, and nothing else owns it.
         #[allow(unsafe_code)]
         Ok(Self { file: unsafe { OwnedFd::from_raw_fd(answer) } })
     }
 
-    /// The next one, if it comes within so many milliseconds.
+    /// Next signal, or `None` after `milliseconds`.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Fails when the descriptor cannot be read.
     pub fn next(&self, milliseconds: u32) -> io::Result<Option<Signal>> {
         let wait = Timespec {
             tv_sec: i64::from(milliseconds / 1000),
@@ -61,25 +65,25 @@ impl Signals {
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut heard = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
+        let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
         let length = size_of::<libc::signalfd_siginfo>();
-        // SAFETY: the kernel writes at most as many bytes as the structure has.
+        // SAFETY: the kernel writes at most `length` bytes, the size of the structure.
         #[allow(unsafe_code)]
-        let read = unsafe { libc::read(self.file.as_raw_fd(), heard.as_mut_ptr().cast(), length) };
+        let read = unsafe { libc::read(self.file.as_raw_fd(), info.as_mut_ptr().cast(), length) };
         if read != length as isize {
             return Ok(None);
         }
-        // SAFETY: numbers, all of them written.
+        // SAFETY: the structure holds only integers, and all bytes have been written.
         #[allow(unsafe_code)]
-        let heard = unsafe { heard.assume_init() };
-        let from_terminal = heard.ssi_code == libc::SI_KERNEL;
-        Ok(Some(Signal { number: heard.ssi_signo as i32, from_terminal }))
+        let info = unsafe { info.assume_init() };
+        let from_terminal = info.ssi_code == libc::SI_KERNEL;
+        Ok(Some(Signal { number: info.ssi_signo as i32, from_terminal }))
     }
 }
 
-pub(crate) fn set(numbers: &[i32]) -> libc::sigset_t {
+pub(crate) fn signal_set(numbers: &[i32]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: `sigemptyset` makes a whole set, to which the others add.
+    // SAFETY: `sigemptyset` initialises the set; `sigaddset` only adds to it.
     #[allow(unsafe_code)]
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());

@@ -1,27 +1,27 @@
-//! Settings under `/proc/sys/net`, of the namespace that the calling thread is in.
+//! Settings under `/proc/sys/net` in the calling thread's namespace.
 
 use crate::Error;
 use std::fs;
 
-/// Reads `net.mptcp.enabled` and the like.
+/// Reads a setting such as `net.mptcp.enabled`.
 ///
 /// # Errors
-/// Where this kernel has no such setting, or it cannot be read.
+/// Fails when this kernel lacks the setting, or it cannot be read.
 pub fn read(name: &str) -> Result<String, Error> {
     let text =
         fs::read_to_string(path(name)).map_err(|error| Error::system(format!("read {name}"), error))?;
     Ok(text.trim_end().to_owned())
 }
 
-/// Sets `net.mptcp.enabled` and the like.
+/// Writes a setting such as `net.mptcp.enabled`.
 ///
 /// # Errors
-/// Where this kernel has no such setting, refuses the value, or the caller may not.
+/// Fails when this kernel lacks the setting, rejects the value, or does not permit the write.
 pub fn write(name: &str, value: &str) -> Result<(), Error> {
     fs::write(path(name), value).map_err(|error| Error::system(format!("set {name} to {value}"), error))
 }
 
-/// Sets it and gives back what it was, or `None` where it was so already.
+/// Writes a setting and returns the previous value, or `None` when it had the value already.
 ///
 /// # Errors
 /// As [`read`] and [`write()`].

@@ -1,48 +1,49 @@
-//! TUN devices: what the kernel routes to one is read as IP packets, and what is written arrives there.
+//! TUN devices: a read returns an IP packet routed to the device; a write injects a packet.
 
 use crate::Error;
 use rustix::fs::{Mode, OFlags, open};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// A TUN device of the namespace in which it was made. It goes when this is dropped.
+/// A TUN device in the namespace where it was created. Removed on drop.
 #[derive(Debug)]
 pub struct Tun {
     file: OwnedFd,
     name: String,
-    /// A `struct virtio_net_hdr` stands before every packet.
-    headed: bool,
+    /// Every packet is preceded by a `struct virtio_net_hdr` (IFF_VNET_HDR).
+    vnet_header: bool,
 }
 
-/// What the kernel has left to be done to a packet, by whoever takes it from a device that offloads.
+/// Work that the kernel left to the reader of an offloading device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PendingOffload {
-    /// From this byte on the packet is to be summed up, and the sum goes so many bytes behind it: where that of
-    /// the pseudo header is now.
+    /// Start of the checksummed data, and offset of the checksum field from there. The field holds
+    /// the sum of the pseudo header.
     pub checksum: Option<(u16, u16)>,
-    /// It is more than one packet.
+    /// The packet is to be segmented.
     pub split: Option<Split>,
 }
 
-/// What a packet is to be split into: the same headers, and each so much of the payload.
+/// Segmentation of a packet: every segment repeats the headers and carries at most this many
+/// payload bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// Segments of TCP, each with at most so many bytes.
+    /// TCP segments.
     Tcp(u16),
-    /// Datagrams of UDP, likewise.
+    /// UDP datagrams.
     Udp(u16),
 }
 
-/// The longest packet that a device can have, with what stands before it.
-pub const MAX_PACKET_BYTES: usize = 65_535 + HEADER;
-/// Length of a `struct virtio_net_hdr`, of which the last field (`num_buffers`) is left out.
-const HEADER: usize = 10;
+/// Longest packet of a device, including the `struct virtio_net_hdr`.
+pub const MAX_PACKET_BYTES: usize = 65_535 + VNET_HEADER_BYTES;
+/// Length of `struct virtio_net_hdr` without its optional last field `num_buffers`.
+const VNET_HEADER_BYTES: usize = 10;
 
 impl PendingOffload {
-    /// Reads a `struct virtio_net_hdr` (linux/virtio_net.h), in this machine's byte order.
-    fn parse(header: [u8; HEADER]) -> Self {
+    /// Parses a `struct virtio_net_hdr` (`<linux/virtio_net.h>`) in native byte order.
+    fn parse(header: [u8; VNET_HEADER_BYTES]) -> Self {
         const NEEDS_CHECKSUM: u8 = 1;
-        /// Whether it is of a flow with ECN does not matter: the kernel splits those with CWR set itself.
+        /// The ECN flag is ignored: the kernel itself segments packets with CWR set.
         const ECN: u8 = 0x80;
         let [flags, kind, _, _, s0, s1, c0, c1, o0, o1] = header;
         let size = u16::from_ne_bytes([s0, s1]);
@@ -59,46 +60,49 @@ impl PendingOffload {
     }
 }
 
-/// The longest name of an interface, in bytes.
+/// Longest interface name, in bytes.
 pub const MAX_NAME_BYTES: usize = libc::IFNAMSIZ - 1;
 
 impl Tun {
-    /// Makes a device called `name` (at most [`MAX_NAME_BYTES`] bytes), which is down at first. Reading
-    /// never waits; each read and write is one IP packet without any header before it.
+    /// Creates a device named `name` (at most [`MAX_NAME_BYTES`] bytes), initially down. Reads do
+    /// not block; each read and write is one IP packet without a preceding header.
     ///
     /// # Errors
-    /// Where there is no `/dev/net/tun`, the name is taken or too long, or the caller may not.
+    /// Fails when `/dev/net/tun` is missing, the name is taken or too long, or without
+    /// CAP_NET_ADMIN.
     pub fn create(name: &str) -> Result<Self, Error> {
-        Self::make(name, false)
+        Self::create_with(name, false)
     }
 
-    /// Makes one that offloads: the kernel leaves checksums, and the splitting of what is longer than a packet
-    /// may be, to whoever reads it, as it does with an interface card. One read then brings up to 64 KB.
+    /// Creates a device with checksum and segmentation offload, as of a network card. One read
+    /// returns up to 64 KB; see [`PendingOffload`].
     ///
     /// # Errors
     /// As [`create`](Self::create).
     pub fn create_offloading(name: &str) -> Result<Self, Error> {
-        let tun = Self::make(name, true)?;
+        let tun = Self::create_with(name, true)?;
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
-        // UDP is not split elsewhere before Linux 6.2.
+        // UDP segmentation offload needs Linux 6.2.
         let udp = tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6;
-        // SAFETY: TUNSETOFFLOAD takes a number.
+        // SAFETY: TUNSETOFFLOAD takes an integer.
         #[allow(unsafe_code)]
         let set = |flags: libc::c_uint| unsafe {
             libc::ioctl(tun.file.as_raw_fd(), libc::TUNSETOFFLOAD as _, libc::c_ulong::from(flags)) >= 0
         };
         if !set(udp) && !set(tcp) {
-            let doing = format!("let the TUN device {name} offload");
+            let doing = format!("enable offload on the TUN device {name}");
             return Err(Error::system(doing, io::Error::last_os_error()));
         }
         Ok(tun)
     }
 
-    fn make(name: &str, headed: bool) -> Result<Self, Error> {
+    fn create_with(name: &str, vnet_header: bool) -> Result<Self, Error> {
         if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains(['/', '\0']) {
             return Err(Error::System {
-                doing: format!("make a TUN device called `{name}`"),
-                source: io::Error::other(format!("a name has 1 to {MAX_NAME_BYTES} bytes and no slash")),
+                doing: format!("create a TUN device named `{name}`"),
+                source: io::Error::other(format!(
+                    "the name must have 1 to {MAX_NAME_BYTES} bytes and no slash"
+                )),
             });
         }
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -111,30 +115,30 @@ impl Tun {
             }
             Error::system("open /dev/net/tun", error)
         })?;
-        let mut request = Request { name: [0; libc::IFNAMSIZ], flags: 0, rest: [0; 22] };
+        let mut request = IfReq { name: [0; libc::IFNAMSIZ], flags: 0, rest: [0; 22] };
         request.name[..name.len()].copy_from_slice(name.as_bytes());
-        let headers = if headed { libc::IFF_VNET_HDR } else { 0 };
+        let headers = if vnet_header { libc::IFF_VNET_HDR } else { 0 };
         request.flags = (libc::IFF_TUN | libc::IFF_NO_PI | headers) as i16;
-        // SAFETY: TUNSETIFF reads and writes a `struct ifreq`, which `Request` is, and which lives until
-        // the call is over.
+        // SAFETY: TUNSETIFF reads and writes a `struct ifreq`. `IfReq` has that layout and
+        // outlives the call.
         #[allow(unsafe_code)]
         let answer = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) };
         if answer < 0 {
-            return Err(Error::system(format!("make the TUN device {name}"), io::Error::last_os_error()));
+            return Err(Error::system(format!("create the TUN device {name}"), io::Error::last_os_error()));
         }
-        Ok(Self { file, name: name.to_owned(), headed })
+        Ok(Self { file, name: name.to_owned(), vnet_header })
     }
 
-    /// Its name.
+    /// Name of the device.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Takes the next packet that the kernel sends there, and what is still to be done to it; `None` where there
-    /// is none now. `buffer` is for [`MAX_PACKET_BYTES`] bytes; what is longer is cut.
+    /// Reads the next packet and its pending offload; `None` when no packet is queued. `buffer`
+    /// should hold [`MAX_PACKET_BYTES`]; longer packets are truncated.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// Fails when the device has been removed.
     #[inline]
     pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<(PendingOffload, &'a mut [u8])>> {
         let length = match rustix::io::read(&self.file, &mut *buffer) {
@@ -143,24 +147,24 @@ impl Tun {
             Err(error) => return Err(error.into()),
         };
         let read = &mut buffer[..length];
-        if !self.headed {
+        if !self.vnet_header {
             return Ok(Some((PendingOffload::default(), read)));
         }
         let Some((header, packet)) = read.split_first_chunk_mut() else {
-            return Err(io::Error::other("a packet without its header"));
+            return Err(io::Error::other("packet without its virtio_net header"));
         };
         Ok(Some((PendingOffload::parse(*header), packet)))
     }
 
-    /// Lets a packet arrive at the device, with nothing left to be done. False where the kernel dropped it: the
-    /// device is down, or there is no memory.
+    /// Injects a packet that needs no further processing. Returns false when the kernel dropped it
+    /// because the device is down or memory is short.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// Fails when the device has been removed.
     #[inline]
     pub fn send(&self, packet: &[u8]) -> io::Result<bool> {
-        let sent = if self.headed {
-            rustix::io::writev(&self.file, &[IoSlice::new(&[0; HEADER]), IoSlice::new(packet)])
+        let sent = if self.vnet_header {
+            rustix::io::writev(&self.file, &[IoSlice::new(&[0; VNET_HEADER_BYTES]), IoSlice::new(packet)])
         } else {
             rustix::io::write(&self.file, packet)
         };
@@ -184,9 +188,9 @@ impl AsFd for Tun {
     }
 }
 
-/// `struct ifreq` with flags in its union, 40 bytes long.
+/// `struct ifreq` with `ifr_flags` in its union; 40 bytes.
 #[repr(C)]
-struct Request {
+struct IfReq {
     name: [u8; libc::IFNAMSIZ],
     flags: i16,
     rest: [u8; 22],

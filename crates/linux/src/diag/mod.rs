@@ -1,20 +1,20 @@
-//! Every TCP and MPTCP connection of a namespace, whichever process has it (sock_diag(7)).
+//! TCP and MPTCP connections of a namespace, of all processes (sock_diag(7)).
 //!
-//! A subflow is a TCP connection with MPTCP on top, and is listed among those; connections are listed for
-//! themselves. However many there are, one datagram of them is in memory at a time.
+//! A subflow is a TCP connection with an MPTCP upper-layer protocol and is listed among TCP
+//! sockets. MPTCP connections are listed separately. A dump keeps one datagram in memory at a time.
 //!
-//! | File | What it is |
+//! | File | Contents |
 //! |---|---|
-//! | `wire` | requests and answers, pure |
+//! | `wire` | encoding of requests and parsing of responses, without I/O |
 
 mod wire;
 
-pub use wire::{Connection, Filter, Subflow, Tcp};
+pub use wire::{Connection, Filter, Subflow, TcpConnection};
 
 use crate::Error;
 use crate::netlink::{Dump, Family, Malformed, Request, Socket};
 
-/// Lists the connections of the namespace in which it was opened.
+/// sock_diag socket for the namespace in which it was opened.
 #[derive(Debug)]
 pub struct Diag {
     socket: Socket,
@@ -22,10 +22,10 @@ pub struct Diag {
 }
 
 impl Diag {
-    /// Opens it.
+    /// Opens the socket.
     ///
     /// # Errors
-    /// [`Error::Lacks`] where the kernel cannot list sockets.
+    /// Fails with [`Error::Lacks`] when the kernel cannot list sockets.
     pub fn open() -> Result<Self, Error> {
         Ok(Self { socket: Socket::open(Family::SockDiag)?, request: Request::new() })
     }
@@ -40,18 +40,18 @@ impl Diag {
         Ok(all)
     }
 
-    /// Hands every subflow that passes the filter to `each`. One that begins or ends meanwhile may be
-    /// missing; none comes twice. Those that are closing are there; those that only wait for a last packet
-    /// (TIME_WAIT) are not.
+    /// Calls `each` for every subflow that passes the filter. A subflow that begins or ends
+    /// meanwhile may be missing; none is reported twice. Closing subflows are included, TIME_WAIT
+    /// sockets are not.
     ///
-    /// Whose MPTCP part is told only to a caller with CAP_NET_ADMIN: without it there are none.
+    /// Without CAP_NET_ADMIN the kernel hides the MPTCP attributes, and the list is empty.
     ///
     /// # Errors
-    /// [`Error::Lacks`] where the kernel cannot list TCP sockets (CONFIG_INET_TCP_DIAG); where it refuses,
-    /// or its answer cannot be read.
+    /// Fails with [`Error::Lacks`] when the kernel cannot list TCP sockets (CONFIG_INET_TCP_DIAG);
+    /// when it rejects the request, or the response is malformed.
     pub fn for_each_subflow(&mut self, filter: &Filter, mut each: impl FnMut(Subflow)) -> Result<(), Error> {
         for family in filter.families() {
-            wire::list_subflows(&mut self.request, *family, filter);
+            wire::list_sockets_request(&mut self.request, *family, filter);
             self.dump(format_args!("list the subflows"), |payload| {
                 if let Some(subflow) = Subflow::parse_if(payload, filter)? {
                     each(subflow);
@@ -62,16 +62,20 @@ impl Diag {
         Ok(())
     }
 
-    /// Hands every TCP connection that passes the filter, and is no subflow, to `each`, as [`Self::for_each_subflow`]. Who
-    /// lacks CAP_NET_ADMIN is told of subflows too.
+    /// Calls `each` for every plain TCP connection that passes the filter, as
+    /// [`Self::for_each_subflow`]. Without CAP_NET_ADMIN subflows are included.
     ///
     /// # Errors
     /// As [`Self::for_each_subflow`].
-    pub fn for_each_tcp(&mut self, filter: &Filter, mut each: impl FnMut(Tcp)) -> Result<(), Error> {
+    pub fn for_each_tcp(
+        &mut self,
+        filter: &Filter,
+        mut each: impl FnMut(TcpConnection),
+    ) -> Result<(), Error> {
         for family in filter.families() {
-            wire::list_subflows(&mut self.request, *family, filter);
+            wire::list_sockets_request(&mut self.request, *family, filter);
             self.dump(format_args!("list the TCP connections"), |payload| {
-                if let Some(tcp) = Tcp::parse_if(payload, filter)? {
+                if let Some(tcp) = TcpConnection::parse_if(payload, filter)? {
                     each(tcp);
                 }
                 Ok(())
@@ -80,7 +84,7 @@ impl Diag {
         Ok(())
     }
 
-    /// All MPTCP connections; not those that fell back to TCP.
+    /// All MPTCP connections, without those that fell back to TCP.
     ///
     /// # Errors
     /// As [`Self::for_each_connection`].
@@ -90,14 +94,14 @@ impl Diag {
         Ok(all)
     }
 
-    /// Hands every MPTCP connection to `each`, as [`Self::for_each_subflow`].
+    /// Calls `each` for every MPTCP connection, as [`Self::for_each_subflow`].
     ///
     /// # Errors
-    /// [`Error::Lacks`] where the kernel cannot list them (Linux 5.9, CONFIG_INET_MPTCP_DIAG); where it
-    /// refuses, or its answer cannot be read.
+    /// Fails with [`Error::Lacks`] when the kernel cannot list them (Linux 5.9,
+    /// CONFIG_INET_MPTCP_DIAG); when it rejects the request, or the response is malformed.
     pub fn for_each_connection(&mut self, mut each: impl FnMut(Connection)) -> Result<(), Error> {
         for family in Filter::default().families() {
-            wire::list_connections(&mut self.request, *family);
+            wire::list_connections_request(&mut self.request, *family);
             self.dump(format_args!("list the MPTCP connections"), |payload| {
                 if let Some(connection) = Connection::parse(payload)? {
                     each(connection);
@@ -108,22 +112,23 @@ impl Diag {
         Ok(())
     }
 
-    /// The connection of that local token, or `None`. The kernel finds it without going through all.
+    /// The connection with this local token, or `None`. The kernel looks it up without a dump.
     ///
     /// # Errors
     /// As [`Self::for_each_connection`].
     pub fn connection(&mut self, token: u32) -> Result<Option<Connection>, Error> {
-        wire::one_connection(&mut self.request, token);
+        wire::find_connection_request(&mut self.request, token);
         let mut connection = None;
         let doing = format_args!("find MPTCP connection {token:08x}");
-        let answer = self.socket.ask(&mut self.request, doing, |message| {
+        let answer = self.socket.transact(&mut self.request, doing, |message| {
             connection = Connection::parse(message.payload)?;
             Ok(())
         });
         match answer {
             Err(error) if error.errno() == Some(libc::ENOENT) => {
-                // No such token, or no such list: only the latter is refused again.
-                wire::list_nothing(&mut self.request);
+                // ENOENT means an unknown token or a missing mptcp_diag. A dump fails only for the
+                // latter.
+                wire::probe_mptcp_diag_request(&mut self.request);
                 self.dump(doing, |_| Ok(())).map(|()| None)
             }
             answer => answer.map(|()| connection),
@@ -139,19 +144,19 @@ impl Diag {
             if message.header.kind == wire::SOCK_DIAG_BY_FAMILY { each(message.payload) } else { Ok(()) }
         });
         match dump {
-            // Sockets come and go while they are listed; the kernel does not say so, and need not.
-            Ok(Dump::Whole | Dump::Interrupted) => Ok(()),
-            Err(error) => Err(lacks(error)),
+            // Sockets come and go during a dump; an interrupted dump is expected here.
+            Ok(Dump::Consistent | Dump::Interrupted) => Ok(()),
+            Err(error) => Err(explain_missing_diag(error)),
         }
     }
 }
 
-/// A kernel without the part that lists sockets says that there is no such thing.
-fn lacks(error: Error) -> Error {
+/// Explains ENOENT, which a kernel without the diag module returns.
+fn explain_missing_diag(error: Error) -> Error {
     match error {
         Error::Refused { doing, source, .. } if source.raw_os_error() == Some(libc::ENOENT) => Error::Lacks {
             what: format!("cannot {doing}: the kernel has no sock_diag for it"),
-            hint: "it needs CONFIG_INET_TCP_DIAG and CONFIG_INET_MPTCP_DIAG, or: modprobe -a tcp_diag mptcp_diag"
+            hint: "build it with CONFIG_INET_TCP_DIAG and CONFIG_INET_MPTCP_DIAG, or: modprobe -a tcp_diag mptcp_diag"
                 .to_owned(),
         },
         error => error,

@@ -1,12 +1,14 @@
-use super::{Connection, Filter, Subflow, from_address, list_subflows, one_connection};
+use super::{
+    Connection, Filter, Subflow, find_connection_request, list_sockets_request, local_address_filter,
+};
 use crate::netlink::{Messages, Request};
 use crate::socket::TcpState;
 use proptest::prelude::*;
 use std::net::IpAddr;
 
 fn payload(request: &mut Request) -> Vec<u8> {
-    let bytes = request.finish(1).expect("it fits").to_vec();
-    Messages::new(&bytes).next().expect("there is one").expect("it is well formed").payload.to_vec()
+    let bytes = request.finish(1).expect("short request").to_vec();
+    Messages::new(&bytes).next().expect("one message").expect("well-formed message").payload.to_vec()
 }
 
 fn socket(request: &mut Request) -> &mut Request {
@@ -23,7 +25,7 @@ fn socket(request: &mut Request) -> &mut Request {
 }
 
 #[test]
-fn a_subflow_is_read_from_where_the_kernel_puts_it() {
+fn subflow_fields_have_kernel_offsets() {
     let mut tcp = vec![0; 232];
     tcp[68..72].copy_from_slice(&20_000u32.to_ne_bytes());
     tcp[80..84].copy_from_slice(&42u32.to_ne_bytes());
@@ -33,8 +35,7 @@ fn a_subflow_is_read_from_where_the_kernel_puts_it() {
             mptcp.u32(1, 77).u32(2, 88).u32(8, 0b110_1000).u8(9, 1).u8(10, 7);
         });
     });
-    let subflow =
-        Subflow::parse(&payload(&mut request)).expect("it is well formed").expect("it is a subflow");
+    let subflow = Subflow::parse(&payload(&mut request)).expect("well-formed message").expect("a subflow");
     assert_eq!(
         (subflow.local.to_string(), subflow.remote.to_string()),
         ("10.2.0.2:40000".into(), "10.1.0.1:80".into())
@@ -49,7 +50,7 @@ fn a_subflow_is_read_from_where_the_kernel_puts_it() {
 }
 
 #[test]
-fn tcp_with_something_else_on_top_is_no_subflow() {
+fn tcp_without_mptcp_attributes_is_no_subflow() {
     for name in ["tls", "mptcp"] {
         let mut request = Request::new();
         socket(&mut request).attribute(2, &[0; 232]).nest(19, |ulp| {
@@ -62,23 +63,23 @@ fn tcp_with_something_else_on_top_is_no_subflow() {
     assert_eq!(Connection::parse(&payload(socket(&mut request))), Ok(None));
 }
 
-/// As `ss -tniM src 10.2.0.2` asks, but for its extensions and states.
+/// Like `ss -tniM src 10.2.0.2`, except for extensions and states.
 #[test]
-fn a_request_is_byte_for_byte_what_the_kernel_wants() {
-    let program = from_address(IpAddr::from([10, 2, 0, 2]));
+fn requests_have_kernel_layout() {
+    let program = local_address_filter(IpAddr::from([10, 2, 0, 2]));
     if cfg!(target_endian = "little") {
         assert_eq!(program, [7, 16, 20, 0, 2, 32, 0, 0, 255, 255, 255, 255, 10, 2, 0, 2]);
     }
     let mut request = Request::new();
     let filter = Filter { local_port: Some(443), ..Filter::local(IpAddr::from([10, 2, 0, 2])) };
-    list_subflows(&mut request, 2, &filter);
+    list_sockets_request(&mut request, 2, &filter);
     let bytes = payload(&mut request);
     assert_eq!(
         (bytes.len(), &bytes[..4], &bytes[8..12]),
         (56 + 4 + 16, &[2, 6, 2, 0][..], &[1, 187, 0, 0][..])
     );
     assert_eq!(&bytes[60..], program);
-    one_connection(&mut request, 0x0403_0201);
+    find_connection_request(&mut request, 0x0403_0201);
     let bytes = payload(&mut request);
     assert_eq!((bytes.len(), bytes[1]), (56 + 8, 255));
     if cfg!(target_endian = "little") {
@@ -88,7 +89,7 @@ fn a_request_is_byte_for_byte_what_the_kernel_wants() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..400), family in 0u8..2) {
+    fn arbitrary_bytes_do_not_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..400), family in 0u8..2) {
         let _ = (Subflow::parse(&bytes), Connection::parse(&bytes));
         if let Some(first) = bytes.first_mut() {
             *first = [2, 10][family as usize];

@@ -1,64 +1,64 @@
-//! Messages of sock_diag(7), to meanings and back (`<linux/inet_diag.h>`, `<linux/mptcp.h>`).
+//! sock_diag messages: encoding and parsing (`<linux/inet_diag.h>`, `<linux/mptcp.h>`).
 
-use crate::netlink::{Attributes, Malformed, Request, fixed, kind};
+use crate::netlink::{Attributes, Malformed, Request, kind, read_array};
 use crate::socket::{MptcpInfo, TcpInfo, TcpState};
 use std::net::{IpAddr, SocketAddr};
 
 pub(super) const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET: u8 = libc::AF_INET as u8;
 const INET6: u8 = libc::AF_INET6 as u8;
-/// `struct inet_diag_msg`.
-const LENGTH: usize = 72;
+/// Length of `struct inet_diag_msg`.
+const DIAG_MSG_BYTES: usize = 72;
 
-/// Attributes of requests.
+/// Request attributes (`INET_DIAG_REQ_*`).
 const REQ_BYTECODE: u16 = 1;
 const REQ_PROTOCOL: u16 = 3;
-/// Attributes of answers.
+/// Response attributes (`INET_DIAG_*`).
 const INFO: u16 = 2;
 const CONG: u16 = 4;
 const ULP_INFO: u16 = 19;
 const ULP_NAME: u16 = 1;
 const ULP_MPTCP: u16 = 3;
 
-/// Attributes of a subflow (`MPTCP_SUBFLOW_ATTR_*`).
+/// Subflow attributes (`MPTCP_SUBFLOW_ATTR_*`).
 const TOKEN_REM: u16 = 1;
 const TOKEN_LOC: u16 = 2;
 const FLAGS: u16 = 8;
 const ID_REM: u16 = 9;
 const ID_LOC: u16 = 10;
 
-/// All states but LISTEN, TIME_WAIT and NEW_SYN_RECV, which are no subflows, or none any more.
-const STATES: u32 = 0x0fff & !(1 << 6 | 1 << 10);
+/// Bit mask of TCP states: all except LISTEN, TIME_WAIT and NEW_SYN_RECV, which hold no subflow.
+const LISTED_STATES: u32 = 0x0fff & !(1 << 6 | 1 << 10);
 
-/// Which subflows to list; all that is `None` passes.
+/// Selection of subflows; `None` matches all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// The local address; the kernel passes over the others.
+    /// Local address, matched by the kernel.
     pub local: Option<IpAddr>,
-    /// The local port; the kernel passes over the others. For a server this is what keeps a list short.
+    /// Local port, matched by the kernel. On a server this keeps the list short.
     pub local_port: Option<u16>,
-    /// The remote port; the kernel passes over the others.
+    /// Remote port, matched by the kernel.
     pub remote_port: Option<u16>,
-    /// The connection, by its local token. The kernel lists all, and the others are passed over here.
+    /// Local token of the connection. The kernel lists all; others are skipped here.
     pub token: Option<u32>,
-    /// Give each subflow's congestion control.
+    /// Report each subflow's congestion control.
     pub congestion: bool,
 }
 
 impl Filter {
-    /// Subflows from `address`.
+    /// Subflows from the local address `address`.
     pub fn local(address: IpAddr) -> Self {
         Self { local: Some(address), ..Self::default() }
     }
 
-    /// Subflows of the connection of that local token.
+    /// Subflows of the connection with this local token.
     pub fn token(token: u32) -> Self {
         Self { token: Some(token), ..Self::default() }
     }
 
     pub(super) fn families(&self) -> &'static [u8] {
         match self.local {
-            // A socket of IPv6 may speak IPv4.
+            // An IPv6 socket may carry IPv4.
             Some(IpAddr::V6(_)) => &[INET6],
             _ => &[INET, INET6],
         }
@@ -68,41 +68,41 @@ impl Filter {
 /// A subflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subflow {
-    /// This end. IPv4 over an IPv6 socket is given as IPv4.
+    /// Local address. IPv4-mapped IPv6 is reported as IPv4.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address.
     pub remote: SocketAddr,
-    /// The interface that it is bound to; 0 for none.
+    /// Index of the interface it is bound to; 0 for none.
     pub device: u32,
-    /// The number by which the kernel tells this socket from all others, ever.
+    /// Socket cookie: unique for the lifetime of the kernel.
     pub cookie: u64,
-    /// Its connection here.
+    /// Local token of its connection.
     pub token: u32,
-    /// Its connection at the peer; 0 but for a subflow that this end joined to it.
+    /// Token of its connection at the peer; 0 unless this end initiated the join.
     pub remote_token: u32,
-    /// The identifier of the local address; 0 for that of the first subflow.
+    /// Address ID of the local address; 0 for the first subflow.
     pub local_id: u8,
-    /// The peer's identifier of the remote address.
+    /// Address ID of the remote address, assigned by the peer.
     pub remote_id: u8,
-    /// This end wants it used only where no other is.
+    /// This end marked it as backup.
     pub backup: bool,
-    /// The peer does.
+    /// The peer marked it as backup.
     pub remote_backup: bool,
-    /// It joined a connection (MP_JOIN); else it is the first.
+    /// Joined with MP_JOIN; false for the first subflow.
     pub joined: bool,
-    /// Both ends know that the other has the keys.
+    /// The MPTCP handshake is complete in both directions.
     pub fully_established: bool,
-    /// What TCP knows of it.
+    /// TCP statistics.
     pub tcp: TcpInfo,
-    /// Its congestion control, where it was asked for; else empty.
+    /// Congestion control when [`Filter::congestion`] was set; else empty.
     pub congestion: String,
 }
 
 impl Subflow {
-    /// Reads what follows the header of an answer; `None` where it is no subflow.
+    /// Parses the payload of a response; `None` for a socket that is no subflow.
     ///
     /// # Errors
-    /// Where it is cut off or malformed.
+    /// Fails when it is truncated or malformed.
     pub fn parse(payload: &[u8]) -> Result<Option<Self>, Malformed> {
         Self::parse_if(payload, &Filter::default())
     }
@@ -122,7 +122,7 @@ impl Subflow {
                 _ => {}
             }
         }
-        // Most sockets of a host are none: only of subflows is the long part read.
+        // Most sockets are no subflows: skip the long `tcp_info` for those.
         let (Some(ulp), Some(info)) = (ulp, info) else { return Ok(None) };
         if filter.token.is_some_and(|token| token != ulp.token) {
             return Ok(None);
@@ -149,22 +149,22 @@ impl Subflow {
     }
 }
 
-/// A TCP connection that is no subflow.
+/// A TCP connection that is no MPTCP subflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tcp {
-    /// This end. IPv4 over an IPv6 socket is given as IPv4.
+pub struct TcpConnection {
+    /// Local address. IPv4-mapped IPv6 is reported as IPv4.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address.
     pub remote: SocketAddr,
-    /// What TCP knows of it.
+    /// TCP statistics.
     pub tcp: TcpInfo,
 }
 
-impl Tcp {
-    /// Reads what follows the header of an answer; `None` where it is a subflow.
+impl TcpConnection {
+    /// Parses the payload of a response; `None` for a subflow.
     ///
     /// # Errors
-    /// Where it is cut off or malformed.
+    /// Fails when it is truncated or malformed.
     pub fn parse(payload: &[u8]) -> Result<Option<Self>, Malformed> {
         Self::parse_if(payload, &Filter::default())
     }
@@ -193,25 +193,25 @@ impl Tcp {
 /// An MPTCP connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// This end of its first subflow.
+    /// Local address of the first subflow.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address of the first subflow.
     pub remote: SocketAddr,
-    /// Its state, as of a TCP connection.
+    /// State of the MPTCP socket.
     pub state: TcpState,
-    /// The user whose it is.
+    /// UID of the socket's owner.
     pub user: u32,
-    /// The number of its socket as a file, as in `/proc/PID/fd`; 0 where no process has it any more.
+    /// Inode of the socket, as in `/proc/PID/fd`; 0 when no process has it open any more.
     pub inode: u32,
-    /// What MPTCP knows of it: token, bytes, how many subflows.
+    /// MPTCP statistics: token, bytes, number of subflows.
     pub info: MptcpInfo,
 }
 
 impl Connection {
-    /// Reads what follows the header of an answer; `None` where nothing of MPTCP is in it.
+    /// Parses the payload of a response; `None` without MPTCP information.
     ///
     /// # Errors
-    /// Where it is cut off or malformed.
+    /// Fails when it is truncated or malformed.
     pub fn parse(payload: &[u8]) -> Result<Option<Self>, Malformed> {
         let message = Message::parse(payload)?;
         for attribute in message.attributes.clone() {
@@ -231,7 +231,7 @@ impl Connection {
     }
 }
 
-/// `struct inet_diag_msg` and what follows it.
+/// `struct inet_diag_msg` and its attributes.
 struct Message<'a> {
     state: TcpState,
     local: SocketAddr,
@@ -245,16 +245,16 @@ struct Message<'a> {
 
 impl<'a> Message<'a> {
     fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
-        let cut = Malformed("a socket is cut off");
-        let word = |at| fixed(payload, at).map(u32::from_ne_bytes).ok_or(cut);
-        let [family, state, _, _] = fixed(payload, 0).ok_or(cut)?;
+        let truncated = Malformed("truncated socket");
+        let word = |at| read_array(payload, at).map(u32::from_ne_bytes).ok_or(truncated);
+        let [family, state, _, _] = read_array(payload, 0).ok_or(truncated)?;
         let address = |port: usize, at: usize| {
             let address = match family {
-                INET => IpAddr::from(fixed::<4>(payload, at).ok_or(cut)?),
-                INET6 => IpAddr::from(fixed::<16>(payload, at).ok_or(cut)?).to_canonical(),
-                _ => return Err(Malformed("a socket is neither of IPv4 nor of IPv6")),
+                INET => IpAddr::from(read_array::<4>(payload, at).ok_or(truncated)?),
+                INET6 => IpAddr::from(read_array::<16>(payload, at).ok_or(truncated)?).to_canonical(),
+                _ => return Err(Malformed("socket is neither IPv4 nor IPv6")),
             };
-            let port = fixed(payload, port).map(u16::from_be_bytes).ok_or(cut)?;
+            let port = read_array(payload, port).map(u16::from_be_bytes).ok_or(truncated)?;
             Ok(SocketAddr::new(address, port))
         };
         Ok(Self {
@@ -265,12 +265,12 @@ impl<'a> Message<'a> {
             cookie: u64::from(word(44)?) | u64::from(word(48)?) << 32,
             user: word(64)?,
             inode: word(68)?,
-            attributes: Attributes::new(payload.get(LENGTH..).ok_or(cut)?),
+            attributes: Attributes::new(payload.get(DIAG_MSG_BYTES..).ok_or(truncated)?),
         })
     }
 }
 
-/// What MPTCP says of a subflow.
+/// MPTCP attributes of a subflow, from `INET_DIAG_ULP_INFO`.
 #[derive(Default)]
 struct Ulp {
     token: u32,
@@ -281,7 +281,7 @@ struct Ulp {
 }
 
 impl Ulp {
-    /// `None` where another protocol is on top of TCP.
+    /// Returns `None` for another upper-layer protocol, such as TLS.
     fn parse(attributes: Attributes<'_>) -> Result<Option<Self>, Malformed> {
         let (mut mptcp, mut named) = (None, true);
         for attribute in attributes {
@@ -310,7 +310,7 @@ impl Ulp {
 }
 
 /// `struct inet_diag_req_v2`.
-struct Want {
+struct DiagRequest {
     family: u8,
     protocol: u8,
     extensions: u8,
@@ -320,7 +320,7 @@ struct Want {
     cookie: u32,
 }
 
-impl Want {
+impl DiagRequest {
     fn emit(&self, request: &mut Request) {
         let [local, remote] = [self.local_port, self.remote_port].map(u16::to_be_bytes);
         request
@@ -333,33 +333,34 @@ impl Want {
     }
 }
 
-pub(super) fn list_subflows(request: &mut Request, family: u8, filter: &Filter) {
+pub(super) fn list_sockets_request(request: &mut Request, family: u8, filter: &Filter) {
     let congestion = if filter.congestion { 1 << (CONG - 1) } else { 0 };
-    let want = Want {
+    let diag_request = DiagRequest {
         family,
         protocol: libc::IPPROTO_TCP as u8,
-        // Of the upper protocol it tells unasked.
+        // The kernel reports INET_DIAG_ULP_INFO without being asked.
         extensions: 1 << (INFO - 1) | congestion,
-        states: STATES,
+        states: LISTED_STATES,
         local_port: filter.local_port.unwrap_or(0),
         remote_port: filter.remote_port.unwrap_or(0),
         cookie: u32::MAX,
     };
-    want.emit(request.start(SOCK_DIAG_BY_FAMILY, kind::DUMP));
+    diag_request.emit(request.start(SOCK_DIAG_BY_FAMILY, kind::DUMP));
     if let Some(local) = filter.local {
-        request.attribute(REQ_BYTECODE, &from_address(local));
+        request.attribute(REQ_BYTECODE, &local_address_filter(local));
     }
 }
 
-/// A program of one condition for the kernel: the local address is this (`INET_DIAG_BC_S_COND`).
-fn from_address(address: IpAddr) -> Vec<u8> {
+/// Bytecode with one condition, on the local address (`INET_DIAG_BC_S_COND`).
+fn local_address_filter(address: IpAddr) -> Vec<u8> {
     const SOURCE: u8 = 7;
     let (family, octets) = match address {
         IpAddr::V4(address) => (INET, address.octets().to_vec()),
         IpAddr::V6(address) => (INET6, address.octets().to_vec()),
     };
     let length = (4 + 8 + octets.len()) as u8;
-    // If so, on to the end of the program; if not, four bytes beyond it, which is a refusal.
+    // Jump offsets: a match goes to the end of the program; a mismatch goes 4 bytes past it, which
+    // rejects the socket.
     let mut program = vec![SOURCE, length];
     program.extend_from_slice(&u16::from(length + 4).to_ne_bytes());
     program.extend_from_slice(&[family, octets.len() as u8 * 8, 0, 0]);
@@ -369,24 +370,24 @@ fn from_address(address: IpAddr) -> Vec<u8> {
     program
 }
 
-pub(super) fn list_connections(request: &mut Request, family: u8) {
-    connections(request, kind::DUMP, family, STATES, u32::MAX);
+pub(super) fn list_connections_request(request: &mut Request, family: u8) {
+    mptcp_request(request, kind::DUMP, family, LISTED_STATES, u32::MAX);
 }
 
-/// A list of none: refused where the kernel cannot list them.
-pub(super) fn list_nothing(request: &mut Request) {
-    connections(request, kind::DUMP, INET, 0, u32::MAX);
+/// Requests a dump of no states. The kernel rejects it when it cannot list MPTCP sockets.
+pub(super) fn probe_mptcp_diag_request(request: &mut Request) {
+    mptcp_request(request, kind::DUMP, INET, 0, u32::MAX);
 }
 
-/// By its token, which the kernel takes where a cookie would stand.
-pub(super) fn one_connection(request: &mut Request, token: u32) {
-    connections(request, kind::ACK, INET, STATES, token);
+/// Requests the connection with this token, passed in the place of the socket cookie.
+pub(super) fn find_connection_request(request: &mut Request, token: u32) {
+    mptcp_request(request, kind::ACK, INET, LISTED_STATES, token);
 }
 
-fn connections(request: &mut Request, flags: u16, family: u8, states: u32, cookie: u32) {
-    let want = Want {
+fn mptcp_request(request: &mut Request, flags: u16, family: u8, states: u32, cookie: u32) {
+    let diag_request = DiagRequest {
         family,
-        // 262 does not fit here: an attribute says it.
+        // IPPROTO_MPTCP (262) exceeds this byte and is passed as an attribute.
         protocol: libc::IPPROTO_RAW as u8,
         extensions: 1 << (INFO - 1),
         states,
@@ -394,7 +395,7 @@ fn connections(request: &mut Request, flags: u16, family: u8, states: u32, cooki
         remote_port: 0,
         cookie,
     };
-    want.emit(request.start(SOCK_DIAG_BY_FAMILY, flags));
+    diag_request.emit(request.start(SOCK_DIAG_BY_FAMILY, flags));
     request.u32(REQ_PROTOCOL, libc::IPPROTO_MPTCP as u32);
 }
 

@@ -1,4 +1,4 @@
-//! Families of generic netlink are called by name; the kernel gives each a number when it starts.
+//! Generic netlink families: found by name, numbered by the kernel at run time.
 
 use super::{Attributes, GenericHeader, Malformed, Message, Request, Socket, kind};
 use crate::Error;
@@ -11,37 +11,37 @@ const GROUPS: u16 = 7;
 const GROUP_NAME: u16 = 1;
 const GROUP_ID: u16 = 2;
 
-/// A family of generic netlink, as this kernel numbers it.
+/// A generic netlink family.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GenericFamily {
-    /// The type of its messages.
+    /// Message type assigned to the family.
     pub id: u16,
-    /// Its multicast groups, with their numbers for [`Socket::join`].
+    /// Multicast groups: name and number, the latter for [`Socket::join`].
     pub groups: Vec<(String, u32)>,
 }
 
 impl GenericFamily {
-    /// Asks for the family called `name`.
+    /// Looks up the family `name` at the generic netlink controller.
     ///
     /// # Errors
-    /// Where the kernel has none of that name ([`Error::Refused`], ENOENT).
+    /// Fails when the kernel has no such family ([`Error::Refused`], ENOENT).
     pub fn find(socket: &mut Socket, name: &str) -> Result<Self, Error> {
         let mut request = Request::new();
         let header = GenericHeader { command: GET_FAMILY, version: 1 };
         request.start_generic(CONTROLLER, kind::ACK, header).text(FAMILY_NAME, name);
         let mut family = None;
         let doing = format_args!("find the netlink family {name}");
-        socket.ask(&mut request, doing, |message: &Message<'_>| {
+        socket.transact(&mut request, doing, |message: &Message<'_>| {
             family = Some(Self::parse(message.payload)?);
             Ok(())
         })?;
-        family.ok_or_else(|| Malformed("there is no family in it").answering(doing))
+        family.ok_or_else(|| Malformed("no family in the response").in_reply_to(doing))
     }
 
-    /// Reads the controller's answer.
+    /// Parses the controller's response (CTRL_CMD_NEWFAMILY).
     ///
     /// # Errors
-    /// Where it is cut off, malformed, or has no number.
+    /// Fails when it is truncated, malformed, or lacks the family number.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let mut family = Self::default();
         for attribute in GenericHeader::parse(payload)?.1 {
@@ -50,22 +50,22 @@ impl GenericFamily {
                 FAMILY_ID => family.id = attribute.u16()?,
                 GROUPS => {
                     for group in attribute.nested() {
-                        family.groups.push(group_of(group?.nested())?);
+                        family.groups.push(parse_group(group?.nested())?);
                     }
                 }
                 _ => {}
             }
         }
-        if family.id == 0 { Err(Malformed("a family has no number")) } else { Ok(family) }
+        if family.id == 0 { Err(Malformed("family without a number")) } else { Ok(family) }
     }
 
-    /// The number of a multicast group.
+    /// Number of the multicast group `name`.
     pub fn group(&self, name: &str) -> Option<u32> {
-        self.groups.iter().find(|(one, _)| one == name).map(|(_, id)| *id)
+        self.groups.iter().find(|(known, _)| known == name).map(|(_, id)| *id)
     }
 }
 
-fn group_of(attributes: Attributes<'_>) -> Result<(String, u32), Malformed> {
+fn parse_group(attributes: Attributes<'_>) -> Result<(String, u32), Malformed> {
     let (mut name, mut id) = (String::new(), 0);
     for attribute in attributes {
         let attribute = attribute?;

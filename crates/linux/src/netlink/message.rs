@@ -1,86 +1,86 @@
-//! Messages: a header, then what its type says (netlink(7)).
+//! Netlink messages (netlink(7)).
 
 use super::attribute::{HEADER as ATTRIBUTE_HEADER, NESTED};
-use super::{Attributes, Malformed, fixed};
+use super::{Attributes, Malformed, read_array};
 use std::net::IpAddr;
 
-/// Types and flags of messages that all families share (`<linux/netlink.h>`).
+/// Message types and flags common to all families (`<linux/netlink.h>`).
 pub mod kind {
-    /// Nothing: to be passed over.
+    /// NLMSG_NOOP: ignored.
     pub const NOOP: u16 = 1;
-    /// An acknowledgement, or why there is none.
+    /// NLMSG_ERROR: acknowledgement or error.
     pub const ERROR: u16 = 2;
-    /// The end of a dump.
+    /// NLMSG_DONE: end of a dump.
     pub const DONE: u16 = 3;
-    /// Set in every request.
+    /// NLM_F_REQUEST, set in every request.
     pub const REQUEST: u16 = 0x01;
-    /// In an answer: more of it follows, up to [`DONE`].
+    /// NLM_F_MULTI in a response: more messages follow, up to [`DONE`].
     pub const MULTI: u16 = 0x02;
-    /// Asks for an acknowledgement.
+    /// NLM_F_ACK: requests an acknowledgement.
     pub const ACK: u16 = 0x04;
-    /// In an answer: what it lists changed meanwhile.
+    /// NLM_F_DUMP_INTR in a response: the listed objects changed during the dump.
     pub const DUMP_INTERRUPTED: u16 = 0x10;
-    /// Asks for a list of all.
+    /// NLM_F_DUMP: requests all objects.
     pub const DUMP: u16 = 0x300;
-    /// Replaces what exists.
+    /// NLM_F_REPLACE: replaces an existing object.
     pub const REPLACE: u16 = 0x100;
-    /// Refuses where it exists.
+    /// NLM_F_EXCL: fails when the object exists.
     pub const EXCLUSIVE: u16 = 0x200;
-    /// Creates where it does not exist.
+    /// NLM_F_CREATE: creates a missing object.
     pub const CREATE: u16 = 0x400;
-    /// In an acknowledgement: the request is not repeated in it.
+    /// NLM_F_CAPPED in an acknowledgement: the request is not echoed.
     pub const CAPPED: u16 = 0x100;
-    /// In an acknowledgement: attributes follow.
+    /// NLM_F_ACK_TLVS in an acknowledgement: attributes follow.
     pub const ACK_ATTRIBUTES: u16 = 0x200;
 }
 
-/// What every message begins with.
+/// `struct nlmsghdr`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Length of the message, with this header, without padding.
+    /// Length of the message including this header, without padding.
     pub length: u32,
-    /// What it is.
+    /// Message type.
     pub kind: u16,
-    /// See [`kind`].
+    /// Message flags, see [`kind`].
     pub flags: u16,
-    /// Of the request, repeated in its answers; 0 in what nobody asked for.
+    /// Sequence number, copied from request to response; 0 in unsolicited messages.
     pub sequence: u32,
-    /// The socket that asked.
+    /// Port ID of the requesting socket.
     pub port: u32,
 }
 
 impl Header {
-    /// Its length in bytes.
+    /// Length of the header in bytes.
     pub const LENGTH: usize = 16;
 
     fn parse(bytes: &[u8]) -> Option<Self> {
         Some(Self {
-            length: u32::from_ne_bytes(fixed(bytes, 0)?),
-            kind: u16::from_ne_bytes(fixed(bytes, 4)?),
-            flags: u16::from_ne_bytes(fixed(bytes, 6)?),
-            sequence: u32::from_ne_bytes(fixed(bytes, 8)?),
-            port: u32::from_ne_bytes(fixed(bytes, 12)?),
+            length: u32::from_ne_bytes(read_array(bytes, 0)?),
+            kind: u16::from_ne_bytes(read_array(bytes, 4)?),
+            flags: u16::from_ne_bytes(read_array(bytes, 6)?),
+            sequence: u32::from_ne_bytes(read_array(bytes, 8)?),
+            port: u32::from_ne_bytes(read_array(bytes, 12)?),
         })
     }
 }
 
-/// A message where it lies.
+/// A message that borrows from its datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// Its header.
+    /// Message header.
     pub header: Header,
-    /// What follows the header.
+    /// Bytes after the header.
     pub payload: &'a [u8],
 }
 
-/// The messages of a datagram. The iterator gives `Err` once where they are malformed, and ends there.
+/// Iterator over the messages of a datagram. Yields one `Err` for malformed input, then ends.
 #[derive(Debug, Clone)]
 pub struct Messages<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Messages<'a> {
-    /// Those in `bytes`.
+    /// Iterates over the messages in `bytes`.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
@@ -97,47 +97,47 @@ impl<'a> Iterator for Messages<'a> {
             return None;
         }
         let Some(header) = Header::parse(bytes) else {
-            return Some(Err(Malformed("a message's header is cut off")));
+            return Some(Err(Malformed("truncated message header")));
         };
         let length = header.length as usize;
         if length < Header::LENGTH {
-            return Some(Err(Malformed("a message is shorter than its header")));
+            return Some(Err(Malformed("message shorter than its header")));
         }
         let Some(payload) = bytes.get(Header::LENGTH..length) else {
-            return Some(Err(Malformed("a message is longer than its datagram")));
+            return Some(Err(Malformed("message longer than its datagram")));
         };
         self.bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(Ok(Message { header, payload }))
     }
 }
 
-/// An acknowledgement, or why there is none: of [`kind::ERROR`] and [`kind::DONE`].
+/// Acknowledgement or error, from [`kind::ERROR`] or [`kind::DONE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack<'a> {
-    /// The error's number, positive; 0 where all is well.
+    /// Positive error number; 0 for success.
     pub errno: i32,
-    /// The kernel's own words, or empty.
+    /// Message of the extended acknowledgement; may be empty.
     pub message: &'a str,
-    /// The type of the attribute that is missing, where that is the reason.
-    pub missing: Option<u32>,
+    /// Type of the attribute the kernel missed (NLMSGERR_ATTR_MISS_TYPE).
+    pub missing_attribute: Option<u32>,
 }
 
 impl<'a> Ack<'a> {
-    /// Reads it from a message of type `ERROR` or `DONE`.
+    /// Parses a message of type `ERROR` or `DONE`.
     ///
     /// # Errors
-    /// Where it is cut off. What follows the number is talk, and passed over where malformed.
+    /// Fails when the error number is truncated. Malformed attributes after it are ignored.
     pub fn parse(message: &Message<'a>) -> Result<Self, Malformed> {
         const MESSAGE: u16 = 1;
         const MISSING: u16 = 5;
         let payload = message.payload;
         let done = message.header.kind == kind::DONE;
-        let errno = match fixed(payload, 0) {
+        let errno = match read_array(payload, 0) {
             Some(number) => i32::from_ne_bytes(number).saturating_neg(),
             None if done => 0,
-            None => return Err(Malformed("an acknowledgement is cut off")),
+            None => return Err(Malformed("truncated acknowledgement")),
         };
-        let mut ack = Self { errno, message: "", missing: None };
+        let mut ack = Self { errno, message: "", missing_attribute: None };
         if message.header.flags & kind::ACK_ATTRIBUTES == 0 {
             return Ok(ack);
         }
@@ -153,7 +153,7 @@ impl<'a> Ack<'a> {
         for attribute in Attributes::new(payload.get(at..).unwrap_or_default()).map_while(Result::ok) {
             match attribute.kind {
                 MESSAGE => ack.message = attribute.text().unwrap_or_default(),
-                MISSING => ack.missing = attribute.u32().ok(),
+                MISSING => ack.missing_attribute = attribute.u32().ok(),
                 _ => {}
             }
         }
@@ -161,34 +161,34 @@ impl<'a> Ack<'a> {
     }
 }
 
-/// What follows the header in a message of generic netlink.
+/// `struct genlmsghdr`, which follows the header of a generic netlink message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GenericHeader {
-    /// The family's command, or its event.
+    /// Command or event number of the family.
     pub command: u8,
-    /// Of the family's interface.
+    /// Interface version of the family.
     pub version: u8,
 }
 
 impl GenericHeader {
-    /// Its length in bytes.
+    /// Length of the header in bytes.
     pub const LENGTH: usize = 4;
 
-    /// Splits a payload into this and the attributes behind it.
+    /// Splits a payload into this header and the attributes behind it.
     ///
     /// # Errors
-    /// Where it is cut off.
+    /// Fails when the header is truncated.
     pub fn parse(payload: &[u8]) -> Result<(Self, Attributes<'_>), Malformed> {
         match payload {
             [command, version, _, _, rest @ ..] => {
                 Ok((Self { command: *command, version: *version }, Attributes::new(rest)))
             }
-            _ => Err(Malformed("a generic header is cut off")),
+            _ => Err(Malformed("truncated generic netlink header")),
         }
     }
 }
 
-/// A message to send: built in a buffer that is used again.
+/// Builder of a request; reuses its buffer.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     bytes: Vec<u8>,
@@ -196,12 +196,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// An empty one.
+    /// Creates an empty builder.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins anew: a message of type `kind` with `flags` ([`kind::REQUEST`] is added).
+    /// Starts a message of type `kind` and adds [`kind::REQUEST`] to `flags`. Discards the previous
+    /// one.
     pub fn start(&mut self, kind: u16, flags: u16) -> &mut Self {
         self.bytes.clear();
         self.too_long = false;
@@ -212,18 +213,18 @@ impl Request {
         self
     }
 
-    /// Begins anew: a command of generic netlink.
+    /// Starts a generic netlink command.
     pub fn start_generic(&mut self, family: u16, flags: u16, generic: GenericHeader) -> &mut Self {
         self.start(family, flags).raw(&[generic.command, generic.version, 0, 0])
     }
 
-    /// Adds a family's own header, padded to four bytes.
+    /// Appends a family header, padded to 4 bytes.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(bytes);
         self.pad()
     }
 
-    /// Adds an attribute.
+    /// Appends an attribute.
     pub fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
         let Ok(length) = u16::try_from(ATTRIBUTE_HEADER + value.len()) else {
             self.too_long = true;
@@ -235,27 +236,27 @@ impl Request {
         self.pad()
     }
 
-    /// Adds a number of one byte.
+    /// Appends a `u8`.
     pub fn u8(&mut self, kind: u16, value: u8) -> &mut Self {
         self.attribute(kind, &[value])
     }
 
-    /// Adds a number of two bytes.
+    /// Appends a `u16`.
     pub fn u16(&mut self, kind: u16, value: u16) -> &mut Self {
         self.attribute(kind, &value.to_ne_bytes())
     }
 
-    /// Adds a number of two bytes in network byte order, as ports are.
+    /// Appends a `u16` in network byte order, used for ports.
     pub fn be16(&mut self, kind: u16, value: u16) -> &mut Self {
         self.attribute(kind, &value.to_be_bytes())
     }
 
-    /// Adds a number of four bytes.
+    /// Appends a `u32`.
     pub fn u32(&mut self, kind: u16, value: u32) -> &mut Self {
         self.attribute(kind, &value.to_ne_bytes())
     }
 
-    /// Adds text with a zero byte behind it.
+    /// Appends zero-terminated text.
     pub fn text(&mut self, kind: u16, value: &str) -> &mut Self {
         let mut bytes = Vec::with_capacity(value.len() + 1);
         bytes.extend_from_slice(value.as_bytes());
@@ -263,7 +264,7 @@ impl Request {
         self.attribute(kind, &bytes)
     }
 
-    /// Adds an address of 4 or 16 bytes.
+    /// Appends an IPv4 or IPv6 address.
     pub fn address(&mut self, kind: u16, value: IpAddr) -> &mut Self {
         match value {
             IpAddr::V4(address) => self.attribute(kind, &address.octets()),
@@ -271,7 +272,7 @@ impl Request {
         }
     }
 
-    /// Adds an attribute of what `fill` adds.
+    /// Appends a nested attribute, filled by `fill`.
     pub fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 2]);
@@ -284,14 +285,14 @@ impl Request {
         self
     }
 
-    /// The whole message, as it goes to the kernel.
+    /// Completes the message with its length and sequence number.
     ///
     /// # Errors
-    /// Where an attribute is longer than 65,535 bytes, or nothing was begun.
+    /// Fails when an attribute exceeds 65,535 bytes, or no message was started.
     pub fn finish(&mut self, sequence: u32) -> Result<&[u8], Malformed> {
         let length = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
         if self.too_long || self.bytes.len() < Header::LENGTH {
-            return Err(Malformed("an attribute is too long, or there is no message"));
+            return Err(Malformed("an attribute is too long, or no message was started"));
         }
         self.bytes[0..4].copy_from_slice(&length.to_ne_bytes());
         self.bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());

@@ -1,14 +1,14 @@
-//! Netlink, the way to ask the kernel about its network and to change it.
+//! Netlink: the kernel's message interface for network configuration (netlink(7)).
 //!
-//! | File | What it is |
+//! | File | Contents |
 //! |---|---|
-//! | `attribute` | type-length-value attributes: read where they lie, and written |
-//! | `message` | headers, messages in a datagram, acknowledgements, the generic header |
-//! | `generic` | families that are called by name |
-//! | `socket` | requests with their answers, dumps, and what the kernel tells unasked |
+//! | `attribute` | type-length-value attributes |
+//! | `message` | headers, messages of a datagram, acknowledgements, request builder |
+//! | `generic` | lookup of generic netlink families |
+//! | `socket` | requests, dumps and multicast events |
 //!
-//! The first two are pure, and so is whatever is called `parse`: any bytes give either a meaning or [`Malformed`]. Numbers are in the byte
-//! order of the machine, as netlink wants them (netlink(7)), but for addresses and ports.
+//! Parsers do no I/O and accept any bytes: they return a value or [`Malformed`]. Numbers are in
+//! native byte order, addresses and ports in network byte order.
 
 mod attribute;
 mod generic;
@@ -23,20 +23,20 @@ pub use socket::{Dump, Family, Received, Socket};
 use crate::Error;
 use std::fmt;
 
-/// Bytes that do not mean what they should: says what is wrong with them.
+/// Malformed input, with a description of the defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(pub &'static str);
 
 impl Malformed {
-    /// The error of a request whose answer is this.
-    pub fn answering(self, doing: impl fmt::Display) -> Error {
+    /// Error of a request whose response is malformed.
+    pub fn in_reply_to(self, doing: impl fmt::Display) -> Error {
         Error::Malformed { doing: doing.to_string(), detail: self.0.to_owned() }
     }
 }
 
-/// The first `N` bytes from `at` on, where there are as many.
-pub(crate) fn fixed<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+/// The `N` bytes at offset `at`; `None` beyond the end.
+pub(crate) fn read_array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 

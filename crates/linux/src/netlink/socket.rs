@@ -1,4 +1,4 @@
-//! A netlink socket: asks and waits for the answer, or waits for what the kernel tells unasked.
+//! Netlink sockets: request and response, dumps, multicast events.
 
 use super::{Ack, Malformed, Message, Messages, Request, kind};
 use crate::{Error, option};
@@ -14,19 +14,19 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// The kernel makes the datagrams of a dump as long as the buffer, up to this.
-const BUFFER: usize = 32 * 1024;
-/// How often a dump is begun anew because what it lists changed meanwhile.
-const TRIES: usize = 16;
+/// Initial buffer length. The kernel fills the datagrams of a dump up to this length.
+const BUFFER_BYTES: usize = 32 * 1024;
+/// Maximum number of attempts to list objects that change during the dump.
+const MAX_DUMP_ATTEMPTS: usize = 16;
 
-/// What to talk to.
+/// Netlink protocol family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// Links, addresses, routes: rtnetlink(7).
+    /// NETLINK_ROUTE: links, addresses and routes (rtnetlink(7)).
     Route,
-    /// Sockets: sock_diag(7).
+    /// NETLINK_SOCK_DIAG: sockets (sock_diag(7)).
     SockDiag,
-    /// Families with names, such as `mptcp_pm`.
+    /// NETLINK_GENERIC: families found by name, such as `mptcp_pm`.
     Generic,
 }
 
@@ -48,30 +48,30 @@ impl Family {
     }
 }
 
-/// How a dump ended.
+/// Consistency of a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Dump {
-    /// It lists what there was at one time.
-    Whole,
-    /// What it lists changed meanwhile: something may be missing, or there twice.
+    /// The dump is a consistent snapshot.
+    Consistent,
+    /// Objects changed during the dump: some may be missing or duplicated.
     Interrupted,
 }
 
-/// What came in [`Socket::receive`].
+/// Result of [`Socket::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Received {
-    /// Messages, which were handed on.
+    /// Messages arrived and were passed to the callback.
     Messages,
-    /// Nothing within the time.
-    Nothing,
-    /// The kernel had more to tell than the socket holds, and threw some of it away: what is known
-    /// from events must be asked for anew.
+    /// The timeout expired.
+    TimedOut,
+    /// The socket buffer overflowed and the kernel dropped events. State derived from events must
+    /// be read again.
     Overrun,
 }
 
-/// A netlink socket of the namespace in which it was opened.
+/// A netlink socket in the namespace where it was opened.
 #[derive(Debug)]
 pub struct Socket {
     file: OwnedFd,
@@ -80,10 +80,10 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Opens one.
+    /// Opens and binds a socket.
     ///
     /// # Errors
-    /// Where the kernel has no such family.
+    /// Fails when the kernel lacks the family.
     pub fn open(family: Family) -> Result<Self, Error> {
         let doing = || format!("open a netlink socket ({})", family.name());
         let file =
@@ -92,71 +92,71 @@ impl Socket {
                     if matches!(error, Errno::PROTONOSUPPORT | Errno::AFNOSUPPORT) {
                         return Error::Lacks {
                             what: format!("the kernel has no {}", family.name()),
-                            hint: "it needs a kernel with CONFIG_NET and CONFIG_INET_DIAG".to_owned(),
+                            hint: "use a kernel built with CONFIG_NET and CONFIG_INET_DIAG".to_owned(),
                         };
                     }
                     Error::system(doing(), error)
                 })?;
         bind(&file, &SocketAddrNetlink::new(0, 0)).map_err(|error| Error::system(doing(), error))?;
-        // Kernels that know neither only say less, and repeat the request in its answer.
+        // Kernels without these options send less detail and echo the request.
         let _ = option::set_number(&file, libc::SOL_NETLINK, libc::NETLINK_EXT_ACK, 1);
         let _ = option::set_number(&file, libc::SOL_NETLINK, libc::NETLINK_CAP_ACK, 1);
-        Ok(Self { file, buffer: vec![0; BUFFER], sequence: 0 })
+        Ok(Self { file, buffer: vec![0; BUFFER_BYTES], sequence: 0 })
     }
 
-    /// Lets the kernel check what is asked for, and filter dumps by it; where it is older than that
-    /// (Linux 4.20), answers are filtered by whoever asked.
-    pub fn strict(&self) {
+    /// Enables strict checking: the kernel validates requests and filters dumps (Linux 4.20).
+    /// Without it callers filter the responses.
+    pub fn enable_strict_checking(&self) {
         let _ = option::set_number(&self.file, libc::SOL_NETLINK, libc::NETLINK_GET_STRICT_CHK, 1);
     }
 
-    /// Listens to a multicast group.
+    /// Joins a multicast group.
     ///
     /// # Errors
-    /// Where there is none of that number, or the caller may not.
+    /// Fails when there is no such group, or without the privilege.
     pub fn join(&self, group: u32) -> Result<(), Error> {
         option::set_number(&self.file, libc::SOL_NETLINK, libc::NETLINK_ADD_MEMBERSHIP, group as i32)
             .map_err(|error| Error::system(format!("listen to netlink group {group}"), error))
     }
 
-    /// Makes room for `bytes` of messages that nobody has read yet; the kernel may give less.
+    /// Sets the receive buffer to `bytes`; the kernel may grant less.
     pub fn set_receive_buffer(&self, bytes: usize) {
-        // Both only decide how soon there is an overrun, which is told.
+        // A smaller buffer only overflows sooner, and an overflow is reported.
         if rustix::net::sockopt::set_socket_recv_buffer_size_force(&self.file, bytes).is_err() {
             let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&self.file, bytes);
         }
     }
 
-    /// Sends a request that changes something and waits for the acknowledgement. `doing` is a phrase
-    /// for the error, such as `set the link up`.
+    /// Sends a request and waits for its acknowledgement. `doing` is a verb phrase for the error
+    /// message, such as `set the link up`.
     ///
     /// # Errors
-    /// [`Error::Refused`], with the kernel's words, where it refuses.
-    pub fn act(&mut self, request: &mut Request, doing: Arguments<'_>) -> Result<(), Error> {
-        self.ask(request, doing, |_| Ok(()))
+    /// Fails with [`Error::Refused`] and the kernel's message when it rejects the request.
+    pub fn execute(&mut self, request: &mut Request, doing: Arguments<'_>) -> Result<(), Error> {
+        self.transact(request, doing, |_| Ok(()))
     }
 
-    /// Sends a request and hands each message of the answer to `each`, up to the acknowledgement. The
-    /// request needs [`kind::ACK`].
+    /// Sends a request and passes every message of the response to `each`, up to the
+    /// acknowledgement. The request must carry [`kind::ACK`].
     ///
     /// # Errors
-    /// Where the kernel refuses, or `each` cannot read the answer.
-    pub fn ask(
+    /// Fails when the kernel rejects the request, or `each` cannot parse the response.
+    pub fn transact(
         &mut self,
         request: &mut Request,
         doing: Arguments<'_>,
         mut each: impl FnMut(&Message<'_>) -> Result<(), Malformed>,
     ) -> Result<(), Error> {
         self.send(request, doing)?;
-        let _ = self.answer(doing, &mut each)?;
+        let _ = self.read_response(doing, &mut each)?;
         Ok(())
     }
 
-    /// Sends a request with [`kind::DUMP`] and hands each message of the answer to `each`. One datagram
-    /// is in memory at a time, however many there are.
+    /// Sends a request with [`kind::DUMP`] and passes every message of the response to `each`.
+    /// Keeps one datagram in memory at a time.
     ///
     /// # Errors
-    /// As [`Self::ask`].
+    /// As [`Self::transact`].
     pub fn dump(
         &mut self,
         request: &mut Request,
@@ -164,13 +164,13 @@ impl Socket {
         mut each: impl FnMut(&Message<'_>) -> Result<(), Malformed>,
     ) -> Result<Dump, Error> {
         self.send(request, doing)?;
-        self.answer(doing, &mut each)
+        self.read_response(doing, &mut each)
     }
 
-    /// All that a dump lists, of what `parse` takes; begun anew where it changed meanwhile.
+    /// Collects the objects of a dump that `parse` accepts. Repeats an interrupted dump.
     ///
     /// # Errors
-    /// As [`Self::ask`], and where it changes all the time.
+    /// As [`Self::transact`]; also when every attempt was interrupted.
     pub fn list<T>(
         &mut self,
         request: &mut Request,
@@ -178,48 +178,48 @@ impl Socket {
         mut parse: impl FnMut(&Message<'_>) -> Result<Option<T>, Malformed>,
     ) -> Result<Vec<T>, Error> {
         let mut all = Vec::new();
-        for _ in 0..TRIES {
+        for _ in 0..MAX_DUMP_ATTEMPTS {
             all.clear();
             let dump = self.dump(request, doing, |message| {
                 all.extend(parse(message)?);
                 Ok(())
             })?;
-            if dump == Dump::Whole {
+            if dump == Dump::Consistent {
                 return Ok(all);
             }
         }
         Err(Error::System {
             doing: doing.to_string(),
-            source: io::Error::new(io::ErrorKind::Interrupted, "it changed each time while it was read"),
+            source: io::Error::new(io::ErrorKind::Interrupted, "the list changed during every attempt"),
         })
     }
 
-    /// Waits up to `timeout` for what the kernel tells unasked, and hands each message to `each`.
+    /// Waits up to `timeout` for unsolicited messages and passes each to `each`.
     ///
     /// # Errors
-    /// Where a message is malformed, or the socket fails.
+    /// Fails when a message is malformed, or the socket fails.
     pub fn receive(
         &mut self,
         timeout: Duration,
         doing: Arguments<'_>,
         mut each: impl FnMut(&Message<'_>),
     ) -> Result<Received, Error> {
-        if !self.wait(timeout).map_err(|error| Error::system(doing.to_string(), error))? {
-            return Ok(Received::Nothing);
+        if !self.wait_readable(timeout).map_err(|error| Error::system(doing.to_string(), error))? {
+            return Ok(Received::TimedOut);
         }
-        let length = match self.take(RecvFlags::DONTWAIT) {
+        let length = match self.receive_datagram(RecvFlags::DONTWAIT) {
             Ok(length) => length,
             Err(Errno::NOBUFS) => return Ok(Received::Overrun),
-            Err(Errno::AGAIN) => return Ok(Received::Nothing),
+            Err(Errno::AGAIN) => return Ok(Received::TimedOut),
             Err(error) => return Err(Error::system(doing.to_string(), error)),
         };
         for message in Messages::new(&self.buffer[..length]) {
-            each(&message.map_err(|malformed| malformed.answering(doing))?);
+            each(&message.map_err(|malformed| malformed.in_reply_to(doing))?);
         }
         Ok(Received::Messages)
     }
 
-    fn wait(&self, timeout: Duration) -> Result<bool, Errno> {
+    fn wait_readable(&self, timeout: Duration) -> Result<bool, Errno> {
         let timeout = Timespec {
             tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
@@ -227,14 +227,14 @@ impl Socket {
         let mut files = [PollFd::new(&self.file, PollFlags::IN)];
         match poll(&mut files, Some(&timeout)) {
             Ok(ready) => Ok(ready > 0),
-            // A signal: the caller has its own idea of time and comes again.
+            // Interrupted by a signal; the caller decides whether to wait again.
             Err(Errno::INTR) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
     fn send(&mut self, request: &mut Request, doing: Arguments<'_>) -> Result<(), Error> {
-        // 0 is what the kernel gives to messages that nobody asked for.
+        // Sequence number 0 is reserved for unsolicited messages.
         self.sequence = self.sequence.wrapping_add(1).max(1);
         let bytes = request
             .finish(self.sequence)
@@ -245,13 +245,13 @@ impl Socket {
         Ok(())
     }
 
-    /// The next datagram of the kernel into the buffer, which grows where it must.
-    fn take(&mut self, flags: RecvFlags) -> Result<usize, Errno> {
+    /// Reads the next datagram sent by the kernel; grows the buffer as needed.
+    fn receive_datagram(&mut self, flags: RecvFlags) -> Result<usize, Errno> {
         loop {
-            let look = flags | RecvFlags::PEEK | RecvFlags::TRUNC;
-            let (_, length) = retry_on_intr(|| recv(&self.file, &mut [0u8; 0][..], look))?;
+            let peek = flags | RecvFlags::PEEK | RecvFlags::TRUNC;
+            let (_, length) = retry_on_intr(|| recv(&self.file, &mut [0u8; 0][..], peek))?;
             if length > self.buffer.len() {
-                self.buffer.resize(length.next_multiple_of(BUFFER), 0);
+                self.buffer.resize(length.next_multiple_of(BUFFER_BYTES), 0);
             }
             let (_, length, from) = retry_on_intr(|| recvfrom(&self.file, &mut self.buffer[..], flags))?;
             let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
@@ -261,20 +261,21 @@ impl Socket {
         }
     }
 
-    fn answer(
+    fn read_response(
         &mut self,
         doing: Arguments<'_>,
         each: &mut dyn FnMut(&Message<'_>) -> Result<(), Malformed>,
     ) -> Result<Dump, Error> {
-        let mut dump = Dump::Whole;
-        let mut unread = None;
+        let mut dump = Dump::Consistent;
+        let mut parse_error = None;
         loop {
-            let length =
-                self.take(RecvFlags::empty()).map_err(|error| Error::system(doing.to_string(), error))?;
+            let length = self
+                .receive_datagram(RecvFlags::empty())
+                .map_err(|error| Error::system(doing.to_string(), error))?;
             for message in Messages::new(&self.buffer[..length]) {
-                let message = message.map_err(|malformed| malformed.answering(doing))?;
+                let message = message.map_err(|malformed| malformed.in_reply_to(doing))?;
                 if message.header.sequence != self.sequence {
-                    // Of a conversation that was broken off.
+                    // Response to an earlier request that was abandoned.
                     continue;
                 }
                 if message.header.flags & kind::DUMP_INTERRUPTED != 0 && message.header.kind != kind::ERROR {
@@ -282,16 +283,17 @@ impl Socket {
                 }
                 match message.header.kind {
                     kind::ERROR | kind::DONE => {
-                        let ack = Ack::parse(&message).map_err(|malformed| malformed.answering(doing))?;
-                        return match (ack.errno, unread) {
+                        let ack = Ack::parse(&message).map_err(|malformed| malformed.in_reply_to(doing))?;
+                        return match (ack.errno, parse_error) {
                             (0, None) => Ok(dump),
-                            (0, Some(malformed)) => Err(Malformed::answering(malformed, doing)),
-                            _ => Err(refused(doing, &ack)),
+                            (0, Some(malformed)) => Err(Malformed::in_reply_to(malformed, doing)),
+                            _ => Err(rejection(doing, &ack)),
                         };
                     }
                     kind::NOOP => {}
-                    // Read to the end, so that the next request does not meet the rest of this answer.
-                    _ => unread = unread.or(each(&message).err()),
+                    // Keeps reading after an error: the rest must not be taken for the next
+                    // response.
+                    _ => parse_error = parse_error.or(each(&message).err()),
                 }
             }
         }
@@ -304,13 +306,13 @@ impl AsFd for Socket {
     }
 }
 
-fn refused(doing: Arguments<'_>, ack: &Ack<'_>) -> Error {
+fn rejection(doing: Arguments<'_>, ack: &Ack<'_>) -> Error {
     let source = io::Error::from_raw_os_error(ack.errno);
     if matches!(ack.errno, libc::EPERM | libc::EACCES) && ack.message.is_empty() {
         return Error::system(doing.to_string(), source);
     }
-    let message = match ack.missing {
-        Some(missing) if ack.message.is_empty() => format!("attribute {missing} is missing"),
+    let message = match ack.missing_attribute {
+        Some(missing) if ack.message.is_empty() => format!("missing attribute {missing}"),
         _ => ack.message.to_owned(),
     };
     Error::Refused { doing: doing.to_string(), source, message }

@@ -2,9 +2,9 @@ use super::{Ack, Attribute, Attributes, GenericHeader, Header, Message, Messages
 use proptest::prelude::*;
 use std::net::IpAddr;
 
-/// The shape of an answer with NETLINK_CAP_ACK and NETLINK_EXT_ACK (netlink(7)).
+/// Acknowledgement with NETLINK_CAP_ACK and NETLINK_EXT_ACK (netlink(7)).
 #[test]
-fn a_refusal_has_the_kernels_words() {
+fn rejection_carries_kernel_message() {
     let mut bytes = Vec::new();
     let mut attribute = b"address not found\0".to_vec();
     attribute.resize(20, 0);
@@ -23,7 +23,7 @@ fn a_refusal_has_the_kernels_words() {
 }
 
 #[test]
-fn a_request_is_byte_for_byte_what_the_kernel_wants() {
+fn request_has_kernel_layout() {
     let mut request = Request::new();
     request.start_generic(0x20, kind::ACK, GenericHeader { command: 7, version: 1 });
     request.nest(1, |address| {
@@ -43,7 +43,7 @@ fn a_request_is_byte_for_byte_what_the_kernel_wants() {
 }
 
 #[test]
-fn what_is_cut_off_is_told_once() {
+fn truncated_input_yields_one_error() {
     let bytes = [8, 0, 1, 0, 1, 2, 3, 4, 9, 0, 2, 0, 1];
     let read: Vec<_> = Attributes::new(&bytes).map(|attribute| attribute.is_ok()).collect();
     if cfg!(target_endian = "little") {
@@ -55,7 +55,7 @@ fn what_is_cut_off_is_told_once() {
 }
 
 #[test]
-fn an_attribute_that_is_too_long_is_no_request() {
+fn oversized_attribute_fails() {
     let mut request = Request::new();
     assert!(request.finish(1).is_err());
     request.start(16, 0).attribute(1, &vec![0; 65_532]);
@@ -69,7 +69,7 @@ fn an_attribute_that_is_too_long_is_no_request() {
 }
 
 #[test]
-fn the_end_of_a_dump_needs_no_number() {
+fn done_message_needs_no_error_number() {
     let header = Header { length: 16, kind: kind::DONE, flags: 0, sequence: 1, port: 1 };
     let ack = Ack::parse(&Message { header, payload: &[] }).unwrap();
     assert_eq!(ack.errno, 0);
@@ -79,7 +79,7 @@ fn the_end_of_a_dump_needs_no_number() {
 
 proptest! {
     #[test]
-    fn what_is_built_parses_back(
+    fn built_messages_parse_back(
         kind in 16u16.., flags: u16, sequence: u32,
         values in prop::collection::vec((0u16..0x4000, prop::collection::vec(any::<u8>(), 0..40)), 0..8),
         number: u32, port: u16, address: IpAddr, text in "[a-z]{0,20}",
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_terminate(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for message in Messages::new(&bytes).flatten() {
             let _ = Ack::parse(&message);
         }

@@ -1,4 +1,4 @@
-//! Addresses as the path managers take and give them (`MPTCP_PM_ADDR_ATTR_*`).
+//! Endpoints and addresses in path manager messages (`MPTCP_PM_ADDR_ATTR_*`).
 
 use super::ADDR;
 use crate::netlink::{Attributes, GenericHeader, Malformed, Request};
@@ -8,30 +8,30 @@ const FAMILY: u16 = 1;
 const ID: u16 = 2;
 const ADDR4: u16 = 3;
 const ADDR6: u16 = 4;
-/// Alone among ports in the byte order of the machine.
+/// In native byte order, unlike other ports.
 const PORT: u16 = 5;
 const FLAGS: u16 = 6;
 const IF_IDX: u16 = 7;
 
-/// What an endpoint is for (`MPTCP_PM_ADDR_FLAG_*`).
+/// Endpoint flags (`MPTCP_PM_ADDR_FLAG_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
-    /// It is announced to the peer.
+    /// Announce the address to the peer (ADD_ADDR).
     pub signal: bool,
-    /// Subflows are opened from it.
+    /// Open subflows from the address.
     pub subflow: bool,
-    /// Its subflows are used only where no other is.
+    /// Mark subflows from the address as backup.
     pub backup: bool,
-    /// Subflows are opened from it to every address of the peer.
+    /// Open a subflow from the address to every address of the peer.
     pub fullmesh: bool,
-    /// The kernel made it of the address of a subflow.
+    /// Created by the kernel for the local address of a subflow.
     pub implicit: bool,
-    /// Subflows to addresses that the peer announces are opened from it (Linux 6.18).
+    /// Open subflows from the address to addresses announced by the peer (Linux 6.18).
     pub laminar: bool,
 }
 
 impl Flags {
-    /// From their bits; what is not known is passed over.
+    /// Flags of a bit mask; unknown bits are ignored.
     pub fn from_bits(bits: u32) -> Self {
         let has = |bit: u32| bits & (1 << bit) != 0;
         Self {
@@ -44,45 +44,45 @@ impl Flags {
         }
     }
 
-    /// As bits.
+    /// Bit mask of the flags.
     pub fn bits(self) -> u32 {
         let all = [self.signal, self.subflow, self.backup, self.fullmesh, self.implicit, self.laminar];
         all.iter().enumerate().map(|(bit, set)| u32::from(*set) << bit).sum()
     }
 }
 
-/// An address that connections may use.
+/// An MPTCP endpoint: a local address available to connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its identifier on the wire, 1 to 255; 0 lets the kernel choose.
+    /// Address ID on the wire, 1 to 255; 0 lets the kernel choose.
     pub id: u8,
-    /// The address.
+    /// Local address.
     pub address: IpAddr,
-    /// The port, where it is not the connection's own; else 0. Only with `signal`.
+    /// Port to announce and listen on; 0 uses the port of the connection. Requires `signal`.
     pub port: u16,
-    /// The interface that subflows are bound to; 0 for none.
+    /// Index of the interface that subflows are bound to; 0 for none.
     pub device: u32,
-    /// What it is for.
+    /// Purpose of the endpoint.
     pub flags: Flags,
 }
 
 impl Endpoint {
-    /// One from which subflows are opened, over any interface.
+    /// Endpoint that opens subflows, over any interface.
     pub fn subflow(id: u8, address: IpAddr) -> Self {
         let flags = Flags { subflow: true, ..Flags::default() };
         Self { id, address, port: 0, device: 0, flags }
     }
 
-    /// One that is announced to the peer.
+    /// Endpoint that is announced to the peer.
     pub fn signal(id: u8, address: IpAddr) -> Self {
         let flags = Flags { signal: true, ..Flags::default() };
         Self { flags, ..Self::subflow(id, address) }
     }
 
-    /// Reads what follows the header of the answer to `GET_ADDR`.
+    /// Parses the payload of a response to `GET_ADDR`.
     ///
     /// # Errors
-    /// Where it is cut off, malformed, or has no address.
+    /// Fails when it is truncated, malformed, or lacks an address.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         for attribute in GenericHeader::parse(payload)?.1 {
             let attribute = attribute?;
@@ -90,7 +90,7 @@ impl Endpoint {
                 return Self::parse_address(attribute.nested());
             }
         }
-        Err(Malformed("there is no endpoint in it"))
+        Err(Malformed("no endpoint in the response"))
     }
 
     fn parse_address(attributes: Attributes<'_>) -> Result<Self, Malformed> {
@@ -107,14 +107,14 @@ impl Endpoint {
                 _ => {}
             }
         }
-        let address = address.ok_or(Malformed("an endpoint has no address"))?;
+        let address = address.ok_or(Malformed("endpoint without an address"))?;
         Ok(Self { id, address, port, device, flags })
     }
 }
 
-/// What of an address goes into a command; what is `None`, or a port or device of 0, is left out.
+/// Address attributes of a command. `None`, port 0 and device 0 are omitted.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct AddressParts {
+pub(super) struct AddressAttributes {
     pub(super) id: Option<u8>,
     pub(super) address: Option<IpAddr>,
     pub(super) port: u16,
@@ -122,12 +122,12 @@ pub(super) struct AddressParts {
     pub(super) flags: Option<Flags>,
 }
 
-impl AddressParts {
+impl AddressAttributes {
     pub(super) fn new(address: IpAddr) -> Self {
         Self { address: Some(address), ..Self::default() }
     }
 
-    pub(super) fn of_id(id: u8) -> Self {
+    pub(super) fn with_id(id: u8) -> Self {
         Self { id: Some(id), ..Self::default() }
     }
 
@@ -156,13 +156,13 @@ impl AddressParts {
     }
 }
 
-impl From<SocketAddr> for AddressParts {
+impl From<SocketAddr> for AddressAttributes {
     fn from(address: SocketAddr) -> Self {
         Self { port: address.port(), ..Self::new(address.ip()) }
     }
 }
 
-impl From<&Endpoint> for AddressParts {
+impl From<&Endpoint> for AddressAttributes {
     fn from(endpoint: &Endpoint) -> Self {
         Self {
             id: (endpoint.id > 0).then_some(endpoint.id),

@@ -1,9 +1,9 @@
-//! What the kernel tells of connections (`enum mptcp_event_type` of `<linux/mptcp_pm.h>`).
+//! Path manager events (`enum mptcp_event_type` of `<linux/mptcp_pm.h>`).
 
 use crate::netlink::{GenericHeader, Malformed};
 use std::net::{IpAddr, SocketAddr};
 
-/// Attributes (`enum mptcp_event_attr`).
+/// Event attributes (`enum mptcp_event_attr`).
 mod attr {
     pub(super) const TOKEN: u16 = 1;
     pub(super) const LOC_ID: u16 = 3;
@@ -27,103 +27,103 @@ mod attr {
 const DENY_JOIN_ID0: u16 = 1 << 0;
 const SERVER_SIDE: u16 = 1 << 1;
 
-/// An event. Tokens are local ones. IPv4 over an IPv6 socket is told as IPv4.
+/// A path manager event. Tokens are local. IPv4-mapped IPv6 is reported as IPv4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A connection has begun; it cannot have more subflows yet.
+    /// A connection was created; it cannot have additional subflows yet.
     Created(ConnectionEvent),
-    /// A connection can have more subflows.
+    /// A connection is fully established and can have additional subflows.
     Established(ConnectionEvent),
-    /// A connection has ended.
+    /// A connection was closed.
     Closed {
-        /// Which.
+        /// Token of the connection.
         token: u32,
     },
-    /// The peer announces an address (ADD_ADDR).
+    /// The peer announced an address (ADD_ADDR).
     Announced {
-        /// Of which connection.
+        /// Token of the connection.
         token: u32,
-        /// The peer's identifier of the address.
+        /// Address ID assigned by the peer.
         id: u8,
-        /// The address.
+        /// Announced address.
         address: IpAddr,
-        /// The port that is announced with it, or the peer's port of the first subflow.
+        /// Announced port, or the peer's port of the first subflow.
         port: Option<u16>,
     },
-    /// The peer takes an address back (REMOVE_ADDR).
+    /// The peer withdrew an address (REMOVE_ADDR).
     Removed {
-        /// Of which connection.
+        /// Token of the connection.
         token: u32,
-        /// The peer's identifier of the address.
+        /// Address ID assigned by the peer.
         id: u8,
     },
-    /// A subflow beside the first is established.
+    /// An additional subflow was established.
     SubflowEstablished(SubflowEvent),
-    /// A subflow has ended.
+    /// A subflow was closed.
     SubflowClosed(SubflowEvent),
-    /// The peer changed a subflow's priority (MP_PRIO). Of a change by this end nothing is told.
+    /// The peer changed the priority of a subflow (MP_PRIO). Local changes are not reported.
     Priority(SubflowEvent),
-    /// An MPTCP socket listens, of a program or of an endpoint that has a port.
+    /// An MPTCP socket listens: of a program, or of an endpoint with a port.
     ListenerCreated(SocketAddr),
-    /// It does so no longer.
+    /// An MPTCP socket stopped listening.
     ListenerClosed(SocketAddr),
-    /// One that is not known here, by its number.
+    /// An event number unknown to this crate.
     Unknown(u8),
-    /// There was more to tell than there was room for: connections and subflows must be asked for anew.
+    /// Events were lost: connections and subflows must be listed again.
     Overrun,
 }
 
-/// A connection's beginning.
+/// A new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionEvent {
-    /// Which.
+    /// Token of the connection.
     pub token: u32,
-    /// This end of its first subflow.
+    /// Local address of the first subflow.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address of the first subflow.
     pub remote: SocketAddr,
-    /// This end was connected to.
+    /// True on the side that accepted the connection.
     pub server: bool,
-    /// The peer wants no more subflows to this address (RFC 8684, section 3.1, flag C).
+    /// The peer accepts no joins to this address (RFC 8684, section 3.1, flag C).
     pub deny_join: bool,
 }
 
-/// What happened to a subflow.
+/// A change of one subflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubflowEvent {
-    /// Of which connection.
+    /// Token of the connection.
     pub token: u32,
-    /// This end.
+    /// Local address.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address.
     pub remote: SocketAddr,
-    /// The identifier of the local address; 0 for that of the first subflow.
+    /// Address ID of the local address; 0 for the first subflow.
     pub local_id: u8,
-    /// The peer's identifier of the remote address.
+    /// Address ID of the remote address, assigned by the peer.
     pub remote_id: u8,
-    /// The peer wants it used only where no other is. What this end wants, `diag` tells.
+    /// The peer marked the subflow as backup. `diag` reports this end's own mark.
     pub backup: bool,
-    /// The interface that it is bound to; 0 for none.
+    /// Index of the interface it is bound to; 0 for none.
     pub device: u32,
-    /// The number of the error that ended it, such as 110 (ETIMEDOUT).
+    /// Error number that closed it, such as 110 (ETIMEDOUT).
     pub error: Option<u8>,
-    /// In milliseconds; no kernel up to 6.18 tells it.
+    /// Timeout in milliseconds; not reported by kernels up to 6.18.
     pub timeout: Option<u32>,
-    /// The peer's reason for resetting it (MP_TCPRST).
+    /// Reset received from the peer (MP_TCPRST).
     pub reset: Option<Reset>,
 }
 
-/// Why a subflow was reset (RFC 8684, section 3.6).
+/// Reason of a subflow reset (RFC 8684, section 3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reset {
-    /// 0 unspecified, 1 MPTCP-specific, 2 lack of resources, 3 prohibited, 4 too much data outstanding,
-    /// 5 unacceptable performance, 6 middlebox.
+    /// 0 unspecified, 1 MPTCP-specific error, 2 lack of resources, 3 prohibited, 4 too much
+    /// outstanding data, 5 unacceptable performance, 6 middlebox interference.
     pub reason: u32,
-    /// Bit 0: it may be tried again at once.
+    /// Bit 0: the condition is transient and the subflow may be opened again.
     pub flags: u32,
 }
 
-/// All that an event may say.
+/// All event attributes.
 #[derive(Default)]
 struct Fields {
     token: Option<u32>,
@@ -144,10 +144,10 @@ struct Fields {
 }
 
 impl Event {
-    /// Reads what follows the header of a message of the group `mptcp_pm_events`.
+    /// Parses the payload of a message of the group `mptcp_pm_events`.
     ///
     /// # Errors
-    /// Where it is cut off or malformed, or lacks what an event of its kind always says.
+    /// Fails when it is truncated or malformed, or lacks a mandatory attribute of its event type.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let (header, attributes) = GenericHeader::parse(payload)?;
         let mut fields = Fields::default();
@@ -179,7 +179,7 @@ impl Event {
             6 => Self::Announced {
                 token: fields.token()?,
                 id: fields.remote_id()?,
-                address: fields.destination.ok_or(Malformed("an announcement has no address"))?,
+                address: fields.destination.ok_or(Malformed("announcement without an address"))?,
                 port: fields.destination_port,
             },
             7 => Self::Removed { token: fields.token()?, id: fields.remote_id()? },
@@ -192,7 +192,7 @@ impl Event {
         })
     }
 
-    /// Of which connection it is, by its token.
+    /// Token of the connection the event belongs to.
     pub fn token(&self) -> Option<u32> {
         match self {
             Self::Created(one) | Self::Established(one) => Some(one.token),
@@ -207,11 +207,11 @@ impl Event {
 
 impl Fields {
     fn token(&self) -> Result<u32, Malformed> {
-        self.token.ok_or(Malformed("an event has no token"))
+        self.token.ok_or(Malformed("event without a token"))
     }
 
     fn remote_id(&self) -> Result<u8, Malformed> {
-        self.remote_id.ok_or(Malformed("an event has no identifier of the peer's address"))
+        self.remote_id.ok_or(Malformed("event without an address ID of the peer"))
     }
 
     fn local(&self) -> Result<SocketAddr, Malformed> {
@@ -252,6 +252,6 @@ impl Fields {
 fn address(ip: Option<IpAddr>, port: Option<u16>) -> Result<SocketAddr, Malformed> {
     match (ip, port) {
         (Some(ip), Some(port)) => Ok(SocketAddr::new(ip, port)),
-        _ => Err(Malformed("an event lacks an address or a port")),
+        _ => Err(Malformed("event without an address or a port")),
     }
 }

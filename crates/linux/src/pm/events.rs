@@ -1,6 +1,6 @@
-//! The socket on which the kernel tells of connections.
+//! Socket that receives path manager events.
 
-use super::{Event, FAMILY, find};
+use super::{Event, FAMILY, resolve_family};
 use crate::Error;
 use crate::netlink::{Family, Received, Socket};
 use std::collections::VecDeque;
@@ -8,10 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 const GROUP: &str = "mptcp_pm_events";
-/// Room for some thousand events that nobody has read yet.
+/// Receive buffer for several thousand parse_error events.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// Listens to the MPTCP connections of the namespace in which it was opened.
+/// Receives MPTCP events of the namespace in which it was opened.
 #[derive(Debug)]
 pub struct Events {
     socket: Socket,
@@ -20,43 +20,43 @@ pub struct Events {
 }
 
 impl Events {
-    /// Opens it: what happens from now on is told.
+    /// Opens the socket and joins the event group.
     ///
     /// # Errors
-    /// [`Error::Lacks`] where the kernel has no MPTCP or none that tells (Linux 5.12), or the caller may
-    /// not (CAP_NET_ADMIN).
+    /// Fails with [`Error::Lacks`] when the kernel has no MPTCP or no events (Linux 5.12), or
+    /// without CAP_NET_ADMIN.
     pub fn open() -> Result<Self, Error> {
         let mut socket = Socket::open(Family::Generic)?;
-        let family = find(&mut socket)?;
+        let family = resolve_family(&mut socket)?;
         let group = family.group(GROUP).ok_or_else(|| Error::Lacks {
-            what: format!("the kernel tells nothing of MPTCP connections ({FAMILY} has no group {GROUP})"),
-            hint: "it needs Linux 5.12 or later".to_owned(),
+            what: format!("the kernel sends no MPTCP events ({FAMILY} has no group {GROUP})"),
+            hint: "use Linux 5.12 or later".to_owned(),
         })?;
         socket.set_receive_buffer(RECEIVE_BUFFER);
         socket.join(group)?;
         Ok(Self { socket, family: family.id, pending: VecDeque::new() })
     }
 
-    /// The next event, or `None` where there is none within `timeout`, or a signal came.
+    /// Next event; `None` after `timeout`, or when a signal interrupted the wait.
     ///
-    /// Where the file descriptor is polled instead, call this with no time until it answers `None`.
+    /// When polling the descriptor instead, call this with a zero timeout until it returns `None`.
     ///
     /// # Errors
-    /// Where what the kernel tells cannot be read, or the socket fails.
+    /// Fails when an event cannot be parsed, or the socket fails.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Event>, Error> {
         if self.pending.is_empty() {
             let doing = format_args!("read events of MPTCP connections");
-            let mut unread = None;
+            let mut parse_error = None;
             let received = self.socket.receive(timeout, doing, |message| {
                 if message.header.kind == self.family {
                     match Event::parse(message.payload) {
                         Ok(event) => self.pending.push_back(event),
-                        Err(malformed) => unread = Some(malformed),
+                        Err(malformed) => parse_error = Some(malformed),
                     }
                 }
             })?;
-            if let Some(malformed) = unread {
-                return Err(malformed.answering(doing));
+            if let Some(malformed) = parse_error {
+                return Err(malformed.in_reply_to(doing));
             }
             if received == Received::Overrun {
                 return Ok(Some(Event::Overrun));

@@ -1,15 +1,14 @@
-//! The path managers of MPTCP: which addresses connections may use, and how.
+//! MPTCP path managers: which local addresses a connection uses, and how.
 //!
-//! There are two (`net.mptcp.path_manager`, or `net.mptcp.pm_type` before Linux 6.15). The one in the
-//! **kernel** follows endpoints and limits that hold for all connections of a namespace. With the one in
-//! **userspace** a program decides for each connection, which it calls by its token.
+//! Linux has two (`net.mptcp.path_manager`, before 6.15 `net.mptcp.pm_type`). The **kernel** path
+//! manager applies endpoints and limits to all connections of a namespace. With the **userspace**
+//! path manager a program controls each connection, identified by its token.
 //!
-//! | File | What it is |
+//! | File | Contents |
 //! |---|---|
-//! | `endpoint` | addresses and endpoints, to bytes and back, pure |
-//! | `event` | what the kernel tells of connections, from bytes, pure |
-//! | `events` | the socket on which it tells |
-//! | [`path_manager`] | which of the two new connections have |
+//! | `endpoint`, `event` | encoding and parsing, without I/O |
+//! | `events` | socket that receives events |
+//! | [`path_manager`] | path manager of new connections |
 
 mod endpoint;
 mod event;
@@ -22,7 +21,7 @@ pub use events::Events;
 
 use crate::Error;
 use crate::netlink::{Family, GenericFamily, GenericHeader, Malformed, Request, Socket, kind};
-use endpoint::AddressParts;
+use endpoint::AddressAttributes;
 use std::net::{IpAddr, SocketAddr};
 
 const FAMILY: &str = "mptcp_pm";
@@ -51,29 +50,29 @@ const TOKEN: u16 = 4;
 const LOC_ID: u16 = 5;
 const ADDR_REMOTE: u16 = 6;
 
-/// How much the path manager of the kernel does for a connection; each at most 8.
+/// Per-connection limits of the kernel path manager; each at most 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// How many subflows a connection may have beside its first.
+    /// Maximum number of additional subflows.
     pub subflows: u32,
-    /// How many addresses that the peer announces are followed.
+    /// Maximum number of announced addresses of the peer to connect to.
     pub accepted_addresses: u32,
 }
 
-/// Whose priority to set.
+/// Subflows whose priority is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// An endpoint of the kernel's path manager by its identifier, and so every subflow from it.
+    /// All subflows of a kernel path manager endpoint, by address ID.
     Id(u8),
-    /// An endpoint of the kernel's path manager by its address.
+    /// All subflows of a kernel path manager endpoint, by address.
     Address(IpAddr),
-    /// A subflow of a connection that is managed from userspace.
+    /// One subflow of a connection with the userspace path manager.
     Subflow {
-        /// The connection, by its local token.
+        /// Local token of the connection.
         token: u32,
-        /// Where the subflow begins; port 0 stands for any.
+        /// Local end of the subflow; port 0 matches any.
         local: SocketAddr,
-        /// Where it ends; port 0 stands for any.
+        /// Remote end of the subflow; port 0 matches any.
         remote: SocketAddr,
     },
 }
@@ -90,7 +89,7 @@ impl From<IpAddr> for Target {
     }
 }
 
-/// Speaks to the path managers of the namespace in which it was opened.
+/// Path manager commands (genetlink `mptcp_pm`) for the namespace in which it was opened.
 #[derive(Debug)]
 pub struct PathManager {
     socket: Socket,
@@ -99,13 +98,13 @@ pub struct PathManager {
 }
 
 impl PathManager {
-    /// Opens it.
+    /// Opens the socket.
     ///
     /// # Errors
-    /// [`Error::Lacks`] where the kernel has no MPTCP.
+    /// Fails with [`Error::Lacks`] when the kernel has no MPTCP.
     pub fn open() -> Result<Self, Error> {
         let mut socket = Socket::open(Family::Generic)?;
-        let family = find(&mut socket)?.id;
+        let family = resolve_family(&mut socket)?.id;
         Ok(Self { socket, request: Request::new(), family })
     }
 
@@ -113,108 +112,109 @@ impl PathManager {
         self.request.start_generic(self.family, flags, GenericHeader { command, version: VERSION })
     }
 
-    /// Adds an endpoint; with `id` 0 the kernel gives it one. Connections that exist use it at once where
-    /// the limits allow.
+    /// Adds an endpoint; for `id` 0 the kernel chooses an address ID. Existing connections use it
+    /// at once, within the limits.
     ///
     /// # Errors
-    /// Where the address or the identifier is taken, the flags do not go together, there are 8 already,
-    /// or the caller may not.
+    /// Fails when the address or the address ID is taken, the flags conflict, or 8 endpoints exist;
+    /// or without CAP_NET_ADMIN.
     pub fn add(&mut self, endpoint: &Endpoint) -> Result<(), Error> {
-        let parts = AddressParts::from(endpoint);
-        self.start(command::ADD_ADDR, kind::ACK).nest(ADDR, |nest| parts.emit(nest));
-        self.socket.act(&mut self.request, format_args!("add the MPTCP endpoint {}", endpoint.address))
+        let attributes = AddressAttributes::from(endpoint);
+        self.start(command::ADD_ADDR, kind::ACK).nest(ADDR, |nest| attributes.emit(nest));
+        self.socket.execute(&mut self.request, format_args!("add the MPTCP endpoint {}", endpoint.address))
     }
 
-    /// Removes an endpoint, and with it its subflows. The address counts only for identifier 0, which
-    /// stands for the address that a connection's first subflow began from.
+    /// Removes an endpoint and closes its subflows. The address matters only for address ID 0, the
+    /// local address of a connection's first subflow.
     ///
     /// # Errors
-    /// Where there is none, or the caller may not.
+    /// Fails when there is no such endpoint, or without CAP_NET_ADMIN.
     pub fn remove(&mut self, id: u8, address: IpAddr) -> Result<(), Error> {
-        let parts = AddressParts { id: Some(id), ..AddressParts::new(address) };
-        self.start(command::DEL_ADDR, kind::ACK).nest(ADDR, |nest| parts.emit(nest));
-        self.socket.act(&mut self.request, format_args!("remove MPTCP endpoint {id} ({address})"))
+        let attributes = AddressAttributes { id: Some(id), ..AddressAttributes::new(address) };
+        self.start(command::DEL_ADDR, kind::ACK).nest(ADDR, |nest| attributes.emit(nest));
+        self.socket.execute(&mut self.request, format_args!("remove MPTCP endpoint {id} ({address})"))
     }
 
-    /// The endpoint of that identifier.
+    /// The endpoint with this address ID.
     ///
     /// # Errors
-    /// Where there is none, or the caller may not.
+    /// Fails when there is no such endpoint, or without CAP_NET_ADMIN.
     pub fn endpoint(&mut self, id: u8) -> Result<Endpoint, Error> {
         self.start(command::GET_ADDR, kind::ACK).nest(ADDR, |nest| {
-            AddressParts::of_id(id).emit(nest);
+            AddressAttributes::with_id(id).emit(nest);
         });
         let doing = format_args!("read MPTCP endpoint {id}");
         let mut endpoint = None;
-        self.socket.ask(&mut self.request, doing, |message| {
+        self.socket.transact(&mut self.request, doing, |message| {
             endpoint = Some(Endpoint::parse(message.payload)?);
             Ok(())
         })?;
-        endpoint.ok_or_else(|| Malformed("there is no endpoint in it").answering(doing))
+        endpoint.ok_or_else(|| Malformed("no endpoint in the response").in_reply_to(doing))
     }
 
     /// All endpoints.
     ///
     /// # Errors
-    /// Where the caller may not, or the answer cannot be read.
+    /// Fails without CAP_NET_ADMIN, or when the response cannot be parsed.
     pub fn endpoints(&mut self) -> Result<Vec<Endpoint>, Error> {
         self.start(command::GET_ADDR, kind::DUMP);
         let doing = format_args!("list the MPTCP endpoints");
         self.socket.list(&mut self.request, doing, |message| Endpoint::parse(message.payload).map(Some))
     }
 
-    /// The local addresses of a connection that is managed from userspace (Linux 6.9).
+    /// Local addresses of a connection with the userspace path manager (Linux 6.9).
     ///
     /// # Errors
-    /// Where there is no such connection, it is managed by the kernel, or the caller may not.
+    /// Fails when there is no such connection, or the kernel path manager controls it; or without
+    /// CAP_NET_ADMIN.
     pub fn endpoints_of(&mut self, token: u32) -> Result<Vec<Endpoint>, Error> {
         self.start(command::GET_ADDR, kind::DUMP).u32(TOKEN, token);
         let doing = format_args!("list the addresses of MPTCP connection {token:08x}");
         self.socket.list(&mut self.request, doing, |message| Endpoint::parse(message.payload).map(Some))
     }
 
-    /// Removes all endpoints, and their subflows.
+    /// Removes all endpoints and closes their subflows.
     ///
     /// # Errors
-    /// Where the caller may not.
+    /// Fails without CAP_NET_ADMIN.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.start(command::FLUSH_ADDRS, kind::ACK);
-        self.socket.act(&mut self.request, format_args!("remove all MPTCP endpoints"))
+        self.socket.execute(&mut self.request, format_args!("remove all MPTCP endpoints"))
     }
 
-    /// The limits of the kernel's path manager.
+    /// Limits of the kernel path manager.
     ///
     /// # Errors
-    /// Where the answer cannot be read.
+    /// Fails when the response cannot be parsed.
     pub fn limits(&mut self) -> Result<Limits, Error> {
         self.start(command::GET_LIMITS, kind::ACK);
         let doing = format_args!("read the MPTCP limits");
         let mut limits = None;
-        self.socket.ask(&mut self.request, doing, |message| {
+        self.socket.transact(&mut self.request, doing, |message| {
             limits = Some(Limits::parse(message.payload)?);
             Ok(())
         })?;
-        limits.ok_or_else(|| Malformed("there are no limits in it").answering(doing))
+        limits.ok_or_else(|| Malformed("no limits in the response").in_reply_to(doing))
     }
 
-    /// Sets the limits of the kernel's path manager. Connections that exist keep the subflows they have.
+    /// Sets the limits of the kernel path manager. Existing connections keep their subflows.
     ///
     /// # Errors
-    /// Where one is above 8, or the caller may not.
+    /// Fails when a limit exceeds 8, or without CAP_NET_ADMIN.
     pub fn set_limits(&mut self, limits: Limits) -> Result<(), Error> {
         self.start(command::SET_LIMITS, kind::ACK)
             .u32(RCV_ADD_ADDRS, limits.accepted_addresses)
             .u32(SUBFLOWS, limits.subflows);
-        self.socket.act(&mut self.request, format_args!("set the MPTCP limits"))
+        self.socket.execute(&mut self.request, format_args!("set the MPTCP limits"))
     }
 
-    /// Makes subflows a backup, or no longer: the peer is told so with MP_PRIO. An endpoint keeps it for
-    /// later subflows.
+    /// Marks subflows as backup or regular; the peer is informed with MP_PRIO. An endpoint applies
+    /// the mark to later subflows too.
     ///
     /// # Errors
-    /// Where there is no such endpoint or subflow, or the caller may not.
+    /// Fails when there is no such endpoint or subflow, or without CAP_NET_ADMIN.
     pub fn set_backup(&mut self, target: impl Into<Target>, backup: bool) -> Result<(), Error> {
-        let word = if backup { "a backup" } else { "no backup" };
+        let word = if backup { "backup" } else { "regular" };
         match target.into() {
             Target::Id(id) => {
                 let endpoint = self.endpoint(id)?;
@@ -229,79 +229,81 @@ impl PathManager {
                 self.set_endpoint_backup(&endpoint, backup)
             }
             Target::Subflow { token, local, remote } => {
-                let local_parts = AddressParts {
+                let local_attributes = AddressAttributes {
                     flags: Some(Flags { backup, ..Flags::default() }),
-                    ..AddressParts::from(local)
+                    ..AddressAttributes::from(local)
                 };
                 self.start(command::SET_FLAGS, kind::ACK)
                     .u32(TOKEN, token)
-                    .nest(ADDR, |nest| local_parts.emit(nest))
-                    .nest(ADDR_REMOTE, |nest| AddressParts::from(remote).emit(nest));
+                    .nest(ADDR, |nest| local_attributes.emit(nest))
+                    .nest(ADDR_REMOTE, |nest| AddressAttributes::from(remote).emit(nest));
                 let doing = format_args!("make the subflow from {local} to {remote} {word}");
-                self.socket.act(&mut self.request, doing)
+                self.socket.execute(&mut self.request, doing)
             }
         }
     }
 
     fn set_endpoint_backup(&mut self, endpoint: &Endpoint, backup: bool) -> Result<(), Error> {
-        // The kernel sets both flags that can change to what is given: what is not meant is repeated.
+        // SET_FLAGS overwrites both mutable flags, so the other one is repeated.
         let flags = Flags { backup, fullmesh: endpoint.flags.fullmesh, ..Flags::default() };
-        let parts = AddressParts { flags: Some(flags), ..AddressParts::of_id(endpoint.id) };
-        self.start(command::SET_FLAGS, kind::ACK).nest(ADDR, |nest| parts.emit(nest));
-        let word = if backup { "a backup" } else { "no backup" };
-        self.socket.act(&mut self.request, format_args!("make MPTCP endpoint {} {word}", endpoint.id))
+        let attributes = AddressAttributes { flags: Some(flags), ..AddressAttributes::with_id(endpoint.id) };
+        self.start(command::SET_FLAGS, kind::ACK).nest(ADDR, |nest| attributes.emit(nest));
+        let word = if backup { "backup" } else { "regular" };
+        self.socket.execute(&mut self.request, format_args!("make MPTCP endpoint {} {word}", endpoint.id))
     }
 
-    /// Announces an address to the peer of a connection that is managed from userspace (ADD_ADDR). Port 0
-    /// announces none. The identifier must not be 0.
+    /// Announces an address to the peer (ADD_ADDR) of a connection with the userspace path manager.
+    /// Port 0 omits the port. The address ID must not be 0.
     ///
     /// # Errors
-    /// Where there is no such connection, the identifier is taken, or the caller may not.
+    /// Fails when there is no such connection, or the address ID is taken; or without
+    /// CAP_NET_ADMIN.
     pub fn announce(&mut self, token: u32, id: u8, address: SocketAddr) -> Result<(), Error> {
-        let parts = AddressParts {
+        let attributes = AddressAttributes {
             id: Some(id),
             flags: Some(Flags { signal: true, ..Flags::default() }),
-            ..AddressParts::from(address)
+            ..AddressAttributes::from(address)
         };
-        self.start(command::ANNOUNCE, kind::ACK).u32(TOKEN, token).nest(ADDR, |nest| parts.emit(nest));
+        self.start(command::ANNOUNCE, kind::ACK).u32(TOKEN, token).nest(ADDR, |nest| attributes.emit(nest));
         let doing = format_args!("announce {address} to the peer of MPTCP connection {token:08x}");
-        self.socket.act(&mut self.request, doing)
+        self.socket.execute(&mut self.request, doing)
     }
 
-    /// Takes back what was announced, or tells the peer that a local address is gone (REMOVE_ADDR), and
-    /// closes its subflows; of a connection that is managed from userspace.
+    /// Withdraws an address (REMOVE_ADDR) from a connection with the userspace path manager, and
+    /// closes its subflows.
     ///
     /// # Errors
-    /// Where there is no such connection or identifier, or the caller may not.
+    /// Fails when there is no such connection or address ID, or without CAP_NET_ADMIN.
     pub fn withdraw(&mut self, token: u32, id: u8) -> Result<(), Error> {
         self.start(command::REMOVE, kind::ACK).u32(TOKEN, token).u8(LOC_ID, id);
         let doing = format_args!("withdraw address {id} from MPTCP connection {token:08x}");
-        self.socket.act(&mut self.request, doing)
+        self.socket.execute(&mut self.request, doing)
     }
 
-    /// Opens a subflow of a connection that is managed from userspace, from the address of `local` (its
-    /// identifier, device and backup flag count too) to `remote`. That it is established, an event tells.
+    /// Opens a subflow of a connection with the userspace path manager. It runs from the address of
+    /// `local` to `remote`; address ID, device and backup flag of `local` apply.
+    /// [`Event::SubflowEstablished`] reports success.
     ///
     /// # Errors
-    /// Where there is no such connection, there is no way, or the caller may not.
+    /// Fails when there is no such connection, no route, or without CAP_NET_ADMIN.
     pub fn create_subflow(&mut self, token: u32, local: &Endpoint, remote: SocketAddr) -> Result<(), Error> {
-        let parts = AddressParts {
+        let attributes = AddressAttributes {
             flags: local.flags.backup.then_some(Flags { backup: true, ..Flags::default() }),
-            ..AddressParts::from(local)
+            ..AddressAttributes::from(local)
         };
         self.start(command::SUBFLOW_CREATE, kind::ACK)
             .u32(TOKEN, token)
-            .nest(ADDR, |nest| parts.emit(nest))
-            .nest(ADDR_REMOTE, |nest| AddressParts::from(remote).emit(nest));
+            .nest(ADDR, |nest| attributes.emit(nest))
+            .nest(ADDR_REMOTE, |nest| AddressAttributes::from(remote).emit(nest));
         let doing =
             format_args!("open a subflow of MPTCP connection {token:08x} from {} to {remote}", local.address);
-        self.socket.act(&mut self.request, doing)
+        self.socket.execute(&mut self.request, doing)
     }
 
-    /// Closes a subflow of a connection that is managed from userspace.
+    /// Closes a subflow of a connection with the userspace path manager.
     ///
     /// # Errors
-    /// Where there is no such connection or subflow, or the caller may not.
+    /// Fails when there is no such connection or subflow, or without CAP_NET_ADMIN.
     pub fn destroy_subflow(
         &mut self,
         token: u32,
@@ -310,18 +312,18 @@ impl PathManager {
     ) -> Result<(), Error> {
         self.start(command::SUBFLOW_DESTROY, kind::ACK)
             .u32(TOKEN, token)
-            .nest(ADDR, |nest| AddressParts::from(local).emit(nest))
-            .nest(ADDR_REMOTE, |nest| AddressParts::from(remote).emit(nest));
+            .nest(ADDR, |nest| AddressAttributes::from(local).emit(nest))
+            .nest(ADDR_REMOTE, |nest| AddressAttributes::from(remote).emit(nest));
         let doing = format_args!("close the subflow from {local} to {remote}");
-        self.socket.act(&mut self.request, doing)
+        self.socket.execute(&mut self.request, doing)
     }
 }
 
 impl Limits {
-    /// Reads what follows the header of the answer to `GET_LIMITS`.
+    /// Parses the payload of a response to `GET_LIMITS`.
     ///
     /// # Errors
-    /// Where it is cut off or malformed.
+    /// Fails when it is truncated or malformed.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let mut limits = Self::default();
         for attribute in GenericHeader::parse(payload)?.1 {
@@ -336,15 +338,15 @@ impl Limits {
     }
 }
 
-/// The family, or what the kernel lacks.
-fn find(socket: &mut Socket) -> Result<GenericFamily, Error> {
+/// Resolves the genetlink family `mptcp_pm`; explains its absence.
+fn resolve_family(socket: &mut Socket) -> Result<GenericFamily, Error> {
     GenericFamily::find(socket, FAMILY).map_err(|error| {
         if error.errno() != Some(libc::ENOENT) {
             return error;
         }
         Error::Lacks {
             what: "the kernel has no MPTCP (no netlink family mptcp_pm)".to_owned(),
-            hint: "it needs Linux 5.6 or later, built with CONFIG_MPTCP".to_owned(),
+            hint: "use Linux 5.6 or later, built with CONFIG_MPTCP".to_owned(),
         }
     })
 }

@@ -1,25 +1,25 @@
-//! Which path manager the connections have that begin from now on.
+//! Selection of the path manager for new connections.
 
 use crate::{Error, sysctl};
 
-/// The one in the kernel, by endpoints and limits.
+/// Kernel path manager, driven by endpoints and limits.
 pub const KERNEL: &str = "kernel";
-/// The one in userspace, by commands for each connection (Linux 5.19).
+/// Userspace path manager, driven by commands for each connection (Linux 5.19).
 pub const USERSPACE: &str = "userspace";
 
-/// Its name; `None` where the kernel does not tell.
+/// Name of the selected path manager; `None` when the kernel does not report it.
 pub fn current() -> Option<String> {
-    // Renamed in Linux 6.15.
+    // The setting was `pm_type` before Linux 6.15.
     sysctl::read("net.mptcp.path_manager").ok().or_else(|| {
         let kind = sysctl::read("net.mptcp.pm_type").ok()?;
         Some(if kind == "1" { USERSPACE } else { KERNEL }.to_owned())
     })
 }
 
-/// Chooses it. Connections that exist keep theirs.
+/// Selects the path manager. Existing connections keep theirs.
 ///
 /// # Errors
-/// Where this kernel has no such path manager, or the caller may not.
+/// Fails when this kernel lacks the path manager, or without CAP_NET_ADMIN.
 pub fn select(name: &str) -> Result<(), Error> {
     if sysctl::read("net.mptcp.path_manager").is_ok() {
         return sysctl::write("net.mptcp.path_manager", name);

@@ -1,4 +1,4 @@
-use super::endpoint::AddressParts;
+use super::endpoint::AddressAttributes;
 use super::{ADDR, ConnectionEvent, Endpoint, Event, Flags, Limits, Reset, SubflowEvent};
 use crate::netlink::{GenericHeader, Messages, Request};
 use proptest::prelude::*;
@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 fn payload(command: u8, fill: impl FnOnce(&mut Request)) -> Vec<u8> {
     let mut request = Request::new();
     fill(request.start_generic(32, 0, GenericHeader { command, version: 1 }));
-    let bytes = request.finish(1).expect("it fits").to_vec();
-    Messages::new(&bytes).next().expect("there is one").expect("it is well formed").payload.to_vec()
+    let bytes = request.finish(1).expect("short request").to_vec();
+    Messages::new(&bytes).next().expect("one message").expect("well-formed message").payload.to_vec()
 }
 
 fn subflow(command: u8, one: &SubflowEvent) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn subflow(command: u8, one: &SubflowEvent) -> Vec<u8> {
 }
 
 #[test]
-fn an_event_that_lacks_what_it_always_says_is_malformed() {
+fn event_without_mandatory_attributes_is_malformed() {
     for command in [1, 2, 3, 6, 7, 10, 11, 13, 15, 16] {
         assert!(Event::parse(&payload(command, |_| {})).is_err(), "{command}");
     }
@@ -41,7 +41,7 @@ fn an_event_that_lacks_what_it_always_says_is_malformed() {
 }
 
 #[test]
-fn both_ways_of_saying_that_this_end_is_the_server_are_read() {
+fn server_side_attribute_and_flag_are_equivalent() {
     let one = |flags: u16, server: Option<u8>| {
         let bytes = payload(2, |request| {
             request.u32(1, 5).address(5, IpAddr::from([10, 0, 0, 1])).address(7, IpAddr::from([10, 0, 0, 2]));
@@ -63,17 +63,17 @@ fn both_ways_of_saying_that_this_end_is_the_server_are_read() {
 
 proptest! {
     #[test]
-    fn an_endpoint_that_is_built_parses_back(id in 1u8.., address: IpAddr, port: u16, device: u32, bits in 0u32..64) {
+    fn endpoint_round_trips(id in 1u8.., address: IpAddr, port: u16, device: u32, bits in 0u32..64) {
         let built = Endpoint { id, address, port, device, flags: Flags::from_bits(bits) };
         prop_assert_eq!(built.flags.bits(), bits);
         let bytes = payload(1, |request| {
-            request.nest(ADDR, |nest| AddressParts::from(&built).emit(nest));
+            request.nest(ADDR, |nest| AddressAttributes::from(&built).emit(nest));
         });
         prop_assert_eq!(Endpoint::parse(&bytes), Ok(built));
     }
 
     #[test]
-    fn a_subflow_event_parses_back(
+    fn subflow_event_round_trips(
         token: u32, local: SocketAddr, remote: SocketAddr, ids: (u8, u8), backup: bool, device: u32,
         error in prop::option::of(1u8..), timeout: Option<u32>, reset: Option<(u32, u32)>,
     ) {
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = (Event::parse(&bytes), Endpoint::parse(&bytes), Limits::parse(&bytes));
     }
 }

@@ -1,9 +1,9 @@
 //! Links, addresses and routes of a namespace (rtnetlink(7)).
 //!
-//! | File | What it is |
+//! | File | Contents |
 //! |---|---|
-//! | `wire` | messages to meanings and back, pure |
-//! | `monitor` | what changes, as it changes |
+//! | `wire` | encoding and parsing, without I/O |
+//! | `monitor` | notifications of changes |
 
 mod monitor;
 mod wire;
@@ -17,7 +17,7 @@ use crate::netlink::{Family, Malformed, Request, Socket, kind};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Reads and changes links, addresses and routes of the namespace in which it was opened.
+/// rtnetlink socket for the namespace in which it was opened.
 #[derive(Debug)]
 pub struct Route {
     socket: Socket,
@@ -25,22 +25,22 @@ pub struct Route {
 }
 
 impl Route {
-    /// Opens it.
+    /// Opens the socket.
     ///
     /// # Errors
-    /// Where the system gives no socket.
+    /// Fails when the system provides no socket.
     pub fn open() -> Result<Self, Error> {
         let socket = Socket::open(Family::Route)?;
-        socket.strict();
+        socket.enable_strict_checking();
         Ok(Self { socket, request: Request::new() })
     }
 
     /// All links.
     ///
     /// # Errors
-    /// Where the kernel refuses, or its answer cannot be read.
+    /// Fails when the kernel rejects the request, or its response cannot be parsed.
     pub fn links(&mut self) -> Result<Vec<Link>, Error> {
-        wire::link(&mut self.request, wire::GET_LINK, kind::DUMP, 0);
+        wire::link_message(&mut self.request, wire::GET_LINK, kind::DUMP, 0);
         self.socket.list(&mut self.request, format_args!("list the links"), |message| {
             if message.header.kind == wire::NEW_LINK {
                 Link::parse(message.payload).map(Some)
@@ -50,123 +50,126 @@ impl Route {
         })
     }
 
-    /// The link called `name`.
+    /// The link `name`.
     ///
     /// # Errors
-    /// Where there is none ([`Error::Refused`], ENODEV).
+    /// Fails when there is no such link ([`Error::Refused`], ENODEV).
     pub fn link(&mut self, name: &str) -> Result<Link, Error> {
-        wire::link(&mut self.request, wire::GET_LINK, kind::ACK, 0).text(wire::IFLA_IFNAME, name);
+        wire::link_message(&mut self.request, wire::GET_LINK, kind::ACK, 0).text(wire::IFLA_IFNAME, name);
         let mut link = None;
         let doing = format_args!("find the interface {name}");
-        self.socket.ask(&mut self.request, doing, |message| {
+        self.socket.transact(&mut self.request, doing, |message| {
             link = Some(Link::parse(message.payload)?);
             Ok(())
         })?;
-        link.ok_or_else(|| Malformed("there is no link in it").answering(doing))
+        link.ok_or_else(|| Malformed("no link in the response").in_reply_to(doing))
     }
 
-    /// What went over the link of that index so far. Allocates nothing: made to be asked often.
+    /// Traffic counters of the link `index`. Does not allocate, so frequent polling is cheap.
     ///
     /// # Errors
-    /// Where there is none ([`Error::Refused`], ENODEV).
+    /// Fails when there is no such link ([`Error::Refused`], ENODEV).
     pub fn stats(&mut self, index: u32) -> Result<LinkStats, Error> {
-        wire::stats(&mut self.request, index);
+        wire::stats_request(&mut self.request, index);
         let mut stats = None;
         let doing = format_args!("read the counters of interface {index}");
-        self.socket.ask(&mut self.request, doing, |message| {
+        self.socket.transact(&mut self.request, doing, |message| {
             stats = Some(parse_stats(message.payload)?.1);
             Ok(())
         })?;
-        stats.ok_or_else(|| Malformed("there are no counters in it").answering(doing))
+        stats.ok_or_else(|| Malformed("no counters in the response").in_reply_to(doing))
     }
 
     /// Sets a link up or down.
     ///
     /// # Errors
-    /// Where there is no such link, or the caller may not.
+    /// Fails when there is no such link, or without CAP_NET_ADMIN.
     pub fn set_up(&mut self, index: u32, up: bool) -> Result<(), Error> {
-        wire::link_up(&mut self.request, index, up);
+        wire::set_up_request(&mut self.request, index, up);
         let state = if up { "up" } else { "down" };
-        self.socket.act(&mut self.request, format_args!("set interface {index} {state}"))
+        self.socket.execute(&mut self.request, format_args!("set interface {index} {state}"))
     }
 
-    /// Sets the largest packet, in bytes.
+    /// Sets the MTU in bytes.
     ///
     /// # Errors
-    /// Where there is no such link, it cannot, or the caller may not.
+    /// Fails when there is no such link, or it does not support the MTU; or without CAP_NET_ADMIN.
     pub fn set_mtu(&mut self, index: u32, mtu: u32) -> Result<(), Error> {
-        wire::link(&mut self.request, wire::NEW_LINK, kind::ACK, index).u32(wire::IFLA_MTU, mtu);
-        self.socket.act(&mut self.request, format_args!("set the MTU of interface {index} to {mtu}"))
+        wire::link_message(&mut self.request, wire::NEW_LINK, kind::ACK, index).u32(wire::IFLA_MTU, mtu);
+        self.socket.execute(&mut self.request, format_args!("set the MTU of interface {index} to {mtu}"))
     }
 
-    /// Sets how many packets the link's queue holds (`txqueuelen`).
+    /// Sets the transmit queue length in packets (`txqueuelen`).
     ///
     /// # Errors
-    /// Where there is no such link, or the caller may not.
+    /// Fails when there is no such link, or without CAP_NET_ADMIN.
     pub fn set_queue_length(&mut self, index: u32, packets: u32) -> Result<(), Error> {
-        wire::link(&mut self.request, wire::NEW_LINK, kind::ACK, index).u32(wire::IFLA_TXQLEN, packets);
-        let doing = format_args!("set the queue of interface {index} to {packets} packets");
-        self.socket.act(&mut self.request, doing)
+        wire::link_message(&mut self.request, wire::NEW_LINK, kind::ACK, index)
+            .u32(wire::IFLA_TXQLEN, packets);
+        let doing = format_args!("set the transmit queue of interface {index} to {packets} packets");
+        self.socket.execute(&mut self.request, doing)
     }
 
-    /// Makes a pair of virtual Ethernet devices: `name` here, `peer` in the namespace `there`. Both are
-    /// down. They go when either is removed, or a namespace with one of them ends.
+    /// Creates a pair of virtual Ethernet devices: `name` here, `peer` in the namespace `there`.
+    /// Both start down. Both vanish when either is removed, or one of the namespaces ends.
     ///
     /// # Errors
-    /// Where a name is taken or too long, the kernel has no such devices, or the caller may not.
+    /// Fails when a name is taken or too long, or the kernel lacks veth; or without CAP_NET_ADMIN.
     pub fn add_veth(&mut self, name: &str, peer: &str, there: &Namespace) -> Result<(), Error> {
-        wire::veth(&mut self.request, name, peer, there.as_fd().as_raw_fd());
-        self.socket.act(&mut self.request, format_args!("make the devices {name} and {peer}"))
+        wire::add_veth_request(&mut self.request, name, peer, there.as_fd().as_raw_fd());
+        self.socket.execute(&mut self.request, format_args!("create the devices {name} and {peer}"))
     }
 
-    /// Removes a link that can be removed.
+    /// Deletes a virtual link.
     ///
     /// # Errors
-    /// Where there is no such link, it cannot be removed, or the caller may not.
+    /// Fails when there is no such link, or it cannot be deleted; or without CAP_NET_ADMIN.
     pub fn remove_link(&mut self, index: u32) -> Result<(), Error> {
-        wire::link(&mut self.request, wire::DELETE_LINK, kind::ACK, index);
-        self.socket.act(&mut self.request, format_args!("remove interface {index}"))
+        wire::link_message(&mut self.request, wire::DELETE_LINK, kind::ACK, index);
+        self.socket.execute(&mut self.request, format_args!("remove interface {index}"))
     }
 
     /// All addresses, IPv4 and IPv6.
     ///
     /// # Errors
-    /// Where the kernel refuses, or its answer cannot be read.
+    /// Fails when the kernel rejects the request, or its response cannot be parsed.
     pub fn addresses(&mut self) -> Result<Vec<Address>, Error> {
-        wire::addresses(&mut self.request);
+        wire::list_addresses_request(&mut self.request);
         self.socket.list(&mut self.request, format_args!("list the addresses"), |message| {
             if message.header.kind == wire::NEW_ADDRESS { Address::parse(message.payload) } else { Ok(None) }
         })
     }
 
-    /// Gives a link an address. An IPv6 address is usable at once: nobody is asked whether it is taken.
+    /// Assigns an address to a link. An IPv6 address is usable at once, without duplicate address
+    /// detection.
     ///
     /// # Errors
-    /// Where it is there already ([`Error::Refused`], EEXIST), or the caller may not.
+    /// Fails when the address is assigned already ([`Error::Refused`], EEXIST), or without
+    /// CAP_NET_ADMIN.
     pub fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
         let address = Address::new(index, address, prefix);
         address.emit(&mut self.request, wire::NEW_ADDRESS, kind::ACK | kind::CREATE | kind::EXCLUSIVE);
-        let doing = format_args!("give {}/{prefix} to interface {index}", address.address);
-        self.socket.act(&mut self.request, doing)
+        let doing = format_args!("add {}/{prefix} to interface {index}", address.address);
+        self.socket.execute(&mut self.request, doing)
     }
 
-    /// Takes an address from a link.
+    /// Removes an address from a link.
     ///
     /// # Errors
-    /// Where it is not there ([`Error::Refused`], EADDRNOTAVAIL), or the caller may not.
+    /// Fails when it is not assigned ([`Error::Refused`], EADDRNOTAVAIL), or without CAP_NET_ADMIN.
     pub fn remove_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
         let address = Address::new(index, address, prefix);
         address.emit(&mut self.request, wire::DELETE_ADDRESS, kind::ACK);
-        let doing = format_args!("take {}/{prefix} from interface {index}", address.address);
-        self.socket.act(&mut self.request, doing)
+        let doing = format_args!("remove {}/{prefix} from interface {index}", address.address);
+        self.socket.execute(&mut self.request, doing)
     }
 
-    /// The unicast routes of the main table, IPv4 and IPv6.
+    /// Unicast routes of the main table, IPv4 and IPv6.
     ///
     /// # Errors
-    /// Where the kernel refuses, or its answer cannot be read.
+    /// Fails when the kernel rejects the request, or its response cannot be parsed.
     pub fn routes(&mut self) -> Result<Vec<RouteEntry>, Error> {
-        wire::routes(&mut self.request);
+        wire::list_routes_request(&mut self.request);
         self.socket.list(&mut self.request, format_args!("list the routes"), |message| {
             if message.header.kind == wire::NEW_ROUTE { RouteEntry::parse(message.payload) } else { Ok(None) }
         })
@@ -175,19 +178,20 @@ impl Route {
     /// Adds a route to the main table.
     ///
     /// # Errors
-    /// Where it is there already ([`Error::Refused`], EEXIST), its gateway cannot be reached, the device
-    /// is down, or the caller may not.
+    /// Fails when the route exists ([`Error::Refused`], EEXIST), its gateway is unreachable, or the
+    /// device is down; or without CAP_NET_ADMIN.
     pub fn add_route(&mut self, route: &RouteEntry) -> Result<(), Error> {
         route.emit(&mut self.request, wire::NEW_ROUTE, kind::ACK | kind::CREATE | kind::EXCLUSIVE);
-        self.socket.act(&mut self.request, format_args!("add a route to {}/{}", route.to, route.prefix))
+        self.socket.execute(&mut self.request, format_args!("add a route to {}/{}", route.to, route.prefix))
     }
 
     /// Removes a route from the main table.
     ///
     /// # Errors
-    /// Where it is not there ([`Error::Refused`], ESRCH), or the caller may not.
+    /// Fails when there is no such route ([`Error::Refused`], ESRCH), or without CAP_NET_ADMIN.
     pub fn remove_route(&mut self, route: &RouteEntry) -> Result<(), Error> {
         route.emit(&mut self.request, wire::DELETE_ROUTE, kind::ACK);
-        self.socket.act(&mut self.request, format_args!("remove the route to {}/{}", route.to, route.prefix))
+        self.socket
+            .execute(&mut self.request, format_args!("remove the route to {}/{}", route.to, route.prefix))
     }
 }

@@ -1,4 +1,4 @@
-//! What changes about links and addresses, as it changes.
+//! Notifications of link and address changes.
 
 use super::wire::{DELETE_ADDRESS, DELETE_LINK, NEW_ADDRESS, NEW_LINK};
 use super::{Address, Link};
@@ -10,25 +10,25 @@ use std::time::Duration;
 
 /// `RTNLGRP_LINK`, `RTNLGRP_IPV4_IFADDR`, `RTNLGRP_IPV6_IFADDR`.
 const GROUPS: [u32; 3] = [1, 5, 9];
-/// Room for some hundred changes that nobody has read yet.
+/// Receive buffer for several hundred parse_error changes.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
-/// A change.
+/// A change of a link or an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A link is new or has changed; its counters are of that time.
+    /// A link appeared or changed; includes its current counters.
     Link(Link),
-    /// A link is gone.
+    /// A link was removed.
     LinkGone(Link),
-    /// An address is new or has changed.
+    /// An address appeared or changed.
     Address(Address),
-    /// An address is gone.
+    /// An address was removed.
     AddressGone(Address),
-    /// More changed than could be told: ask for all anew.
+    /// Notifications were lost: links and addresses must be listed again.
     Overrun,
 }
 
-/// Listens to changes of the namespace in which it was opened.
+/// Receives changes in the namespace where it was opened.
 #[derive(Debug)]
 pub struct Monitor {
     socket: Socket,
@@ -36,10 +36,10 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Opens it: what changes from now on is told.
+    /// Opens the socket and subscribes to changes.
     ///
     /// # Errors
-    /// Where the system gives no socket.
+    /// Fails when the system provides no socket.
     pub fn open() -> Result<Self, Error> {
         let socket = Socket::open(Family::Route)?;
         socket.set_receive_buffer(RECEIVE_BUFFER);
@@ -49,22 +49,22 @@ impl Monitor {
         Ok(Self { socket, pending: VecDeque::new() })
     }
 
-    /// The next change, or `None` where there is none within `timeout`, or a signal came.
+    /// Next change; `None` after `timeout`, or when a signal interrupted the wait.
     ///
-    /// Where the file descriptor is polled instead, call this with no time until it answers `None`.
+    /// When polling the descriptor instead, call this with a zero timeout until it returns `None`.
     ///
     /// # Errors
-    /// Where what the kernel tells cannot be read, or the socket fails.
+    /// Fails when a notification cannot be parsed, or the socket fails.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Change>, Error> {
         if self.pending.is_empty() {
             let doing = format_args!("read changes of links and addresses");
-            let mut unread = None;
-            let received = self.socket.receive(timeout, doing, |message| match change(message) {
+            let mut parse_error = None;
+            let received = self.socket.receive(timeout, doing, |message| match parse_change(message) {
                 Ok(change) => self.pending.extend(change),
-                Err(malformed) => unread = Some(malformed),
+                Err(malformed) => parse_error = Some(malformed),
             })?;
-            if let Some(malformed) = unread {
-                return Err(malformed.answering(doing));
+            if let Some(malformed) = parse_error {
+                return Err(malformed.in_reply_to(doing));
             }
             if received == Received::Overrun {
                 return Ok(Some(Change::Overrun));
@@ -80,9 +80,9 @@ impl AsFd for Monitor {
     }
 }
 
-fn change(message: &Message<'_>) -> Result<Option<Change>, crate::netlink::Malformed> {
+fn parse_change(message: &Message<'_>) -> Result<Option<Change>, crate::netlink::Malformed> {
     Ok(match message.header.kind {
-        // A bridge tells of its ports in messages of its own family, which are no new state of the link.
+        // AF_BRIDGE messages describe bridge ports, not the state of the link.
         NEW_LINK | DELETE_LINK if message.payload.first() != Some(&0) => None,
         NEW_LINK => Some(Change::Link(Link::parse(message.payload)?)),
         DELETE_LINK => Some(Change::LinkGone(Link::parse(message.payload)?)),

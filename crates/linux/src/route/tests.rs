@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use std::net::IpAddr;
 
 fn payload(request: &mut Request) -> Vec<u8> {
-    let bytes = request.finish(1).expect("it fits").to_vec();
-    Messages::new(&bytes).next().expect("there is one").expect("it is well formed").payload.to_vec()
+    let bytes = request.finish(1).expect("short request").to_vec();
+    Messages::new(&bytes).next().expect("one message").expect("well-formed message").payload.to_vec()
 }
 
-/// Of an interface of its own kind, whose other counters are zero.
+/// Each counter has a distinct value; all others of the structure are absent.
 #[test]
-fn counters_are_read_from_where_the_kernel_puts_them() {
+fn counters_have_kernel_offsets() {
     let counters: Vec<u8> = (1..=25u64).flat_map(u64::to_ne_bytes).collect();
     let mut request = Request::new();
     request
@@ -26,7 +26,7 @@ fn counters_are_read_from_where_the_kernel_puts_them() {
 
 proptest! {
     #[test]
-    fn an_address_that_is_built_parses_back(index: u32, address: IpAddr, prefix in 0u8..=32) {
+    fn address_round_trips(index: u32, address: IpAddr, prefix in 0u8..=32) {
         let built = Address::new(index, address, prefix);
         let mut request = Request::new();
         built.emit(&mut request, NEW_ADDRESS, kind::ACK);
@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn a_route_that_is_built_parses_back(
+    fn route_round_trips(
         to: IpAddr, prefix in 1u8..=32, device in 1u32.., via: Option<IpAddr>, source: Option<IpAddr>,
         metric: u32,
     ) {
@@ -45,13 +45,13 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = (Link::parse(&bytes), Address::parse(&bytes), RouteEntry::parse(&bytes), parse_stats(&bytes));
     }
 }
 
 #[test]
-fn a_scope_keeps_its_number() {
+fn scope_number_round_trips() {
     for number in 0..=255u8 {
         assert_eq!(u8::from(Scope::from(number)), number);
     }

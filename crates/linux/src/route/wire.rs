@@ -1,6 +1,6 @@
-//! Messages of rtnetlink(7), to meanings and back (`<linux/rtnetlink.h>`, `<linux/if_link.h>`).
+//! rtnetlink messages: encoding and parsing (`<linux/rtnetlink.h>`, `<linux/if_link.h>`).
 
-use crate::netlink::{Attributes, Malformed, Request, fixed, kind};
+use crate::netlink::{Attributes, Malformed, Request, kind, read_array};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::RawFd;
 
@@ -22,27 +22,27 @@ const IFLA_STATS_LINK_64: u16 = 1;
 const INET: u8 = libc::AF_INET as u8;
 const INET6: u8 = libc::AF_INET6 as u8;
 
-/// An interface.
+/// A network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its number, from 1 on.
+    /// Interface index, from 1.
     pub index: u32,
-    /// Its name.
+    /// Interface name.
     pub name: String,
-    /// Set up by whoever administers it (`IFF_UP`).
+    /// Administratively up (`IFF_UP`).
     pub up: bool,
-    /// Up, and what it is connected to is there (`IFF_RUNNING`, the operational state of RFC 2863).
+    /// Operationally up (`IFF_RUNNING`; RFC 2863).
     pub running: bool,
-    /// The largest packet in bytes.
+    /// MTU in bytes.
     pub mtu: u32,
-    /// The kind of hardware (`ARPHRD_*`): 1 for Ethernet and Wi-Fi, 772 for loopback, 65534 for TUN.
+    /// Hardware type (`ARPHRD_*`): 1 for Ethernet and Wi-Fi, 772 for loopback, 65534 for TUN.
     pub hardware: u16,
-    /// What went over it so far; zero where the message says nothing of it.
+    /// Traffic counters; zero when the message has none.
     pub stats: LinkStats,
 }
 
-/// What went over an interface since it was made. The kernel counts what the interface is handed: for a
-/// TUN device, IP packets without any header before them.
+/// Traffic counters since the interface was created. The kernel counts bytes as handed to the
+/// interface: for a TUN device these are IP packets without a link header.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Bytes received.
@@ -53,17 +53,17 @@ pub struct LinkStats {
     pub rx_packets: u64,
     /// Packets sent.
     pub tx_packets: u64,
-    /// Packets received and then dropped.
+    /// Received packets that were dropped.
     pub rx_dropped: u64,
-    /// Packets that were to be sent and were dropped.
+    /// Outgoing packets that were dropped.
     pub tx_dropped: u64,
 }
 
 impl LinkStats {
-    /// From `struct rtnl_link_stats64`, whatever its length.
+    /// Parses `struct rtnl_link_stats64`; kernels may append fields.
     fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let count = |nth: usize| {
-            fixed(bytes, nth * 8).map(u64::from_ne_bytes).ok_or(Malformed("the counters are cut off"))
+            read_array(bytes, nth * 8).map(u64::from_ne_bytes).ok_or(Malformed("truncated counters"))
         };
         Ok(Self {
             rx_packets: count(0)?,
@@ -77,24 +77,23 @@ impl LinkStats {
 }
 
 impl Link {
-    /// Reads what follows the header of `RTM_NEWLINK` and `RTM_DELLINK` (`struct ifinfomsg` and
-    /// attributes).
+    /// Parses the payload of `RTM_NEWLINK` or `RTM_DELLINK` (`struct ifinfomsg`, attributes).
     ///
     /// # Errors
-    /// Where it is cut off or malformed.
+    /// Fails when it is truncated or malformed.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
-        let cut = Malformed("a link is cut off");
-        let flags = fixed(payload, 8).map(u32::from_ne_bytes).ok_or(cut)?;
+        let truncated = Malformed("truncated link");
+        let flags = read_array(payload, 8).map(u32::from_ne_bytes).ok_or(truncated)?;
         let mut link = Self {
-            index: fixed(payload, 4).map(u32::from_ne_bytes).ok_or(cut)?,
+            index: read_array(payload, 4).map(u32::from_ne_bytes).ok_or(truncated)?,
             name: String::new(),
             up: flags & libc::IFF_UP as u32 != 0,
             running: flags & libc::IFF_RUNNING as u32 != 0,
             mtu: 0,
-            hardware: fixed(payload, 2).map(u16::from_ne_bytes).ok_or(cut)?,
+            hardware: read_array(payload, 2).map(u16::from_ne_bytes).ok_or(truncated)?,
             stats: LinkStats::default(),
         };
-        for attribute in Attributes::new(payload.get(16..).ok_or(cut)?) {
+        for attribute in Attributes::new(payload.get(16..).ok_or(truncated)?) {
             let attribute = attribute?;
             match attribute.kind {
                 IFLA_IFNAME => attribute.text()?.clone_into(&mut link.name),
@@ -107,32 +106,32 @@ impl Link {
     }
 }
 
-/// Reads what follows the header of `RTM_NEWSTATS`: of which link, and what.
+/// Parses the payload of `RTM_NEWSTATS`: link index and counters.
 ///
 /// # Errors
-/// Where it is cut off or malformed, or has no counters.
+/// Fails when it is truncated or malformed, or lacks counters.
 pub fn parse_stats(payload: &[u8]) -> Result<(u32, LinkStats), Malformed> {
-    let cut = Malformed("the counters of a link are cut off");
-    let index = fixed(payload, 4).map(u32::from_ne_bytes).ok_or(cut)?;
-    for attribute in Attributes::new(payload.get(12..).ok_or(cut)?) {
+    let truncated = Malformed("truncated link counters");
+    let index = read_array(payload, 4).map(u32::from_ne_bytes).ok_or(truncated)?;
+    for attribute in Attributes::new(payload.get(12..).ok_or(truncated)?) {
         let attribute = attribute?;
         if attribute.kind == IFLA_STATS_LINK_64 {
             return Ok((index, LinkStats::parse(attribute.value)?));
         }
     }
-    Err(Malformed("there are no counters in it"))
+    Err(Malformed("no counters in the response"))
 }
 
-/// How far an address is known (`RT_SCOPE_*`).
+/// Scope of an address (`RT_SCOPE_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Everywhere.
+    /// Valid everywhere.
     Global,
-    /// On the link alone.
+    /// Valid on this link.
     Link,
-    /// On this host alone.
+    /// Valid on this host.
     Host,
-    /// Another number.
+    /// Another scope number.
     Other(u8),
 }
 
@@ -161,22 +160,22 @@ impl From<Scope> for u8 {
 /// An address of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    /// The interface.
+    /// Index of the interface.
     pub index: u32,
     /// The address.
     pub address: IpAddr,
-    /// How many of its bits are the network's.
+    /// Prefix length.
     pub prefix: u8,
-    /// How far it is known.
+    /// Scope of the address.
     pub scope: Scope,
-    /// Not to be used: it is not yet sure, or sure not to be, that nobody else has it (IPv6).
+    /// Unusable: duplicate address detection is pending or has failed (IPv6).
     pub tentative: bool,
-    /// Made up for a while and then replaced (IPv6 privacy extensions, RFC 8981).
+    /// Temporary address of the IPv6 privacy extensions (RFC 8981).
     pub temporary: bool,
 }
 
 impl Address {
-    /// One that can be used at once.
+    /// Address that is usable at once.
     pub(super) fn new(index: u32, address: IpAddr, prefix: u8) -> Self {
         let scope = match address {
             IpAddr::V4(v4) if v4.is_loopback() => Scope::Host,
@@ -186,20 +185,20 @@ impl Address {
         Self { index, address, prefix, scope, tentative: false, temporary: false }
     }
 
-    /// Reads what follows the header of `RTM_NEWADDR` and `RTM_DELADDR`; `None` where it is not of IP.
+    /// Parses the payload of `RTM_NEWADDR` or `RTM_DELADDR`; `None` for other families than IP.
     ///
     /// # Errors
-    /// Where it is cut off or malformed.
+    /// Fails when it is truncated or malformed.
     pub fn parse(payload: &[u8]) -> Result<Option<Self>, Malformed> {
-        let cut = Malformed("an address is cut off");
-        let [family, prefix, flags, scope] = fixed(payload, 0).ok_or(cut)?;
-        let index = fixed(payload, 4).map(u32::from_ne_bytes).ok_or(cut)?;
+        let truncated = Malformed("truncated address");
+        let [family, prefix, flags, scope] = read_array(payload, 0).ok_or(truncated)?;
+        let index = read_array(payload, 4).map(u32::from_ne_bytes).ok_or(truncated)?;
         if family != INET && family != INET6 {
             return Ok(None);
         }
         let mut flags = flags as u32;
         let (mut local, mut peer) = (None, None);
-        for attribute in Attributes::new(payload.get(8..).ok_or(cut)?) {
+        for attribute in Attributes::new(payload.get(8..).ok_or(truncated)?) {
             let attribute = attribute?;
             match attribute.kind {
                 libc::IFA_LOCAL => local = Some(attribute.address()?),
@@ -208,30 +207,30 @@ impl Address {
                 _ => {}
             }
         }
-        // On a point-to-point link IFA_ADDRESS is the other end's.
-        let address = local.or(peer).ok_or(Malformed("an address message has no address"))?;
+        // On a point-to-point link IFA_ADDRESS is the peer's address.
+        let address = local.or(peer).ok_or(Malformed("address message without an address"))?;
         if address.is_ipv4() != (family == INET) {
-            return Err(Malformed("an address is not of its family"));
+            return Err(Malformed("address does not match its family"));
         }
-        let unsure = libc::IFA_F_TENTATIVE | libc::IFA_F_DADFAILED;
+        let unverified = libc::IFA_F_TENTATIVE | libc::IFA_F_DADFAILED;
         Ok(Some(Self {
             index,
             address,
             prefix,
             scope: scope.into(),
-            tentative: flags & unsure != 0 && flags & libc::IFA_F_OPTIMISTIC == 0,
+            tentative: flags & unverified != 0 && flags & libc::IFA_F_OPTIMISTIC == 0,
             temporary: family == INET6 && flags & libc::IFA_F_TEMPORARY != 0,
         }))
     }
 
     pub(super) fn emit(&self, request: &mut Request, kind: u16, flags: u16) {
-        let (family, mark) = match self.address {
+        let (family, flags_byte) = match self.address {
             IpAddr::V4(_) => (INET, 0),
             IpAddr::V6(_) => (INET6, libc::IFA_F_NODAD as u8),
         };
         request
             .start(kind, flags)
-            .raw(&[family, self.prefix, mark, self.scope.into()])
+            .raw(&[family, self.prefix, flags_byte, self.scope.into()])
             .raw(&self.index.to_ne_bytes())
             .address(libc::IFA_LOCAL, self.address)
             .address(libc::IFA_ADDRESS, self.address);
@@ -241,30 +240,30 @@ impl Address {
 /// A unicast route of the main table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteEntry {
-    /// Where to: a network or an address.
+    /// Destination network or address.
     pub to: IpAddr,
-    /// How many of its bits are the network's; 0 for the default route.
+    /// Prefix length; 0 for the default route.
     pub prefix: u8,
-    /// Over which interface.
+    /// Index of the outgoing interface.
     pub device: u32,
-    /// Over which router, of either family; `None` where `to` is on the link.
+    /// Gateway, of either family; `None` for an on-link destination.
     pub via: Option<IpAddr>,
-    /// The address that connections over it begin from, where they do not say.
+    /// Preferred source address.
     pub source: Option<IpAddr>,
-    /// The lowest is preferred. IPv6 makes 1024 of 0.
+    /// Metric; the lowest wins. IPv6 replaces 0 by 1024.
     pub metric: u32,
 }
 
 impl RouteEntry {
-    /// Reads what follows the header of `RTM_NEWROUTE` and `RTM_DELROUTE`; `None` where it is not a
-    /// unicast route of the main table over one interface.
+    /// Parses the payload of `RTM_NEWROUTE` or `RTM_DELROUTE`; `None` unless it is a unicast route
+    /// of the main table over one interface.
     ///
     /// # Errors
-    /// Where it is cut off or malformed.
+    /// Fails when it is truncated or malformed.
     pub fn parse(payload: &[u8]) -> Result<Option<Self>, Malformed> {
-        let cut = Malformed("a route is cut off");
-        let [family, prefix, _, _, table, _, _, kind] = fixed(payload, 0).ok_or(cut)?;
-        let attributes = Attributes::new(payload.get(12..).ok_or(cut)?);
+        let truncated = Malformed("truncated route");
+        let [family, prefix, _, _, table, _, _, kind] = read_array(payload, 0).ok_or(truncated)?;
+        let attributes = Attributes::new(payload.get(12..).ok_or(truncated)?);
         let any = match family {
             INET => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             INET6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
@@ -291,7 +290,7 @@ impl RouteEntry {
             }
         }
         if route.to.is_ipv4() != any.is_ipv4() {
-            return Err(Malformed("a route's address is not of its family"));
+            return Err(Malformed("route destination does not match its family"));
         }
         Ok((route.device != 0).then_some(route))
     }
@@ -304,7 +303,7 @@ impl RouteEntry {
             Some(_) => libc::RT_SCOPE_UNIVERSE,
             None => libc::RT_SCOPE_LINK,
         };
-        // Where it is removed, whoever made it.
+        // RTPROT_UNSPEC deletes the route regardless of its origin.
         let protocol = if adding { libc::RTPROT_STATIC } else { libc::RTPROT_UNSPEC };
         request
             .start(kind, flags)
@@ -341,12 +340,12 @@ impl RouteEntry {
     }
 }
 
-/// A message about the link `index`; 0 for all, or for one that is named by an attribute.
-pub(super) fn link(request: &mut Request, kind: u16, flags: u16, index: u32) -> &mut Request {
+/// Starts a message about link `index`; 0 for all links, or for one named by an attribute.
+pub(super) fn link_message(request: &mut Request, kind: u16, flags: u16, index: u32) -> &mut Request {
     link_flags(request.start(kind, flags), index, 0, 0)
 }
 
-pub(super) fn link_up(request: &mut Request, index: u32, up: bool) {
+pub(super) fn set_up_request(request: &mut Request, index: u32, up: bool) {
     let flag = libc::IFF_UP as u32;
     link_flags(request.start(NEW_LINK, kind::ACK), index, if up { flag } else { 0 }, flag);
 }
@@ -359,13 +358,13 @@ fn link_flags(request: &mut Request, index: u32, flags: u32, change: u32) -> &mu
     request
 }
 
-pub(super) fn veth(request: &mut Request, name: &str, peer: &str, there: RawFd) {
+pub(super) fn add_veth_request(request: &mut Request, name: &str, peer: &str, there: RawFd) {
     const INFO_KIND: u16 = 1;
     const INFO_DATA: u16 = 2;
     const PEER: u16 = 1;
-    link(request, NEW_LINK, kind::ACK | kind::CREATE | kind::EXCLUSIVE, 0).text(IFLA_IFNAME, name).nest(
-        libc::IFLA_LINKINFO,
-        |info| {
+    link_message(request, NEW_LINK, kind::ACK | kind::CREATE | kind::EXCLUSIVE, 0)
+        .text(IFLA_IFNAME, name)
+        .nest(libc::IFLA_LINKINFO, |info| {
             info.text(INFO_KIND, "veth").nest(INFO_DATA, |data| {
                 data.nest(PEER, |inner| {
                     link_flags(inner, 0, 0, 0)
@@ -373,21 +372,20 @@ pub(super) fn veth(request: &mut Request, name: &str, peer: &str, there: RawFd) 
                         .u32(libc::IFLA_NET_NS_FD, there as u32);
                 });
             });
-        },
-    );
+        });
 }
 
-pub(super) fn stats(request: &mut Request, index: u32) {
-    // The bit of an attribute is its number less one.
+pub(super) fn stats_request(request: &mut Request, index: u32) {
+    // The filter bit of an attribute is its number minus one.
     let filter: u32 = 1 << (IFLA_STATS_LINK_64 - 1);
     request.start(GET_STATS, kind::ACK).raw(&[0; 4]).raw(&index.to_ne_bytes()).raw(&filter.to_ne_bytes());
 }
 
-pub(super) fn addresses(request: &mut Request) {
+pub(super) fn list_addresses_request(request: &mut Request) {
     request.start(libc::RTM_GETADDR, kind::DUMP).raw(&[0; 8]);
 }
 
-pub(super) fn routes(request: &mut Request) {
+pub(super) fn list_routes_request(request: &mut Request) {
     request.start(libc::RTM_GETROUTE, kind::DUMP).raw(&[0; 12]);
 }
 

@@ -1,87 +1,86 @@
-//! What the kernel knows of an MPTCP connection (`<linux/mptcp.h>`).
+//! MPTCP statistics of the kernel (`<linux/mptcp.h>`).
 
 use super::TcpInfo;
-use crate::netlink::{Malformed, fixed};
+use crate::netlink::{Malformed, read_array};
 use std::net::{IpAddr, SocketAddr};
 
-/// The length of `struct mptcp_info` that is read here. Kernels know less or more: what is not told is
-/// zero.
-pub(super) const LENGTH: usize = 96;
-/// The length of `struct mptcp_subflow_info`: an identifier, then two `struct sockaddr_storage`.
-pub(super) const SUBFLOW_LENGTH: usize = 8 + 2 * STORAGE;
-/// The length of `struct sockaddr_storage`.
-pub(super) const STORAGE: usize = 128;
+/// Length of `struct mptcp_info` as read here. Fields unknown to the running kernel are zero.
+pub(super) const MPTCP_INFO_BYTES: usize = 96;
+/// Length of `struct mptcp_subflow_info`: an identifier and two `struct sockaddr_storage`.
+pub(super) const SUBFLOW_INFO_BYTES: usize = 8 + 2 * SOCKADDR_STORAGE_BYTES;
+/// Length of `struct sockaddr_storage`.
+pub(super) const SOCKADDR_STORAGE_BYTES: usize = 128;
 
-/// What the kernel knows of an MPTCP connection.
+/// Statistics of an MPTCP connection (`struct mptcp_info`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MptcpInfo {
-    /// Subflows beside the first.
+    /// Additional subflows, without the first.
     pub extra_subflows: u8,
-    /// All subflows, where the kernel counts them (Linux 6.7).
+    /// All subflows; 0 on kernels before 6.7.
     pub subflows: u8,
     /// Addresses announced to the peer.
     pub announced: u8,
-    /// The peer's addresses that were accepted.
+    /// Announced addresses of the peer that were accepted.
     pub accepted: u8,
-    /// How many subflows beside the first there may be.
+    /// Limit of additional subflows.
     pub limit_subflows: u8,
-    /// How many endpoints are there to be announced.
+    /// Number of endpoints with the flag `signal`.
     pub signal_endpoints: u8,
-    /// How many of the peer's addresses may be accepted.
+    /// Limit of accepted addresses.
     pub limit_accepted: u8,
-    /// It is plain TCP: the peer or the path does not let MPTCP through.
+    /// The connection fell back to TCP.
     pub fallback: bool,
-    /// The peer's key is known.
+    /// The peer's key has been received.
     pub remote_key: bool,
-    /// The local token.
+    /// Local token.
     pub token: u32,
     /// Data sequence number of the next byte to be written.
     pub write_seq: u64,
-    /// Data sequence number of the first byte not yet acknowledged.
+    /// Data sequence number of the first unacknowledged byte.
     pub snd_una: u64,
-    /// Data sequence number of the next byte expected.
+    /// Data sequence number of the next expected byte.
     pub rcv_nxt: u64,
-    /// Local addresses in use beside the first.
+    /// Additional local addresses in use.
     pub local_addresses: u8,
-    /// How many endpoints are there to open subflows from.
+    /// Number of endpoints with the flag `subflow`.
     pub subflow_endpoints: u8,
-    /// Checksums are in use (RFC 8684, section 3.3.1).
+    /// DSS checksums are in use (RFC 8684, section 3.3.1).
     pub checksum: bool,
-    /// Timeouts of data-level acknowledgements.
+    /// Number of data-level retransmission timeouts.
     pub retransmits: u32,
-    /// Bytes sent again on another subflow.
+    /// Bytes reinjected on another subflow.
     pub bytes_retransmitted: u64,
-    /// Bytes of the stream sent.
+    /// Payload bytes sent, at the data level.
     pub bytes_sent: u64,
-    /// Bytes of the stream received.
+    /// Payload bytes received, at the data level.
     pub bytes_received: u64,
-    /// Bytes of the stream that the peer acknowledged.
+    /// Payload bytes acknowledged by the peer, at the data level.
     pub bytes_acked: u64,
-    /// Milliseconds since data was sent.
+    /// Milliseconds since data was last sent.
     pub last_data_sent_ms: u32,
-    /// Milliseconds since data was received.
+    /// Milliseconds since data was last received.
     pub last_data_received_ms: u32,
-    /// Milliseconds since an acknowledgement was received.
+    /// Milliseconds since an acknowledgement was last received.
     pub last_ack_received_ms: u32,
 }
 
 impl MptcpInfo {
-    /// Bytes that were written and not yet acknowledged, sent or not.
+    /// Bytes written and not acknowledged yet, whether sent or not.
     pub fn outstanding(&self) -> u64 {
         self.write_seq.wrapping_sub(self.snd_una)
     }
 
-    /// Reads `struct mptcp_info`, of whatever kernel.
+    /// Parses `struct mptcp_info` of any kernel version.
     ///
     /// # Errors
-    /// Where it is too short for the fields of the first kernels that had it.
+    /// Fails when it is shorter than in the first kernel that had it.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         if bytes.len() < 40 {
-            return Err(Malformed("mptcp_info is cut off"));
+            return Err(Malformed("truncated mptcp_info"));
         }
         let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
-        let word = |at: usize| fixed(bytes, at).map_or(0, u32::from_ne_bytes);
-        let long = |at: usize| fixed(bytes, at).map_or(0, u64::from_ne_bytes);
+        let word = |at: usize| read_array(bytes, at).map_or(0, u32::from_ne_bytes);
+        let long = |at: usize| read_array(bytes, at).map_or(0, u64::from_ne_bytes);
         let flags = word(8);
         Ok(Self {
             extra_subflows: byte(0),
@@ -112,55 +111,55 @@ impl MptcpInfo {
     }
 }
 
-/// What the kernel knows of one subflow of a socket of this process.
+/// Statistics of one subflow of a socket of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubflowInfo {
-    /// A number that no other subflow of the connection ever has, from 1 on; 0 where it is not told.
+    /// Identifier unique within the connection, from 1; 0 when the kernel does not report it.
     pub id: u32,
-    /// This end.
+    /// Local address.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address.
     pub remote: SocketAddr,
-    /// Its TCP connection.
+    /// TCP statistics.
     pub tcp: TcpInfo,
 }
 
-/// An address from the first bytes of a `struct sockaddr_storage`. IPv4 in IPv6 is given as IPv4.
+/// Parses a `struct sockaddr_storage`. IPv4-mapped IPv6 is returned as IPv4.
 pub(super) fn socket_address(bytes: &[u8]) -> Result<SocketAddr, Malformed> {
-    let cut = Malformed("a socket address is cut off");
-    let family = fixed(bytes, 0).map(u16::from_ne_bytes).ok_or(cut)?;
-    let port = fixed(bytes, 2).map(u16::from_be_bytes).ok_or(cut)?;
+    let truncated = Malformed("truncated socket address");
+    let family = read_array(bytes, 0).map(u16::from_ne_bytes).ok_or(truncated)?;
+    let port = read_array(bytes, 2).map(u16::from_be_bytes).ok_or(truncated)?;
     let address = match i32::from(family) {
-        libc::AF_INET => IpAddr::from(fixed::<4>(bytes, 4).ok_or(cut)?),
-        libc::AF_INET6 => IpAddr::from(fixed::<16>(bytes, 8).ok_or(cut)?).to_canonical(),
-        _ => return Err(Malformed("a socket address is neither IPv4 nor IPv6")),
+        libc::AF_INET => IpAddr::from(read_array::<4>(bytes, 4).ok_or(truncated)?),
+        libc::AF_INET6 => IpAddr::from(read_array::<16>(bytes, 8).ok_or(truncated)?).to_canonical(),
+        _ => return Err(Malformed("socket address is neither IPv4 nor IPv6")),
     };
     Ok(SocketAddr::new(address, port))
 }
 
-/// Reads the two arrays of `MPTCP_FULL_INFO`; `tcp_length` is how long the kernel's `struct tcp_info` is,
-/// which may be shorter than the place for it.
+/// Parses the two arrays of `MPTCP_FULL_INFO`. `tcp_length` is the length of the kernel's `struct
+/// tcp_info`, which may be shorter than its slot.
 ///
-/// The kernel keeps the socket of the first subflow when that has ended, and tells of it still: disconnected, with
-/// nothing counted, and without the port of the other end, by which it is known and left out.
+/// The kernel keeps the socket of a closed first subflow and lists it with remote port 0. It
+/// carries no data and is skipped.
 pub(super) fn parse_full(
     count: usize,
     subflows: &[u8],
     tcp: &[u8],
     tcp_length: usize,
 ) -> Result<Vec<SubflowInfo>, Malformed> {
-    let cut = Malformed("the list of subflows is cut off");
-    let mut all = Vec::with_capacity(count.min(subflows.len() / SUBFLOW_LENGTH));
+    let truncated = Malformed("truncated list of subflows");
+    let mut all = Vec::with_capacity(count.min(subflows.len() / SUBFLOW_INFO_BYTES));
     for nth in 0..count {
-        let one = subflows.get(nth * SUBFLOW_LENGTH..(nth + 1) * SUBFLOW_LENGTH).ok_or(cut)?;
-        let at = nth * super::tcp_info::LENGTH;
-        let info = tcp.get(at..at + tcp_length.min(super::tcp_info::LENGTH)).ok_or(cut)?;
-        let remote = socket_address(&one[8 + STORAGE..])?;
+        let one = subflows.get(nth * SUBFLOW_INFO_BYTES..(nth + 1) * SUBFLOW_INFO_BYTES).ok_or(truncated)?;
+        let at = nth * super::tcp_info::TCP_INFO_BYTES;
+        let info = tcp.get(at..at + tcp_length.min(super::tcp_info::TCP_INFO_BYTES)).ok_or(truncated)?;
+        let remote = socket_address(&one[8 + SOCKADDR_STORAGE_BYTES..])?;
         if remote.port() == 0 {
             continue;
         }
         all.push(SubflowInfo {
-            id: fixed(one, 0).map_or(0, u32::from_ne_bytes),
+            id: read_array(one, 0).map_or(0, u32::from_ne_bytes),
             local: socket_address(&one[8..])?,
             remote,
             tcp: TcpInfo::parse(info)?,

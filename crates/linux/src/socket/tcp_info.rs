@@ -1,11 +1,11 @@
-//! What the kernel knows of a TCP connection (`struct tcp_info` of `<linux/tcp.h>`).
+//! TCP statistics of the kernel (`struct tcp_info` of `<linux/tcp.h>`).
 
-use crate::netlink::{Malformed, fixed};
+use crate::netlink::{Malformed, read_array};
 
-/// The length of the structure that is read here. Kernels know less or more: what is not told is zero.
-pub(super) const LENGTH: usize = 232;
+/// Length of the structure as read here. Fields unknown to the running kernel are zero.
+pub(super) const TCP_INFO_BYTES: usize = 232;
 
-/// The state of a TCP connection (RFC 9293, section 3.3.2).
+/// State of a TCP connection (RFC 9293, section 3.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub enum TcpState {
@@ -21,9 +21,9 @@ pub enum TcpState {
     LastAck,
     Listen,
     Closing,
-    /// A half-open connection that has no socket yet.
+    /// Half-open connection without a full socket.
     NewSynReceived,
-    /// Another number.
+    /// Another state number.
     Unknown(u8),
 }
 
@@ -47,58 +47,58 @@ impl From<u8> for TcpState {
     }
 }
 
-/// What the kernel knows of a TCP connection, as far as it matters here.
+/// Statistics of a TCP connection: a subset of `struct tcp_info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpInfo {
-    /// Its state.
+    /// Connection state.
     pub state: TcpState,
-    /// Timeouts in a row without an answer.
+    /// Consecutive retransmission timeouts.
     pub retransmits: u8,
-    /// The rate below was measured while the application had no more to send.
+    /// `delivery_rate` was measured while the application limited sending.
     pub app_limited: bool,
     /// Retransmission timeout, in microseconds.
     pub rto_us: u32,
     /// Smoothed round-trip time (RFC 6298), in microseconds; 0 before the first sample.
     pub srtt_us: u32,
-    /// Its variation, in microseconds.
+    /// Round-trip time variation, in microseconds.
     pub rttvar_us: u32,
-    /// The least round-trip time seen lately, in microseconds.
+    /// Minimum round-trip time of the recent past, in microseconds.
     pub min_rtt_us: u32,
-    /// Largest segment that is sent, in bytes.
+    /// Maximum segment size for sending, in bytes.
     pub mss: u32,
     /// Path MTU, in bytes.
     pub pmtu: u32,
     /// Congestion window, in segments.
     pub cwnd: u32,
-    /// Slow-start threshold, in segments; 2^31 - 1 where there is none yet.
+    /// Slow-start threshold, in segments; 2^31 - 1 while unset.
     pub ssthresh: u32,
-    /// Segments sent and not yet acknowledged.
+    /// Segments in flight.
     pub unacked: u32,
-    /// Segments thought to be lost.
+    /// Segments marked as lost.
     pub lost: u32,
-    /// Segments sent again, ever.
+    /// Segments retransmitted since the start.
     pub total_retransmitted: u32,
-    /// Milliseconds since data was sent.
+    /// Milliseconds since data was last sent.
     pub last_data_sent_ms: u32,
-    /// Milliseconds since data was received.
+    /// Milliseconds since data was last received.
     pub last_data_received_ms: u32,
-    /// Milliseconds since an acknowledgement was received.
+    /// Milliseconds since an acknowledgement was last received.
     pub last_ack_received_ms: u32,
-    /// At which rate segments leave, in bytes a second.
+    /// Pacing rate, in bytes per second.
     pub pacing_rate: u64,
-    /// At which rate data lately arrived, in bytes a second.
+    /// Recent delivery rate, in bytes per second.
     pub delivery_rate: u64,
-    /// Payload bytes sent, each time they were.
+    /// Payload bytes sent, including retransmissions.
     pub bytes_sent: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub bytes_retransmitted: u64,
-    /// Payload bytes that the peer acknowledged, and one for the SYN.
+    /// Payload bytes acknowledged by the peer, plus one for the SYN.
     pub bytes_acked: u64,
     /// Payload bytes received in order.
     pub bytes_received: u64,
-    /// Payload bytes written to the subflow and not yet sent.
+    /// Payload bytes queued in the subflow and not sent yet.
     pub not_sent: u32,
-    /// The peer's receive window, in bytes.
+    /// Peer's receive window, in bytes.
     pub send_window: u32,
     /// Segments sent.
     pub segments_out: u32,
@@ -107,21 +107,21 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Reads the structure, of whatever kernel.
+    /// Parses the structure of any kernel version.
     ///
     /// # Errors
-    /// Where it is too short for the fields of the first kernels that had it.
+    /// Fails when it is shorter than in the first kernel that had it.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         if bytes.len() < 104 {
-            return Err(Malformed("tcp_info is cut off"));
+            return Err(Malformed("truncated tcp_info"));
         }
         let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
-        let word = |at: usize| fixed(bytes, at).map_or(0, u32::from_ne_bytes);
-        let long = |at: usize| fixed(bytes, at).map_or(0, u64::from_ne_bytes);
+        let word = |at: usize| read_array(bytes, at).map_or(0, u32::from_ne_bytes);
+        let long = |at: usize| read_array(bytes, at).map_or(0, u64::from_ne_bytes);
         Ok(Self {
             state: byte(0).into(),
             retransmits: byte(2),
-            // The first of the bits of a byte, as the compiler of the kernel lays them out.
+            // Bit-field layout: the first bit is the lowest on little-endian machines.
             app_limited: byte(7) & if cfg!(target_endian = "little") { 1 } else { 0x80 } != 0,
             rto_us: word(8),
             mss: word(16),

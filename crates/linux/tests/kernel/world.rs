@@ -1,6 +1,6 @@
-//! A device with two interfaces and a server, each in a namespace: what most tests need.
+//! Test topology: a device with two interfaces and a server, each in a namespace.
 
-use crate::{namespace, within};
+use crate::{new_namespace, run_in};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use tandem_linux::Error;
 use tandem_linux::namespace::Namespace;
@@ -13,13 +13,13 @@ use tandem_linux::socket::{self, Options, Protocol};
 ///  device                                    server (10.1.0.1, also by lte0)
 ///           lte0  10.2.0.2 ── 10.2.0.1 eth1
 /// ```
-/// The same with IPv6, in fd01::/64 and fd02::/64.
+/// IPv6 likewise, in fd01::/64 and fd02::/64.
 pub(crate) struct World {
     pub(crate) device: Namespace,
     pub(crate) server: Namespace,
 }
 
-/// Both ends of a connection, and what listened: the kernel refuses subflows where nobody listens any more.
+/// Both ends of a connection and its listener, without which the kernel rejects joins.
 pub(crate) struct Connection {
     pub(crate) near: TcpStream,
     pub(crate) far: TcpStream,
@@ -30,7 +30,7 @@ pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-fn side(namespace: &Namespace, links: [(&str, [&str; 2]); 2]) -> Result<(), Error> {
+fn configure_links(namespace: &Namespace, links: [(&str, [&str; 2]); 2]) -> Result<(), Error> {
     namespace.run(|| {
         let mut route = Route::open()?;
         for (name, addresses) in links {
@@ -44,20 +44,25 @@ fn side(namespace: &Namespace, links: [(&str, [&str; 2]); 2]) -> Result<(), Erro
     })
 }
 
-/// Makes the world and runs `test` in it, on the device. The path manager is the kernel's, and allows two
-/// subflows more and two addresses of the peer.
+/// Runs `test` on the device of a new topology. The kernel path manager allows two additional
+/// subflows and two addresses of the peer.
 pub(crate) fn world(test: impl FnOnce(&World) -> Result<(), Error> + Send) {
-    let (Some(device), Some(server)) = (namespace(), namespace()) else { return };
-    let world = World { device, server };
-    within(&world.device, || {
+    let world = World { device: new_namespace(), server: new_namespace() };
+    run_in(&world.device, || {
         let mut route = Route::open()?;
         route.add_veth("wlan0", "eth0", &world.server)?;
         route.add_veth("lte0", "eth1", &world.server)?;
-        side(&world.server, [("eth0", ["10.1.0.1", "fd01::1"]), ("eth1", ["10.2.0.1", "fd02::1"])])?;
-        side(&world.device, [("wlan0", ["10.1.0.2", "fd01::2"]), ("lte0", ["10.2.0.2", "fd02::2"])])?;
+        configure_links(
+            &world.server,
+            [("eth0", ["10.1.0.1", "fd01::1"]), ("eth1", ["10.2.0.1", "fd02::1"])],
+        )?;
+        configure_links(
+            &world.device,
+            [("wlan0", ["10.1.0.2", "fd01::2"]), ("lte0", ["10.2.0.2", "fd02::2"])],
+        )?;
         for (name, metric, router) in [("wlan0", 10, None), ("lte0", 20, Some(["10.2.0.1", "fd02::1"]))] {
             let device = route.link(name)?.index;
-            crate::until("the link is running", || Ok(route.link(name)?.running))?;
+            crate::wait_until("the link is running", || Ok(route.link(name)?.running))?;
             for (nth, (to, prefix)) in [("10.1.0.1", 32), ("fd01::1", 128)].into_iter().enumerate() {
                 let via = router.map(|routers| ip(routers[nth]));
                 let entry = RouteEntry { to: ip(to), prefix, device, via, source: None, metric };
@@ -73,7 +78,7 @@ pub(crate) fn world(test: impl FnOnce(&World) -> Result<(), Error> + Send) {
 }
 
 impl World {
-    /// A connection from the device to the server, which both ends know to be established.
+    /// Connects the device to the server; both ends are fully established.
     pub(crate) fn connect(&self, to: &str, protocol: Protocol) -> Result<Connection, Error> {
         let listener = self.listen(to, protocol)?;
         let (near, far) = connect_to(&listener, ip(to), protocol)?;
@@ -92,14 +97,14 @@ pub(crate) fn connect_to(
     protocol: Protocol,
 ) -> Result<(TcpStream, TcpStream), Error> {
     use std::io::{Read, Write};
-    let port = listener.local_addr().expect("it has one").port();
+    let port = listener.local_addr().expect("bound listener").port();
     let mut near = socket::connect(SocketAddr::new(to, port), protocol, &Options::default())?;
-    let (mut far, _) = listener.accept().expect("somebody connects");
-    // A connection can have more subflows once both have seen data acknowledged.
+    let (mut far, _) = listener.accept().expect("pending connection");
+    // Joins are possible once both ends have seen data acknowledged.
     let mut byte = [0];
-    near.write_all(b"a").expect("it is open");
-    far.read_exact(&mut byte).expect("it is open");
-    far.write_all(b"b").expect("it is open");
-    near.read_exact(&mut byte).expect("it is open");
+    near.write_all(b"a").expect("open connection");
+    far.read_exact(&mut byte).expect("open connection");
+    far.write_all(b"b").expect("open connection");
+    near.read_exact(&mut byte).expect("open connection");
     Ok((near, far))
 }

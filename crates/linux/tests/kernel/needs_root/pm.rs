@@ -11,7 +11,7 @@ use tandem_linux::route::Route;
 use tandem_linux::socket::{Protocol, TcpState, full_info, mptcp_info};
 use tandem_linux::sysctl;
 
-/// The next event that `pick` takes.
+/// Waits for an event that `pick` accepts.
 fn wait<T>(events: &mut Events, pick: impl Fn(&Event) -> Option<T>) -> Result<T, Error> {
     let mut seen = Vec::new();
     while let Some(event) = events.next(Duration::from_secs(10))? {
@@ -20,14 +20,14 @@ fn wait<T>(events: &mut Events, pick: impl Fn(&Event) -> Option<T>) -> Result<T,
         }
         seen.push(event);
     }
-    panic!("it never came; what came: {seen:#?}")
+    panic!("event missing; received: {seen:#?}")
 }
 
-fn established(event: &Event) -> Option<SubflowEvent> {
+fn subflow_established(event: &Event) -> Option<SubflowEvent> {
     if let Event::SubflowEstablished(one) = event { Some(*one) } else { None }
 }
 
-fn closed(event: &Event) -> Option<SubflowEvent> {
+fn subflow_closed(event: &Event) -> Option<SubflowEvent> {
     if let Event::SubflowClosed(one) = event { Some(*one) } else { None }
 }
 
@@ -35,17 +35,18 @@ fn priority(event: &Event) -> Option<SubflowEvent> {
     if let Event::Priority(one) = event { Some(*one) } else { None }
 }
 
-fn begun(event: &Event) -> Option<ConnectionEvent> {
+fn connection_established(event: &Event) -> Option<ConnectionEvent> {
     if let Event::Established(one) = event { Some(*one) } else { None }
 }
 
-fn lte(id: u8, family: &str) -> Result<Endpoint, Error> {
+fn lte(id: u8, address: &str) -> Result<Endpoint, Error> {
     let device = Route::open()?.link("lte0")?.index;
-    Ok(Endpoint { device, ..Endpoint::subflow(id, ip(family)) })
+    Ok(Endpoint { device, ..Endpoint::subflow(id, ip(address)) })
 }
 
 #[test]
-fn endpoints_are_kept_as_they_were_given() {
+#[ignore = "needs root"]
+fn endpoints_are_stored_as_given() {
     world(|_| {
         let mut pm = PathManager::open()?;
         let device = Route::open()?.link("lte0")?.index;
@@ -72,7 +73,8 @@ fn endpoints_are_kept_as_they_were_given() {
 }
 
 #[test]
-fn a_priority_leaves_the_other_flags_alone() {
+#[ignore = "needs root"]
+fn set_backup_keeps_other_flags() {
     world(|_| {
         let mut pm = PathManager::open()?;
         let flags = Flags { subflow: true, fullmesh: true, ..Flags::default() };
@@ -87,7 +89,8 @@ fn a_priority_leaves_the_other_flags_alone() {
 }
 
 #[test]
-fn the_kernels_refusals_say_why() {
+#[ignore = "needs root"]
+fn rejections_carry_kernel_message() {
     world(|_| {
         let mut pm = PathManager::open()?;
         let refusals = [
@@ -106,7 +109,8 @@ fn the_kernels_refusals_say_why() {
 }
 
 #[test]
-fn limits_are_kept() {
+#[ignore = "needs root"]
+fn limits_are_stored() {
     world(|_| {
         let mut pm = PathManager::open()?;
         for limits in [Limits { subflows: 8, accepted_addresses: 3 }, Limits::default()] {
@@ -117,8 +121,8 @@ fn limits_are_kept() {
     });
 }
 
-/// With the kernel's path manager: an endpoint joins, changes its priority, and leaves.
-fn joins_and_leaves(world: &World, to: &str, from: &str) -> Result<(), Error> {
+/// Kernel path manager: an endpoint joins, changes its priority, and is removed.
+fn endpoint_lifecycle(world: &World, to: &str, from: &str) -> Result<(), Error> {
     let mut pm = PathManager::open()?;
     let (mut here, mut there) = (Events::open()?, world.server.run(Events::open)?);
     let endpoint = lte(7, from)?;
@@ -126,74 +130,78 @@ fn joins_and_leaves(world: &World, to: &str, from: &str) -> Result<(), Error> {
     let connection = world.connect(to, Protocol::Mptcp)?;
     let (near, far) = (&connection.near, &connection.far);
 
-    let begun_here = wait(&mut here, begun)?;
-    let begun_there = wait(&mut there, begun)?;
-    assert_eq!(Some(begun_here.local), near.local_addr().ok());
-    assert_eq!(Some(begun_here.remote), near.peer_addr().ok());
-    assert_eq!((begun_here.local, begun_here.remote), (begun_there.remote, begun_there.local));
-    assert_eq!((begun_here.server, begun_there.server), (false, true));
-    assert_eq!(mptcp_info(near)?.map(|info| info.token), Some(begun_here.token));
-    assert_eq!(mptcp_info(far)?.map(|info| info.token), Some(begun_there.token));
+    let here_created = wait(&mut here, connection_established)?;
+    let there_created = wait(&mut there, connection_established)?;
+    assert_eq!(Some(here_created.local), near.local_addr().ok());
+    assert_eq!(Some(here_created.remote), near.peer_addr().ok());
+    assert_eq!((here_created.local, here_created.remote), (there_created.remote, there_created.local));
+    assert_eq!((here_created.server, there_created.server), (false, true));
+    assert_eq!(mptcp_info(near)?.map(|info| info.token), Some(here_created.token));
+    assert_eq!(mptcp_info(far)?.map(|info| info.token), Some(there_created.token));
 
-    let joined = wait(&mut here, established)?;
+    let joined = wait(&mut here, subflow_established)?;
     assert_eq!(joined.local.ip(), ip(from));
-    assert_eq!((joined.token, joined.local_id, joined.remote_id), (begun_here.token, 7, 0));
+    assert_eq!((joined.token, joined.local_id, joined.remote_id), (here_created.token, 7, 0));
     assert_eq!((joined.backup, joined.device), (false, endpoint.device));
-    assert_eq!(wait(&mut there, established)?.remote, joined.local);
+    assert_eq!(wait(&mut there, subflow_established)?.remote, joined.local);
 
     pm.set_backup(7, true)?;
     let changed = wait(&mut there, priority)?;
-    assert_eq!((changed.token, changed.remote, changed.backup), (begun_there.token, joined.local, true));
+    assert_eq!((changed.token, changed.remote, changed.backup), (there_created.token, joined.local, true));
     pm.set_backup(ip(from), false)?;
     assert!(!wait(&mut there, priority)?.backup);
 
     let mut all: Vec<_> = full_info(near)?.iter().map(|one| (one.local, one.remote)).collect();
     all.sort();
-    let mut expected = vec![(begun_here.local, begun_here.remote), (joined.local, joined.remote)];
+    let mut expected = vec![(here_created.local, here_created.remote), (joined.local, joined.remote)];
     expected.sort();
     assert_eq!(all, expected);
 
     pm.remove(7, ip(from))?;
-    let left = wait(&mut here, closed)?;
-    assert_eq!((left.token, left.local, left.local_id), (begun_here.token, joined.local, 7));
-    let told =
+    let left = wait(&mut here, subflow_closed)?;
+    assert_eq!((left.token, left.local, left.local_id), (here_created.token, joined.local, 7));
+    let removed =
         wait(&mut there, |event| if let Event::Removed { id, .. } = event { Some(*id) } else { None })?;
-    assert_eq!(told, 7);
-    crate::until("one subflow is left", || Ok(full_info(near)?.len() == 1))?;
+    assert_eq!(removed, 7);
+    crate::wait_until("one subflow is left", || Ok(full_info(near)?.len() == 1))?;
     drop(connection);
     let ended = wait(&mut here, |event| match event {
         Event::Closed { token } => Some(*token),
         _ => None,
     })?;
-    assert_eq!(ended, begun_here.token);
+    assert_eq!(ended, here_created.token);
     Ok(())
 }
 
 #[test]
-fn an_endpoint_joins_changes_its_priority_and_leaves() {
-    world(|world| joins_and_leaves(world, "10.1.0.1", "10.2.0.2"));
+#[ignore = "needs root"]
+fn endpoint_joins_changes_priority_and_leaves() {
+    world(|world| endpoint_lifecycle(world, "10.1.0.1", "10.2.0.2"));
 }
 
 #[test]
-fn an_endpoint_of_ipv6_does_so_too() {
-    world(|world| joins_and_leaves(world, "fd01::1", "fd02::2"));
+#[ignore = "needs root"]
+fn ipv6_endpoint_joins_changes_priority_and_leaves() {
+    world(|world| endpoint_lifecycle(world, "fd01::1", "fd02::2"));
 }
 
 #[test]
-fn a_flush_closes_what_joined() {
+#[ignore = "needs root"]
+fn flush_closes_joined_subflows() {
     world(|world| {
         let (mut pm, mut here) = (PathManager::open()?, Events::open()?);
         pm.add(&lte(7, "10.2.0.2")?)?;
         let _connection = world.connect("10.1.0.1", Protocol::Mptcp)?;
-        let joined = wait(&mut here, established)?;
+        let joined = wait(&mut here, subflow_established)?;
         pm.flush()?;
-        assert_eq!(wait(&mut here, closed)?.local, joined.local);
+        assert_eq!(wait(&mut here, subflow_closed)?.local, joined.local);
         Ok(())
     });
 }
 
 #[test]
-fn an_address_that_the_server_announces_is_told() {
+#[ignore = "needs root"]
+fn announced_address_is_reported() {
     world(|world| {
         let (mut here, mut there) = (Events::open()?, world.server.run(Events::open)?);
         world.server.run(|| {
@@ -203,14 +211,14 @@ fn an_address_that_the_server_announces_is_told() {
         let port: SocketAddr = "10.2.0.1:4000".parse().unwrap();
         wait(&mut there, |event| (*event == Event::ListenerCreated(port)).then_some(()))?;
         let _connection = world.connect("10.1.0.1", Protocol::Mptcp)?;
-        let token = wait(&mut here, begun)?.token;
+        let token = wait(&mut here, connection_established)?.token;
         let announced = wait(&mut here, |event| match event {
             Event::Announced { .. } => Some(event.clone()),
             _ => None,
         })?;
         let expected = Event::Announced { token, id: 5, address: ip("10.2.0.1"), port: Some(4000) };
         assert_eq!(announced, expected);
-        assert_eq!(wait(&mut here, established)?.remote, port);
+        assert_eq!(wait(&mut here, subflow_established)?.remote, port);
         world.server.run(|| PathManager::open()?.flush())?;
         wait(&mut there, |event| (*event == Event::ListenerClosed(port)).then_some(()))?;
         Ok(())
@@ -222,20 +230,21 @@ fn userspace() -> Result<(), Error> {
 }
 
 #[test]
-fn a_program_manages_the_paths_of_a_connection() {
+#[ignore = "needs root"]
+fn userspace_path_manager_controls_one_connection() {
     world(|world| {
         userspace()?;
-        // The server, which the kernel manages, takes all that comes and opens none itself.
+        // The kernel path manager of the server accepts joins and opens none.
         let limits = Limits { subflows: 8, accepted_addresses: 0 };
         world.server.run(|| PathManager::open()?.set_limits(limits))?;
         let (mut pm, mut here) = (PathManager::open()?, Events::open()?);
         let mut there = world.server.run(Events::open)?;
         let _connection = world.connect("10.1.0.1", Protocol::Mptcp)?;
-        let begun_here = wait(&mut here, begun)?;
-        let token = begun_here.token;
+        let here_created = wait(&mut here, connection_established)?;
+        let token = here_created.token;
 
-        pm.create_subflow(token, &lte(7, "10.2.0.2")?, begun_here.remote)?;
-        let joined = wait(&mut here, established)?;
+        pm.create_subflow(token, &lte(7, "10.2.0.2")?, here_created.remote)?;
+        let joined = wait(&mut here, subflow_established)?;
         assert_eq!((joined.local.ip(), joined.local_id, joined.backup), (ip("10.2.0.2"), 7, false));
         assert_eq!(pm.endpoints_of(token)?.iter().map(|one| one.id).collect::<Vec<_>>(), [7]);
 
@@ -251,8 +260,8 @@ fn a_program_manages_the_paths_of_a_connection() {
             Event::Announced { id, address, port, .. } => Some((*id, *address, *port)),
             _ => None,
         })?;
-        // None was announced: it is told as that of the connection.
-        let port = Some(begun_here.local.port());
+        // Without an announced port the event carries the port of the connection.
+        let port = Some(here_created.local.port());
         assert_eq!(announced, (9, ip("10.2.0.3"), port));
         pm.withdraw(token, 9)?;
         let removed =
@@ -260,22 +269,23 @@ fn a_program_manages_the_paths_of_a_connection() {
         assert_eq!(removed, 9);
 
         pm.destroy_subflow(token, joined.local, joined.remote)?;
-        assert_eq!(wait(&mut here, closed)?.local, joined.local);
+        assert_eq!(wait(&mut here, subflow_closed)?.local, joined.local);
         let again = pm.destroy_subflow(token, joined.local, joined.remote).unwrap_err();
         assert_eq!(again.errno(), Some(3), "{again}");
 
         let backup = Endpoint { flags: Flags { backup: true, ..Flags::default() }, ..lte(8, "10.2.0.2")? };
-        pm.create_subflow(token, &backup, begun_here.remote)?;
-        // Each end is told what the other wants.
-        assert!(!wait(&mut here, established)?.backup);
-        let told = wait(&mut there, |event| established(event).filter(|one| one.remote_id == 8))?;
-        assert!(told.backup);
+        pm.create_subflow(token, &backup, here_created.remote)?;
+        // The event reports the mark of the peer, not the own one.
+        assert!(!wait(&mut here, subflow_established)?.backup);
+        let joined = wait(&mut there, |event| subflow_established(event).filter(|one| one.remote_id == 8))?;
+        assert!(joined.backup);
         Ok(())
     });
 }
 
 #[test]
-fn a_connection_without_mptcp_is_known_as_such() {
+#[ignore = "needs root"]
+fn plain_tcp_has_no_mptcp_info() {
     world(|world| {
         let Connection { near, .. } = &world.connect("10.1.0.1", Protocol::Tcp)?;
         assert_eq!((mptcp_info(near)?, full_info(near)?), (None, vec![]));
@@ -287,7 +297,8 @@ fn a_connection_without_mptcp_is_known_as_such() {
 }
 
 #[test]
-fn where_mptcp_is_switched_off_it_is_said_how_to_switch_it_on() {
+#[ignore = "needs root"]
+fn disabled_mptcp_hints_at_sysctl() {
     world(|world| {
         sysctl::write("net.mptcp.enabled", "0")?;
         let listener = world.listen("10.1.0.1", Protocol::Mptcp)?;
@@ -299,36 +310,37 @@ fn where_mptcp_is_switched_off_it_is_said_how_to_switch_it_on() {
 }
 
 #[test]
-fn a_dual_stack_server_is_told_of_ipv4_as_ipv4() {
+#[ignore = "needs root"]
+fn dual_stack_server_reports_ipv4() {
     world(|world| {
         let mut there = world.server.run(Events::open)?;
         let listener = world.listen("::", Protocol::Mptcp)?;
         let (near, mut far) = connect_to(&listener, ip("10.1.0.1"), Protocol::Mptcp)?;
-        let told = wait(&mut there, begun)?;
-        assert_eq!((told.local.ip(), told.remote.ip()), (ip("10.1.0.1"), ip("10.1.0.2")));
+        let event = wait(&mut there, connection_established)?;
+        assert_eq!((event.local.ip(), event.remote.ip()), (ip("10.1.0.1"), ip("10.1.0.2")));
         assert_eq!(Some(full_info(&far)?[0].remote), near.local_addr().ok());
         finish(near, &mut far);
         Ok(())
     });
 }
 
-/// Closes one end and reads the other to its end.
+/// Closes one end and reads the other until end of stream.
 fn finish(mut near: TcpStream, far: &mut TcpStream) {
-    near.write_all(b"end").expect("it is open");
+    near.write_all(b"end").expect("open connection");
     drop(near);
     let mut rest = Vec::new();
-    far.read_to_end(&mut rest).expect("it is open");
+    far.read_to_end(&mut rest).expect("open connection");
     assert_eq!(rest, b"end");
 }
 
-/// What the agent says of connections that it cannot steer by themselves.
 #[test]
-fn the_kernels_path_manager_takes_no_orders_for_one_connection() {
+#[ignore = "needs root"]
+fn kernel_path_manager_rejects_per_connection_commands() {
     world(|world| {
         let (mut pm, mut here) = (PathManager::open()?, Events::open()?);
         pm.add(&lte(7, "10.2.0.2")?)?;
         let _connection = world.connect("10.1.0.1", Protocol::Mptcp)?;
-        let joined = wait(&mut here, established)?;
+        let joined = wait(&mut here, subflow_established)?;
         let SubflowEvent { token, local, remote, .. } = joined;
         for refused in [
             pm.set_backup(Target::Subflow { token, local, remote }, true).unwrap_err(),
@@ -342,7 +354,8 @@ fn the_kernels_path_manager_takes_no_orders_for_one_connection() {
 }
 
 #[test]
-fn a_program_steers_the_first_subflow_of_a_connection_too() {
+#[ignore = "needs root"]
+fn userspace_path_manager_controls_first_subflow() {
     world(|world| {
         userspace()?;
         let limits = Limits { subflows: 8, accepted_addresses: 0 };
@@ -350,19 +363,19 @@ fn a_program_steers_the_first_subflow_of_a_connection_too() {
         let (mut pm, mut here) = (PathManager::open()?, Events::open()?);
         let mut there = world.server.run(Events::open)?;
         let connection = world.connect("10.1.0.1", Protocol::Mptcp)?;
-        let ConnectionEvent { token, local, remote, .. } = wait(&mut here, begun)?;
+        let ConnectionEvent { token, local, remote, .. } = wait(&mut here, connection_established)?;
         pm.create_subflow(token, &lte(7, "10.2.0.2")?, remote)?;
-        let joined = wait(&mut here, established)?;
+        let joined = wait(&mut here, subflow_established)?;
         for backup in [true, false] {
             pm.set_backup(Target::Subflow { token, local, remote }, backup)?;
             let changed = wait(&mut there, priority)?;
             assert_eq!((changed.remote, changed.backup), (local, backup));
         }
         pm.destroy_subflow(token, local, remote)?;
-        assert_eq!(wait(&mut here, closed)?.local, local);
-        // The socket of the first stays until the end, closed: what is established is what joined.
+        assert_eq!(wait(&mut here, subflow_closed)?.local, local);
+        // The closed socket of the first subflow remains listed; only the joined one is established.
         let mut diag = Diag::open()?;
-        crate::until("one subflow is established", || {
+        crate::wait_until("one subflow is established", || {
             let mut all = diag.subflows()?;
             all.retain(|one| one.token == token && one.tcp.state == TcpState::Established);
             Ok(all.len() == 1 && all[0].local == joined.local)

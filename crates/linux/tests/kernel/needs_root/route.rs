@@ -1,16 +1,17 @@
-use crate::{alone, namespace, within};
+use crate::{in_new_namespace, new_namespace, run_in};
 use std::net::IpAddr;
 use std::time::Duration;
 use tandem_linux::route::{Change, Monitor, Route, RouteEntry, Scope};
 use tandem_linux::tun::Tun;
 
 fn address(text: &str) -> IpAddr {
-    text.parse().expect("an address")
+    text.parse().expect("valid address")
 }
 
 #[test]
-fn a_link_is_found_and_changed() {
-    alone(|| {
+#[ignore = "needs root"]
+fn link_attributes_change() {
+    in_new_namespace(|| {
         let mut route = Route::open()?;
         let _tun = Tun::create("wlan0")?;
         let names: Vec<_> = route.links()?.into_iter().map(|link| link.name).collect();
@@ -31,8 +32,9 @@ fn a_link_is_found_and_changed() {
 }
 
 #[test]
-fn addresses_and_routes_come_and_go() {
-    alone(|| {
+#[ignore = "needs root"]
+fn addresses_and_routes_are_added_and_removed() {
+    in_new_namespace(|| {
         let mut route = Route::open()?;
         let _tun = Tun::create("tun0")?;
         let index = route.link("tun0")?.index;
@@ -41,7 +43,7 @@ fn addresses_and_routes_come_and_go() {
             route.add_address(index, address(text), prefix)?;
             let found = route.addresses()?.into_iter().find(|one| one.address == address(text)).unwrap();
             assert_eq!((found.index, found.prefix, found.scope), (index, prefix, Scope::Global));
-            assert!(!found.tentative, "it is usable at once");
+            assert!(!found.tentative, "duplicate address detection is off");
             let again = route.add_address(index, address(text), prefix).unwrap_err();
             assert_eq!(again.errno(), Some(17), "{again}");
         }
@@ -78,8 +80,9 @@ fn addresses_and_routes_come_and_go() {
 }
 
 #[test]
-fn a_refusal_says_why() {
-    alone(|| {
+#[ignore = "needs root"]
+fn rejection_carries_kernel_message() {
+    in_new_namespace(|| {
         let mut route = Route::open()?;
         let entry = RouteEntry {
             to: address("10.9.0.1"),
@@ -98,8 +101,9 @@ fn a_refusal_says_why() {
 }
 
 #[test]
-fn counters_count_what_goes_over_a_link() {
-    alone(|| {
+#[ignore = "needs root"]
+fn link_counters_count_ip_packets() {
+    in_new_namespace(|| {
         let mut route = Route::open()?;
         let before = route.stats(1)?;
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -108,18 +112,19 @@ fn counters_count_what_goes_over_a_link() {
         }
         let after = route.stats(1)?;
         assert_eq!(after.tx_packets - before.tx_packets, 10);
-        // IPv4 and UDP headers: loopback counts IP packets.
+        // Loopback counts IP packets, with IPv4 and UDP headers.
         assert_eq!(after.tx_bytes - before.tx_bytes, 10 * (20 + 8 + 1000));
         assert_eq!(after.rx_bytes, after.tx_bytes);
-        assert_eq!(route.link("lo")?.stats, after, "both ways of asking agree");
+        assert_eq!(route.link("lo")?.stats, after, "RTM_GETLINK and RTM_GETSTATS agree");
         assert_eq!(route.stats(99).unwrap_err().errno(), Some(19));
         Ok(())
     });
 }
 
 #[test]
-fn changes_are_told() {
-    alone(|| {
+#[ignore = "needs root"]
+fn monitor_reports_changes() {
+    in_new_namespace(|| {
         let (mut route, mut monitor) = (Route::open()?, Monitor::open()?);
         assert_eq!(monitor.next(Duration::ZERO)?, None);
         let tun = Tun::create("lte0")?;
@@ -142,7 +147,7 @@ fn changes_are_told() {
                     log.push("gone");
                     break;
                 }
-                Change::Overrun => panic!("there is room for these few"),
+                Change::Overrun => panic!("few changes fit the buffer"),
                 _ => {}
             }
         }
@@ -152,8 +157,9 @@ fn changes_are_told() {
 }
 
 #[test]
-fn changes_that_nobody_reads_are_told_to_be_lost() {
-    alone(|| {
+#[ignore = "needs root"]
+fn monitor_reports_overrun() {
+    in_new_namespace(|| {
         let (mut route, mut monitor) = (Route::open()?, Monitor::open()?);
         for _ in 0..2000 {
             route.set_mtu(1, 60_000)?;
@@ -172,21 +178,22 @@ fn changes_that_nobody_reads_are_told_to_be_lost() {
 }
 
 #[test]
-fn a_pair_of_devices_joins_two_namespaces() {
-    let (Some(here), Some(there)) = (namespace(), namespace()) else { return };
-    within(&here, || {
+#[ignore = "needs root"]
+fn veth_pair_spans_two_namespaces() {
+    let (here, there) = (new_namespace(), new_namespace());
+    run_in(&here, || {
         let mut route = Route::open()?;
         route.add_veth("a", "b", &there)?;
         let index = route.link("a")?.index;
         route.add_address(index, address("10.3.0.1"), 24)?;
         route.set_up(index, true)?;
-        assert!(route.link("a")?.up && !route.link("a")?.running, "the other end is down");
+        assert!(route.link("a")?.up && !route.link("a")?.running, "the peer is down");
         there.run(|| {
             let mut route = Route::open()?;
             let index = route.link("b")?.index;
             route.add_address(index, address("10.3.0.2"), 24)?;
             route.set_up(index, true)
         })?;
-        crate::until("the link is running", || Ok(route.link("a")?.running))
+        crate::wait_until("the link is running", || Ok(route.link("a")?.running))
     });
 }

@@ -1,4 +1,4 @@
-use crate::until;
+use crate::wait_until;
 use crate::world::{Connection, connect_to, ip, world};
 use std::io::{Read, Write};
 use tandem_linux::diag::{Diag, Filter, Subflow};
@@ -16,25 +16,26 @@ fn find(diag: &mut Diag, filter: &Filter) -> Result<Vec<Subflow>, Error> {
 }
 
 #[test]
-fn subflows_are_listed_with_what_both_levels_know_of_them() {
+#[ignore = "needs root"]
+fn subflows_carry_tcp_and_mptcp_statistics() {
     world(|world| {
         PathManager::open()?.add(&Endpoint::subflow(7, ip("10.2.0.2")))?;
         let (mut here, mut there) = (Diag::open()?, world.server.run(Diag::open)?);
         assert_eq!((here.subflows()?, here.connections()?), (vec![], vec![]));
         let Connection { near, far, .. } = &mut world.connect("10.1.0.1", Protocol::Mptcp)?;
         let _tcp = world.connect("10.1.0.1", Protocol::Tcp)?;
-        until("it has joined", || {
+        wait_until("the subflow has joined", || {
             Ok(here.subflows()?.iter().filter(|one| one.fully_established).count() == 2)
         })?;
-        near.write_all(&vec![7; 100_000]).expect("it is open");
-        far.read_exact(&mut vec![0; 100_000]).expect("it is open");
+        near.write_all(&vec![7; 100_000]).expect("open connection");
+        far.read_exact(&mut vec![0; 100_000]).expect("open connection");
         let (near, far) = (&*near, &*far);
 
         let token = mptcp_info(near)?.unwrap().token;
         let remote_token = mptcp_info(far)?.unwrap().token;
         let mut all = here.subflows()?;
         all.sort_by_key(|one| one.joined);
-        assert_eq!(all.len(), 2, "plain TCP is no subflow: {all:#?}");
+        assert_eq!(all.len(), 2, "plain TCP connections are excluded: {all:#?}");
         let [first, second] = &all[..] else { unreachable!() };
         assert_eq!((Some(first.local), Some(first.remote)), (near.local_addr().ok(), near.peer_addr().ok()));
         assert_eq!((second.local.ip(), second.remote), (ip("10.2.0.2"), first.remote));
@@ -49,15 +50,15 @@ fn subflows_are_listed_with_what_both_levels_know_of_them() {
         let sent: u64 = all.iter().map(|one| one.tcp.bytes_sent - one.tcp.bytes_retransmitted).sum();
         assert!(sent >= 100_001, "{sent}");
 
-        let told = here.connection(token)?.unwrap();
-        assert_eq!(told.info.bytes_sent, 100_001);
-        assert_eq!((told.info.subflows, told.info.extra_subflows, told.info.token), (2, 1, token));
+        let found = here.connection(token)?.unwrap();
+        assert_eq!(found.info.bytes_sent, 100_001);
+        assert_eq!((found.info.subflows, found.info.extra_subflows, found.info.token), (2, 1, token));
         assert_eq!(here.connections()?, [here.connection(token)?.unwrap()]);
         assert_eq!(here.connection(token.wrapping_add(1))?, None);
         let opposite = there.connection(remote_token)?.unwrap();
-        assert_eq!((opposite.info.bytes_received, opposite.local), (100_001, told.remote));
+        assert_eq!((opposite.info.bytes_received, opposite.local), (100_001, found.remote));
 
-        // What the process knows of its own socket is the same.
+        // MPTCP_FULL_INFO of the own socket agrees.
         let mut own = full_info(near)?;
         own.sort_by_key(|one| one.local);
         for one in own {
@@ -71,14 +72,15 @@ fn subflows_are_listed_with_what_both_levels_know_of_them() {
 }
 
 #[test]
-fn a_list_is_filtered() {
+#[ignore = "needs root"]
+fn filters_select_subflows() {
     world(|world| {
         PathManager::open()?.add(&Endpoint::subflow(7, ip("10.2.0.2")))?;
         let mut diag = Diag::open()?;
         let one = world.connect("10.1.0.1", Protocol::Mptcp)?;
         let _other = world.connect("10.1.0.1", Protocol::Mptcp)?;
         let _new = world.connect("fd01::1", Protocol::Mptcp)?;
-        until("they have joined", || Ok(diag.subflows()?.len() == 5))?;
+        wait_until("the subflows have joined", || Ok(diag.subflows()?.len() == 5))?;
         let token = mptcp_info(&one.near)?.unwrap().token;
         let port = one.near.local_addr().unwrap().port();
 
@@ -101,7 +103,8 @@ fn a_list_is_filtered() {
 }
 
 #[test]
-fn ipv4_over_a_socket_of_ipv6_is_found_by_its_address() {
+#[ignore = "needs root"]
+fn ipv4_on_ipv6_socket_matches_ipv4_filter() {
     world(|world| {
         let mut there = world.server.run(Diag::open)?;
         let listener = world.listen("::", Protocol::Mptcp)?;
@@ -113,7 +116,8 @@ fn ipv4_over_a_socket_of_ipv6_is_found_by_its_address() {
 }
 
 #[test]
-fn a_priority_is_seen_at_both_ends_and_counted() {
+#[ignore = "needs root"]
+fn mp_prio_reaches_peer_and_counters() {
     world(|world| {
         let mut pm = PathManager::open()?;
         pm.add(&Endpoint::subflow(7, ip("10.2.0.2")))?;
@@ -121,11 +125,13 @@ fn a_priority_is_seen_at_both_ends_and_counted() {
         let before = world.server.run(Mib::read)?;
         let _connection = world.connect("10.1.0.1", Protocol::Mptcp)?;
         let from = Filter::local(ip("10.2.0.2"));
-        until("it has joined", || Ok(find(&mut here, &from)?.iter().any(|one| one.fully_established)))?;
+        wait_until("the subflow has joined", || {
+            Ok(find(&mut here, &from)?.iter().any(|one| one.fully_established))
+        })?;
         for backup in [true, false] {
             pm.set_backup(7, backup)?;
             let id = |one: &Subflow| one.remote_id == 7;
-            until("the peer knows", || {
+            wait_until("the peer has received MP_PRIO", || {
                 Ok(there.subflows()?.iter().any(|one| id(one) && one.remote_backup == backup))
             })?;
             let own = find(&mut here, &from)?;
@@ -135,21 +141,22 @@ fn a_priority_is_seen_at_both_ends_and_counted() {
         assert_eq!(counted.counter("MPTcpExtMPPrioRx"), Some(2));
         assert_eq!(counted.counter("MPTcpExtMPJoinAckRx"), Some(1));
         let sent = Mib::read()?.counter("MPTcpExtMPPrioTx");
-        assert_eq!(sent, Some(2), "and none of it in the other namespace");
+        assert_eq!(sent, Some(2), "counters are per namespace");
         Ok(())
     });
 }
 
 #[test]
-fn what_is_written_and_not_read_is_counted_as_queued() {
+#[ignore = "needs root"]
+fn unread_data_counts_as_queued() {
     world(|world| {
         let connection = world.connect("10.1.0.1", Protocol::Mptcp)?;
         let near = &connection.near;
         assert_eq!((socket::unacknowledged(near)?, socket::unsent(near)?), (0, 0));
-        near.set_nonblocking(true).expect("it is open");
+        near.set_nonblocking(true).expect("open connection");
         let mut written = 1;
-        // The buffers of both ends grow while they are filled.
-        until("nothing fits any more", || {
+        // Autotuning grows both buffers while they fill.
+        wait_until("the buffers are full", || {
             let before = written;
             while let Ok(more) = (&*near).write(&[0; 8192]) {
                 written += more as u64;
@@ -170,7 +177,8 @@ fn what_is_written_and_not_read_is_counted_as_queued() {
 }
 
 #[test]
-fn a_socket_is_set_before_it_connects() {
+#[ignore = "needs root"]
+fn options_apply_before_connect() {
     world(|world| {
         let listener = world.listen("10.1.0.1", Protocol::Mptcp)?;
         let options = Options {
@@ -197,17 +205,18 @@ fn a_socket_is_set_before_it_connects() {
         let from = Options { bind: Some("10.2.0.2:0".parse().unwrap()), ..Options::default() };
         let bound = socket::connect(at, Protocol::Tcp, &from)?;
         assert_eq!(bound.local_addr().unwrap().ip(), ip("10.2.0.2"));
-        let nobody = std::net::SocketAddr::new(ip("10.1.0.1"), 9);
-        let refused = socket::connect(nobody, Protocol::Mptcp, &Options::default()).unwrap_err();
+        let closed_port = std::net::SocketAddr::new(ip("10.1.0.1"), 9);
+        let refused = socket::connect(closed_port, Protocol::Mptcp, &Options::default()).unwrap_err();
         assert_eq!(refused.errno(), Some(111), "{refused}");
         Ok(())
     });
 }
 
 #[test]
-fn nobody_waits_longer_for_a_connection_than_was_said() {
+#[ignore = "needs root"]
+fn connect_times_out() {
     world(|world| {
-        // What is sent to it is lost: the route at the server leads to where nobody answers.
+        // SYNs get no answer: 10.2.0.9 does not exist, and the other link is down.
         world.server.run(|| {
             let mut route = tandem_linux::route::Route::open()?;
             let index = route.link("eth0")?.index;
