@@ -31,6 +31,7 @@ pub struct InterfaceSample {
 /// A policy at work.
 #[derive(Debug)]
 pub struct Steering {
+    config: PolicyConfig,
     policy: Box<dyn Policy>,
     state: DeviceState,
     last: Option<Instant>,
@@ -50,6 +51,7 @@ impl Steering {
             path.backup = *backup;
         }
         Self {
+            config: config.clone(),
             policy: config.build(kinds),
             state: DeviceState { paths, app: None },
             last: None,
@@ -112,7 +114,7 @@ impl Steering {
 
     /// The policy's name.
     pub fn policy_name(&self) -> &str {
-        self.policy.name()
+        self.config.name()
     }
 
     /// What it was shown last.

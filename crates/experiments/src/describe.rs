@@ -60,7 +60,7 @@ pub fn facts(experiment: &Experiment) -> Vec<(String, String)> {
 
 /// What has to be said where a policy has nothing to decide.
 pub fn idle_policy(experiment: &Experiment) -> Option<&'static str> {
-    let asked = experiment.device.policy != policy::PolicyConfig::None;
+    let asked = !experiment.device.policy.is_none();
     let single = matches!(experiment.transport.protocol, Protocol::Tcp { .. }) || experiment.paths.len() < 2;
     (asked && single).then_some("All data goes over one path: a policy has nothing to decide.")
 }

@@ -127,7 +127,7 @@ fn lte_bound_mb(rates: &[f64], preset: &str) -> f64 {
     if preset == "linux" {
         return shortfall_mb(rates);
     }
-    let longest_hold = policy::WhenNeededParameters::default().longest_hold.as_secs_f64();
+    let longest_hold = policy::WhenNeeded::DEFAULT.longest_hold.as_secs_f64();
     let short = |rate: &f64| *rate < ON_THE_WIRE;
     let shortages =
         (0..rates.len()).filter(|&i| short(&rates[i]) && (i == 0 || !short(&rates[i - 1]))).count();

@@ -6,7 +6,7 @@ use core::str::FromStr;
 use link::{Trace, TraceFormat};
 use mptcp::{CongestionKind, SchedulerKind};
 use papers::emtcp::calibration::Calibration;
-use policy::{Actuator, PolicyConfig};
+use policy::PolicyConfig;
 use qoe::{Linear, Mok, PSNR_CLAMP_DB, PsnrSeries, Viewing};
 use radio::{InterfaceKind, Origin, Profile};
 use scenario::{Scenario, Setting};
@@ -93,7 +93,6 @@ pub fn names(bytes: &[u8]) {
     check_name::<Origin>(text);
     check_name::<SchedulerKind>(text);
     check_name::<CongestionKind>(text);
-    check_name::<Actuator>(text);
     check_setting(text);
     match text.parse::<PolicyConfig>() {
         Ok(policy) => {

@@ -1,6 +1,5 @@
 //! The paper on LTE-Wi-Fi integration, reproduced: a small version of it, always the same.
 
-use policy::PolicyConfig;
 use report::TextStyle;
 use std::num::NonZeroUsize;
 use tandem_papers::lwi::calibration::Calibration;
@@ -60,7 +59,7 @@ fn both_links_under_a_policy_stand_beside_none() {
         seeds: 2,
         jobs: NonZeroUsize::new(2).expect("at least one"),
         calibration: Calibration::shipped(),
-        policies: vec![PolicyConfig::None, "qoe".parse().expect("it is one"), PolicyConfig::WifiFirst],
+        policies: ["none", "qoe", "wifi-first"].map(|name| name.parse().expect("a policy")).to_vec(),
     };
     let result = reproduce(&options, &|_, _| {});
     let table = result.tables().pop().expect("there are some");

@@ -51,8 +51,9 @@ fn mean(runs: &[Seen], of: fn(&Seen) -> f64) -> f64 {
 fn on_the_links_of_the_lwi_paper_the_viewer_loses_nothing_and_lte_carries_less() {
     let calibration = Calibration::shipped();
     for (clip, most) in [(Clip::FourK, 0.9), (Clip::TwoK, 0.8)] {
-        let [plain, first, qoe] =
-            all(["none", "wifi-first", "qoe"], 10, |seed| experiment(Way::ALL[2], clip, &calibration, seed));
+        let [plain, first, qoe] = all(["none", "wifi-first", "qoe"], 10, |seed| {
+            experiment(&Way::all()[2], clip, &calibration, seed)
+        });
         let mos = |runs: &[Seen]| mean(runs, |run| run.mos);
         assert!(mos(&qoe) >= mos(&plain), "{}: {} and {}", clip.name(), mos(&qoe), mos(&plain));
         assert!(mos(&first) < mos(&plain) - 0.1, "Wi-Fi alone is no choice here: {}", mos(&first));

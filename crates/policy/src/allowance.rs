@@ -1,157 +1,189 @@
-//! `allowance`: a path with a data allowance is used no faster than what is left lasts.
+//! `allowance`: a path with a data allowance is used no faster than its remaining allowance lasts.
 //!
-//! - The **pace** is what is left of a path's allowance, less what it has saved up, over the time until the
-//!   allowance is renewed. What the pace gives and the path does not carry is **saved**, without limit, for
-//!   as long as the period lasts: unused data are worth nothing afterwards.
-//! - A limited path is regular while it has saved something, and **backup** otherwise. It becomes regular
-//!   once it has saved ten seconds of its pace, and no less than twice what it carries in the time that a
-//!   change takes to be felt: less would be gone before the sender has heard of it. As a backup it still
-//!   takes over where no other path can carry the data; what it carries then is owed to the pace.
-//! - At the **cap** it is closed, or stays a backup, as the user has chosen ([`AtCap`]).
+//! - The **pace** is the remaining allowance over the time until its renewal. Pace that the path does
+//!   not use is saved; the path is regular while it has savings and **backup** otherwise.
+//! - At the **cap** (allowance used up) the path is closed until the renewal, or stays a backup.
 //!
-//! Bytes that are under way when a path is closed still arrive and are counted, so it is closed ahead:
-//! when what is left is less than `rate * (interval + rtt) + queued`. The rate is the highest of the recent
-//! past, the round trip (`PathState::srtt`) counts 200 ms where it is not known, and `queued` is what the
-//! sender is known to have put on the path. Near the cap, where a second at that rate would reach it, the
-//! path is looked at every 20 ms, not every 100.
-//!
-//! **Bound.** A rate that does not rise never exceeds the cap. One that rises between two looks can: the
-//! cap is exceeded by at most what the link carries in one look and one round trip above what was
-//! reckoned with, that is by less than `(link rate - rate) * (interval + rtt)`. `backup` has no such bound
-//! where no other path is up: it is the wish to stay connected.
+//! Parameter: `at_cap` (`close` or `backup`), the action at the cap.
+//! Model, margins and the bound on exceeding the cap: `docs/design/allowance.md`.
 
-use crate::{Action, DeviceState, PathState, Policy};
-use units::{Duration, Instant};
+use crate::registry::parameters;
+use crate::{
+    Action, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig, PolicyEntry, PolicyFactory,
+};
+use schema::shape::{Choice, Key, Need, Shape};
+use units::{Bytes, Duration, Instant};
 
-/// What becomes of a path whose allowance is used up.
+pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
+    name: "allowance",
+    doc: "uses a path with a data allowance no faster than its remaining allowance lasts",
+    parameters: parameters(
+        "allowance",
+        &[Key {
+            name: "at_cap",
+            shape: Shape::Choice(&[
+                Choice { name: "close", doc: "the path is closed until the allowance is renewed" },
+                Choice { name: "backup", doc: "the path carries data where no other path can" },
+            ]),
+            need: Need::Default("\"close\""),
+            doc: "For `allowance`: the state of a path whose allowance is used up.",
+            example: "\"backup\"",
+        }],
+    ),
+    positional: &["at_cap"],
+    configure: |fields| {
+        let at_cap =
+            if fields.text("at_cap") == Some("backup") { CapAction::Backup } else { CapAction::Close };
+        PolicyConfig::from(Allowance { at_cap })
+    },
+};
+
+/// Time between observations of the paths.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Time between observations while a path could reach its cap within a second.
+const INTERVAL_NEAR_CAP: Duration = Duration::from_millis(20);
+/// Savings, in seconds of the pace, that a backup path needs to become regular.
+const MIN_SAVINGS_S: f64 = 10.0;
+/// Time over which a peak of the rate is forgotten, in seconds.
+const RATE_MEMORY_S: f64 = 2.0;
+/// Assumed round-trip time of a path that has none measured, in seconds.
+const DEFAULT_ROUND_TRIP_S: f64 = 0.2;
+
+/// The policy `allowance`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AtCap {
-    /// It is closed until the allowance is renewed: no byte more is paid for.
+pub struct Allowance {
+    /// State of a path whose allowance is used up.
+    pub at_cap: CapAction,
+}
+
+/// State of a path whose allowance is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CapAction {
+    /// Closed until the allowance is renewed: no more bytes are charged.
     #[default]
     Close,
-    /// It is a backup: it carries data where nothing else can.
+    /// Backup: it carries data where no other path can.
     Backup,
 }
 
-/// The policy `allowance`.
-#[derive(Debug, Clone)]
-pub struct Allowance {
-    at_cap: AtCap,
-    paths: Vec<Limited>,
-    /// Some path is near its cap.
-    near: bool,
+impl PolicyFactory for Allowance {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+    fn text(&self) -> String {
+        match self.at_cap {
+            CapAction::Close => ENTRY.name.to_owned(),
+            CapAction::Backup => format!("{}:backup", ENTRY.name),
+        }
+    }
+    fn build(&self, _kinds: &[InterfaceKind]) -> Box<dyn Policy> {
+        Box::new(AllowancePolicy { at_cap: self.at_cap, paths: Vec::new(), near_cap: false })
+    }
 }
 
-/// A path with an allowance.
+#[derive(Debug)]
+struct AllowancePolicy {
+    at_cap: CapAction,
+    paths: Vec<LimitedPath>,
+    /// Some path could reach its cap within a second.
+    near_cap: bool,
+}
+
+/// Account of a path with an allowance.
 #[derive(Debug, Clone, Copy, Default)]
-struct Limited {
-    /// The last look: when, what was left, what the counters showed.
-    seen: Option<(Instant, u64, u64)>,
-    /// What the pace has given and the path has not carried; below zero if it has carried more.
-    saved: f64,
-    /// The highest rate of the recent past, in bytes a second.
+struct LimitedPath {
+    /// The previous observation: time, remaining allowance and carried bytes.
+    previous: Option<(Instant, u64, u64)>,
+    /// Bytes of the pace that the path has not carried; negative if it carried more.
+    savings: f64,
+    /// Recent peak of the rate, in bytes per second.
     rate: f64,
-    /// The highest rate ever.
-    peak: f64,
-    /// It has saved enough to be used.
+    /// Highest rate ever observed, in bytes per second.
+    peak_rate: f64,
+    /// The path has saved enough to be regular.
     regular: bool,
-    /// It was closed, when so much was left.
-    closed: Option<u64>,
+    /// Remaining allowance when the path was closed; `None` while it is open.
+    left_at_close: Option<u64>,
 }
 
-impl Allowance {
-    /// How often the paths are looked at.
-    pub const INTERVAL: Duration = Duration::from_millis(100);
-    /// How often while one of them may be at its cap within a second.
-    pub const FINE_INTERVAL: Duration = Duration::from_millis(20);
-    /// The pace of this time is saved before a path is used, so that it is not used for crumbs.
-    const SAVED: f64 = 10.0;
-    /// A rate is remembered for so long, in seconds.
-    const MEMORY: f64 = 2.0;
-    /// A round trip that is not known, in seconds.
-    const ROUND_TRIP: f64 = 0.2;
-
-    /// For any device: which of its paths are limited, their states say.
-    pub fn new(at_cap: AtCap) -> Self {
-        Self { at_cap, paths: Vec::new(), near: false }
-    }
-
-    /// The sooner a path is looked at again, the less has to be kept back.
-    fn next_look(&self) -> Duration {
-        if self.near { Self::FINE_INTERVAL } else { Self::INTERVAL }
-    }
-}
-
-impl Limited {
-    /// Takes the counters to account.
+impl LimitedPath {
+    /// Updates rate and savings from the byte counters.
     fn account(&mut self, now: Instant, path: &PathState, left: u64) {
-        let carried = path.bytes_down.saturating_add(path.bytes_up);
-        let (last, left_before, carried_before) =
-            self.seen.replace((now, left, carried)).unwrap_or((now, left, carried));
-        let span = now.since(last).as_secs_f64();
-        let grown = carried.saturating_sub(carried_before) as f64;
+        let bytes = path.bytes();
+        let (then, left_before, bytes_before) =
+            self.previous.replace((now, left, bytes)).unwrap_or((now, left, bytes));
+        let span = now.since(then).as_secs_f64();
+        let carried = bytes.saturating_sub(bytes_before) as f64;
         if left > left_before {
-            // Renewed: what was saved, and what was owed, is of the past.
-            self.saved = 0.0;
+            // The allowance was renewed: savings and debts end with the period.
+            self.savings = 0.0;
         } else {
-            self.saved -= grown;
+            self.savings -= carried;
         }
         if span > 0.0 {
-            self.rate = (grown / span).max(self.rate * (1.0 - (span / Allowance::MEMORY).min(1.0)));
-            self.peak = self.peak.max(self.rate);
+            self.rate = (carried / span).max(self.rate * (1.0 - (span / RATE_MEMORY_S).min(1.0)));
+            self.peak_rate = self.peak_rate.max(self.rate);
         }
-        let pace = self.pace(last, path, left);
-        self.saved = (self.saved + pace * span).min(left as f64);
+        let pace = self.pace(then, path, left);
+        self.savings = (self.savings + pace * span).min(left as f64);
         if path.allowance_until.is_none_or(|until| until <= now) {
-            // There is no time to spread it over.
-            self.saved = left as f64;
+            // Without a time of renewal there is no pace: all of the allowance may be used at once.
+            self.savings = left as f64;
         }
     }
 
-    /// Bytes a second that last until the allowance is renewed.
+    /// Rate at which the allowance lasts until its renewal, in bytes per second.
     fn pace(&self, now: Instant, path: &PathState, left: u64) -> f64 {
         let rest = path.allowance_until.map_or(0.0, |until| until.since(now).as_secs_f64());
-        if rest > 0.0 { (left as f64 - self.saved).max(0.0) / rest } else { 0.0 }
+        if rest > 0.0 { (left as f64 - self.savings).max(0.0) / rest } else { 0.0 }
     }
 
-    /// What comes before a change is felt that is made at the next look, in bytes.
-    fn ahead(&self, path: &PathState, interval: Duration) -> f64 {
-        let round_trip = path.srtt.map_or(Allowance::ROUND_TRIP, Duration::as_secs_f64);
+    /// Bytes that arrive before a change made at the next observation takes effect.
+    fn bytes_ahead(&self, path: &PathState, interval: Duration) -> f64 {
+        let round_trip = path.srtt.map_or(DEFAULT_ROUND_TRIP_S, Duration::as_secs_f64);
         self.rate * (interval.as_secs_f64() + round_trip) + path.queued as f64
+    }
+
+    /// Updates `regular`, with a hysteresis: a backup needs more savings than a regular path.
+    fn update_regular(&mut self, now: Instant, path: &PathState, left: u64, ahead: f64, used_up: bool) {
+        let savings_to_stay = ahead;
+        let savings_to_begin = (self.pace(now, path, left) * MIN_SAVINGS_S).max(2.0 * ahead).max(1.0);
+        let needed = if self.regular { savings_to_stay } else { savings_to_begin };
+        self.regular = !used_up && self.savings >= needed.min(left as f64);
     }
 }
 
-impl Policy for Allowance {
-    fn name(&self) -> &'static str {
-        "allowance"
+impl AllowancePolicy {
+    fn next_interval(&self) -> Duration {
+        if self.near_cap { INTERVAL_NEAR_CAP } else { INTERVAL }
     }
+}
 
+impl Policy for AllowancePolicy {
     fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
-        self.paths.resize(state.paths.len(), Limited::default());
-        let interval = self.next_look();
-        self.near = false;
+        self.paths.resize(state.paths.len(), LimitedPath::default());
+        let interval = self.next_interval();
+        self.near_cap = false;
         for (i, (limited, path)) in self.paths.iter_mut().zip(&state.paths).enumerate() {
-            let Some(left) = path.allowance_left.map(units::Bytes::get) else { continue };
+            let Some(left) = path.allowance_left.map(Bytes::get) else { continue };
             limited.account(now, path, left);
-            let ahead = limited.ahead(path, interval);
-            if let Some(closed) = limited.closed {
-                if left <= closed {
+            let ahead = limited.bytes_ahead(path, interval);
+            if let Some(left_at_close) = limited.left_at_close {
+                if left <= left_at_close {
                     continue;
                 }
-                limited.closed = None;
+                limited.left_at_close = None;
                 limited.regular = false;
                 actions.push(Action::Open { path: i });
             }
             let used_up = left == 0 || (left as f64) < ahead;
-            if used_up && self.at_cap == AtCap::Close {
-                limited.closed = Some(left);
+            if used_up && self.at_cap == CapAction::Close {
+                limited.left_at_close = Some(left);
                 actions.push(Action::Close { path: i });
                 continue;
             }
-            self.near |= path.up && (left as f64) < limited.peak + ahead;
-            let enough = (limited.pace(now, path, left) * Self::SAVED).max(2.0 * ahead).max(1.0);
-            let least = if limited.regular { ahead } else { enough };
-            limited.regular = !used_up && limited.saved >= least.min(left as f64);
+            self.near_cap |= path.up && (left as f64) < limited.peak_rate + ahead;
+            limited.update_regular(now, path, left, ahead, used_up);
             let backup = !limited.regular;
             if path.backup != backup {
                 actions.push(Action::SetBackup { path: i, backup });
@@ -160,6 +192,6 @@ impl Policy for Allowance {
     }
 
     fn interval(&self) -> Option<Duration> {
-        Some(self.next_look())
+        Some(self.next_interval())
     }
 }

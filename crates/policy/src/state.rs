@@ -1,58 +1,67 @@
-//! What a policy sees and what it can do.
+//! The state that a policy observes and the actions it can take.
 
 use radio::InterfaceKind;
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// A device at one moment.
+/// State of a device at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DeviceState {
-    /// Its paths; a path's index never changes.
+    /// Its paths; a path keeps its index.
     pub paths: Vec<PathState>,
-    /// What the application tells about itself, where it does.
+    /// State of the application, if it reports one.
     pub app: Option<AppState>,
 }
 
-/// One path of a device: an interface, and the subflow over it.
+/// State of one path: an interface, and the subflow over it.
 ///
-/// Only `kind`, `up` and the byte counters are known everywhere. What a device cannot know is
-/// `None`, or zero where that does no harm.
+/// Every driver knows `kind`, `up` and the byte counters. A field that a driver cannot know is `None`,
+/// or zero where zero has no effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathState {
-    /// What kind of radio it is.
+    /// Kind of radio.
     pub kind: InterfaceKind,
-    /// What the driver itself sees the interface do at this moment; `Idle` where it sees nothing.
-    /// The detector of eMTCP adds what the counters show.
+    /// Channel state as the driver observes it; `Idle` if it observes none. The eMTCP detector adds
+    /// the growth of the byte counters.
     pub channel: Channel,
-    /// The interface has a link, so that a subflow lives there or could.
+    /// The interface has a link, so a subflow over it exists or can be opened.
     pub up: bool,
-    /// Received since the beginning, in bytes on the interface.
+    /// Bytes received on the interface since the start.
     pub bytes_down: u64,
-    /// Sent since the beginning, in bytes on the interface.
+    /// Bytes sent on the interface since the start.
     pub bytes_up: u64,
-    /// Receive rate of the recent past.
+    /// Receive rate since the previous observation.
     pub rate_down: Bitrate,
-    /// Send rate of the recent past.
+    /// Send rate since the previous observation.
     pub rate_up: Bitrate,
     /// Smoothed round-trip time of the subflow.
     pub srtt: Option<Duration>,
-    /// Bytes that the sender has put on this path and that have not arrived yet; 0 if not known.
+    /// Bytes that the sender has assigned to this path and that have not arrived; 0 if unknown.
     pub queued: u64,
     /// Congestion window of the subflow's sender, in bytes.
     pub cwnd: Option<u64>,
     /// The subflow is marked as backup (RFC 8684, section 3.3.8).
     pub backup: bool,
-    /// What a megabit over this path costs at its present rate, in joules.
+    /// Energy per megabit at the present rate of this path, in joules.
     pub energy_per_mbit: Option<f64>,
-    /// The radio is out of its idle state, so that a byte now costs no promotion.
+    /// The radio has left its idle state, so a transfer costs no promotion.
     pub awake: bool,
-    /// What is left of the path's data allowance; `None` where there is no limit.
+    /// Remaining data allowance of the path; `None` without a limit.
     pub allowance_left: Option<Bytes>,
-    /// When the allowance is renewed; `None` where there is no limit, or nobody knows.
+    /// Time at which the allowance is renewed; `None` without a limit or if unknown.
     pub allowance_until: Option<Instant>,
 }
 
+impl DeviceState {
+    /// Marks every cellular path as backup or as regular, where it is not marked so already.
+    pub(crate) fn mark_cellular(&self, backup: bool, actions: &mut Vec<Action>) {
+        let paths = self.paths.iter().enumerate();
+        let changed = paths.filter(|(_, path)| !is_preferred(path.kind) && path.backup != backup);
+        actions.extend(changed.map(|(path, _)| Action::SetBackup { path, backup }));
+    }
+}
+
 impl PathState {
-    /// A path of this kind that is up and on which nothing has happened yet.
+    /// An unused path of this kind that is up.
     pub fn new(kind: InterfaceKind) -> Self {
         Self {
             kind,
@@ -72,57 +81,67 @@ impl PathState {
             allowance_until: None,
         }
     }
+
+    /// Bytes carried in both directions since the start.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes_down.saturating_add(self.bytes_up)
+    }
 }
 
 /// Channel state of an interface (Chen et al. 2013, section III).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Channel {
-    /// It receives data.
+    /// Receiving data.
     Rx,
-    /// It waits for data.
+    /// Waiting for data.
     #[default]
     Idle,
 }
 
-/// What an application tells about itself.
+/// State of a video player, as it reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AppState {
-    /// How much it has to play, where it is a player.
+    /// Playback time in the buffer.
     pub buffer: Option<Duration>,
-    /// When it needs what it is waiting for.
+    /// Time by which the player needs the data it waits for.
     pub deadline: Option<Instant>,
-    /// Still to come of what it is waiting for.
+    /// Missing bytes of the data it waits for.
     pub missing: Option<Bytes>,
-    /// How fast it plays what it gets.
+    /// Bitrate at which it plays that data.
     pub bitrate: Option<Bitrate>,
     /// It needs nothing more from the network.
     pub done: bool,
 }
 
-/// Something a device can do.
+/// An action of a device on one of its paths.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Mark a path as backup or as regular, by `MP_PRIO` (RFC 8684, section 3.3.8).
+    /// Marks a path as backup or as regular, by `MP_PRIO` (RFC 8684, section 3.3.8).
     SetBackup {
         /// Index of the path.
         path: usize,
-        /// True: the peer uses it only while no regular path is left.
+        /// True: the peer uses the path only while no regular path is left.
         backup: bool,
     },
-    /// Open a subflow on a path, now or as soon as the path is up.
+    /// Opens a subflow on a path, now or as soon as the path is up.
     Open {
         /// Index of the path.
         path: usize,
     },
-    /// Close the subflow of a path and open none there until told to.
+    /// Closes the subflow of a path and keeps it closed until [`Action::Open`].
     Close {
         /// Index of the path.
         path: usize,
     },
-    /// Tell the sender which part of the data goes over which path. No real device can: this is the
-    /// paper's model of what offloading would ideally do.
+    /// Sets the share of the data that the sender puts on each path. No real device can do this; it is
+    /// the ideal offloading of the eMTCP paper's model.
     Share {
-        /// One share a path, each in [0, 1], 1 in sum.
+        /// One share per path, each from 0 to 1, with the sum 1.
         path_shares: Vec<f64>,
     },
+}
+
+/// True for every kind but the cellular ones, which cost energy and data allowance.
+pub(crate) fn is_preferred(kind: InterfaceKind) -> bool {
+    !matches!(kind, InterfaceKind::Lte | InterfaceKind::ThreeG | InterfaceKind::FiveG)
 }

@@ -1,47 +1,48 @@
-//! `wifi-first`: cellular paths only when they are needed.
+//! `wifi-first`: cellular paths are backup while another path is up, and regular otherwise.
+//!
+//! A backup takes over by itself when the last regular subflow dies, but a sender notices a silent
+//! failure only after several retransmission timeouts. The device sees its own link go down at once and
+//! makes the cellular paths regular. The policy has no parameters.
 
-use crate::{Action, DeviceState, Policy};
-use radio::InterfaceKind;
+use crate::state::is_preferred;
+use crate::{Action, DeviceState, InterfaceKind, Policy, PolicyEntry, PolicyFactory};
 use units::{Duration, Instant};
 
-/// Marks cellular paths as backup while another path is up, and as regular while none is.
-///
-/// A backup takes over by itself when the last regular subflow dies, but a sender notices a silent
-/// death only after some retransmission timeouts; the device, which sees its link go, says so first.
-#[derive(Debug, Clone)]
-pub struct WifiFirst {
-    /// Without a path to prefer there is nothing to be backup for.
-    possible: bool,
-}
+pub(crate) const ENTRY: PolicyEntry =
+    PolicyEntry::plain("wifi-first", "keeps cellular paths as backups while another path is up", |_| {
+        WifiFirst.into()
+    });
 
-impl WifiFirst {
-    /// How often the paths are looked at.
-    pub const INTERVAL: Duration = Duration::from_millis(100);
+/// Time between observations of the paths.
+const INTERVAL: Duration = Duration::from_millis(100);
 
-    /// For a device with `kinds`.
-    pub fn new(kinds: &[InterfaceKind]) -> Self {
-        Self { possible: kinds.iter().any(|&kind| preferred(kind)) }
+/// The policy `wifi-first`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WifiFirst;
+
+impl PolicyFactory for WifiFirst {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+    fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
+        Box::new(WifiFirstPolicy { has_preferred: kinds.iter().any(|&kind| is_preferred(kind)) })
     }
 }
 
-impl Policy for WifiFirst {
-    fn name(&self) -> &'static str {
-        "wifi-first"
-    }
+#[derive(Debug)]
+struct WifiFirstPolicy {
+    /// Some path is not cellular; otherwise no path could relieve the cellular ones.
+    has_preferred: bool,
+}
+
+impl Policy for WifiFirstPolicy {
     fn observe(&mut self, _now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
-        if !self.possible {
-            return;
+        if self.has_preferred {
+            let backup = state.paths.iter().any(|path| path.up && is_preferred(path.kind));
+            state.mark_cellular(backup, actions);
         }
-        let backup = state.paths.iter().any(|path| path.up && preferred(path.kind));
-        let wrong = state.paths.iter().enumerate().filter(|(_, p)| !preferred(p.kind) && p.backup != backup);
-        actions.extend(wrong.map(|(path, _)| Action::SetBackup { path, backup }));
     }
     fn interval(&self) -> Option<Duration> {
-        Some(Self::INTERVAL)
+        Some(INTERVAL)
     }
-}
-
-/// Everything but the cellular kinds: those cost energy and allowance.
-pub(crate) fn preferred(kind: InterfaceKind) -> bool {
-    !matches!(kind, InterfaceKind::Lte | InterfaceKind::ThreeG | InterfaceKind::FiveG)
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tandem_policy::InterfaceKind::{Lte, Wifi};
-use tandem_policy::{Action, Actuator, DeviceState, PathState, Policy, PolicyConfig};
+use tandem_policy::{Action, Actuator, DeviceState, Emtcp, NoPolicy, PathState, Policy, PolicyFactory};
 use units::{Duration, Instant};
 
 /// A sender with a live source, in steps of 10 ms: Wi-Fi first, LTE takes the rest while it is
@@ -81,7 +81,7 @@ impl Model {
 }
 
 fn mp_prio(share: f64) -> Box<dyn Policy> {
-    PolicyConfig::Emtcp { share, actuator: Actuator::MpPrio }.build(&[Wifi, Lte])
+    Emtcp { share, actuator: Actuator::MpPrio }.build(&[Wifi, Lte])
 }
 
 fn paper() -> Model {
@@ -97,7 +97,7 @@ fn paper() -> Model {
 
 #[test]
 fn plain_mptcp_would_give_lte_more_than_its_part() {
-    let part = paper().run(&mut *PolicyConfig::None.build(&[Wifi, Lte]), 150, true).lte_part();
+    let part = paper().run(&mut *NoPolicy.build(&[Wifi, Lte]), 150, true).lte_part();
     assert!((part - 0.55).abs() < 0.01, "{part}");
 }
 

@@ -1,7 +1,10 @@
 //! Every policy through one harness: steps of what the device sees, and what the policy does then.
 
 use tandem_policy::InterfaceKind::{Bluetooth, Lte, ThreeG, Wifi};
-use tandem_policy::{Action, Actuator, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig};
+use tandem_policy::{
+    Action, Actuator, DeviceState, Emtcp, InterfaceKind, PathState, Policy, PolicyConfig, PolicyFactory,
+    REGISTRY,
+};
 use units::Instant;
 
 /// A device whose paths do as they are told.
@@ -80,7 +83,7 @@ fn every_policy_begins_with_what_it_is_for() {
 
 #[test]
 fn no_policy_repeats_itself_while_nothing_changes() {
-    for (name, _) in PolicyConfig::NAMES {
+    for name in REGISTRY.iter().map(|entry| entry.name) {
         let mut device = Device::new(name, &[Wifi, Lte]);
         device.look();
         if device.policy.interval().is_some() {
@@ -91,9 +94,8 @@ fn no_policy_repeats_itself_while_nothing_changes() {
 
 #[test]
 fn no_policy_minds_a_device_without_paths_or_with_more_than_it_was_built_for() {
-    for name in
-        ["none", "wifi-only", "lte-only", "wifi-first", "when-needed", "allowance", "emtcp", "emtcp:mp-prio"]
-    {
+    let variants = ["emtcp:mp-prio"];
+    for name in REGISTRY.iter().map(|entry| entry.name).chain(variants) {
         let mut device = Device::new(name, &[]);
         assert_eq!(device.look(), [], "{name}");
         device.state.paths = vec![PathState::new(Wifi), PathState::new(Lte)];
@@ -184,7 +186,7 @@ fn mp_prio_leaves_a_backup_of_the_user_s_alone_where_there_is_nothing_to_move() 
 #[test]
 fn a_share_out_of_range_is_taken_for_the_nearest_in_range() {
     for (wrong, near) in [(1.4, 1.0), (-2.0, 0.0), (f64::NAN, 0.0), (f64::INFINITY, 1.0)] {
-        let config = PolicyConfig::Emtcp { share: wrong, actuator: Actuator::Ideal };
+        let config = Emtcp { share: wrong, actuator: Actuator::Ideal };
         let mut actions = Vec::new();
         let paths = vec![PathState::new(Wifi), PathState::new(Lte)];
         config.build(&[Wifi, Lte]).observe(Instant::ZERO, &DeviceState { paths, app: None }, &mut actions);

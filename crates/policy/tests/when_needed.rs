@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use tandem_policy::InterfaceKind::{Lte, Wifi};
-use tandem_policy::{Action, DeviceState, PathState, Policy, PolicyConfig};
-use units::{Duration, Instant};
+use tandem_policy::{Action, DeviceState, PathState, Policy, PolicyConfig, WhenNeeded};
+use units::{Bitrate, Duration, Instant};
 
 /// Megabits a second as bytes a look.
 const MBPS: f64 = 12_500.0;
@@ -35,10 +35,14 @@ struct Model {
 
 impl Model {
     fn new(text: &str) -> Self {
+        Self::with(text.parse::<PolicyConfig>().expect("a policy"))
+    }
+
+    fn with(config: impl Into<PolicyConfig>) -> Self {
         let mut paths = vec![PathState::new(Wifi), PathState::new(Lte)];
         paths[1].backup = true;
         Self {
-            policy: policy(text),
+            policy: config.into().build(&[Wifi, Lte]),
             state: DeviceState { paths, app: None },
             now: Instant::ZERO,
             backlog: 0.0,
@@ -371,18 +375,25 @@ fn an_interface_that_comes_and_goes_all_the_time_does_not_make_it_flap() {
 }
 
 #[test]
-fn parameters_at_their_limits_do_no_harm() {
-    let nothing = "when-needed:late=0s:hold=0s:longest-hold=0s:memory=0s:queueing=0s:standby=0s:enough=0bps";
-    let ages = "9e9s";
-    let much = format!(
-        "when-needed:late={ages}:hold={ages}:longest-hold={ages}:memory={ages}:queueing={ages}:standby={ages}"
-    );
-    for text in [nothing, &much] {
-        let mut model = Model::new(text);
+fn extreme_parameters_do_no_harm() {
+    let with = |span, enough| WhenNeeded {
+        late: span,
+        hold: span,
+        longest_hold: span,
+        memory: span,
+        queueing: span,
+        silent: WhenNeeded::DEFAULT.silent,
+        standby: span,
+        enough,
+    };
+    let shortest = with(Duration::ZERO, Some(Bitrate::ZERO));
+    let longest = with(Duration::from_secs(9_000_000_000), None);
+    for parameters in [shortest, longest] {
+        let mut model = Model::with(parameters);
         model.run(5.0, 5.0, 40.0, 40.0);
         model.state.paths[0].up = false;
         model.run(5.0, 5.0, 0.0, 40.0);
-        assert!(!model.state.paths[1].backup, "{text}");
+        assert!(!model.state.paths[1].backup, "{parameters:?}");
     }
 }
 

@@ -39,7 +39,7 @@ fn what_is_not_written_has_its_default() {
     let e = &scenario.experiment;
     assert_eq!((e.seed.get(), e.sample, e.capture), (1, Duration::from_millis(100), false));
     assert_eq!(e.device.battery, Energy::from_joules(54_000.0));
-    assert_eq!(e.device.policy, policy::PolicyConfig::None);
+    assert_eq!(e.device.policy, policy::NoPolicy.into());
     assert_eq!(e.transport.protocol, Protocol::Mptcp);
     assert_eq!(e.transport.config, mptcp::Config::default());
     let path = &e.paths[0];
@@ -110,22 +110,22 @@ fn every_switch_of_the_transport_means_itself() {
 fn a_policy_with_its_name_alone_has_the_defaults_of_the_policy() {
     for policy in ["\"emtcp\"", "{ name = \"emtcp\" }"] {
         let scenario = parse(&LEAST.replace("[[path]]", &format!("[device]\npolicy = {policy}\n[[path]]")));
-        assert_eq!(scenario.experiment.device.policy, policy::PolicyConfig::emtcp());
+        assert_eq!(scenario.experiment.device.policy, policy::Emtcp::PAPER.into());
     }
 }
 
 #[test]
 fn a_policy_s_settings_are_read_and_those_of_another_are_not_taken() {
-    use policy::{AtCap, PolicyConfig, WhenNeededParameters};
+    use policy::{Allowance, CapAction, PolicyConfig, Qoe, WhenNeeded};
     let policy = |text: &str| {
         let scenario = parse(&LEAST.replace("[[path]]", &format!("[device]\npolicy = {text}\n[[path]]")));
         scenario.experiment.device.policy
     };
-    let named = PolicyConfig::WhenNeeded(WhenNeededParameters::DEFAULT);
+    let named = PolicyConfig::from(WhenNeeded::DEFAULT);
     assert_eq!(policy("\"when-needed\""), named);
     assert_eq!(policy("{ name = \"when-needed\" }"), named, "the defaults of the format are the policy's");
     let keys = "late = \"1s\", hold = \"2s\", longest_hold = \"3s\", memory = \"4s\", queueing = \"5s\", silent = \"7s\", standby = \"8s\", enough = \"6Mbps\"";
-    let expected = WhenNeededParameters {
+    let expected = WhenNeeded {
         late: Duration::from_secs(1),
         hold: Duration::from_secs(2),
         longest_hold: Duration::from_secs(3),
@@ -135,18 +135,15 @@ fn a_policy_s_settings_are_read_and_those_of_another_are_not_taken() {
         standby: Duration::from_secs(8),
         enough: Some(Bitrate::from_mbps(6.0)),
     };
-    assert_eq!(policy(&format!("{{ name = \"when-needed\", {keys} }}")), PolicyConfig::WhenNeeded(expected));
-    let qoe = PolicyConfig::Qoe { margin: Duration::from_secs(8) };
+    assert_eq!(policy(&format!("{{ name = \"when-needed\", {keys} }}")), expected.into());
+    let qoe = PolicyConfig::from(Qoe { margin: Duration::from_secs(8) });
     assert_eq!(policy("\"qoe\""), qoe);
     assert_eq!(policy("{ name = \"qoe\" }"), qoe, "the default of the format is the policy's");
-    assert_eq!(
-        policy("{ name = \"qoe\", margin = \"3s\" }"),
-        PolicyConfig::Qoe { margin: Duration::from_secs(3) }
-    );
-    assert_eq!(policy("\"allowance\""), PolicyConfig::Allowance { at_cap: AtCap::Close });
+    assert_eq!(policy("{ name = \"qoe\", margin = \"3s\" }"), Qoe { margin: Duration::from_secs(3) }.into());
+    assert_eq!(policy("\"allowance\""), Allowance { at_cap: CapAction::Close }.into());
     assert_eq!(
         policy("{ name = \"allowance\", at_cap = \"backup\" }"),
-        PolicyConfig::Allowance { at_cap: AtCap::Backup }
+        Allowance { at_cap: CapAction::Backup }.into()
     );
 }
 

@@ -13,12 +13,14 @@ pub mod markdown;
 pub mod node;
 pub mod read;
 pub mod shape;
+mod suggest;
 mod syntax;
 pub mod value_type;
 
 pub use diagnostic::{Diagnostic, Invalid, Place, Problems, Source};
 pub use json_schema::json_schema;
 pub use node::{Fields, Node, Value};
+pub use suggest::suggest;
 pub use value_type::{Literal, Parsed, ValueType};
 
 use toml::de::DeTable;

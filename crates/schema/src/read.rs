@@ -6,7 +6,8 @@ pub(crate) use scalar::as_i64;
 
 use crate::diagnostic::{Invalid, Problems, Source};
 use crate::node::{Entry, Fields, Node, Value};
-use crate::shape::{Key, Need, Shape, Table, nearest, one_of};
+use crate::shape::{Key, Need, Shape, Table, one_of};
+use crate::suggest;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -56,7 +57,7 @@ fn report_unknown_key(
     span: Range<usize>,
     problems: &mut Problems<'_>,
 ) -> Option<&'static str> {
-    let near = nearest(name, shape.names());
+    let near = suggest(name, shape.names());
     let hint = near
         .map_or_else(|| "remove it: it has no effect".to_owned(), |near| format!("did you mean `{near}`?"));
     problems

@@ -3,7 +3,7 @@
 use crate::value_type::ValueType;
 
 /// A set of keys.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Table {
     /// Name in messages, with its article: "a path".
     pub name: &'static str,
@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// One key of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// Name as written.
     pub name: &'static str,
@@ -42,7 +42,7 @@ pub enum Need {
 }
 
 /// The values that a key takes.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// A number from 0 to 1.
     Probability,
@@ -101,7 +101,7 @@ pub enum Shape {
 }
 
 /// One word of a [`Shape::Choice`].
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Choice {
     /// Name as written.
     pub name: &'static str,
@@ -235,40 +235,9 @@ pub fn one_of(names: &[&str]) -> String {
     if names.len() == 1 { list(names) } else { format!("one of {}", list(names)) }
 }
 
-/// The entry of `names` that is most similar to `word`, if one is similar enough to suggest.
-pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    // The edit distance takes quadratic time, and no known name is longer.
-    const MAX_WORD_BYTES: usize = 64;
-    if word.len() > MAX_WORD_BYTES {
-        return None;
-    }
-    let word = word.to_lowercase();
-    let max_distance = (word.chars().count() / 3).max(1);
-    names
-        .into_iter()
-        .map(|name| (strsim::osa_distance(&word, &name.to_lowercase()), name))
-        .filter(|&(distance, name)| {
-            let is_affix = word.len() >= 3 && (name.starts_with(&word) || name.ends_with(&word));
-            distance <= max_distance || is_affix
-        })
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, name)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nearest_suggests_similar_names_only() {
-        let names = ["delay", "queue", "loss", "rate"];
-        assert_eq!(nearest("dealy", names), Some("delay"));
-        assert_eq!(nearest("Delay", names), Some("delay"));
-        assert_eq!(nearest("queu", names), Some("queue"));
-        assert_eq!(nearest("lte", ["huang2012.lte", "huang2012.3g"]), Some("huang2012.lte"));
-        assert_eq!(nearest("bandwidth", names), None);
-        assert_eq!(nearest(&"x".repeat(100), names), None);
-    }
 
     #[test]
     fn lists_read_as_english() {

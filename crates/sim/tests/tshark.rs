@@ -7,7 +7,7 @@ mod support;
 
 use link::{Codel, Loss};
 use mptcp::{EcnMode, SchedulerKind};
-use policy::{Actuator, PolicyConfig};
+use policy::{Actuator, Emtcp};
 use std::collections::BTreeSet;
 use std::process::Command;
 use support::{path, wifi_lte};
@@ -234,7 +234,7 @@ fn needs_tshark_leaving_interface_sends_remove_addr_and_reinjects() {
 #[ignore = "needs tshark"]
 fn needs_tshark_policy_sends_mp_prio() {
     let mut experiment = upload(30);
-    experiment.device.policy = PolicyConfig::Emtcp { share: 0.5, actuator: Actuator::MpPrio };
+    experiment.device.policy = Emtcp { share: 0.5, actuator: Actuator::MpPrio }.into();
     let (subtypes, _) = run_and_compare("priority", &experiment);
     assert!(subtypes.contains(&MP_PRIO), "{subtypes:?}");
 }

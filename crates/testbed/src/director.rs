@@ -14,7 +14,7 @@ use linux::clock::Clock;
 use linux::diag::Subflow;
 use linux::socket::{Options, Protocol};
 use mptcp::{CongestionKind, SchedulerKind};
-use policy::{Action, Actuator, Ledger, PolicyConfig};
+use policy::{Action, Ledger, PolicyConfig};
 use proxy::Totals;
 use radio::{Meter, State};
 use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Experiment, Hop, Series, goodput_span};
@@ -244,16 +244,17 @@ pub(crate) fn fits(experiment: &Experiment, faults: &[(Instant, Fault)]) -> Resu
     Ok(())
 }
 
-/// The policy as a device can follow it.
-fn as_on_a_device(policy: &PolicyConfig, notes: &mut Vec<String>) -> PolicyConfig {
-    if let PolicyConfig::Emtcp { share, actuator: Actuator::Ideal } = *policy {
-        notes.push(
-            "policy: a device cannot tell a sender its shares (actuator ideal); mp-prio holds the share instead"
-                .to_owned(),
-        );
-        return PolicyConfig::Emtcp { share, actuator: Actuator::MpPrio };
-    }
-    *policy
+/// The policy in the form that a device can carry out.
+fn for_device(policy: &PolicyConfig, notes: &mut Vec<String>) -> PolicyConfig {
+    policy.for_device().map_or_else(
+        || policy.clone(),
+        |carried_out| {
+            notes.push(format!(
+                "policy {policy}: a device cannot set its sender's shares; {carried_out} holds the share instead"
+            ));
+            carried_out
+        },
+    )
 }
 
 /// The kernel's name for a congestion control.
@@ -372,7 +373,7 @@ impl<'a> Director<'a> {
     ) -> Result<Self, Error> {
         let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
         let backups: Vec<_> = experiment.paths.iter().map(|path| path.backup).collect();
-        let policy = as_on_a_device(&experiment.device.policy, notes);
+        let policy = for_device(&experiment.device.policy, notes);
         Ok(Self {
             experiment,
             steering: Steering::new(&policy, &kinds, &backups),

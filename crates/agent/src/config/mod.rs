@@ -7,7 +7,7 @@ pub use connection::Remote;
 
 use crate::allowance::{Allowance, CapAction, Period, Zone};
 use core::ops::Range;
-use policy::{Actuator, InterfaceKind, PolicyConfig};
+use policy::{InterfaceKind, PolicyConfig};
 use quantities::Quantities as _;
 use radio::{Profile, ProfileValue};
 use schema::node::{Fields, Node};
@@ -235,14 +235,12 @@ impl Reader<'_, '_> {
         let kinds: Vec<_> = rules.iter().map(|rule| rule.profile.kind).collect();
         let read = text.parse::<PolicyConfig>();
         match read.and_then(|policy| policy.check(&kinds).map(|()| policy)) {
-            Ok(PolicyConfig::Emtcp { share, actuator: Actuator::Ideal }) => {
-                let policy = PolicyConfig::Emtcp { share, actuator: Actuator::MpPrio };
+            Ok(policy) => Some(policy.for_device().map_or(policy, |carried_out| {
                 remarks.push(format!(
-                    "policy {text}: a device cannot tell a sender its shares, so {policy} holds the share by MP_PRIO"
+                    "policy {text}: a device cannot set its sender's shares; {carried_out} holds the share by MP_PRIO"
                 ));
-                Some(policy)
-            }
-            Ok(policy) => Some(policy),
+                carried_out
+            })),
             Err(error) => {
                 self.problems
                     .add(root.span("policy"), error.to_string())

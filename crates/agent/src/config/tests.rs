@@ -13,7 +13,7 @@ const WIFI: &str = "[[interface]]\nmatch = 'wlan*'\nradio = 'huang2012.wifi'\n";
 #[test]
 fn the_example_is_read_and_its_comments_are_the_defaults() {
     let example = read(EXAMPLE).unwrap();
-    assert_eq!(example.policy, PolicyConfig::WifiFirst);
+    assert_eq!(example.policy.to_string(), "wifi-first");
     assert_eq!(example.interfaces.len(), 2);
     let allowance = example.interfaces[1].allowance.unwrap();
     assert_eq!(allowance.period, Period::Month { from: 1 });
@@ -51,7 +51,7 @@ fn rules_for_connections_are_read_and_what_is_wrong_with_them_is_told() {
     let config = read(&format!("policy = 'none'\n{WIFI}{rules}")).unwrap();
     let [web, shell] = &config.connections[..] else { panic!("{:?}", config.connections) };
     assert!(web.remote.matches("203.0.113.4:443".parse().unwrap()));
-    assert_eq!(web.policy.map(|policy| policy.to_string()).as_deref(), Some("wifi-only"));
+    assert_eq!(web.policy.as_ref().map(|policy| policy.to_string()).as_deref(), Some("wifi-only"));
     assert!(!web.excludes("wlan0") && shell.excludes("wlan0") && !shell.excludes("wwan0"));
     let wrong = "[[connection]]\nremote = 'example.org:443'\nnever = 'wlan*'\n\
         [[connection]]\nremote = ':22'\n[[connection]]\nremote = ':22'\npolicy = 'wifi-frist'\n";
@@ -79,7 +79,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
 #[test]
 fn a_policy_that_the_interfaces_cannot_follow_is_refused() {
     let told = read(&format!("policy = 'lte-only'\n{WIFI}")).unwrap_err();
-    assert_eq!(told[0].message, "`lte-only` needs a path over LTE, and there is none");
+    assert_eq!(told[0].message, "`lte-only` needs a path over LTE, and the device has none");
     assert_eq!(
         read("policy = 'none'\n").unwrap_err()[0].message,
         "the agent needs at least one `[[interface]]`"

@@ -36,7 +36,7 @@ impl RoundTrips {
         rests: bool,
         diag: &mut Option<Diag>,
     ) -> Result<(), Error> {
-        let looks = |policy: &PolicyConfig| matches!(policy, PolicyConfig::WhenNeeded(_));
+        let looks = |policy: &PolicyConfig| policy.reads_round_trips();
         let wanted = looks(&config.policy)
             || config.connections.iter().any(|rule| rule.policy.as_ref().is_some_and(looks));
         if !wanted || rests || now < self.next {

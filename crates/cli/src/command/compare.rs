@@ -52,7 +52,7 @@ fn cases(arguments: &Compare, scenario: &Scenario) -> Result<Vec<Case>, Failure>
     }
     let policies: Vec<Option<PolicyConfig>> = match arguments.policies.as_slice() {
         [] => vec![None],
-        policies => policies.iter().copied().map(Some).collect(),
+        policies => policies.iter().cloned().map(Some).collect(),
     };
     let mut cases: Vec<Case> = Vec::new();
     for settings in combinations {
@@ -60,8 +60,9 @@ fn cases(arguments: &Compare, scenario: &Scenario) -> Result<Vec<Case>, Failure>
             [] => scenario.clone(),
             settings => input::with(&arguments.scenario, scenario, "--vary", settings)?,
         };
-        for &policy in &policies {
-            let case = Case { scenario: scenario.clone(), settings: settings.clone(), policy };
+        for policy in &policies {
+            let case =
+                Case { scenario: scenario.clone(), settings: settings.clone(), policy: policy.clone() };
             if cases.iter().any(|other| other.name() == case.name()) {
                 return Err(Failure::Usage {
                     message: format!("`{}` is there twice", case.name()),

@@ -23,7 +23,7 @@ const TIME_IS_UP: u8 = 124;
 pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
     let scenario = input::scenario(&arguments.scenario, &arguments.set)?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
-    let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy)
+    let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy.as_ref())
         .map_err(|error| does_not_fit("--policy", &error))?;
     experiment.capture = arguments.pcap;
     if folder.is_none() {

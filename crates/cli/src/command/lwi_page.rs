@@ -9,7 +9,6 @@ use crate::progress;
 use experiments::parallel;
 use papers::lwi::calibration::Calibration;
 use papers::lwi::{Plan, Run, Watched};
-use policy::PolicyConfig;
 use session::Record;
 use sim::Experiment;
 use std::num::NonZeroUsize;
@@ -30,7 +29,7 @@ pub(super) fn pages(
     talk: Talk,
 ) -> Result<Vec<(Watched, Record)>, Failure> {
     // What the page says by CMCD nobody hears here, so that a policy would know nothing of it.
-    let played = |plan: &Plan| plan.seed == SEED && plan.way.policy == PolicyConfig::None;
+    let played = |plan: &Plan| plan.seed == SEED && plan.way.policy.is_none();
     let plans: Vec<&(Plan, Experiment)> = plans.iter().filter(|(plan, _)| played(plan)).collect();
     let stop = stop_on_signals()?;
     let bar = progress::bar(talk, plans.len() as u64, "in Chromium");
@@ -47,7 +46,7 @@ pub(super) fn pages(
                 let counted = |path: usize| outcome.paths.get(path).map_or(0, |path| path.payload_down_bytes);
                 let run = Run::of_record(&seen.record, [counted(0), counted(1)]);
                 let run = Run { captured: Some(split(outcome, &seen.summary)), ..run };
-                pages.push((Watched { plan: *plan, run }, seen.record));
+                pages.push((Watched { plan: plan.clone(), run }, seen.record));
             }
             Err(failure) if stop.load(Ordering::Relaxed) => return Err(failure),
             Err(failure) => {

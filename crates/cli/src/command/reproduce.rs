@@ -248,7 +248,7 @@ fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> 
     let (pages, records): (Vec<_>, Vec<_>) = pages.into_iter().unzip();
     let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
     let linux = lwi::kernel::Linux { release, send_buffer, ahead };
-    let made: Vec<_> = plans.iter().map(|&(plan, _)| plan).collect();
+    let made: Vec<_> = plans.iter().map(|(plan, _)| plan.clone()).collect();
     let result = lwi::kernel::KernelReproduction::new(calibration, (seeds, &made), runs, linux, jobs)
         .with_pages(pages);
     Ok(Results {

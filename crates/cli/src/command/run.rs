@@ -14,11 +14,14 @@ pub(crate) fn run(arguments: &Run, talk: Talk) -> Result<(), Failure> {
     let scenario = input::scenario(&arguments.scenario, &arguments.set)?;
     let default = Path::new("tandem-out").join(input::stem(&arguments.scenario));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
-    let settings =
-        Settings { seed: arguments.seed.map(Seed::new), policy: arguments.policy, capture: arguments.pcap };
+    let settings = Settings {
+        seed: arguments.seed.map(Seed::new),
+        policy: arguments.policy.clone(),
+        capture: arguments.pcap,
+    };
 
     let bar = progress::bar(talk, 1000, "simulating");
-    let run = simulate(&scenario, settings, &mut |share| bar.set_position((share * 1000.0) as u64));
+    let run = simulate(&scenario, &settings, &mut |share| bar.set_position((share * 1000.0) as u64));
     bar.finish_and_clear();
     let run = run.map_err(|error| does_not_fit("--policy", &error))?;
 

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
     let scenario = input::scenario(file, &arguments.set)?;
     let default = Path::new("tandem-out").join(format!("{}-kernel", input::stem(file)));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
-    let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy)
+    let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy.as_ref())
         .map_err(|error| does_not_fit("--policy", &error))?;
     experiment.capture = arguments.pcap;
     experiment.duration = arguments.duration.unwrap_or(experiment.duration);

@@ -38,7 +38,7 @@ impl Case {
     pub fn name(&self) -> String {
         let whole =
             |setting: &Setting| self.settings.iter().any(|s| s != setting && s.name() == setting.name());
-        let policy = self.policy.map(|policy| policy.to_string());
+        let policy = self.policy.as_ref().map(|policy| policy.to_string());
         let settings = self.settings.iter().map(|setting| {
             let key = if whole(setting) { setting.key() } else { setting.name().to_owned() };
             format!("{key}={}", setting.text().trim_matches('"'))
@@ -97,13 +97,13 @@ pub fn compare(
     let seeds: Vec<Seed> =
         (0..u64::from(options.seeds.max(1))).map(|i| Seed::new(first.wrapping_add(i))).collect();
     for case in &options.cases {
-        prepare(&case.scenario, None, case.policy)?;
+        prepare(&case.scenario, None, case.policy.as_ref())?;
     }
     let work: Vec<(&Case, usize)> =
         options.cases.iter().flat_map(|case| (0..seeds.len()).map(move |seed| (case, seed))).collect();
     let mut outcomes = parallel::map(options.jobs, &work, done, |&(case, seed)| {
-        let mut experiment =
-            prepare(&case.scenario, Some(seeds[seed]), case.policy).expect("the policy was checked above");
+        let mut experiment = prepare(&case.scenario, Some(seeds[seed]), case.policy.as_ref())
+            .expect("the policy was checked above");
         if seed > 0 {
             // A series of every run would fill the memory; only the first is drawn.
             experiment.sample = Duration::ZERO;
@@ -120,7 +120,7 @@ pub fn compare(
         cases.push(Compared {
             name: case.name(),
             settings: case.settings.clone(),
-            experiment: prepare(&case.scenario, Some(seeds[0]), case.policy)?,
+            experiment: prepare(&case.scenario, Some(seeds[0]), case.policy.as_ref())?,
             outcomes: outcomes.by_ref().take(seeds.len()).collect(),
         });
     }
@@ -260,6 +260,7 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use policy::{SinglePath, WifiFirst};
 
     const LOSSY: &str = r#"
         duration = "3s"
@@ -280,8 +281,12 @@ mod tests {
         Scenario::parse("lossy.toml", LOSSY, &no_files).unwrap()
     }
 
+    fn none() -> PolicyConfig {
+        PolicyConfig::default()
+    }
+
     fn options(scenario: &Scenario, policies: &[PolicyConfig], seeds: u32) -> Options {
-        let cases = policies.iter().map(|policy| Case::of_policy(scenario, *policy)).collect();
+        let cases = policies.iter().map(|policy| Case::of_policy(scenario, policy.clone())).collect();
         Options { cases, seeds, jobs: NonZeroUsize::MIN }
     }
 
@@ -302,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_policy_is_no_different_from_itself() {
-        let both = comparison(&[PolicyConfig::None, PolicyConfig::None], 4);
+        let both = comparison(&[none(), none()], 4);
         for figure in &both.figures {
             let difference = both.difference(figure, 1);
             assert!(difference.mean == 0.0 || difference.mean.is_nan(), "{figure:?}: {difference:?}");
@@ -311,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_difference_is_that_of_the_means_and_its_interval_that_of_the_pairs() {
-        let both = comparison(&[PolicyConfig::None, PolicyConfig::WifiOnly], 4);
+        let both = comparison(&[none(), SinglePath::WIFI.into()], 4);
         let figure = both.figures.iter().find(|f| f.key == "goodput_mbps").unwrap();
         let (first, other) = (both.estimate(figure, 0).mean, both.estimate(figure, 1).mean);
         let difference = both.difference(figure, 1);
@@ -333,14 +338,15 @@ mod tests {
             let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
             Case { scenario, settings, policy: Some(policy) }
         };
-        let cases = values.iter().flat_map(|value| policies.iter().map(move |policy| case(*policy, value)));
+        let cases =
+            values.iter().flat_map(|value| policies.iter().map(move |policy| case(policy.clone(), value)));
         let options = Options { cases: cases.collect(), seeds, jobs: NonZeroUsize::MIN };
         compare(&scenario(), &options, &|_| {}).unwrap()
     }
 
     #[test]
     fn a_key_that_takes_numbers_is_drawn_over_them() {
-        let policies = [PolicyConfig::None, PolicyConfig::WifiFirst];
+        let policies = [none(), WifiFirst.into()];
         let swept = varied(&policies, "path.wifi.down.rate", &["3Mbps", "1Mbps", "'2.5Mbps'"], 2);
         let sweep = sweep::Sweep::of(&swept).unwrap();
         let goodput = swept.figures.iter().find(|figure| figure.key == "goodput_mbps").unwrap();
@@ -365,7 +371,7 @@ mod tests {
     fn a_policy_that_does_not_fit_is_refused_before_anything_runs() {
         let text = LOSSY.replace("huang2012.lte", "huang2012.3g");
         let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
-        let options = options(&scenario, &[PolicyConfig::None, PolicyConfig::LteOnly], 1);
+        let options = options(&scenario, &[none(), SinglePath::LTE.into()], 1);
         assert!(compare(&scenario, &options, &|_| panic!("nothing was to run")).is_err());
     }
 
@@ -373,19 +379,19 @@ mod tests {
     fn without_randomness_no_interval_is_shown() {
         let text = LOSSY.replace(", loss = 0.02", "");
         let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
-        let options = options(&scenario, &[PolicyConfig::None, PolicyConfig::WifiFirst], 3);
+        let options = options(&scenario, &[none(), WifiFirst.into()], 3);
         let same = compare(&scenario, &options, &|_| {}).unwrap();
         assert!(same.repeats());
         let shown = same.tables()[0].to_text(report::TextStyle::PLAIN);
         assert!(!shown.contains(" ± "), "{shown}");
-        assert!(!comparison(&[PolicyConfig::None], 3).repeats());
+        assert!(!comparison(&[none()], 3).repeats());
     }
 
     #[test]
     fn where_one_path_carries_everything_the_table_says_that_policies_decide_nothing() {
         let told = |text: &str| {
             let scenario = Scenario::parse("s.toml", text, &|_: &str| Err(String::new())).unwrap();
-            let options = options(&scenario, &[PolicyConfig::None, PolicyConfig::WifiFirst], 1);
+            let options = options(&scenario, &[none(), WifiFirst.into()], 1);
             let compared = compare(&scenario, &options, &|_| {}).unwrap();
             compared.tables()[0].notes.iter().any(|note| note.contains("nothing to decide"))
         };

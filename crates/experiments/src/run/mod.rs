@@ -13,7 +13,7 @@ use sim::{Experiment, Outcome};
 use units::{Bytes, Duration, Seed};
 
 /// What a run changes of its scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings {
     /// Another seed.
     pub seed: Option<Seed>,
@@ -115,10 +115,10 @@ pub struct Programs {
 /// Where the policy asked for does not fit the scenario's paths.
 pub fn simulate(
     scenario: &Scenario,
-    settings: Settings,
+    settings: &Settings,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Run, PolicyError> {
-    let mut experiment = prepare(scenario, settings.seed, settings.policy)?;
+    let mut experiment = prepare(scenario, settings.seed, settings.policy.as_ref())?;
     experiment.capture = settings.capture;
     let outcome = sim::run_with_progress(&experiment, progress);
     Ok(Run {
@@ -138,7 +138,7 @@ pub fn simulate(
 pub fn prepare(
     scenario: &Scenario,
     seed: Option<Seed>,
-    policy: Option<PolicyConfig>,
+    policy: Option<&PolicyConfig>,
 ) -> Result<Experiment, PolicyError> {
     let mut experiment = match seed {
         Some(seed) => scenario.with_seed(seed),
@@ -147,7 +147,7 @@ pub fn prepare(
     if let Some(policy) = policy {
         let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
         policy.check(&kinds)?;
-        experiment.device.policy = policy;
+        experiment.device.policy = policy.clone();
     }
     Ok(experiment)
 }

@@ -7,7 +7,7 @@ use super::paper::Case;
 use super::reproduce::CaseResult;
 use experiments::parallel;
 use mptcp::SchedulerKind;
-use policy::{Actuator, PolicyConfig};
+use policy::{Actuator, Emtcp};
 use report::{Cell, Column, Estimate, Page, Row, Section, Table, Tone};
 use serde_json::{Value, json};
 use sim::{Experiment, Outcome};
@@ -26,8 +26,7 @@ pub fn plans(calibration: &Calibration, seeds: u64) -> Vec<(Case, Experiment)> {
 /// What Linux has instead of the paper's model: its own scheduler, and a device that cannot tell a sender
 /// its shares.
 fn as_on_linux(case: Case) -> Variant {
-    let policy = (case == Case::Emtcp)
-        .then_some(PolicyConfig::Emtcp { share: PolicyConfig::DEFAULT_SHARE, actuator: Actuator::MpPrio });
+    let policy = (case == Case::Emtcp).then_some(Emtcp { actuator: Actuator::MpPrio, ..Emtcp::PAPER }.into());
     Variant { scheduler: SchedulerKind::Linux, policy, ..Variant::default() }
 }
 

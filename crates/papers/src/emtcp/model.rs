@@ -4,7 +4,7 @@ use super::calibration::Calibration;
 use super::paper::{BATTERY_J, Case, DURATION_S, LTE_ONLY_SINKS, OTHER_SINKS, PACKET_BYTES};
 use link::{CellConfig, CellKind, Delay, LinkConfig, Load, Loss, QueueLimit, Rate, StationConfig};
 use mptcp::{CongestionKind, SchedulerKind};
-use policy::{Actuator, PolicyConfig};
+use policy::{Actuator, Emtcp, PolicyConfig};
 use radio::{InterfaceKind, Profile};
 use sim::{CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Default for Variant {
 impl Variant {
     /// The ideal actuator with this share.
     pub fn share(share: f64) -> Self {
-        Self { policy: Some(PolicyConfig::Emtcp { share, actuator: Actuator::Ideal }), ..Self::default() }
+        Self { policy: Some(Emtcp { share, actuator: Actuator::Ideal }.into()), ..Self::default() }
     }
 }
 
@@ -98,7 +98,7 @@ pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed
         device: Device {
             name: "UE-B6".into(),
             battery: Energy::from_joules(BATTERY_J),
-            policy: variant.policy.unwrap_or(policy(case)),
+            policy: variant.policy.clone().unwrap_or_else(|| policy(case)),
             joint_power: Power::ZERO,
         },
         cells: vec![wifi_cell(case, calibration, variant.mac), lte_cell(case)],
@@ -125,10 +125,10 @@ pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed
 }
 
 /// The case's own policy.
-const fn policy(case: Case) -> PolicyConfig {
+fn policy(case: Case) -> PolicyConfig {
     match case {
-        Case::Emtcp => PolicyConfig::Emtcp { share: PolicyConfig::DEFAULT_SHARE, actuator: Actuator::Ideal },
-        _ => PolicyConfig::None,
+        Case::Emtcp => Emtcp::PAPER.into(),
+        _ => PolicyConfig::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use super::paper::{BATTERY_J, Case};
 use experiments::parallel;
 use experiments::stats::{estimate, mean};
 use mptcp::{CongestionKind, SchedulerKind};
-use policy::{Actuator, PolicyConfig};
+use policy::{Actuator, Emtcp, PolicyConfig};
 use qoe::Level;
 use report::Estimate;
 use sim::{Experiment, Outcome};
@@ -167,17 +167,18 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
     let sweep: Vec<(f64, usize)> =
         shares().map(|s| (s, add(Case::Emtcp, calibration, Variant::share(s), sweep_seeds))).collect();
 
-    let emtcp = |actuator| PolicyConfig::Emtcp { share: PolicyConfig::DEFAULT_SHARE, actuator };
+    let emtcp = |actuator| PolicyConfig::from(Emtcp { actuator, ..Emtcp::PAPER });
+    let none = PolicyConfig::default;
     let own = "two streams, as in the paper";
     let linux = "Linux's scheduler, unmodified";
     let mut actuators: Vec<(&'static str, PolicyConfig, usize)> =
-        vec![(own, PolicyConfig::None, cases[2]), (own, emtcp(Actuator::Ideal), cases[3])];
+        vec![(own, none(), cases[2]), (own, emtcp(Actuator::Ideal), cases[3])];
     for (server, scheduler, policy) in [
         (own, SchedulerKind::Share, emtcp(Actuator::MpPrio)),
-        (linux, SchedulerKind::Linux, PolicyConfig::None),
+        (linux, SchedulerKind::Linux, none()),
         (linux, SchedulerKind::Linux, emtcp(Actuator::MpPrio)),
     ] {
-        let variant = Variant { scheduler, policy: Some(policy), ..Variant::default() };
+        let variant = Variant { scheduler, policy: Some(policy.clone()), ..Variant::default() };
         actuators.push((server, policy, add(Case::Emtcp, calibration, variant, options.seeds)));
     }
 

@@ -108,12 +108,12 @@ mod tests {
         let run =
             |seed: u64| Run { stalls: seed as usize, stalled_s: 3.0, fetched_s: f64::NAN, ..Run::sample() };
         let runs = plans.iter().map(|(plan, _)| Some(run(plan.seed))).collect();
-        let made: Vec<Plan> = plans.iter().map(|&(plan, _)| plan).collect();
+        let made: Vec<Plan> = plans.iter().map(|(plan, _)| plan.clone()).collect();
         let linux = Linux { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::ZERO };
         let kernel = KernelReproduction::new(calibration, (2, &made), runs, linux, NonZeroUsize::MIN);
         assert!(kernel.page_table().is_none() && kernel.pages_json().is_empty());
         let pages = plans.iter().filter(|(plan, _)| plan.seed == 2);
-        let pages = pages.map(|&(plan, _)| Watched { plan, run: run(7) }).collect();
+        let pages = pages.map(|(plan, _)| Watched { plan: plan.clone(), run: run(7) }).collect();
         let kernel = kernel.with_pages(pages);
         let json = kernel.pages_json();
         assert_eq!(json.len(), 6);

@@ -61,7 +61,7 @@ impl Reproduction {
     }
 
     fn row_json(&self, i: usize, clip: Clip) -> Value {
-        let way = self.ways[i];
+        let way = &self.ways[i];
         let mut object = Map::new();
         object.insert("way".into(), way.key().into());
         object.insert("video".into(), clip.name().into());

@@ -22,11 +22,13 @@ use traffic::{Kind, TrafficConfig};
 use units::{Bytes, Duration};
 
 /// What Linux can do: its own scheduler alone.
-pub const WAYS: [Way; 3] = [
-    Way::plain(Access::Wifi, SchedulerKind::MinRtt),
-    Way::plain(Access::Lte, SchedulerKind::MinRtt),
-    Way::plain(Access::Both, SchedulerKind::MinRtt),
-];
+pub fn ways() -> [Way; 3] {
+    [
+        Way::plain(Access::Wifi, SchedulerKind::MinRtt),
+        Way::plain(Access::Lte, SchedulerKind::MinRtt),
+        Way::plain(Access::Both, SchedulerKind::MinRtt),
+    ]
+}
 
 /// One way between the proxy and the server, which lie behind the experiment's paths.
 pub fn proxy_to_server() -> Duration {
@@ -36,9 +38,13 @@ pub fn proxy_to_server() -> Duration {
 /// What is to run on the kernel, in this order. The server is a host of its own, behind a real proxy: nothing stands
 /// in for the time between them. What the device's interfaces carry is captured, for the split.
 pub fn plans(calibration: &Calibration, seeds: u64, policies: &[PolicyConfig]) -> Vec<(Plan, Experiment)> {
-    let ways: Vec<Way> = WAYS.into_iter().chain(Way::under(policies)).collect();
+    let ways: Vec<Way> = ways().into_iter().chain(Way::under(policies)).collect();
     let all = all_plans(&ways, seeds).into_iter();
-    all.map(|plan| (plan, on_linux(model::experiment(plan.way, plan.clip, calibration, plan.seed)))).collect()
+    all.map(|plan| {
+        let experiment = on_linux(model::experiment(&plan.way, plan.clip, calibration, plan.seed));
+        (plan, experiment)
+    })
+    .collect()
 }
 
 fn on_linux(experiment: Experiment) -> Experiment {
@@ -103,7 +109,7 @@ impl KernelReproduction {
     ) -> Self {
         let simulated = |with: &(dyn Fn(Experiment) -> Experiment + Sync)| {
             let runs = parallel::map(jobs, plans, &|_| {}, |plan| {
-                let experiment = model::experiment(plan.way, plan.clip, &calibration, plan.seed);
+                let experiment = model::experiment(&plan.way, plan.clip, &calibration, plan.seed);
                 Run::read(&sim::run(&with(experiment)))
             });
             Reproduction::new(seeds, calibration, plans, runs)
@@ -374,7 +380,7 @@ mod tests {
         for (plan, experiment) in &plans {
             let Kind::Video(video) = &experiment.traffic[0].kind else { panic!("{plan:?}") };
             assert_eq!(video.wait, Duration::ZERO);
-            let model = model::experiment(plan.way, plan.clip, &Calibration::shipped(), plan.seed);
+            let model = model::experiment(&plan.way, plan.clip, &Calibration::shipped(), plan.seed);
             assert_eq!(experiment.paths, model.paths);
             assert!(experiment.capture, "the split is from captures");
         }
@@ -384,10 +390,10 @@ mod tests {
     fn what_is_the_same_in_both_worlds_is_shown_so() {
         let calibration = Calibration::shipped();
         let jobs = NonZeroUsize::MIN;
-        let plans = all_plans(&WAYS, 1);
+        let plans = all_plans(&ways(), 1);
         let linux = Linux { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::from_millis(20) };
         let runs = plans.iter().map(|plan| {
-            Run::read(&sim::run(&model::experiment(plan.way, plan.clip, &calibration, plan.seed)))
+            Run::read(&sim::run(&model::experiment(&plan.way, plan.clip, &calibration, plan.seed)))
         });
         let mut runs: Vec<_> = runs.collect();
         let both = KernelReproduction::new(calibration, (1, &plans), runs.clone(), linux.clone(), jobs);
@@ -406,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_did_not_keep_up_is_told_of() {
-        let plans = all_plans(&WAYS, 1);
+        let plans = all_plans(&ways(), 1);
         let run = |late| Run { late: Some(Duration::from_micros(late)), ..Run::sample() };
         let of = |late: [u64; 6]| {
             let linux = Linux { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::ZERO };

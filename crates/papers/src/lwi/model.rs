@@ -23,7 +23,7 @@ const UP: Bitrate = Bitrate::from_bps(5_000_000);
 pub const QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
 
 /// Over what, by which scheduler, under which policy.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Way {
     /// Over what.
     pub access: Access,
@@ -35,44 +35,47 @@ pub struct Way {
 
 impl Way {
     /// Table III's rows, then the other two schedulers that the paper speaks of.
-    pub const ALL: [Self; 5] = [
-        Self::plain(Access::Wifi, SchedulerKind::MinRtt),
-        Self::plain(Access::Lte, SchedulerKind::MinRtt),
-        Self::plain(Access::Both, SchedulerKind::MinRtt),
-        Self::plain(Access::Both, SchedulerKind::RoundRobin),
-        Self::plain(Access::Both, SchedulerKind::Redundant),
-    ];
+    pub fn all() -> [Self; 5] {
+        [
+            Self::plain(Access::Wifi, SchedulerKind::MinRtt),
+            Self::plain(Access::Lte, SchedulerKind::MinRtt),
+            Self::plain(Access::Both, SchedulerKind::MinRtt),
+            Self::plain(Access::Both, SchedulerKind::RoundRobin),
+            Self::plain(Access::Both, SchedulerKind::Redundant),
+        ]
+    }
 
     /// Without a policy.
-    pub const fn plain(access: Access, scheduler: SchedulerKind) -> Self {
-        Self { access, scheduler, policy: PolicyConfig::None }
+    pub fn plain(access: Access, scheduler: SchedulerKind) -> Self {
+        Self { access, scheduler, policy: PolicyConfig::default() }
     }
 
     /// Both links under each of these policies, by the scheduler of the paper's row of both.
     pub fn under(policies: &[PolicyConfig]) -> impl Iterator<Item = Self> {
-        let policies = policies.iter().filter(|&&policy| policy != PolicyConfig::None);
-        policies.map(|&policy| Self { policy, ..Self::plain(Access::Both, SchedulerKind::MinRtt) })
+        let policies = policies.iter().filter(|policy| !policy.is_none());
+        policies
+            .map(|policy| Self { policy: policy.clone(), ..Self::plain(Access::Both, SchedulerKind::MinRtt) })
     }
 
     /// The row of Table III that is printed of it.
-    pub fn printed(self) -> Option<Access> {
-        let is_of_the_paper = self.access != Access::Both
-            || (self.scheduler == SchedulerKind::MinRtt && self.policy == PolicyConfig::None);
+    pub fn printed(&self) -> Option<Access> {
+        let is_of_the_paper =
+            self.access != Access::Both || (self.scheduler == SchedulerKind::MinRtt && self.policy.is_none());
         is_of_the_paper.then_some(self.access)
     }
 
     /// Its name where there is one scheduler.
-    pub fn title(self) -> String {
-        match self.policy {
-            PolicyConfig::None => self.access.name().to_owned(),
-            policy => format!("{}, {policy}", self.access.name()),
+    pub fn title(&self) -> String {
+        if self.policy.is_none() {
+            return self.access.name().to_owned();
         }
+        format!("{}, {}", self.access.name(), self.policy)
     }
 
     /// Its name in tables.
-    pub fn name(self) -> String {
+    pub fn name(&self) -> String {
         match (self.access, self.scheduler) {
-            _ if self.policy != PolicyConfig::None => self.title(),
+            _ if !self.policy.is_none() => self.title(),
             (Access::Both, SchedulerKind::MinRtt) => format!("{}, lowest RTT", self.access.name()),
             (Access::Both, SchedulerKind::RoundRobin) => format!("{}, round robin", self.access.name()),
             (Access::Both, scheduler) => format!("{}, {scheduler}", self.access.name()),
@@ -81,19 +84,16 @@ impl Way {
     }
 
     /// What tells it from other ways over both.
-    pub fn split_name(self) -> String {
-        match self.policy {
-            PolicyConfig::None => self.scheduler.to_string(),
-            policy => policy.to_string(),
-        }
+    pub fn split_name(&self) -> String {
+        if self.policy.is_none() { self.scheduler.to_string() } else { self.policy.to_string() }
     }
 
     /// For programs.
-    pub fn key(self) -> String {
+    pub fn key(&self) -> String {
         match self.access {
             Access::Wifi => "wifi".to_owned(),
             Access::Lte => "lte".to_owned(),
-            Access::Both if self.policy == PolicyConfig::None => format!("both-{}", self.scheduler),
+            Access::Both if self.policy.is_none() => format!("both-{}", self.scheduler),
             Access::Both => format!("both-{}-{}", self.scheduler, self.policy),
         }
     }
@@ -120,7 +120,7 @@ pub fn video(clip: Clip, calibration: &Calibration) -> Video {
 
 /// One run. The proxy is where the connection ends: it and the device speak Multipath TCP or TCP, and what it takes
 /// from the server comes a round trip later. How much the server's own connection carries is no limit.
-pub fn experiment(way: Way, clip: Clip, calibration: &Calibration, seed: u64) -> Experiment {
+pub fn experiment(way: &Way, clip: Clip, calibration: &Calibration, seed: u64) -> Experiment {
     let seed = Seed::new(seed);
     let transport = mptcp::Config {
         scheduler: way.scheduler,
@@ -136,7 +136,7 @@ pub fn experiment(way: Way, clip: Clip, calibration: &Calibration, seed: u64) ->
         device: Device {
             name: "workstation".into(),
             battery: Energy::from_joules(54_000.0),
-            policy: way.policy,
+            policy: way.policy.clone(),
             joint_power: Power::ZERO,
         },
         cells: Vec::new(),

@@ -25,7 +25,7 @@ pub struct Options {
 }
 
 /// One run that is to be made.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Over what.
     pub way: Way,
@@ -38,9 +38,12 @@ pub struct Plan {
 /// Every run, for whoever makes them: each [`experiment`] of it in simulation, or on a kernel.
 pub fn plans(ways: &[Way], seeds: u64) -> Vec<Plan> {
     let each = |way: Way| {
-        Clip::ALL.into_iter().flat_map(move |clip| (1..=seeds).map(move |seed| Plan { way, clip, seed }))
+        Clip::ALL.into_iter().flat_map(move |clip| {
+            let way = way.clone();
+            (1..=seeds).map(move |seed| Plan { way: way.clone(), clip, seed })
+        })
     };
-    ways.iter().copied().flat_map(each).collect()
+    ways.iter().cloned().flat_map(each).collect()
 }
 
 /// A figure that ways are compared by.
@@ -119,11 +122,11 @@ pub struct Reproduction {
 
 /// Simulates everything; `progress` is told how many runs of how many are done.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
-    let ways: Vec<Way> = Way::ALL.into_iter().chain(Way::under(&options.policies)).collect();
+    let ways: Vec<Way> = Way::all().into_iter().chain(Way::under(&options.policies)).collect();
     let plans = plans(&ways, options.seeds);
     let total = plans.len();
     let outcomes = parallel::map(options.jobs, &plans, &|done| progress(done, total), |plan| {
-        Run::read(&sim::run(&experiment(plan.way, plan.clip, &options.calibration, plan.seed)))
+        Run::read(&sim::run(&experiment(&plan.way, plan.clip, &options.calibration, plan.seed)))
     });
     Reproduction::new(options.seeds, options.calibration, &plans, outcomes)
 }
@@ -140,7 +143,7 @@ impl Reproduction {
         let mut runs: Vec<[Vec<Run>; 2]> = Vec::new();
         for (plan, run) in plans.iter().zip(outcomes) {
             let at = ways.iter().position(|way| *way == plan.way).unwrap_or_else(|| {
-                ways.push(plan.way);
+                ways.push(plan.way.clone());
                 runs.push(Default::default());
                 ways.len() - 1
             });

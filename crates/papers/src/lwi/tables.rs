@@ -8,7 +8,6 @@ use super::paper::{
 };
 use super::reproduce::{Figure, Reproduction};
 use experiments::describe::fitted;
-use policy::PolicyConfig;
 use report::{Badge, Cell, Column, Row, Table};
 
 /// Of what the paper says how both links change it, against which link, and by how many percent in 4K.
@@ -28,7 +27,7 @@ impl Reproduction {
     }
 
     /// What a row rests on.
-    fn role(way: Way) -> Badge {
+    fn role(way: &Way) -> Badge {
         if way.access == Access::Both { Badge::predicted() } else { fitted() }
     }
 
@@ -55,7 +54,7 @@ impl Reproduction {
                     .cell(Cell::estimate(self.mean_stall(i, clip), 2))
                     .cell(cell(printed.map(|(_, mean)| mean)));
             }
-            table = table.row(row.badge(Self::role(*way)));
+            table = table.row(row.badge(Self::role(way)));
         }
         let unfinished = self.all_runs().filter(|run| !run.complete).count();
         table = table.note(format!(
@@ -88,7 +87,7 @@ impl Reproduction {
                         Cell::estimate(self.estimate(figure, i, clip), figure.decimals)
                     });
                 }
-                table = table.row(row.badge(Self::role(*way)));
+                table = table.row(row.badge(Self::role(way)));
             }
         }
         table.note(
@@ -124,7 +123,7 @@ impl Reproduction {
     /// there are none.
     pub(super) fn policies(&self, title: &str) -> Option<Table> {
         let plain = self.row(Access::Both)?;
-        let rows = || (0..self.ways.len()).filter(|&way| self.ways[way].policy != PolicyConfig::None);
+        let rows = || (0..self.ways.len()).filter(|&way| !self.ways[way].policy.is_none());
         rows().next()?;
         let mut table = Table::new(title).column(Column::text("video")).column(Column::text("policy"));
         let figures = [Figure::MOS, Figure::STALLS, Figure::OVER_LTE, Figure::LTE_ENERGY, Figure::ENERGY];

@@ -143,7 +143,7 @@ pub fn experiment(point: &GridPoint, config: &mptcp::Config, seed: u64, duration
         device: Device {
             name: "device".into(),
             battery: Energy::from_joules(20_000.0),
-            policy: PolicyConfig::None,
+            policy: PolicyConfig::default(),
             joint_power: Power::ZERO,
         },
         cells: Vec::new(),

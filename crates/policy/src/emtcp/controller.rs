@@ -1,23 +1,23 @@
-//! The Offload Controller (Chen et al. 2013, section III and Table I): what is moved, and how much.
+//! Offload Controller (Chen et al. 2013, section III and Table I): whether to move data, and how much.
 
-/// What Table I says to do, with its S in bytes.
+/// Decision of Table I, with its S in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Offload S bytes to the Wi-Fi subflow.
     Offload(u64),
     /// Send S bytes via the LTE subflow.
     Keep(u64),
-    /// Neither has a window: congestion control has the word.
+    /// Neither path has a window: congestion control decides.
     CongestionControl,
-    /// LTE receives nothing, or Wi-Fi is busy: leave all as it is.
+    /// LTE receives nothing, or Wi-Fi is busy: change nothing.
     Nothing,
 }
 
 /// Table I, line by line.
 ///
-/// `t_rx`: LTE is about to receive. `wifi_idle`: `ST_WiFi` is idle. `s_b`: what is still in the
-/// transport's buffer. `s_wifi`, `s_lte`: congestion windows, 0 where a subflow can take nothing. All
-/// sizes are in bytes. LTE stands for the costly paths, Wi-Fi for the cheap ones.
+/// `t_rx`: LTE is about to receive. `wifi_idle`: `ST_WiFi` is idle. `s_b`: bytes in the transport's
+/// buffer. `s_wifi`, `s_lte`: congestion windows in bytes, 0 for a subflow that can send nothing. LTE
+/// stands for the costly paths, Wi-Fi for the cheap ones.
 pub fn table_one(t_rx: bool, wifi_idle: bool, s_b: u64, s_wifi: u64, s_lte: u64) -> Verdict {
     if t_rx && wifi_idle {
         if s_wifi > 0 {
@@ -32,15 +32,15 @@ pub fn table_one(t_rx: bool, wifi_idle: bool, s_b: u64, s_wifi: u64, s_lte: u64)
     }
 }
 
-/// Which part of the data goes over which path when `share` of the costly paths' data is moved.
+/// Share of all data that each path carries when `share` of the costly paths' data is moved.
 ///
-/// The application offers each of the n paths that are up an equal part (the paper: 1 Mbit/s for
-/// each interface), so 1/n is what a path would carry. A costly one keeps (1 - `share`)/n of it, and
-/// what it gives is divided evenly among the cheap ones. For Wi-Fi and LTE that is (1 + `share`)/2
-/// and (1 - `share`)/2. Where no cheap path is up, nothing is moved.
+/// The application offers each of the n paths that are up an equal part (the paper: 1 Mbit/s per
+/// interface), so each would carry 1/n. A costly path keeps (1 - `share`)/n; the rest is divided evenly
+/// among the cheap paths. For Wi-Fi and LTE the result is (1 + `share`)/2 and (1 - `share`)/2. Without
+/// a cheap path that is up, no data is moved.
 ///
-/// `costly` and `up` say for each path what it is. Shares are in [0, 1] for a `share` in [0, 1]; a
-/// path that is down has 0; they sum to 1 where any path is up.
+/// `costly` and `up` hold one flag per path. The shares are from 0 to 1 for a `share` from 0 to 1; a
+/// path that is down has 0; their sum is 1 if any path is up.
 pub fn shares(share: f64, costly: &[bool], up: &[bool]) -> Vec<f64> {
     let paths = || up.iter().zip(costly);
     let n = paths().filter(|(up, _)| **up).count() as f64;
@@ -61,7 +61,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn table_one_decides_as_printed() {
+    fn table_one_matches_the_paper() {
         use Verdict::{CongestionControl, Keep, Nothing, Offload};
         // T_RX, Wi-Fi idle, S_B, S_WiFi, S_LTE
         let table = [
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_worked_out_by_hand() {
+    fn shares_match_hand_computed_values() {
         let near = |share, costly: &[bool], up: &[bool], wanted: &[f64]| {
             let got = shares(share, costly, up);
             assert_eq!(got.len(), wanted.len());
@@ -93,7 +93,7 @@ mod tests {
         near(1.0, &[wifi, lte], &[true; 2], &[1.0, 0.0]);
         near(0.3, &[wifi, lte, lte], &[true; 3], &[1.6 / 3.0, 0.7 / 3.0, 0.7 / 3.0]);
         near(0.3, &[wifi, wifi, lte], &[true; 3], &[1.15 / 3.0, 1.15 / 3.0, 0.7 / 3.0]);
-        // A path that is down neither gives nor takes.
+        // A path that is down has no share.
         near(0.24, &[wifi, lte, wifi], &[true, true, false], &[0.62, 0.38, 0.0]);
         near(0.24, &[wifi, lte], &[false, true], &[0.0, 1.0]);
         near(0.24, &[wifi, lte], &[true, false], &[1.0, 0.0]);
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_are_a_division_of_the_whole(
+        fn shares_sum_to_one_over_paths_that_are_up(
             share in 0.0..=1.0f64,
             paths in prop::collection::vec((any::<bool>(), any::<bool>()), 1..8),
         ) {

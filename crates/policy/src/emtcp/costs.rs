@@ -1,63 +1,63 @@
-//! Which paths are costly.
+//! Division of the paths into cheap and costly ones.
 
 use crate::DeviceState;
-use crate::wifi_first::preferred;
+use crate::state::is_preferred;
 use radio::InterfaceKind;
 use units::{Duration, Instant};
 
 /// Divides the paths into cheap and costly ones.
 ///
-/// By energy per megabit where it is known of every path that is up: the sorted values are cut where
-/// the step from one to the next is the greatest factor. Until it is known, by kind: cellular is
-/// costly. Energy per megabit depends on the rate and so on what a policy does; a division that
-/// swung with it would drive itself in circles, so a new one has to stand for [`Costs::SETTLE`].
+/// The criterion is energy per megabit, once it is known for every path that is up: the sorted values are
+/// divided at the step with the largest factor. Until then cellular paths are costly. Energy per megabit
+/// depends on the rate and so on the policy itself; to avoid an oscillation, a new division counts
+/// only after [`Costs::SETTLING_TIME`].
 #[derive(Debug, Clone)]
 pub(crate) struct Costs {
     costly: Vec<bool>,
-    /// Another division, and since when it has been seen.
-    rival: Option<(Vec<bool>, Instant)>,
+    /// A different division and the time since which it has been observed.
+    candidate: Option<(Vec<bool>, Instant)>,
 }
 
 impl Costs {
-    /// How long another division has to be seen before it is taken.
-    pub(crate) const SETTLE: Duration = Duration::from_secs(5);
-    /// Below this factor two energies are the same.
-    const DISTINCT: f64 = 1.2;
+    /// Time for which a different division has to be observed before it counts.
+    pub(crate) const SETTLING_TIME: Duration = Duration::from_secs(5);
+    /// Smallest factor between two energies that counts as different.
+    const MIN_FACTOR: f64 = 1.2;
 
-    /// By kind, until more is known.
+    /// The division by kind, before energies are known.
     pub(crate) fn new(kinds: &[InterfaceKind]) -> Self {
-        Self { costly: kinds.iter().map(|&kind| !preferred(kind)).collect(), rival: None }
+        Self { costly: kinds.iter().map(|&kind| !is_preferred(kind)).collect(), candidate: None }
     }
 
-    /// One flag a path: true for the costly ones.
+    /// One flag per path: true for a costly one.
     pub(crate) fn costly(&self) -> &[bool] {
         &self.costly
     }
 
-    /// Looks at the energies.
+    /// Updates the division from the energies.
     pub(crate) fn observe(&mut self, now: Instant, state: &DeviceState) {
         for path in state.paths.iter().skip(self.costly.len()) {
-            self.costly.push(!preferred(path.kind));
+            self.costly.push(!is_preferred(path.kind));
         }
         self.costly.truncate(state.paths.len());
         let Some(seen) = divide(state, &self.costly).filter(|seen| *seen != self.costly) else {
-            self.rival = None;
+            self.candidate = None;
             return;
         };
-        match &self.rival {
-            Some((rival, since)) if *rival == seen => {
-                if now.since(*since) >= Self::SETTLE {
+        match &self.candidate {
+            Some((candidate, since)) if *candidate == seen => {
+                if now.since(*since) >= Self::SETTLING_TIME {
                     self.costly = seen;
-                    self.rival = None;
+                    self.candidate = None;
                 }
             }
-            _ => self.rival = Some((seen, now)),
+            _ => self.candidate = Some((seen, now)),
         }
     }
 }
 
-/// The division by energy, with paths that are down left as they are; `None` where the energies do
-/// not say.
+/// The division by energy; a path that is down keeps its `present` flag. `None` if an energy is unknown
+/// or all are about equal.
 fn divide(state: &DeviceState, present: &[bool]) -> Option<Vec<bool>> {
     let mut energies = Vec::with_capacity(state.paths.len());
     for path in state.paths.iter().filter(|path| path.up) {
@@ -66,7 +66,7 @@ fn divide(state: &DeviceState, present: &[bool]) -> Option<Vec<bool>> {
     energies.sort_by(f64::total_cmp);
     let (factor, limit) =
         energies.windows(2).map(|pair| (pair[1] / pair[0], pair[1])).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    if factor < Costs::DISTINCT {
+    if factor < Costs::MIN_FACTOR {
         return None;
     }
     let costly = |(path, present): (&crate::PathState, &bool)| match path.energy_per_mbit {
@@ -91,12 +91,12 @@ mod tests {
     }
 
     #[test]
-    fn without_energies_cellular_is_costly() {
+    fn cellular_paths_are_costly_without_energies() {
         assert_eq!(Costs::new(&[Wifi, Lte, Bluetooth, ThreeG]).costly(), [false, true, false, true]);
     }
 
     #[test]
-    fn energies_are_cut_at_the_greatest_step() {
+    fn energies_are_divided_at_the_largest_factor() {
         let cases: [(&[f64], Option<&[bool]>); 6] = [
             (&[0.06, 0.5], Some(&[false, true])),
             (&[0.5, 0.06], Some(&[true, false])),
@@ -115,20 +115,21 @@ mod tests {
     }
 
     #[test]
-    fn a_passing_swing_changes_nothing_and_a_lasting_one_does() {
+    fn only_a_lasting_change_of_energies_changes_the_division() {
         let kinds = [Wifi, Lte];
-        let (usual, swung) = (state(&[Some(0.1), Some(0.5)], &kinds), state(&[Some(2.0), Some(0.5)], &kinds));
+        let (usual, changed) =
+            (state(&[Some(0.1), Some(0.5)], &kinds), state(&[Some(2.0), Some(0.5)], &kinds));
         let mut costs = Costs::new(&kinds);
         for second in 0..20 {
-            costs.observe(Instant::from_secs(second), if second % 5 == 0 { &usual } else { &swung });
+            costs.observe(Instant::from_secs(second), if second % 5 == 0 { &usual } else { &changed });
             assert_eq!(costs.costly(), [false, true]);
         }
-        costs.observe(Instant::from_secs(21), &swung);
+        costs.observe(Instant::from_secs(21), &changed);
         assert_eq!(costs.costly(), [true, false]);
     }
 
     #[test]
-    fn a_path_that_is_down_keeps_its_place() {
+    fn path_that_is_down_keeps_its_flag() {
         let mut down = state(&[Some(0.1), None, Some(0.5)], &[Wifi, Bluetooth, Lte]);
         down.paths[1].up = false;
         assert_eq!(divide(&down, &[false, true, true]).unwrap(), [false, true, true]);

@@ -1,13 +1,12 @@
-//! The Sub-flow Interface State Detector (Chen et al. 2013, section III).
+//! Sub-flow Interface State Detector (Chen et al. 2013, section III).
 //!
-//! It 'continuously observes the channel state' of the interfaces: *receiving (RX)* or *idle*. What a
-//! device has to observe are byte counters: an interface whose counter has grown within the quiet
-//! time receives, any other is idle.
+//! The paper's detector "continuously observes the channel state" of the interfaces: receiving (RX) or
+//! idle. A device has byte counters: an interface receives if its counter grew within the quiet time.
 
 use crate::{Channel, DeviceState};
 use units::{Duration, Instant};
 
-/// Tells for each interface whether it receives, and when it is about to.
+/// Detects for each interface whether it receives, and whether it is about to.
 #[derive(Debug, Clone)]
 pub struct Detector {
     quiet: Duration,
@@ -16,33 +15,33 @@ pub struct Detector {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Interface {
-    /// The counter at the last look; `None` before the first.
+    /// Counter at the last observation; `None` before the first.
     bytes_down: Option<u64>,
-    /// When the counter was last seen to have grown.
+    /// Last observation at which the counter had grown.
     received: Option<Instant>,
     channel: Channel,
-    /// `T_RX`, if it fell into the last look.
+    /// `T_RX` at the last observation.
     about_to_receive: bool,
 }
 
 impl Detector {
-    /// How long nothing has to arrive until an interface counts as idle: a device's counters are
-    /// read every 100 ms, and one look without a packet is chance.
+    /// Time without data after which an interface is idle: two observations, since one without a
+    /// packet is chance.
     pub const QUIET: Duration = Duration::from_millis(200);
 
-    /// For this many interfaces, all of them idle, with the quiet time [`QUIET`](Self::QUIET).
+    /// A detector of idle `interfaces` with the quiet time [`QUIET`](Self::QUIET).
     pub fn new(interfaces: usize) -> Self {
         Self { quiet: Self::QUIET, interfaces: vec![Interface::default(); interfaces] }
     }
 
-    /// With another quiet time.
+    /// Replaces the quiet time.
     #[must_use]
     pub fn with_quiet(mut self, quiet: Duration) -> Self {
         self.quiet = quiet;
         self
     }
 
-    /// Looks at the counters. The first look only notes where they stand.
+    /// Reads the counters. The first observation only records them.
     pub fn observe(&mut self, now: Instant, state: &DeviceState) {
         self.interfaces.resize(state.paths.len(), Interface::default());
         for (interface, path) in self.interfaces.iter_mut().zip(&state.paths) {
@@ -53,22 +52,22 @@ impl Detector {
             }
             let receives = interface.received.is_some_and(|at| now == at || now.since(at) < self.quiet);
             interface.channel = if receives { Channel::Rx } else { Channel::Idle };
-            // What has just come shows that more was coming, what is queued that more will.
+            // Data that just arrived shows that data was expected; queued data will arrive.
             interface.about_to_receive = path.up && (interface.received == Some(now) || path.queued > 0);
         }
     }
 
-    /// The state of an interface at the last look; idle for one that is not there.
+    /// Channel state of an interface at the last observation; idle for an unknown interface.
     pub fn channel(&self, interface: usize) -> Channel {
         self.interfaces.get(interface).map_or(Channel::Idle, |i| i.channel)
     }
 
-    /// True where [`channel`](Self::channel) is idle.
+    /// True if [`channel`](Self::channel) is idle.
     pub fn is_idle(&self, interface: usize) -> bool {
         self.channel(interface) == Channel::Idle
     }
 
-    /// `T_RX` of Table I: data came over this interface since the look before, or is queued for it.
+    /// `T_RX` of Table I: data arrived over this interface since the observation before, or is queued.
     pub fn about_to_receive(&self, interface: usize) -> bool {
         self.interfaces.get(interface).is_some_and(|i| i.about_to_receive)
     }
@@ -80,12 +79,12 @@ mod tests {
     use crate::{InterfaceKind, PathState};
     use Channel::{Idle, Rx};
 
-    /// One look: milliseconds, counter, queued; then what is to be seen: channel, `T_RX`.
-    type Look = (u64, u64, u64, Channel, bool);
+    /// One observation: milliseconds, counter, queued bytes; then the expected channel and `T_RX`.
+    type Observation = (u64, u64, u64, Channel, bool);
 
-    fn check(looks: &[Look]) {
+    fn check(observations: &[Observation]) {
         let mut detector = Detector::new(1);
-        for &(millis, bytes_down, queued, channel, t_rx) in looks {
+        for &(millis, bytes_down, queued, channel, t_rx) in observations {
             let path = PathState { bytes_down, queued, ..PathState::new(InterfaceKind::Lte) };
             detector.observe(Instant::from_millis(millis), &DeviceState { paths: vec![path], app: None });
             assert_eq!(

@@ -1,18 +1,11 @@
-//! `emtcp`: moves part of what the costly paths would carry to the cheap ones (Chen et al. 2013).
+//! `emtcp`: moves a share of the costly paths' data to the cheap ones (Chen et al. 2013, section III).
 //!
-//! Beside the paper's section III one finds here:
+//! [`Detector`] observes which interface receives, [`table_one`] decides whether to offload, [`shares`]
+//! how much. An actuator applies it: `ideal` sets the sender's exact shares, `mp-prio` marks costly paths
+//! as backup and back, which works with any sender.
 //!
-//! - the **Sub-flow Interface State Detector**, [`Detector`]: which interface receives, which is
-//!   idle, and `T_RX`, when the costly one is about to receive;
-//! - the **Offload Controller**, [`table_one`]: Table I, what to do then; and [`shares`]: how much
-//!   goes over;
-//! - two **actuators**, which the paper leaves open: `ideal` tells the sender its exact shares,
-//!   `mp-prio` does what a device can do against any sender.
-//!
-//! Table I runs for ever and decides about every piece of data; a device looks ten times a second.
-//! So its verdict is a standing order here: *offload* holds from the start (Wi-Fi is idle before the
-//! first byte) until the cheap paths are gone or congested, and again from the next offload on.
-//! Where Wi-Fi receives, Table I orders nothing, and the order that stands goes on.
+//! Parameters: `share` (0 to 1) of the costly paths' data, and `actuator`.
+//! Differences from the paper and the control loop: `docs/design/emtcp.md`.
 
 mod controller;
 mod costs;
@@ -23,71 +16,181 @@ pub use controller::{Verdict, shares, table_one};
 pub use detector::Detector;
 pub use mp_prio::MpPrioParameters;
 
-use crate::{Action, Actuator, DeviceState, PathState, Policy};
+use crate::registry::parameters;
+use crate::{
+    Action, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig, PolicyEntry, PolicyError,
+    PolicyFactory,
+};
 use costs::Costs;
 use mp_prio::{Gate, Order};
-use radio::InterfaceKind;
+use schema::shape::{Choice, Key, Need, Shape};
 use units::{Duration, Instant};
 
+pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
+    name: "emtcp",
+    doc: "moves a share of the costly paths' data to the cheap ones (Chen et al. 2013)",
+    parameters: parameters(
+        "emtcp",
+        &[
+            Key {
+                name: "actuator",
+                shape: Shape::Choice(&[
+                    Choice {
+                        name: "ideal",
+                        doc: "the sender's scheduler applies the exact share, as in the paper's model",
+                    },
+                    Choice {
+                        name: "mp-prio",
+                        doc: "the device marks costly paths as backup and back (RFC 8684, section 3.3.8), \
+                              which works with any sender",
+                    },
+                ]),
+                need: Need::Default("\"ideal\""),
+                doc: "For `emtcp`: how the share is applied.",
+                example: "\"mp-prio\"",
+            },
+            Key {
+                name: "share",
+                shape: Shape::Probability,
+                need: Need::Default("0.24"),
+                doc: "For `emtcp`: the share of the costly paths' data to move, from 0 to 1.",
+                example: "0.4",
+            },
+        ],
+    ),
+    positional: &["actuator", "share"],
+    configure: |fields| {
+        let actuator = if fields.text("actuator") == Some(Actuator::MpPrio.name()) {
+            Actuator::MpPrio
+        } else {
+            Actuator::Ideal
+        };
+        PolicyConfig::from(Emtcp { share: fields.number("share").unwrap_or(Emtcp::DEFAULT_SHARE), actuator })
+    },
+};
+
+/// Time between observations: data leaves a path about 0.1 s after it becomes backup.
+const INTERVAL: Duration = Duration::from_millis(100);
+
 /// The policy `emtcp`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Emtcp {
-    share: f64,
-    detector: Detector,
-    costs: Costs,
-    /// The order that stands: move data to the cheap paths.
-    offload: bool,
-    actuator: Moving,
+    /// Share of the costly paths' data to move to the cheap ones, from 0 to 1.
+    pub share: f64,
+    /// How the share is applied.
+    pub actuator: Actuator,
 }
 
-#[derive(Debug, Clone)]
-enum Moving {
-    Ideal { told: Vec<f64> },
-    MpPrio { parameters: MpPrioParameters, gates: Vec<Gate> },
+/// How eMTCP moves data from one path to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Actuator {
+    /// The sender splits the data exactly, as in the paper's model.
+    #[default]
+    Ideal,
+    /// The device marks costly paths as backup and back, so that an unmodified sender uses them for a
+    /// part of the time.
+    MpPrio,
+}
+
+impl Actuator {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ideal => "ideal",
+            Self::MpPrio => "mp-prio",
+        }
+    }
 }
 
 impl Emtcp {
-    /// How often the paths are looked at: data leaves a path about 0.1 s after it becomes backup.
-    pub const INTERVAL: Duration = Duration::from_millis(100);
+    /// The share at the peak of energy efficiency (Chen et al. 2013, Fig. 4).
+    pub const DEFAULT_SHARE: f64 = 0.24;
+    /// The paper's policy: its share, applied by the sender.
+    pub const PAPER: Self = Self { share: Self::DEFAULT_SHARE, actuator: Actuator::Ideal };
+}
 
-    /// Moves `share` of the costly paths' data (clamped to 0 to 1; not a number counts as 0) on a
-    /// device with `kinds`.
-    pub fn new(share: f64, actuator: Actuator, kinds: &[InterfaceKind]) -> Self {
-        let actuator = match actuator {
-            Actuator::Ideal => Moving::Ideal { told: Vec::new() },
-            Actuator::MpPrio => Moving::MpPrio {
+impl Default for Emtcp {
+    fn default() -> Self {
+        Self::PAPER
+    }
+}
+
+impl PolicyFactory for Emtcp {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+    fn text(&self) -> String {
+        let mut text = ENTRY.name.to_owned();
+        if self.actuator != Actuator::default() {
+            text += &format!(":{}", self.actuator.name());
+        }
+        if self.share != Self::DEFAULT_SHARE {
+            text += &format!(":{}", self.share);
+        }
+        text
+    }
+    fn check(&self, _kinds: &[InterfaceKind]) -> Result<(), PolicyError> {
+        if (0.0..=1.0).contains(&self.share) {
+            return Ok(());
+        }
+        let value = self.share.to_string();
+        Err(PolicyError::NotAFraction { policy: ENTRY.name, parameter: "share", value })
+    }
+    fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
+        let actuator = match self.actuator {
+            Actuator::Ideal => ActuatorState::Ideal { applied: Vec::new() },
+            Actuator::MpPrio => ActuatorState::MpPrio {
                 parameters: MpPrioParameters::default(),
                 gates: vec![Gate::default(); kinds.len()],
             },
         };
-        let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
-        Self {
-            share,
+        Box::new(EmtcpPolicy {
+            share: if self.share.is_nan() { 0.0 } else { self.share.clamp(0.0, 1.0) },
             detector: Detector::new(kinds.len()),
             costs: Costs::new(kinds),
             offload: true,
             actuator,
-        }
+        })
     }
-
-    /// Replaces the parameters of the actuator `mp-prio`; nothing where the actuator is another.
-    #[must_use]
-    pub fn with_mp_prio(mut self, new: MpPrioParameters) -> Self {
-        if let Moving::MpPrio { parameters, .. } = &mut self.actuator {
-            *parameters = new;
-        }
-        self
+    /// A device cannot set its sender's shares, so it holds the share by `MP_PRIO`.
+    fn for_device(&self) -> Option<PolicyConfig> {
+        let ideal = self.actuator == Actuator::Ideal;
+        ideal.then(|| Self { actuator: Actuator::MpPrio, ..*self }.into())
     }
+}
 
-    /// Gives the offload controller what it asks for in Table I and keeps its order.
-    fn take_orders(&mut self, state: &DeviceState) {
+#[derive(Debug)]
+struct EmtcpPolicy {
+    share: f64,
+    detector: Detector,
+    costs: Costs,
+    /// The standing order of the offload controller: move data to the cheap paths.
+    offload: bool,
+    actuator: ActuatorState,
+}
+
+#[derive(Debug)]
+enum ActuatorState {
+    /// The shares that the sender applies.
+    Ideal {
+        applied: Vec<f64>,
+    },
+    MpPrio {
+        parameters: MpPrioParameters,
+        gates: Vec<Gate>,
+    },
+}
+
+impl EmtcpPolicy {
+    /// Evaluates Table I for every costly path and updates the standing order.
+    fn update_order(&mut self, state: &DeviceState) {
         let costly = self.costs.costly();
-        // With several cheap paths, "Wi-Fi is idle" is that one of them is, and its window theirs.
+        // With several cheap paths, Wi-Fi is idle if one of them is, and its window is their sum.
         let window = |path: &PathState| if path.up { path.cwnd.unwrap_or(u64::MAX) } else { 0 };
         let (mut cheap_window, mut idle) = (0_u64, false);
         for (i, path) in state.paths.iter().enumerate().filter(|(i, _)| !costly[*i]) {
             cheap_window = cheap_window.saturating_add(window(path));
-            // A path that is down receives nothing and counts as idle, with a window of 0.
+            // A path that is down counts as idle, with a window of 0.
             idle |= self.detector.is_idle(i) || !path.up;
         }
         for (i, path) in state.paths.iter().enumerate().filter(|(i, _)| costly[*i]) {
@@ -101,29 +204,25 @@ impl Emtcp {
     }
 }
 
-impl Policy for Emtcp {
-    fn name(&self) -> &'static str {
-        "emtcp"
-    }
-
+impl Policy for EmtcpPolicy {
     fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         self.detector.observe(now, state);
         self.costs.observe(now, state);
-        self.take_orders(state);
+        self.update_order(state);
         let up: Vec<bool> = state.paths.iter().map(|path| path.up).collect();
         let share = if self.offload { self.share } else { 0.0 };
         let wanted = shares(share, self.costs.costly(), &up);
         match &mut self.actuator {
-            Moving::Ideal { told } => {
-                // With no path up there is nobody to tell.
-                if *told != wanted && up.contains(&true) {
-                    told.clone_from(&wanted);
+            ActuatorState::Ideal { applied } => {
+                // Without a path no sender can be reached.
+                if *applied != wanted && up.contains(&true) {
+                    applied.clone_from(&wanted);
                     actions.push(Action::Share { path_shares: wanted });
                 }
             }
-            Moving::MpPrio { parameters, gates } => {
+            ActuatorState::MpPrio { parameters, gates } => {
                 gates.resize(state.paths.len(), Gate::default());
-                // Backup means nothing while no regular path is up.
+                // A backup carries everything while no regular path is up.
                 let relieved = up.iter().zip(self.costs.costly()).any(|(up, costly)| *up && !costly);
                 let held = relieved && share > 0.0;
                 let order = Order { costly: self.costs.costly(), targets: &wanted, held };
@@ -133,6 +232,6 @@ impl Policy for Emtcp {
     }
 
     fn interval(&self) -> Option<Duration> {
-        Some(Self::INTERVAL)
+        Some(INTERVAL)
     }
 }

@@ -1,42 +1,41 @@
-//! What costly paths have carried against what preferred ones could not.
+//! Balance of the costly paths: bytes that the preferred paths missed, less bytes that they carried.
 
-/// What the preferred paths missed of the demand less what the costly ones carried, in bytes: a balance over all
-/// the times at which the latter were on.
+/// Bytes that the preferred paths missed of the demand, less bytes that costly paths carried.
 ///
-/// A shortage ends when its debt is paid, but a costly path carries on for a while: what waits in its sender's queue is
-/// not taken back, and what a sender holds for lost it sends again. All of that counts here, and has to be missed on
-/// preferred paths before costly ones go on the next time.
+/// A costly path carries more than the shortage: data in its sender's queue stays there, and a sender
+/// repeats data that it holds for lost. The balance charges all of it, and the preferred paths have to
+/// miss as much before costly paths become regular again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Balance {
     bytes: f64,
 }
 
 impl Balance {
-    /// More than the demand of so many seconds is not remembered, in either direction: a stream is later by no more
-    /// than this for what a path has carried too much, and what was missed a while ago is no reason to use it now.
-    pub(super) const MOST: f64 = 1.0;
+    /// Limit of the balance in either direction, in seconds of the demand. It bounds how much later a
+    /// stream becomes after an overdraft, and for how long a past shortage counts.
+    pub(super) const LIMIT_S: f64 = 1.0;
 
-    /// Preferred paths missed `bytes` of a demand of `rate` bytes a second; negative where they carried more.
-    pub(super) fn missed(&mut self, bytes: f64, rate: f64) {
-        self.bytes = (self.bytes + bytes.max(0.0)).min(Self::MOST * rate);
+    /// Credits `bytes` that the preferred paths missed of a demand of `rate` bytes per second.
+    pub(super) fn credit(&mut self, bytes: f64, rate: f64) {
+        self.bytes = (self.bytes + bytes.max(0.0)).min(Self::LIMIT_S * rate);
     }
 
-    /// Costly paths carried `bytes`, of whatever kind.
+    /// Charges `bytes` that costly paths carried.
     ///
-    /// `twice` says that a sender may have sent things twice. Where not, more than what was missed shows that more was
-    /// asked for than was known, and is no waste.
-    pub(super) fn carried(&mut self, bytes: f64, rate: f64, twice: bool) {
-        let least = if twice { -Self::MOST * rate } else { self.bytes.min(0.0) };
-        self.bytes = (self.bytes - bytes).max(least);
+    /// The balance becomes negative only if a sender may have sent data twice (`duplicates`).
+    /// Otherwise bytes beyond it show a demand that was underestimated, and no waste.
+    pub(super) fn charge(&mut self, bytes: f64, rate: f64, duplicates: bool) {
+        let minimum = if duplicates { -Self::LIMIT_S * rate } else { self.bytes.min(0.0) };
+        self.bytes = (self.bytes - bytes).max(minimum);
     }
 
-    /// So many bytes costly paths have carried that preferred ones had not missed.
-    pub(super) fn too_much(self) -> f64 {
+    /// Bytes that costly paths carried beyond the shortages.
+    pub(super) fn overdraft(self) -> f64 {
         (-self.bytes).max(0.0)
     }
 
-    /// What is to be left of a debt so that `reserve` bytes are saved up.
-    pub(super) fn lacks(self, debt: f64, reserve: f64) -> f64 {
-        (reserve - (self.bytes - debt)).max(0.0)
+    /// Bytes of a backlog to leave unpaid, so that the balance keeps `reserve` bytes after it.
+    pub(super) fn unpaid_for_reserve(self, backlog: f64, reserve: f64) -> f64 {
+        (reserve - (self.bytes - backlog)).max(0.0)
     }
 }

@@ -1,117 +1,115 @@
-//! What the device's applications ask for, as its byte counters show it.
+//! Demand of the device's applications, estimated from byte counters.
 
 use units::Duration;
 
-/// The rate that is asked for, and how far what came has fallen behind it.
+/// The estimated demand, and the backlog: the bytes by which the received data lags behind it.
 ///
-/// The counters show what came, never what was asked for. So the demand is taken from the past: the
-/// median of a second's looks, which a short burst (a backlog that drains) does not raise, held as a
-/// maximum that is forgotten slowly. A rate below it is **debt**, in bytes, until a rate above it pays
-/// it back: what a sender could not send it keeps, and sends later. Looks that fall far short, and the part
-/// of a rate that pays a debt, say nothing of what is asked for, and are left out of the median. And what a
-/// shortage leaves behind in a queue comes faster than anybody asks, though other paths have carried it too: for two
-/// seconds after one it takes eight of ten looks to raise the demand. For as long after a subflow was given up, when
-/// senders send things twice, nothing raises it.
+/// The demand is the median rate of the last second, held as a maximum that decays slowly; the median
+/// ignores a short burst. A rate below the demand adds to the backlog, a rate above it pays the backlog
+/// off. Samples far below the demand, and the part of a rate that pays the backlog off, say nothing about
+/// the demand and stay out of the median. `docs/design/when-needed.md` gives the reasons.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
-    /// The last looks' rates, bytes a second, as a ring.
-    looks: [f64; Self::LOOKS],
+    /// Rates of the last samples in bytes per second, as a ring.
+    samples: [f64; Self::SAMPLES],
     next: usize,
-    /// Bytes a second.
+    /// Bytes per second.
     rate: f64,
     /// Bytes.
-    debt: f64,
+    backlog: f64,
 }
 
-/// What the account is kept within.
+/// Limits of the estimate.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
-    /// Time constant with which the demand is forgotten.
+pub(super) struct Limits {
+    /// Time constant with which the demand decays.
     pub(super) memory: Duration,
-    /// The most that is asked for, in bytes a second.
-    pub(super) enough: f64,
-    /// The most that is owed, in bytes.
-    pub(super) most: f64,
+    /// Maximum demand, in bytes per second.
+    pub(super) max_rate: f64,
+    /// Maximum backlog, in bytes.
+    pub(super) max_backlog: f64,
 }
 
-/// What a rate above the demand says of it.
+/// How a rate above the demand changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Says {
-    /// So much is asked for.
-    More,
-    /// What was stuck in a shortage may come.
-    MoreSlowly,
-    /// What is sent twice may come.
-    NoMore,
+pub(super) enum Rise {
+    /// The median raises it.
+    Normal,
+    /// Eight of ten samples have to be above it: queued data may arrive after a shortage.
+    Cautious,
+    /// Nothing raises it: data that was sent twice may arrive.
+    Frozen,
 }
 
 impl Demand {
-    /// Looks whose median is taken: a second of them.
-    const LOOKS: usize = 10;
-    /// After a shortage as many of them may be less than what the demand rises to.
-    const LESS: usize = 2;
-    /// A rate that is below the demand by no more than this part is not behind it: counters are read
-    /// between packets, and a stream's rate wavers.
-    pub(super) const SLACK: f64 = 0.05;
+    /// Samples of the median: one second.
+    const SAMPLES: usize = 10;
+    /// Samples that may lie below the new demand in a cautious rise.
+    const CAUTIOUS_BELOW: usize = 2;
+    /// Part of the demand by which a rate may be lower and still meet it: counters are read between
+    /// packets, and the rate of a stream varies.
+    pub(super) const TOLERANCE: f64 = 0.05;
+    /// A rate below this part of the demand is a shortage, not a lower demand.
+    const SHORTAGE_RATIO: f64 = 0.8;
 
-    /// A rate below this part of the demand is a shortage, and no smaller demand.
-    const SHORT: f64 = 0.8;
-
-    /// Accounts for a look: `rate` bytes a second came for `span`, which says so much of what is asked for.
-    pub(super) fn account(&mut self, rate: f64, span: Duration, says: Says, bounds: &Bounds) {
-        let &Bounds { memory, enough, most } = bounds;
-        let span = span.as_secs_f64();
-        // What pays a debt was asked for before.
-        let paid = (rate - self.rate).clamp(0.0, if span > 0.0 { self.debt / span } else { 0.0 });
-        // What falls far short tells nothing of what was asked for.
-        if rate >= Self::SHORT * self.rate {
-            let most = if says == Says::NoMore { self.rate } else { f64::INFINITY };
-            self.looks[self.next] = (rate - paid).min(most);
-            self.next = (self.next + 1) % Self::LOOKS;
-            let mut sorted = self.looks;
-            sorted.sort_unstable_by(f64::total_cmp);
-            let median = f64::midpoint(sorted[Self::LOOKS / 2 - 1], sorted[Self::LOOKS / 2]).min(enough);
-            let raises = if says == Says::MoreSlowly { median.min(sorted[Self::LESS]) } else { median };
-            if raises > self.rate {
-                self.rate = raises;
-            } else if median < self.rate {
-                let memory = memory.as_secs_f64();
-                let part = if memory > 0.0 { (span / memory).min(1.0) } else { 1.0 };
-                self.rate += (median - self.rate) * part;
-            }
+    /// Records that `rate` bytes per second arrived for `span`.
+    pub(super) fn record(&mut self, rate: f64, span: Duration, rise: Rise, limits: &Limits) {
+        let seconds = span.as_secs_f64();
+        let max_paid = if seconds > 0.0 { self.backlog / seconds } else { 0.0 };
+        let paid = (rate - self.rate).clamp(0.0, max_paid);
+        if rate >= Self::SHORTAGE_RATIO * self.rate {
+            let max_sample = if rise == Rise::Frozen { self.rate } else { f64::INFINITY };
+            self.samples[self.next] = (rate - paid).min(max_sample);
+            self.next = (self.next + 1) % Self::SAMPLES;
+            self.update_rate(seconds, rise, limits);
         }
-        let owed = (self.asked() - rate) * span;
-        self.debt = (self.debt + owed).clamp(0.0, most);
+        let missed = (self.threshold() - rate) * seconds;
+        self.backlog = (self.backlog + missed).clamp(0.0, limits.max_backlog);
     }
 
-    /// The demand was less than thought: it is `rate`, in bytes a second, and nothing is owed.
-    pub(super) fn correct(&mut self, rate: f64) {
-        *self = Self { looks: [rate; Self::LOOKS], next: 0, rate, debt: 0.0 };
+    fn update_rate(&mut self, seconds: f64, rise: Rise, limits: &Limits) {
+        let mut sorted = self.samples;
+        sorted.sort_unstable_by(f64::total_cmp);
+        let median = f64::midpoint(sorted[Self::SAMPLES / 2 - 1], sorted[Self::SAMPLES / 2]);
+        let median = median.min(limits.max_rate);
+        let raised = if rise == Rise::Cautious { median.min(sorted[Self::CAUTIOUS_BELOW]) } else { median };
+        if raised > self.rate {
+            self.rate = raised;
+        } else if median < self.rate {
+            let memory = limits.memory.as_secs_f64();
+            let part = if memory > 0.0 { (seconds / memory).min(1.0) } else { 1.0 };
+            self.rate += (median - self.rate) * part;
+        }
     }
 
-    /// The shortage is over: nothing is owed, and how fast what was owed came says nothing of what is asked for.
-    pub(super) fn forgive(&mut self) {
-        self.debt = 0.0;
-        self.looks = [self.rate; Self::LOOKS];
+    /// Replaces the estimate by `rate` bytes per second, without a backlog.
+    pub(super) fn reset_to(&mut self, rate: f64) {
+        *self = Self { samples: [rate; Self::SAMPLES], next: 0, rate, backlog: 0.0 };
     }
 
-    /// What is asked for, in bytes a second.
+    /// Ends a shortage: drops the backlog, and the samples, which include data that paid it off.
+    pub(super) fn end_shortage(&mut self) {
+        self.backlog = 0.0;
+        self.samples = [self.rate; Self::SAMPLES];
+    }
+
+    /// The demand, in bytes per second.
     pub(super) fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// What comes below this is behind what is asked for, in bytes a second.
-    pub(super) fn asked(&self) -> f64 {
-        (1.0 - Self::SLACK) * self.rate
+    /// Rate below which the backlog grows, in bytes per second.
+    pub(super) fn threshold(&self) -> f64 {
+        (1.0 - Self::TOLERANCE) * self.rate
     }
 
-    /// What is owed, in bytes.
-    pub(super) fn debt(&self) -> f64 {
-        self.debt
+    /// The backlog, in bytes.
+    pub(super) fn backlog(&self) -> f64 {
+        self.backlog
     }
 
-    /// What is owed, in seconds of the demand; 0 where nothing is asked for.
-    pub(super) fn late(&self) -> f64 {
-        if self.rate > 0.0 { self.debt / self.rate } else { 0.0 }
+    /// Lateness of the stream: the backlog in seconds of the demand; 0 without a demand.
+    pub(super) fn lateness_s(&self) -> f64 {
+        if self.rate > 0.0 { self.backlog / self.rate } else { 0.0 }
     }
 }

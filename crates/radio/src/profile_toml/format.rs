@@ -8,7 +8,7 @@ use schema::shape::{
     Choice, Key,
     Need::{Absent, Default, Required},
     Shape::{self, List, Or, Text},
-    Table, nearest, one_of,
+    Table, one_of,
 };
 use schema::{Invalid, Literal, Parsed, ValueType};
 use std::sync::Arc;
@@ -285,7 +285,7 @@ fn unknown_profile(name: &str) -> Invalid {
     let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
     let hint = if name.to_ascii_lowercase().ends_with(".toml") {
         format!("for a file write `{{ file = \"{}\" }}`", clip(name))
-    } else if let Some(near) = nearest(name, names.iter().copied()) {
+    } else if let Some(near) = schema::suggest(name, names.iter().copied()) {
         format!("did you mean `{near}`?")
     } else {
         "`tandem profiles` lists them with their sources".to_owned()

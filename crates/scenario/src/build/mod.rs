@@ -16,7 +16,7 @@ use link::{ChannelModel, Trace};
 use quantities::Quantities as _;
 use schema::diagnostic::{Problems, Source};
 use schema::node::{Fields, Node};
-use schema::shape::{list, nearest};
+use schema::shape::list;
 use sim::Experiment;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -146,7 +146,7 @@ impl Builder<'_, '_> {
         } else {
             format!("one of {}", list(names))
         });
-        if let Some(near) = nearest(name, names.iter().copied()) {
+        if let Some(near) = schema::suggest(name, names.iter().copied()) {
             problem.hint(format!("did you mean `{near}`?"));
         } else if names.is_empty() {
             problem.hint(format!("add a `[[{what}]]` with `name = \"{}\"`", schema::read::clip(name)));

@@ -120,7 +120,7 @@ pub(crate) static SCENARIO: Table = Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use super::{device::*, direction::*, middlebox::*, traffic::*, transport::*};
+    use super::{direction::*, middlebox::*, traffic::*, transport::*};
     use schema::diagnostic::{Problems, Source};
     use schema::read::read_value;
     use toml::de::DeValue;
@@ -160,9 +160,6 @@ mod tests {
     #[test]
     fn words_are_those_that_the_other_crates_read() {
         let names = |choices: &[Choice]| choices.iter().map(|c| c.name).collect::<Vec<_>>();
-        assert_eq!(names(&POLICIES), policy::PolicyConfig::NAMES.map(|(n, _)| n));
-        assert_eq!(names(&AT_CAP), policy::AtCap::NAMES.map(|(n, _)| n));
-        assert_eq!(names(&ACTUATORS), policy::Actuator::NAMES.map(|(n, _)| n));
         assert_eq!(names(&TRAFFIC_KINDS), ::traffic::Kind::NAMES.map(|(n, _)| n));
         assert_eq!(names(&RULES), abr::Rule::ALL.map(abr::Rule::name));
         assert_eq!(names(&MIDDLEBOXES), ::middlebox::MiddleboxKind::NAMES);

@@ -1,9 +1,10 @@
 //! Values that are neither a list nor a table.
 
-use super::{clip, nearest};
+use super::clip;
 use crate::diagnostic::Invalid;
 use crate::node::Value;
 use crate::shape::{Choice, Shape, one_of};
+use crate::suggest;
 use crate::value_type::Literal;
 use toml::de::{DeInteger, DeValue};
 
@@ -72,7 +73,7 @@ fn choice(key: &str, choices: &'static [Choice], text: &str) -> Result<Value, In
         return Ok(Value::Text(text.to_owned()));
     }
     let names: Vec<&str> = choices.iter().map(|c| c.name).collect();
-    let hint = nearest(text, names.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+    let hint = suggest(text, names.iter().copied()).map(|near| format!("did you mean `{near}`?"));
     let message = format!("`{key}` cannot be `{}`", clip(text));
     Err(Invalid { message, expected: Some(one_of(&names)), hint })
 }

@@ -2,7 +2,7 @@
 
 use super::{path, wifi_lte};
 use link::{Delay, Loss, QueueLimit, Rate};
-use policy::{Actuator, PolicyConfig};
+use policy::{Actuator, Emtcp, NoPolicy, WifiFirst};
 use tandem_sim::{Experiment, Hop};
 use traffic::{Direction, Kind, TrafficConfig};
 use units::{Bitrate, Bytes, Duration, Instant, Power, Probability, Rng, Seed};
@@ -72,13 +72,13 @@ pub fn any_experiment(seed: u64) -> Experiment {
     experiment.device.joint_power = Power::from_milliwatts([0.0, 150.0][rng.below(2) as usize]);
     if experiment.paths.len() > 1 {
         experiment.device.policy = match rng.below(3) {
-            0 => PolicyConfig::None,
-            1 => PolicyConfig::WifiFirst,
-            _ => PolicyConfig::Emtcp { share: rng.unit(), actuator: Actuator::Ideal },
+            0 => NoPolicy.into(),
+            1 => WifiFirst.into(),
+            _ => Emtcp { share: rng.unit(), actuator: Actuator::Ideal }.into(),
         };
         let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
         if experiment.device.policy.check(&kinds).is_err() {
-            experiment.device.policy = PolicyConfig::None;
+            experiment.device.policy = NoPolicy.into();
         }
     }
     experiment.transport.config.scheduler =

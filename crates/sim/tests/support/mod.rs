@@ -4,7 +4,6 @@
 pub mod any;
 
 use link::{Delay, LinkConfig, QueueLimit, Rate};
-use policy::PolicyConfig;
 use radio::Profile;
 use std::sync::Arc;
 use tandem_sim::{Device, Experiment, Hop, PathSpec, Protocol, Transport};
@@ -43,7 +42,7 @@ pub fn wifi_lte(kind: Kind, seconds: u64) -> Experiment {
         device: Device {
             name: "device".into(),
             battery: Energy::from_joules(300.0),
-            policy: PolicyConfig::None,
+            policy: policy::NoPolicy.into(),
             joint_power: Power::ZERO,
         },
         cells: Vec::new(),
