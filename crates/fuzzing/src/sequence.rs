@@ -2,7 +2,7 @@
 //!
 //! An endpoint must not panic, must not loop forever, and must keep its invariants.
 
-use crate::Dice;
+use crate::dice::Dice;
 use mptcp::{Config, CongestionKind, EcnMode, Endpoint, Keepalive, PathId, Rec, SchedulerKind};
 use units::{Duration, Instant, Seed};
 use wire::{

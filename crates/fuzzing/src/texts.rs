@@ -1,6 +1,6 @@
 //! Targets of text formats: errors have a message, and accepted values survive a round trip.
 
-use crate::Dice;
+use crate::dice::Dice;
 use core::fmt::{Debug, Display};
 use core::str::FromStr;
 use link::{Trace, TraceFormat};

@@ -1,6 +1,10 @@
 //! Several middleboxes in series on one path.
 
-use crate::{EditablePayload, Middlebox, MiddleboxConfig, MiddleboxStats, TransitSegment};
+use crate::config::MiddleboxConfig;
+use crate::middlebox::Middlebox;
+use crate::payload::EditablePayload;
+use crate::stats::MiddleboxStats;
+use crate::transit::TransitSegment;
 use std::collections::VecDeque;
 use units::{Instant, Seed};
 

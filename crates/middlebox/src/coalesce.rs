@@ -1,6 +1,7 @@
 //! Segment coalescing: receive offload (LRO, GRO) of a host or gateway, or a TCP proxy.
 
-use crate::{EditablePayload, TransitSegment};
+use crate::payload::EditablePayload;
+use crate::transit::TransitSegment;
 use units::{Duration, Instant};
 use wire::Flags;
 
@@ -21,7 +22,7 @@ impl<P: EditablePayload> Coalescer<P> {
         Self { held: Vec::new() }
     }
 
-    /// Accepts a segment and passes those that leave at once to `out`. A merged segment has at most
+    /// Accepts a segment and passes the segments that leave at once to `out`. A merged segment has at most
     /// `max_bytes` of payload and is held for at most `hold`. Returns true if the segment was
     /// merged into a held one.
     pub(crate) fn push(

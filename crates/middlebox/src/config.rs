@@ -1,6 +1,6 @@
 //! Configuration of a middlebox.
 
-use crate::OptionSet;
+use crate::option_set::OptionSet;
 use units::{Duration, Instant, Probability};
 
 /// Configuration of one middlebox.

@@ -1,7 +1,7 @@
 //! Payload modification: an application-level gateway that edits the data and fixes the TCP
 //! checksum.
 
-use crate::EditablePayload;
+use crate::payload::EditablePayload;
 use units::{Probability, Rng};
 use wire::Segment;
 

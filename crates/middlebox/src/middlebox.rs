@@ -1,15 +1,15 @@
 //! A middlebox of any kind: queue, counters and dispatch to the kind's module.
 
 use crate::coalesce::Coalescer;
+use crate::config::{ExpiryAction, MiddleboxConfig, MiddleboxKind, OptionAction};
 use crate::corrupt::corrupt;
 use crate::nat::{Nat, Verdict};
+use crate::payload::EditablePayload;
 use crate::rewrite_sequence::rewrite_sequence;
 use crate::split::split;
+use crate::stats::MiddleboxStats;
 use crate::strip_options;
-use crate::{
-    EditablePayload, ExpiryAction, MiddleboxConfig, MiddleboxKind, MiddleboxStats, OptionAction,
-    TransitSegment,
-};
+use crate::transit::TransitSegment;
 use std::collections::VecDeque;
 use units::{Duration, Instant, Rng, Seed};
 

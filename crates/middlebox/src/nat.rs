@@ -1,6 +1,8 @@
 //! Network address translator (NAT) with idle timeout: a home gateway or carrier-grade NAT.
 
-use crate::{EditablePayload, ExpiryAction, TransitSegment};
+use crate::config::ExpiryAction;
+use crate::payload::EditablePayload;
+use crate::transit::TransitSegment;
 use units::{Duration, Instant};
 use wire::{Flags, Segment};
 

@@ -1,6 +1,7 @@
 //! Option stripping: a firewall that removes or blocks TCP options it does not know.
 
-use crate::{OptionSet, SegmentFilter};
+use crate::config::SegmentFilter;
+use crate::option_set::OptionSet;
 use wire::{Flags, Payload, Segment};
 
 /// True if the filter selects the segment and the segment has one of the options.

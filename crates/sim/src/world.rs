@@ -1,4 +1,4 @@
-//! State of a running simulation, and what an end of a connection does after an event.
+//! State of a running simulation, and the processing of an end of a connection after an event.
 
 use crate::background::Background;
 use crate::capture::Capture;

@@ -2,7 +2,10 @@
 
 pub use crate::filler::filler;
 
-use crate::{Segment, Span, WireError, ip, tcp};
+use crate::error::WireError;
+use crate::segment::Segment;
+use crate::span::Span;
+use crate::{ip, tcp};
 use core::net::IpAddr;
 
 /// Encodes `segment` as an IP packet with [`filler`] as payload, truncated to `snaplen` bytes.

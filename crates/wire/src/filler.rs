@@ -4,7 +4,7 @@
 //! line feed. A stream followed in a capture thus shows the offset of each byte. Corrupted payload
 //! has [`CORRUPTION`] added to each byte.
 
-use crate::{Payload, Span};
+use crate::span::Span;
 
 /// Bytes of one line.
 const LINE_LEN: usize = 16;
@@ -17,7 +17,7 @@ const MODULUS: u64 = 0xffff;
 
 /// Appends the filler bytes of `span`.
 pub fn filler(span: Span, out: &mut Vec<u8>) {
-    let (mut at, mut left) = (span.offset, span.len());
+    let (mut at, mut left) = (span.offset, span.len as usize);
     let from = out.len();
     out.reserve(left);
     while left > 0 {
@@ -111,6 +111,7 @@ fn sum_of_lines(lines: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::checksum::Sum;
+    use crate::payload::Payload;
     use proptest::prelude::*;
 
     fn bytes_of(span: Span) -> Vec<u8> {

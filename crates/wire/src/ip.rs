@@ -1,12 +1,13 @@
 //! IP packets of either version, as read from and written to a TUN device.
 
-use crate::{WireError, ipv4, ipv6};
+use crate::error::WireError;
+use crate::{ipv4, ipv6};
 use core::net::IpAddr;
+
+pub use crate::ipv4::DEFAULT_HOP_LIMIT;
 
 /// Protocol number of TCP.
 pub const TCP: u8 = 6;
-/// Default time to live of a host (RFC 1700).
-pub const DEFAULT_HOP_LIMIT: u8 = 64;
 
 /// ECN field of the IP header (RFC 3168, section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

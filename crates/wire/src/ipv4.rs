@@ -1,13 +1,14 @@
 //! IPv4 (RFC 791). Options are skipped. Fragments are an error: they have no transport header.
 
-use crate::WireError;
 use crate::checksum::checksum;
-use crate::ip::DEFAULT_HOP_LIMIT;
+use crate::error::WireError;
 use crate::reader::{array_at, u16_at};
 use core::net::Ipv4Addr;
 
 /// Length of a header without options.
 pub const HEADER_LEN: usize = 20;
+/// Default time to live of a host (RFC 1700).
+pub const DEFAULT_HOP_LIMIT: u8 = 64;
 
 const TOTAL_LEN: usize = 2;
 const IDENTIFICATION: usize = 4;

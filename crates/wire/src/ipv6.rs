@@ -1,8 +1,8 @@
 //! IPv6 (RFC 8200). Hop-by-hop and destination options are skipped; routing, fragment and security
 //! headers are an error.
 
-use crate::WireError;
-use crate::ip::DEFAULT_HOP_LIMIT;
+use crate::error::WireError;
+use crate::ipv4::DEFAULT_HOP_LIMIT;
 use crate::reader::{array_at, u16_at, u32_at};
 use core::net::Ipv6Addr;
 

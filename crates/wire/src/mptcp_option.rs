@@ -1,24 +1,14 @@
 //! The MPTCP option, kind 30 (RFC 8684, section 3): decoding and encoding of every subtype.
 
+use crate::error::WireError;
+use crate::mptcp_subtype::{
+    ADD_ADDR, DSS, KIND, MP_CAPABLE, MP_FAIL, MP_FASTCLOSE, MP_JOIN, MP_PRIO, MP_TCPRST, PRIVATE_USE,
+    REMOVE_ADDR,
+};
 use crate::reader::Reader;
 use crate::rec::{self, RecOption};
-use crate::{Dss, Mapping, MptcpSignal, WireError};
+use crate::segment::{Dss, Mapping, MptcpSignal};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-/// Option kind (RFC 8684, section 7.1).
-pub(crate) const KIND: u8 = 30;
-
-const MP_CAPABLE: u8 = 0;
-const MP_JOIN: u8 = 1;
-const DSS: u8 = 2;
-const ADD_ADDR: u8 = 3;
-const REMOVE_ADDR: u8 = 4;
-const MP_PRIO: u8 = 5;
-const MP_FAIL: u8 = 6;
-const MP_FASTCLOSE: u8 = 7;
-const MP_TCPRST: u8 = 8;
-/// Reserved for private use (RFC 8684, section 7.2).
-pub(crate) const PRIVATE_USE: u8 = 0xf;
 
 // Flags in the fourth byte of MP_CAPABLE (section 3.1).
 const CAPABLE_CHECKSUM: u8 = 0x80;

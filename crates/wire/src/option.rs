@@ -1,9 +1,11 @@
 //! TCP options: iterator over a header's options, and encoding.
 
+use crate::error::WireError;
 use crate::mptcp_option::{self, MptcpOption};
+use crate::mptcp_subtype;
 use crate::reader::Reader;
 use crate::rec::{self, RecOption};
-use crate::{Dss, MptcpSignal, SackBlocks, Segment, TimestampOption, WireError};
+use crate::segment::{Dss, MptcpSignal, SackBlocks, Segment, TimestampOption};
 
 const END: u8 = 0;
 const NOP: u8 = 1;
@@ -176,7 +178,7 @@ fn parse(RawOption { kind, value, offset }: RawOption<'_>) -> Result<TcpOption, 
         SACK_PERMITTED => ("SACK permitted", "2", Some(TcpOption::SackPermitted)),
         SACK => ("SACK", "10, 18, 26 or 34", sack(&mut reader).map(TcpOption::Sack)),
         TIMESTAMPS => ("timestamps", "10", timestamps(&mut reader).map(TcpOption::Timestamps)),
-        mptcp_option::KIND => {
+        mptcp_subtype::KIND => {
             return Ok(match mptcp_option::parse(value, offset)? {
                 MptcpOption::Dss(dss) => TcpOption::Dss(dss),
                 MptcpOption::Signal(signal) => TcpOption::Signal(signal),

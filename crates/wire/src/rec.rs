@@ -9,7 +9,7 @@
 //!
 //! A SYN and its SYN/ACK carry the offer beside MP_CAPABLE or MP_JOIN. A report is beside a DSS.
 
-use crate::mptcp_option::{KIND, PRIVATE_USE};
+use crate::mptcp_subtype::{KIND, PRIVATE_USE};
 use crate::reader::Reader;
 
 const OFFER: u8 = 0;

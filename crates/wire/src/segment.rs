@@ -1,6 +1,8 @@
 //! Decoded TCP segment: header fields, options and payload.
 
-use crate::{Ecn, Payload, RecOption};
+use crate::ip::Ecn;
+use crate::payload::Payload;
+use crate::rec::RecOption;
 use core::fmt;
 use core::net::IpAddr;
 

@@ -5,8 +5,11 @@
 //! and of several MPTCP options beside a DSS, it keeps the first; [`Packet::options`] returns all.
 
 use crate::checksum::pseudo_header;
+use crate::error::WireError;
+use crate::payload::Payload;
 use crate::reader::{u16_at, u32_at};
-use crate::{Flags, Payload, Segment, WireError, ip, option};
+use crate::segment::{Flags, Segment};
+use crate::{ip, option};
 use bytes::Bytes;
 use core::net::IpAddr;
 
