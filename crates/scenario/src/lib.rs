@@ -1,11 +1,9 @@
-//! The scenario file: what is to be simulated, as TOML that a person writes.
+//! Reads scenario files: TOML descriptions of simulations.
 //!
-//! [`Scenario::parse`] turns text into a [`sim::Experiment`], or says everything that is wrong with
-//! it, each [`Diagnostic`] with file, line and column, what was expected and a hint. The file's shape
-//! is described once, in `format/`, in the words of [`schema`]; reading, messages, [`json_schema`] and
-//! [`docs_markdown`] all come from that description.
-//!
-//! The crate reads no file: traces and radio profiles that a scenario names come through [`Files`].
+//! [`Scenario::parse`] turns text into a [`sim::Experiment`], or returns a [`Diagnostic`] for every
+//! problem, with file, line, column, expectation and hint. The module `format` describes the keys
+//! for the crate [`schema`]; reader, messages, [`json_schema`] and [`docs_markdown`] follow from it.
+//! The crate opens no file: traces and radio profiles come through [`Files`].
 
 mod build;
 mod docs;
@@ -21,12 +19,12 @@ use link::Rate;
 use sim::{Experiment, Hop};
 use units::Seed;
 
-/// Where a scenario's traces and profiles come from.
+/// Access to the files that a scenario names: traces, manifests and radio profiles.
 pub trait Files {
-    /// The text of the file at `path`, as the scenario writes it: relative to the scenario's folder.
+    /// Reads the file at `path`, relative to the folder of the scenario.
     ///
     /// # Errors
-    /// Says in a few words why it cannot be read, such as "no such file".
+    /// A short reason, such as "no such file".
     fn read(&self, path: &str) -> Result<String, String>;
 }
 
@@ -36,25 +34,25 @@ impl<F: Fn(&str) -> Result<String, String>> Files for F {
     }
 }
 
-/// A scenario that is right.
+/// A valid scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// One line that says what it shows; the file's name where it says nothing.
+    /// Title; the name of the file if the scenario has none.
     pub title: String,
-    /// More about it.
+    /// Longer description.
     pub description: Option<String>,
-    /// The text that it was read from.
+    /// The text of the file.
     pub source: String,
-    /// What is to be simulated.
+    /// The simulation.
     pub experiment: Experiment,
     generated: Vec<Generated>,
 }
 
 impl Scenario {
-    /// Reads the text of a scenario; `name` is what messages call the file.
+    /// Reads the text of a scenario; `name` is the name of the file in messages.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the file.
+    /// Every problem, in the order of the file.
     pub fn parse(name: &str, text: &str, files: &dyn Files) -> Result<Self, Vec<Diagnostic>> {
         let built = schema::read(name, text, &format::SCENARIO, |root, problems| {
             build::build(root, problems, files)
@@ -69,23 +67,23 @@ impl Scenario {
         })
     }
 
-    /// Like [`parse`](Self::parse), for what a file holds before anybody knows that it is text.
+    /// Like [`parse`](Self::parse), for the bytes of a file.
     ///
     /// # Errors
-    /// As `parse`; and where the bytes are not UTF-8, the first place where they are not.
+    /// As `parse`; also the first byte that is not UTF-8.
     pub fn parse_bytes(name: &str, bytes: &[u8], files: &dyn Files) -> Result<Self, Vec<Diagnostic>> {
         Self::parse(name, schema::utf8(name, bytes)?, files)
     }
 
-    /// The experiment with another seed; channels that follow the seed are drawn anew.
+    /// The experiment with another seed. Channels that follow the seed are generated again.
     pub fn with_seed(&self, seed: Seed) -> Experiment {
         let mut experiment = self.experiment.clone();
         experiment.seed = seed;
-        for drawn in &self.generated {
-            let path = experiment.paths.get_mut(drawn.path);
-            let hop = path.map(|path| if drawn.down { &mut path.down } else { &mut path.up });
+        for channel in &self.generated {
+            let path = experiment.paths.get_mut(channel.path);
+            let hop = path.map(|path| if channel.down { &mut path.down } else { &mut path.up });
             if let Some(Hop::Link(link)) = hop {
-                link.rate = Rate::Trace(drawn.draw(seed, experiment.duration));
+                link.rate = Rate::Trace(channel.draw(seed, experiment.duration));
             }
         }
         experiment
@@ -100,7 +98,7 @@ pub fn json_schema() -> serde_json::Value {
     schema::json_schema(&format::SCENARIO, "Tandem scenario")
 }
 
-/// The name without folders and without `.toml`.
+/// The name without folders and extension.
 fn file_stem(name: &str) -> &str {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     file.strip_suffix(".toml").unwrap_or(file)

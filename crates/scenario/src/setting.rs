@@ -1,62 +1,62 @@
-//! A key of a scenario that is to have another value than the file gives it.
+//! Changes of single keys of a scenario, as given on the command line.
 
 use core::fmt;
 use core::str::FromStr;
 use toml_edit::{DocumentMut, Item, Key, Table, TableLike, Value};
 
-/// One key of a scenario, and the value that it is to have: `transport.scheduler=blest`.
+/// A key of a scenario with a new value: `transport.scheduler=blest`.
 ///
-/// A key names tables from the outside in, with dots between. Of several tables, such as paths, the next
-/// part names one by its `name` or counts from 0: `path.lte.down.rate`, `traffic.0.kind`.
+/// The parts of a key are separated by dots. After a list of tables, such as `path`, the next part
+/// is the `name` of one or its index from 0: `path.lte.down.rate`, `traffic.0.kind`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     parts: Vec<String>,
     text: String,
 }
 
-/// Why a key cannot be set.
+/// The reason why a key cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingError {
-    /// It is no key and value.
+    /// The text is not a key and a value.
     Form {
-        /// What was given.
+        /// The text.
         text: String,
     },
-    /// Of several tables none has this name or number.
+    /// A list of tables has no entry with this name or index.
     NoSuch {
-        /// The key of the tables.
+        /// Key of the list.
         key: String,
-        /// What was asked for.
+        /// The name or index.
         part: String,
-        /// What there is.
+        /// Names of the entries.
         there: Vec<String>,
     },
-    /// It is one of several tables as a whole.
+    /// The key is a whole table.
     Whole {
-        /// The key of the table.
+        /// Key of the table.
         key: String,
     },
-    /// What the key goes through is a value, and no table.
+    /// A part of the key before the last is a value, not a table.
     NoTable {
-        /// The key that has the value.
+        /// Key of the value.
         key: String,
-        /// What was to be set in it.
+        /// The rest of the key.
         part: String,
     },
-    /// The file itself is no TOML.
+    /// The file is not valid TOML.
     File,
 }
 
 impl fmt::Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Form { text } => write!(f, "`{text}` is no key and value"),
-            Self::NoSuch { key, part, .. } => write!(f, "there is no `{part}` among `{key}`"),
-            Self::Whole { key } => write!(f, "`{key}` is a table, and cannot be set as a whole"),
+            Self::Form { text } => write!(f, "`{text}` is not KEY=VALUE"),
+            Self::NoSuch { key, part, .. } => write!(f, "`{key}` has no entry `{part}`"),
+            Self::Whole { key } => write!(f, "`{key}` is a table and cannot be set as a whole"),
             Self::NoTable { key, part } => {
-                write!(f, "`{key}` has a value, so that `{part}` cannot be set in it")
+                write!(f, "`{key}` is not a table, so `{part}` cannot be set in it")
             }
-            Self::File => write!(f, "the scenario is no TOML"),
+            Self::File => write!(f, "the scenario is not valid TOML"),
         }
     }
 }
@@ -64,18 +64,16 @@ impl fmt::Display for SettingError {
 impl core::error::Error for SettingError {}
 
 impl SettingError {
-    /// What would be right.
+    /// A suggestion for a correction.
     pub fn hint(&self) -> String {
         match self {
             Self::Form { .. } => {
-                "a key and its value have `=` between them, such as `transport.scheduler=blest` or \
-                 `path.lte.down.rate=20Mbps`"
-                    .to_owned()
+                "for example `transport.scheduler=blest` or `path.lte.down.rate=20Mbps`".to_owned()
             }
-            Self::NoSuch { there, .. } if there.is_empty() => "the scenario has none of them".to_owned(),
-            Self::NoSuch { there, .. } => format!("there are {}; or count them from 0", there.join(", ")),
-            Self::Whole { key } => format!("set a key of it, such as `{key}.name=…`"),
-            Self::NoTable { key, .. } => format!("what can be set is `{key}=…` as a whole"),
+            Self::NoSuch { there, .. } if there.is_empty() => "the list is empty".to_owned(),
+            Self::NoSuch { there, .. } => format!("use one of {}, or an index from 0", there.join(", ")),
+            Self::Whole { key } => format!("set one of its keys, such as `{key}.name=…`"),
+            Self::NoTable { key, .. } => format!("set `{key}=…` instead"),
             Self::File => "docs/scenario.md describes the format".to_owned(),
         }
     }
@@ -92,10 +90,10 @@ impl FromStr for Setting {
 }
 
 impl Setting {
-    /// Sets `key`. A value that is no TOML is a text: `blest` is `"blest"`, `20Mbps` is `"20Mbps"`.
+    /// Sets `key`. A value that is not TOML is taken as text: `20Mbps` is `"20Mbps"`.
     ///
     /// # Errors
-    /// Where the key is none.
+    /// [`SettingError::Form`] for an invalid key or an empty value.
     pub fn new(key: &str, value: &str) -> Result<Self, SettingError> {
         let form = || SettingError::Form { text: format!("{key}={value}") };
         let parts = Key::parse(key.trim()).map_err(|_| form())?;
@@ -106,11 +104,11 @@ impl Setting {
         Ok(Self { parts: parts.iter().map(|part| part.get().to_owned()).collect(), text: text.to_owned() })
     }
 
-    /// Several values for one key, with commas between: `transport.scheduler=min-rtt,blest`. Commas within
-    /// brackets, braces and quotes are a value's own.
+    /// Several values for one key, separated by commas: `transport.scheduler=min-rtt,blest`. Commas
+    /// within brackets, braces and quotes do not separate.
     ///
     /// # Errors
-    /// Where the key is none, or a value is empty.
+    /// [`SettingError::Form`] for an invalid key or an empty value.
     pub fn alternatives(text: &str) -> Result<Vec<Self>, SettingError> {
         let form = || SettingError::Form { text: text.to_owned() };
         let (key, values) = text.split_once('=').ok_or_else(form)?;
@@ -138,16 +136,16 @@ impl Setting {
         self.parts.last().map_or("", String::as_str)
     }
 
-    /// The value as it was given.
+    /// The value as given.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text of a scenario with these settings, the later ones over the earlier. Whether the scenario
-    /// takes them, its reader says.
+    /// Applies settings to the text of a scenario; later ones override earlier ones. The reader of
+    /// the scenario checks the values.
     ///
     /// # Errors
-    /// Where a key leads nowhere.
+    /// The first key that cannot be set.
     pub fn apply(settings: &[Self], source: &str) -> Result<String, SettingError> {
         let mut document: DocumentMut = source.parse().map_err(|_| SettingError::File)?;
         for setting in settings {
@@ -164,7 +162,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Sets what the parts from `at` on lead to, from `table`.
+/// Sets the value at the key parts from `at` on, starting in `table`.
 fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> Result<(), SettingError> {
     let Some(part) = parts.get(at) else { return Ok(()) };
     if at + 1 == parts.len() {
@@ -232,7 +230,7 @@ kind = \"bulk\"
         Setting::apply(&settings?, SOURCE)
     }
 
-    /// The lines that are not in the source.
+    /// The lines that differ from the source.
     fn changed(settings: &[&str]) -> Vec<String> {
         let text = applied(settings).unwrap();
         let is_new = |line: &&str| !line.is_empty() && !SOURCE.lines().any(|old| old == *line);
@@ -240,7 +238,7 @@ kind = \"bulk\"
     }
 
     #[test]
-    fn only_what_is_set_changes() {
+    fn settings_change_only_their_keys() {
         assert_eq!(applied(&[]).unwrap(), SOURCE);
         assert_eq!(changed(&["duration=5s"]), ["duration = \"5s\""]);
         assert!(applied(&["seed=7"]).unwrap().contains("duration = \"3s\"\nseed = 7\n"));
@@ -250,7 +248,7 @@ kind = \"bulk\"
     }
 
     #[test]
-    fn a_table_that_is_not_there_is_made() {
+    fn missing_table_is_created() {
         assert_eq!(changed(&["transport.scheduler=blest"]), ["[transport]", "scheduler = \"blest\""]);
         assert_eq!(
             changed(&["transport.scheduler = \"ecf\"", "transport.sack=false"]),
@@ -259,30 +257,30 @@ kind = \"bulk\"
     }
 
     #[test]
-    fn of_several_tables_one_is_named_or_counted() {
+    fn list_entries_are_selected_by_name_or_index() {
         assert_eq!(changed(&["path.lte.radio=x"]), ["radio = \"x\""]);
         assert_eq!(applied(&["path.lte.radio=x"]), applied(&["path.1.radio=x"]));
         let error = applied(&["path.wlan.radio=x"]).unwrap_err();
-        assert_eq!(error.to_string(), "there is no `wlan` among `path`");
-        assert_eq!(error.hint(), "there are `wifi`, `lte`; or count them from 0");
+        assert_eq!(error.to_string(), "`path` has no entry `wlan`");
+        assert_eq!(error.hint(), "use one of `wifi`, `lte`, or an index from 0");
         assert!(applied(&["path.2.radio=x"]).is_err());
     }
 
     #[test]
-    fn what_leads_nowhere_is_told() {
-        let told = |text: &str| applied(&[text]).unwrap_err().to_string();
+    fn impossible_keys_are_reported() {
+        let message = |text: &str| applied(&[text]).unwrap_err().to_string();
         assert_eq!(
-            told("duration.seconds=3"),
-            "`duration` has a value, so that `seconds` cannot be set in it"
+            message("duration.seconds=3"),
+            "`duration` is not a table, so `seconds` cannot be set in it"
         );
-        assert_eq!(told("path.wifi=3"), "`path.wifi` is a table, and cannot be set as a whole");
+        assert_eq!(message("path.wifi=3"), "`path.wifi` is a table and cannot be set as a whole");
         for text in ["", "x", "=x", "a..b=3", "a=", " = "] {
-            assert_eq!(told(text), format!("`{text}` is no key and value"));
+            assert_eq!(message(text), format!("`{text}` is not KEY=VALUE"));
         }
     }
 
     #[test]
-    fn several_values_have_commas_between_and_keep_their_own() {
+    fn alternatives_split_at_top_level_commas() {
         let values = |text: &str| {
             let all = Setting::alternatives(text);
             all.map(|all| all.iter().map(|one| one.text().to_owned()).collect::<Vec<_>>())
@@ -295,7 +293,7 @@ kind = \"bulk\"
     }
 
     #[test]
-    fn a_value_is_toml_or_a_text() {
+    fn value_is_toml_or_text() {
         for (text, value) in
             [("a=1", "1"), ("a=0.5", "0.5"), ("a=[1, 2]", "[1, 2]"), ("a=1.5Mbps", "\"1.5Mbps\"")]
         {

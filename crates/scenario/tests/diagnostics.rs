@@ -1,9 +1,9 @@
-//! What a user sees for each way to get a scenario wrong.
+//! The diagnostics of scenarios with problems.
 
 use std::fmt::Write;
 use tandem_scenario::{Diagnostic, Scenario};
 
-const RIGHT: &str = r#"seed = 1
+const VALID: &str = r#"seed = 1
 duration = "60s"
 
 [device]
@@ -55,19 +55,19 @@ fn parse(text: &str) -> Result<Scenario, Vec<Diagnostic>> {
     Scenario::parse("scenarios/first.toml", text, &files)
 }
 
-/// `RIGHT` with one piece replaced, and all that is said about it.
-fn wrong(piece: &str, by: &str) -> String {
-    assert!(RIGHT.contains(piece), "`{piece}` is not in the scenario");
-    told(&RIGHT.replacen(piece, by, 1))
+/// The diagnostics of `VALID` with one piece replaced.
+fn diagnostics_with(piece: &str, by: &str) -> String {
+    assert!(VALID.contains(piece), "`{piece}` is not in the scenario");
+    diagnostics(&VALID.replacen(piece, by, 1))
 }
 
-fn told(text: &str) -> String {
-    let found = parse(text).expect_err("the scenario is wrong");
+fn diagnostics(text: &str) -> String {
+    let found = parse(text).expect_err("the scenario has a problem");
     assert!(!found.is_empty());
     for d in &found {
         assert!(
             d.expected.is_some() && d.hint.is_some(),
-            "neither expectation nor hint may be missing:\n{d}"
+            "every diagnostic has an expectation and a hint:\n{d}"
         );
     }
     found.iter().fold(String::new(), |mut out, d| {
@@ -77,8 +77,8 @@ fn told(text: &str) -> String {
 }
 
 #[test]
-fn the_scenario_that_the_others_are_made_from_is_right() {
-    if let Err(found) = parse(RIGHT) {
+fn base_scenario_is_valid() {
+    if let Err(found) = parse(VALID) {
         panic!("{}", found.iter().map(ToString::to_string).collect::<String>());
     }
 }
@@ -87,28 +87,28 @@ macro_rules! cases {
     ($($name:ident: $piece:expr => $by:expr;)+) => {$(
         #[test]
         fn $name() {
-            insta::assert_snapshot!(wrong($piece, $by));
+            insta::assert_snapshot!(diagnostics_with($piece, $by));
         }
     )+};
 }
 
 cases! {
-    a_video_without_a_manifest: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"video\"";
-    a_video_upwards: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+    video_without_manifest: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"video\"";
+    video_from_the_device: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
         "kind = \"video\"\ndirection = \"up\"\nmanifest = { bitrates = \"2Mbps\", duration = \"60s\" }";
-    a_video_of_half_a_segment: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+    video_with_a_partial_segment: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
         "kind = \"video\"\nmanifest = { bitrates = \"2Mbps\", duration = \"61s\" }";
     bitrates_out_of_order: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
         "kind = \"video\"\nmanifest = { bitrates = [\"2Mbps\", \"1Mbps\"], duration = \"60s\" }";
-    a_buffer_for_less_than_a_segment: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+    video_buffer_below_a_segment: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
         "kind = \"video\"\nbuffer = \"1s\"\nmanifest = { bitrates = \"2Mbps\", duration = \"60s\" }";
-    a_request_of_nearly_nothing: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+    video_request_too_small: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
         "kind = \"video\"\nrequest = \"9B\"\nmanifest = { bitrates = \"2Mbps\", duration = \"60s\" }";
-    a_manifest_that_is_none: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"video\"\nmanifest = \"bad.json\"";
-    a_manifest_for_a_bulk_transfer: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
+    malformed_manifest: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"video\"\nmanifest = \"bad.json\"";
+    manifest_for_bulk_traffic: "kind = \"cbr\"\nrate = \"2Mbps\"" =>
         "kind = \"bulk\"\nmanifest = \"good.json\"";
     unknown_key: "delay = \"50ms\", queue" => "dealy = \"50ms\", queue";
-    unknown_key_that_is_near_none: "battery = \"300J\"" => "battery = \"300J\"\ncolour = \"red\"";
+    unknown_key_without_similar_name: "battery = \"300J\"" => "battery = \"300J\"\ncolour = \"red\"";
     unknown_table: "[transport]" => "[transprot]";
     missing_unit_of_a_number: "delay = \"5ms\", queue" => "delay = 5, queue";
     missing_unit_in_quotes: "rate = \"50Mbps\"" => "rate = \"50\"";
@@ -122,105 +122,105 @@ cases! {
     malformed_trace: "good.csv" => "bad.csv";
     empty_trace: "good.csv" => "empty.csv";
     unknown_trace_format: "trace = \"good.csv\"" => "trace = { file = \"good.csv\", format = \"mahi\" }";
-    path_without_a_radio: "radio = \"huang2012.lte\"\n" => "";
+    path_without_radio: "radio = \"huang2012.lte\"\n" => "";
     unknown_radio: "huang2012.lte" => "huang2012.ltee";
-    radio_file_without_the_table: "\"huang2012.lte\"" => "\"mine.toml\"";
+    radio_file_without_table: "\"huang2012.lte\"" => "\"mine.toml\"";
     radio_in_a_missing_file: "\"huang2012.lte\"" => "{ file = \"mine.toml\" }";
     radio_in_a_bad_file: "\"huang2012.lte\"" => "{ file = \"bad.toml\" }";
-    inline_radio_that_is_wrong: "\"huang2012.lte\"" => "{ kind = \"lte\", actve = \"1W\" }";
-    a_key_of_another_middlebox: "name = \"lte\"" => "name = \"lte\"\nmiddlebox = [{ kind = \"split\", hold = \"1ms\" }]";
-    an_option_that_is_none: "name = \"lte\"" => "name = \"lte\"\nmiddlebox = [{ kind = \"strip-options\", options = [\"mp_join\"] }]";
-    codel_in_a_cell: "queue = \"50 packets\"" => "queue = { codel = {} }";
-    late_by_nothing: "delay = \"50ms\", queue" => "delay = \"50ms\", reorder = { chance = 0.1 }, queue";
-    datagrams_without_a_path: "kind = \"cbr\"" => "kind = \"vbr\"";
-    a_mix_of_no_packets: "kind = \"cbr\"" => "kind = \"vbr\"\npath = \"lte\"\nmix = [[\"20B\", 1]]";
-    two_paths_of_one_name: "name = \"lte\"" => "name = \"wifi\"";
-    a_name_with_a_space: "name = \"lte\"" => "name = \"my lte\"";
+    inline_radio_with_problems: "\"huang2012.lte\"" => "{ kind = \"lte\", actve = \"1W\" }";
+    key_of_another_middlebox: "name = \"lte\"" => "name = \"lte\"\nmiddlebox = [{ kind = \"split\", hold = \"1ms\" }]";
+    unknown_tcp_option: "name = \"lte\"" => "name = \"lte\"\nmiddlebox = [{ kind = \"strip-options\", options = [\"mp_join\"] }]";
+    codel_in_cell: "queue = \"50 packets\"" => "queue = { codel = {} }";
+    reorder_without_delay: "delay = \"50ms\", queue" => "delay = \"50ms\", reorder = { chance = 0.1 }, queue";
+    datagrams_without_path: "kind = \"cbr\"" => "kind = \"vbr\"";
+    mix_with_impossible_packet_size: "kind = \"cbr\"" => "kind = \"vbr\"\npath = \"lte\"\nmix = [[\"20B\", 1]]";
+    duplicate_path_name: "name = \"lte\"" => "name = \"wifi\"";
+    name_with_a_space: "name = \"lte\"" => "name = \"my lte\"";
     share_above_one: "share = 0.24" => "share = 1.4";
     share_in_percent: "share = 0.24" => "share = 24";
     share_as_text: "share = 0.24" => "share = \"24%\"";
-    share_for_a_policy_without: "name = \"emtcp\"" => "name = \"wifi-first\"";
-    late_for_a_policy_without: "name = \"emtcp\", share = 0.24" => "name = \"allowance\", late = \"1s\"";
-    allowance_period_without_an_allowance: "radio = \"huang2012.lte\"" => "radio = \"huang2012.lte\"\nallowance_period = \"9s\"";
+    share_for_another_policy: "name = \"emtcp\"" => "name = \"wifi-first\"";
+    late_for_another_policy: "name = \"emtcp\", share = 0.24" => "name = \"allowance\", late = \"1s\"";
+    allowance_period_without_allowance: "radio = \"huang2012.lte\"" => "radio = \"huang2012.lte\"\nallowance_period = \"9s\"";
     unknown_policy: "{ name = \"emtcp\", share = 0.24 }" => "\"emptcp\"";
     unknown_cell: "down = { cell = \"home\"" => "down = { cell = \"hme\"";
-    rate_beside_a_cell: "down = { cell = \"home\"" => "down = { rate = \"1Mbps\", cell = \"home\"";
-    neither_rate_nor_trace: "rate = \"50Mbps\", " => "";
-    link_rate_without_a_cell: "rate = \"50Mbps\"" => "rate = \"50Mbps\", link_rate = \"6Mbps\"";
+    rate_beside_cell: "down = { cell = \"home\"" => "down = { rate = \"1Mbps\", cell = \"home\"";
+    direction_without_rate: "rate = \"50Mbps\", " => "";
+    link_rate_without_cell: "rate = \"50Mbps\"" => "rate = \"50Mbps\", link_rate = \"6Mbps\"";
     lte_cell_for_both_directions: "kind = \"wifi\"" => "kind = \"lte\"";
-    tcp_without_a_path: "protocol = \"mptcp\"" => "protocol = \"tcp\"";
-    tcp_over_a_path_that_does_not_exist: "protocol = \"mptcp\"" => "protocol = \"tcp\"\npath = \"wfi\"";
+    tcp_without_path: "protocol = \"mptcp\"" => "protocol = \"tcp\"";
+    tcp_over_unknown_path: "protocol = \"mptcp\"" => "protocol = \"tcp\"\npath = \"wfi\"";
     path_for_mptcp: "protocol = \"mptcp\"" => "protocol = \"mptcp\"\npath = \"wifi\"";
     unknown_preset: "scheduler" => "preset = \"linus\"\nscheduler";
-    marks_neither_on_nor_off: "scheduler" => "ecn = true\nscheduler";
-    a_buffer_that_begins_above_its_bound: "scheduler" => "autotune = \"8MiB\"\nscheduler";
+    ecn_as_flag: "scheduler" => "ecn = true\nscheduler";
+    autotune_above_recv_buffer: "scheduler" => "autotune = \"8MiB\"\nscheduler";
     unknown_scheduler: "\"min-rtt\"" => "\"minrtt\"";
-    buffer_that_is_no_size: "scheduler" => "recv_buffer = \"eq2\"\nscheduler";
-    traffic_that_stops_before_it_starts: "kind = \"cbr\"" => "kind = \"cbr\"\nstart = \"30s\"\nstop = \"20s\"";
+    buffer_that_is_not_a_size: "scheduler" => "recv_buffer = \"eq2\"\nscheduler";
+    traffic_stopping_before_start: "kind = \"cbr\"" => "kind = \"cbr\"\nstart = \"30s\"\nstop = \"20s\"";
     traffic_after_the_end: "kind = \"cbr\"" => "kind = \"cbr\"\nstart = \"60s\"";
-    cbr_without_a_rate: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"cbr\"";
+    cbr_without_rate: "kind = \"cbr\"\nrate = \"2Mbps\"" => "kind = \"cbr\"";
     rate_for_a_file: "kind = \"cbr\"" => "kind = \"file\"";
     duration_zero: "duration = \"60s\"" => "duration = \"0s\"";
     duration_missing: "duration = \"60s\"" => "";
     too_many_samples: "seed = 1" => "seed = 1\nsample = \"1us\"";
-    sample_longer_than_the_run: "seed = 1" => "seed = 1\nsample = \"2min\"";
+    sample_longer_than_run: "seed = 1" => "seed = 1\nsample = \"2min\"";
     seed_negative: "seed = 1" => "seed = -1";
     seed_as_text: "seed = 1" => "seed = \"one\"";
-    queue_of_a_bare_number: "queue = \"50 packets\"" => "queue = 50";
-    queue_of_nothing: "queue = \"50 packets\"" => "queue = \"0 packets\"";
-    outage_that_ends_before_it_begins: "delay = \"50ms\", queue" => "outages = [[\"12s\", \"10s\"], [\"20s\"]], queue";
+    queue_without_unit: "queue = \"50 packets\"" => "queue = 50";
+    queue_of_zero: "queue = \"50 packets\"" => "queue = \"0 packets\"";
+    outage_ending_before_start: "delay = \"50ms\", queue" => "outages = [[\"12s\", \"10s\"], [\"20s\"]], queue";
     steps_out_of_order: "rate = \"50Mbps\"" => "rate = { steps = [[\"1s\", \"5Mbps\"], [\"1s\", \"2Mbps\"]] }";
-    uniform_delay_upside_down: "delay = \"50ms\", queue" => "delay = { uniform = [\"20ms\", \"10ms\"] }, queue";
-    loss_of_a_gilbert_chain_without_r: "p = 0.01, r = 0.3" => "p = 0.01";
-    leaves_before_it_joins: "name = \"lte\"" => "name = \"lte\"\njoin_at = \"20s\"\nleave_at = \"10s\"";
-    one_bracket_too_few: "[[traffic]]" => "[traffic]";
-    one_bracket_too_many: "[transport]" => "[[transport]]";
+    uniform_delay_with_min_above_max: "delay = \"50ms\", queue" => "delay = { uniform = [\"20ms\", \"10ms\"] }, queue";
+    gilbert_loss_without_r: "p = 0.01, r = 0.3" => "p = 0.01";
+    leave_before_join: "name = \"lte\"" => "name = \"lte\"\njoin_at = \"20s\"\nleave_at = \"10s\"";
+    single_brackets_for_list: "[[traffic]]" => "[traffic]";
+    double_brackets_for_table: "[transport]" => "[[transport]]";
     unclosed_string: "name = \"lte\"" => "name = \"lte";
     unclosed_table: "queue = \"1MB\" }" => "queue = \"1MB\"";
-    key_twice: "seed = 1" => "seed = 1\nseed = 2";
+    duplicate_key: "seed = 1" => "seed = 1\nseed = 2";
 }
 
 #[test]
-fn a_policy_for_a_radio_that_is_not_there() {
-    let text = RIGHT.replace("huang2012.lte", "huang2012.3g");
-    insta::assert_snapshot!(told(&text.replace("{ name = \"emtcp\", share = 0.24 }", "\"lte-only\"")));
+fn policy_without_required_radio() {
+    let text = VALID.replace("huang2012.lte", "huang2012.3g");
+    insta::assert_snapshot!(diagnostics(&text.replace("{ name = \"emtcp\", share = 0.24 }", "\"lte-only\"")));
 }
 
 #[test]
-fn no_path_at_all() {
-    insta::assert_snapshot!(told("duration = \"1s\"\n[[traffic]]\nkind = \"bulk\"\n"));
-    insta::assert_snapshot!(told("duration = \"1s\"\npath = []\ntraffic = []\n"));
+fn missing_tables() {
+    insta::assert_snapshot!(diagnostics("duration = \"1s\"\n[[traffic]]\nkind = \"bulk\"\n"));
+    insta::assert_snapshot!(diagnostics("duration = \"1s\"\npath = []\ntraffic = []\n"));
 }
 
 #[test]
-fn an_empty_file() {
-    insta::assert_snapshot!(told(""));
+fn empty_file() {
+    insta::assert_snapshot!(diagnostics(""));
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
-    let text = RIGHT
+fn all_problems_are_reported_at_once() {
+    let text = VALID
         .replace("delay = \"5ms\"", "delay = 5")
         .replace("0.24", "1.4")
         .replace("huang2012.lte", "huang2012.lt")
         .replace("good.csv", "bad.csv")
         .replace("kind = \"cbr\"", "kind = \"cbr\"\nstop = \"0s\"");
-    insta::assert_snapshot!(told(&text));
+    insta::assert_snapshot!(diagnostics(&text));
 }
 
 #[test]
-fn bytes_that_are_not_text() {
-    let mut bytes = RIGHT.as_bytes().to_vec();
+fn invalid_utf8() {
+    let mut bytes = VALID.as_bytes().to_vec();
     bytes[20] = 0xff;
     let found = Scenario::parse_bytes("s.toml", &bytes, &files).unwrap_err();
     insta::assert_snapshot!(found.iter().map(ToString::to_string).collect::<String>());
 }
 
 #[test]
-fn a_problem_inside_a_trace_names_the_trace_and_the_line_that_asked_for_it() {
-    let found = parse(&RIGHT.replace("good.csv", "bad.csv")).unwrap_err();
+fn problem_in_trace_names_trace_and_reference() {
+    let found = parse(&VALID.replace("good.csv", "bad.csv")).unwrap_err();
     let [d] = found.as_slice() else { panic!("one problem") };
     assert_eq!((d.file.as_str(), d.line), ("scenarios/bad.csv", 2));
-    let asked = d.referenced_at.as_ref().unwrap();
-    assert_eq!((asked.file.as_str(), asked.line, asked.column), ("scenarios/first.toml", 23, 16));
+    let reference = d.referenced_at.as_ref().unwrap();
+    assert_eq!((reference.file.as_str(), reference.line, reference.column), ("scenarios/first.toml", 23, 16));
 }

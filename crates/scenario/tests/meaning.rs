@@ -33,7 +33,7 @@ fn link(hop: &Hop) -> &link::LinkConfig {
 }
 
 #[test]
-fn what_is_not_written_has_its_default() {
+fn absent_keys_have_their_defaults() {
     let scenario = parse(LEAST);
     assert_eq!(scenario.title, "least", "the file's name");
     let e = &scenario.experiment;
@@ -58,7 +58,7 @@ fn transport(keys: &str) -> mptcp::Config {
 }
 
 #[test]
-fn a_preset_stands_for_what_is_not_given_and_each_key_overrides_it() {
+fn preset_fills_absent_keys_and_given_keys_override_it() {
     assert_eq!(transport(""), mptcp::Config::default());
     assert_eq!(transport("preset = \"linux\""), mptcp::Config::linux());
     let keys = "preset = \"linux\"\nrack = false\ncongestion = \"reno\"\nautotune = \"off\"\n\
@@ -78,7 +78,7 @@ fn a_preset_stands_for_what_is_not_given_and_each_key_overrides_it() {
 }
 
 #[test]
-fn checksums_and_limits_of_multipath_tcp() {
+fn multipath_checksum_and_limits_are_read() {
     let base = mptcp::Config::default();
     for preset in ["rfc", "linux"] {
         let config = transport(&format!("preset = \"{preset}\""));
@@ -90,7 +90,7 @@ fn checksums_and_limits_of_multipath_tcp() {
 }
 
 #[test]
-fn every_switch_of_the_transport_means_itself() {
+fn each_transport_flag_sets_its_field() {
     let flags =
         ["rack", "dsack", "prr", "frto", "undo", "hystart", "pacing", "paws", "challenge_acks", "quickack"];
     let on = |c: &mptcp::Config| {
@@ -107,7 +107,7 @@ fn every_switch_of_the_transport_means_itself() {
 }
 
 #[test]
-fn a_policy_with_its_name_alone_has_the_defaults_of_the_policy() {
+fn policy_name_alone_gives_its_defaults() {
     for policy in ["\"emtcp\"", "{ name = \"emtcp\" }"] {
         let scenario = parse(&LEAST.replace("[[path]]", &format!("[device]\npolicy = {policy}\n[[path]]")));
         assert_eq!(scenario.experiment.device.policy, policy::Emtcp::PAPER.into());
@@ -115,7 +115,7 @@ fn a_policy_with_its_name_alone_has_the_defaults_of_the_policy() {
 }
 
 #[test]
-fn a_policy_s_settings_are_read_and_those_of_another_are_not_taken() {
+fn policy_parameters_are_read() {
     use policy::{Allowance, CapAction, PolicyConfig, Qoe, WhenNeeded};
     let policy = |text: &str| {
         let scenario = parse(&LEAST.replace("[[path]]", &format!("[device]\npolicy = {text}\n[[path]]")));
@@ -148,7 +148,7 @@ fn a_policy_s_settings_are_read_and_those_of_another_are_not_taken() {
 }
 
 #[test]
-fn an_allowance_is_for_the_run_or_for_a_period() {
+fn allowance_covers_the_run_or_a_period() {
     let plan = |keys: &str| {
         let scenario = parse(&LEAST.replace("down =", &format!("{keys}\ndown =")));
         scenario.experiment.paths[0].allowance
@@ -164,7 +164,7 @@ fn an_allowance_is_for_the_run_or_for_a_period() {
 }
 
 #[test]
-fn every_way_to_describe_a_direction_is_read() {
+fn every_form_of_a_direction_is_read() {
     let down = |text: &str| {
         let scenario = parse(&LEAST.replace("{ rate = \"2Mbps\" }", text));
         link(&scenario.experiment.paths[0].down).clone()
@@ -196,7 +196,7 @@ fn every_way_to_describe_a_direction_is_read() {
 }
 
 #[test]
-fn a_path_on_a_cell_takes_part_in_both_directions() {
+fn path_joins_a_cell_in_both_directions() {
     let text = LEAST
         .replace("{ rate = \"2Mbps\" }", "{ cell = \"home\", delay = \"5ms\", link_rate = \"6Mbps\" }")
         .replace(
@@ -216,7 +216,7 @@ fn a_path_on_a_cell_takes_part_in_both_directions() {
 }
 
 #[test]
-fn a_profile_may_be_a_file_or_written_in_place() {
+fn profile_is_read_from_file_or_inline_table() {
     let radio = |text: &str| {
         let scenario = parse(&LEAST.replace("\"huang2012.wifi\"", text));
         scenario.experiment.paths[0].profile.clone()
@@ -231,7 +231,7 @@ fn a_profile_may_be_a_file_or_written_in_place() {
 }
 
 #[test]
-fn equation_1_sizes_the_buffer_of_the_paper() {
+fn equation_1_gives_the_buffer_of_the_paper() {
     // 2 Mbit/s at 10 ms and 100 Mbit/s at 100 ms: 2 * 102 Mbit/s * 100 ms = 2.55 MB.
     let text = "duration = \"1s\"\n[[path]]\nname = \"wifi\"\nradio = \"huang2012.wifi\"\ndown = { rate = \"2Mbps\", delay = \"5ms\" }\n\
                 [[path]]\nname = \"lte\"\nradio = \"huang2012.lte\"\ndown = { rate = \"100Mbps\", delay = \"50ms\" }\n\
@@ -246,7 +246,7 @@ fn equation_1_sizes_the_buffer_of_the_paper() {
 }
 
 #[test]
-fn a_video_is_read_from_a_document_or_made_of_even_segments() {
+fn video_is_read_from_json_or_has_constant_bitrate() {
     let one = |text: &str| {
         let json = |path: &str| match path {
             "two.json" => Ok("{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [100], \
@@ -288,7 +288,7 @@ fn a_video_is_read_from_a_document_or_made_of_even_segments() {
 }
 
 #[test]
-fn every_kind_of_traffic_is_read() {
+fn every_traffic_kind_is_read() {
     use traffic::{Direction, Kind, OnFull};
     let one = |text: &str| parse(&LEAST.replace("kind = \"bulk\"", text)).experiment.traffic[0].clone();
     let cbr = one(
@@ -309,7 +309,7 @@ fn every_kind_of_traffic_is_read() {
 }
 
 #[test]
-fn queues_impairments_and_middleboxes_mean_what_they_say() {
+fn queues_impairments_and_middleboxes_are_read() {
     let down = "down = { rate = \"2Mbps\", queue = { codel = { ecn = true }, limit = \"20KB\" }, duplicate = 0.1, \
                 corrupt = 0.2, reorder = { chance = 0.3, by = \"4ms\" } }\n\
                 middlebox = [{ kind = \"strip-options\", options = [\"mp-join\", \"sack\"], on = \"syn\", drop = true }, \
@@ -346,7 +346,7 @@ fn queues_impairments_and_middleboxes_mean_what_they_say() {
 }
 
 #[test]
-fn a_mix_of_packets_is_datagrams_beside_the_connections_or_a_connection() {
+fn vbr_is_a_datagram_flow_or_a_connection() {
     let traffic = "kind = \"bulk\"\n[[traffic]]\nkind = \"vbr\"\nrate = \"4Mbps\"\nspread = 0.5\nmix = [[\"100B\", 1]]\n\
                    direction = \"up\"\n[[traffic]]\nkind = \"vbr\"\nprotocol = \"tcp\"\nrate = \"1Mbps\"\nbursts = true\noff = \"3s\"\n";
     let e = parse(&LEAST.replace("kind = \"bulk\"\n", traffic)).experiment;

@@ -1,9 +1,9 @@
-//! No input makes the reader panic, and whatever it says points into the file.
+//! No input makes the reader panic, and every diagnostic points into the file.
 
 use proptest::prelude::*;
 use tandem_scenario::{Diagnostic, Scenario};
 
-const RIGHT: &str = r#"title = "µ"
+const VALID: &str = r#"title = "µ"
 seed = 1
 duration = "60s"
 sample = "100ms"
@@ -85,9 +85,9 @@ const PROFILE: &str = "kind = \"3g\"\nup_per_mbps = \"400mW\"\ndown_per_mbps = \
 const TRACE: &str = "1,1000\n2,2000\n";
 
 #[test]
-fn the_scenario_that_is_mutated_is_right() {
+fn base_scenario_is_valid() {
     let files = |path: &str| Ok(if path == "mine.toml" { PROFILE } else { TRACE }.to_owned());
-    if let Err(found) = Scenario::parse("s.toml", RIGHT, &files) {
+    if let Err(found) = Scenario::parse("s.toml", VALID, &files) {
         panic!("{}", found.iter().map(ToString::to_string).collect::<String>());
     }
 }
@@ -118,15 +118,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn random_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         check("s.toml", &bytes, "");
     }
 
     #[test]
-    fn a_scenario_with_pieces_replaced(
+    fn replaced_pieces_do_not_panic(
         edits in proptest::collection::vec((any::<u16>(), 0..20_usize, 0..PIECES.len()), 1..6),
     ) {
-        let mut text = RIGHT.as_bytes().to_vec();
+        let mut text = VALID.as_bytes().to_vec();
         for (at, length, piece) in edits {
             let at = usize::from(at) % (text.len() + 1);
             let end = (at + length).min(text.len());
@@ -136,10 +136,10 @@ proptest! {
     }
 
     #[test]
-    fn a_scenario_with_values_replaced(
+    fn replaced_values_do_not_panic(
         edits in proptest::collection::vec((any::<u16>(), 0..PIECES.len()), 1..4),
     ) {
-        let mut lines: Vec<String> = RIGHT.lines().map(str::to_owned).collect();
+        let mut lines: Vec<String> = VALID.lines().map(str::to_owned).collect();
         for (at, piece) in edits {
             let line = usize::from(at) % lines.len();
             if let Some((key, _)) = lines[line].split_once('=') {
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn a_scenario_on_random_files(text in "[0-9,. \\[\\]{}a-z\"=\\n-]{0,80}") {
-        check("s.toml", RIGHT.as_bytes(), &text);
+    fn random_referenced_files_do_not_panic(text in "[0-9,. \\[\\]{}a-z\"=\\n-]{0,80}") {
+        check("s.toml", VALID.as_bytes(), &text);
     }
 }

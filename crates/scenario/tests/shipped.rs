@@ -1,4 +1,4 @@
-//! The scenarios that ship, and what else is written from the description of the format.
+//! The shipped scenarios, the JSON Schema and the documentation of the keys.
 #![allow(clippy::disallowed_methods, reason = "these tests read the repository's own files")]
 
 use std::fs;
@@ -32,7 +32,7 @@ fn list(found: &[Diagnostic]) -> String {
 }
 
 #[test]
-fn every_scenario_that_ships_is_right() {
+fn shipped_scenarios_are_valid() {
     let all = shipped();
     assert!(all.len() >= 9, "only {} scenarios", all.len());
     for (name, text) in all {
@@ -98,18 +98,18 @@ fn json_schema_refuses_what_the_reader_refuses() {
 }
 
 #[test]
-fn the_documentation_is_current() {
+fn documentation_is_current() {
     let path = root().join("docs/scenario.md");
     let written = docs_markdown();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, &written).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == written, "docs/scenario.md is old: run the tests with UPDATE_DOCS=1");
+    assert!(committed == written, "docs/scenario.md is out of date: run the tests with UPDATE_DOCS=1");
 }
 
 #[test]
-fn a_channel_follows_the_seed() {
+fn generated_channel_follows_the_seed() {
     let (name, text) = shipped().into_iter().find(|(name, _)| name.contains("generated")).unwrap();
     let scenario = Scenario::parse(&name, &text, &read).unwrap();
     assert_eq!(scenario.with_seed(scenario.experiment.seed), scenario.experiment);

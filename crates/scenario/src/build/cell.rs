@@ -1,4 +1,4 @@
-//! Cells.
+//! Builds cells.
 
 use super::{Builder, point};
 use link::{CellConfig, CellKind, Fading, Load};
@@ -25,11 +25,11 @@ impl Builder<'_, '_> {
                         fields,
                         &["pf_window", "fading"],
                         "in a Wi-Fi cell",
-                        "it is for `kind = \"lte\"`",
+                        "it needs `kind = \"lte\"`",
                     );
                 }
                 CellKind::Lte => {
-                    self.not_with(fields, &["overhead"], "in an LTE cell", "it is for `kind = \"wifi\"`");
+                    self.not_with(fields, &["overhead"], "in an LTE cell", "it needs `kind = \"wifi\"`");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The device and its policy.
+//! Builds the device and its policy.
 
 use super::Builder;
 use policy::PolicyConfig;
@@ -7,7 +7,7 @@ use schema::node::{Fields, Node, Value};
 use sim::{Device, PathSpec};
 
 impl Builder<'_, '_> {
-    /// `paths` is there if they were all read well, so that a policy can be held against them.
+    /// `paths` is given if they have no problem, so that the policy can be checked against them.
     pub(super) fn device(&mut self, fields: Option<&Fields>, paths: Option<&Vec<PathSpec>>) -> Device {
         let policy = fields.and_then(|f| f.get("policy")).map(|node| self.policy(node)).unwrap_or_default();
         if let (Some(fields), Some(paths)) = (fields, paths) {
@@ -40,7 +40,7 @@ impl Builder<'_, '_> {
         let Some(name) = fields.text("name") else { return PolicyConfig::default() };
         for other in policy::REGISTRY.iter().filter(|entry| entry.name != name) {
             let keys = other.parameters.names();
-            let (why, hint) = (format!("for `{name}`"), format!("it is for `{}`", other.name));
+            let (why, hint) = (format!("for `{name}`"), format!("it needs the policy `{}`", other.name));
             self.not_with(fields, &keys, &why, &hint);
         }
         let entry = policy::REGISTRY.iter().find(|entry| entry.name == name);

@@ -1,6 +1,6 @@
-//! One direction of a path.
+//! Builds one direction of a path.
 
-use super::{Builder, Inside, point};
+use super::{Builder, FileProblem, point};
 use core::ops::Range;
 use link::{
     ChannelModel, Codel, Delay, Impairments, Late, LinkConfig, Loss, QueueLimit, Rate, StationConfig, Trace,
@@ -11,53 +11,67 @@ use sim::{CellSpec, Hop};
 use std::sync::Arc;
 use units::{Bitrate, Duration, Instant, Probability, Seed};
 
-/// The most steps of a generated trace.
-const MOST_STEPS: u64 = 1_000_000;
+/// Maximum length of a generated trace, in steps.
+const MAX_STEPS: u64 = 1_000_000;
 
 impl Builder<'_, '_> {
-    /// The direction, and the channel model that its trace is to be drawn from, if it has one.
+    /// The direction, and the channel model from which its trace is generated, if it has one.
     pub(super) fn direction(
         &mut self,
         fields: &Fields,
         cells: &[CellSpec],
         duration: Duration,
     ) -> (Hop, Option<(ChannelModel, Option<Seed>)>) {
-        let managed = fields.fields("queue");
-        let limit = managed.map_or_else(|| fields.custom("queue"), |managed| managed.custom("limit"));
-        let queue: QueueLimit = limit.unwrap_or_default();
-        let codel = managed.and_then(|managed| managed.fields("codel")).map(codel);
-        let impairments = impairments(fields);
-        let delay = fields.get("delay").map(|node| self.delay(node)).unwrap_or_default();
-        let loss = fields.get("loss").map(loss).unwrap_or_default();
-        let outages = self.outages(fields.list("outages"));
-        let reorder = fields.flag("reorder").unwrap_or(false);
-        let link_rate = fields.rate("link_rate");
         if let Some(name) = fields.text("cell") {
-            let cell = cells.iter().position(|c| c.name == name);
-            if cell.is_none() {
-                let names: Vec<&str> = cells.iter().map(|c| c.name.as_str()).collect();
-                self.unknown_name(fields.span("cell"), "cell", name, &names);
-            }
-            if codel.is_some() {
-                self.problems
-                    .add(fields.span("queue"), "a station of a cell has no CoDel")
-                    .expected("a queue such as `\"100 packets\"`")
-                    .hint("give the direction a `rate` of its own, or the station a shorter queue");
-            }
-            let station = StationConfig { queue, delay, reorder, loss, outages, impairments, link_rate };
-            return (Hop::Cell { cell: cell.unwrap_or_default(), station }, None);
+            return (self.station(fields, name, cells), None);
         }
         if !fields.given("cell") {
-            self.not_with(fields, &["link_rate"], "without `cell`", "give the direction's own `rate`");
+            self.not_with(fields, &["link_rate"], "without `cell`", "set the direction's own `rate`");
         }
+        let (queue, codel) = queue(fields);
+        let link = LinkConfig {
+            queue,
+            codel,
+            impairments: impairments(fields),
+            delay: fields.get("delay").map(|node| self.delay(node)).unwrap_or_default(),
+            loss: fields.get("loss").map(loss).unwrap_or_default(),
+            outages: self.outages(fields.list("outages")),
+            reorder: fields.flag("reorder").unwrap_or(false),
+            rate: Rate::default(),
+        };
         let model = fields.get("model").map(|model| self.model(model, duration));
         let rate = if let Some(node) = fields.get("trace") {
             self.trace(node).map_or_else(Rate::default, Rate::Trace)
         } else {
             fields.get("rate").map(|node| self.rate(node)).unwrap_or_default()
         };
-        let link = LinkConfig { rate, queue, codel, delay, reorder, loss, outages, impairments };
-        (Hop::Link(link), model)
+        (Hop::Link(LinkConfig { rate, ..link }), model)
+    }
+
+    /// A station of the cell `name`.
+    fn station(&mut self, fields: &Fields, name: &str, cells: &[CellSpec]) -> Hop {
+        let (queue, codel) = queue(fields);
+        let station = StationConfig {
+            queue,
+            impairments: impairments(fields),
+            delay: fields.get("delay").map(|node| self.delay(node)).unwrap_or_default(),
+            loss: fields.get("loss").map(loss).unwrap_or_default(),
+            outages: self.outages(fields.list("outages")),
+            reorder: fields.flag("reorder").unwrap_or(false),
+            link_rate: fields.rate("link_rate"),
+        };
+        let cell = cells.iter().position(|c| c.name == name);
+        if cell.is_none() {
+            let names: Vec<&str> = cells.iter().map(|c| c.name.as_str()).collect();
+            self.unknown_name(fields.span("cell"), "cell", name, &names);
+        }
+        if codel.is_some() {
+            self.problems
+                .add(fields.span("queue"), "CoDel is not available in a cell")
+                .expected("a queue such as `\"100 packets\"`")
+                .hint("give the direction its own `rate`, or the station a shorter queue");
+        }
+        Hop::Cell { cell: cell.unwrap_or_default(), station }
     }
 
     fn rate(&mut self, node: &Node) -> Rate {
@@ -71,7 +85,7 @@ impl Builder<'_, '_> {
                     self.problems
                         .add(from.span.clone(), format!("the first step is at {time}"))
                         .expected("the first step at `0s`")
-                        .hint("say what the rate is from the beginning on");
+                        .hint("add a step at `0s` with the initial rate");
                 }
                 Some((before, _)) if point(time) <= *before => {
                     let before = before.since(Instant::ZERO);
@@ -86,9 +100,9 @@ impl Builder<'_, '_> {
         }
         if !steps.is_empty() && steps.iter().all(|(_, rate)| *rate == Bitrate::ZERO) {
             self.problems
-                .add(fields.span("steps"), "every step has rate zero: nothing would ever pass")
-                .expected("a rate above zero in one step at least")
-                .hint("for a path that goes away, use `leave_at` or `outages`");
+                .add(fields.span("steps"), "every step has rate zero, so that no packet would ever be sent")
+                .expected("a rate above zero in at least one step")
+                .hint("use `leave_at` or `outages` for a path that disappears");
         }
         Rate::Steps(steps)
     }
@@ -108,9 +122,9 @@ impl Builder<'_, '_> {
                     self.problems
                         .add(
                             max.span.clone(),
-                            format!("the longest delay, {high}, is below the shortest, {low}"),
+                            format!("the maximum delay of {high} is below the minimum of {low}"),
                         )
-                        .expected("[min, max], the shorter first")
+                        .expected("[min, max], with min no longer than max")
                         .hint(format!("`uniform = [\"{high}\", \"{low}\"]`"));
                 }
                 Delay::Uniform { min: low, max: high }
@@ -119,7 +133,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// In order of time and apart.
+    /// The outages in order of time, with overlapping ones merged.
     fn outages(&mut self, nodes: &[Node]) -> Vec<(Instant, Instant)> {
         let mut outages: Vec<(Instant, Instant)> = Vec::new();
         for node in nodes {
@@ -128,20 +142,20 @@ impl Builder<'_, '_> {
             if end <= start {
                 self.problems
                     .add(to.span.clone(), format!("an outage from {start} ends at {end}"))
-                    .expected("[from, to], the earlier first")
+                    .expected("[from, to], with from before to")
                     .hint(format!("`[\"{end}\", \"{start}\"]`"));
             }
             outages.push((point(start), point(end)));
         }
         outages.sort_unstable();
-        let mut apart: Vec<(Instant, Instant)> = Vec::with_capacity(outages.len());
+        let mut merged: Vec<(Instant, Instant)> = Vec::with_capacity(outages.len());
         for (from, to) in outages {
-            match apart.last_mut() {
+            match merged.last_mut() {
                 Some((_, end)) if from <= *end => *end = (*end).max(to),
-                _ => apart.push((from, to)),
+                _ => merged.push((from, to)),
             }
         }
-        apart
+        merged
     }
 
     fn model(&mut self, node: &Node, duration: Duration) -> (ChannelModel, Option<Seed>) {
@@ -157,11 +171,11 @@ impl Builder<'_, '_> {
                     .add(fields.span("step"), format!("a step of {step} is too short"))
                     .expected("at least `1ms`")
                     .hint("`100ms` is typical");
-            } else if duration.as_nanos() / step.as_nanos() > MOST_STEPS {
+            } else if duration.as_nanos() / step.as_nanos() > MAX_STEPS {
                 self.problems
                     .add(fields.span("step"), format!("{duration} in steps of {step} is too long a trace"))
-                    .expected(format!("at most {MOST_STEPS} steps"))
-                    .hint("a longer `step`");
+                    .expected(format!("at most {MAX_STEPS} steps"))
+                    .hint("choose a longer `step`");
             }
         }
         let model = ChannelModel {
@@ -187,27 +201,37 @@ impl Builder<'_, '_> {
         if let Some(known) = self.traces.get(&key) {
             return known.clone();
         }
-        let trace = self.read_file(path, &span).and_then(|text| {
-            let as_format = format.and_then(|f| f.parse().ok());
-            match Trace::parse(path, &text, as_format) {
-                Ok(trace) => Some(Arc::new(trace)),
-                Err(error) => {
-                    let inside = Inside {
-                        path: path.to_owned(),
-                        line: error.line,
-                        column: error.column,
-                        message: format!("malformed trace: found {}", error.found),
-                        expected: Some(error.expected),
-                        hint: Some(error.hint.to_owned()).filter(|h| !h.is_empty()),
-                    };
-                    self.inside(&text, inside, &span);
-                    None
-                }
-            }
-        });
+        let trace = self.trace_file(path, format, &span).map(Arc::new);
         self.traces.insert(key, trace.clone());
         trace
     }
+
+    /// Reads the trace in the file that the scenario names at `span`.
+    fn trace_file(&mut self, path: &str, format: Option<&str>, span: &Range<usize>) -> Option<Trace> {
+        let text = self.read_file(path, span)?;
+        let error = match Trace::parse(path, &text, format.and_then(|f| f.parse().ok())) {
+            Ok(trace) => return Some(trace),
+            Err(error) => error,
+        };
+        let problem = FileProblem {
+            path,
+            line: error.line,
+            column: error.column,
+            message: format!("malformed trace: found {}", error.found),
+            expected: error.expected,
+            hint: error.hint.to_owned(),
+        };
+        self.report_in_file(&text, problem, span);
+        None
+    }
+}
+
+/// The limit of the queue, and CoDel if that manages it.
+fn queue(fields: &Fields) -> (QueueLimit, Option<Codel>) {
+    let Some(managed) = fields.fields("queue") else {
+        return (fields.custom("queue").unwrap_or_default(), None);
+    };
+    (managed.custom("limit").unwrap_or_default(), managed.fields("codel").map(codel))
 }
 
 fn codel(fields: &Fields) -> Codel {

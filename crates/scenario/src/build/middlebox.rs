@@ -1,4 +1,4 @@
-//! Middleboxes.
+//! Builds middleboxes.
 
 use super::{Builder, point};
 use crate::format::middlebox_keys;
@@ -9,8 +9,8 @@ use quantities::Quantities as _;
 use schema::node::{Fields, Node};
 use units::{Instant, Probability};
 
-/// All keys that only some kinds have.
-const OF_SOME: [&str; 12] =
+/// The keys that apply to some kinds only.
+const KEYS_OF_SOME_KINDS: [&str; 12] =
     ["options", "on", "drop", "chance", "up", "down", "sack", "mss", "most", "hold", "idle", "forgotten"];
 
 impl Builder<'_, '_> {
@@ -22,11 +22,12 @@ impl Builder<'_, '_> {
         let kind = fields.text("kind");
         if let Some(kind) = kind {
             let has = middlebox_keys(kind);
-            let not: Vec<&str> = OF_SOME.into_iter().filter(|key| !has.contains(key)).collect();
-            let hint = format!("`{kind}` has {}", schema::shape::list(has).replace(" or ", " and "));
-            self.not_with(fields, &not, &format!("for `{kind}`"), &hint);
+            let inapplicable: Vec<&str> =
+                KEYS_OF_SOME_KINDS.into_iter().filter(|key| !has.contains(key)).collect();
+            let hint = format!("`{kind}` takes {}", schema::shape::list(has).replace(" or ", " and "));
+            self.not_with(fields, &inapplicable, &format!("for `{kind}`"), &hint);
             if matches!(kind, "rewrite-sequence" | "forget-nat") {
-                let hint = format!("`{kind}` concerns both directions");
+                let hint = format!("`{kind}` affects both directions");
                 self.not_with(fields, &["direction"], &format!("for `{kind}`"), &hint);
             }
         }
@@ -46,7 +47,7 @@ impl Builder<'_, '_> {
 
 fn middlebox_kind(fields: &Fields, kind: &str) -> MiddleboxKind {
     let chance = fields.number("chance").and_then(Probability::new).unwrap_or(Probability::ALWAYS);
-    // The reader has checked the ranges.
+    // The schema has checked the ranges.
     let integer = |key: &str| fields.integer(key).unwrap_or_default();
     match kind {
         "rewrite-sequence" => MiddleboxKind::RewriteSequence {

@@ -1,4 +1,4 @@
-//! Turns what was read into an experiment, and reports what takes two keys to see.
+//! Builds the experiment from the values of the file, and checks rules about several keys.
 
 mod cell;
 mod device;
@@ -22,10 +22,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{Duration, Instant, Seed};
 
-/// The most rows that a series may have.
-const MOST_ROWS: u64 = 1_000_000;
+/// Maximum number of rows of the time series.
+const MAX_ROWS: u64 = 1_000_000;
 
-/// What the file says.
+/// The content of a scenario file.
 pub(crate) struct Built {
     pub(crate) title: String,
     pub(crate) description: Option<String>,
@@ -33,16 +33,16 @@ pub(crate) struct Built {
     pub(crate) generated: Vec<Generated>,
 }
 
-/// A direction whose trace is drawn from a channel model.
+/// A direction whose trace is generated from a channel model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Generated {
     pub(crate) path: usize,
     /// True for the direction from the server to the device.
     pub(crate) down: bool,
-    /// Names the random source.
+    /// Name of the random source.
     pub(crate) name: String,
     pub(crate) model: ChannelModel,
-    /// Fixed whatever the run's seed.
+    /// Fixed seed, independent of that of the run.
     pub(crate) seed: Option<Seed>,
 }
 
@@ -52,14 +52,13 @@ impl Generated {
     }
 }
 
-/// Reads the whole file's keys into an experiment. What it returns means something only if no
-/// problem was found.
+/// Builds the experiment. The result is meaningful only if no problem was found.
 pub(crate) fn build(root: &Fields, problems: &mut Problems<'_>, files: &dyn Files) -> Built {
     let mut builder = Builder { problems, files, traces: BTreeMap::new(), profiles: BTreeMap::new() };
     builder.scenario(root)
 }
 
-/// What the parts share: where problems go, and what has been read from other files.
+/// State shared by the parts: the problems, and the content of other files.
 struct Builder<'a, 'f> {
     problems: &'a mut Problems<'f>,
     files: &'a dyn Files,
@@ -72,23 +71,11 @@ impl Builder<'_, '_> {
         let duration = root.time("duration").unwrap_or(Duration::from_secs(1));
         let sample = root.time("sample").unwrap_or(duration);
         let seed = Seed::new(root.integer("seed").unwrap_or(1).max(0) as u64);
-        if root.time("duration").is_some() && root.given("sample") && sample > duration {
-            self.problems
-                .add(root.span("sample"), format!("`sample` is {sample}, longer than the run of {duration}"))
-                .expected("a time no longer than `duration`")
-                .hint("without `sample`, a row is taken every 100 ms");
-        } else if sample.as_nanos() > 0 && duration.as_nanos() / sample.as_nanos() > MOST_ROWS {
-            let rows = duration.as_nanos() / sample.as_nanos();
-            let at = if root.given("sample") { "sample" } else { "duration" };
-            self.problems
-                .add(root.span(at), format!("{duration} at a sample every {sample} is {rows} rows"))
-                .expected(format!("at most {MOST_ROWS} rows"))
-                .hint("a longer `sample`");
-        }
+        self.check_sample(root, sample, duration);
         let cells = self.cells(root.list("cell"));
         let (paths, generated) = self.paths(root.list("path"), &cells, duration, seed);
-        let whole = self.problems.found.is_empty();
-        let device = self.device(root.fields("device"), whole.then_some(&paths));
+        let is_valid = self.problems.found.is_empty();
+        let device = self.device(root.fields("device"), is_valid.then_some(&paths));
         let transport = self.transport(root.fields("transport"), root.list("path"), &paths, &cells);
         let (traffic, background) = self.traffic(root.list("traffic"), root.time("duration"), &paths);
         Built {
@@ -110,18 +97,41 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A span of time between two keys that must be in order, if both are there.
+    /// Reports an interval of samples that is longer than the run, or gives too many rows.
+    fn check_sample(&mut self, root: &Fields, sample: Duration, duration: Duration) {
+        if root.time("duration").is_some() && root.given("sample") && sample > duration {
+            self.problems
+                .add(
+                    root.span("sample"),
+                    format!("`sample` of {sample} is longer than the run of {duration}"),
+                )
+                .expected("a time no longer than `duration`")
+                .hint("without `sample`, a row is taken every 100 ms");
+        } else if sample.as_nanos() > 0 && duration.as_nanos() / sample.as_nanos() > MAX_ROWS {
+            let rows = duration.as_nanos() / sample.as_nanos();
+            let at = if root.given("sample") { "sample" } else { "duration" };
+            self.problems
+                .add(
+                    root.span(at),
+                    format!("a run of {duration} with a sample every {sample} has {rows} rows"),
+                )
+                .expected(format!("at most {MAX_ROWS} rows"))
+                .hint("choose a longer `sample`");
+        }
+    }
+
+    /// Reports `stop` if it is not after `start`.
     fn in_order(&mut self, fields: &Fields, start: &str, stop: &str) {
         let (Some(from), Some(to)) = (fields.time(start), fields.time(stop)) else { return };
         if to <= from {
             self.problems
-                .add(fields.span(stop), format!("`{stop}` is {to}, not after `{start}` of {from}"))
+                .add(fields.span(stop), format!("`{stop}` of {to} is not after `{start}` of {from}"))
                 .expected(format!("a time after {from}"))
-                .hint(format!("without `{stop}` there is no such end"));
+                .hint(format!("remove `{stop}` for no end"));
         }
     }
 
-    /// Reports each later one of two that are called the same.
+    /// Reports tables that repeat the name of an earlier one.
     fn unique_names(&mut self, nodes: &[Node], what: &str) {
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         for fields in nodes.iter().filter_map(Node::fields) {
@@ -130,7 +140,7 @@ impl Builder<'_, '_> {
             if let Some(first) = seen.get(name) {
                 self.problems
                     .add(fields.span("name"), format!("two {what} are called `{name}`"))
-                    .expected("a name of its own")
+                    .expected("a unique name")
                     .hint(format!("the first is on line {first}"));
             } else {
                 seen.insert(name, line);
@@ -138,11 +148,11 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Reports a name that is none of `names`.
+    /// Reports a name that is not one of `names`.
     fn unknown_name(&mut self, span: Range<usize>, what: &str, name: &str, names: &[&str]) {
-        let problem = self.problems.add(span, format!("there is no {what} `{}`", schema::read::clip(name)));
+        let problem = self.problems.add(span, format!("unknown {what} `{}`", schema::read::clip(name)));
         problem.expected(if names.is_empty() {
-            format!("a {what} of this file, and it has none")
+            format!("a {what} of this file, which has none")
         } else {
             format!("one of {}", list(names))
         });
@@ -151,21 +161,21 @@ impl Builder<'_, '_> {
         } else if names.is_empty() {
             problem.hint(format!("add a `[[{what}]]` with `name = \"{}\"`", schema::read::clip(name)));
         } else {
-            problem.hint(format!("name one of them, or add a `[[{what}]]`"));
+            problem.hint(format!("use one of them, or add a `[[{what}]]`"));
         }
     }
 
-    /// Reports keys that mean nothing beside what `why` says.
-    fn not_with(&mut self, fields: &Fields, keys: &[&str], why: &str, hint: &str) {
+    /// Reports keys that have no effect in the given `context`, such as "without `cell`".
+    fn not_with(&mut self, fields: &Fields, keys: &[&str], context: &str, hint: &str) {
         for key in keys.iter().filter(|key| fields.given(key)) {
             self.problems
-                .add(fields.key_span(key), format!("`{key}` means nothing {why}"))
+                .add(fields.key_span(key), format!("`{key}` has no effect {context}"))
                 .expected(format!("no `{key}` here"))
                 .hint(hint);
         }
     }
 
-    /// Reads a file that the scenario names at `span`; what is wrong with that is reported.
+    /// Reads a file that the scenario names at `span`; failure is reported there.
     fn read_file(&mut self, path: &str, span: &Range<usize>) -> Option<String> {
         match self.files.read(path) {
             Ok(text) => Some(text),
@@ -174,13 +184,13 @@ impl Builder<'_, '_> {
                 self.problems
                     .add(span.clone(), format!("cannot read `{path}`: {error}"))
                     .expected("a file, relative to the folder of the scenario")
-                    .hint(format!("looked for `{shown}`"));
+                    .hint(format!("the path is `{shown}`"));
                 None
             }
         }
     }
 
-    /// A named file as the user can find it: beside the scenario.
+    /// Path of a named file for messages: beside the scenario.
     fn shown(&self, path: &str) -> String {
         let name = self.problems.source.name;
         match name.rfind(['/', '\\']) {
@@ -190,33 +200,34 @@ impl Builder<'_, '_> {
     }
 
     /// Reports a problem inside a file that the scenario names at `span`.
-    fn inside(&mut self, text: &str, error: Inside, span: &Range<usize>) {
-        let shown = self.shown(&error.path);
+    fn report_in_file(&mut self, text: &str, problem: FileProblem<'_>, span: &Range<usize>) {
+        let shown = self.shown(problem.path);
         let source = Source::new(&shown, text);
-        let line = error.line.unwrap_or(1);
+        let line = problem.line.unwrap_or(1);
         let mut at = source.line_span(line);
-        if let Some(column) = error.column {
+        if let Some(column) = problem.column {
             let offset = source.line(line).char_indices().nth(column.saturating_sub(1));
             at.start = (at.start + offset.map_or(0, |(i, _)| i)).min(at.end);
         }
-        let mut diagnostic: Diagnostic = source.diagnostic(at, error.message);
-        diagnostic.expected = error.expected;
-        diagnostic.hint = error.hint;
+        let mut diagnostic: Diagnostic = source.diagnostic(at, problem.message);
+        diagnostic.expected = Some(problem.expected);
+        diagnostic.hint = Some(problem.hint).filter(|hint| !hint.is_empty());
         self.problems.add_referenced(span, vec![diagnostic]);
     }
 }
 
-/// What is wrong inside another file.
-struct Inside {
-    path: String,
+/// A problem inside a file that the scenario names.
+struct FileProblem<'a> {
+    path: &'a str,
     line: Option<usize>,
     column: Option<usize>,
     message: String,
-    expected: Option<String>,
-    hint: Option<String>,
+    expected: String,
+    /// Empty for none.
+    hint: String,
 }
 
-/// A time since the beginning.
+/// A time since the start of the run.
 fn point(span: Duration) -> Instant {
     Instant::from_nanos(span.as_nanos())
 }

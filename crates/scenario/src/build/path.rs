@@ -1,4 +1,4 @@
-//! Paths.
+//! Builds paths.
 
 use super::{Builder, Generated, point};
 use ::radio::{InterfaceKind, Profile};
@@ -10,8 +10,8 @@ use sim::{CellSpec, Hop, PathSpec};
 use std::sync::Arc;
 use units::{Duration, Instant, Seed};
 
-/// Addresses of a connection are numbered in one byte; nobody has so many radios.
-const MOST_PATHS: usize = 32;
+/// Maximum number of paths. A connection numbers its addresses in one byte.
+const MAX_PATHS: usize = 32;
 
 impl Builder<'_, '_> {
     pub(super) fn paths(
@@ -22,89 +22,74 @@ impl Builder<'_, '_> {
         seed: Seed,
     ) -> (Vec<PathSpec>, Vec<Generated>) {
         self.unique_names(nodes, "paths");
-        if let Some(node) = nodes.get(MOST_PATHS) {
+        if let Some(node) = nodes.get(MAX_PATHS) {
             self.problems
                 .add(node.span.clone(), format!("{} paths", nodes.len()))
-                .expected(format!("at most {MOST_PATHS}"));
+                .expected(format!("at most {MAX_PATHS}"));
         }
-        self.lte_cells_are_one_way(nodes, cells);
+        self.check_lte_cells(nodes, cells);
+        let mut paths = Vec::with_capacity(nodes.len());
         let mut generated = Vec::new();
-        let fields = nodes.iter().map(|n| n.fields());
-        let paths = fields
-            .enumerate()
-            .map(|(index, fields)| {
-                let mut drawn = Vec::new();
-                let mut path =
-                    fields.map_or_else(empty, |f| self.path(index, f, cells, duration, &mut drawn));
-                // Drawing a trace of a file that has problems would be work for nothing.
-                if self.problems.found.is_empty() {
-                    for model in &drawn {
-                        let hop = if model.down { &mut path.down } else { &mut path.up };
-                        if let Hop::Link(link) = hop {
-                            link.rate = Rate::Trace(model.draw(seed, duration));
-                        }
+        for (index, node) in nodes.iter().enumerate() {
+            let Some(fields) = node.fields() else {
+                paths.push(placeholder());
+                continue;
+            };
+            let (mut path, models) = self.path(index, fields, cells, duration);
+            // Traces are generated only for a scenario without problems.
+            if self.problems.found.is_empty() {
+                for model in &models {
+                    let hop = if model.down { &mut path.down } else { &mut path.up };
+                    if let Hop::Link(link) = hop {
+                        link.rate = Rate::Trace(model.draw(seed, duration));
                     }
                 }
-                generated.append(&mut drawn);
-                path
-            })
-            .collect();
+            }
+            generated.extend(models);
+            paths.push(path);
+        }
         (paths, generated)
     }
 
+    /// A path, and the channel models of its directions.
     fn path(
         &mut self,
         index: usize,
         fields: &Fields,
         cells: &[CellSpec],
         duration: Duration,
-        drawn: &mut Vec<Generated>,
-    ) -> PathSpec {
+    ) -> (PathSpec, Vec<Generated>) {
         let name = fields.text("name").unwrap_or_default().to_owned();
         let profile = fields.get("radio").and_then(|node| self.radio(node, &name));
         let measured = fields.list("also_measure").iter().filter_map(|node| self.radio(node, &name));
         let also_measure = measured.collect();
-        self.in_order(fields, "join_at", "leave_at");
+        self.check_times(fields, duration);
         if !fields.given("allowance") {
             self.not_with(fields, &["allowance_period"], "without `allowance`", "add `allowance = \"2GB\"`");
         }
-        if let Some(join) = fields.time("join_at").filter(|&join| join >= duration && !join.is_zero()) {
-            self.problems
-                .add(
-                    fields.span("join_at"),
-                    format!("`join_at` is {join}, when the run of {duration} is over"),
-                )
-                .expected(format!("a time before {duration}"))
-                .hint("an earlier `join_at`, or a longer `duration`");
-        }
+        let mut models = Vec::new();
         let mut hop = |this: &mut Self, key: &str, down: bool| {
-            let (hop, model) = match fields.fields(key) {
-                Some(direction) => this.direction(direction, cells, duration),
-                None => (Hop::Link(LinkConfig::default()), None),
-            };
-            let source = format!("{name}.{}", if down { "down" } else { "up" });
-            if let Some((model, seed)) = model {
-                drawn.push(Generated { path: index, down, name: source, model, seed });
-            }
+            let Some(direction) = fields.fields(key) else { return Hop::Link(LinkConfig::default()) };
+            let (hop, model) = this.direction(direction, cells, duration);
+            let name = format!("{name}.{}", if down { "down" } else { "up" });
+            models.extend(model.map(|(model, seed)| Generated { path: index, down, name, model, seed }));
             hop
         };
         let down = hop(self, "down", true);
         let up = if fields.given("up") {
             hop(self, "up", false)
         } else {
-            // What was wrong with `down` has been said once.
+            // The problems of `down` are already reported.
             let before = self.problems.found.len();
             let up = hop(self, "down", false);
             self.problems.found.truncate(before);
             up
         };
-        let middleboxes = self.middleboxes(fields.list("middlebox"));
-        PathSpec {
-            name,
+        let path = PathSpec {
             profile: profile.unwrap_or_else(silent),
             down,
             up,
-            middleboxes,
+            middleboxes: self.middleboxes(fields.list("middlebox")),
             backup: fields.flag("backup").unwrap_or(false),
             join_at: fields.time("join_at").map_or(Instant::ZERO, point),
             leave_at: fields.time("leave_at").map(point),
@@ -112,55 +97,63 @@ impl Builder<'_, '_> {
                 .size("allowance")
                 .map(|allowance| DataPlan { allowance, period: fields.time("allowance_period") }),
             also_measure,
+            name,
+        };
+        (path, models)
+    }
+
+    fn check_times(&mut self, fields: &Fields, duration: Duration) {
+        self.in_order(fields, "join_at", "leave_at");
+        if let Some(join) = fields.time("join_at").filter(|&join| join >= duration && !join.is_zero()) {
+            self.problems
+                .add(
+                    fields.span("join_at"),
+                    format!("`join_at` of {join} is after the end of the run of {duration}"),
+                )
+                .expected(format!("a time before {duration}"))
+                .hint("choose an earlier `join_at` or a longer `duration`");
         }
     }
 
-    /// An LTE cell is one direction: what it sends down does not compete with what goes up.
-    fn lte_cells_are_one_way(&mut self, nodes: &[Node], cells: &[CellSpec]) {
+    /// Reports LTE cells that serve both directions: downlink and uplink of LTE do not compete.
+    fn check_lte_cells(&mut self, nodes: &[Node], cells: &[CellSpec]) {
         for cell in cells.iter().filter(|c| c.config.kind == link::CellKind::Lte) {
-            let name = cell.name.as_str();
-            let mut first: Option<(&str, usize)> = None;
+            let mut first = None;
             for fields in nodes.iter().filter_map(Node::fields) {
-                let on_cell = |key: &str| fields.fields(key).is_some_and(|d| d.text("cell") == Some(name));
-                let hint = "add a second `[[cell]]` for the other direction, or give that a `rate`";
-                if on_cell("down") && !fields.given("up") {
-                    self.problems
-                        .add(
-                            fields.span.clone(),
-                            format!("the LTE cell `{name}` is one direction; this path needs `up`"),
-                        )
-                        .expected("an `up` of its own")
-                        .hint(hint);
-                }
-                for key in ["down", "up"] {
-                    if !on_cell(key) {
-                        continue;
-                    }
-                    let at = fields.fields(key).map_or(fields.span.clone(), |d| d.span("cell"));
-                    let line = self.problems.source.locate(at.start).0;
-                    match first {
-                        None => first = Some((key, line)),
-                        Some((other, line)) if other != key => {
-                            self.problems
-                                .add(
-                                    at,
-                                    format!(
-                                        "the LTE cell `{name}` is `{other}` on line {line}, and here `{key}`"
-                                    ),
-                                )
-                                .expected("one direction for each LTE cell")
-                                .hint(hint);
-                        }
-                        Some(_) => {}
-                    }
-                }
+                self.check_lte_cell(fields, &cell.name, &mut first);
+            }
+        }
+    }
+
+    /// Checks one path; `first` is the first use of the cell: direction and line.
+    fn check_lte_cell(&mut self, fields: &Fields, name: &str, first: &mut Option<(&'static str, usize)>) {
+        let hint = "add a second `[[cell]]` for the other direction, or give that a `rate`";
+        let in_cell = |key: &str| fields.fields(key).filter(|d| d.text("cell") == Some(name));
+        if in_cell("down").is_some() && !fields.given("up") {
+            self.problems
+                .add(
+                    fields.span.clone(),
+                    format!("the LTE cell `{name}` serves one direction; this path needs `up`"),
+                )
+                .expected("its own `up`")
+                .hint(hint);
+        }
+        for key in ["down", "up"] {
+            let Some(direction) = in_cell(key) else { continue };
+            let at = direction.span("cell");
+            let (other, line) = *first.get_or_insert((key, self.problems.source.locate(at.start).0));
+            if other != key {
+                let message = format!(
+                    "the LTE cell `{name}` is used for `{other}` on line {line}, and here for `{key}`"
+                );
+                self.problems.add(at, message).expected("one direction for each LTE cell").hint(hint);
             }
         }
     }
 }
 
-/// Stands for a path that could not be read, so that the others keep their places.
-fn empty() -> PathSpec {
+/// Keeps the index of a path with problems, so that the others keep theirs.
+fn placeholder() -> PathSpec {
     PathSpec {
         name: String::new(),
         profile: silent(),

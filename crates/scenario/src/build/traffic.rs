@@ -1,15 +1,16 @@
-//! What applications do.
+//! Builds applications and their traffic.
 
 use super::{Builder, point};
 use crate::format::traffic_keys;
 use ::traffic::{Bursts, Direction, Kind, Mix, OnFull, TrafficConfig, Vbr};
 use quantities::{Quantities as _, QuantityNode as _};
 use schema::node::{Fields, Node};
+use schema::shape::list;
 use sim::{BackgroundSpec, PathSpec};
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// All keys that only some kinds have.
-const OF_SOME: [&str; 20] = [
+/// The keys that apply to some kinds only.
+const KEYS_OF_SOME_KINDS: [&str; 20] = [
     "rate",
     "packet",
     "on",
@@ -33,7 +34,7 @@ const OF_SOME: [&str; 20] = [
 ];
 
 impl Builder<'_, '_> {
-    /// Those that have a connection, and those that are datagrams.
+    /// The applications with a connection, and the datagram flows.
     pub(super) fn traffic(
         &mut self,
         nodes: &[Node],
@@ -66,8 +67,8 @@ impl Builder<'_, '_> {
         }
         if !fields.given("path") && names.len() > 1 {
             self.problems
-                .add(fields.span.clone(), "datagrams take one path, and there are several")
-                .expected(format!("`path`, one of {}", schema::shape::list(&names)))
+                .add(fields.span.clone(), "datagrams use one path, and the scenario has several")
+                .expected(format!("`path`, one of {}", list(&names)))
                 .hint(format!("add `path = \"{}\"`", names.first().unwrap_or(&"wifi")));
         }
         0
@@ -87,7 +88,7 @@ impl Builder<'_, '_> {
             off: fields.time("off").unwrap_or_default(),
         });
         if fields.text("protocol") == Some("tcp") {
-            self.not_with(fields, &["path"], "over `tcp`", "`[transport]` says which paths there are");
+            self.not_with(fields, &["path"], "over `tcp`", "a connection uses the paths of `[transport]`");
         } else {
             self.not_with(fields, &["on_full"], "over `udp`", "datagrams have no send buffer");
         }
@@ -113,8 +114,8 @@ impl Builder<'_, '_> {
         let mix = Mix::new(&parts).filter(|_| parts.len() == nodes.len());
         if mix.is_none() && !nodes.is_empty() && self.problems.found.is_empty() {
             self.problems
-                .add(fields.span("mix"), "these are no sizes of packets")
-                .expected("sizes from 40 to 65535 bytes, each with a weight, one of them above zero")
+                .add(fields.span("mix"), "invalid packet sizes")
+                .expected("sizes from 40 to 65535 bytes with their weights, one weight above zero")
                 .hint("`[[\"40B\", 7], [\"576B\", 4], [\"1500B\", 1]]`");
         }
         mix
@@ -123,56 +124,22 @@ impl Builder<'_, '_> {
     fn one_traffic(&mut self, fields: &Fields, duration: Option<Duration>) -> TrafficConfig {
         let kind = fields.text("kind");
         if let Some(kind) = kind {
-            let has = traffic_keys(kind);
-            let not: Vec<&str> = OF_SOME.into_iter().filter(|key| !has.contains(key)).collect();
-            let hint = if has.is_empty() {
-                format!("`{kind}` has only `direction`, `start` and `stop`")
-            } else {
-                format!("`{kind}` has {}", schema::shape::list(has).replace(" or ", " and "))
-            };
-            self.not_with(fields, &not, &format!("for `{kind}`"), &hint);
-            let needed = [("rate", "\"2Mbps\""), ("size", "\"5MB\""), ("manifest", "\"video.json\"")];
-            for (key, example) in needed {
-                if has.contains(&key) && !fields.given(key) {
-                    self.problems
-                        .add(fields.span.clone(), format!("traffic of kind `{kind}` needs `{key}`"))
-                        .expected(format!("a {key} such as `{example}`"))
-                        .hint(format!("add `{key} = {example}`"));
-                }
-            }
-            if kind == "video" && fields.text("direction") == Some("up") {
-                self.problems
-                    .add(fields.span("direction"), "a `video` comes to the device")
-                    .expected("`\"down\"`")
-                    .hint("without `direction` it is that");
-            }
+            self.check_keys_of_kind(fields, kind);
         }
         self.in_order(fields, "start", "stop");
         if let (Some(start), Some(duration)) = (fields.time("start"), duration)
             && start >= duration
         {
             self.problems
-                .add(fields.span("start"), format!("`start` is {start}, when the run of {duration} is over"))
+                .add(
+                    fields.span("start"),
+                    format!("`start` of {start} is after the end of the run of {duration}"),
+                )
                 .expected(format!("a time before {duration}"))
-                .hint("an earlier `start`, or a longer `duration`");
+                .hint("choose an earlier `start` or a longer `duration`");
         }
-        let rate = fields.rate("rate").unwrap_or_default();
-        let packet = fields.size("packet").unwrap_or(Bytes::new(1000));
         TrafficConfig {
-            kind: match kind {
-                Some("cbr") => Kind::Cbr { rate, packet },
-                Some("on-off") => Kind::OnOff {
-                    rate,
-                    packet,
-                    on: fields.time("on").unwrap_or_default(),
-                    off: fields.time("off").unwrap_or_default(),
-                    exponential: fields.flag("exponential").unwrap_or(false),
-                },
-                Some("vbr") => Kind::Vbr(self.vbr(fields)),
-                Some("video") => self.video(fields),
-                Some("file") => Kind::File { size: fields.size("size").unwrap_or_default() },
-                _ => Kind::Bulk,
-            },
+            kind: self.kind(fields, kind),
             direction: match fields.text("direction") {
                 Some("up") => Direction::Up,
                 _ => Direction::Down,
@@ -183,6 +150,53 @@ impl Builder<'_, '_> {
                 Some("drop") => OnFull::Drop,
                 _ => OnFull::Wait,
             },
+        }
+    }
+
+    /// Reports keys that do not apply to the kind, and keys that it lacks.
+    fn check_keys_of_kind(&mut self, fields: &Fields, kind: &str) {
+        let keys = traffic_keys(kind);
+        let inapplicable: Vec<&str> =
+            KEYS_OF_SOME_KINDS.into_iter().filter(|key| !keys.contains(key)).collect();
+        let hint = if keys.is_empty() {
+            format!("`{kind}` takes only `direction`, `start` and `stop`")
+        } else {
+            format!("`{kind}` takes {}", list(keys).replace(" or ", " and "))
+        };
+        self.not_with(fields, &inapplicable, &format!("for `{kind}`"), &hint);
+        let required = [("rate", "\"2Mbps\""), ("size", "\"5MB\""), ("manifest", "\"video.json\"")];
+        for (key, example) in required {
+            if keys.contains(&key) && !fields.given(key) {
+                self.problems
+                    .add(fields.span.clone(), format!("traffic of kind `{kind}` needs `{key}`"))
+                    .expected(format!("a {key} such as `{example}`"))
+                    .hint(format!("add `{key} = {example}`"));
+            }
+        }
+        if kind == "video" && fields.text("direction") == Some("up") {
+            self.problems
+                .add(fields.span("direction"), "a `video` is sent to the device only")
+                .expected("`\"down\"`")
+                .hint("remove `direction`: `\"down\"` is the default");
+        }
+    }
+
+    fn kind(&mut self, fields: &Fields, kind: Option<&str>) -> Kind {
+        let rate = fields.rate("rate").unwrap_or_default();
+        let packet = fields.size("packet").unwrap_or(Bytes::new(1000));
+        match kind {
+            Some("cbr") => Kind::Cbr { rate, packet },
+            Some("on-off") => Kind::OnOff {
+                rate,
+                packet,
+                on: fields.time("on").unwrap_or_default(),
+                off: fields.time("off").unwrap_or_default(),
+                exponential: fields.flag("exponential").unwrap_or(false),
+            },
+            Some("vbr") => Kind::Vbr(self.vbr(fields)),
+            Some("video") => self.video(fields),
+            Some("file") => Kind::File { size: fields.size("size").unwrap_or_default() },
+            _ => Kind::Bulk,
         }
     }
 }

@@ -1,6 +1,7 @@
-//! What carries the bytes.
+//! Builds the transport configuration.
 
 use super::Builder;
+use core::str::FromStr;
 use link::{Delay, Rate};
 use mptcp::{Config, CongestionKind, EcnMode, Keepalive, Rec};
 use quantities::Quantities as _;
@@ -8,8 +9,10 @@ use schema::node::{Fields, Node};
 use sim::{CellSpec, Hop, PathSpec, Protocol, Transport};
 use units::Duration;
 
-/// What Eq. (1) gives at least: with no delay at all it would give nothing.
-const LEAST_BUFFER: u64 = 64 << 10;
+/// RFC 9293, section 3.8.6.3.
+const MAX_DELAYED_ACK: Duration = Duration::from_millis(500);
+/// Lower bound of a buffer from Eq. (1), which is zero for paths without delay.
+const MIN_BUFFER_BYTES: u64 = 64 << 10;
 
 impl Builder<'_, '_> {
     pub(super) fn transport(
@@ -19,112 +22,66 @@ impl Builder<'_, '_> {
         paths: &[PathSpec],
         cells: &[CellSpec],
     ) -> Transport {
-        let default = Config::default();
         let Some(fields) = fields else {
-            return Transport { protocol: Protocol::Mptcp, config: default };
+            return Transport { protocol: Protocol::Mptcp, config: Config::default() };
         };
         let protocol = self.protocol(fields, path_nodes);
         if fields.text("protocol") != Some("mptcp-rec") {
-            self.not_with(fields, &["rec"], "without MPTCP-rec", "it is for `protocol = \"mptcp-rec\"`");
+            self.not_with(fields, &["rec"], "without MPTCP-rec", "it needs `protocol = \"mptcp-rec\"`");
         }
         let used: Vec<&PathSpec> = match protocol {
             Protocol::Mptcp => paths.iter().collect(),
             Protocol::Tcp { path } => paths.get(path).into_iter().collect(),
         };
-        let buffer = |key: &str, otherwise: u64| match fields.size(key).filter(|_| fields.given(key)) {
-            Some(size) => size.get(),
-            None if fields.text(key) == Some("eq1") => equation_1(&used, cells),
-            None => otherwise,
+        let mut config = match fields.text("preset") {
+            Some("linux") => Config::linux(),
+            _ => Config::default(),
         };
-        let base = if fields.text("preset") == Some("linux") { Config::linux() } else { default };
-        // A key that is not given stands for what the preset has.
-        let flag = |key: &str, base: bool| fields.flag(key).filter(|_| fields.given(key)).unwrap_or(base);
-        let whole = |key: &str, base: u32| {
-            fields.integer(key).filter(|_| fields.given(key)).map_or(base, |number| number as u32)
-        };
-        let time = |key: &str, base: Duration| fields.time(key).filter(|_| fields.given(key)).unwrap_or(base);
-        let word = |key: &str| fields.text(key).filter(|_| fields.given(key));
-        let congestion = word("congestion").and_then(|n| n.parse().ok()).unwrap_or(base.congestion);
-        #[allow(clippy::needless_update, reason = "what has no key is as the preset has it")]
-        let config = Config {
-            mptcp: protocol == Protocol::Mptcp,
-            checksum: flag("checksum", base.checksum),
-            max_subflows: whole("max_subflows", base.max_subflows.into()) as u8,
-            max_addresses: whole("max_addresses", base.max_addresses.into()) as u8,
-            mss: whole("mss", u32::from(base.mss)) as u16,
-            send_buffer: buffer("send_buffer", base.send_buffer),
-            subflow_buffer: fields.size("subflow_buffer").map_or(base.subflow_buffer, units::Bytes::get),
-            recv_buffer: buffer("recv_buffer", base.recv_buffer),
-            scheduler: word("scheduler").and_then(|n| n.parse().ok()).unwrap_or(base.scheduler),
-            congestion,
-            rec: (fields.text("protocol") == Some("mptcp-rec"))
-                .then(|| fields.fields("rec").map(rec).unwrap_or_default()),
-            linux_counting: flag("linux_counting", base.linux_counting),
-            opportunistic: flag("opportunistic", base.opportunistic),
-            penalise: flag("penalise", base.penalise),
-            initial_window: whole("initial_window", base.initial_window),
-            sack: flag("sack", base.sack),
-            timestamps: flag("timestamps", base.timestamps),
-            delayed_ack: time("delayed_ack", base.delayed_ack),
-            initial_rto: time("initial_rto", base.initial_rto),
-            min_rto: time("min_rto", base.min_rto),
-            max_rto: time("max_rto", base.max_rto),
-            max_retries: whole("max_retries", base.max_retries),
-            stale_after: whole("stale_after", base.stale_after),
-            rack: flag("rack", base.rack),
-            dsack: flag("dsack", base.dsack),
-            prr: flag("prr", base.prr),
-            frto: flag("frto", base.frto),
-            undo: flag("undo", base.undo),
-            // Linux leaves slow start early with CUBIC alone.
-            hystart: flag("hystart", base.hystart && congestion == CongestionKind::Cubic),
-            ecn: match word("ecn") {
-                Some("off") => EcnMode::Off,
-                Some("accept") => EcnMode::Accept,
-                Some("request") => EcnMode::Request,
-                _ => base.ecn,
-            },
-            pacing: flag("pacing", base.pacing),
-            autotune: match fields.size("autotune") {
-                Some(first) => Some(first.get()),
-                None => base.autotune.filter(|_| word("autotune").is_none()),
-            },
-            keepalive: fields.fields("keepalive").map(keepalive).or(base.keepalive),
-            paws: flag("paws", base.paws),
-            challenge_acks: flag("challenge_acks", base.challenge_acks),
-            quickack: flag("quickack", base.quickack),
-            ..base
-        };
-        if config.delayed_ack > Duration::from_millis(500) {
+        config.mptcp = protocol == Protocol::Mptcp;
+        let given = Given(fields);
+        given.set_multipath(&mut config);
+        given.set_segments(&mut config);
+        given.set_timers(&mut config);
+        given.set_congestion(&mut config);
+        given.set_buffers(&mut config, || equation_1(&used, cells));
+        self.check_timers(fields, &config);
+        self.check_buffers(fields, &config);
+        Transport { protocol, config }
+    }
+
+    fn check_timers(&mut self, fields: &Fields, config: &Config) {
+        if config.delayed_ack > MAX_DELAYED_ACK {
             self.problems
                 .add(fields.span("delayed_ack"), format!("`delayed_ack` is {}", config.delayed_ack))
                 .expected("at most `500ms` (RFC 9293, section 3.8.6.3)")
-                .hint("Linux waits `40ms`");
+                .hint("Linux uses `40ms`");
         }
         if let (Some(min), Some(max)) = (fields.time("min_rto"), fields.time("max_rto"))
             && min > max
         {
             let key = if fields.given("min_rto") { "min_rto" } else { "max_rto" };
             self.problems
-                .add(fields.span(key), format!("`min_rto` is {min}, above `max_rto` of {max}"))
+                .add(fields.span(key), format!("`min_rto` of {min} is above `max_rto` of {max}"))
                 .expected("`min_rto` no longer than `max_rto`")
                 .hint("RFC 6298 has `1s` and at least `60s`");
         }
+    }
+
+    fn check_buffers(&mut self, fields: &Fields, config: &Config) {
         if let Some(first) = fields.size("autotune").filter(|first| first.get() > config.recv_buffer) {
             self.problems
-                .add(fields.span("autotune"), format!("`autotune` begins with {first}, above `recv_buffer`"))
+                .add(fields.span("autotune"), format!("`autotune` starts with {first}, above `recv_buffer`"))
                 .expected(format!("at most {}B", config.recv_buffer))
-                .hint("Linux begins with `128KiB` and grows to 6 MiB");
+                .hint("Linux starts with `128KiB` and grows to 6 MiB");
         }
         for key in ["send_buffer", "recv_buffer", "autotune"] {
             if let Some(size) = fields.size(key).filter(|s| s.get() < u64::from(config.mss)) {
                 self.problems
-                    .add(fields.span(key), format!("`{key}` of {size} holds no segment"))
+                    .add(fields.span(key), format!("`{key}` of {size} is smaller than a segment"))
                     .expected(format!("at least `mss`, {}B", config.mss))
                     .hint("`eq1` makes it as large as the paths need");
             }
         }
-        Transport { protocol, config }
     }
 
     fn protocol(&mut self, fields: &Fields, path_nodes: &[Node]) -> Protocol {
@@ -133,7 +90,7 @@ impl Builder<'_, '_> {
         let known: Vec<&str> = names.iter().flatten().copied().collect();
         if fields.text("protocol") != Some("tcp") {
             if fields.text("protocol").is_some() {
-                let hint = "it is for `protocol = \"tcp\"`; Multipath TCP takes all paths";
+                let hint = "it needs `protocol = \"tcp\"`; Multipath TCP uses all paths";
                 self.not_with(fields, &["path"], "for `mptcp`", hint);
             }
             return Protocol::Mptcp;
@@ -148,7 +105,7 @@ impl Builder<'_, '_> {
             }
             None if !fields.given("path") && names.len() > 1 => {
                 self.problems
-                    .add(fields.span("protocol"), "`tcp` takes one path, and there are several")
+                    .add(fields.span("protocol"), "`tcp` uses one path, and the scenario has several")
                     .expected(format!("`path`, one of {}", schema::shape::list(&known)))
                     .hint(format!("add `path = \"{}\"`", known.first().unwrap_or(&"wifi")));
                 None
@@ -156,6 +113,111 @@ impl Builder<'_, '_> {
             None => None,
         };
         Protocol::Tcp { path: path.unwrap_or_default() }
+    }
+}
+
+/// The keys that the file gives. Absent keys keep the value of the preset.
+struct Given<'a>(&'a Fields);
+
+impl Given<'_> {
+    fn set_multipath(&self, config: &mut Config) {
+        self.flag("checksum", &mut config.checksum);
+        self.integer("max_subflows", |number| config.max_subflows = number as u8);
+        self.integer("max_addresses", |number| config.max_addresses = number as u8);
+        self.parse("scheduler", &mut config.scheduler);
+        self.flag("opportunistic", &mut config.opportunistic);
+        self.flag("penalise", &mut config.penalise);
+        if self.0.text("protocol") == Some("mptcp-rec") {
+            config.rec = Some(self.0.fields("rec").map(rec).unwrap_or_default());
+        }
+    }
+
+    fn set_segments(&self, config: &mut Config) {
+        self.integer("mss", |number| config.mss = number as u16);
+        self.flag("sack", &mut config.sack);
+        self.flag("timestamps", &mut config.timestamps);
+        self.flag("dsack", &mut config.dsack);
+        self.flag("paws", &mut config.paws);
+        self.flag("challenge_acks", &mut config.challenge_acks);
+        self.flag("quickack", &mut config.quickack);
+    }
+
+    fn set_timers(&self, config: &mut Config) {
+        self.time("delayed_ack", &mut config.delayed_ack);
+        self.time("initial_rto", &mut config.initial_rto);
+        self.time("min_rto", &mut config.min_rto);
+        self.time("max_rto", &mut config.max_rto);
+        self.integer("max_retries", |number| config.max_retries = number);
+        self.integer("stale_after", |number| config.stale_after = number);
+        if let Some(fields) = self.0.fields("keepalive") {
+            config.keepalive = Some(keepalive(fields));
+        }
+    }
+
+    fn set_congestion(&self, config: &mut Config) {
+        self.parse("congestion", &mut config.congestion);
+        self.integer("initial_window", |number| config.initial_window = number);
+        self.flag("linux_counting", &mut config.linux_counting);
+        self.flag("rack", &mut config.rack);
+        self.flag("prr", &mut config.prr);
+        self.flag("frto", &mut config.frto);
+        self.flag("undo", &mut config.undo);
+        // Linux leaves slow start early with CUBIC alone.
+        config.hystart &= config.congestion == CongestionKind::Cubic;
+        self.flag("hystart", &mut config.hystart);
+        self.flag("pacing", &mut config.pacing);
+        match self.text("ecn") {
+            Some("off") => config.ecn = EcnMode::Off,
+            Some("accept") => config.ecn = EcnMode::Accept,
+            Some("request") => config.ecn = EcnMode::Request,
+            _ => {}
+        }
+    }
+
+    fn set_buffers(&self, config: &mut Config, equation_1: impl Fn() -> u64) {
+        let buffer = |key: &str, size: &mut u64| match self.0.size(key).filter(|_| self.0.given(key)) {
+            Some(given) => *size = given.get(),
+            None if self.text(key) == Some("eq1") => *size = equation_1(),
+            None => {}
+        };
+        buffer("send_buffer", &mut config.send_buffer);
+        buffer("recv_buffer", &mut config.recv_buffer);
+        if let Some(size) = self.0.size("subflow_buffer") {
+            config.subflow_buffer = size.get();
+        }
+        if let Some(first) = self.0.size("autotune") {
+            config.autotune = Some(first.get());
+        } else if self.text("autotune").is_some() {
+            config.autotune = None;
+        }
+    }
+
+    fn flag(&self, key: &str, value: &mut bool) {
+        if let Some(given) = self.0.flag(key).filter(|_| self.0.given(key)) {
+            *value = given;
+        }
+    }
+
+    fn integer(&self, key: &str, set: impl FnOnce(u32)) {
+        if let Some(given) = self.0.integer(key).filter(|_| self.0.given(key)) {
+            set(given as u32);
+        }
+    }
+
+    fn time(&self, key: &str, value: &mut Duration) {
+        if let Some(given) = self.0.time(key).filter(|_| self.0.given(key)) {
+            *value = given;
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.0.text(key).filter(|_| self.0.given(key))
+    }
+
+    fn parse<T: FromStr>(&self, key: &str, value: &mut T) {
+        if let Some(given) = self.text(key).and_then(|text| text.parse().ok()) {
+            *value = given;
+        }
     }
 }
 
@@ -187,9 +249,10 @@ fn keepalive(fields: &Fields) -> Keepalive {
     }
 }
 
-/// Eq. (1) over these paths, for the direction that carries more: a rate in steps counts with its
-/// highest, a trace with its mean, a cell with what it carries in all; the round trip is that of an
-/// empty path.
+/// Buffer size of Eq. (1) in RFC 6182, section 5.3, for the direction with the higher total rate.
+///
+/// A rate in steps counts with its maximum, a trace with its mean, a cell with its capacity. The RTT
+/// is that of paths with empty queues.
 fn equation_1(paths: &[&PathSpec], cells: &[CellSpec]) -> u64 {
     let sum =
         |hop: fn(&PathSpec) -> &Hop| -> Vec<u64> { paths.iter().map(|p| rate(hop(p), cells)).collect() };
@@ -197,7 +260,7 @@ fn equation_1(paths: &[&PathSpec], cells: &[CellSpec]) -> u64 {
     let total = |rates: &[u64]| rates.iter().map(|&r| u128::from(r)).sum::<u128>();
     let rates = if total(&down) >= total(&up) { down } else { up };
     let rtt = paths.iter().map(|p| delay(&p.down) + delay(&p.up)).max().unwrap_or_default();
-    mptcp::receive_buffer(&rates, rtt).max(LEAST_BUFFER)
+    mptcp::receive_buffer(&rates, rtt).max(MIN_BUFFER_BYTES)
 }
 
 fn rate(hop: &Hop, cells: &[CellSpec]) -> u64 {

@@ -1,6 +1,6 @@
-//! Videos: what there is to play, and how it is played.
+//! Builds videos: manifest and player.
 
-use super::{Builder, Inside};
+use super::{Builder, FileProblem};
 use ::traffic::Kind;
 use abr::{Manifest, PlayerConfig, Rule, Video};
 use quantities::{Quantities as _, QuantityNode as _};
@@ -8,21 +8,21 @@ use schema::node::{Fields, Node};
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration};
 
-/// More segments than this are no video.
-const MOST_SEGMENTS: u64 = 1_000_000;
+/// Maximum number of segments of a video.
+const MAX_SEGMENTS: u64 = 1_000_000;
 
 impl Builder<'_, '_> {
-    /// A video; a bulk transfer stands in for one that is wrong.
+    /// A video; a bulk transfer in its place if it has a problem.
     pub(super) fn video(&mut self, fields: &Fields) -> Kind {
         let request = fields.size("request").unwrap_or(Video::REQUEST);
         if request < Video::LEAST_REQUEST || request > Bytes::new(65_536) {
             self.problems
                 .add(fields.span("request"), format!("a request of {request}"))
                 .expected(format!("a size from {} to 65536B", Video::LEAST_REQUEST))
-                .hint("browsers send some hundreds of bytes");
+                .hint("browsers send a few hundred bytes");
         }
         let manifest = match fields.fields("manifest") {
-            Some(even) => self.even(even),
+            Some(table) => self.constant_bitrate(table),
             None => self.manifest_file(fields),
         };
         let rule = fields.text("rule").and_then(|rule| rule.parse().ok()).unwrap_or(Rule::Bola);
@@ -38,8 +38,11 @@ impl Builder<'_, '_> {
         let least = manifest.segment_duration();
         if player.max_buffer < least && fields.given("buffer") {
             self.problems
-                .add(fields.span("buffer"), format!("a buffer of {} holds no segment", player.max_buffer))
-                .expected(format!("a time of {least} or more"))
+                .add(
+                    fields.span("buffer"),
+                    format!("a buffer of {} is shorter than a segment", player.max_buffer),
+                )
+                .expected(format!("at least {least}"))
                 .hint(format!("the segments of this video play for {least}"));
         }
         let wait = fields.time("wait").unwrap_or_default();
@@ -53,21 +56,21 @@ impl Builder<'_, '_> {
         Manifest::from_json(path, &text)
             .map_err(|error| {
                 let (expected, found) = expectation(&error.message);
-                let inside = Inside {
-                    path: path.to_owned(),
+                let problem = FileProblem {
+                    path,
                     line: error.place.map(|(line, _)| line),
                     column: error.place.map(|(_, column)| column),
                     message: format!("malformed manifest: {found}"),
-                    expected: Some(expected.to_owned()),
-                    hint: Some("docs/player.md shows one".to_owned()),
+                    expected: expected.to_owned(),
+                    hint: "docs/player.md has an example".to_owned(),
                 };
-                self.inside(&text, inside, &span);
+                self.report_in_file(&text, problem, &span);
             })
             .ok()
     }
 
-    /// Segments as large as their bitrate says.
-    fn even(&mut self, fields: &Fields) -> Option<Manifest> {
+    /// A manifest with segments of constant bitrate.
+    fn constant_bitrate(&mut self, fields: &Fields) -> Option<Manifest> {
         let node = fields.get("bitrates")?;
         let bitrates: Vec<Bitrate> = match node.rate() {
             Some(rate) => vec![rate],
@@ -76,11 +79,11 @@ impl Builder<'_, '_> {
         let duration = fields.time("duration")?;
         let segment = fields.time("segment").unwrap_or(Duration::from_secs(2)).max(Duration::from_nanos(1));
         let count = duration.as_nanos() / segment.as_nanos();
-        if !duration.as_nanos().is_multiple_of(segment.as_nanos()) || count > MOST_SEGMENTS {
+        if !duration.as_nanos().is_multiple_of(segment.as_nanos()) || count > MAX_SEGMENTS {
             self.problems
                 .add(fields.span("duration"), format!("{duration} in segments of {segment}"))
-                .expected(format!("a whole number of segments, at most {MOST_SEGMENTS}"))
-                .hint("`segment` says how long one plays");
+                .expected(format!("a whole number of segments, at most {MAX_SEGMENTS}"))
+                .hint("`segment` sets the length of a segment");
             return None;
         }
         let row: Vec<Bytes> = bitrates.iter().map(|rate| rate.over(segment)).collect();
@@ -98,10 +101,10 @@ impl Builder<'_, '_> {
     }
 }
 
-/// A sentence such as "expected this, found that" as its two halves.
+/// Splits "expected A, found B" into A and B.
 fn expectation(message: &str) -> (&str, &str) {
     match message.split_once(", found ").and_then(|(a, found)| Some((a.split_once("expected ")?.1, found))) {
         Some(halves) => halves,
-        None => ("a manifest as docs/player.md has it", message),
+        None => ("a manifest as described in docs/player.md", message),
     }
 }

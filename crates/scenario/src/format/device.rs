@@ -1,4 +1,4 @@
-//! The device and its policy.
+//! Keys of the device and its policy.
 
 use super::choice;
 use policy::REGISTRY;
@@ -12,35 +12,35 @@ use schema::shape::{
 
 pub(super) static DEVICE: Table = Table {
     name: "the device",
-    doc: "The device whose radios are looked at.",
+    doc: "The device whose energy and paths are simulated.",
     one_of: &[],
     keys: &[
         Key {
             name: "name",
             shape: Text,
             need: Default("\"device\""),
-            doc: "What it is called in results.",
+            doc: "Name in results.",
             example: "\"phone\"",
         },
         Key {
             name: "battery",
             shape: POSITIVE_ENERGY,
             need: Default("\"15Wh\""),
-            doc: "What its battery holds; a phone's 15 Wh is 4000 mAh at 3.85 V.",
+            doc: "Capacity of the battery; a phone's 15 Wh is 4000 mAh at 3.85 V.",
             example: "\"300J\"",
         },
         Key {
             name: "policy",
             shape: Or(&Shape::Choice(&POLICIES), &Shape::Table(&POLICY)),
             need: Default("\"none\""),
-            doc: "What the device does with its paths.",
+            doc: "How the device uses its paths.",
             example: "{ name = \"emtcp\", share = 0.24, actuator = \"mp-prio\" }",
         },
         Key {
             name: "joint_power",
             shape: POWER,
             need: Default("\"0W\""),
-            doc: "Extra power while two or more radios are active at once: their sum is not always the whole.",
+            doc: "Extra power while two or more radios are active at once, on top of the sum of their powers.",
             example: "\"50mW\"",
         },
     ],
@@ -64,7 +64,7 @@ const POLICY_NAME: Key = Key {
     name: "name",
     shape: Shape::Choice(&POLICIES),
     need: Required,
-    doc: "Which policy.",
+    doc: "Name of the policy.",
     example: "\"emtcp\"",
 };
 

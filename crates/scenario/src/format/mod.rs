@@ -1,4 +1,4 @@
-//! The scenario file, described once: every key with its shape, its default and what it means.
+//! The keys of the scenario file, each with its shape, default and documentation.
 
 mod cell;
 mod device;
@@ -32,86 +32,86 @@ const fn choice(name: &'static str, doc: &'static str) -> Choice {
 
 pub(crate) static SCENARIO: Table = Table {
     name: "the scenario",
-    doc: "One device, the paths between it and a server, what carries the bytes, and what the \
-          applications do. Units are written, never implied: every quantity is text in quotes with its unit. \
-          Paths of files are relative to the folder of the scenario.",
+    doc: "A scenario describes one device, the paths between it and a server, the transport \
+          protocol, and the traffic of applications. Every quantity is text in quotes with its \
+          unit. Paths of files are relative to the folder of the scenario.",
     one_of: &[],
     keys: &[
         Key {
             name: "title",
             shape: Text,
             need: Absent("the name of the file"),
-            doc: "One line that says what the scenario shows.",
+            doc: "One-line title of the scenario.",
             example: "\"Wi-Fi that weakens\"",
         },
         Key {
             name: "description",
             shape: Text,
             need: Absent("none"),
-            doc: "More about it; goes into the report.",
+            doc: "Longer description, shown in the report.",
             example: "\"\"\"A user walks away from the access point.\"\"\"",
         },
         Key {
             name: "seed",
             shape: Integer { min: 0, max: i64::MAX },
             need: Default("1"),
-            doc: "Where all randomness starts: the same seed gives the same results.",
+            doc: "Seed of every random source. The same seed gives the same results.",
             example: "1",
         },
         Key {
             name: "duration",
             shape: POSITIVE_TIME,
             need: Required,
-            doc: "How much time passes.",
+            doc: "Simulated time of a run.",
             example: "\"60s\"",
         },
         Key {
             name: "sample",
             shape: POSITIVE_TIME,
             need: Default("\"100ms\""),
-            doc: "How often a row of the series is taken.",
+            doc: "Interval between the rows of the time series.",
             example: "\"100ms\"",
         },
         Key {
             name: "capture",
             shape: Flag,
             need: Default("false"),
-            doc: "Write every packet, as the device sees it, to `capture.pcapng`.",
+            doc: "Write every packet at the device's interfaces to `capture.pcapng`.",
             example: "true",
         },
         Key {
             name: "device",
             shape: Shape::Table(&DEVICE),
             need: Default("{}"),
-            doc: "The device whose radios are looked at.",
+            doc: "The device: battery, policy, radios used together.",
             example: "{ battery = \"10Wh\", policy = \"wifi-first\" }",
         },
         Key {
             name: "cell",
             shape: Shape::Tables(&CELL),
-            need: Absent("no shared medium"),
-            doc: "A medium that paths share with other stations.",
+            need: Absent("no shared media"),
+            doc: "A wireless medium that paths share with other stations.",
             example: "[{ name = \"home\", kind = \"wifi\", rate = \"20Mbps\" }]",
         },
         Key {
             name: "path",
             shape: Shape::Tables(&PATH),
             need: Required,
-            doc: "A way between the device and the server, over one radio of the device.",
+            doc: "A network path between device and server, over one radio of the device.",
             example: "[{ name = \"wifi\", radio = \"huang2012.wifi\", down = { rate = \"20Mbps\" } }]",
         },
         Key {
             name: "transport",
             shape: Shape::Table(&TRANSPORT),
             need: Default("{}"),
-            doc: "What carries the bytes.",
+            doc: "Protocol and parameters of the connections.",
             example: "{ protocol = \"mptcp\", scheduler = \"min-rtt\" }",
         },
         Key {
             name: "traffic",
             shape: Shape::Tables(&TRAFFIC),
             need: Required,
-            doc: "What an application does; each has a connection of its own.",
+            doc: "An application and its traffic. Each has its own connection.",
             example: "[{ kind = \"bulk\" }]",
         },
     ],
@@ -126,7 +126,7 @@ mod tests {
     use toml::de::DeValue;
 
     #[test]
-    fn every_default_and_every_example_fits_its_key() {
+    fn defaults_and_examples_fit_their_keys() {
         for table in SCENARIO.with_inner() {
             for key in table.keys {
                 let default = match key.need {
@@ -137,15 +137,15 @@ mod tests {
                     let value = DeValue::parse(text).expect("TOML");
                     let mut problems = Problems::new(Source::new("example", text));
                     read_value(key.name, &key.shape, &value, &mut problems);
-                    let told: String = problems.found.iter().map(ToString::to_string).collect();
-                    assert!(told.is_empty(), "{}.{}: {told}", table.name, key.name);
+                    let shown: String = problems.found.iter().map(ToString::to_string).collect();
+                    assert!(shown.is_empty(), "{}.{}: {shown}", table.name, key.name);
                 }
             }
         }
     }
 
     #[test]
-    fn docs_are_sentences_and_names_are_told_apart() {
+    fn docs_are_sentences_and_names_are_unique() {
         let all = SCENARIO.with_inner();
         for (i, table) in all.iter().enumerate() {
             assert!(!all[..i].iter().any(|t| t.id() == table.id()), "two tables are {}", table.name);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_that_the_other_crates_read() {
+    fn choices_are_the_names_in_other_crates() {
         let names = |choices: &[Choice]| choices.iter().map(|c| c.name).collect::<Vec<_>>();
         assert_eq!(names(&TRAFFIC_KINDS), ::traffic::Kind::NAMES.map(|(n, _)| n));
         assert_eq!(names(&RULES), abr::Rule::ALL.map(abr::Rule::name));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_kind_are_keys_of_its_table() {
+    fn keys_of_a_kind_exist_in_its_table() {
         for kind in &TRAFFIC_KINDS {
             assert!(traffic_keys(kind.name).iter().all(|key| TRAFFIC.key(key).is_some()));
         }

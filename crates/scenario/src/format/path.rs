@@ -1,4 +1,4 @@
-//! Paths.
+//! Keys of paths.
 
 use super::direction::DIRECTION;
 use super::middlebox::MIDDLEBOX;
@@ -13,21 +13,22 @@ use schema::shape::{
 
 pub(super) static PATH: Table = Table {
     name: "a path",
-    doc: "A way between the device and the server, over one radio of the device.",
+    doc: "A network path between the device and the server, over one radio of the device.",
     one_of: &[],
     keys: &[
         Key {
             name: "name",
             shape: Name,
             need: Required,
-            doc: "Its name, which is also that of the interface.",
+            doc: "Name of the path and of its interface.",
             example: "\"wifi\"",
         },
         Key {
             name: "radio",
             shape: PROFILE_SHAPE,
             need: Required,
-            doc: "What the interface draws: a profile of `tandem profiles`, `{ file = \"mine.toml\" }`, or a profile's keys.",
+            doc: "Power profile of the interface: a name from `tandem profiles`, `{ file = \
+                  \"mine.toml\" }`, or the keys of a profile.",
             example: "\"huang2012.wifi\"",
         },
         Key {
@@ -40,7 +41,7 @@ pub(super) static PATH: Table = Table {
         Key {
             name: "up",
             shape: Shape::Table(&DIRECTION),
-            need: Absent("like `down`, with a queue and random draws of its own"),
+            need: Absent("like `down`, with its own queue and random draws"),
             doc: "From the device to the server.",
             example: "{ rate = \"10Mbps\", delay = \"10ms\" }",
         },
@@ -48,49 +49,50 @@ pub(super) static PATH: Table = Table {
             name: "middlebox",
             shape: Shape::Tables(&MIDDLEBOX),
             need: Absent("none"),
-            doc: "What changes segments between the access link and the server, in order from the device.",
+            doc: "Middleboxes between the access link and the server, in order from the device.",
             example: "[{ kind = \"strip-options\", options = [\"mp-join\"] }]",
         },
         Key {
             name: "backup",
             shape: Flag,
             need: Default("false"),
-            doc: "Begins as a backup, which carries data only when no other path can (RFC 8684).",
+            doc: "Start as a backup, which carries data only when no other path can (RFC 8684).",
             example: "true",
         },
         Key {
             name: "join_at",
             shape: TIME,
             need: Default("\"0s\""),
-            doc: "When the interface comes up.",
+            doc: "Time at which the interface comes up.",
             example: "\"5s\"",
         },
         Key {
             name: "leave_at",
             shape: TIME,
             need: Absent("never"),
-            doc: "When the interface goes away, and the connection is told so.",
+            doc: "Time at which the interface goes down; the connection is notified.",
             example: "\"40s\"",
         },
         Key {
             name: "allowance",
             shape: POSITIVE_SIZE,
             need: Absent("unlimited"),
-            doc: "How much the contract has left to carry over it, both ways, headers counted. The policy `allowance` heeds it.",
+            doc: "Remaining data volume of the tariff, both directions, headers included. The \
+                  policy `allowance` keeps to it.",
             example: "\"2GB\"",
         },
         Key {
             name: "allowance_period",
             shape: POSITIVE_TIME,
-            need: Absent("the run"),
-            doc: "How long the allowance has to last from the beginning on; then there is as much again.",
+            need: Absent("the duration of the run"),
+            doc: "Period after which the allowance is renewed, counted from the start.",
             example: "\"30s\"",
         },
         Key {
             name: "also_measure",
             shape: List { of: &PROFILE_SHAPE, min: 0, max: 16 },
             need: Default("[]"),
-            doc: "Other profiles to measure the same traffic with; they change nothing else.",
+            doc: "Further profiles that meter the same traffic, without any effect on the run.",
             example: "[\"huang2012.lte\"]",
         },
     ],

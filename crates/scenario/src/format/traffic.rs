@@ -1,4 +1,4 @@
-//! What applications do.
+//! Keys of applications and their traffic.
 
 use super::choice;
 use quantities::{POSITIVE_RATE, POSITIVE_SIZE, POSITIVE_TIME, TIME};
@@ -10,233 +10,234 @@ use schema::shape::{
 };
 
 pub(super) static TRAFFIC: Table = Table {
-    name: "a traffic",
-    doc: "What an application does. Each has a connection of its own.",
+    name: "a traffic source",
+    doc: "An application and its traffic. Each has its own connection.",
     one_of: &[],
     keys: &[
         Key {
             name: "kind",
             shape: Shape::Choice(&TRAFFIC_KINDS),
             need: Required,
-            doc: "What it is.",
+            doc: "Kind of application.",
             example: "\"bulk\"",
         },
         Key {
             name: "direction",
             shape: Shape::Choice(&DIRECTIONS),
             need: Default("\"down\""),
-            doc: "Which way the data goes.",
+            doc: "Direction of the data.",
             example: "\"up\"",
         },
-        Key {
-            name: "start",
-            shape: TIME,
-            need: Default("\"0s\""),
-            doc: "When it begins.",
-            example: "\"5s\"",
-        },
+        Key { name: "start", shape: TIME, need: Default("\"0s\""), doc: "Start time.", example: "\"5s\"" },
         Key {
             name: "stop",
             shape: TIME,
             need: Absent("the end of the run"),
-            doc: "When it ends.",
+            doc: "End time.",
             example: "\"50s\"",
         },
         Key {
             name: "rate",
             shape: POSITIVE_RATE,
             need: Absent("`cbr`, `on-off` and `vbr` need it"),
-            doc: "`cbr`, `on-off`, `vbr`: what is offered; of `vbr` the mean.",
+            doc: "`cbr`, `on-off`, `vbr`: offered rate; for `vbr` its mean.",
             example: "\"2Mbps\"",
         },
         Key {
             name: "packet",
             shape: POSITIVE_SIZE,
             need: Default("\"1000B\""),
-            doc: "`cbr`, `on-off`: how much is written at a time.",
+            doc: "`cbr`, `on-off`: size of each write.",
             example: "\"1040B\"",
         },
         Key {
             name: "on",
             shape: POSITIVE_TIME,
             need: Default("\"1s\""),
-            doc: "`on-off`, `vbr` in bursts: how long it sends.",
+            doc: "`on-off`, and `vbr` with `bursts`: length of a period of sending.",
             example: "\"2s\"",
         },
         Key {
             name: "off",
             shape: POSITIVE_TIME,
             need: Default("\"1s\""),
-            doc: "`on-off`, `vbr` in bursts: how long it is silent.",
+            doc: "`on-off`, and `vbr` with `bursts`: length of a pause.",
             example: "\"20s\"",
         },
         Key {
             name: "exponential",
             shape: Flag,
             need: Default("false"),
-            doc: "`on-off`: both times are exponential with these means.",
+            doc: "`on-off`: draw both lengths from exponential distributions with these means.",
             example: "true",
         },
         Key {
             name: "size",
             shape: POSITIVE_SIZE,
             need: Absent("`file` needs it"),
-            doc: "`file`: how much there is.",
+            doc: "`file`: size of the file.",
             example: "\"5MB\"",
         },
         Key {
             name: "protocol",
             shape: Shape::Choice(&PROTOCOLS),
             need: Default("\"udp\""),
-            doc: "`vbr`: what carries it.",
+            doc: "`vbr`: transport protocol.",
             example: "\"tcp\"",
         },
         Key {
             name: "path",
             shape: Shape::Name,
-            need: Absent("`vbr` over UDP needs it, where there are several"),
-            doc: "`vbr` over UDP: the path that the datagrams take.",
+            need: Absent("the only path; required for `vbr` over UDP with several paths"),
+            doc: "`vbr` over UDP: path of the datagrams.",
             example: "\"wifi\"",
         },
         Key {
             name: "mix",
             shape: Shape::Or(&Shape::Choice(&MIXES), &MIX),
             need: Default("\"imix\""),
-            doc: "`vbr`: the sizes of packets, headers counted, and how often each comes.",
+            doc: "`vbr`: packet sizes, headers included, each with its relative frequency.",
             example: "[[\"64B\", 1], [\"1500B\", 3]]",
         },
         Key {
             name: "spread",
             shape: Shape::Number { min: 0.0, max: 1.0 },
             need: Default("0.0"),
-            doc: "`vbr`: the rate is drawn anew now and then, uniformly from `rate` less to `rate` more this part of it.",
+            doc: "`vbr`: relative spread. The rate is redrawn every `every`, uniformly from `rate` \
+                  x (1 - spread) to `rate` x (1 + spread).",
             example: "1.0",
         },
         Key {
             name: "every",
             shape: POSITIVE_TIME,
             need: Default("\"1s\""),
-            doc: "`vbr`: how long a rate holds.",
+            doc: "`vbr`: interval between redraws of the rate.",
             example: "\"5s\"",
         },
         Key {
             name: "bursts",
             shape: Flag,
             need: Default("false"),
-            doc: "`vbr`: sends in on and off periods, Pareto with means `on` and `off`, with the same mean rate.",
+            doc: "`vbr`: send in on and off periods, Pareto-distributed with means `on` and `off`, \
+                  at the same mean rate.",
             example: "true",
         },
         Key {
             name: "on_full",
             shape: Shape::Choice(&ON_FULL),
             need: Default("\"wait\""),
-            doc: "`cbr`, `on-off`, `vbr` over TCP: what a full send buffer does to a write.",
+            doc: "`cbr`, `on-off`, `vbr` over TCP: treatment of a write when the send buffer is \
+                  full.",
             example: "\"drop\"",
         },
         Key {
             name: "manifest",
             shape: Shape::Or(&Shape::File, &Shape::Table(&MANIFEST)),
             need: Absent("`video` needs it"),
-            doc: "`video`: what there is to play: a JSON document (docs/player.md), or a video of even segments.",
+            doc: "`video`: the video to play: a JSON file (docs/player.md), or a table for \
+                  segments of constant bitrate.",
             example: "{ bitrates = \"16Mbps\", duration = \"66s\" }",
         },
         Key {
             name: "rule",
             shape: Shape::Choice(&RULES),
             need: Default("\"bola\""),
-            doc: "`video`: which bitrate the next segment has.",
+            doc: "`video`: adaptation rule that chooses the bitrate of the next segment.",
             example: "\"throughput\"",
         },
         Key {
             name: "buffer",
             shape: POSITIVE_TIME,
             need: Default("\"25s\""),
-            doc: "`video`: the most that the buffer holds; a segment is asked for where it still fits.",
+            doc: "`video`: capacity of the playback buffer. A segment is requested when it fits.",
             example: "\"60s\"",
         },
         Key {
             name: "startup",
             shape: TIME,
             need: Default("\"0s\""),
-            doc: "`video`: what is in the buffer before the first picture, but at least one segment.",
+            doc: "`video`: buffer level at which playback starts; at least one segment.",
             example: "\"4s\"",
         },
         Key {
             name: "resume",
             shape: TIME,
             need: Default("\"0s\""),
-            doc: "`video`: what is in the buffer before a stall ends, but at least one segment.",
+            doc: "`video`: buffer level at which a stall ends; at least one segment.",
             example: "\"4s\"",
         },
         Key {
             name: "request",
             shape: POSITIVE_SIZE,
             need: Default("\"400B\""),
-            doc: "`video`: how large a request is, headers and all. An answer has 240 bytes of headers.",
+            doc: "`video`: size of a request, headers included. A response has 240 bytes of \
+                  headers.",
             example: "\"800B\"",
         },
         Key {
             name: "wait",
             shape: TIME,
             need: Default("\"0s\""),
-            doc: "`video`: how long after a request its answer begins, such as the round trip of a proxy to the server.",
+            doc: "`video`: time from a request to the start of its response, such as the RTT \
+                  between a proxy and the server.",
             example: "\"25ms\"",
         },
     ],
 };
 
 pub(super) static TRAFFIC_KINDS: [Choice; 6] = [
-    choice("bulk", "as much as there is room for"),
+    choice("bulk", "sends without limit"),
     choice("cbr", "a constant rate"),
-    choice("on-off", "a constant rate, with pauses"),
-    choice("vbr", "packets of mixed sizes at random, at a rate that varies"),
-    choice("file", "so much, then no more"),
+    choice("on-off", "a constant rate with pauses"),
+    choice("vbr", "packets of random sizes at a varying rate"),
+    choice("file", "one file of a given size"),
     choice(
         "video",
-        "a video that the device plays while it comes, asked for segment by segment over HTTP/1.1",
+        "adaptive video streaming: the device requests segment by segment over HTTP/1.1 and plays \
+         them",
     ),
 ];
 
 pub(super) static RULES: [Choice; 5] = [
-    choice("throughput", "the highest bitrate that 0.9 of the throughput carries"),
-    choice("bola-basic", "BOLA, by the buffer alone"),
-    choice("bola", "BOLA-U, for videos that end"),
-    choice("bola-e", "BOLA-E, which starts at the throughput"),
-    choice("buffer", "BBA-0, a map from the buffer's level"),
+    choice("throughput", "the highest bitrate up to 0.9 of the measured throughput"),
+    choice("bola-basic", "BOLA, by the buffer level alone"),
+    choice("bola", "BOLA-U, for videos of finite length"),
+    choice("bola-e", "BOLA-E, which starts from the measured throughput"),
+    choice("buffer", "BBA-0, a map from buffer level to bitrate"),
 ];
 
 static MANIFEST: Table = Table {
     name: "a manifest",
-    doc: "A video whose segments are all as large as their bitrate says.",
+    doc: "A video with segments of constant bitrate.",
     one_of: &[],
     keys: &[
         Key {
             name: "bitrates",
             shape: Shape::Or(&POSITIVE_RATE, &Shape::List { of: &POSITIVE_RATE, min: 1, max: 100 }),
             need: Required,
-            doc: "The one it has, or those it is to be had in, from the lowest to the highest.",
+            doc: "Available bitrates, in ascending order, or the only one.",
             example: "[\"1Mbps\", \"5Mbps\"]",
         },
         Key {
             name: "duration",
             shape: POSITIVE_TIME,
             need: Required,
-            doc: "How long it plays.",
+            doc: "Playing time of the video.",
             example: "\"66s\"",
         },
         Key {
             name: "segment",
             shape: POSITIVE_TIME,
             need: Default("\"2s\""),
-            doc: "How long each segment plays; the duration is a multiple of it.",
+            doc: "Playing time of a segment; the duration is a multiple of it.",
             example: "\"4s\"",
         },
     ],
 };
 
 static PROTOCOLS: [Choice; 2] = [
-    choice("udp", "datagrams on one path, which nobody acknowledges; they have no connection"),
-    choice("tcp", "a connection of its own, as `[transport]` has it"),
+    choice("udp", "datagrams on one path, without a connection or acknowledgements"),
+    choice("tcp", "a connection with the parameters of `[transport]`"),
 ];
 
 pub(super) static MIXES: [Choice; 2] = [
@@ -254,8 +255,9 @@ static DIRECTIONS: [Choice; 2] =
     [choice("down", "from the server to the device"), choice("up", "from the device to the server")];
 
 static ON_FULL: [Choice; 2] =
-    [choice("drop", "it is lost, as with a live source"), choice("wait", "it is written later")];
+    [choice("drop", "discard it, as a live source does"), choice("wait", "write it later")];
 
+/// The keys that apply to this kind only.
 pub(crate) fn traffic_keys(kind: &str) -> &'static [&'static str] {
     match kind {
         "cbr" => &["rate", "packet", "on_full"],

@@ -1,4 +1,4 @@
-//! What carries the bytes.
+//! Keys of the transport protocol.
 
 use super::choice;
 use quantities::{POSITIVE_SIZE, POSITIVE_TIME, TIME};
@@ -11,121 +11,125 @@ use schema::shape::{
 
 pub(super) static TRANSPORT: Table = Table {
     name: "the transport",
-    doc: "What carries the bytes, at both ends.",
+    doc: "Protocol and parameters of the connections, at both ends.",
     one_of: &[],
     keys: &[
         Key {
             name: "protocol",
             shape: Shape::Choice(&PROTOCOLS),
             need: Default("\"mptcp\""),
-            doc: "One path or all of them.",
+            doc: "Transport protocol.",
             example: "\"mptcp\"",
         },
         Key {
             name: "rec",
             shape: Shape::Table(&REC),
-            need: Absent("all of it, as reconstructed"),
-            doc: "With `mptcp-rec`: which of its parts are at work, and how.",
+            need: Absent("every part, with its defaults"),
+            doc: "With `mptcp-rec`: its enabled parts and their parameters.",
             example: "{ path_choice = false, sigma = 4 }",
         },
         Key {
             name: "preset",
             shape: Shape::Choice(&PRESETS),
             need: Default("\"rfc\""),
-            doc: "What the keys below stand for where they are not given: their defaults, or what Linux does.",
+            doc: "Source of the values of absent keys: the defaults of this table, or those of \
+                  Linux.",
             example: "\"linux\"",
         },
         Key {
             name: "path",
             shape: Name,
             need: Absent("the only path, if there is one"),
-            doc: "With `tcp`: the path that it takes.",
+            doc: "With `tcp`: the path to use.",
             example: "\"wifi\"",
         },
         Key {
             name: "scheduler",
             shape: Shape::Choice(&SCHEDULERS),
             need: Default("\"min-rtt\""),
-            doc: "Which path carries the next data.",
+            doc: "Packet scheduler: selects the path of the next data.",
             example: "\"linux\"",
         },
         Key {
             name: "opportunistic",
             shape: Flag,
             need: Default("false"),
-            doc: "Where a full buffer stops the connection, a path with room sends again what a slower one \
-                  holds it up with.",
+            doc: "Opportunistic retransmission: while the receive window blocks the connection, a \
+                  path with space in its congestion window resends the data that a slower path \
+                  holds back.",
             example: "true",
         },
         Key {
             name: "penalise",
             shape: Flag,
             need: Default("false"),
-            doc: "In the same case the slower path's window is halved, once a round trip.",
+            doc: "Penalisation: in the same case the slower path's congestion window is halved, at \
+                  most once per RTT.",
             example: "true",
         },
         Key {
             name: "checksum",
             shape: Flag,
             need: Default("false"),
-            doc: "Checksums over the data, so that what a middlebox changes is noticed (RFC 8684, section 3.3.1).",
+            doc: "DSS checksum, which detects changes by middleboxes (RFC 8684, section 3.3.1).",
             example: "true",
         },
         Key {
             name: "max_subflows",
             shape: Integer { min: 1, max: 255 },
             need: Default("255"),
-            doc: "The most paths in use at once (Linux: 3, two beside the first).",
+            doc: "Maximum number of subflows at once (Linux: 3, two beside the first).",
             example: "2",
         },
         Key {
             name: "max_addresses",
             shape: Integer { min: 0, max: 255 },
             need: Default("255"),
-            doc: "The most addresses of the other end that are taken note of (RFC 8684, section 3.4.1). No \
-                  simulated host announces any so far.",
+            doc: "Maximum number of peer addresses from ADD_ADDR that are stored (RFC 8684, \
+                  section 3.4.1). Simulated hosts announce none.",
             example: "8",
         },
         Key {
             name: "congestion",
             shape: Shape::Choice(&CONGESTION),
             need: Default("\"lia\""),
-            doc: "How fast each path sends.",
+            doc: "Congestion control.",
             example: "\"cubic\"",
         },
         Key {
             name: "send_buffer",
             shape: Or(&Shape::Choice(&BUFFERS), &POSITIVE_SIZE),
             need: Default("\"4MiB\""),
-            doc: "How much an application may write ahead of what has been acknowledged.",
+            doc: "Send buffer of the connection: written but unacknowledged data.",
             example: "\"eq1\"",
         },
         Key {
             name: "subflow_buffer",
             shape: POSITIVE_SIZE,
             need: Absent("only `send_buffer` counts"),
-            doc: "How much one path may hold of the data dealt to it by shares.",
+            doc: "Maximum data that the `share` scheduler may assign to one path before it is \
+                  sent.",
             example: "\"128KiB\"",
         },
         Key {
             name: "recv_buffer",
             shape: Or(&Shape::Choice(&BUFFERS), &POSITIVE_SIZE),
             need: Default("\"4MiB\""),
-            doc: "The receive window of the whole connection.",
+            doc: "Receive buffer of the connection.",
             example: "\"eq1\"",
         },
         Key {
             name: "mss",
             shape: Integer { min: 88, max: 9000 },
             need: Default("1460"),
-            doc: "The largest segment, in bytes, options included.",
+            doc: "Maximum segment size in bytes, TCP options included.",
             example: "1460",
         },
         Key {
             name: "initial_window",
             shape: Integer { min: 1, max: 1000 },
             need: Default("10"),
-            doc: "Initial congestion window, in segments (RFC 6928: 10).",
+            doc: "Initial congestion window in segments (RFC 6928: 10).",
             example: "10",
         },
         Key {
@@ -146,14 +150,14 @@ pub(super) static TRANSPORT: Table = Table {
             name: "delayed_ack",
             shape: TIME,
             need: Default("\"40ms\""),
-            doc: "How long an acknowledgement may wait for company, at most 500 ms; zero for none.",
+            doc: "Delayed-ACK timeout, at most 500 ms; zero acknowledges at once.",
             example: "\"40ms\"",
         },
         Key {
             name: "initial_rto",
             shape: POSITIVE_TIME,
             need: Default("\"1s\""),
-            doc: "Retransmission timeout before the first sample.",
+            doc: "Retransmission timeout before the first RTT sample.",
             example: "\"1s\"",
         },
         Key {
@@ -174,244 +178,256 @@ pub(super) static TRANSPORT: Table = Table {
             name: "max_retries",
             shape: Integer { min: 1, max: 1000 },
             need: Default("15"),
-            doc: "A path that times out so often in a row is given up.",
+            doc: "Number of consecutive timeouts after which a subflow is closed.",
             example: "15",
         },
         Key {
             name: "stale_after",
             shape: Integer { min: 1, max: 1000 },
             need: Default("1"),
-            doc: "After so many timeouts in a row a path's data goes over another (Linux: 4).",
+            doc: "Number of consecutive timeouts after which a path's data is reinjected on \
+                  another (Linux: 4).",
             example: "1",
         },
         Key {
             name: "rack",
             shape: Flag,
             need: Default("false"),
-            doc: "Losses are judged by time, and lost tails probed for: RACK-TLP (RFC 8985; Linux: on).",
+            doc: "RACK-TLP: time-based loss detection and tail loss probes (RFC 8985; Linux: on).",
             example: "true",
         },
         Key {
             name: "dsack",
             shape: Flag,
             need: Default("false"),
-            doc: "The sender is told what came twice (RFC 2883; Linux: on).",
+            doc: "D-SACK: the receiver reports duplicates (RFC 2883; Linux: on).",
             example: "true",
         },
         Key {
             name: "prr",
             shape: Flag,
             need: Default("false"),
-            doc: "The window shrinks bit by bit in recovery: PRR (RFC 9937; Linux: on).",
+            doc: "Proportional rate reduction in recovery (RFC 9937; Linux: on).",
             example: "true",
         },
         Key {
             name: "frto",
             shape: Flag,
             need: Default("false"),
-            doc: "A timeout that was spurious is found out: F-RTO (RFC 5682; Linux: on).",
+            doc: "F-RTO: detection of spurious timeouts (RFC 5682; Linux: on).",
             example: "true",
         },
         Key {
             name: "undo",
             shape: Flag,
             need: Default("false"),
-            doc: "A reduction is taken back where nothing was lost (RFC 3522, RFC 3708; Linux: on).",
+            doc: "Undo a window reduction after a spurious retransmission (RFC 3522, RFC 3708; \
+                  Linux: on).",
             example: "true",
         },
         Key {
             name: "hystart",
             shape: Flag,
             need: Default("false"),
-            doc: "Slow start ends when round trips grow: HyStart++ (RFC 9406; Linux: an older kind).",
+            doc: "HyStart++: leave slow start when the RTT grows (RFC 9406; Linux: the original \
+                  HyStart).",
             example: "true",
         },
         Key {
             name: "linux_counting",
             shape: Flag,
             need: Default("false"),
-            doc: "Windows count as in Linux: some 15 % less where they are small and losses many (Linux: on).",
+            doc: "Count congestion windows in packets as Linux does: about 15 % lower goodput with \
+                  small windows and many losses (Linux: on).",
             example: "true",
         },
         Key {
             name: "ecn",
             shape: Shape::Choice(&ECN),
             need: Default("\"off\""),
-            doc: "Congestion marks instead of drops (RFC 3168; Linux: `accept`).",
+            doc: "Explicit congestion notification (RFC 3168; Linux: `accept`).",
             example: "\"request\"",
         },
         Key {
             name: "pacing",
             shape: Flag,
             need: Default("false"),
-            doc: "Segments are spaced at a multiple of the window over the round trip, as Linux with `fq`.",
+            doc: "Pace segments at a multiple of window / RTT, like Linux with `fq`.",
             example: "true",
         },
         Key {
             name: "autotune",
             shape: Or(&Shape::Choice(&OFF), &POSITIVE_SIZE),
             need: Default("\"off\""),
-            doc: "The receive buffer begins so small and grows up to `recv_buffer` (Linux: `128KiB` to 6 MiB).",
+            doc: "Initial receive buffer, which grows up to `recv_buffer` (Linux: `128KiB` to 6 \
+                  MiB).",
             example: "\"128KiB\"",
         },
         Key {
             name: "keepalive",
             shape: Shape::Table(&KEEPALIVE),
             need: Absent("no probes"),
-            doc: "Probes of a connection on which nothing happens.",
+            doc: "Keepalive probes of idle connections.",
             example: "{ idle = \"60s\", interval = \"10s\", probes = 5 }",
         },
         Key {
             name: "paws",
             shape: Flag,
             need: Default("false"),
-            doc: "Segments with old timestamps are dropped (RFC 7323, section 5; Linux: on).",
+            doc: "PAWS: drop segments with old timestamps (RFC 7323, section 5; Linux: on).",
             example: "true",
         },
         Key {
             name: "challenge_acks",
             shape: Flag,
             need: Default("false"),
-            doc: "What may be forged is challenged (RFC 5961; Linux: on).",
+            doc: "Challenge ACKs against forged segments (RFC 5961; Linux: on).",
             example: "true",
         },
         Key {
             name: "quickack",
             shape: Flag,
             need: Default("false"),
-            doc: "The first 16 segments are acknowledged at once (Linux: on).",
+            doc: "Acknowledge the first 16 segments at once (Linux: on).",
             example: "true",
         },
     ],
 };
 
-/// What of MPTCP-rec was open in the paper, and its parts; docs/mptcp-rec.md has the reasons.
+/// Parts of MPTCP-rec and the parameters that its paper leaves open; see docs/mptcp-rec.md.
 static REC: Table = Table {
     name: "MPTCP-rec",
-    doc: "The parts of MPTCP-rec, each of which works for itself, and what its paper leaves open. See \
-          docs/mptcp-rec.md.",
+    doc: "The parts of MPTCP-rec, which can be enabled independently, and the parameters that its \
+          paper leaves open. See docs/mptcp-rec.md.",
     one_of: &[],
     keys: &[
         Key {
             name: "nr_sack",
             shape: Flag,
             need: Default("true"),
-            doc: "The receiver says what it holds out of order for good, and the sender frees that.",
+            doc: "NR-SACK: the receiver reports out-of-order data that it will keep, and the \
+                  sender frees it.",
             example: "false",
         },
         Key {
             name: "rates",
             shape: Flag,
             need: Default("true"),
-            doc: "The sender sends at the rates that the receiver wants, not by windows of its own.",
+            doc: "The receiver sets the sending rate of each path; the sender has no congestion \
+                  windows.",
             example: "false",
         },
         Key {
             name: "path_choice",
             shape: Flag,
             need: Default("true"),
-            doc: "Data goes to the path with the highest rate first, and while the receive buffer threatens to \
-                  block a path is left out. Takes the place of `scheduler`.",
+            doc: "Schedule data on the path with the highest rate first, and leave out a path \
+                  while the receive buffer is about to block. Replaces `scheduler`.",
             example: "false",
         },
         Key {
             name: "phi",
             shape: Probability,
             need: Default("0.5"),
-            doc: "Weight of a path's rate before in its rate after a round.",
+            doc: "Weight of the previous rate in the moving average of a path's rate.",
             example: "0.5",
         },
         Key {
             name: "sigma",
             shape: Integer { min: 1, max: 16 },
             need: Default("8"),
-            doc: "Of so many rates the one that is told is smoothed.",
+            doc: "Number of rates over which the signalled rate is smoothed.",
             example: "4",
         },
         Key {
             name: "round_trip",
             shape: Shape::Choice(&ROUND_TRIPS),
             need: Default("\"echo\""),
-            doc: "By what the receiver knows a path's round trip.",
+            doc: "How the receiver measures the RTT of a path.",
             example: "\"rounds\"",
         },
         Key {
             name: "rate",
             shape: Shape::Choice(&RATE_RULES),
             need: Default("\"rounds\""),
-            doc: "By what the receiver knows how fast a path can go.",
+            doc: "How the receiver estimates the rate of a path.",
             example: "\"window\"",
         },
         Key {
             name: "tolerance",
             shape: Number { min: 0.0, max: 100.0 },
             need: Default("0.125"),
-            doc: "The sender is told at once where it is off its rate by more than this part of it.",
+            doc: "Relative deviation from its rate at which the sender is notified at once.",
             example: "0.25",
         },
         Key {
             name: "observations",
             shape: Integer { min: 2, max: 64 },
             need: Default("8"),
-            doc: "Of so many looks at the receive buffer, one each round trip of the fastest path, the sender makes \
-                  out whether it will block.",
+            doc: "Number of samples of the receive buffer, one per RTT of the fastest path, from \
+                  which the sender predicts blocking.",
             example: "16",
         },
         Key {
             name: "hold",
             shape: Integer { min: 1, max: 1000 },
             need: Default("8"),
-            doc: "After so many looks without such a sign all paths are used again.",
+            doc: "Number of samples without predicted blocking after which all paths are used \
+                  again.",
             example: "1",
         },
         Key {
             name: "removal",
             shape: Shape::Choice(&REMOVALS),
             need: Default("\"worst\""),
-            doc: "Which path is left out.",
+            doc: "Choice of the path that is left out.",
             example: "\"weighed\"",
         },
     ],
 };
 
 pub(super) static ROUND_TRIPS: [Choice; 2] = [
-    choice("echo", "the timestamps that data echoes, or where there are none as `rounds`"),
-    choice("rounds", "the lengths of its own rounds"),
+    choice("echo", "by echoed timestamps; without timestamps as `rounds`"),
+    choice("rounds", "by the length of the receiver's rounds"),
 ];
 
 pub(super) static RATE_RULES: [Choice; 2] = [
-    choice("rounds", "what came in a round over the round trip"),
-    choice("window", "the receiver's window over the round trip, as in TEAR"),
+    choice("rounds", "bytes received in a round, divided by the RTT"),
+    choice("window", "a window emulated at the receiver, divided by the RTT, as in TEAR"),
 ];
 
 pub(super) static REMOVALS: [Choice; 2] = [
-    choice("worst", "the one with the lowest rate, as in the paper"),
-    choice("weighed", "the slowest, and only where the others would fill the buffer meanwhile: Tandem's own"),
+    choice("worst", "the path with the lowest rate, as in the paper"),
+    choice(
+        "weighed",
+        "the slowest path, and only if the others would fill the buffer meanwhile (not in the \
+         paper)",
+    ),
 ];
 
 static PRESETS: [Choice; 2] = [
     choice("rfc", "the defaults of this table"),
-    choice("linux", "what Linux 6 has by default: `cubic`, `linux`, and most of the switches below"),
+    choice("linux", "the defaults of Linux 6: `cubic`, `linux`, and most of the features below"),
 ];
 
 static ECN: [Choice; 3] = [
-    choice("off", "no marks"),
-    choice("accept", "where the other end asks; both ends are set alike, so that nobody does"),
-    choice("request", "asked for and agreed to"),
+    choice("off", "no ECN"),
+    choice("accept", "if the peer requests it. Both ends have the same setting, so that neither does"),
+    choice("request", "request and accept it"),
 ];
 
-static OFF: [Choice; 1] = [choice("off", "all of it from the start")];
+static OFF: [Choice; 1] = [choice("off", "the full buffer from the start")];
 
 static KEEPALIVE: Table = Table {
     name: "keepalive",
-    doc: "When an idle connection is probed (RFC 9293, section 3.8.4), and when it is given up.",
+    doc: "Probes of an idle connection (RFC 9293, section 3.8.4).",
     one_of: &[],
     keys: &[
         Key {
             name: "idle",
             shape: POSITIVE_TIME,
             need: Default("\"7200s\""),
-            doc: "Quiet time before the first probe.",
+            doc: "Idle time before the first probe.",
             example: "\"60s\"",
         },
         Key {
@@ -425,7 +441,7 @@ static KEEPALIVE: Table = Table {
             name: "probes",
             shape: Integer { min: 1, max: 1000 },
             need: Default("9"),
-            doc: "A path that leaves so many unanswered is given up.",
+            doc: "Number of unanswered probes after which a subflow is closed.",
             example: "5",
         },
     ],
@@ -433,7 +449,7 @@ static KEEPALIVE: Table = Table {
 
 static PROTOCOLS: [Choice; 3] = [
     choice("mptcp", "Multipath TCP (RFC 8684) over all paths"),
-    choice("mptcp-rec", "the same, and the receiver says how fast each path sends (Cao et al. 2016)"),
+    choice("mptcp-rec", "the same with receiver-driven rates (Cao et al. 2016)"),
     choice("tcp", "plain TCP over one path"),
 ];
 
@@ -459,4 +475,4 @@ pub(super) static CONGESTION: [Choice; 8] = [
 ];
 
 static BUFFERS: [Choice; 1] =
-    [choice("eq1", "twice the sum of the paths' rates times the longest round trip (RFC 6182, section 5.3)")];
+    [choice("eq1", "2 x sum of the paths' rates x longest RTT (RFC 6182, section 5.3)")];
