@@ -81,6 +81,16 @@ impl Signals {
     }
 }
 
+/// Blocks the signals of [`FORWARDED`] in the calling thread, so that another thread receives them.
+pub fn block_in_this_thread() {
+    let set = signal_set(&FORWARDED);
+    // SAFETY: `set` is initialised and outlives the call.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, core::ptr::null_mut());
+    }
+}
+
 pub(crate) fn signal_set(numbers: &[i32]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: `sigemptyset` initialises the set; `sigaddset` only adds to it.

@@ -4,6 +4,10 @@
 //! interface and with the machine; what is kept is the last that was seen of each, so that what was carried
 //! while nobody looked is counted as well.
 
+use jiff::civil::{Date, Weekday};
+use jiff::fmt::strtime;
+use jiff::tz::Offset;
+use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -11,9 +15,10 @@ use units::{Bitrate, Bytes, Duration};
 
 pub mod usage_store;
 
-const DAY: i64 = 86_400;
-/// A clock before this (the first of January 2024) has not been set yet.
-const PLAUSIBLE: i64 = 1_704_067_200;
+/// First of January 2024, in seconds since 1970. A clock before that has not been set yet.
+const EARLIEST_VALID_TIME: i64 = 1_704_067_200;
+/// End of the year 9998, in seconds since 1970: the calendar ends one year later.
+const LATEST_TIME: i64 = 253_370_764_799;
 /// Between the decision to close and the last byte: the next look, MP_PRIO or a reset on its way, and what is
 /// queued (some 0.3 s on Linux 6.18 with 50 ms of round trip).
 const REACTION: Duration = Duration::from_millis(500);
@@ -68,67 +73,79 @@ pub enum Period {
     },
 }
 
-/// How far local time is from UTC, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Zone(i64);
+/// Local time as a fixed offset from UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Zone(Offset);
+
+impl Default for Zone {
+    fn default() -> Self {
+        Self(Offset::UTC)
+    }
+}
 
 impl FromStr for Zone {
     type Err = ();
-    /// `+01:00`, `-03:30`.
+
+    /// Parses an offset such as `+01:00` or `-03:30`.
     fn from_str(text: &str) -> Result<Self, ()> {
-        let (sign, rest) = match text.split_at_checked(1) {
-            Some(("+", rest)) => (1, rest),
-            Some(("-", rest)) => (-1, rest),
-            _ => return Err(()),
-        };
-        let (hours, minutes) = rest.split_once(':').ok_or(())?;
-        let number = |text: &str, most: i64| {
-            let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse().ok().filter(|number: &i64| digits && *number <= most).ok_or(())
-        };
-        // The farthest that anybody lives from Greenwich.
-        Ok(Self(sign * (number(hours, 14)? * 3600 + number(minutes, 59)? * 60)))
+        if text.len() != "+00:00".len() {
+            return Err(());
+        }
+        let parsed = strtime::parse("%:z", text).map_err(|_| ())?;
+        let offset = parsed.offset().ok_or(())?;
+        // UTC+14 is the largest offset in use.
+        if offset.seconds().abs() < 15 * 3600 { Ok(Self(offset)) } else { Err(()) }
+    }
+}
+
+impl Zone {
+    /// Local date at `time`, in seconds since 1970; times beyond the year 9998 are clamped.
+    fn date(self, time: i64) -> Date {
+        let time = Timestamp::from_second(time.clamp(0, LATEST_TIME)).unwrap_or_default();
+        self.0.to_datetime(time).date()
+    }
+
+    /// Local midnight at the start of `date`, in seconds since 1970.
+    fn midnight(self, date: Date) -> i64 {
+        let midnight = self.0.to_timestamp(date.at(0, 0, 0, 0));
+        midnight.map_or(i64::MAX, Timestamp::as_second)
     }
 }
 
 impl Period {
-    /// When the period began in which `now` lies.
+    /// Start of the period that contains `now`, in seconds since 1970.
     pub fn start(self, now: i64, zone: Zone) -> i64 {
-        let days = local_days(now, zone);
+        let today = zone.date(now);
         let start = match self {
-            Self::Day => days,
-            // 1970 began on a Thursday, which is day 4.
-            Self::Week { from } => days - (days + 4 - i64::from(from)).rem_euclid(7),
+            Self::Day => today,
+            Self::Week { from } => {
+                let first = Weekday::from_monday_one_offset(from as i8).unwrap_or(Weekday::Monday);
+                today.saturating_sub(i64::from(today.weekday().since(first)).days())
+            }
             Self::Month { from } => {
-                let (year, month, _) = civil(days);
-                let this = month_day(year, month, from);
-                if this <= days {
-                    this
-                } else if month == 1 {
-                    month_day(year - 1, 12, from)
+                let this_month = day_of_month(today, from);
+                if this_month <= today {
+                    this_month
                 } else {
-                    month_day(year, month - 1, from)
+                    day_of_month(today.saturating_sub(1.month()), from)
                 }
             }
         };
-        start * DAY - zone.0
+        zone.midnight(start)
     }
 
-    /// When the period after that one begins which began at `start`.
+    /// Start of the period after the one that starts at `start`, in seconds since 1970.
     pub fn next(self, start: i64, zone: Zone) -> i64 {
-        let days = local_days(start, zone);
+        let start = zone.date(start);
         let next = match self {
-            Self::Day => days + 1,
-            Self::Week { .. } => days + 7,
-            Self::Month { from } => {
-                let (year, month, _) = civil(days);
-                if month == 12 { month_day(year + 1, 1, from) } else { month_day(year, month + 1, from) }
-            }
+            Self::Day => start.saturating_add(1.day()),
+            Self::Week { .. } => start.saturating_add(7.days()),
+            Self::Month { from } => day_of_month(start.saturating_add(1.month()), from),
         };
-        next * DAY - zone.0
+        zone.midnight(next)
     }
 
-    /// Its name in the file.
+    /// Name of the period in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -138,41 +155,10 @@ impl Period {
     }
 }
 
-/// Days since 1970 where that zone is. Clocks that are wrong are wrong by less than to the year 9999.
-fn local_days(time: i64, zone: Zone) -> i64 {
-    (time.clamp(0, 253_402_300_799) + zone.0).div_euclid(DAY)
-}
-
-/// Days since 1970 of a day of a month, or of its last where there is none such.
-fn month_day(year: i64, month: i64, day: u8) -> i64 {
-    let next = if month == 12 { days(year + 1, 1, 1) } else { days(year, month + 1, 1) };
-    (days(year, month, 1) + i64::from(day) - 1).min(next - 1)
-}
-
-/// Days since 1970 of a date of the Gregorian calendar. Years are counted from March, so that the leap day
-/// is a year's last.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let before = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    // From March on, months have 31 and 30 days in turn, but for July and August, and December and January.
-    before + (153 * month + 2) / 5 + day - 1 - 719_468
-}
-
-/// Year, month and day of a day since 1970.
-fn civil(day: i64) -> (i64, i64, i64) {
-    let guess = |year: i64| days(year, 1, 1) <= day;
-    let mut year = 1970 + day.div_euclid(366);
-    while guess(year + 1) {
-        year += 1;
-    }
-    while !guess(year) {
-        year -= 1;
-    }
-    let mut month = 12;
-    while days(year, month, 1) > day {
-        month -= 1;
-    }
-    (year, month, day - days(year, month, 1) + 1)
+/// The `day` of the month that contains `date`; the last day of a shorter month.
+fn day_of_month(date: Date, day: u8) -> Date {
+    let day = (day as i8).clamp(1, date.days_in_month());
+    date.with().day(day).build().unwrap_or(date)
 }
 
 /// What interfaces have carried in a period. It is what is written to the disk.
@@ -210,14 +196,14 @@ impl Usage {
         }
         if start > self.period {
             // From the time before the clock was set to now is no period: what was carried may be of this one.
-            let fresh = self.period >= PLAUSIBLE;
+            let fresh = self.period >= EARLIEST_VALID_TIME;
             self.period = start;
             if fresh {
                 self.used = 0;
             }
             return fresh;
         }
-        if start < self.period && now >= PLAUSIBLE {
+        if start < self.period && now >= EARLIEST_VALID_TIME {
             // The clock was wrong before, or was set back over the edge: what was carried stays carried.
             self.period = start;
         }

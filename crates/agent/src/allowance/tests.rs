@@ -1,10 +1,11 @@
 use super::*;
 use proptest::prelude::*;
 
-const UTC: Zone = Zone(0);
+const UTC: Zone = Zone(Offset::UTC);
+const DAY: i64 = 86_400;
 
-fn at(year: i64, month: i64, day: i64, hour: i64) -> i64 {
-    days(year, month, day) * DAY + hour * 3600
+fn at(year: i16, month: i8, day: i8, hour: i64) -> i64 {
+    UTC.midnight(Date::constant(year, month, day)) + hour * 3600
 }
 
 #[test]
@@ -12,7 +13,7 @@ fn dates_are_those_of_the_calendar() {
     // As `date -u -d @...` has them.
     assert_eq!(at(1970, 1, 1, 0), 0);
     assert_eq!(at(2000, 2, 29, 12), 951_825_600);
-    assert_eq!(at(2024, 1, 1, 0), PLAUSIBLE);
+    assert_eq!(at(2024, 1, 1, 0), EARLIEST_VALID_TIME);
     assert_eq!(at(2026, 11, 1, 0), 1_793_491_200);
     assert_eq!(at(2100, 3, 1, 0), 4_107_542_400);
 }
@@ -119,7 +120,8 @@ proptest! {
             1 => Period::Week { from: from.min(7) },
             _ => Period::Month { from },
         };
-        let (zone, now) = (Zone(zone * 3600), now.clamp(86_400 * 60, 253_402_300_799));
+        let zone = Zone(Offset::constant(zone as i8));
+        let now = now.clamp(60 * DAY, LATEST_TIME);
         let start = period.start(now, zone);
         let next = period.next(start, zone);
         prop_assert!(start <= now && now < next, "{start} {now} {next}");

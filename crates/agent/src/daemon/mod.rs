@@ -231,8 +231,7 @@ impl Agent {
         let mut files = vec![PollFd::new(&self.monitor, PollFlags::IN)];
         files.extend(self.events.iter().map(|events| PollFd::new(events, PollFlags::IN)));
         if let Some(server) = &self.server {
-            next = next.min(server.next());
-            files.extend(server.files());
+            files.push(PollFd::new(server, PollFlags::IN));
         }
         let timeout: Timespec = self.clock.until(next);
         // A signal ends the wait: the caller looks what it wants.

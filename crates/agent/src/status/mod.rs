@@ -1,13 +1,15 @@
 //! How things stand: what the agent tells whoever asks.
 
+mod client;
 mod connections;
 mod metrics;
 mod server;
 mod table;
 
+pub use client::query;
 pub use connections::{Connection, Connections, Subflow};
 pub use metrics::metrics;
-pub use server::{Responder, Server, query};
+pub use server::{Responder, Server};
 pub use table::tables;
 
 use serde::{Deserialize, Serialize};

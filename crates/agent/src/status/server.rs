@@ -1,219 +1,319 @@
-//! HTTP for one question and one answer, on a UNIX socket and, where it is asked for, on loopback. Players tell how they
-//! stand in the same way, on the UNIX socket.
+//! HTTP server for status, metrics and reports of players.
 //!
-//! Nothing here waits: whoever asks slowly or hears slowly keeps nobody else from being served, and is sent
-//! away in the end.
+//! hyper runs on a thread of its own, so a slow client never delays the agent. That thread passes
+//! each request over a channel, and the agent's thread answers it in [`Server::serve`]. The UNIX
+//! socket serves all paths. TCP serves only `/metrics`, because any local user can connect there.
 
 use crate::Error;
-use rustix::event::{PollFd, PollFlags};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rustix::event::{EventfdFlags, eventfd};
+use std::convert::Infallible;
 use std::fs::{self, Permissions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::net::{self, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net as unix;
 use std::path::{Path, PathBuf};
-use units::{Duration, Instant};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use units::Instant;
 
-/// So many are served at once.
-const MOST: usize = 16;
-/// No question is longer.
-const LONGEST: usize = 4096;
-/// Who has not asked and heard by then is sent away.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum number of open connections; further clients wait in the accept queue.
+const MAX_CONNECTIONS: usize = 16;
+/// Maximum length of a request head, the smallest limit hyper supports.
+const MAX_HEAD_BYTES: usize = 8192;
+/// Time limit of a connection, from accept to the last byte of the response.
+pub(super) const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause after a failed accept, for instance when file descriptors have run out.
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Gives the answers.
+/// Source of the responses.
 pub trait Responder {
-    /// How things stand, as JSON.
+    /// Returns the status as JSON.
     fn status(&mut self) -> Result<String, Error>;
-    /// Metrics for Prometheus.
+    /// Returns the metrics in the text format of Prometheus.
     fn metrics(&mut self) -> Result<String, Error>;
-    /// A player tells how it stands; false where it says nothing of that.
+    /// Takes a player's report. Returns false when it contains no buffer state.
     fn player(&mut self, now: Instant, state: cmcd::State) -> bool;
 }
 
-/// Listens, and serves who comes.
+/// Listening HTTP server.
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
-    unix: UnixListener,
-    tcp: Option<TcpListener>,
-    clients: Vec<Client>,
-}
-
-trait Stream: Read + Write + AsFd + std::fmt::Debug {}
-impl<S: Read + Write + AsFd + std::fmt::Debug> Stream for S {}
-
-#[derive(Debug)]
-struct Client {
-    stream: Box<dyn Stream>,
-    /// Over TCP there is only what a whole host may know.
-    metrics_alone: bool,
-    since: Instant,
-    question: Vec<u8>,
-    answer: Vec<u8>,
-    told: usize,
+    tcp_address: Option<SocketAddr>,
+    requests: mpsc::Receiver<PendingRequest>,
+    /// eventfd, readable while requests are pending.
+    wakeup: Arc<OwnedFd>,
+    shutdown: Option<oneshot::Sender<Infallible>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Listens at `path`, for the user and the group of this process, and at `tcp`.
+    /// Listens on the UNIX socket `path`, accessible to user and group of this process, and on
+    /// `tcp`.
     ///
     /// # Errors
-    /// Where another agent listens there, or the system refuses.
+    /// Fails when another agent listens at `path`, or the system rejects an address.
     pub fn open(path: &Path, tcp: Option<SocketAddr>) -> Result<Self, Error> {
-        let failed = |error| Error::Listen { at: path.display().to_string(), source: error };
-        if UnixStream::connect(path).is_ok() {
+        Self::open_with_timeout(path, tcp, CONNECTION_TIMEOUT)
+    }
+
+    fn open_with_timeout(path: &Path, tcp: Option<SocketAddr>, timeout: Duration) -> Result<Self, Error> {
+        let failed = |source| Error::Listen { at: path.display().to_string(), source };
+        if unix::UnixStream::connect(path).is_ok() {
             return Err(Error::AlreadyRunning { at: path.display().to_string() });
         }
-        // One that was killed leaves its socket.
-        let _ = fs::remove_file(path);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
-        }
-        let unix = UnixListener::bind(path).map_err(failed)?;
-        fs::set_permissions(path, Permissions::from_mode(0o660)).map_err(failed)?;
-        unix.set_nonblocking(true).map_err(failed)?;
-        let tcp = tcp.map(|address| {
-            let listener = TcpListener::bind(address)?;
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        });
-        let at = |error| Error::Listen { at: "the address of `metrics`".to_owned(), source: error };
-        Ok(Self { path: path.to_owned(), unix, tcp: tcp.transpose().map_err(at)?, clients: Vec::new() })
-    }
-
-    /// What to wait for.
-    pub fn files(&self) -> Vec<PollFd<'_>> {
-        let mut files = Vec::new();
-        if self.clients.len() < MOST {
-            files.push(PollFd::new(&self.unix, PollFlags::IN));
-            files.extend(self.tcp.iter().map(|tcp| PollFd::new(tcp, PollFlags::IN)));
-        }
-        for client in &self.clients {
-            let wants = if client.answer.is_empty() { PollFlags::IN } else { PollFlags::OUT };
-            let file: BorrowedFd<'_> = client.stream.as_fd();
-            files.push(PollFd::from_borrowed_fd(file, wants));
-        }
-        files
-    }
-
-    /// When somebody's patience ends.
-    pub fn next(&self) -> Instant {
-        self.clients.iter().map(|client| client.since + PATIENCE).min().unwrap_or(Instant::MAX)
-    }
-
-    /// Does what can be done at once.
-    pub fn serve(&mut self, now: Instant, answers: &mut dyn Responder) {
-        while self.clients.len() < MOST {
-            let Ok((stream, _)) = self.unix.accept() else { break };
-            if stream.set_nonblocking(true).is_ok() {
-                self.clients.push(Client::new(Box::new(stream), false, now));
-            }
-        }
-        if let Some(tcp) = &self.tcp {
-            while self.clients.len() < MOST {
-                let Ok((stream, _)) = tcp.accept() else { break };
-                if stream.set_nonblocking(true).is_ok() {
-                    self.clients.push(Client::new(Box::new(stream), true, now));
+        let unix = bind_unix(path).map_err(failed)?;
+        let tcp_failed = |source| Error::Listen { at: "the address of `metrics`".to_owned(), source };
+        let tcp = tcp.map(bind_tcp).transpose().map_err(tcp_failed)?;
+        let tcp_address = tcp.as_ref().and_then(|tcp| tcp.local_addr().ok());
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
+        let listeners = Listeners::register(&runtime, unix, tcp).map_err(failed)?;
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let wakeup = Arc::new(eventfd(0, flags).map_err(|error| failed(error.into()))?);
+        let (sender, requests) = mpsc::channel();
+        let handler = Handler { requests: sender, wakeup: Arc::clone(&wakeup) };
+        let (shutdown, until_shutdown) = oneshot::channel::<Infallible>();
+        let thread = thread::Builder::new().name("status".to_owned()).spawn(move || {
+            // The agent's thread waits for signals.
+            linux::signal::block_in_this_thread();
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = until_shutdown => {}
+                    () = listeners.accept_loop(&handler, timeout) => {}
                 }
+            });
+        });
+        Ok(Self {
+            path: path.to_owned(),
+            tcp_address,
+            requests,
+            wakeup,
+            shutdown: Some(shutdown),
+            thread: Some(thread.map_err(failed)?),
+        })
+    }
+
+    /// Answers all pending requests. To be called when the descriptor is readable.
+    pub fn serve(&mut self, now: Instant, responder: &mut dyn Responder) {
+        // Resets the eventfd; fails only when it was not signalled.
+        let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
+        for PendingRequest { query, reply } in self.requests.try_iter() {
+            // The client disconnected or timed out.
+            if reply.is_closed() {
+                continue;
             }
+            let _ = reply.send(respond(query, now, responder));
         }
-        self.clients.retain_mut(|client| client.since + PATIENCE > now && client.serve(now, answers));
+    }
+}
+
+impl AsFd for Server {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wakeup.as_fd()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+        drop(self.shutdown.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 
-impl Client {
-    fn new(stream: Box<dyn Stream>, metrics_alone: bool, since: Instant) -> Self {
-        Self { stream, metrics_alone, since, question: Vec::new(), answer: Vec::new(), told: 0 }
+fn bind_unix(path: &Path) -> io::Result<unix::UnixListener> {
+    // A killed agent leaves its socket behind.
+    let _ = fs::remove_file(path);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let listener = unix::UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o660))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn bind_tcp(address: SocketAddr) -> io::Result<net::TcpListener> {
+    let listener = net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Content that a client requested from the agent.
+#[derive(Debug)]
+enum Query {
+    Status,
+    Metrics,
+    Player(cmcd::State),
+}
+
+#[derive(Debug)]
+struct PendingRequest {
+    query: Query,
+    reply: oneshot::Sender<Response<Full<Bytes>>>,
+}
+
+fn respond(query: Query, now: Instant, responder: &mut dyn Responder) -> Response<Full<Bytes>> {
+    let (content_type, content) = match query {
+        Query::Metrics => ("text/plain; version=0.0.4; charset=utf-8", responder.metrics()),
+        Query::Status => ("application/json", responder.status()),
+        Query::Player(state) => {
+            return if responder.player(now, state) {
+                response(StatusCode::NO_CONTENT, "text/plain", String::new())
+            } else {
+                missing_buffer_state()
+            };
+        }
+    };
+    match content {
+        Ok(content) => response(StatusCode::OK, content_type, content),
+        Err(error) => response(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", format!("{error}\n")),
+    }
+}
+
+/// Paths available to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    All,
+    MetricsOnly,
+}
+
+struct Listeners {
+    unix: UnixListener,
+    tcp: Option<TcpListener>,
+}
+
+impl Listeners {
+    fn register(
+        runtime: &Runtime,
+        unix: unix::UnixListener,
+        tcp: Option<net::TcpListener>,
+    ) -> io::Result<Self> {
+        let _context = runtime.enter();
+        Ok(Self { unix: UnixListener::from_std(unix)?, tcp: tcp.map(TcpListener::from_std).transpose()? })
     }
 
-    /// Goes on; false where it is over.
-    fn serve(&mut self, now: Instant, answers: &mut dyn Responder) -> bool {
-        if self.answer.is_empty() {
-            let mut bytes = [0; 1024];
-            match self.stream.read(&mut bytes) {
-                Ok(0) => return false,
-                Ok(length) => self.question.extend_from_slice(&bytes[..length]),
-                Err(error) => return is_later(&error),
-            }
-            // Until the empty line: who closes a socket with a question unread takes the answer back.
-            if !self.question.windows(4).any(|end| end == b"\r\n\r\n") {
-                return self.question.len() < LONGEST;
-            }
-            self.answer = self.reply(now, answers);
-        }
-        while self.told < self.answer.len() {
-            match self.stream.write(&self.answer[self.told..]) {
-                Ok(0) => return false,
-                Ok(length) => self.told += length,
-                Err(error) => return is_later(&error),
+    async fn accept_loop(&self, handler: &Handler, timeout: Duration) {
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+            let handler = handler.clone();
+            let accepted = tokio::select! {
+                accepted = self.unix.accept() => accepted.map(|(stream, _)| {
+                    tokio::spawn(serve_connection(stream, handler, Access::All, timeout, permit));
+                }),
+                accepted = self.accept_tcp() => accepted.map(|stream| {
+                    tokio::spawn(serve_connection(stream, handler, Access::MetricsOnly, timeout, permit));
+                }),
+            };
+            if accepted.is_err() {
+                tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
             }
         }
-        false
     }
 
-    fn reply(&self, now: Instant, answers: &mut dyn Responder) -> Vec<u8> {
-        let line = self.question.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        let line = String::from_utf8_lossy(line);
-        let mut words = line.split(' ');
-        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let path = path.split('?').next().unwrap_or_default();
-        let (kind, content) = match (method, path) {
-            ("GET", "/metrics") => ("text/plain; version=0.0.4; charset=utf-8", answers.metrics()),
-            ("GET", "/status") if !self.metrics_alone => ("application/json", answers.status()),
-            ("POST", "/player") if !self.metrics_alone => {
-                let state = cmcd::State::of_request(&self.question);
-                return if state.is_some_and(|state| answers.player(now, state)) {
-                    response("204 No Content", "text/plain", "")
-                } else {
-                    response("400 Bad Request", "text/plain", "CMCD with `bl`, or with `su`, is expected\n")
-                };
-            }
-            ("GET", _) => return response("404 Not Found", "text/plain", "there is /status and /metrics\n"),
-            _ => return response("405 Method Not Allowed", "text/plain", "only GET, and POST /player\n"),
+    async fn accept_tcp(&self) -> io::Result<TcpStream> {
+        match &self.tcp {
+            Some(listener) => listener.accept().await.map(|(stream, _)| stream),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+async fn serve_connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    handler: Handler,
+    access: Access,
+    timeout: Duration,
+    _permit: OwnedSemaphorePermit,
+) {
+    let service = service_fn(|request| {
+        let handler = handler.clone();
+        async move { Ok::<_, Infallible>(handler.handle(request, access).await) }
+    });
+    let connection = http1::Builder::new()
+        .half_close(true)
+        .keep_alive(false)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    // A timeout or a protocol error only ends this connection.
+    let _ = tokio::time::timeout(timeout, connection).await;
+}
+
+#[derive(Debug, Clone)]
+struct Handler {
+    requests: mpsc::Sender<PendingRequest>,
+    wakeup: Arc<OwnedFd>,
+}
+
+impl Handler {
+    /// Passes a request to the agent's thread and waits for its response.
+    async fn handle(&self, request: Request<Incoming>, access: Access) -> Response<Full<Bytes>> {
+        let query = match parse_query(&request, access) {
+            Ok(query) => query,
+            Err(response) => return response,
         };
-        match content {
-            Ok(content) => response("200 OK", kind, &content),
-            Err(error) => response("500 Internal Server Error", "text/plain", &format!("{error}\n")),
+        let (reply, response_of_agent) = oneshot::channel();
+        // Both fail only while the agent ends.
+        let _ = self.requests.send(PendingRequest { query, reply });
+        let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
+        response_of_agent.await.unwrap_or_else(|_| {
+            response(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "the agent is ending\n".to_owned())
+        })
+    }
+}
+
+fn parse_query(request: &Request<Incoming>, access: Access) -> Result<Query, Response<Full<Bytes>>> {
+    let text = |status, text: &str| Err(response(status, "text/plain", text.to_owned()));
+    let all = access == Access::All;
+    match (request.method(), request.uri().path()) {
+        (&Method::GET, "/metrics") => Ok(Query::Metrics),
+        (&Method::GET, "/status") if all => Ok(Query::Status),
+        (&Method::POST, "/player") if all => {
+            let state = cmcd::State::of_request(head_text(request).as_bytes());
+            state.map(Query::Player).ok_or_else(missing_buffer_state)
         }
+        (&Method::GET, _) => text(StatusCode::NOT_FOUND, "available: /status and /metrics\n"),
+        _ => text(StatusCode::METHOD_NOT_ALLOWED, "supported: GET, and POST /player\n"),
     }
 }
 
-fn is_later(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
-}
-
-fn response(code: &str, kind: &str, content: &str) -> Vec<u8> {
-    let length = content.len();
-    format!(
-        "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{content}"
-    )
-    .into_bytes()
-}
-
-/// Asks the agent that listens at `socket` for `path`, such as `/status`; gives what it answers.
-///
-/// # Errors
-/// Where none listens there, the caller may not, or it does not answer in time.
-pub fn query(socket: &Path, path: &str) -> io::Result<String> {
-    let mut stream = UnixStream::connect(socket)?;
-    let patience = std::time::Duration::from_nanos((PATIENCE + PATIENCE).as_nanos());
-    stream.set_read_timeout(Some(patience))?;
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: agent\r\n\r\n").as_bytes())?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let odd = || io::Error::new(ErrorKind::InvalidData, "this is no answer of an agent");
-    let (head, content) = answer.split_once("\r\n\r\n").ok_or_else(odd)?;
-    if head.split(' ').nth(1) != Some("200") {
-        return Err(io::Error::other(content.trim_end().to_owned()));
+/// Request head as text, the form that the CMCD parser takes.
+fn head_text(request: &Request<Incoming>) -> String {
+    let mut head = format!("{} {} HTTP/1.1\r\n", request.method(), request.uri());
+    for (name, value) in request.headers() {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        head.push_str(&format!("{name}: {value}\r\n"));
     }
-    Ok(content.to_owned())
+    head + "\r\n"
+}
+
+fn missing_buffer_state() -> Response<Full<Bytes>> {
+    let text = "expected CMCD with `bl`, or with `su`\n".to_owned();
+    response(StatusCode::BAD_REQUEST, "text/plain", text)
+}
+
+fn response(status: StatusCode, content_type: &'static str, content: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(content));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, content_type.parse().expect("valid content type"));
+    response
 }
 
 #[cfg(test)]

@@ -1,14 +1,19 @@
 use super::*;
-use std::thread;
+use crate::status::query;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Instant as StdInstant;
 
-struct Fixed;
+struct FixedResponder;
 
-impl Responder for Fixed {
+impl Responder for FixedResponder {
     fn status(&mut self) -> Result<String, Error> {
         Ok("{}".to_owned())
     }
     fn metrics(&mut self) -> Result<String, Error> {
-        // Longer than a socket holds.
+        // Exceeds the socket buffers.
         Ok("m 1\n".repeat(1_000_000))
     }
     fn player(&mut self, _: Instant, state: cmcd::State) -> bool {
@@ -16,68 +21,92 @@ impl Responder for Fixed {
     }
 }
 
-/// Serves while `work` asks.
-fn serving<R: Send>(tcp: bool, work: impl FnOnce(&Path, Option<SocketAddr>) -> R + Send) -> R {
+/// Runs `client` while a server with this connection timeout answers.
+fn with_server<R: Send>(
+    tcp: bool,
+    timeout: Duration,
+    client: impl FnOnce(&Path, Option<SocketAddr>) -> R + Send,
+) -> R {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run/agent.sock");
     let address = tcp.then(|| "127.0.0.1:0".parse().unwrap());
-    let mut server = Server::open(&path, address).unwrap();
-    let address = server.tcp.as_ref().map(|tcp| tcp.local_addr().unwrap());
+    let mut server = Server::open_with_timeout(&path, address, timeout).unwrap();
+    let address = server.tcp_address;
     assert!(matches!(Server::open(&path, None), Err(Error::AlreadyRunning { .. })));
-    thread::scope(|scope| {
-        let asking = scope.spawn(|| work(&path, address));
-        while !asking.is_finished() {
-            server.serve(Instant::ZERO, &mut Fixed);
-            let soon = rustix::event::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-            rustix::event::poll(&mut server.files(), Some(&soon)).unwrap();
+    let result = thread::scope(|scope| {
+        let client = scope.spawn(|| client(&path, address));
+        while !client.is_finished() {
+            let wait = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+            poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&wait)).unwrap();
+            server.serve(Instant::ZERO, &mut FixedResponder);
         }
-        asking.join().unwrap()
-    })
+        client.join().unwrap()
+    });
+    drop(server);
+    assert!(!path.exists(), "the socket is removed");
+    result
+}
+
+/// Sends a request and returns the complete response.
+fn exchange(mut stream: impl Read + Write, request: &str) -> String {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+/// Sends a request and returns the status code.
+fn status_code(stream: impl Read + Write, request: &str) -> String {
+    exchange(stream, request)[9..12].to_owned()
 }
 
 #[test]
-fn questions_are_answered_also_long_ones_and_in_pieces() {
-    serving(false, |path, _| {
+fn serves_long_responses_and_fragmented_requests() {
+    with_server(false, CONNECTION_TIMEOUT, |path, _| {
         assert_eq!(query(path, "/status").unwrap(), "{}");
         assert_eq!(query(path, "/metrics").unwrap().len(), 4_000_000);
-        assert_eq!(query(path, "/other").unwrap_err().to_string(), "there is /status and /metrics");
+        let error = query(path, "/other").unwrap_err();
+        assert_eq!(error.to_string(), "available: /status and /metrics");
         let mut slow = UnixStream::connect(path).unwrap();
         for piece in ["GET /sta", "tus HTTP/1.1\r\n", "Host: x\r\n", "\r\n"] {
             slow.write_all(piece.as_bytes()).unwrap();
-            assert_eq!(query(path, "/status").unwrap(), "{}", "nobody waits for the slow one");
+            assert_eq!(query(path, "/status").unwrap(), "{}", "a slow client blocks no other");
         }
-        let mut answer = String::new();
-        slow.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\n{}"));
+        let mut response = String::new();
+        slow.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("\r\n\r\n{}"));
     });
 }
 
 #[test]
-fn over_tcp_there_are_metrics_and_no_more() {
-    serving(true, |_, address| {
-        let question = |path: &str, method: &str| {
-            let mut stream = std::net::TcpStream::connect(address.unwrap()).unwrap();
-            stream.write_all(format!("{method} {path} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            answer[9..12].to_owned()
+fn half_closed_client_gets_its_response() {
+    with_server(false, CONNECTION_TIMEOUT, |path, _| {
+        let mut stream = UnixStream::connect(path).unwrap();
+        stream.write_all(b"GET /status HTTP/1.1\r\n\r\n").unwrap();
+        stream.shutdown(net::Shutdown::Write).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    });
+}
+
+#[test]
+fn tcp_serves_only_metrics() {
+    with_server(true, CONNECTION_TIMEOUT, |_, address| {
+        let code = |method: &str, path: &str| {
+            let stream = TcpStream::connect(address.unwrap()).unwrap();
+            status_code(stream, &format!("{method} {path} HTTP/1.1\r\n\r\n"))
         };
-        assert_eq!(question("/metrics", "GET"), "200");
-        assert_eq!(question("/status", "GET"), "404");
-        assert_eq!(question("/metrics", "POST"), "405");
+        assert_eq!(code("GET", "/metrics"), "200");
+        assert_eq!(code("GET", "/status"), "404");
+        assert_eq!(code("POST", "/metrics"), "405");
     });
 }
 
 #[test]
-fn a_player_tells_how_it_stands_by_cmcd_and_only_on_the_unix_socket() {
-    let say = |stream: &mut dyn Stream, words: &str| {
-        stream.write_all(words.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer[9..12].to_owned()
-    };
-    serving(true, |path, address| {
-        let unix = |words: &str| say(&mut UnixStream::connect(path).unwrap(), words);
+fn players_report_on_unix_socket_only() {
+    with_server(true, CONNECTION_TIMEOUT, |path, address| {
+        let unix = |request: &str| status_code(UnixStream::connect(path).unwrap(), request);
         let mut state = cmcd::State::default();
         state.read("sid=\"s\",bl=1000,tandem-missing=7");
         assert_eq!(unix(&state.message()), "204");
@@ -85,27 +114,55 @@ fn a_player_tells_how_it_stands_by_cmcd_and_only_on_the_unix_socket() {
         assert_eq!(unix("POST /player?CMCD=ot%3Dm HTTP/1.1\r\n\r\n"), "400");
         assert_eq!(unix("POST /player HTTP/1.1\r\n\r\n"), "400");
         assert_eq!(unix("GET /player HTTP/1.1\r\n\r\n"), "404");
-        let mut tcp = std::net::TcpStream::connect(address.unwrap()).unwrap();
-        assert_eq!(say(&mut tcp, &state.message()), "405");
+        let tcp = TcpStream::connect(address.unwrap()).unwrap();
+        assert_eq!(status_code(tcp, &state.message()), "405");
     });
 }
 
 #[test]
-fn who_asks_nothing_or_without_end_is_sent_away() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("agent.sock");
-    let mut server = Server::open(&path, None).unwrap();
-    let silent = UnixStream::connect(&path).unwrap();
-    let mut endless = UnixStream::connect(&path).unwrap();
-    endless.write_all(&[b'x'; 2 * LONGEST]).unwrap();
-    for _ in 0..20 {
-        server.serve(Instant::ZERO, &mut Fixed);
-    }
-    assert_eq!(server.clients.len(), 1, "the endless one");
-    assert_eq!(server.next(), Instant::ZERO + PATIENCE);
-    server.serve(Instant::ZERO + PATIENCE, &mut Fixed);
-    assert_eq!(server.clients.len(), 0);
-    assert_eq!(server.next(), Instant::MAX);
-    drop((silent, server));
-    assert!(!path.exists());
+fn silent_client_is_disconnected_after_timeout() {
+    let timeout = Duration::from_millis(300);
+    with_server(false, timeout, |path, _| {
+        let start = StdInstant::now();
+        let mut silent = UnixStream::connect(path).unwrap();
+        let mut received = Vec::new();
+        silent.read_to_end(&mut received).unwrap();
+        assert!(received.is_empty() && start.elapsed() >= timeout, "{:?}", start.elapsed());
+    });
+}
+
+#[test]
+fn client_that_never_reads_is_disconnected_after_timeout() {
+    let timeout = Duration::from_millis(300);
+    with_server(false, timeout, |path, _| {
+        let mut stream = UnixStream::connect(path).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        thread::sleep(3 * timeout);
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
+        assert!((1..4_000_000).contains(&received.len()), "{}", received.len());
+    });
+}
+
+#[test]
+fn oversized_request_head_is_rejected() {
+    with_server(false, Duration::from_secs(60), |path, _| {
+        // Exactly the limit and still incomplete: nothing stays unread that would reset the socket.
+        let request = format!("{:x<MAX_HEAD_BYTES$}", "GET /status HTTP/1.1\r\nX: ");
+        assert_eq!(status_code(UnixStream::connect(path).unwrap(), &request), "431");
+    });
+}
+
+#[test]
+fn connections_are_bounded() {
+    with_server(false, Duration::from_secs(60), |path, _| {
+        let mut silent: Vec<_> = (0..MAX_CONNECTIONS).map(|_| UnixStream::connect(path).unwrap()).collect();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| query(path, "/status"));
+            thread::sleep(Duration::from_millis(300));
+            assert!(!waiting.is_finished(), "the server is full");
+            silent.pop();
+            assert_eq!(waiting.join().unwrap().unwrap(), "{}");
+        });
+    });
 }

@@ -258,7 +258,7 @@ fn without_the_privilege_it_says_what_is_missing() {
     assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
     assert!(
         said.err
-            .starts_with("error: cannot make a network namespace: permission denied\n hint: this needs root")
+            .starts_with("error: cannot create a network namespace: permission denied\n hint: this needs root")
     );
 }
 

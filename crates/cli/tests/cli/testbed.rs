@@ -243,7 +243,7 @@ fn without_the_privilege_it_says_what_is_missing() {
     assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
     assert_eq!(
         said.err,
-        "error: cannot make a network namespace: permission denied\n hint: this needs root, or CAP_NET_ADMIN \
+        "error: cannot create a network namespace: permission denied\n hint: this needs root, or CAP_NET_ADMIN \
          (and CAP_SYS_ADMIN for namespaces)\n"
     );
 }
