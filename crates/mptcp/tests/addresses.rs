@@ -1,4 +1,4 @@
-//! Addresses told and taken back, limits, and joins that are refused (RFC 8684, sections 3.1, 3.2, 3.4).
+//! Announced and removed addresses, limits, and refused joins (RFC 8684, sections 3.1, 3.2, 3.4).
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use core::net::IpAddr;
@@ -18,7 +18,8 @@ fn up(client: Config, server: Config) -> Pair {
 fn address(last: u8) -> IpAddr {
     IpAddr::from([192, 0, 2, last])
 }
-fn told(pair: &Pair) -> Vec<(Instant, bool)> {
+/// Times of all ADD_ADDRs, and whether each is an echo.
+fn announcements(pair: &Pair) -> Vec<(Instant, bool)> {
     let of = |s: &Seen| match s.segment.signal {
         Some(MptcpSignal::AddAddress { hmac, .. }) => Some((s.at, hmac.is_none())),
         _ => None,
@@ -30,14 +31,14 @@ fn added(pair: &Pair) -> usize {
 }
 
 #[test]
-fn an_address_is_told_until_it_is_echoed_and_at_most_four_times() {
-    // How many of the announcements, or of the echoes, are lost.
+fn announcement_is_repeated_until_echoed_at_most_four_times() {
+    // Announcements or echoes lost, and announcements expected.
     for (lost, echoes, expected) in
         [(0, false, 1), (2, false, 3), (2, true, 3), (99, false, 4), (99, true, 4)]
     {
         let mut pair = up(Config::default(), Config::default());
         let mut count = 0;
-        pair.meddler = Some(Box::new(move |_, _, segment| {
+        pair.tamper = Some(Box::new(move |_, _, segment| {
             let counts = matches!(segment.signal, Some(MptcpSignal::AddAddress { hmac, .. }) if hmac.is_none() == echoes);
             count += i32::from(counts);
             !counts || count > lost
@@ -45,17 +46,17 @@ fn an_address_is_told_until_it_is_echoed_and_at_most_four_times() {
         pair.ends[SERVER].announce(7, address(7), Some(8443));
         pair.settle();
         pair.run_until(Instant::from_secs(60));
-        let announcements = told(&pair).iter().filter(|(_, echo)| !echo).count();
-        assert_eq!(announcements, expected, "{lost} lost, echoes: {echoes}");
-        assert_eq!(added(&pair), usize::from(lost < 99 || echoes), "told once");
+        let sent = announcements(&pair).iter().filter(|(_, echo)| !echo).count();
+        assert_eq!(sent, expected, "{lost} lost, echoes: {echoes}");
+        assert_eq!(added(&pair), usize::from(lost < 99 || echoes), "one event");
         assert!(pair.ends.iter().all(|end| end.poll_timeout().is_none()));
     }
 }
 
 #[test]
-fn an_address_with_a_wrong_hmac_or_a_used_identifier_is_ignored() {
+fn announcement_with_wrong_hmac_or_used_identifier_is_ignored() {
     let mut pair = up(Config::default(), Config::default());
-    pair.meddler = Some(Box::new(|_, _, segment| {
+    pair.tamper = Some(Box::new(|_, _, segment| {
         if let Some(MptcpSignal::AddAddress { address_id: 7, hmac: Some(hmac), .. }) = &mut segment.signal {
             *hmac ^= 1;
         }
@@ -64,7 +65,7 @@ fn an_address_with_a_wrong_hmac_or_a_used_identifier_is_ignored() {
     pair.ends[SERVER].announce(7, address(7), None);
     pair.settle();
     pair.run_until(Instant::from_secs(30));
-    assert!(told(&pair).iter().all(|(_, echo)| !echo) && added(&pair) == 0);
+    assert!(announcements(&pair).iter().all(|(_, echo)| !echo) && added(&pair) == 0);
     pair.ends[SERVER].announce(8, address(8), None);
     pair.settle();
     pair.run_until(Instant::from_secs(40));
@@ -72,7 +73,7 @@ fn an_address_with_a_wrong_hmac_or_a_used_identifier_is_ignored() {
     pair.ends[SERVER].announce(8, address(9), None);
     pair.settle();
     pair.run_until(Instant::from_secs(80));
-    assert_eq!(added(&pair), 1, "the identifier stands for another address until that is removed");
+    assert_eq!(added(&pair), 1, "the identifier belongs to another address until that is removed");
     pair.ends[SERVER].withdraw(&[8]);
     pair.ends[SERVER].announce(8, address(9), None);
     pair.settle();
@@ -81,11 +82,11 @@ fn an_address_with_a_wrong_hmac_or_a_used_identifier_is_ignored() {
     pair.ends[SERVER].announce(8, address(9), Some(4443));
     pair.settle();
     pair.run_until(Instant::from_secs(95));
-    assert_eq!(added(&pair), 3, "another port of the same address");
+    assert_eq!(added(&pair), 3, "another port counts as another address");
 }
 
 #[test]
-fn one_removal_takes_several_addresses_and_unknown_ones_are_ignored() {
+fn remove_addr_takes_several_identifiers_and_ignores_unknown_ones() {
     let mut pair = up(Config::default(), Config::default());
     for id in 10..20 {
         pair.ends[SERVER].announce(id, address(id), None);
@@ -114,7 +115,7 @@ fn one_removal_takes_several_addresses_and_unknown_ones_are_ignored() {
 }
 
 #[test]
-fn no_more_addresses_are_taken_than_the_limit_says() {
+fn addresses_beyond_the_limit_are_echoed_and_dropped() {
     let mut pair = up(Config { max_addresses: 2, ..Config::default() }, Config::default());
     for id in 10..15 {
         pair.ends[SERVER].announce(id, address(id), None);
@@ -122,18 +123,18 @@ fn no_more_addresses_are_taken_than_the_limit_says() {
     pair.settle();
     pair.run_until(Instant::from_secs(30));
     assert_eq!(added(&pair), 2);
-    assert_eq!(told(&pair).iter().filter(|(_, echo)| !echo).count(), 5, "each was echoed all the same");
+    assert_eq!(announcements(&pair).iter().filter(|(_, echo)| !echo).count(), 5, "each was echoed");
 }
 
 #[test]
-fn no_more_subflows_are_opened_or_taken_than_the_limit_says() {
+fn subflows_beyond_the_limit_are_neither_opened_nor_accepted() {
     let one = || Config { max_subflows: 1, ..Config::default() };
     let pair = up(one(), Config::default());
-    assert!(!pair.trace.iter().any(|s| s.path == PathId(1)), "the client does not try");
+    assert!(!pair.trace.iter().any(|s| s.path == PathId(1)), "the client does not attempt a join");
     let mut pair = up(Config::default(), one());
     let full = Failure::Reset(Some(ResetReason { code: 2, transient: true }));
     assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(1), Some(full))), "{:?}", pair.events);
-    // There is room again.
+    // A closed subflow makes room.
     pair.ends[CLIENT].remove(PathId(0), true);
     assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
     pair.settle();
@@ -142,7 +143,7 @@ fn no_more_subflows_are_opened_or_taken_than_the_limit_says() {
 }
 
 #[test]
-fn a_peer_that_takes_no_joins_at_its_first_address_gets_none() {
+fn deny_join_prevents_joins_to_the_first_address() {
     let server = Config { deny_join: true, ..Config::default() };
     let mut pair = up(Config::default(), server);
     assert!(!pair.trace.iter().any(|s| s.path == PathId(1)));
@@ -151,7 +152,7 @@ fn a_peer_that_takes_no_joins_at_its_first_address_gets_none() {
     };
     assert!(pair.trace.iter().any(flag));
     assert_eq!(pair.ends[CLIENT].mode(), Mode::Mptcp);
-    // Where it announces another, that one may be joined.
+    // An announced address may be joined.
     pair.ends[SERVER].announce(3, address(3), None);
     pair.settle();
     pair.run_until(Instant::from_secs(2));
@@ -164,12 +165,12 @@ fn a_peer_that_takes_no_joins_at_its_first_address_gets_none() {
 }
 
 #[test]
-fn a_join_that_proves_nothing_is_refused_and_not_tried_again_until_the_address_is_refreshed() {
+fn unauthenticated_join_is_not_retried_until_the_address_is_announced_again() {
     let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
     pair.auto_join = false;
     pair.connect();
     pair.run_until(Instant::from_secs(1));
-    pair.meddler = Some(Box::new(|from, path, segment| {
+    pair.tamper = Some(Box::new(|from, path, segment| {
         if from == SERVER && path == PathId(1) && segment.flags.has(Flags::SYN) {
             segment.signal = None;
         }
@@ -189,10 +190,10 @@ fn a_join_that_proves_nothing_is_refused_and_not_tried_again_until_the_address_i
 }
 
 #[test]
-fn a_join_with_an_unknown_token_or_a_wrong_hmac_is_reset() {
+fn join_with_unknown_token_or_wrong_hmac_is_reset() {
     for what in ["token", "HMAC", "no MP_JOIN in the third ACK"] {
         let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
-        pair.meddler = Some(Box::new(move |_, _, segment| {
+        pair.tamper = Some(Box::new(move |_, _, segment| {
             match &mut segment.signal {
                 Some(MptcpSignal::JoinSyn { token, .. }) if what == "token" => *token ^= 1,
                 Some(MptcpSignal::JoinAck { hmac }) if what == "HMAC" => hmac[7] ^= 1,
@@ -211,10 +212,10 @@ fn a_join_with_an_unknown_token_or_a_wrong_hmac_is_reset() {
 }
 
 #[test]
-fn a_removal_waits_for_a_subflow_that_can_carry_it() {
+fn remove_addr_waits_for_an_established_subflow() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     pair.connect();
-    // The second is on its way, and the first goes.
+    // The first subflow ends during the handshake of the second.
     pair.run_until(Instant::from_millis(30));
     pair.ends[CLIENT].remove(PathId(0), false);
     pair.settle();
@@ -224,7 +225,7 @@ fn a_removal_waits_for_a_subflow_that_can_carry_it() {
 }
 
 #[test]
-fn either_end_may_make_a_subflow_a_backup_and_take_it_back() {
+fn either_end_can_set_and_clear_backup_priority() {
     for end in [CLIENT, SERVER] {
         let mut pair = up(Config::default(), Config::default());
         for backup in [true, false] {
@@ -238,11 +239,11 @@ fn either_end_may_make_a_subflow_a_backup_and_take_it_back() {
 }
 
 #[test]
-fn where_syns_with_the_option_vanish_a_plain_one_gets_through() {
+fn client_falls_back_to_a_plain_syn_when_mptcp_syns_are_dropped() {
     for (mptcp_syns, mode) in [(3, Some(Mode::Tcp)), (u32::MAX, None)] {
         let config = Config { mptcp_syns, ..Config::default() };
         let mut pair = Pair::new(1, config, two_paths()).keep_trace();
-        pair.meddler =
+        pair.tamper =
             Some(Box::new(|_, _, segment| !segment.flags.has(Flags::SYN) || segment.signal.is_none()));
         pair.to_write[CLIENT] = 10_000;
         pair.connect();

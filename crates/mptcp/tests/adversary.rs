@@ -97,7 +97,7 @@ fn one_plan() {
     let Ok(text) = std::env::var("TANDEM_PLAN") else { return };
     let plan = text.parse::<u64>().map_or_else(|_| text.parse().expect("a plan"), Plan::from_seed);
     println!("{plan}");
-    pair::set_talkative(std::env::var("TANDEM_TRACE").is_ok());
+    pair::set_verbose(std::env::var("TANDEM_TRACE").is_ok());
     println!("{:?}", plan::play(&plan));
 }
 

@@ -1,16 +1,16 @@
-//! The data checksum (RFC 8684, section 3.3.1): agreed on, right, and held against what arrives.
+//! The data checksum (RFC 8684, section 3.3.1): negotiation, computation and verification.
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId};
 use units::{Duration, Instant};
 use wire::{Flags, Mapping, MptcpSignal, capture, dss_checksum};
 
-fn demanding(checksum: bool) -> Config {
+fn requiring(checksum: bool) -> Config {
     Config { checksum, ..Config::default() }
 }
 
-/// The mapping that a segment brings, with the checksum that its bytes in a capture have.
-fn mapped(pair: &Pair, seen: &Seen) -> Option<(Option<u16>, u16)> {
+/// Checksum of a segment's mapping, and the checksum computed from its bytes in a capture.
+fn checksums(pair: &Pair, seen: &Seen) -> Option<(Option<u16>, u16)> {
     let segment = &seen.segment;
     let key = |end: usize| {
         pair.trace.iter().find_map(|s| match s.segment.signal {
@@ -22,7 +22,7 @@ fn mapped(pair: &Pair, seen: &Seen) -> Option<(Option<u16>, u16)> {
         (Some(map), _) => (map.dsn, map.ssn, map.len, map.checksum),
         (None, Some(MptcpSignal::Capable { data: Some((len, checksum)), .. })) => {
             let digest = <sha2::Sha256 as sha2::Digest>::digest(
-                key(seen.from).expect("the handshake tells the keys").to_be_bytes(),
+                key(seen.from).expect("the handshake carries the keys").to_be_bytes(),
             );
             let idsn = u64::from_be_bytes(digest[24..].try_into().expect("SHA-256 has 32 bytes"));
             (idsn.wrapping_add(1), 1, len, checksum)
@@ -35,10 +35,10 @@ fn mapped(pair: &Pair, seen: &Seen) -> Option<(Option<u16>, u16)> {
 }
 
 #[test]
-fn checksums_are_used_if_either_end_demands_them_and_match_the_bytes_of_a_capture() {
+fn checksums_are_used_if_either_end_requires_them_and_match_the_bytes() {
     for (client, server) in [(false, false), (true, false), (false, true), (true, true)] {
         let paths = vec![PathModel::lossy(5, 0.02), PathModel::clean(20)];
-        let mut pair = Pair::with(3, demanding(client), demanding(server), paths).keep_trace();
+        let mut pair = Pair::with(3, requiring(client), requiring(server), paths).keep_trace();
         pair.to_write = [300_001, 500_003];
         pair.close_when_done = [true, true];
         pair.connect();
@@ -48,11 +48,11 @@ fn checksums_are_used_if_either_end_demands_them_and_match_the_bytes_of_a_captur
         let mut mappings = 0;
         for seen in &pair.trace {
             if let Some(MptcpSignal::Capable { checksum, .. }) = seen.segment.signal {
-                // The SYN says what the client wants, all that follows what was agreed.
+                // The SYN has the client's request, later segments the negotiated value.
                 let syn = seen.segment.flags == Flags::SYN;
                 assert_eq!(checksum, client || server && !syn, "{seen:?}");
             }
-            if let Some((found, right)) = mapped(&pair, seen) {
+            if let Some((found, right)) = checksums(&pair, seen) {
                 assert_eq!(found, (client || server).then_some(right), "{seen:?}");
                 mappings += 1;
             }
@@ -61,14 +61,14 @@ fn checksums_are_used_if_either_end_demands_them_and_match_the_bytes_of_a_captur
     }
 }
 
-/// The server sends three segments under one mapping, which comes with one of them.
-fn three_under_one(carrier: usize, corrupt: Option<usize>) -> Pair {
+/// A server that sends three segments under one mapping, carried by segment number `carrier`.
+fn three_under_one_mapping(carrier: usize, corrupt: Option<usize>) -> Pair {
     let config = Config { mss: 1000, delayed_ack: Duration::ZERO, checksum: true, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
     pair.to_write[SERVER] = 964 * 3;
     let mut whole: Option<Mapping> = None;
     let mut count = 0;
-    pair.meddler = Some(Box::new(move |_, _, segment| {
+    pair.tamper = Some(Box::new(move |_, _, segment| {
         if let Some(dss) = &mut segment.dss
             && let Some(map) = dss.mapping
             && map.len > 1
@@ -94,9 +94,9 @@ fn three_under_one(carrier: usize, corrupt: Option<usize>) -> Pair {
 }
 
 #[test]
-fn data_under_one_mapping_is_held_back_until_all_of_it_is_there() {
+fn data_under_one_checksummed_mapping_is_delivered_only_when_complete() {
     for carrier in [0, 1, 2] {
-        let mut pair = three_under_one(carrier, None);
+        let mut pair = three_under_one_mapping(carrier, None);
         let mut reads = Vec::new();
         while pair.now < Instant::from_secs(1) {
             pair.run_until(pair.now + Duration::from_millis(1));
@@ -105,11 +105,11 @@ fn data_under_one_mapping_is_held_back_until_all_of_it_is_there() {
         reads.dedup();
         assert_eq!(reads, [0, 964 * 3], "carried by {carrier}");
     }
-    // The last one is lost and comes later: until then nothing of the others is seen.
-    let mut pair = three_under_one(0, None);
-    let mut inner = pair.meddler.take().unwrap();
+    // The last segment is lost: the others are not delivered before its retransmission.
+    let mut pair = three_under_one_mapping(0, None);
+    let mut inner = pair.tamper.take().unwrap();
     let mut lost = false;
-    pair.meddler = Some(Box::new(move |from, path, segment| {
+    pair.tamper = Some(Box::new(move |from, path, segment| {
         let lose = !lost && from == SERVER && segment.payload.offset == 964 * 2;
         lost |= lose;
         inner(from, path, segment) && !lose
@@ -121,11 +121,11 @@ fn data_under_one_mapping_is_held_back_until_all_of_it_is_there() {
 }
 
 #[test]
-fn one_bad_segment_of_three_spoils_their_mapping() {
+fn one_corrupted_segment_fails_the_whole_mapping() {
     for corrupt in [0, 1, 2] {
-        let mut pair = three_under_one(0, Some(corrupt));
+        let mut pair = three_under_one_mapping(0, Some(corrupt));
         pair.run_until(Instant::from_millis(18));
-        assert_eq!(pair.read[CLIENT], 0, "nothing of it is delivered as it is");
+        assert_eq!(pair.read[CLIENT], 0, "no data of a failed mapping is delivered");
         pair.run_until(Instant::from_secs(3));
         assert_eq!(
             pair.ends.each_ref().map(tandem_mptcp::Endpoint::mode),
@@ -139,12 +139,12 @@ fn one_bad_segment_of_three_spoils_their_mapping() {
 }
 
 #[test]
-fn a_mapping_without_the_checksum_that_was_agreed_on_ends_the_subflow() {
+fn mapping_without_a_negotiated_checksum_resets_the_subflow() {
     let paths = vec![PathModel::clean(5), PathModel::clean(20)];
-    let mut pair = Pair::new(1, demanding(true), paths).keep_trace();
+    let mut pair = Pair::new(1, requiring(true), paths).keep_trace();
     pair.connect();
     pair.run_until(Instant::from_secs(1));
-    pair.meddler = Some(Box::new(|_, path, segment| {
+    pair.tamper = Some(Box::new(|_, path, segment| {
         if let Some(map) = segment.dss.as_mut().and_then(|dss| dss.mapping.as_mut())
             && path == PathId(1)
         {
@@ -157,16 +157,16 @@ fn a_mapping_without_the_checksum_that_was_agreed_on_ends_the_subflow() {
     pair.run_until(Instant::from_secs(20));
     assert_eq!(pair.read[CLIENT], 500_000);
     assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(1), Some(Failure::Protocol))), "{:?}", pair.events);
-    let told = |s: &Seen| {
+    let is_reset = |s: &Seen| {
         s.from == CLIENT && s.segment.signal == Some(MptcpSignal::Reset { transient: false, reason: 1 })
     };
-    assert!(pair.trace.iter().any(told));
+    assert!(pair.trace.iter().any(is_reset));
 }
 
 #[test]
-fn a_checksum_that_was_not_agreed_on_is_ignored() {
-    let mut pair = Pair::new(1, demanding(false), vec![PathModel::clean(5)]);
-    pair.meddler = Some(Box::new(|_, _, segment| {
+fn unnegotiated_checksum_is_ignored() {
+    let mut pair = Pair::new(1, requiring(false), vec![PathModel::clean(5)]);
+    pair.tamper = Some(Box::new(|_, _, segment| {
         if let Some(map) = segment.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
             map.checksum = Some(0x1234);
         }
@@ -180,9 +180,9 @@ fn a_checksum_that_was_not_agreed_on_is_ignored() {
 }
 
 #[test]
-fn without_checksums_nobody_notices_what_a_middlebox_changes() {
-    let mut pair = Pair::new(1, demanding(false), vec![PathModel::clean(5)]);
-    pair.meddler = Some(Box::new(|_, _, segment| {
+fn corruption_goes_undetected_without_checksums() {
+    let mut pair = Pair::new(1, requiring(false), vec![PathModel::clean(5)]);
+    pair.tamper = Some(Box::new(|_, _, segment| {
         segment.payload = segment.payload.corrupted();
         true
     }));

@@ -1,11 +1,11 @@
-//! Back to TCP, or off a subflow, where a middlebox is in the way (RFC 8684, section 3.7).
+//! Fallback to TCP, and resets of subflows that a middlebox breaks (RFC 8684, section 3.7).
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use tandem_mptcp::{Config, Endpoint, Event, Failure, Mode, PathId};
 use units::Instant;
 use wire::{Flags, MptcpSignal, Segment, Span};
 
-fn checked() -> Config {
+fn with_checksums() -> Config {
     Config { checksum: true, ..Config::default() }
 }
 fn one_path() -> Vec<PathModel> {
@@ -32,21 +32,21 @@ fn resets_with(pair: &Pair, from: usize, signal: fn(MptcpSignal) -> bool) -> boo
 fn is_middlebox(signal: MptcpSignal) -> bool {
     signal == MptcpSignal::Reset { transient: false, reason: 6 }
 }
-fn infinite(seen: &Seen) -> bool {
+fn has_infinite_mapping(seen: &Seen) -> bool {
     seen.segment.dss.and_then(|dss| dss.mapping).is_some_and(|map| map.len == 0)
 }
 
 #[test]
-fn a_bad_checksum_on_the_only_subflow_leads_to_tcp() {
-    // Who sends, from which byte on data is changed, and how many MP_FAILs are lost.
+fn checksum_failure_on_the_only_subflow_falls_back_to_tcp() {
+    // Sender, first corrupted byte, and lost MP_FAILs.
     for sender in [CLIENT, SERVER] {
         for (from_byte, lost_fails) in [(0, 0), (20_000, 0), (20_000, 1), (20_000, 3), (99_000, 2)] {
-            let told = format!("{sender} sends, changed from {from_byte}, {lost_fails} lost");
-            let mut pair = Pair::new(1, checked(), one_path()).keep_trace();
+            let case = format!("{sender} sends, corrupted from {from_byte}, {lost_fails} lost");
+            let mut pair = Pair::new(1, with_checksums(), one_path()).keep_trace();
             pair.to_write[sender] = 100_000;
             pair.close_when_done = [true, true];
             let mut fails = 0;
-            pair.meddler = Some(Box::new(move |from, _, segment| {
+            pair.tamper = Some(Box::new(move |from, _, segment| {
                 if from == sender && segment.payload.offset >= from_byte {
                     segment.payload = segment.payload.corrupted();
                 }
@@ -56,30 +56,31 @@ fn a_bad_checksum_on_the_only_subflow_leads_to_tcp() {
             }));
             pair.connect();
             pair.run_until(Instant::from_secs(60));
-            assert_eq!(pair.read[1 - sender], 100_000, "{told}: {:?}", pair.events);
-            // Like TCP, it delivers what the middlebox made of the data.
-            let changed = pair.read_corrupted[1 - sender];
-            assert!((1..=100_000 - from_byte).contains(&changed), "{told}: {changed}");
-            assert_eq!(modes(&pair), [Mode::Tcp; 2], "{told}");
+            assert_eq!(pair.read[1 - sender], 100_000, "{case}: {:?}", pair.events);
+            // Like TCP, it delivers the corrupted data.
+            let corrupted = pair.read_corrupted[1 - sender];
+            assert!((1..=100_000 - from_byte).contains(&corrupted), "{case}: {corrupted}");
+            assert_eq!(modes(&pair), [Mode::Tcp; 2], "{case}");
             for end in [CLIENT, SERVER] {
-                assert!(pair.saw(end, &Event::Closed), "{told}: {:?}", pair.events);
-                assert!(pair.trace.iter().any(|s| s.from == end && is_fail(s)), "{told}: {end} said MP_FAIL");
+                assert!(pair.saw(end, &Event::Closed), "{case}: {:?}", pair.events);
+                assert!(pair.trace.iter().any(|s| s.from == end && is_fail(s)), "{case}: {end} sent MP_FAIL");
             }
-            let last = pair.trace.iter().rposition(|s| infinite(s) && s.from == sender).expect(&told);
+            let last =
+                pair.trace.iter().rposition(|s| has_infinite_mapping(s) && s.from == sender).expect(&case);
             let after = &pair.trace[last + 1..];
-            assert!(after.iter().filter(|s| s.from == sender).all(|s| s.segment.dss.is_none()), "{told}");
+            assert!(after.iter().filter(|s| s.from == sender).all(|s| s.segment.dss.is_none()), "{case}");
         }
     }
 }
 
 #[test]
-fn mp_fail_names_the_start_of_the_mapping_that_failed() {
-    let mut pair = Pair::new(1, checked(), one_path()).keep_trace();
+fn mp_fail_carries_the_dsn_of_the_failed_mapping() {
+    let mut pair = Pair::new(1, with_checksums(), one_path()).keep_trace();
     pair.to_write[SERVER] = 30_000;
     let mut bad = None;
     let seen = std::rc::Rc::new(std::cell::Cell::new(None));
     let first = seen.clone();
-    pair.meddler = Some(Box::new(move |from, _, segment| {
+    pair.tamper = Some(Box::new(move |from, _, segment| {
         if from == SERVER && segment.payload.offset >= 10_000 && bad.is_none() {
             bad = segment.dss.and_then(|dss| dss.mapping).map(|map| map.dsn);
             first.set(bad);
@@ -95,16 +96,16 @@ fn mp_fail_names_the_start_of_the_mapping_that_failed() {
 }
 
 #[test]
-fn a_bad_checksum_on_one_of_several_subflows_ends_that_one_and_spoils_nothing() {
+fn checksum_failure_on_one_of_several_subflows_resets_only_that_one() {
     for bad in [PathId(0), PathId(1)] {
         for sender in [CLIENT, SERVER] {
-            let mut pair = Pair::new(1, checked(), two_paths()).keep_trace();
+            let mut pair = Pair::new(1, with_checksums(), two_paths()).keep_trace();
             pair.connect();
             pair.run_until(Instant::from_secs(1));
             pair.to_write[sender] = 1_000_000;
             pair.close_when_done = [true, true];
             let mut count = 0;
-            pair.meddler = Some(Box::new(move |from, path, segment| {
+            pair.tamper = Some(Box::new(move |from, path, segment| {
                 if from == sender && path == bad && segment.payload.len > 0 {
                     count += 1;
                     if count > 20 {
@@ -129,14 +130,14 @@ fn a_bad_checksum_on_one_of_several_subflows_ends_that_one_and_spoils_nothing() 
 }
 
 #[test]
-fn an_only_subflow_that_was_not_always_alone_is_reset() {
-    let mut pair = Pair::new(1, checked(), two_paths()).keep_trace();
+fn checksum_failure_after_a_join_resets_the_remaining_subflow() {
+    let mut pair = Pair::new(1, with_checksums(), two_paths()).keep_trace();
     pair.connect();
     pair.run_until(Instant::from_secs(1));
     pair.ends[CLIENT].remove(PathId(1), true);
     pair.settle();
     pair.run_until(Instant::from_secs(2));
-    pair.meddler = Some(Box::new(|_, path, segment| {
+    pair.tamper = Some(Box::new(|_, path, segment| {
         if path == PathId(0) {
             segment.payload = segment.payload.corrupted();
         }
@@ -147,7 +148,7 @@ fn an_only_subflow_that_was_not_always_alone_is_reset() {
     pair.run_until(Instant::from_secs(3));
     assert_eq!(modes(&pair), [Mode::Mptcp; 2]);
     assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(0), Some(Failure::Checksum))), "{:?}", pair.events);
-    // A new subflow delivers it as it was written.
+    // A new subflow delivers the data intact.
     assert!(pair.ends[CLIENT].open(pair.now, PathId(1), false));
     pair.settle();
     pair.run_until(Instant::from_secs(20));
@@ -155,12 +156,12 @@ fn an_only_subflow_that_was_not_always_alone_is_reset() {
 }
 
 #[test]
-fn mp_fail_of_data_that_was_never_sent_is_ignored() {
-    let mut pair = Pair::new(1, checked(), one_path());
+fn mp_fail_for_unsent_data_is_ignored() {
+    let mut pair = Pair::new(1, with_checksums(), one_path());
     pair.connect();
     pair.run_until(Instant::from_secs(1));
     let mut done = false;
-    pair.meddler = Some(Box::new(move |from, _, segment| {
+    pair.tamper = Some(Box::new(move |from, _, segment| {
         if from == CLIENT && segment.payload.len == 0 && !done && segment.signal.is_none() {
             done = true;
             segment.signal = Some(MptcpSignal::Fail { dsn: 77 });
@@ -175,16 +176,16 @@ fn mp_fail_of_data_that_was_never_sent_is_ignored() {
 }
 
 #[test]
-fn options_stripped_one_way_from_the_first_data_on_leave_tcp() {
-    // The keys arrive, and from then on nothing of MPTCP gets through one way.
+fn options_stripped_in_one_direction_after_the_handshake_fall_back_to_tcp() {
+    // After the handshake no MPTCP option passes in one direction.
     for stripped in [CLIENT, SERVER] {
         for to_write in [[0, 100_000], [100_000, 0], [80_000, 80_000]] {
-            let told = format!("from {stripped}, {to_write:?}");
+            let case = format!("from {stripped}, {to_write:?}");
             let mut pair = Pair::new(1, Config::default(), one_path());
             pair.auto_join = false;
             pair.connect();
             pair.run_until(Instant::from_secs(1));
-            pair.meddler = Some(Box::new(move |from, _, segment| {
+            pair.tamper = Some(Box::new(move |from, _, segment| {
                 if from == stripped {
                     strip(segment);
                 }
@@ -194,15 +195,15 @@ fn options_stripped_one_way_from_the_first_data_on_leave_tcp() {
             pair.close_when_done = [true, true];
             pair.settle();
             pair.run_until(Instant::from_secs(100));
-            assert_eq!(pair.read, [to_write[1], to_write[0]], "{told}: {:?}", pair.events);
-            assert_eq!(modes(&pair), [Mode::Tcp; 2], "{told}");
-            assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed), "{told}");
+            assert_eq!(pair.read, [to_write[1], to_write[0]], "{case}: {:?}", pair.events);
+            assert_eq!(modes(&pair), [Mode::Tcp; 2], "{case}");
+            assert!(pair.saw(CLIENT, &Event::Closed) && pair.saw(SERVER, &Event::Closed), "{case}");
         }
     }
 }
 
 #[test]
-fn a_joined_subflow_that_strips_options_is_reset_with_the_reason() {
+fn joined_subflow_without_options_is_reset_as_middlebox() {
     for stripped in [CLIENT, SERVER] {
         for after in [0, 30] {
             let config = Config { recv_buffer: 100_000, ..Config::default() };
@@ -211,7 +212,7 @@ fn a_joined_subflow_that_strips_options_is_reset_with_the_reason() {
             pair.connect();
             pair.run_until(Instant::from_secs(1));
             let mut count = 0;
-            pair.meddler = Some(Box::new(move |from, path, segment| {
+            pair.tamper = Some(Box::new(move |from, path, segment| {
                 if path == PathId(1) {
                     count += i32::from(segment.payload.len > 0);
                     if from == stripped && count > after {
@@ -238,13 +239,13 @@ fn a_joined_subflow_that_strips_options_is_reset_with_the_reason() {
 }
 
 #[test]
-fn one_segment_that_loses_its_mapping_is_sent_again() {
+fn segment_without_its_mapping_is_retransmitted() {
     for paths in [one_path(), two_paths()] {
         let mut pair = Pair::new(1, Config::default(), paths);
         pair.connect();
         pair.run_until(Instant::from_secs(1));
         let mut count = 0;
-        pair.meddler = Some(Box::new(move |from, _, segment| {
+        pair.tamper = Some(Box::new(move |from, _, segment| {
             if from == SERVER && segment.payload.len > 0 {
                 count += 1;
                 if count == 30 {
@@ -264,13 +265,13 @@ fn one_segment_that_loses_its_mapping_is_sent_again() {
 }
 
 #[test]
-fn a_connection_that_fell_back_takes_no_joins() {
-    let mut pair = Pair::new(1, checked(), two_paths()).keep_trace();
+fn connection_after_fallback_rejects_joins() {
+    let mut pair = Pair::new(1, with_checksums(), two_paths()).keep_trace();
     pair.auto_join = false;
     pair.connect();
     pair.run_until(Instant::from_secs(1));
-    // A join is on its way when the data goes bad.
-    pair.meddler = Some(Box::new(|from, path, segment| {
+    // The data is corrupted during the handshake of a join.
+    pair.tamper = Some(Box::new(|from, path, segment| {
         if from == SERVER {
             segment.payload = segment.payload.corrupted();
         }
@@ -290,12 +291,12 @@ fn a_connection_that_fell_back_takes_no_joins() {
 }
 
 #[test]
-fn data_that_waits_for_its_mapping_ends_the_subflow_after_a_minute() {
-    // No more is sent, so that no buffer ever fills up.
+fn unmapped_data_resets_the_subflow_after_a_minute() {
+    // One segment only, so that no buffer fills up.
     let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
     pair.connect();
     pair.run_until(Instant::from_secs(1));
-    pair.meddler = Some(Box::new(|_, path, segment| {
+    pair.tamper = Some(Box::new(|_, path, segment| {
         if path == PathId(0) && segment.payload.len > 0 {
             strip(segment);
         }
@@ -304,25 +305,25 @@ fn data_that_waits_for_its_mapping_ends_the_subflow_after_a_minute() {
     pair.to_write[SERVER] = 1000;
     pair.settle();
     pair.run_until(Instant::from_secs(10));
-    assert_eq!(pair.read[CLIENT], 1000, "it came over the other path");
+    assert_eq!(pair.read[CLIENT], 1000, "delivered over the other path");
     assert!(!resets_with(&pair, CLIENT, is_middlebox));
     pair.run_until(Instant::from_secs(70));
     assert!(resets_with(&pair, CLIENT, is_middlebox));
     assert!(pair.saw(CLIENT, &Event::SubflowDown(PathId(0), Some(Failure::Middlebox))));
-    assert!(!pair.ends[CLIENT].open(pair.now, PathId(0), false), "it would be no other");
+    assert!(!pair.ends[CLIENT].open(pair.now, PathId(0), false), "the path is refused");
 }
 
 #[test]
-fn a_fin_without_a_dss_is_the_connections_and_cuts_nothing_off() {
-    // The client's data is acknowledged without a DSS, so it falls back and closes; the server, whose data was
-    // acknowledged with one before, sees only a FIN and has still to write.
+fn fin_without_a_dss_closes_the_connection_without_losing_data() {
+    // The client's data is acknowledged without a DSS: it falls back and closes. The server's data
+    // was acknowledged with one: it sees only a FIN, and has more data to send.
     let config = Config { initial_window: 1, ..Config::default() };
     let mut pair = Pair::new(1, config, one_path());
     pair.to_write = [1, 6000];
     pair.close_when_done = [true, true];
     pair.connect();
     pair.run_until(Instant::from_millis(21));
-    pair.meddler = Some(Box::new(|_, _, segment| {
+    pair.tamper = Some(Box::new(|_, _, segment| {
         strip(segment);
         true
     }));

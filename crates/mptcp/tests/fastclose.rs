@@ -1,4 +1,4 @@
-//! Ending at once (RFC 8684, section 3.5), and why a subflow was reset (section 3.6).
+//! MP_FASTCLOSE (RFC 8684, section 3.5) and reset reasons (section 3.6).
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId, ResetReason};
@@ -9,7 +9,7 @@ fn two_paths() -> Vec<PathModel> {
     vec![PathModel::clean(5), PathModel::clean(20)]
 }
 
-/// Both up, and one of them busy.
+/// A connection with two subflows in the middle of a download.
 fn busy() -> Pair {
     let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
     pair.connect();
@@ -20,30 +20,30 @@ fn busy() -> Pair {
     pair
 }
 
-/// The key that this end told in the handshake.
+/// Key that `end` sent in the handshake.
 fn key_of(pair: &Pair, end: usize) -> u64 {
-    let told = |s: &crate::pair::Seen| match s.segment.signal {
+    let key = |s: &crate::pair::Seen| match s.segment.signal {
         Some(MptcpSignal::Capable { sender_key: Some(key), .. }) if s.from == end => Some(key),
         _ => None,
     };
-    pair.trace.iter().find_map(told).expect("the handshake tells the keys")
+    pair.trace.iter().find_map(key).expect("the handshake carries the keys")
 }
 
 #[test]
-fn an_abort_tells_the_other_end_over_every_path_that_all_is_over() {
+fn abort_sends_fast_close_on_every_subflow() {
     for ender in [CLIENT, SERVER] {
-        // Whichever path the resets get through.
+        // Paths on which the resets pass.
         for open in [[true, true], [true, false], [false, true]] {
             let mut pair = busy();
-            pair.meddler = Some(Box::new(move |_, path, _| open[path.index()]));
+            pair.tamper = Some(Box::new(move |_, path, _| open[path.index()]));
             let before = pair.trace.len();
             pair.ends[ender].abort();
             pair.settle();
             pair.run_until(Instant::from_secs(5));
             let key = key_of(&pair, 1 - ender);
             for path in [PathId(0), PathId(1)] {
-                let said = |s: &&crate::pair::Seen| s.from == ender && s.path == path;
-                let first = pair.trace[before..].iter().find(said).expect("a reset");
+                let sent = |s: &&crate::pair::Seen| s.from == ender && s.path == path;
+                let first = pair.trace[before..].iter().find(sent).expect("a reset");
                 assert!(first.segment.flags.has(Flags::RST));
                 assert_eq!(first.segment.signal, Some(MptcpSignal::FastClose { key }));
             }
@@ -56,7 +56,7 @@ fn an_abort_tells_the_other_end_over_every_path_that_all_is_over() {
 }
 
 #[test]
-fn a_fast_close_in_an_ack_is_answered_with_resets() {
+fn fast_close_in_an_ack_is_answered_with_resets() {
     let mut pair = busy();
     let key = key_of(&pair, SERVER);
     let mut ack =
@@ -74,7 +74,7 @@ fn a_fast_close_in_an_ack_is_answered_with_resets() {
 }
 
 #[test]
-fn a_fast_close_with_another_key_is_ignored() {
+fn fast_close_with_a_wrong_key_is_ignored() {
     for flags in [Flags::ACK, Flags::ACK.with(Flags::RST)] {
         let mut pair = busy();
         let key = key_of(&pair, SERVER) ^ 1;
@@ -84,7 +84,7 @@ fn a_fast_close_with_another_key_is_ignored() {
         last.flags = flags;
         pair.ends[SERVER].handle_segment(pair.now, PathId(0), last);
         pair.settle();
-        assert!(!pair.ends[SERVER].is_closed(), "at most a reset of one subflow");
+        assert!(!pair.ends[SERVER].is_closed(), "at most one subflow is reset");
         pair.run_until(Instant::from_secs(20));
         assert_eq!(pair.read[CLIENT], 3_000_000);
     }
@@ -105,12 +105,12 @@ fn tcp_aborts_with_a_plain_reset() {
 }
 
 #[test]
-fn the_owner_is_told_why_and_a_reset_for_good_bars_the_path() {
+fn permanent_reset_reports_its_reason_and_refuses_the_path() {
     for transient in [false, true] {
         let mut pair = busy();
         let mut reset =
             pair.trace.iter().rfind(|s| s.from == SERVER && s.path == PathId(1)).unwrap().segment.clone();
-        // All of the server's data over this path has come.
+        // All of the server's data on this path has arrived.
         pair.run_until(Instant::from_secs(9));
         let last = pair.trace.iter().filter(|s| s.from == SERVER && s.path == PathId(1));
         reset.seq = last.map(|s| s.segment.seq.wrapping_add(s.segment.payload.len)).next_back().unwrap();
@@ -127,12 +127,12 @@ fn the_owner_is_told_why_and_a_reset_for_good_bars_the_path() {
 }
 
 #[test]
-fn a_subflow_that_gets_no_answer_is_given_up_with_a_reset_that_invites_another_try() {
+fn unanswered_subflow_is_reset_as_transient() {
     let config = Config { max_retries: 3, ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.connect();
     pair.run_until(Instant::from_secs(1));
-    pair.meddler = Some(Box::new(|_, path, _| path == PathId(0)));
+    pair.tamper = Some(Box::new(|_, path, _| path == PathId(0)));
     pair.to_write[SERVER] = 1_000_000;
     pair.settle();
     pair.run_until(Instant::from_secs(60));

@@ -1,4 +1,4 @@
-//! Opening where the network does not play along.
+//! Handshakes with losses, stripped options and unusual mappings.
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, Event, Failure, Mode, PathId};
@@ -10,10 +10,10 @@ fn two_paths() -> Vec<PathModel> {
 }
 
 #[test]
-fn an_idle_connection_comes_up_though_the_answer_to_the_keys_is_lost() {
+fn idle_connection_is_established_despite_lost_acks() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     let mut seen = 0;
-    pair.meddler = Some(Box::new(move |from, _, segment| {
+    pair.tamper = Some(Box::new(move |from, _, segment| {
         let bare = from == SERVER && !segment.flags.has(Flags::SYN);
         seen += i32::from(bare);
         !bare || seen > 2
@@ -22,14 +22,14 @@ fn an_idle_connection_comes_up_though_the_answer_to_the_keys_is_lost() {
     pair.run_until(Instant::from_secs(20));
     assert!(pair.saw(CLIENT, &Event::Connected(Mode::Mptcp)), "{:?}", pair.events);
     assert!(pair.saw(CLIENT, &Event::SubflowUp(PathId(1))));
-    assert!(pair.ends[CLIENT].poll_timeout().is_none(), "nothing left to repeat");
+    assert!(pair.ends[CLIENT].poll_timeout().is_none(), "no timer runs");
 }
 
 #[test]
-fn a_connection_that_carries_nothing_still_closes() {
+fn connection_without_data_closes() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]);
     let mut seen = 0;
-    pair.meddler = Some(Box::new(move |from, _, segment| {
+    pair.tamper = Some(Box::new(move |from, _, segment| {
         let bare = from == SERVER && !segment.flags.has(Flags::SYN);
         seen += i32::from(bare);
         !bare || seen > 1
@@ -45,10 +45,10 @@ fn a_connection_that_carries_nothing_still_closes() {
 }
 
 #[test]
-fn a_join_comes_up_though_the_fourth_ack_is_lost() {
+fn join_is_established_despite_a_lost_fourth_ack() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     let mut seen = 0;
-    pair.meddler = Some(Box::new(move |from, path, segment| {
+    pair.tamper = Some(Box::new(move |from, path, segment| {
         let fourth = from == SERVER && path == PathId(1) && !segment.flags.has(Flags::SYN);
         seen += i32::from(fourth);
         !fourth || seen > 2
@@ -58,7 +58,7 @@ fn a_join_comes_up_though_the_fourth_ack_is_lost() {
     assert!(pair.saw(CLIENT, &Event::SubflowUp(PathId(1))), "{:?}", pair.events);
 }
 
-/// Everything but SYNs loses its MPTCP options.
+/// Removes the MPTCP options of all segments but SYNs.
 fn strip(segment: &mut wire::Segment<wire::Span>) {
     if !segment.flags.has(Flags::SYN) {
         segment.signal = None;
@@ -67,14 +67,14 @@ fn strip(segment: &mut wire::Segment<wire::Span>) {
 }
 
 #[test]
-fn options_stripped_after_the_handshake_leave_tcp_whichever_way_the_data_goes() {
+fn options_stripped_after_the_handshake_fall_back_to_tcp() {
     for to_write in [[0, 100_000], [100_000, 0], [60_000, 60_000]] {
         for lost_first in [false, true] {
             let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]);
             pair.to_write = to_write;
             pair.close_when_done = [true, true];
             let mut lost = false;
-            pair.meddler = Some(Box::new(move |from, _, segment| {
+            pair.tamper = Some(Box::new(move |from, _, segment| {
                 strip(segment);
                 let data = from == SERVER && segment.payload.len > 0;
                 let lose = data && lost_first && !lost;
@@ -83,13 +83,13 @@ fn options_stripped_after_the_handshake_leave_tcp_whichever_way_the_data_goes() 
             }));
             pair.connect();
             pair.run_until(Instant::from_secs(60));
-            let told = format!("{to_write:?}, first lost: {lost_first}: {:?}", pair.events);
-            assert_eq!(pair.read, [to_write[1], to_write[0]], "{told}");
+            let case = format!("{to_write:?}, first lost: {lost_first}: {:?}", pair.events);
+            assert_eq!(pair.read, [to_write[1], to_write[0]], "{case}");
             for end in [CLIENT, SERVER] {
-                assert_eq!(pair.ends[end].mode(), Mode::Tcp, "{told}");
+                assert_eq!(pair.ends[end].mode(), Mode::Tcp, "{case}");
                 assert!(
                     pair.saw(end, &Event::Connected(Mode::Tcp)) && pair.saw(end, &Event::Closed),
-                    "{told}"
+                    "{case}"
                 );
             }
         }
@@ -97,9 +97,9 @@ fn options_stripped_after_the_handshake_leave_tcp_whichever_way_the_data_goes() 
 }
 
 #[test]
-fn an_idle_connection_finds_out_that_options_are_stripped() {
+fn idle_connection_detects_stripped_options() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]);
-    pair.meddler = Some(Box::new(|_, _, segment| {
+    pair.tamper = Some(Box::new(|_, _, segment| {
         strip(segment);
         true
     }));
@@ -109,10 +109,10 @@ fn an_idle_connection_finds_out_that_options_are_stripped() {
 }
 
 #[test]
-fn a_signal_before_the_keys_does_not_end_mptcp() {
+fn signal_before_the_keys_does_not_end_mptcp() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]);
     let mut lost = false;
-    pair.meddler = Some(Box::new(move |from, _, segment| {
+    pair.tamper = Some(Box::new(move |from, _, segment| {
         let third = from == CLIENT && !segment.flags.has(Flags::SYN);
         let lose = third && !lost;
         lost |= third;
@@ -128,11 +128,11 @@ fn a_signal_before_the_keys_does_not_end_mptcp() {
 }
 
 #[test]
-fn mappings_with_short_sequence_numbers_are_understood() {
+fn mappings_with_32_bit_sequence_numbers_are_accepted() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]);
     pair.to_write = [50_000, 200_000];
     pair.close_when_done = [true, true];
-    pair.meddler = Some(Box::new(|_, _, segment| {
+    pair.tamper = Some(Box::new(|_, _, segment| {
         if let Some(dss) = &mut segment.dss
             && let Some(map) = &mut dss.mapping
         {
@@ -148,8 +148,8 @@ fn mappings_with_short_sequence_numbers_are_understood() {
 }
 
 #[test]
-fn one_mapping_may_cover_many_segments_and_come_with_any_of_them() {
-    // The first of three carries the mapping of all three; or the last one does.
+fn mapping_can_cover_several_segments_and_arrive_with_any_of_them() {
+    // The first or the last of three segments carries the mapping of all three.
     for carrier in [0, 2] {
         let config = Config { mss: 1000, delayed_ack: Duration::ZERO, ..Config::default() };
         let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]);
@@ -157,7 +157,7 @@ fn one_mapping_may_cover_many_segments_and_come_with_any_of_them() {
         pair.to_write[SERVER] = 964 * 3;
         let mut first: Option<wire::Mapping> = None;
         let mut count = 0;
-        pair.meddler = Some(Box::new(move |_, _, segment| {
+        pair.tamper = Some(Box::new(move |_, _, segment| {
             if let Some(dss) = &mut segment.dss
                 && let Some(map) = dss.mapping
                 && segment.payload.len > 0
@@ -175,7 +175,7 @@ fn one_mapping_may_cover_many_segments_and_come_with_any_of_them() {
 }
 
 #[test]
-fn an_end_that_was_aborted_takes_no_connection() {
+fn aborted_endpoint_refuses_connections() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]);
     pair.ends[SERVER].abort();
     pair.connect();
@@ -185,12 +185,12 @@ fn an_end_that_was_aborted_takes_no_connection() {
 }
 
 #[test]
-fn a_handshake_that_took_three_syns_starts_with_one_segment() {
+fn initial_window_is_one_segment_after_repeated_syns() {
     let config = Config { mptcp: false, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
     pair.to_write[SERVER] = 100_000;
     let mut answers = 0;
-    pair.meddler = Some(Box::new(move |_, _, segment| {
+    pair.tamper = Some(Box::new(move |_, _, segment| {
         answers += i32::from(segment.flags.has(Flags::SYN_ACK));
         !segment.flags.has(Flags::SYN_ACK) || answers > 4
     }));
@@ -202,10 +202,10 @@ fn a_handshake_that_took_three_syns_starts_with_one_segment() {
 }
 
 #[test]
-fn the_clients_answer_to_a_repeated_syn_ack_brings_the_keys_again() {
+fn repeated_syn_ack_is_answered_with_the_keys() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]).keep_trace();
     let mut lost = 0;
-    pair.meddler = Some(Box::new(move |from, _, segment| {
+    pair.tamper = Some(Box::new(move |from, _, segment| {
         let keys = from == CLIENT
             && matches!(segment.signal, Some(MptcpSignal::Capable { receiver_key: Some(_), .. }));
         lost += i32::from(keys);

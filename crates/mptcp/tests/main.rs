@@ -1,17 +1,17 @@
-//! All that is asked of an endpoint, in one program: linking one for each file took most of the time. What
-//! adversaries do to it has its own, `adversary.rs`.
+//! Integration tests of an endpoint, in one program, because linking dominates the build time.
+//! Tests with adversarial networks and peers are in `adversary.rs`.
 
 mod addresses;
 mod checksum;
-#[allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what is not there fails the test")]
+#[allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a missing value fails the test")]
 mod decode;
 mod decoded;
 mod fallback;
+mod fast_paths;
 mod fastclose;
 mod handshake;
 mod pair;
 mod paths;
-mod predicted;
 mod protocol;
 mod rec;
 mod recovery;

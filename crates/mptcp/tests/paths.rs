@@ -1,4 +1,4 @@
-//! Subflows that come, go, die and return.
+//! Subflows that open, close, fail and recover.
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, Event, Failure, PathId, ResetReason, SchedulerKind};
@@ -11,16 +11,16 @@ fn two_paths() -> Vec<PathModel> {
 
 const LONG: Instant = Instant::from_secs(100_000);
 
-/// 20 Mbyte/s over the first path, 2 over the second: the window is the limit.
-fn slow(scheduler: SchedulerKind) -> Config {
+/// A receive window that limits the rate: 20 Mbyte/s over the first path, 2 over the second.
+fn window_limited(scheduler: SchedulerKind) -> Config {
     Config { scheduler, recv_buffer: 200_000, ..Config::default() }
 }
 
 #[test]
-fn a_path_opened_while_the_only_one_is_dead_gets_what_is_stuck_there() {
+fn new_path_takes_over_the_data_of_a_dead_one() {
     let mut paths = two_paths();
     paths[0].outages.push((Instant::from_millis(300), LONG));
-    let mut pair = Pair::new(1, slow(SchedulerKind::MinRtt), paths);
+    let mut pair = Pair::new(1, window_limited(SchedulerKind::MinRtt), paths);
     pair.auto_join = false;
     pair.to_write[SERVER] = 10_000_000;
     pair.connect();
@@ -32,15 +32,15 @@ fn a_path_opened_while_the_only_one_is_dead_gets_what_is_stuck_there() {
 }
 
 #[test]
-fn a_path_that_returns_takes_over_from_one_that_does_not() {
+fn recovered_path_takes_over_the_data_of_a_dead_one() {
     let mut paths = two_paths();
     paths[0].outages.push((Instant::from_secs(1), LONG));
     paths[1].outages.push((Instant::from_secs(1), Instant::from_secs(8)));
     for scheduler in SchedulerKind::ALL {
-        let mut pair = Pair::new(1, slow(scheduler), paths.clone());
+        let mut pair = Pair::new(1, window_limited(scheduler), paths.clone());
         pair.connect();
         pair.run_until(Instant::from_secs(1));
-        // Some for each of two living paths, and some more for each of two dead ones.
+        // Data while both paths work, and data after both have failed.
         for seconds in [1, 4] {
             pair.run_until(Instant::from_secs(seconds));
             pair.to_write[SERVER] = 20_000;
@@ -52,13 +52,13 @@ fn a_path_that_returns_takes_over_from_one_that_does_not() {
 }
 
 #[test]
-fn what_a_dead_path_held_is_sent_again_once() {
+fn data_of_a_dead_path_is_reinjected_once() {
     let mut paths = two_paths();
     paths[0].outages.push((Instant::from_millis(300), LONG));
-    let mut pair = Pair::new(1, slow(SchedulerKind::RoundRobin), paths).keep_trace();
+    let mut pair = Pair::new(1, window_limited(SchedulerKind::RoundRobin), paths).keep_trace();
     pair.to_write[SERVER] = 8_000_000;
     pair.connect();
-    // It is stale, and then its interface is found to have gone.
+    // The path becomes stale first; then its interface is removed.
     pair.run_until(Instant::from_millis(400));
     while !pair.ends[SERVER].subflow(PathId(0)).unwrap().stale {
         pair.run_until(pair.now + Duration::from_millis(5));
@@ -83,11 +83,11 @@ fn what_a_dead_path_held_is_sent_again_once() {
         unique += to.saturating_sub(span.offset.max(end));
         end = end.max(to);
     }
-    assert_eq!(sent - unique, 0, "sent twice over the path that lives");
+    assert_eq!(sent - unique, 0, "bytes sent twice over the remaining path");
 }
 
 #[test]
-fn what_is_sent_again_does_not_wait_behind_what_was_dealt_ahead() {
+fn reinjected_data_is_sent_before_later_queued_data() {
     let mut paths = two_paths();
     paths[0].outages.push((Instant::from_millis(1001), LONG));
     let config = Config { scheduler: SchedulerKind::Share, ..Config::default() };
@@ -107,16 +107,16 @@ fn what_is_sent_again_does_not_wait_behind_what_was_dealt_ahead() {
     let before: Vec<_> = pair.trace.iter().filter(over).map(offset).collect();
     pair.run_until(pair.now + Duration::from_millis(800));
     let next: Vec<_> = pair.trace.iter().filter(over).map(offset).filter(|o| !before.contains(o)).collect();
-    // What either path had to send, by its place in the stream.
+    // Data of both paths, in the order of the stream.
     assert!(next.len() > 100 && next.is_sorted(), "{:?}", &next[..20]);
 }
 
 #[test]
-fn an_old_syn_does_not_end_a_new_subflow() {
+fn old_duplicate_syn_does_not_end_a_new_subflow() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     let seen = std::rc::Rc::new(std::cell::RefCell::new(None));
     let first = seen.clone();
-    pair.meddler = Some(Box::new(move |from, path, segment| {
+    pair.tamper = Some(Box::new(move |from, path, segment| {
         if from == CLIENT && path == PathId(1) && segment.flags == Flags::SYN {
             first.borrow_mut().get_or_insert(segment.clone());
         }
@@ -138,12 +138,12 @@ fn an_old_syn_does_not_end_a_new_subflow() {
 }
 
 #[test]
-fn a_late_remove_addr_does_not_end_the_subflow_that_followed() {
+fn late_remove_addr_does_not_end_the_next_subflow() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     pair.connect();
     pair.run_until(Instant::from_secs(1));
-    // Its removal is told over the slow path, its return over the fast one. Twice, for the first
-    // subflow has an identifier that no other gets.
+    // REMOVE_ADDR goes over the slow path, the new SYN over the fast one. Twice, because the first
+    // subflow has an identifier that is never reused.
     for _ in 0..2 {
         pair.ends[CLIENT].remove(PathId(0), false);
         assert!(pair.ends[CLIENT].open(pair.now, PathId(0), false));
@@ -155,12 +155,12 @@ fn a_late_remove_addr_does_not_end_the_subflow_that_followed() {
 }
 
 #[test]
-fn a_reset_that_overtakes_lost_data_is_asked_for_again() {
+fn reset_ahead_of_lost_data_is_challenged() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     pair.connect();
     pair.run_until(Instant::from_secs(1));
-    // The data before the reset is lost, and so is REMOVE_ADDR.
-    pair.meddler = Some(Box::new(|from, _, segment| {
+    // The data before the reset and REMOVE_ADDR are lost.
+    pair.tamper = Some(Box::new(|from, _, segment| {
         let removal = matches!(segment.signal, Some(MptcpSignal::RemoveAddress { .. }));
         from == SERVER || segment.payload.len == 0 && !removal
     }));
@@ -169,7 +169,7 @@ fn a_reset_that_overtakes_lost_data_is_asked_for_again() {
     pair.ends[CLIENT].remove(PathId(0), true);
     pair.settle();
     pair.run_until(Instant::from_secs(2));
-    // The answer to the question says what the first reset said.
+    // The answer to the challenge ACK carries the reason of the first reset.
     let gone = Some(ResetReason { code: 0, transient: false });
     assert!(
         pair.saw(SERVER, &Event::SubflowDown(PathId(0), Some(Failure::Reset(gone)))),
@@ -179,7 +179,7 @@ fn a_reset_that_overtakes_lost_data_is_asked_for_again() {
 }
 
 #[test]
-fn a_server_that_ends_one_subflow_keeps_the_others() {
+fn server_can_remove_one_subflow_and_keep_the_others() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     pair.connect();
     pair.run_until(Instant::from_secs(1));
@@ -191,7 +191,7 @@ fn a_server_that_ends_one_subflow_keeps_the_others() {
 }
 
 #[test]
-fn who_closes_first_waits_and_the_other_is_done() {
+fn only_the_first_to_close_enters_time_wait() {
     let config = Config { mptcp: false, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]);
     pair.to_write[SERVER] = 10_000;
@@ -204,10 +204,10 @@ fn who_closes_first_waits_and_the_other_is_done() {
     for end in [CLIENT, SERVER] {
         assert!(pair.saw(end, &Event::Closed));
     }
-    assert_eq!(pair.ends[CLIENT].poll_timeout(), None, "LAST-ACK ends in CLOSED");
+    assert_eq!(pair.ends[CLIENT].poll_timeout(), None, "LAST-ACK is followed by CLOSED");
     let waits = pair.ends[SERVER].poll_timeout().unwrap();
     assert!(waits > Instant::from_secs(60) && waits < Instant::from_secs(63), "TIME-WAIT: {waits}");
-    // Both at once: both wait.
+    // After a simultaneous close both ends wait.
     let mut pair = Pair::new(1, Config { mptcp: false, ..Config::default() }, vec![PathModel::clean(50)]);
     pair.connect();
     pair.run_until(Instant::from_secs(1));
@@ -218,13 +218,13 @@ fn who_closes_first_waits_and_the_other_is_done() {
 }
 
 #[test]
-fn an_end_that_is_over_has_no_timers_and_no_room() {
+fn closed_endpoint_has_no_timers_and_no_write_space() {
     let mut pair = Pair::new(1, Config { recv_buffer: 20_000, ..Config::default() }, two_paths());
     pair.to_write[SERVER] = 100_000;
-    pair.appetite[CLIENT] = Some((Duration::from_secs(1000), 1));
+    pair.read_pace[CLIENT] = Some((Duration::from_secs(1000), 1));
     pair.connect();
     pair.run_until(Instant::from_secs(5));
-    // The window is shut and being probed.
+    // The window is closed, and the probe timer runs.
     assert!(pair.ends[SERVER].poll_timeout().is_some());
     pair.ends[SERVER].abort();
     assert_eq!(pair.ends[SERVER].poll_timeout(), None);
@@ -242,7 +242,7 @@ fn an_end_that_is_over_has_no_timers_and_no_room() {
 }
 
 #[test]
-fn a_data_fin_waits_for_a_subflow_without_timers() {
+fn data_fin_without_a_subflow_waits_without_timers() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     pair.auto_join = false;
     pair.connect();
@@ -258,22 +258,22 @@ fn a_data_fin_waits_for_a_subflow_without_timers() {
     assert!(pair.saw(CLIENT, &Event::Closed), "{:?}", pair.events);
 }
 
-/// The REMOVE_ADDRs that the client sent.
+/// Times at which REMOVE_ADDR was sent.
 fn removals(pair: &Pair) -> Vec<Instant> {
     let removes = |signal: MptcpSignal| matches!(signal, MptcpSignal::RemoveAddress { .. });
     pair.trace.iter().filter(|s| s.segment.signal.is_some_and(removes)).map(|s| s.at).collect()
 }
 
 #[test]
-fn a_removal_that_is_lost_is_told_again_while_the_connection_is_in_use() {
+fn lost_remove_addr_is_repeated_while_the_connection_is_active() {
     for lost in [1, 3] {
         let mut paths = two_paths();
         paths[0].outages.push((Instant::from_secs(1), LONG));
-        let mut pair = Pair::new(1, slow(SchedulerKind::MinRtt), paths).keep_trace();
-        // All the time something comes.
-        pair.appetite[CLIENT] = Some((Duration::from_millis(50), 10_000));
+        let mut pair = Pair::new(1, window_limited(SchedulerKind::MinRtt), paths).keep_trace();
+        // The server sends all the time.
+        pair.read_pace[CLIENT] = Some((Duration::from_millis(50), 10_000));
         let mut seen = 0;
-        pair.meddler = Some(Box::new(move |_, _, segment| {
+        pair.tamper = Some(Box::new(move |_, _, segment| {
             let removes = matches!(segment.signal, Some(MptcpSignal::RemoveAddress { .. }));
             seen += u32::from(removes);
             !removes || seen > lost
@@ -295,7 +295,7 @@ fn a_removal_that_is_lost_is_told_again_while_the_connection_is_in_use() {
 }
 
 #[test]
-fn a_removal_wakes_no_radio_to_be_told_again() {
+fn remove_addr_is_not_repeated_on_an_idle_connection() {
     let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
     pair.connect();
     pair.run_until(Instant::from_secs(1));
@@ -307,7 +307,7 @@ fn a_removal_wakes_no_radio_to_be_told_again() {
 }
 
 #[test]
-fn a_connection_without_a_subflow_fails_in_the_end_and_says_why() {
+fn connection_without_a_subflow_fails_after_the_close_timeout() {
     let timeout = Duration::from_secs(60);
     for close_timeout in [None, Some(timeout)] {
         let mut pair = Pair::new(1, Config { close_timeout, ..Config::default() }, two_paths());

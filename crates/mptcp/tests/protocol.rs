@@ -1,4 +1,5 @@
-//! The protocol, step by step, between two endpoints.
+//! The protocol between two endpoints: handshake, data, priorities, addresses, recovery and
+//! closing.
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, Event, Failure, Mode, PathId, ResetReason, SchedulerKind};
@@ -10,7 +11,7 @@ fn two_paths() -> Vec<PathModel> {
 }
 
 #[test]
-fn the_handshake_is_that_of_rfc_8684_section_3_1() {
+fn handshake_follows_rfc_8684_section_3_1() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]).keep_trace();
     pair.to_write[SERVER] = 5000;
     pair.connect();
@@ -28,7 +29,7 @@ fn the_handshake_is_that_of_rfc_8684_section_3_1() {
     assert_eq!(keys(&steps[1].1.signal), (true, false));
     assert_eq!((steps[2].0, steps[2].1.flags), (CLIENT, Flags::ACK));
     assert_eq!(keys(&steps[2].1.signal), (true, true));
-    // The server's data: DSN is the IDSN plus one, SSN is one.
+    // The server's first data has DSN IDSN + 1 and SSN 1.
     let first = &steps[3].1;
     let map = first.dss.unwrap().mapping.unwrap();
     assert_eq!((map.ssn, usize::from(map.len)), (1, first.payload.len()));
@@ -38,7 +39,7 @@ fn the_handshake_is_that_of_rfc_8684_section_3_1() {
 }
 
 #[test]
-fn the_clients_first_data_carries_both_keys_and_its_length() {
+fn first_data_of_the_client_carries_both_keys_and_its_length() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]).keep_trace();
     pair.to_write[CLIENT] = 3000;
     pair.connect();
@@ -60,8 +61,8 @@ fn the_clients_first_data_carries_both_keys_and_its_length() {
 }
 
 #[test]
-fn a_join_proves_both_ends_and_both_paths_carry_data() {
-    // Without a bottleneck the lowest round-trip time would carry it all.
+fn join_authenticates_both_ends_and_both_paths_carry_data() {
+    // With the lowest round-trip time first, one path would carry all data: there is no bottleneck.
     let config = Config { scheduler: SchedulerKind::RoundRobin, ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.connect();
@@ -80,10 +81,10 @@ fn a_join_proves_both_ends_and_both_paths_carry_data() {
 }
 
 #[test]
-fn a_join_with_a_wrong_hmac_is_reset_and_the_connection_lives() {
+fn join_with_wrong_hmac_is_reset_and_the_connection_continues() {
     let mut pair = Pair::new(1, Config::default(), two_paths());
     pair.to_write[SERVER] = 100_000;
-    pair.meddler = Some(Box::new(|_, _, segment| {
+    pair.tamper = Some(Box::new(|_, _, segment| {
         if let Some(MptcpSignal::JoinAck { hmac }) = &mut segment.signal {
             hmac[0] ^= 1;
         }
@@ -98,7 +99,7 @@ fn a_join_with_a_wrong_hmac_is_reset_and_the_connection_lives() {
 }
 
 #[test]
-fn without_mp_capable_on_either_side_it_is_tcp() {
+fn connection_is_tcp_without_mp_capable_at_either_end() {
     let plain = Config { mptcp: false, ..Config::default() };
     for (client, server) in [
         (plain.clone(), Config::default()),
@@ -119,10 +120,10 @@ fn without_mp_capable_on_either_side_it_is_tcp() {
 }
 
 #[test]
-fn a_middlebox_that_strips_options_leaves_tcp() {
+fn options_stripped_from_the_start_fall_back_to_tcp() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]);
     pair.to_write[SERVER] = 100_000;
-    pair.meddler = Some(Box::new(|_, _, segment| {
+    pair.tamper = Some(Box::new(|_, _, segment| {
         segment.signal = None;
         segment.dss = None;
         true
@@ -135,7 +136,7 @@ fn a_middlebox_that_strips_options_leaves_tcp() {
 }
 
 #[test]
-fn both_ends_close_with_data_fin_and_then_fin() {
+fn data_fin_precedes_fin() {
     let mut pair = Pair::new(1, Config::default(), two_paths()).keep_trace();
     pair.to_write = [10_000, 300_000];
     pair.close_when_done = [true, true];
@@ -151,12 +152,12 @@ fn both_ends_close_with_data_fin_and_then_fin() {
 }
 
 #[test]
-fn a_lost_data_fin_and_a_lost_fin_are_sent_again() {
+fn lost_data_fin_and_fin_are_retransmitted() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]);
     pair.to_write = [1000, 1000];
     pair.close_when_done = [true, true];
     let mut lost = 0;
-    pair.meddler = Some(Box::new(move |_, _, segment| {
+    pair.tamper = Some(Box::new(move |_, _, segment| {
         let closing = segment.dss.is_some_and(|d| d.data_fin) || segment.flags.has(Flags::FIN);
         lost += i32::from(closing);
         !closing || lost > 6
@@ -167,7 +168,7 @@ fn a_lost_data_fin_and_a_lost_fin_are_sent_again() {
 }
 
 #[test]
-fn mp_prio_moves_the_load_and_brings_it_back() {
+fn mp_prio_moves_traffic_to_and_from_a_backup() {
     let config = Config { scheduler: SchedulerKind::RoundRobin, ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.to_write[SERVER] = 4_000_000_000;
@@ -181,7 +182,7 @@ fn mp_prio_moves_the_load_and_brings_it_back() {
     pair.ends[CLIENT].set_priority(PathId(1), false);
     pair.run_until(Instant::from_secs(3));
     assert!(pair.carried(SERVER, 1, Instant::from_millis(2100), Instant::from_secs(3)) > 0);
-    // A backup carries everything where nothing else is left.
+    // Backups carry the data if no regular subflow is left.
     pair.ends[CLIENT].set_priority(PathId(0), true);
     pair.ends[CLIENT].set_priority(PathId(1), true);
     pair.run_until(Instant::from_secs(4));
@@ -189,7 +190,7 @@ fn mp_prio_moves_the_load_and_brings_it_back() {
 }
 
 #[test]
-fn a_path_that_dies_in_mid_transfer_loses_nothing() {
+fn transfer_survives_the_death_of_a_path() {
     let mut paths = two_paths();
     paths[0].outages.push((Instant::from_millis(300), Instant::from_secs(1000)));
     let mut pair = Pair::new(1, Config::default(), paths);
@@ -202,7 +203,7 @@ fn a_path_that_dies_in_mid_transfer_loses_nothing() {
 }
 
 #[test]
-fn an_interface_that_leaves_and_returns_is_joined_again() {
+fn removed_path_can_be_joined_again() {
     let mut paths = two_paths();
     paths[0].outages.push((Instant::from_secs(1), Instant::from_secs(2)));
     let mut pair = Pair::new(1, Config::default(), paths).keep_trace();
@@ -220,11 +221,11 @@ fn an_interface_that_leaves_and_returns_is_joined_again() {
 }
 
 #[test]
-fn add_addr_is_checked_and_echoed() {
+fn add_addr_is_authenticated_and_echoed() {
     let address = core::net::IpAddr::from([192, 0, 2, 7]);
     for tamper in [false, true] {
         let mut pair = Pair::new(1, Config::default(), vec![PathModel::clean(5)]).keep_trace();
-        pair.meddler = Some(Box::new(move |_, _, segment| {
+        pair.tamper = Some(Box::new(move |_, _, segment| {
             if let Some(MptcpSignal::AddAddress { hmac: Some(hmac), .. }) = &mut segment.signal
                 && tamper
             {
@@ -245,14 +246,13 @@ fn add_addr_is_checked_and_echoed() {
 }
 
 #[test]
-fn a_reader_that_stops_shuts_the_window_and_probes_open_it() {
+fn closed_window_is_reopened_by_probes() {
     let config = Config { recv_buffer: 20_000, ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.to_write[SERVER] = 100_000;
     pair.close_when_done = [true, true];
-    pair.appetite[CLIENT] = Some((Duration::from_secs(3), 15_000));
+    pair.read_pace[CLIENT] = Some((Duration::from_secs(3), 15_000));
     pair.connect();
-    // The update that opens the window is lost each time: only a probe finds out.
     pair.run_until(Instant::from_secs(2));
     assert!(pair.ends[CLIENT].unread() > 15_000);
     pair.run_until(Instant::from_secs(120));
@@ -261,14 +261,14 @@ fn a_reader_that_stops_shuts_the_window_and_probes_open_it() {
 }
 
 #[test]
-fn a_lost_window_update_does_not_stop_the_stream() {
+fn lost_window_update_does_not_stall_the_stream() {
     let config = Config { recv_buffer: 20_000, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]);
     pair.to_write[SERVER] = 60_000;
-    pair.appetite[CLIENT] = Some((Duration::from_secs(5), usize::MAX));
+    pair.read_pace[CLIENT] = Some((Duration::from_secs(5), usize::MAX));
     let mut shut = false;
     let mut dropped = 0;
-    pair.meddler = Some(Box::new(move |from, _, segment| {
+    pair.tamper = Some(Box::new(move |from, _, segment| {
         if from == CLIENT {
             let opens = shut && segment.window > 0;
             shut = segment.window == 0;
@@ -286,13 +286,13 @@ fn a_lost_window_update_does_not_stop_the_stream() {
 }
 
 #[test]
-fn a_single_loss_is_repaired_without_a_timeout() {
+fn single_loss_is_repaired_without_a_timeout() {
     for sack in [true, false] {
         let config = Config { sack, mptcp: false, congestion: CongestionKind::Reno, ..Config::default() };
         let mut pair = Pair::new(1, config, vec![PathModel::clean(50)]).keep_trace();
         pair.to_write[SERVER] = 400_000;
         let mut count = 0;
-        pair.meddler = Some(Box::new(move |from, _, segment| {
+        pair.tamper = Some(Box::new(move |from, _, segment| {
             if from == SERVER && !segment.payload.is_empty() {
                 count += 1;
                 return count != 40;
@@ -303,14 +303,14 @@ fn a_single_loss_is_repaired_without_a_timeout() {
         pair.run_until(Instant::from_secs(20));
         assert_eq!(pair.read[CLIENT], 400_000);
         let lost = pair.trace.iter().find(|s| s.lost).unwrap();
-        let again = pair
+        let copies = pair
             .trace
             .iter()
             .filter(|s| s.from == SERVER && s.segment.seq == lost.segment.seq && !s.lost)
             .collect::<Vec<_>>();
-        assert_eq!(again.len(), 1, "sent again once (sack: {sack})");
-        // A round trip and a little, far from a timeout's 200 ms beyond the round trip.
-        let waited = again[0].at - lost.at;
+        assert_eq!(copies.len(), 1, "one retransmission (sack: {sack})");
+        // Little more than a round trip; a timeout takes 200 ms longer.
+        let waited = copies[0].at - lost.at;
         assert!(waited < Duration::from_millis(160), "sack: {sack}, waited {waited}");
         let info = pair.ends[SERVER].subflow(PathId(0)).unwrap();
         assert_eq!(info.retransmissions, 1, "sack: {sack}");
@@ -323,7 +323,7 @@ fn many_losses_in_a_window_are_repaired_in_one_recovery_with_sack() {
     let mut pair = Pair::new(1, config, vec![PathModel::clean(50)]).keep_trace();
     pair.to_write[SERVER] = 400_000;
     let mut count = 0;
-    pair.meddler = Some(Box::new(move |from, _, segment| {
+    pair.tamper = Some(Box::new(move |from, _, segment| {
         if from == SERVER && !segment.payload.is_empty() {
             count += 1;
             return !matches!(count, 40 | 42 | 45 | 50 | 51);
@@ -337,7 +337,7 @@ fn many_losses_in_a_window_are_repaired_in_one_recovery_with_sack() {
 }
 
 #[test]
-fn a_silent_peer_is_given_up_in_the_end() {
+fn silent_peer_times_out() {
     let mut pair = Pair::new(1, Config::default(), vec![PathModel::lossy(5, 1.0)]);
     pair.connect();
     pair.run_until(Instant::from_secs(500));

@@ -1,4 +1,4 @@
-//! MPTCP-rec over whole connections: how it begins, what it does, and how it ends where it cannot go on.
+//! MPTCP-rec on whole connections: negotiation, rates, reports, path removal, and its end.
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::rec::state::State;
@@ -10,7 +10,7 @@ fn with(rec: Option<Rec>) -> Config {
     Config { rec, recv_buffer: 64_000, ..Config::default() }
 }
 
-/// The server has `bytes` for the client, over a slow path and a fast one.
+/// A download of `bytes` over a slow path and a fast one.
 fn download(client: Config, server: Config, bytes: u64, loss: f64) -> Pair {
     let paths = vec![PathModel::lossy(60, loss), PathModel::lossy(10, loss)];
     let mut pair = Pair::with(7, client, server, paths).keep_trace();
@@ -25,13 +25,13 @@ fn reports(pair: &Pair, from: usize) -> usize {
 }
 
 fn info(pair: &mut Pair, end: usize, path: u8) -> RecInfo {
-    pair.ends[end].rec_info(PathId(path)).expect("MPTCP-rec is spoken here")
+    pair.ends[end].rec_info(PathId(path)).expect("MPTCP-rec is negotiated")
 }
 
 #[test]
-fn both_ends_must_offer_it() {
+fn rec_requires_an_offer_from_both_ends() {
     let rec = || with(Some(Rec::default()));
-    for (client, server, spoken) in [
+    for (client, server, negotiated) in [
         (rec(), rec(), true),
         (rec(), with(None), false),
         (with(None), rec(), false),
@@ -40,26 +40,27 @@ fn both_ends_must_offer_it() {
         let mut pair = download(client, server, 300_000, 0.01);
         pair.connect();
         pair.run_until(Instant::from_secs(1));
-        assert_eq!(pair.ends[CLIENT].rec_info(PathId(0)).is_some(), spoken);
+        assert_eq!(pair.ends[CLIENT].rec_info(PathId(0)).is_some(), negotiated);
         pair.run_until(Instant::from_secs(120));
         assert_eq!(pair.read[CLIENT], 300_000);
-        assert_eq!(reports(&pair, CLIENT) > 0, spoken);
-        // The one that sends no data has nothing to say about how fast it comes.
+        assert_eq!(reports(&pair, CLIENT) > 0, negotiated);
+        // The server receives no data, so it has nothing to report.
         assert_eq!(reports(&pair, SERVER), 0);
-        // The offer stands in the SYN of the first subflow, and the answer only where it was heard.
+        // Only SYNs of the first subflow carry the offer, and the server answers only if it
+        // supports it.
         let offers =
             pair.trace.iter().filter(|seen| matches!(seen.segment.rec, Some(RecOption::Offer { .. })));
         assert!(offers.clone().all(|seen| seen.segment.flags.has(Flags::SYN) && seen.path == PathId(0)));
-        assert_eq!(offers.clone().any(|seen| seen.from == SERVER), spoken);
+        assert_eq!(offers.clone().any(|seen| seen.from == SERVER), negotiated);
     }
 }
 
 #[test]
-fn an_offer_that_is_taken_out_is_none() {
-    for taken_from in [CLIENT, SERVER] {
+fn rec_stays_off_if_the_offer_is_stripped() {
+    for stripped_from in [CLIENT, SERVER] {
         let mut pair = download(with(Some(Rec::default())), with(Some(Rec::default())), 300_000, 0.01);
-        pair.meddler = Some(Box::new(move |from, _, segment| {
-            if from == taken_from && matches!(segment.rec, Some(RecOption::Offer { .. })) {
+        pair.tamper = Some(Box::new(move |from, _, segment| {
+            if from == stripped_from && matches!(segment.rec, Some(RecOption::Offer { .. })) {
                 segment.rec = None;
             }
             true
@@ -72,7 +73,7 @@ fn an_offer_that_is_taken_out_is_none() {
 }
 
 #[test]
-fn the_receiver_sets_the_pace_until_its_reports_stop_coming() {
+fn receiver_sets_the_rate_while_its_reports_arrive() {
     let mut pair = download(with(Some(Rec::default())), with(Some(Rec::default())), 20_000_000, 0.01);
     let silent = Instant::from_secs(3);
     pair.connect();
@@ -80,29 +81,29 @@ fn the_receiver_sets_the_pace_until_its_reports_stop_coming() {
     for path in [0, 1] {
         assert!(info(&mut pair, SERVER, path).driven, "path {path}");
     }
-    pair.meddler = Some(Box::new(|_, _, segment| {
+    pair.tamper = Some(Box::new(|_, _, segment| {
         segment.rec = None;
         true
     }));
     pair.run_until(Instant::from_secs(10));
     let undriven = |pair: &mut Pair| [0, 1].map(|path| !info(pair, SERVER, path).driven);
-    // A path that carries nothing gets no acknowledgements without a report either.
-    assert!(undriven(&mut pair)[1], "the fast path goes by its own window again");
-    pair.meddler = None;
+    // An unused path gets no acknowledgements, so it does not notice the missing reports.
+    assert!(undriven(&mut pair)[1], "the fast path uses its own window again");
+    pair.tamper = None;
     pair.run_until(Instant::from_secs(12));
-    assert!(info(&mut pair, SERVER, 1).driven, "and by the receiver's where that is heard again");
+    assert!(info(&mut pair, SERVER, 1).driven, "the receiver's rate applies once reports arrive again");
     pair.run_until(Instant::from_secs(300));
     assert_eq!(pair.read[CLIENT], 20_000_000);
 }
 
 #[test]
-fn every_state_is_entered_on_a_lossy_path() {
+fn lossy_path_enters_every_state() {
     let mut entered = [0; 7];
     for seed in 0..4 {
         let mut pair = Pair::new(seed, with(Some(Rec::default())), vec![PathModel::lossy(20, 0.15)]);
         pair.to_write[SERVER] = 1_000_000;
         pair.connect();
-        // Then little at a time: after a loss not enough comes to tell it from what is late.
+        // Then small writes: too few segments follow a loss to tell it from reordering.
         for second in 60..160 {
             pair.run_until(Instant::from_secs(second));
             pair.to_write[SERVER] += 3000;
@@ -116,8 +117,9 @@ fn every_state_is_entered_on_a_lossy_path() {
 }
 
 #[test]
-fn what_is_held_for_good_is_freed_at_the_sender() {
-    // Half a megabyte is asked for, and the send buffer takes a tenth: one loss on the long path holds up all.
+fn non_renegable_sack_frees_the_send_buffer() {
+    // The send buffer is a tenth of the receive buffer: one loss on the long path stalls the
+    // sender.
     let run = |nr_sack| {
         let rec = Some(Rec { nr_sack, rates: false, path_choice: false, ..Rec::default() });
         let config = Config { rec, recv_buffer: 500_000, send_buffer: 50_000, ..Config::default() };
@@ -134,12 +136,12 @@ fn what_is_held_for_good_is_freed_at_the_sender() {
         (held, took.map(|s| s.at).max())
     };
     let ((with, faster), (_, slower)) = (run(true), run(false));
-    assert!(with > 20_000, "{with} bytes were held");
+    assert!(with > 20_000, "{with} bytes were sacked for good");
     assert!(faster < slower, "{faster:?} and {slower:?}");
 }
 
 #[test]
-fn reports_fit_beside_all_else_and_say_what_the_receiver_has() {
+fn reports_fit_into_the_options_in_order() {
     let mut pair = download(with(Some(Rec::default())), with(Some(Rec::default())), 3_000_000, 0.03);
     pair.connect();
     pair.run_until(Instant::from_secs(100));
@@ -147,7 +149,7 @@ fn reports_fit_beside_all_else_and_say_what_the_receiver_has() {
     for seen in pair.trace.iter().filter(|seen| seen.from == CLIENT) {
         assert!(seen.segment.options_len() <= 40);
         let Some(RecOption::Report(report)) = seen.segment.rec else { continue };
-        // The first subflow has identifier 0, the second the device's for that path.
+        // The first subflow has identifier 0, the second that of the client's address.
         let path = usize::from(report.path > 0);
         assert_eq!(u8::from(report.path > 0), seen.path.0);
         assert!(report.clock >= clocks[path], "reports are in order");
@@ -159,7 +161,7 @@ fn reports_fit_beside_all_else_and_say_what_the_receiver_has() {
 }
 
 #[test]
-fn the_worst_path_is_left_out_and_comes_back() {
+fn worst_path_is_removed_and_restored() {
     let paths = vec![PathModel::lossy(300, 0.02), PathModel::lossy(10, 0.005)];
     let mut pair = Pair::with(3, with(Some(Rec::default())), with(Some(Rec::default())), paths);
     pair.to_write[SERVER] = 30_000_000;
@@ -172,7 +174,7 @@ fn the_worst_path_is_left_out_and_comes_back() {
         } else {
             in_use += 1;
         }
-        // One of two always stays.
+        // At least one of two paths stays in use.
         let unused = |path| pair.ends[SERVER].rec_info(PathId(path)).is_some_and(|info| info.unused);
         let both = [0, 1].map(unused) == [true, true];
         assert!(!both);

@@ -1,5 +1,5 @@
-//! What today's TCP has beyond the RFCs of ten years ago: each switch changes what it should, and all of
-//! them in any mixture bring every byte over any network.
+//! Recovery features of present TCP: the effect of each, and all of them in random combinations
+//! over random networks.
 #![allow(missing_docs)]
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
@@ -10,12 +10,12 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Plain TCP with little else.
+/// TCP with Reno and default features.
 fn tcp() -> Config {
     Config { mptcp: false, congestion: CongestionKind::Reno, ..Config::default() }
 }
 
-/// So many bytes from the server, then both close; when the last byte was read.
+/// Downloads `bytes`, then closes both ends. Returns the time until the last byte was read.
 fn download(mut pair: Pair, bytes: u64) -> (Pair, Duration) {
     pair.to_write = [0, bytes];
     pair.close_when_done = [true, true];
@@ -37,11 +37,11 @@ fn retransmissions(pair: &Pair) -> u64 {
     pair.ends[SERVER].subflow(PathId(0)).map_or(0, |info| info.retransmissions)
 }
 
-/// Drops the last `count` first transmissions of so many bytes.
+/// A download in which the last `count` segments are lost in their first transmission.
 fn without_tail(config: Config, bytes: u32, count: u32) -> Pair {
     let mut pair = Pair::new(1, config, vec![PathModel::clean(50)]);
     let mut dropped = 0;
-    pair.meddler = Some(Box::new(move |from, _, segment| {
+    pair.tamper = Some(Box::new(move |from, _, segment| {
         let end = segment.payload.offset + u64::from(segment.payload.len);
         let tail =
             from == SERVER && segment.payload.len > 0 && end + 1460 * u64::from(count) > u64::from(bytes);
@@ -53,18 +53,18 @@ fn without_tail(config: Config, bytes: u32, count: u32) -> Pair {
 }
 
 #[test]
-fn a_lost_tail_costs_three_round_trips_and_no_timeout() {
+fn lost_tail_is_repaired_without_a_timeout() {
     let (bytes, lost) = (1448 * 20, 3);
     let (_, timeout) = download(without_tail(tcp(), bytes, lost), u64::from(bytes));
     let (pair, probe) = download(without_tail(Config { rack: true, ..tcp() }, bytes, lost), u64::from(bytes));
-    // Handshake, two rounds of slow start, 2 SRTT to the probe, then the repair.
+    // Handshake, two rounds of slow start, two SRTTs to the probe, then the repair.
     assert!(probe < timeout, "{probe} and {timeout}");
     assert!(probe < ms(800), "{probe}");
     assert!(retransmissions(&pair) <= 4, "{}", retransmissions(&pair));
 }
 
 #[test]
-fn a_path_that_reorders_is_not_taken_for_one_that_loses() {
+fn rack_tolerates_reordering() {
     let run = |config: Config| {
         let path = PathModel { jitter: ms(15), ..PathModel::clean(50) };
         let (pair, took) = download(Pair::new(3, config, vec![path]), 600_000);
@@ -76,26 +76,26 @@ fn a_path_that_reorders_is_not_taken_for_one_that_loses() {
 }
 
 #[test]
-fn a_spike_of_delay_costs_a_segment_and_no_window() {
+fn delay_spike_does_not_reduce_the_window() {
     let run = |config: Config| {
         let mut pair = Pair::new(1, config, vec![PathModel::clean(50)]);
         pair.to_write = [0, 3_000_000];
         pair.connect();
-        // For a second the path only stores what it gets.
+        // For a second the path holds back all segments.
         for t in 380..1380 {
             pair.run_until(Instant::from_millis(t));
             pair.paths[0].delay = ms(1430 - t);
         }
         pair.run_until(Instant::from_millis(1800));
-        let info = pair.ends[SERVER].subflow(PathId(0)).expect("it is there");
+        let info = pair.ends[SERVER].subflow(PathId(0)).expect("the subflow exists");
         (info.retransmissions, info.ssthresh)
     };
-    let (again, ssthresh) = run(Config { timestamps: false, ..tcp() });
-    assert!(again > 3 && ssthresh < u64::MAX, "{again} {ssthresh}");
-    let (again, ssthresh) = run(Config { frto: true, timestamps: false, ..tcp() });
-    assert_eq!((again, ssthresh), (2, u64::MAX), "one for each time that the timer went off");
-    let (again, ssthresh) = run(Config { undo: true, ..tcp() });
-    assert_eq!((again, ssthresh), (2, u64::MAX), "timestamps alone can tell as well");
+    let (retransmissions, ssthresh) = run(Config { timestamps: false, ..tcp() });
+    assert!(retransmissions > 3 && ssthresh < u64::MAX, "{retransmissions} {ssthresh}");
+    let (retransmissions, ssthresh) = run(Config { frto: true, timestamps: false, ..tcp() });
+    assert_eq!((retransmissions, ssthresh), (2, u64::MAX), "one for each timeout");
+    let (retransmissions, ssthresh) = run(Config { undo: true, ..tcp() });
+    assert_eq!((retransmissions, ssthresh), (2, u64::MAX), "timestamps alone suffice");
 }
 
 fn any_switches(rng: &mut Rng, mptcp: bool) -> Config {
@@ -145,7 +145,7 @@ fn any_path(rng: &mut Rng) -> PathModel {
 }
 
 #[test]
-fn any_mixture_of_switches_brings_every_byte_over_any_network() {
+fn any_combination_of_features_delivers_every_byte() {
     for seed in 0..400 {
         let mut rng = Seed::new(seed).rng("switches");
         let mptcp = rng.below(2) == 0;

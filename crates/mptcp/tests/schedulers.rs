@@ -1,13 +1,13 @@
-//! What each scheduler is for, seen on whole connections.
+//! The effect of each scheduler on whole connections.
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER, Seen};
 use std::collections::BTreeMap;
 use tandem_mptcp::{Config, PathId, SchedulerKind};
 use units::{Duration, Instant};
 
-/// One piece of `bytes` is written every `every`; gives the longest time in which nothing more could be
-/// read, after the first second.
-fn piece_by_piece(pair: &mut Pair, bytes: u64, every: Duration, until: Instant) -> Duration {
+/// Writes `bytes` every `every`. Returns the longest time without new data at the client, after the
+/// first second.
+fn write_periodically(pair: &mut Pair, bytes: u64, every: Duration, until: Instant) -> Duration {
     let (mut last, mut longest, mut read) = (Instant::from_secs(1), Duration::ZERO, 0);
     pair.connect();
     pair.run_until(Instant::from_secs(1));
@@ -31,45 +31,45 @@ fn data_of(pair: &Pair) -> impl Iterator<Item = &Seen> {
 }
 
 #[test]
-fn redundant_loses_what_both_paths_lose() {
+fn redundant_loses_only_segments_lost_on_both_paths() {
     let config = Config { scheduler: SchedulerKind::Redundant, ..Config::default() };
     let paths = vec![PathModel::lossy(10, 0.2), PathModel::lossy(20, 0.2)];
     let mut pair = Pair::new(1, config, paths).keep_trace();
-    // Full segments, so that both paths cut the stream at the same places, and room for each.
-    piece_by_piece(&mut pair, 1424, Duration::from_millis(1500), Instant::from_secs(6000));
-    // The first transmission of each piece over each path: its fate, by place in the stream.
+    // Full segments, so that both paths divide the stream alike; slow enough that both have room.
+    write_periodically(&mut pair, 1424, Duration::from_millis(1500), Instant::from_secs(6000));
+    // By offset in the stream: was the first transmission on each path lost?
     let mut first: BTreeMap<u64, [Option<bool>; 2]> = BTreeMap::new();
     for seen in data_of(&pair) {
         first.entry(seen.segment.payload.offset).or_default()[seen.path.index()].get_or_insert(seen.lost);
     }
     let both: Vec<_> = first.values().filter_map(|[a, b]| Some(((*a)?, (*b)?))).collect();
-    assert!(both.len() > 3000, "both carry nearly all of {}: {}", first.len(), both.len());
+    assert!(both.len() > 3000, "both paths carry nearly all {} segments: {}", first.len(), both.len());
     let share = |lost: usize| lost as f64 / both.len() as f64;
-    let either = share(both.iter().filter(|(a, _)| *a).count());
-    let neither_came = share(both.iter().filter(|(a, b)| *a && *b).count());
-    assert!((either - 0.2).abs() < 0.02, "{either}");
-    assert!((neither_came - 0.04).abs() < 0.01, "{neither_came}");
+    let first_lost = share(both.iter().filter(|(a, _)| *a).count());
+    let both_lost = share(both.iter().filter(|(a, b)| *a && *b).count());
+    assert!((first_lost - 0.2).abs() < 0.02, "{first_lost}");
+    assert!((both_lost - 0.04).abs() < 0.01, "{both_lost}");
 }
 
 #[test]
-fn redundant_does_not_notice_the_death_of_a_path() {
+fn redundant_does_not_stall_when_a_path_dies() {
     let mut paths = vec![PathModel::clean(10), PathModel::clean(15)];
     paths[0].outages.push((Instant::from_secs(3), Instant::from_secs(1000)));
     let stall = |scheduler| {
         let config = Config { scheduler, ..Config::default() };
         let mut pair = Pair::new(1, config, paths.clone());
-        let longest = piece_by_piece(&mut pair, 3000, Duration::from_millis(20), Instant::from_secs(8));
+        let longest = write_periodically(&mut pair, 3000, Duration::from_millis(20), Instant::from_secs(8));
         assert!(pair.read[CLIENT] > 950_000, "{scheduler}: {}", pair.read[CLIENT]);
         longest
     };
-    // One interval, the difference of the delays, and the steps of the test.
+    // One write interval, the difference of the delays, and the time step of the test.
     assert!(stall(SchedulerKind::Redundant) <= Duration::from_millis(27));
-    assert!(stall(SchedulerKind::MinRtt) > Duration::from_millis(200), "others wait for a timeout");
+    assert!(stall(SchedulerKind::MinRtt) > Duration::from_millis(200), "other schedulers wait for a timeout");
 }
 
 #[test]
-fn redundant_copies_nothing_that_has_arrived() {
-    // A tenth of the data at most is still on its way when the slow path has room for a copy of it.
+fn redundant_does_not_copy_delivered_data() {
+    // When the slow path has room for a copy, most of the data has arrived already.
     let config = Config { scheduler: SchedulerKind::Redundant, recv_buffer: 100_000, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(5), PathModel::clean(100)]).keep_trace();
     pair.to_write[SERVER] = 20_000_000;
@@ -79,10 +79,10 @@ fn redundant_copies_nothing_that_has_arrived() {
     let over_slow = pair.carried(SERVER, 1, Instant::ZERO, Instant::from_secs(5));
     assert!(reached > 10_000_000, "{reached}");
     assert!(over_slow > 1_000_000 && over_slow < reached / 4, "{over_slow} of {reached}");
-    // What goes over the slow path is the newest there is, not the start of the stream.
+    // The slow path carries the newest data, not the start of the stream.
     let end = data_of(&pair).filter(|seen| seen.path == PathId(1)).last().map(|s| s.segment.payload.offset);
     assert!(end.is_some_and(|end| end + 1_000_000 > reached), "{end:?} of {reached}");
-    // No byte twice over one path, where nothing is lost.
+    // Without loss no path carries a byte twice.
     for path in [0, 1] {
         let mut end = 0;
         for seen in data_of(&pair).filter(|seen| seen.path == PathId(path)) {
@@ -93,26 +93,26 @@ fn redundant_copies_nothing_that_has_arrived() {
 }
 
 #[test]
-fn redundant_keeps_to_the_shares_that_bound_it() {
+fn redundant_respects_share_limits() {
     let config = Config { scheduler: SchedulerKind::Redundant, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(10), PathModel::clean(20)]).keep_trace();
     pair.ends[SERVER].set_shares(&[0.8, 0.2]);
-    piece_by_piece(&mut pair, 4000, Duration::from_millis(20), Instant::from_secs(10));
+    write_periodically(&mut pair, 4000, Duration::from_millis(20), Instant::from_secs(10));
     let [first, second] = [0, 1].map(|path| pair.carried(SERVER, path, Instant::ZERO, pair.now));
-    assert_eq!(first, pair.read[CLIENT].max(first), "all of it over the first");
+    assert_eq!(first, pair.read[CLIENT].max(first), "the first path carries all data");
     let share = second as f64 / (first + second) as f64;
     assert!((0.15..=0.2).contains(&share), "{share}");
 }
 
-/// A fast path whose losses keep its window small, and a slow one.
-fn two_unequal(slow_ms: u64) -> Vec<PathModel> {
+/// A fast path with a small window because of losses, and a slow one.
+fn unequal_paths(slow_ms: u64) -> Vec<PathModel> {
     vec![PathModel::lossy(5, 0.01), PathModel::clean(slow_ms)]
 }
 
-/// The mean of what waited beyond a gap, and what was read, with a window that a slow path can hold up.
+/// Mean bytes out of order, and bytes read, with a receive window that a slow path can block.
 fn small_window(scheduler: SchedulerKind) -> (u64, u64) {
     let config = Config { scheduler, recv_buffer: 60_000, ..Config::default() };
-    let mut pair = Pair::new(1, config, two_unequal(150));
+    let mut pair = Pair::new(1, config, unequal_paths(150));
     pair.to_write[SERVER] = 1_000_000_000;
     pair.connect();
     let mut sum = 0;
@@ -124,17 +124,16 @@ fn small_window(scheduler: SchedulerKind) -> (u64, u64) {
 }
 
 #[test]
-fn blest_leaves_a_slow_path_alone_that_would_block_the_window() {
+fn blest_skips_a_slow_path_that_would_block_the_window() {
     let (min_rtt, blest) = (small_window(SchedulerKind::MinRtt), small_window(SchedulerKind::Blest));
-    assert!(blest.0 < min_rtt.0, "waiting beyond a gap: {blest:?} against {min_rtt:?}");
-    assert!(blest.1 > 4 * min_rtt.1, "read: {blest:?} against {min_rtt:?}");
+    assert!(blest.0 < min_rtt.0, "out of order: {blest:?}, with minRTT {min_rtt:?}");
+    assert!(blest.1 > 4 * min_rtt.1, "read: {blest:?}, with minRTT {min_rtt:?}");
 }
 
-/// Bursts with a pause after each; the mean time from the first byte of one to its last, and the most
-/// that waited beyond a gap.
+/// Bursts with pauses. Returns their mean duration, and the most bytes out of order.
 fn bursts(scheduler: SchedulerKind) -> (Duration, u64) {
     let config = Config { scheduler, recv_buffer: 300_000, ..Config::default() };
-    let mut pair = Pair::new(1, config, two_unequal(100));
+    let mut pair = Pair::new(1, config, unequal_paths(100));
     pair.connect();
     let (mut took, mut most) = (Duration::ZERO, 0);
     for burst in 1..=20 {
@@ -150,18 +149,18 @@ fn bursts(scheduler: SchedulerKind) -> (Duration, u64) {
 }
 
 #[test]
-fn ecf_ends_a_burst_over_the_fast_path() {
+fn ecf_finishes_a_burst_over_the_fast_path() {
     let (min_rtt, ecf) = (bursts(SchedulerKind::MinRtt), bursts(SchedulerKind::Ecf));
-    assert!(ecf.0 < min_rtt.0 * 95 / 100, "{ecf:?} against {min_rtt:?}");
-    assert!(2 * ecf.1 < min_rtt.1, "waiting beyond a gap: {ecf:?} against {min_rtt:?}");
+    assert!(ecf.0 < min_rtt.0 * 95 / 100, "{ecf:?}, with minRTT {min_rtt:?}");
+    assert!(2 * ecf.1 < min_rtt.1, "out of order: {ecf:?}, with minRTT {min_rtt:?}");
 }
 
 #[test]
-fn opportunistic_retransmission_frees_a_window_that_a_slow_path_holds() {
+fn opportunistic_retransmission_unblocks_the_receive_window() {
     let run = |opportunistic, penalise, send_buffer| {
         let config =
             Config { opportunistic, penalise, send_buffer, recv_buffer: 60_000, ..Config::default() };
-        let mut pair = Pair::new(1, config, two_unequal(150)).keep_trace();
+        let mut pair = Pair::new(1, config, unequal_paths(150)).keep_trace();
         pair.to_write[SERVER] = 1_000_000_000;
         pair.connect();
         pair.run_until(Instant::from_secs(10));
@@ -170,17 +169,17 @@ fn opportunistic_retransmission_frees_a_window_that_a_slow_path_holds() {
     };
     for send_buffer in [4 << 20, 60_000] {
         let neither = run(false, false, send_buffer);
-        let again = run(true, false, send_buffer);
+        let copying = run(true, false, send_buffer);
         let both = run(true, true, send_buffer);
-        assert!(2 * again.0 > 3 * neither.0, "{again:?} against {neither:?}");
-        // Each time the slow path holds the connection up it costs one copy, not a window of copies.
-        assert!(again.2 > 0 && again.2 < again.0 / 4, "{again:?}");
-        assert!(both.0 > neither.0 && both.1 < again.1, "{both:?}, {again:?}, {neither:?}");
+        assert!(2 * copying.0 > 3 * neither.0, "{copying:?}, without {neither:?}");
+        // Each stall by the slow path costs one copied segment, not a window of copies.
+        assert!(copying.2 > 0 && copying.2 < copying.0 / 4, "{copying:?}");
+        assert!(both.0 > neither.0 && both.1 < copying.1, "{both:?}, {copying:?}, {neither:?}");
     }
 }
 
 #[test]
-fn a_lone_path_is_neither_copied_nor_penalised() {
+fn single_path_is_neither_copied_nor_penalised() {
     let run = |on| {
         let config = Config { opportunistic: on, penalise: on, recv_buffer: 60_000, ..Config::default() };
         let mut pair = Pair::new(1, config, vec![PathModel::clean(20)]);

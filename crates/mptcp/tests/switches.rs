@@ -1,4 +1,4 @@
-//! Marks, spacing, buffers that grow, probes of what is idle, and segments that nobody should believe.
+//! Optional TCP features: ECN, pacing, BBR, buffer tuning, keepalive, PAWS and challenge ACKs.
 #![allow(missing_docs)]
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
@@ -23,14 +23,15 @@ fn download(mut pair: Pair, bytes: u64, until: Instant) -> Pair {
     pair
 }
 
-/// Marks what can be marked of the server's segments number `from` to `to`, and tells how many could not.
+/// Marks the server's segments number `from` to `to`. Also returns the count of data segments that
+/// are not ECN-capable.
 fn marking(client: EcnMode, server: EcnMode, from: usize, to: usize) -> (Pair, Rc<RefCell<usize>>) {
     let with = |ecn| Config { ecn, ..tcp() };
     let mut pair = Pair::with(1, with(client), with(server), vec![PathModel::clean(20)]).keep_trace();
     let mut seen = 0;
-    let deaf = Rc::new(RefCell::new(0));
-    let count = deaf.clone();
-    pair.meddler = Some(Box::new(move |end, _, segment| {
+    let incapable = Rc::new(RefCell::new(0));
+    let count = incapable.clone();
+    pair.tamper = Some(Box::new(move |end, _, segment| {
         if end == SERVER && segment.payload.len > 0 {
             if !segment.ecn.can_be_marked() {
                 *count.borrow_mut() += 1;
@@ -41,18 +42,18 @@ fn marking(client: EcnMode, server: EcnMode, from: usize, to: usize) -> (Pair, R
         }
         true
     }));
-    (pair, deaf)
+    (pair, incapable)
 }
 
 #[test]
-fn a_mark_halves_the_window_without_a_loss() {
-    let (pair, deaf) = marking(EcnMode::Request, EcnMode::Accept, 40, 44);
+fn ce_mark_halves_the_window_without_a_loss() {
+    let (pair, incapable) = marking(EcnMode::Request, EcnMode::Accept, 40, 44);
     let pair = download(pair, 400_000, Instant::from_secs(5));
-    assert_eq!((pair.read[CLIENT], *deaf.borrow()), (400_000, 0));
-    let info = pair.ends[SERVER].subflow(PathId(0)).expect("it is there");
+    assert_eq!((pair.read[CLIENT], *incapable.borrow()), (400_000, 0));
+    let info = pair.ends[SERVER].subflow(PathId(0)).expect("the subflow exists");
     assert_eq!(info.retransmissions, 0);
     assert!(info.ssthresh < 100_000, "{info:?}");
-    // Echoed until the sender says that it has heard, and it says so once for one window.
+    // The client echoes until CWR arrives, and the server sends one CWR for one window.
     let count = |end, flag| {
         let data = |s: &&crate::pair::Seen| s.from == end && !s.segment.flags.has(Flags::SYN);
         pair.trace.iter().filter(data).filter(|s| s.segment.flags.has(flag)).count()
@@ -60,48 +61,48 @@ fn a_mark_halves_the_window_without_a_loss() {
     assert!(count(CLIENT, Flags::ECE) >= 2);
     assert_eq!(count(SERVER, Flags::CWR), 1);
     assert_eq!(count(CLIENT, Flags::CWR) + count(SERVER, Flags::ECE), 0);
-    let last = pair.trace.iter().rfind(|s| s.from == CLIENT).expect("it acknowledged");
+    let last = pair.trace.iter().rfind(|s| s.from == CLIENT).expect("the client acknowledged");
     assert!(!last.segment.flags.has(Flags::ECE));
 }
 
 #[test]
-fn marks_need_both_ends() {
+fn ecn_requires_both_ends() {
     for (client, server, agreed) in [
         (EcnMode::Request, EcnMode::Off, false),
         (EcnMode::Accept, EcnMode::Accept, false),
         (EcnMode::Accept, EcnMode::Request, false),
         (EcnMode::Request, EcnMode::Request, true),
     ] {
-        let (pair, deaf) = marking(client, server, 0, 10);
+        let (pair, incapable) = marking(client, server, 0, 10);
         let pair = download(pair, 50_000, Instant::from_secs(5));
         assert_eq!(pair.read[CLIENT], 50_000);
-        assert_eq!(*deaf.borrow() == 0, agreed, "{client:?} and {server:?}");
+        assert_eq!(*incapable.borrow() == 0, agreed, "{client:?} and {server:?}");
     }
 }
 
 #[test]
-fn what_is_sent_again_and_bare_acknowledgements_cannot_be_marked() {
+fn retransmissions_and_pure_acks_are_not_ecn_capable() {
     let (mut pair, _) = marking(EcnMode::Request, EcnMode::Accept, 0, 0);
     pair.paths[0] = PathModel::lossy(20, 0.05);
     let pair = download(pair, 400_000, Instant::from_secs(60));
     assert_eq!(pair.read[CLIENT], 400_000);
     let mut sent = 0;
-    let (mut again, mut first) = (0, 0);
+    let (mut retransmitted, mut new) = (0, 0);
     for seen in pair.trace.iter().filter(|s| s.from == SERVER && s.segment.payload.len > 0) {
         let end = seen.segment.payload.offset + u64::from(seen.segment.payload.len);
         let repeated = end <= sent;
         assert_eq!(seen.segment.ecn == Ecn::NotEct, repeated, "{seen:?}");
-        again += u32::from(repeated);
-        first += u32::from(!repeated);
+        retransmitted += u32::from(repeated);
+        new += u32::from(!repeated);
         sent = sent.max(end);
     }
-    assert!(again > 5 && first > 200);
+    assert!(retransmitted > 5 && new > 200);
     let acks = |s: &&crate::pair::Seen| s.segment.payload.len == 0;
     assert!(pair.trace.iter().filter(acks).all(|s| s.segment.ecn == Ecn::NotEct));
 }
 
 #[test]
-fn paced_segments_leave_two_at_a_time() {
+fn paced_bursts_have_two_segments() {
     for (config, most) in [(tcp(), 10), (Config { pacing: true, ..tcp() }, 2)] {
         let pair = download(
             Pair::new(1, config, vec![PathModel::clean(50)]).keep_trace(),
@@ -120,37 +121,37 @@ fn paced_segments_leave_two_at_a_time() {
 }
 
 #[test]
-fn bbr_finds_its_rate_and_keeps_to_it() {
+fn bbr_sustains_its_rate_despite_losses() {
     let config = Config { congestion: CongestionKind::Bbr, rack: true, ..tcp() };
     let path = PathModel::lossy(20, 0.01);
     let pair = download(Pair::new(1, config, vec![path]), 3_000_000, Instant::from_secs(20));
-    assert_eq!(pair.read[CLIENT], 3_000_000, "a hundredth of loss does not stop it");
+    assert_eq!(pair.read[CLIENT], 3_000_000, "one percent of loss does not stop it");
 }
 
 #[test]
-fn the_receive_buffer_starts_small_and_grows_where_the_path_needs_it() {
+fn receive_buffer_grows_with_the_bandwidth_delay_product() {
     let config = Config { autotune: Some(131_072), recv_buffer: 6_291_456, ..tcp() };
-    let widest = |config: &Config, appetite| {
+    let windows = |config: &Config, read_pace| {
         let mut pair = Pair::new(1, config.clone(), vec![PathModel::clean(50)]).keep_trace();
-        pair.appetite[CLIENT] = appetite;
+        pair.read_pace[CLIENT] = read_pace;
         let pair = download(pair, 8_000_000, Instant::from_secs(5));
         let scale = pair.trace.iter().find(|s| s.from == CLIENT).and_then(|s| s.segment.window_scale);
         let shift = scale.expect("a SYN has a scale");
         let plain = pair.trace.iter().filter(|s| s.from == CLIENT && !s.segment.flags.has(Flags::SYN));
-        let windows: Vec<u64> = plain.map(|s| u64::from(s.segment.window) << shift).collect();
-        (windows[0], windows.iter().max().copied().unwrap_or(0), pair.read[CLIENT])
+        let offered: Vec<u64> = plain.map(|s| u64::from(s.segment.window) << shift).collect();
+        (offered[0], offered.iter().max().copied().unwrap_or(0), pair.read[CLIENT])
     };
-    let (first, most, read) = widest(&config, None);
+    let (first, most, read) = windows(&config, None);
     assert!(first <= 131_072 + 256 && most > 1_000_000 && read == 8_000_000, "{first} {most} {read}");
-    // An application that reads slowly needs no more.
-    let (_, most, read) = widest(&config, Some((ms(50), 20_000)));
+    // A slow reader does not need a larger buffer.
+    let (_, most, read) = windows(&config, Some((ms(50), 20_000)));
     assert!(most < 400_000 && read > 1_000_000, "{most} {read}");
-    let (first, ..) = widest(&Config { autotune: None, ..config }, None);
+    let (first, ..) = windows(&Config { autotune: None, ..config }, None);
     assert!(first > 6_000_000);
 }
 
 #[test]
-fn an_idle_connection_lives_while_it_is_answered_and_dies_when_it_is_not() {
+fn keepalive_ends_an_unanswered_connection_only() {
     let keepalive = Keepalive { idle: Duration::from_secs(10), interval: Duration::from_secs(2), probes: 3 };
     for mptcp in [false, true] {
         let config = Config { keepalive: Some(keepalive), mptcp, ..tcp() };
@@ -161,7 +162,7 @@ fn an_idle_connection_lives_while_it_is_answered_and_dies_when_it_is_not() {
         pair.run_until(Instant::from_secs(61));
         let after = |s: &&crate::pair::Seen| s.at > Instant::from_secs(5);
         let probes = pair.trace.iter().filter(after).filter(|s| s.from == CLIENT).count();
-        // Each answered: the next is ten seconds later.
+        // Each is answered, and the next follows ten seconds later.
         assert!((5..=6).contains(&probes), "{probes}");
         pair.paths[0].outages = vec![(pair.now, Instant::from_secs(10_000))];
         pair.run_until(Instant::from_secs(75));
@@ -175,18 +176,18 @@ fn an_idle_connection_lives_while_it_is_answered_and_dies_when_it_is_not() {
     }
 }
 
-/// A connection that has done its work, and the last segment that the server sent.
+/// An idle connection after its transfer, and the last data segment of the server.
 fn idle(config: Config) -> (Pair, wire::Segment<wire::Span>) {
     let mut pair = Pair::new(1, config, vec![PathModel::clean(20)]).keep_trace();
     pair.to_write = [1000, 100_000];
     pair.connect();
     pair.run_until(Instant::from_secs(5));
     let last = pair.trace.iter().rfind(|s| s.from == SERVER && s.segment.payload.len > 0);
-    let segment = last.expect("it sent").segment.clone();
+    let segment = last.expect("the server sent data").segment.clone();
     (pair, segment)
 }
 
-/// What the client sends when this comes.
+/// Number of segments that the client sends in answer to `segment`.
 fn answers(pair: &mut Pair, segment: wire::Segment<wire::Span>) -> usize {
     let now = pair.now;
     pair.ends[CLIENT].handle_segment(now, PathId(0), segment);
@@ -196,31 +197,36 @@ fn answers(pair: &mut Pair, segment: wire::Segment<wire::Span>) -> usize {
 }
 
 #[test]
-fn a_segment_of_an_older_clock_is_not_believed() {
+fn paws_rejects_an_old_timestamp() {
     for paws in [false, true] {
         let (mut pair, mut old) = idle(Config { paws, ..tcp() });
-        // A duplicate from a round of the sequence numbers ago: where the next data is awaited.
+        // A duplicate from before the sequence numbers wrapped, at the next expected number.
         old.seq = old.seq.wrapping_add(old.payload.len);
         old.payload.offset = 100_000;
         let clock = old.timestamps.as_mut().expect("timestamps are on");
         clock.value -= 1;
-        assert_eq!(answers(&mut pair, old), usize::from(paws), "an answer at once only to what does not fit");
-        assert_eq!(pair.ends[CLIENT].unread(), if paws { 0 } else { u64::from(old_len()) });
+        assert_eq!(
+            answers(&mut pair, old),
+            usize::from(paws),
+            "only an unacceptable segment is answered at once"
+        );
+        assert_eq!(pair.ends[CLIENT].unread(), if paws { 0 } else { u64::from(last_len()) });
     }
 }
 
-fn old_len() -> u32 {
+/// Payload of the last data segment.
+fn last_len() -> u32 {
     100_000 % 1448
 }
 
 #[test]
-fn an_acknowledgement_from_long_ago_and_a_syn_are_challenged() {
+fn old_ack_and_syn_get_one_challenge_ack() {
     let config = Config { challenge_acks: true, ..tcp() };
     let (mut pair, good) = idle(config);
     let mut old = good.clone();
     old.ack = good.ack.wrapping_sub(2_000_000_000);
     assert_eq!(answers(&mut pair, old.clone()), 1);
-    assert_eq!(answers(&mut pair, old), 0, "not each");
+    assert_eq!(answers(&mut pair, old), 0, "challenge ACKs are rate limited");
     let (mut pair, good) = idle(Config { challenge_acks: true, ..tcp() });
     let mut syn = wire::Segment::new((good.source, good.destination), good.seq, 0, Flags::SYN, 1000);
     syn.timestamps = good.timestamps;
@@ -230,7 +236,7 @@ fn an_acknowledgement_from_long_ago_and_a_syn_are_challenged() {
 }
 
 #[test]
-fn what_linux_does_by_default_works_with_itself_and_with_plain_rfcs() {
+fn linux_defaults_interoperate_with_rfc_defaults() {
     for (client, server) in [
         (Config::linux(), Config::linux()),
         (Config::linux(), Config::default()),

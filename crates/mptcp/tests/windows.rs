@@ -1,11 +1,11 @@
-//! Receive windows, and what acknowledgements of them mean.
+//! Receive windows and window updates.
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
 use tandem_mptcp::{Config, CongestionKind, PathId};
 use units::{Duration, Instant};
 
 #[test]
-fn window_updates_are_no_duplicate_acknowledgements() {
+fn window_updates_are_not_duplicate_acknowledgements() {
     let config = Config {
         mptcp: false,
         sack: false,
@@ -16,21 +16,20 @@ fn window_updates_are_no_duplicate_acknowledgements() {
     };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(100)]);
     pair.to_write[SERVER] = 200_000;
-    pair.appetite[CLIENT] = Some((Duration::from_millis(20), 3000));
+    pair.read_pace[CLIENT] = Some((Duration::from_millis(20), 3000));
     pair.connect();
     pair.run_until(Instant::from_secs(100));
     assert_eq!(pair.read[CLIENT], 200_000);
-    // Nothing was lost.
     assert_eq!(pair.ends[SERVER].subflow(PathId(0)).unwrap().retransmissions, 0);
 }
 
 #[test]
-fn a_slow_reader_gets_no_tiny_segments() {
+fn slow_reader_gets_no_tiny_segments() {
     for mptcp in [false, true] {
         let config = Config { mptcp, recv_buffer: 20_000, ..Config::default() };
         let mut pair = Pair::new(1, config, vec![PathModel::clean(5)]).keep_trace();
         pair.to_write[SERVER] = 60_000;
-        pair.appetite[CLIENT] = Some((Duration::from_millis(10), 100));
+        pair.read_pace[CLIENT] = Some((Duration::from_millis(10), 100));
         pair.connect();
         pair.run_until(Instant::from_secs(100));
         assert_eq!(pair.read[CLIENT], 60_000);
@@ -41,14 +40,14 @@ fn a_slow_reader_gets_no_tiny_segments() {
 }
 
 #[test]
-fn the_offered_edge_never_goes_back() {
-    // A buffer that no shift divides, and a reader that keeps the window moving.
+fn offered_window_edge_never_moves_back() {
+    // A buffer that is no multiple of the window scale, and a reader that keeps the window moving.
     let config = Config { recv_buffer: 1_000_003, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::lossy(20, 0.01), PathModel::clean(50)]);
     pair.to_write[SERVER] = 4_000_000;
-    pair.appetite[CLIENT] = Some((Duration::from_millis(3), 7777));
+    pair.read_pace[CLIENT] = Some((Duration::from_millis(3), 7777));
     pair.connect();
-    // The harness looks at every edge and at every byte against it.
+    // The harness checks the edge of every acknowledgement, and every byte against it.
     pair.run_until(Instant::from_secs(300));
     assert_eq!(pair.read[CLIENT], 4_000_000);
 }

@@ -46,7 +46,8 @@ impl Liveness {
         self.timer.is_some_and(|at| at <= now)
     }
 
-    /// Decides what to do now. `sending` if the retransmission timer watches the peer already.
+    /// Returns the action to take now. `sending` if the retransmission timer watches the peer
+    /// already.
     pub(super) fn on_timer(&mut self, now: Instant, keepalive: &Keepalive, sending: bool) -> KeepaliveAction {
         if sending {
             self.timer = Some(now + keepalive.idle);

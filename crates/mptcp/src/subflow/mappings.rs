@@ -4,8 +4,8 @@ use super::unmapped::Unmapped;
 use units::Instant;
 use wire::Payload;
 
-/// Most mappings, and most pieces of payload, kept for each other. Further ones are dropped and will
-/// be retransmitted. A peer whose segments are cut on their way can have this many behind a loss.
+/// Most mappings, and most pieces of payload, kept for each other. Further ones are dropped and
+/// will be retransmitted. If a middlebox cuts segments, this many can wait behind a loss.
 pub(super) const MAX_PENDING: usize = 1024;
 
 /// A data sequence mapping for bytes still to come, in offsets.
@@ -62,8 +62,8 @@ impl<P: Payload> Mappings<P> {
         self.pending.iter().find(|map| map.contains(at)).copied()
     }
 
-    /// Drops mappings whose bytes have all been placed. `next` is the next subflow offset in order:
-    /// bytes before it may still wait here.
+    /// Drops each mapping once all its bytes are placed. `next` is the next subflow offset in
+    /// order: bytes before it may still wait here.
     pub(crate) fn drop_used(&mut self, next: u64) {
         let unmapped = &self.unmapped;
         self.pending.retain(|map| map.end() > next || unmapped.touches(map.subflow, map.end()));
@@ -75,7 +75,8 @@ impl<P: Payload> Mappings<P> {
         known || mapped.end() <= next && !self.unmapped.touches(mapped.subflow, mapped.end())
     }
 
-    /// Keeps `mapped`. If [`MAX_PENDING`] are kept, it replaces the furthest one unless it is further.
+    /// Keeps `mapped`. If [`MAX_PENDING`] are kept, it replaces the furthest one unless it is
+    /// further.
     pub(crate) fn add(&mut self, mapped: Mapped) {
         if self.pending.len() < MAX_PENDING {
             self.pending.push(mapped);
@@ -105,8 +106,8 @@ impl<P: Payload> Mappings<P> {
         self.deadline = None;
     }
 
-    /// Bytes before `next` without a mapping. With `checksums`, bytes of an incomplete mapping do not
-    /// count.
+    /// Bytes before `next` without a mapping. With `checksums`, bytes of an incomplete mapping do
+    /// not count.
     pub(crate) fn unmapped_before(&self, next: u64, checksums: bool) -> u64 {
         self.unmapped.bytes_before(next, |at| checksums && self.find(at).is_some())
     }

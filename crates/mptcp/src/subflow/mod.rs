@@ -1,7 +1,7 @@
 //! One subflow: a TCP connection over one path.
 //!
-//! [`Subflow`] owns the parts of one TCP connection, each in a module of its own: the handshake, the
-//! negotiated options, the data sequence mappings, the receive half and the send half. The
+//! [`Subflow`] owns the parts of one TCP connection, each in a module of its own: the handshake,
+//! the negotiated options, the data sequence mappings, the receive half and the send half. The
 //! connection above is [`Endpoint`](crate::Endpoint), which uses the methods of this type only.
 
 mod fin;
@@ -167,8 +167,8 @@ impl<P: Payload> Subflow<P> {
         self.handshake.cancel_syn();
     }
 
-    /// The client received a valid SYN/ACK. Until the peer shows that it has the keys or the HMAC of
-    /// the third ACK, `repeat_ack` sends that again on a timer.
+    /// The client received a valid SYN/ACK. Until the peer shows that it has the keys or the HMAC
+    /// of the third ACK, `repeat_ack` sends that again on a timer.
     pub(crate) fn on_syn_ack(&mut self, now: Instant, repeat_ack: bool) {
         self.on_syn_acked(now);
         self.handshake.request_ack();
@@ -501,8 +501,8 @@ impl<P: Payload> Subflow<P> {
 
 /// Segments in.
 impl<P: Payload> Subflow<P> {
-    /// Answers an unacceptable segment with an acknowledgement, at most once in 500 ms. Without that
-    /// limit two ends that disagree would answer each other for ever (RFC 5961, section 7).
+    /// Answers an unacceptable segment with an acknowledgement, at most once in 500 ms. Without
+    /// that limit two ends that disagree would answer each other for ever (RFC 5961, section 7).
     pub(crate) fn challenge(&mut self, now: Instant) {
         if self.reset.may_challenge(now) {
             self.receiver.request_ack();
@@ -515,8 +515,8 @@ impl<P: Payload> Subflow<P> {
             && segment.timestamps.is_some_and(|clock| self.receiver.is_outdated(now, clock.value))
     }
 
-    /// Handles the congestion marks of both directions (RFC 3168, sections 6.1.2 and 6.1.3). `ack` is
-    /// the offset that the segment acknowledges.
+    /// Handles the congestion marks of both directions (RFC 3168, sections 6.1.2 and 6.1.3). `ack`
+    /// is the offset that the segment acknowledges.
     pub(crate) fn process_ecn(&mut self, now: Instant, ack: u64, segment: &Segment<P>) {
         self.receiver.on_ecn(segment.flags.has(Flags::CWR), segment.ecn == Ecn::Ce);
         if segment.flags.has(Flags::ECE) {
@@ -524,8 +524,8 @@ impl<P: Payload> Subflow<P> {
         }
     }
 
-    /// Updates the receiver's estimate of the round-trip time from the echoed timestamp. Returns the
-    /// sample, if the segment gives one.
+    /// Updates the receiver's estimate of the round-trip time from the echoed timestamp. Returns
+    /// the sample, if the segment gives one.
     pub(crate) fn sample_receiver_rtt(&mut self, now: Instant, segment: &Segment<P>) -> Option<Duration> {
         let clock = segment.timestamps.filter(|_| self.uses_timestamps())?;
         self.receiver.sample_rtt(clock_at(now), clock.echo)
@@ -584,8 +584,8 @@ impl<P: Payload> Subflow<P> {
     pub(crate) fn on_peer_fin(&mut self) {
         self.fin.on_peer_fin();
     }
-    /// Ends the subflow in order. The end that closed first waits in TIME-WAIT; the FIN of the other
-    /// was acknowledged, so it has nothing left to answer (RFC 9293, section 3.6).
+    /// Ends the subflow in order. The end that closed first waits in TIME-WAIT; the FIN of the
+    /// other was acknowledged, so it has nothing left to answer (RFC 9293, section 3.6).
     pub(crate) fn finish(&mut self, now: Instant) {
         self.state = if self.fin.peer_was_first() {
             State::Closed
@@ -622,7 +622,8 @@ impl<P: Payload> Subflow<P> {
     pub(crate) fn queue_reset(&mut self, reset: Reset) {
         self.reset.queue(reset);
     }
-    /// Sends the reset that ended this subflow, and keeps its signal for later segments of the peer.
+    /// Sends the reset that ended this subflow, and keeps its signal for later segments of the
+    /// peer.
     pub(crate) fn queue_own_reset(&mut self, reset: Reset) {
         self.reset.queue_own(reset);
     }

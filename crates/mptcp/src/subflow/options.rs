@@ -82,7 +82,7 @@ impl Negotiated {
     }
 }
 
-/// Smallest window scale whose 16-bit window covers `buffer` bytes (RFC 7323, section 2.3).
+/// Smallest window scale with which a 16-bit window covers `buffer` bytes (RFC 7323, section 2.3).
 pub(crate) fn window_scale(buffer: u64) -> u8 {
     (0..MAX_WINDOW_SCALE).find(|&shift| buffer >> shift <= 65_535).unwrap_or(MAX_WINDOW_SCALE)
 }

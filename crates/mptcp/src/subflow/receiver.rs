@@ -158,8 +158,8 @@ impl Receiver {
         true
     }
 
-    /// Takes a round-trip sample from `echo`, the echo of this end's clock, which now reads `now_ms`.
-    /// Smoothed by eighths, as in Linux. Returns the sample.
+    /// Takes a round-trip sample from `echo`, the echo of this end's clock, which now reads
+    /// `now_ms`. Smoothed by eighths, as in Linux. Returns the sample.
     pub(crate) fn sample_rtt(&mut self, now_ms: u32, echo: u32) -> Option<Duration> {
         // Only the first segment with an echo answers at once.
         if echo == 0 || echo == self.last_echo {
@@ -203,7 +203,8 @@ impl Receiver {
 /// Acknowledgements.
 impl Receiver {
     /// Schedules the acknowledgement of data that just arrived (RFC 5681, section 4.2): at once if
-    /// it is out of order, closes a gap, repeats, or is the second full segment; else within `delay`.
+    /// it is out of order, closes a gap, repeats, or is the second full segment; else within
+    /// `delay`.
     pub(crate) fn schedule_ack(
         &mut self,
         now: Instant,
@@ -387,7 +388,8 @@ mod tests {
         assert!(!r.has_sack_blocks());
         r.record(31, 41);
         r.record(51, 61);
-        // A duplicate within a block beyond the gap is followed by that block (RFC 2883, section 4.2).
+        // A duplicate within a block beyond the gap is followed by that block (RFC 2883, section
+        // 4.2).
         r.record(33, 36);
         assert_eq!(r.sack_blocks(100, 4).as_slice(), [(133, 136), (131, 141), (151, 161)]);
         // Only a part of the segment is a duplicate.

@@ -1,9 +1,9 @@
-//! Round-trip time and retransmission timeout: RFC 6298.
+//! Round-trip time and retransmission timeout (RFC 6298).
 
 use crate::Config;
 use units::Duration;
 
-/// Clock granularity G of RFC 6298: what a timestamp option resolves.
+/// Clock granularity G of RFC 6298: the resolution of timestamps.
 const GRANULARITY: Duration = Duration::from_millis(1);
 
 /// The estimator of one subflow.
@@ -13,7 +13,7 @@ pub(crate) struct Rtt {
     variation: Duration,
     lowest: Duration,
     rto: Duration,
-    /// Doublings since the last answer (section 5.5).
+    /// Doublings since the last sample (section 5.5).
     backoff: u32,
     min_rto: Duration,
     max_rto: Duration,
@@ -32,7 +32,7 @@ impl Rtt {
         }
     }
 
-    /// A new measurement, of a segment that was sent once (Karn's algorithm, section 3).
+    /// Adds a sample, of a segment that was sent once (Karn's algorithm, section 3).
     pub(crate) fn sample(&mut self, rtt: Duration) {
         self.lowest = self.lowest.min(rtt);
         match self.smoothed {
@@ -41,20 +41,20 @@ impl Rtt {
                 self.variation = rtt / 2;
             }
             Some(srtt) => {
-                // Section 2.3: the variation first, with the old average.
+                // Section 2.3: the variation is updated first, with the old average.
                 let error = if srtt > rtt { srtt - rtt } else { rtt - srtt };
                 self.variation = Duration::from_nanos((3 * self.variation.as_nanos() + error.as_nanos()) / 4);
                 self.smoothed = Some(Duration::from_nanos((7 * srtt.as_nanos() + rtt.as_nanos()) / 8));
             }
         }
-        // Section 5.7, as Linux: only a measurement ends the back-off, for an answer to a segment that
-        // was sent again says nothing about the time it took (Karn).
+        // Only a valid sample ends the back-off, as in Linux: the acknowledgement of a
+        // retransmitted segment gives none (section 5.7).
         self.backoff = 0;
-        let spread = (self.variation * 4).max(GRANULARITY);
-        self.rto = (self.srtt() + spread).max(self.min_rto).min(self.max_rto);
+        let margin = (self.variation * 4).max(GRANULARITY);
+        self.rto = (self.srtt() + margin).max(self.min_rto).min(self.max_rto);
     }
 
-    /// The timer expired: wait twice as long (section 5.5).
+    /// The timer expired: doubles the timeout (section 5.5).
     pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(20);
     }
@@ -63,12 +63,12 @@ impl Rtt {
         (self.rto * (1 << self.backoff)).min(self.max_rto)
     }
 
-    /// Smoothed round-trip time; the first timeout's guess before there is one.
+    /// Smoothed round-trip time; the initial timeout before the first sample.
     pub(crate) fn srtt(&self) -> Duration {
         self.smoothed.unwrap_or(self.rto)
     }
 
-    /// The lowest measurement; [`Duration::MAX`] before the first.
+    /// Lowest sample; [`Duration::MAX`] before the first.
     pub(crate) fn min(&self) -> Duration {
         self.lowest
     }
@@ -78,6 +78,7 @@ impl Rtt {
         self.variation
     }
 
+    /// Smoothed round-trip time, once sampled.
     pub(crate) fn measured(&self) -> Option<Duration> {
         self.smoothed
     }
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand_through_rfc_6298_section_2() {
+    fn samples_follow_rfc_6298_section_2() {
         let mut rtt = Rtt::new(&Config { min_rto: ms(1), ..Config::default() });
         assert_eq!(rtt.rto(), ms(1000));
         rtt.sample(ms(100));
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn backs_off_to_the_bound_and_recovers() {
+    fn back_off_is_bounded_and_ends_with_a_sample() {
         let mut rtt = Rtt::new(&Config::default());
         rtt.sample(ms(100));
         rtt.back_off();

@@ -42,7 +42,8 @@ impl<P: Payload> Unmapped<P> {
         }
     }
 
-    /// Bytes of the pieces that end at or before `end`, except those whose first offset is `excused`.
+    /// Bytes of the pieces that end at or before `end`. A piece is left out if its first offset is
+    /// `excused`.
     pub(super) fn bytes_before(&self, end: u64, excused: impl Fn(u64) -> bool) -> u64 {
         let counts = |at: u64, len: u64| at + len <= end && !excused(at);
         self.0

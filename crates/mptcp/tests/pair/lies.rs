@@ -1,60 +1,60 @@
-//! An end that says what is not so.
+//! An end that sends false acknowledgements, mappings, keys and signals.
 
 use units::{Rng, Seed};
 use wire::{Blocks, Dss, Flags, Mapping, MptcpSignal, RecOption, Report, SackBlocks, Segment, Span};
 
-/// Data that was not received is acknowledged at data level.
+/// DATA_ACKs of data not received.
 pub const DATA_ACK: u64 = 1 << 0;
-/// Likewise on the subflow.
+/// Subflow acknowledgements of data not received.
 pub const ACK: u64 = 1 << 1;
-/// A window that is not there, or is taken back.
+/// Arbitrary windows.
 pub const WINDOW: u64 = 1 << 2;
-/// SACK blocks of what did not come.
+/// SACK blocks of data not received.
 pub const SACK: u64 = 1 << 3;
-/// Data is put where it does not belong.
+/// Wrong mappings.
 pub const MAPPING: u64 = 1 << 4;
-/// Wrong keys, tokens and proofs.
+/// Wrong keys, tokens, nonces and HMACs.
 pub const KEYS: u64 = 1 << 5;
-/// Signals out of nowhere.
+/// Unexpected MPTCP signals.
 pub const SIGNALS: u64 = 1 << 6;
-/// An end of the data before it, or beyond.
+/// DATA_FINs at wrong offsets.
 pub const DATA_FIN: u64 = 1 << 7;
-/// The same acknowledgement three times more.
-pub const AGAIN: u64 = 1 << 8;
-/// Clocks that run anyhow.
-pub const CLOCK: u64 = 1 << 9;
-/// Old acknowledgements, as if what came since had not.
-pub const OLD: u64 = 1 << 10;
-/// FIN, RST, SYN where there should be none.
+/// Each acknowledgement four times.
+pub const DUPLICATE_ACKS: u64 = 1 << 8;
+/// Arbitrary timestamps.
+pub const TIMESTAMPS: u64 = 1 << 9;
+/// Acknowledgements that move back.
+pub const OLD_ACKS: u64 = 1 << 10;
+/// Unexpected FIN, RST, SYN and PSH flags.
 pub const FLAGS: u64 = 1 << 11;
-/// How many kinds there are that are drawn by number.
+/// Number of kinds above, which plans draw by their bit.
 pub const KINDS: u64 = 12;
-/// Rates and blocks of MPTCP-rec that are not so.
+/// False rates and blocks of MPTCP-rec.
 pub const REPORT: u64 = 1 << 12;
-/// What must not cost the connection, nor a byte.
-pub const HARMLESS: u64 = SACK | AGAIN | OLD;
-/// What may put data in another place.
-pub const GARBLES: u64 = MAPPING | DATA_FIN | FLAGS | KEYS;
+/// Lies that must not harm the connection.
+pub const HARMLESS: u64 = SACK | DUPLICATE_ACKS | OLD_ACKS;
+/// Lies that may misplace data.
+pub const MISPLACE_DATA: u64 = MAPPING | DATA_FIN | FLAGS | KEYS;
 
 #[derive(Debug, Clone)]
 pub struct Liar {
     pub end: usize,
     pub lies: u64,
-    /// Of a thousand segments so many.
-    pub often: u64,
+    /// Probability of each lie in a segment, in thousandths.
+    pub rate: u64,
     rng: Rng,
 }
 
 impl Liar {
-    pub fn new(end: usize, lies: u64, often: u64, seed: Seed) -> Self {
-        Self { end, lies, often, rng: seed.rng("liar") }
+    pub fn new(end: usize, lies: u64, rate: u64, seed: Seed) -> Self {
+        Self { end, lies, rate, rng: seed.rng("liar") }
     }
 
-    fn tells(&mut self, lie: u64) -> bool {
-        self.lies & lie != 0 && self.rng.below(1000) < self.often
+    fn draws(&mut self, lie: u64) -> bool {
+        self.lies & lie != 0 && self.rng.below(1000) < self.rate
     }
 
-    /// A small number, mostly; one of any size sometimes.
+    /// A random number: mostly small, sometimes of any size.
     fn number(&mut self) -> u64 {
         match self.rng.below(8) {
             0 => self.rng.bits(),
@@ -64,37 +64,38 @@ impl Liar {
         }
     }
 
-    /// Changes a segment that is about to leave; how often it leaves.
-    pub fn twist(&mut self, segment: &mut Segment<Span>) -> usize {
+    /// Falsifies an outgoing segment. Returns how many times it is sent.
+    pub fn falsify(&mut self, segment: &mut Segment<Span>) -> usize {
         let syn = segment.flags.has(Flags::SYN);
-        if self.tells(KEYS) {
+        if self.draws(KEYS) {
             self.wrong_keys(segment);
         }
         if syn {
             return 1;
         }
-        if self.tells(DATA_ACK)
+        if self.draws(DATA_ACK)
             && let Some(Dss { data_ack: Some(ack), .. }) = &mut segment.dss
         {
             let ahead = self.number();
             *ack = u64::from((*ack as u32).wrapping_add(ahead as u32));
         }
-        if self.tells(ACK) {
+        if self.draws(ACK) {
             segment.ack = segment.ack.wrapping_add(self.number() as u32);
         }
-        if self.tells(OLD) {
+        if self.draws(OLD_ACKS) {
             let back = self.rng.below(20_000);
-            // Its blocks count from the DATA_ACK, and are another lie.
+            // Report blocks are relative to the DATA_ACK: a moved DATA_ACK would make them false
+            // too.
             segment.rec = None;
             segment.ack = segment.ack.wrapping_sub(back as u32);
             if let Some(Dss { data_ack: Some(ack), .. }) = &mut segment.dss {
                 *ack = u64::from((*ack as u32).wrapping_sub(back as u32));
             }
         }
-        if self.tells(WINDOW) {
+        if self.draws(WINDOW) {
             segment.window = self.number() as u16;
         }
-        if self.tells(SACK) && segment.options_len() <= 20 {
+        if self.draws(SACK) && segment.options_len() <= 20 {
             let mut blocks = SackBlocks::default();
             for _ in 0..=self.rng.below(2) {
                 let left = segment.ack.wrapping_add(self.number() as u32);
@@ -102,35 +103,35 @@ impl Liar {
             }
             segment.sack = blocks;
         }
-        if self.tells(MAPPING) {
+        if self.draws(MAPPING) {
             self.wrong_mapping(segment);
         }
-        if self.tells(DATA_FIN) {
+        if self.draws(DATA_FIN) {
             let mut dss = segment.dss.unwrap_or_default();
             dss.data_fin = true;
             let dsn = self.number();
             dss.mapping.get_or_insert(Mapping { dsn, ssn: 0, len: 1, checksum: None });
             segment.dss = Some(dss);
         }
-        if self.tells(SIGNALS) && segment.signal.is_none() && segment.options_len() <= 20 {
+        if self.draws(SIGNALS) && segment.signal.is_none() && segment.options_len() <= 20 {
             segment.signal = Some(self.any_signal());
         }
-        if self.tells(CLOCK)
+        if self.draws(TIMESTAMPS)
             && let Some(mut clock) = segment.timestamps
         {
             clock.value = clock.value.wrapping_add(self.number() as u32).wrapping_sub(10_000);
             clock.echo = clock.echo.wrapping_add(self.number() as u32).wrapping_sub(10_000);
             segment.timestamps = Some(clock);
         }
-        if self.tells(FLAGS) {
+        if self.draws(FLAGS) {
             let flag = [Flags::FIN, Flags::RST, Flags::SYN, Flags::PSH][self.rng.below(4) as usize];
             segment.flags = segment.flags.with(flag);
         }
-        if self.tells(REPORT) {
+        if self.draws(REPORT) {
             self.wrong_report(segment);
         }
-        let bare = segment.payload.len == 0 && !segment.flags.has(Flags::FIN);
-        if bare && self.tells(AGAIN) { 4 } else { 1 }
+        let pure_ack = segment.payload.len == 0 && !segment.flags.has(Flags::FIN);
+        if pure_ack && self.draws(DUPLICATE_ACKS) { 4 } else { 1 }
     }
 
     fn wrong_keys(&mut self, segment: &mut Segment<Span>) {

@@ -1,30 +1,30 @@
-//! Two endpoints and an unkind network between them, in virtual time.
+//! Two endpoints and a lossy network between them, in virtual time.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
+mod invariants;
 pub mod lies;
-mod middle;
-mod watch;
+mod middleboxes;
 
 pub use lies::Liar;
-pub use middle::Chain;
+pub use middleboxes::Chain;
 
+use invariants::History;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tandem_mptcp::{Config, Endpoint, Event, PathId};
 use units::{Duration, Instant, Probability, Rng, Seed};
-use watch::Watch;
 use wire::{Ecn, Payload, Segment, Span};
 
-/// What one path does to packets, in both directions.
+/// Behaviour of one path, in both directions.
 #[derive(Debug, Clone)]
 pub struct PathModel {
     pub delay: Duration,
     pub jitter: Duration,
     pub loss: Probability,
     pub duplicate: Probability,
-    /// Marks congestion, where the sender takes marks.
+    /// Probability of a CE mark on an ECN-capable packet.
     pub mark: Probability,
-    /// Nothing passes from the first time to the second.
+    /// Intervals in which every packet is lost.
     pub outages: Vec<(Instant, Instant)>,
 }
 
@@ -47,7 +47,7 @@ impl PathModel {
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 
-/// A packet seen on its way: when, who sent it, over which path.
+/// A packet in the trace: when it was sent, by which end, over which path.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub at: Instant,
@@ -57,30 +57,30 @@ pub struct Seen {
     pub lost: bool,
 }
 
-pub type Meddler = Box<dyn FnMut(usize, PathId, &mut Segment<Span>) -> bool>;
+pub type Tamper = Box<dyn FnMut(usize, PathId, &mut Segment<Span>) -> bool>;
 
 pub struct Pair {
     pub now: Instant,
     pub ends: [Endpoint<Span>; 2],
     pub paths: Vec<PathModel>,
     pub events: [Vec<(Instant, Event)>; 2],
-    /// What each end has still to write, and has read.
+    /// Bytes that each end still writes, has written and has read.
     pub to_write: [u64; 2],
     pub written: [u64; 2],
     pub read: [u64; 2],
-    /// Of which so many were not what was written.
+    /// Bytes read that differ from those written.
     pub read_corrupted: [u64; 2],
-    /// Bytes that each end's application reads per call; `None` reads all at once.
-    pub appetite: [Option<(Duration, usize)>; 2],
-    next_meal: [Instant; 2],
+    /// Interval and size of the application's reads; `None` reads everything at once.
+    pub read_pace: [Option<(Duration, usize)>; 2],
+    next_read: [Instant; 2],
     pub close_when_done: [bool; 2],
     pub trace: Vec<Seen>,
-    /// Looks at and may change each segment; false drops it.
-    pub meddler: Option<Meddler>,
-    /// The boxes on each path.
+    /// Called for each segment, which it may change; false drops the segment.
+    pub tamper: Option<Tamper>,
+    /// Middleboxes of each path.
     pub boxes: Vec<Chain>,
     pub liar: Option<Liar>,
-    /// Segments sent, and how many of them are taken for no end.
+    /// Segments sent, and the limit at which the run counts as endless.
     pub sent: u64,
     pub budget: u64,
     rng: Rng,
@@ -89,18 +89,18 @@ pub struct Pair {
     keep_trace: bool,
     opened: Vec<bool>,
     pub auto_join: bool,
-    watch: [Watch; 2],
-    /// It sends tail loss probes.
+    history: [History; 2],
+    /// The end sends tail loss probes.
     probes: [bool; 2],
     calls: u64,
 }
 
-/// Prints every segment and event from here on.
-pub fn set_talkative(yes: bool) {
-    TALKATIVE.store(yes, Ordering::Relaxed);
+/// Sets whether every segment and event is printed.
+pub fn set_verbose(verbose: bool) {
+    VERBOSE.store(verbose, Ordering::Relaxed);
 }
 
-static TALKATIVE: AtomicBool = AtomicBool::new(false);
+static VERBOSE: AtomicBool = AtomicBool::new(false);
 
 impl Pair {
     pub fn new(seed: u64, config: Config, paths: Vec<PathModel>) -> Self {
@@ -124,11 +124,11 @@ impl Pair {
             written: [0; 2],
             read: [0; 2],
             read_corrupted: [0; 2],
-            appetite: [None; 2],
-            next_meal: [Instant::ZERO; 2],
+            read_pace: [None; 2],
+            next_read: [Instant::ZERO; 2],
             close_when_done: [false; 2],
             trace: Vec::new(),
-            meddler: None,
+            tamper: None,
             boxes,
             liar: None,
             sent: 0,
@@ -139,7 +139,7 @@ impl Pair {
             keep_trace: false,
             opened,
             auto_join: true,
-            watch: [Watch::default(), Watch::default()],
+            history: [History::default(), History::default()],
             probes,
             calls: 0,
         }
@@ -156,22 +156,22 @@ impl Pair {
         self.settle();
     }
 
-    fn applications(&mut self) {
+    fn run_applications(&mut self) {
         for end in [CLIENT, SERVER] {
-            let hungry = match self.appetite[end] {
+            let limit = match self.read_pace[end] {
                 None => usize::MAX,
-                Some((every, most)) if self.now >= self.next_meal[end] => {
-                    self.next_meal[end] = self.now + every;
-                    most
+                Some((every, max)) if self.now >= self.next_read[end] => {
+                    self.next_read[end] = self.now + every;
+                    max
                 }
                 Some(_) => 0,
             };
-            let mut left = hungry;
+            let mut left = limit;
             while left > 0 {
                 let Some(span) = self.ends[end].read(left) else { break };
                 assert!(
-                    self.is_garbled(end) || span.offset == self.read[end],
-                    "every byte once and in order: {span:?} at {}",
+                    self.may_misplace_data(end) || span.offset == self.read[end],
+                    "{span:?} read at offset {}",
                     self.read[end]
                 );
                 self.read[end] += span.len() as u64;
@@ -193,14 +193,14 @@ impl Pair {
         }
     }
 
-    /// Lets both ends do all that they can do now.
+    /// Runs both ends until neither has anything to do at this time.
     pub fn settle(&mut self) {
         loop {
-            self.applications();
+            self.run_applications();
             let mut quiet = true;
             for end in [CLIENT, SERVER] {
                 while let Some(event) = self.ends[end].poll_event() {
-                    self.talk(|| format!("{} {event:?}", ["client", "server"][end]));
+                    self.log(|| format!("{} {event:?}", ["client", "server"][end]));
                     self.events[end].push((self.now, event));
                     quiet = false;
                 }
@@ -213,37 +213,37 @@ impl Pair {
                 }
                 while let Some((path, segment)) = self.ends[end].poll_transmit(self.now) {
                     quiet = false;
-                    self.carry(end, path, segment);
+                    self.send(end, path, segment);
                 }
             }
             self.calls += 1;
-            self.look();
+            self.check_ends();
             if quiet {
                 return;
             }
         }
     }
 
-    fn talk(&self, what: impl FnOnce() -> String) {
-        if TALKATIVE.load(Ordering::Relaxed) {
-            println!("{} {}", self.now, what());
+    fn log(&self, text: impl FnOnce() -> String) {
+        if VERBOSE.load(Ordering::Relaxed) {
+            println!("{} {}", self.now, text());
         }
     }
 
-    fn carry(&mut self, from: usize, path: PathId, mut segment: Segment<Span>) {
+    fn send(&mut self, from: usize, path: PathId, mut segment: Segment<Span>) {
         self.sent += 1;
-        assert!(self.sent < self.budget, "it never ends");
-        self.watch(from, path, &segment);
+        assert!(self.sent < self.budget, "the connection sends without end");
+        self.check_sent(from, path, &segment);
         let model = self.paths[path.index()].clone();
         let out = model.outages.iter().any(|&(a, b)| a <= self.now && self.now < b);
         let mut lost = out || self.rng.chance(model.loss);
-        if let Some(meddler) = &mut self.meddler {
-            lost |= !meddler(from, path, &mut segment);
+        if let Some(tamper) = &mut self.tamper {
+            lost |= !tamper(from, path, &mut segment);
         }
         if self.keep_trace {
             self.trace.push(Seen { at: self.now, from, path, segment: segment.clone(), lost });
         }
-        self.talk(|| {
+        self.log(|| {
             let arrow = if from == CLIENT { "->" } else { "<-" };
             format!("{arrow} {} {segment:?}{}", path.0, if lost { " LOST" } else { "" })
         });
@@ -251,16 +251,16 @@ impl Pair {
             return;
         }
         let times = match &mut self.liar {
-            Some(liar) if liar.end == from => liar.twist(&mut segment),
+            Some(liar) if liar.end == from => liar.falsify(&mut segment),
             _ => 1,
         };
         for _ in 0..times {
-            self.pass(from, path, segment.clone());
+            self.enter_path(from, path, segment.clone());
         }
     }
 
-    /// Puts a segment on its way, past all boxes.
-    fn put(&mut self, to: usize, path: PathId, segment: &Segment<Span>) {
+    /// Propagates a segment that has passed all middleboxes.
+    fn propagate(&mut self, to: usize, path: PathId, segment: &Segment<Span>) {
         let model = &self.paths[path.index()];
         let (delay, jitter) = (model.delay, model.jitter);
         let (duplicate, mark) = (model.duplicate, model.mark);
@@ -279,13 +279,13 @@ impl Pair {
     fn next_time(&self) -> Option<Instant> {
         let packet = self.in_flight.keys().next().map(|&(at, _)| at);
         let timers = self.ends.iter().filter_map(Endpoint::poll_timeout);
-        let meals = [CLIENT, SERVER].into_iter().filter_map(|end| {
-            (self.appetite[end].is_some() && self.ends[end].unread() > 0).then_some(self.next_meal[end])
+        let reads = [CLIENT, SERVER].into_iter().filter_map(|end| {
+            (self.read_pace[end].is_some() && self.ends[end].unread() > 0).then_some(self.next_read[end])
         });
-        packet.into_iter().chain(self.boxes_next()).chain(timers).chain(meals).min()
+        packet.into_iter().chain(self.next_release()).chain(timers).chain(reads).min()
     }
 
-    /// Runs until `end` or until nothing more would happen.
+    /// Runs until `end`, or until no event is left.
     pub fn run_until(&mut self, end: Instant) {
         self.settle();
         let mut rounds = 0;
@@ -294,10 +294,10 @@ impl Pair {
             rounds = if at > self.now { 0 } else { rounds + 1 };
             assert!(rounds < 1000, "a timer that stays due");
             self.now = at;
-            self.release();
+            self.release_held();
             while let Some((&key, _)) = self.in_flight.iter().next().filter(|((t, _), _)| *t <= at) {
-                let (to, path, segment) = self.in_flight.remove(&key).expect("the key is its own");
-                self.watch_arrival(to, path, &segment);
+                let (to, path, segment) = self.in_flight.remove(&key).expect("the key was just found");
+                self.note_arrival(to, path, &segment);
                 self.ends[to].handle_segment(self.now, path, segment);
                 self.settle();
             }
@@ -313,7 +313,7 @@ impl Pair {
         self.events[end].iter().any(|(_, seen)| seen == event)
     }
 
-    /// Payload bytes that `from` put on `path` between two times.
+    /// Payload bytes that `from` sent on `path` in `[start, end)`.
     pub fn carried(&self, from: usize, path: u8, start: Instant, end: Instant) -> u64 {
         let counts = |s: &&Seen| s.from == from && s.path == PathId(path) && start <= s.at && s.at < end;
         self.trace.iter().filter(counts).map(|s| s.segment.payload.len() as u64).sum()

@@ -73,7 +73,7 @@ pub fn set_up(plan: &Plan) -> Pair {
     }
     for (end, side) in plan.ends.iter().enumerate() {
         pair.to_write[end] = side.write;
-        pair.appetite[end] = (side.bite > 0).then_some((ms(side.every.max(1)), side.bite as usize));
+        pair.read_pace[end] = (side.bite > 0).then_some((ms(side.every.max(1)), side.bite as usize));
     }
     let bytes: u64 = plan.ends.iter().map(|end| end.write).sum();
     // More than any repetition needs, and a probe a second for all the time; what never ends passes it soon.

@@ -1,4 +1,4 @@
-//! Acknowledgements: what arrived, what is lost, and how the window changes.
+//! Acknowledgements: delivered data, losses, and changes of the window.
 
 use super::Sender;
 use super::recovery::Phase;
@@ -116,8 +116,8 @@ impl<P: Payload> Sender<P> {
                 sampler.pop();
             }
         });
-        // If any segment was sent again, segments behind it may have waited for the repair: only the
-        // timestamp is a valid sample then (RFC 6298, section 3).
+        // If any segment was sent again, segments behind it may have waited for the repair: only
+        // the timestamp is a valid sample then (RFC 6298, section 3).
         let by_time = advance.last_sent_at.filter(|_| !advance.repeated).map(|at| now.since(at));
         let sample = by_time.or(ack.clock_sample);
         if let Some(sample) = sample {
@@ -169,8 +169,9 @@ impl<P: Payload> Sender<P> {
     fn detect_losses_without_sack(&mut self, ack: &Acknowledgement<'_>, acked: &Acked) {
         if acked.advanced {
             match self.recovery.phase() {
-                // Step 3: after a partial acknowledgement the next segment is lost too. Of the segments
-                // acknowledged all but the retransmitted one had been counted as duplicates.
+                // Step 3: after a partial acknowledgement the next segment is lost too. Of the
+                // segments acknowledged all but the retransmitted one had been counted as
+                // duplicates.
                 Some(Phase::Fast { point }) if ack.offset < point => {
                     self.recovery.uncount_duplicates(acked.segments.saturating_sub(1));
                     self.scoreboard.mark_lost(0);
@@ -205,7 +206,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Ends a recovery whose end is acknowledged; else F-RTO judges the timeout.
+    /// Ends the recovery if its end is acknowledged; otherwise F-RTO judges the timeout.
     #[inline]
     fn update_recovery(&mut self, ack: &Acknowledgement<'_>, acked: &Acked, old_una: u64, delivered: u64) {
         match self.recovery.phase() {
@@ -248,8 +249,8 @@ impl<P: Payload> Sender<P> {
         if !acked.advanced || self.recovery.is_fast() || self.undo.frto_holds() {
             return;
         }
-        // The acknowledgement that ends a recovery covers much that was sacked before. RFC 3465 counts
-        // all of it, Linux does not.
+        // The acknowledgement that ends a recovery covers much that was sacked before. RFC 3465
+        // counts all of it, Linux does not.
         let limit = if self.features.count_delivered { delivered } else { u64::MAX };
         let next = self.scoreboard.next();
         self.cwnd.on_ack(acked.bytes.min(limit), view, next, self.features.pacing, coupling);
@@ -273,8 +274,8 @@ impl<P: Payload> Sender<P> {
     }
 }
 
-/// The duplicate SACK block of an acknowledgement up to `ack`: a first block below it, or within the
-/// second block (RFC 2883, section 4).
+/// The duplicate SACK block of an acknowledgement up to `ack`: a first block below it, or within
+/// the second block (RFC 2883, section 4).
 fn dsack_of(blocks: &[(u64, u64)], ack: u64) -> Option<(u64, u64)> {
     let &(left, right) = blocks.first()?;
     let known = right <= ack || blocks.get(1).is_some_and(|&(l, r)| l <= left && right <= r);

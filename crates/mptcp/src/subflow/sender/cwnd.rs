@@ -11,8 +11,8 @@ pub(super) struct CongestionWindow {
     window: Window,
     /// Initial window (RFC 6928), which an idle subflow returns to.
     initial: u64,
-    /// The window limited sending up to this offset. Growth needs that: an unused window says nothing
-    /// about the path (RFC 9438, section 5.8; RFC 7661).
+    /// The window limited sending up to this offset. Growth needs that: an unused window says
+    /// nothing about the path (RFC 9438, section 5.8; RFC 7661).
     limited_until: u64,
     /// When the window was last halved because the subflow held up the connection.
     penalised_at: Option<Instant>,
@@ -113,8 +113,8 @@ impl CongestionWindow {
         self.window.ssthresh = self.window.ssthresh.max(saved.ssthresh);
         self.algorithm.on_undo(regrown);
     }
-    /// Halves the window without a slow start back to it, at most once per round trip (Raiciu et al.,
-    /// NSDI 2012, section 4.2).
+    /// Halves the window without a slow start back to it, at most once per round trip (Raiciu et
+    /// al., NSDI 2012, section 4.2).
     pub(super) fn penalise(&mut self, now: Instant, srtt: Duration, mss: u64) {
         if self.penalised_at.is_some_and(|last| now.since(last) < srtt) {
             return;
@@ -160,7 +160,8 @@ impl CongestionWindow {
     pub(super) fn set_receiver_window(&mut self, window: u64) {
         self.window = Window { cwnd: window, ssthresh: window };
     }
-    /// The receiver no longer sets the rate: continues with the present window in congestion avoidance.
+    /// The receiver no longer sets the rate: continues with the present window in congestion
+    /// avoidance.
     pub(super) fn leave_receiver_rate(&mut self) {
         self.window.ssthresh = self.window.cwnd;
     }

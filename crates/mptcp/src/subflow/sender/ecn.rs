@@ -10,8 +10,8 @@ pub(super) struct EcnState {
 }
 
 impl EcnState {
-    /// An acknowledgement up to `ack` carries ECE; `next` is the next offset to be sent. Returns true
-    /// if the window must be reduced: once per window of data.
+    /// An acknowledgement up to `ack` carries ECE; `next` is the next offset to be sent. Returns
+    /// true if the window must be reduced: once per window of data.
     pub(super) fn on_ece(&mut self, ack: u64, next: u64) -> bool {
         if ack <= self.reduced_until {
             return false;

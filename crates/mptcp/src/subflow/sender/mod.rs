@@ -1,9 +1,10 @@
 //! Send half of a subflow: the segments in flight, loss detection and recovery.
 //!
-//! [`Sender`] combines parts with private state. [`Scoreboard`] holds the segments in flight, `SendQueue`
-//! the data before them, `CongestionWindow` the window and its algorithm. Loss is found by SACK
-//! (RFC 6675), by RACK-TLP (RFC 8985), or without SACK as in NewReno (RFC 6582). `transmit` sends,
-//! `ack` handles acknowledgements, `recovery` handles timers and the phases of recovery.
+//! [`Sender`] combines parts with private state. [`Scoreboard`] holds the segments in flight,
+//! `SendQueue` the data before them, `CongestionWindow` the window and its algorithm. Loss is
+//! found by SACK (RFC 6675), by RACK-TLP (RFC 8985), or without SACK as in NewReno (RFC 6582).
+//! `transmit` sends, `ack` handles acknowledgements, `recovery` handles timers and the phases of
+//! recovery.
 
 mod ack;
 mod cwnd;

@@ -1,5 +1,5 @@
-//! Pacing: spaces segments at the rate of the congestion control, or like Linux at a multiple of the
-//! window over the round trip. Bursts of two segments or one millisecond are sent at once.
+//! Pacing: spaces segments at the rate of the congestion control, or like Linux at a multiple of
+//! the window over the round trip. Bursts of two segments or one millisecond are sent at once.
 
 use crate::congestion::Window;
 use units::{Duration, Instant};

@@ -13,7 +13,7 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    /// A recovery begins (section 6.1). `flight` excludes what had been delivered before.
+    /// A recovery begins (section 6.1). `flight` excludes data delivered before.
     pub(super) fn begin(&mut self, flight: u64) {
         (self.delivered, self.sent, self.flight) = (0, 0, flight.max(1));
     }
@@ -22,8 +22,8 @@ impl Prr {
         self.sent += len;
     }
 
-    /// Window after an acknowledgement of `delivered` bytes (section 6.2). `safe` if it advanced and
-    /// showed no further loss.
+    /// Window after an acknowledgement of `delivered` bytes (section 6.2). `safe` if it advanced
+    /// and showed no further loss.
     pub(super) fn window(
         &mut self,
         delivered: u64,

@@ -76,8 +76,8 @@ impl<P: Payload> SendQueue<P> {
             self.pop();
         }
     }
-    /// Takes out all data that ends after `from`, and drops the rest. A FIN stays: it belongs to this
-    /// subflow, and is last.
+    /// Takes out all data that ends after `from`, and drops the rest. A FIN stays: it belongs to
+    /// this subflow, and is last.
     pub(super) fn take_data(&mut self, from: u64) -> Vec<Chunk<P>> {
         let data = self.chunks.len() - usize::from(self.chunks.back().is_some_and(|last| last.fin));
         self.bytes = 0;

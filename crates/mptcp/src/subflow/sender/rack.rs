@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use units::{Duration, Instant};
 use wire::Payload;
 
-/// Recoveries without DSACK after which the reordering window returns to its first size (section 6.2).
+/// Recoveries without DSACK after which the reordering window returns to its first size (section
+/// 6.2).
 const PERSIST_RECOVERIES: u32 = 16;
 /// Resolution of a timestamp.
 const CLOCK_TICK: Duration = Duration::from_millis(1);
@@ -117,8 +118,8 @@ impl Rack {
         self.rtt + self.window(in_recovery, sacked_segments, min_rtt, srtt)
     }
 
-    /// Marks lost segments (section 6.2, step 5). Returns when to check again, if segments sent before
-    /// the newest delivered one are still within their `patience`.
+    /// Marks lost segments (section 6.2, step 5). Returns when to check again, if segments sent
+    /// before the newest delivered one are still within their `patience`.
     pub(super) fn detect_losses<P: Payload>(
         &mut self,
         now: Instant,

@@ -1,6 +1,6 @@
 //! Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation-02), for congestion controls
-//! that ask for them. The state of each segment lies in a queue beside the scoreboard, so that other
-//! algorithms pay one branch only.
+//! that ask for them. The state of each segment lies in a queue beside the scoreboard, so that
+//! other algorithms pay one branch only.
 
 use crate::congestion::RateSample;
 use std::collections::VecDeque;
@@ -29,7 +29,8 @@ pub(super) struct RateSampler {
     delivered: u64,
     delivered_at: Instant,
     first_sent: Instant,
-    /// Samples are limited by the application until this many bytes are delivered; 0 if they are not.
+    /// Samples are limited by the application until this many bytes are delivered; 0 if they are
+    /// not.
     app_limited: u64,
     /// One stamp for each segment in flight, in the same order.
     stamps: VecDeque<Stamp>,
@@ -69,7 +70,7 @@ impl RateSampler {
         }
     }
 
-    /// A segment is sent for the first time; `idle` if nothing else is in flight.
+    /// A segment is sent for the first time; `idle` if it is alone in flight.
     pub(super) fn on_sent(&mut self, now: Instant, idle: bool) {
         let stamp = self.stamp(now, idle);
         self.stamps.push_back(stamp);
@@ -88,7 +89,8 @@ impl RateSampler {
         self.stamps.pop_front();
     }
 
-    /// `len` bytes of segment `i`, last sent at `sent`, were delivered (section 3.3, UpdateRateSample).
+    /// `len` bytes of segment `i`, last sent at `sent`, were delivered (section 3.3,
+    /// UpdateRateSample).
     pub(super) fn on_delivered(&mut self, now: Instant, i: usize, len: u64, sent: Instant) {
         self.delivered += len;
         self.delivered_at = now;
@@ -105,8 +107,8 @@ impl RateSampler {
         self.app_limited = (self.delivered + pipe).max(1);
     }
 
-    /// Sample of an acknowledgement (GenerateRateSample). `before` is [`delivered`](Self::delivered)
-    /// before it.
+    /// Sample of an acknowledgement (GenerateRateSample). `before` is
+    /// [`delivered`](Self::delivered) before it.
     pub(super) fn sample(&mut self, before: u64, min_rtt: Duration) -> RateSample {
         if self.delivered > self.app_limited {
             self.app_limited = 0;

@@ -15,11 +15,11 @@ pub(super) enum Phase {
     Timeout { point: u64 },
 }
 
-/// State of the present recovery, and what leads to the next.
+/// State of the present recovery, and the counters that lead to the next one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Recovery {
     phase: Option<Phase>,
-    /// The first retransmission is sent whatever the pipe (RFC 6675, section 5, 4.3).
+    /// The first retransmission is sent regardless of the pipe (RFC 6675, section 5, 4.3).
     must_retransmit: bool,
     /// The rescue retransmission of this recovery was sent.
     rescued: bool,
@@ -111,8 +111,8 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn retransmission_due(&self, now: Instant) -> bool {
         self.timers.is_due(Timer::Retransmission, now)
     }
-    /// Restarts the timer if anything is in flight, and stops it otherwise (RFC 6298, section 5.2 and
-    /// 5.3).
+    /// Restarts the timer if anything is in flight, and stops it otherwise (RFC 6298, section 5.2
+    /// and 5.3).
     #[inline]
     pub(super) fn rearm_retransmission_timer(&mut self, now: Instant) {
         if self.scoreboard.is_empty() {
@@ -135,8 +135,8 @@ impl<P: Payload> Sender<P> {
         self.recovery.timeouts = 0;
     }
 
-    /// The retransmission timer expired: all data in flight counts as lost (RFC 6298, section 5.4 to
-    /// 5.6; RFC 5681, Eq. 4 and section 3.1), or with RACK the data that is old enough.
+    /// The retransmission timer expired: all data in flight counts as lost (RFC 6298, section 5.4
+    /// to 5.6; RFC 5681, Eq. 4 and section 3.1), or with RACK the data that is old enough.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         let view = self.view(now, self.flight(), None);
         let repeated = matches!(self.recovery.phase, Some(Phase::Timeout { .. }));
@@ -246,7 +246,7 @@ impl<P: Payload> Sender<P> {
         self.rack.patience(self.recovery.is_active(), sacked, self.rtt.min(), self.rtt.srtt())
     }
 
-    /// Marks lost segments by RACK, and sets the timer for those that cannot be judged yet.
+    /// Marks lost segments by RACK, and sets the timer if some cannot be judged yet.
     pub(super) fn detect_losses_by_time(&mut self, now: Instant, dsack: bool) {
         if dsack {
             self.rack.on_dsack(self.una(), self.scoreboard.next());

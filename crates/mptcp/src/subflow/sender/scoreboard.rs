@@ -86,7 +86,7 @@ pub(super) struct Scoreboard<P> {
     highest_sacked: u64,
     /// Blocks of the previous acknowledgement, as the low 32 bits of their offsets.
     previous_sack: SackBlocks,
-    /// Offsets whose retransmission was lost too; these are sent first.
+    /// Offsets of retransmissions that were lost too; these are sent first.
     lost_again: VecDeque<u64>,
 }
 
@@ -196,8 +196,8 @@ impl<P: Payload> Scoreboard<P> {
         i + usize::from(self.sent.get(i).is_some_and(|sent| sent.offset < offset))
     }
 
-    /// The first segment that ends after `offset`. Segments mostly have the same length, so the index
-    /// is computed from that of the first one, and searched for only where that is wrong.
+    /// The first segment that ends after `offset`. Segments mostly have the same length, so the
+    /// index is computed from that of the first one, and searched for only where that is wrong.
     pub(super) fn ending_after(&self, offset: u64) -> usize {
         let Some(first) = self.sent.front() else { return 0 };
         let guess = (offset.saturating_sub(first.offset) / u64::from(first.len.max(1))) as usize;
@@ -258,8 +258,8 @@ impl<P: Payload> Scoreboard<P> {
         advance
     }
 
-    /// Releases half of the queue's memory once less than a quarter is in use. Without this the peak
-    /// of slow start would stay allocated.
+    /// Releases half of the queue's memory once less than a quarter is in use. Without this the
+    /// peak of slow start would stay allocated.
     #[inline]
     fn trim(&mut self) {
         let capacity = self.sent.capacity();
@@ -287,7 +287,8 @@ impl<P: Payload> Scoreboard<P> {
                 continue;
             }
             remembered.push(left as u32, right as u32);
-            // Most blocks repeat one of the acknowledgement before, and only its right edge has moved.
+            // Most blocks repeat one of the acknowledgement before, and only its right edge has
+            // moved.
             let known = previous.as_slice().iter().find(|&&(l, r)| l == left as u32 && r <= right as u32);
             let from = known.map_or(left, |&(l, r)| left + u64::from(r.wrapping_sub(l)));
             self.sack_range(left, from.max(self.una), right, &mut on_segment);
@@ -295,7 +296,8 @@ impl<P: Payload> Scoreboard<P> {
         self.previous_sack = remembered;
     }
 
-    /// Marks the segments that lie wholly in `[left, right)`. Those before `from` are marked already.
+    /// Marks the segments that lie wholly in `[left, right)`. Those before `from` are marked
+    /// already.
     fn sack_range(&mut self, left: u64, from: u64, right: u64, on_segment: &mut impl FnMut(usize, &Sent<P>)) {
         let from = self.ending_after(from);
         for (i, sent) in (from..).zip(self.sent.range_mut(from..)) {
@@ -391,7 +393,8 @@ impl<P: Payload> Scoreboard<P> {
         self.lost_again.push_back(sent.offset);
     }
 
-    /// After a timeout with RACK: marks the first segment lost, and those for which `expired` is true.
+    /// After a timeout with RACK: marks the first segment lost, and those for which `expired` is
+    /// true.
     pub(super) fn mark_expired_lost(&mut self, expired: impl Fn(Instant) -> bool) {
         for i in 0..self.sent.len() {
             let sent = &mut self.sent[i];
@@ -507,8 +510,8 @@ impl<P: Payload> Scoreboard<P> {
 
 /// Reinjection: data that another subflow sends instead of this one.
 impl<P: Payload> Scoreboard<P> {
-    /// Returns the data after `from` that is in flight and was not delivered or reinjected, and marks
-    /// it as reinjected.
+    /// Returns the data after `from` that is in flight and was not delivered or reinjected, and
+    /// marks it as reinjected.
     pub(super) fn reinject(&mut self, from: u64) -> Vec<Chunk<P>> {
         let mut chunks = Vec::new();
         for sent in &mut self.sent {
@@ -533,8 +536,8 @@ impl<P: Payload> Scoreboard<P> {
         Some(sent.chunk.data.max(data))
     }
 
-    /// Returns a copy of up to `max` bytes of that data. The segment counts as reinjected if the copy
-    /// reaches its end.
+    /// Returns a copy of up to `max` bytes of that data. The segment counts as reinjected if the
+    /// copy reaches its end.
     pub(super) fn reinject_copy(&mut self, data: u64, max: u64) -> Option<Chunk<P>> {
         let i = self.unreinjected_after(data)?;
         let sent = self.sent.get_mut(i)?;
@@ -548,7 +551,8 @@ impl<P: Payload> Scoreboard<P> {
         Some(Chunk { data: from, payload, fin: false })
     }
 
-    /// Segments lie in the order of the stream, except for data reinjected here: that may be missed.
+    /// Segments lie in the order of the stream, except for data reinjected here: that may be
+    /// missed.
     fn unreinjected_after(&self, data: u64) -> Option<usize> {
         let from = self.sent.partition_point(|sent| sent.chunk.end() <= data);
         let own = |sent: &Sent<P>| !sent.chunk.fin && !sent.has(SACKED | REINJECTED);

@@ -20,7 +20,7 @@ struct Outstanding {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TailProbe {
     outstanding: Option<Outstanding>,
-    /// A probe is to be sent now, whatever the window.
+    /// A probe is to be sent now, regardless of the window.
     due: bool,
 }
 
@@ -57,8 +57,8 @@ impl TailProbe {
         self.outstanding = Some(Outstanding { end, repeated });
     }
 
-    /// An acknowledgement up to `ack` (section 7.4). `duplicate` for one that shows, without SACK,
-    /// that both copies arrived. Returns true if the probe has repaired the loss of the tail.
+    /// An acknowledgement up to `ack` (section 7.4). `duplicate` if it shows without SACK that
+    /// both copies arrived. Returns true if the probe has repaired the loss of the tail.
     pub(super) fn on_ack(&mut self, ack: u64, dsack: Option<(u64, u64)>, duplicate: bool) -> bool {
         let Some(probe) = self.outstanding.filter(|probe| ack >= probe.end) else { return false };
         let nothing_lost = !probe.repeated || dsack.is_some_and(|(_, right)| right == probe.end) || duplicate;

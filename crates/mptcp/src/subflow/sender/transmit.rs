@@ -46,8 +46,8 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Returns the next queued chunk and its offset, if the window has room. Drops chunks that end at
-    /// or before the data offset `acked_data`: another subflow has delivered them.
+    /// Returns the next queued chunk and its offset, if the window has room. Drops chunks that end
+    /// at or before the data offset `acked_data`: another subflow has delivered them.
     pub(crate) fn send_new(&mut self, now: Instant, acked_data: u64) -> Option<(u64, Chunk<P>)> {
         self.queue.drop_acknowledged(acked_data);
         let front = self.queue.front()?;
@@ -74,14 +74,14 @@ impl<P: Payload> Sender<P> {
         self.queue.is_empty() && !self.was_idle(now)
     }
 
-    /// Sends `chunk` past the queue. Requires [`can_send_directly`](Self::can_send_directly) and room
-    /// in the window. Returns its offset.
+    /// Sends `chunk` past the queue. Requires [`can_send_directly`](Self::can_send_directly) and
+    /// room in the window. Returns its offset.
     #[inline]
     pub(crate) fn send_directly(&mut self, now: Instant, chunk: &Chunk<P>) -> u64 {
         self.put_in_flight(now, chunk)
     }
 
-    /// Nothing is in flight, and nothing was sent for a retransmission timeout.
+    /// No data is in flight, and none was sent for a retransmission timeout.
     #[inline]
     fn was_idle(&self, now: Instant) -> bool {
         self.scoreboard.flight() == 0 && now.since(self.last_sent) > self.rtt.rto()
@@ -162,8 +162,8 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Returns a segment to send although none is known to be lost and no new data can be sent: a
-    /// tail loss probe, or in fast recovery a hole not judged lost yet, or once the last segment, for
-    /// more acknowledgements (RFC 6675, section 4, NextSeg 3 and 4).
+    /// tail loss probe, or in fast recovery a hole not judged lost yet, or once the last segment,
+    /// for more acknowledgements (RFC 6675, section 4, NextSeg 3 and 4).
     pub(crate) fn rescue(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
         if self.is_paced_out(now) {
             return None;
@@ -227,7 +227,7 @@ impl<P: Payload> Sender<P> {
         answer
     }
 
-    /// Sends the last segment again, because no new data is there to probe with.
+    /// Sends the last segment again as a probe, for want of new data.
     fn probe_tail(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
         self.tail_probe.on_sent(self.scoreboard.next(), true);
         let tail = self.scoreboard.mark_probed(now)?;
@@ -272,8 +272,8 @@ impl<P: Payload> Sender<P> {
 
 /// Reinjection: data that another subflow sends instead of this one.
 impl<P: Payload> Sender<P> {
-    /// Returns the data after `from` that is not delivered, for other subflows: copies of the data in
-    /// flight, each at most once, and the queued data, which leaves this subflow.
+    /// Returns the data after `from` that is not delivered, for other subflows: copies of the data
+    /// in flight, each at most once, and the queued data, which leaves this subflow.
     pub(crate) fn reinject(&mut self, from: u64) -> (Vec<Chunk<P>>, Vec<Chunk<P>>) {
         (self.scoreboard.reinject(from), self.queue.take_data(from))
     }
@@ -283,13 +283,14 @@ impl<P: Payload> Sender<P> {
         self.scoreboard.cancel_reinjection();
     }
 
-    /// Data offset of the first data at or after `data` that is in flight here and was not reinjected.
+    /// Data offset of the first data at or after `data` that is in flight here and was not
+    /// reinjected.
     pub(crate) fn first_unreinjected(&self, data: u64) -> Option<u64> {
         self.scoreboard.first_unreinjected(data)
     }
 
-    /// Returns a copy of up to `max` bytes of the first such data, for another subflow. If that ends
-    /// the segment, the other subflow is responsible for it.
+    /// Returns a copy of up to `max` bytes of the first such data, for another subflow. If that
+    /// ends the segment, the other subflow is responsible for it.
     pub(crate) fn reinject_copy(&mut self, data: u64, max: u64) -> Option<Chunk<P>> {
         self.scoreboard.reinject_copy(data, max)
     }

@@ -26,7 +26,7 @@ pub(super) enum FrtoVerdict {
     Spurious,
 }
 
-/// What an acknowledgement during a timeout recovery says to F-RTO.
+/// An acknowledgement during timeout recovery, as F-RTO sees it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FrtoAck {
     pub(super) advanced: bool,
@@ -48,8 +48,8 @@ struct Saved {
     first_retransmission: Option<Instant>,
     /// First offset in flight: duplicates before it belong to an earlier reduction.
     from: u64,
-    /// Bytes sent again and not shown to be needless. Counted in bytes, because a segment may be cut
-    /// on its way and each part arrive twice.
+    /// Bytes sent again and not shown to be needless. Counted in bytes, because a segment may be
+    /// cut on its way and each part arrive twice.
     unexplained: u64,
 }
 
@@ -94,9 +94,9 @@ impl Undo {
         }
     }
 
-    /// Returns true if the reduction was spurious: the acknowledged segment was sent before the first
-    /// retransmission, or every retransmission arrived as a duplicate. `rtt` is the age of that segment
-    /// by timestamps.
+    /// Returns true if the reduction was spurious: the acknowledged segment was sent before the
+    /// first retransmission, or every retransmission arrived as a duplicate. `rtt` is the age of
+    /// that segment by timestamps.
     pub(super) fn eifel_check(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! Tests of the sender as a whole; those of its parts are in their modules.
+//! Tests of the sender as a whole. Each part has its own tests in its module.
 
 mod prr;
 mod rack;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Sends twenty segments with a window of twenty, and sacks those in `arrived` one by one. Returns
-/// window and pipe after each, in segments, and what is sent then: `R`etransmissions and `N`ew data.
+/// window and pipe after each, in segments, and the segments sent then: `R` retransmitted, `N` new.
 fn run(prr: bool, arrived: core::ops::RangeInclusive<u64>) -> Vec<(u64, u64, String)> {
     let mut s = sender_with(&Config { prr, initial_window: 20, ..config() }, true);
     for _ in 0..20 {

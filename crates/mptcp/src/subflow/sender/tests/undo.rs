@@ -106,7 +106,8 @@ fn frto_does_not_start_within_recovery() {
     assert_eq!(retransmit(&mut s, after(500)), Some(5));
 }
 
-/// A sender with ten segments in flight, the first of which was retransmitted after three sacked ones.
+/// A sender with ten segments in flight, the first of which was retransmitted after three sacked
+/// ones.
 fn recovering() -> Sender<Span> {
     let s = recovering_with(&Config { undo: true, ..config() });
     assert_eq!(s.cwnd.ssthresh(), 5 * MSS);

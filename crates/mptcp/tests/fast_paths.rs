@@ -1,6 +1,5 @@
-//! What is just as expected goes a shorter way to the same end: header prediction, and dealing new data to
-//! the fastest subflow. What they decline and is then done the long way gives the same packets, events and
-//! bytes.
+//! Fast paths: header prediction on receive, and direct sending over the fastest subflow. With a
+//! fast path disabled, a connection has the same segments, events and bytes.
 #![allow(missing_docs)]
 
 use crate::pair::{CLIENT, Pair, PathModel, SERVER};
@@ -8,7 +7,7 @@ use tandem_mptcp::{Config, CongestionKind, EcnMode, SchedulerKind};
 use units::{Duration, Instant, Probability, Rng, Seed};
 use wire::{Flags, Segment, Span};
 
-/// The urgent flag, of which neither end takes notice, but prediction expects none.
+/// The urgent flag: both ends ignore it, but it makes header prediction fail.
 const URG: Flags = Flags::from_bits(0x20);
 
 fn ms(n: u64) -> Duration {
@@ -58,18 +57,18 @@ fn any_path(rng: &mut Rng) -> PathModel {
     }
 }
 
-/// Which of the short ways are open.
+/// Fast paths in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum FastPaths {
     All,
-    /// Segments come as prediction does not expect them.
-    NotPrediction,
-    /// Shares are set, which bound nobody, since they are equal, and which dealing must look at.
-    NotDealing,
+    /// The urgent flag disables header prediction.
+    NoPrediction,
+    /// Equal shares, which limit no path, disable direct sending.
+    NoDirectSending,
 }
 
-/// A random connection, with this scheduler if it is to have a certain one.
-fn play(seed: u64, scheduler: Option<SchedulerKind>, open: Open) -> Pair {
+/// Runs a random connection, with `scheduler` if given.
+fn play(seed: u64, scheduler: Option<SchedulerKind>, fast_paths: FastPaths) -> Pair {
     let mut rng = Seed::new(seed).rng("predicted");
     let mptcp = rng.below(3) > 0;
     let paths = (0..=rng.below(2)).map(|_| any_path(&mut rng)).collect();
@@ -79,18 +78,18 @@ fn play(seed: u64, scheduler: Option<SchedulerKind>, open: Open) -> Pair {
     });
     let mut pair = Pair::with(seed, client, server, paths).keep_trace();
     pair.to_write = [[0, 3000, 100_000][rng.below(3) as usize], 1 + rng.below(200_000)];
-    // Nothing is predicted where an end closes, and this one may have nothing to say.
+    // An end that closes uses no fast path, so each end closes in half of the runs only.
     pair.close_when_done = [rng.below(2) == 0, rng.below(2) == 0];
     for end in [CLIENT, SERVER] {
         if rng.below(2) == 0 {
-            pair.appetite[end] = Some((ms(1 + rng.below(50)), 1 + rng.below(10_000) as usize));
+            pair.read_pace[end] = Some((ms(1 + rng.below(50)), 1 + rng.below(10_000) as usize));
         }
     }
-    if open == Open::NotDealing {
+    if fast_paths == FastPaths::NoDirectSending {
         pair.ends.iter_mut().for_each(|end| end.set_shares(&[1.0; 2]));
     }
-    if open == Open::NotPrediction {
-        pair.meddler = Some(Box::new(|_, _, segment: &mut Segment<Span>| {
+    if fast_paths == FastPaths::NoPrediction {
+        pair.tamper = Some(Box::new(|_, _, segment: &mut Segment<Span>| {
             segment.flags = segment.flags.with(URG);
             true
         }));
@@ -101,10 +100,11 @@ fn play(seed: u64, scheduler: Option<SchedulerKind>, open: Open) -> Pair {
 }
 
 #[test]
-fn what_is_predicted_is_what_would_have_been() {
+fn receive_fast_path_matches_the_slow_path() {
     let mut data = 0;
     for seed in 0..300 {
-        let (plain, mut other) = (play(seed, None, Open::All), play(seed, None, Open::NotPrediction));
+        let (plain, mut other) =
+            (play(seed, None, FastPaths::All), play(seed, None, FastPaths::NoPrediction));
         for seen in &mut other.trace {
             assert!(seen.segment.flags.has(URG));
             seen.segment.flags = Flags::from_bits(seen.segment.flags.bits() & !URG.bits());
@@ -116,11 +116,12 @@ fn what_is_predicted_is_what_would_have_been() {
 }
 
 #[test]
-fn what_is_dealt_the_short_way_is_what_would_have_been() {
+fn send_fast_path_matches_the_slow_path() {
     let mut data = 0;
     for seed in 0..300 {
         let fastest = Some(SchedulerKind::MinRtt);
-        let (plain, other) = (play(seed, fastest, Open::All), play(seed, fastest, Open::NotDealing));
+        let (plain, other) =
+            (play(seed, fastest, FastPaths::All), play(seed, fastest, FastPaths::NoDirectSending));
         assert_same(seed, &plain, &other);
         data += plain.read[CLIENT];
     }
