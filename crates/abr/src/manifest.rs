@@ -1,4 +1,4 @@
-//! What there is to play: segments, each in several bitrates.
+//! Manifest of a video: its segments and their sizes at each bitrate.
 
 use core::fmt;
 use serde::Deserialize;
@@ -9,25 +9,23 @@ use units::{Bitrate, Bytes, Duration};
 /// A level is an index into the bitrates, from 0, the lowest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// The longest of them.
+    /// Duration of the longest segment.
     segment: Duration,
-    /// How long each plays; empty where all are of one length.
+    /// Duration of each segment; empty if all are equal.
     lengths: Vec<Duration>,
     bitrates: Vec<Bitrate>,
-    /// A row for each segment, with a size for each level.
+    /// One row per segment, with one size per level.
     sizes: Vec<Vec<Bytes>>,
 }
 
-/// Why a document is no manifest.
-///
-/// Prints as `file:line:column: message`, as far as the place is known.
+/// Error of reading a manifest. Prints as `file:line:column: message`, without an unknown position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestError {
-    /// The name that was given to the reader.
+    /// Name of the file, as given by the caller.
     pub file: String,
-    /// Line and column, from 1, where the text itself is wrong.
+    /// Line and column, from 1, of a syntax error.
     pub place: Option<(usize, usize)>,
-    /// What is wrong, and what would be right.
+    /// The error and the expected value.
     pub message: String,
 }
 
@@ -43,7 +41,7 @@ impl fmt::Display for ManifestError {
 
 impl core::error::Error for ManifestError {}
 
-/// As the simulators of adaptive streaming write it.
+/// The JSON format of ABR simulators such as Sabre.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a manifest in braces")]
 struct Document {
@@ -52,17 +50,19 @@ struct Document {
     segment_sizes_bits: Vec<Vec<f64>>,
 }
 
-/// The longest segment, in milliseconds: an hour.
-const LONGEST_MS: f64 = 3.6e6;
-/// The highest bitrate, in kbit/s: a terabit a second.
-const HIGHEST_KBPS: f64 = 1e9;
-/// The largest segment, in bits.
-const LARGEST_BITS: f64 = 1e15;
+/// Maximum segment duration in milliseconds: one hour.
+const MAX_SEGMENT_MS: f64 = 3.6e6;
+/// Maximum bitrate in kbit/s: 1 Tbit/s.
+const MAX_BITRATE_KBPS: f64 = 1e9;
+/// Maximum segment size in bits.
+const MAX_SEGMENT_BITS: f64 = 1e15;
 
 impl Manifest {
-    /// A manifest from its parts: the length of each segment, the bitrates from the lowest to the
-    /// highest, and for each segment its size in each bitrate. An error is one sentence, which counts
-    /// segments and levels from 0.
+    /// A manifest of segments of equal duration, with the bitrates from the lowest to the highest
+    /// and one row of sizes per segment.
+    ///
+    /// # Errors
+    /// A sentence that names the first invalid value; it counts segments and levels from 0.
     pub fn new(segment: Duration, bitrates: Vec<Bitrate>, sizes: Vec<Vec<Bytes>>) -> Result<Self, String> {
         if segment.is_zero() {
             return Err("expected segments of some length, found 0 ms".into());
@@ -99,7 +99,10 @@ impl Manifest {
         Ok(Self { segment, lengths: Vec::new(), bitrates, sizes })
     }
 
-    /// The same with segments of several lengths, one for each row of sizes: a last one is shorter mostly.
+    /// A manifest of segments with these durations, one per row of sizes.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn uneven(
         lengths: Vec<Duration>,
         bitrates: Vec<Bitrate>,
@@ -119,8 +122,8 @@ impl Manifest {
         Ok(Self { lengths, ..Self::new(longest, bitrates, sizes)? })
     }
 
-    /// The same video in one level alone, which then is its level 0; in the highest for one above it.
-    pub fn only(&self, level: usize) -> Self {
+    /// The video with a single level, limited to the highest; it becomes level 0.
+    pub fn single_level(&self, level: usize) -> Self {
         let level = level.min(self.highest());
         Self {
             segment: self.segment,
@@ -130,10 +133,12 @@ impl Manifest {
         }
     }
 
-    /// Reads a JSON document such as
-    /// `{"segment_duration_ms": 3000, "bitrates_kbps": [1000, 2500], "segment_sizes_bits": [[2785344, 6937312]]}`,
-    /// a row of sizes for each segment. A size that is no whole number of bytes is rounded up to one.
-    /// `name` is for the error.
+    /// Reads a JSON document such as `{"segment_duration_ms": 3000, "bitrates_kbps": [1000, 2500],
+    /// "segment_sizes_bits": [[2785344, 6937312]]}`, with one row of sizes per segment. Sizes are
+    /// rounded up to whole bytes. Errors name the file `name`.
+    ///
+    /// # Errors
+    /// The first syntax error or invalid value.
     pub fn from_json(name: &str, text: &str) -> Result<Self, ManifestError> {
         let wrong = |message| ManifestError { file: name.to_owned(), place: None, message };
         let document: Document = serde_json::from_str(text).map_err(|error| {
@@ -151,12 +156,13 @@ impl Manifest {
                 Err(wrong(format!("{what}: expected {least} to {most}, found {value}")))
             }
         };
-        let ms = within("segment_duration_ms", document.segment_duration_ms, 1.0, LONGEST_MS)?;
+        let ms = within("segment_duration_ms", document.segment_duration_ms, 1.0, MAX_SEGMENT_MS)?;
         let bitrates: Vec<Bitrate> = document
             .bitrates_kbps
             .iter()
             .map(|&kbps| {
-                within("bitrates_kbps", kbps, 0.001, HIGHEST_KBPS).map(|kbps| Bitrate::from_mbps(kbps * 1e-3))
+                within("bitrates_kbps", kbps, 0.001, MAX_BITRATE_KBPS)
+                    .map(|kbps| Bitrate::from_mbps(kbps * 1e-3))
             })
             .collect::<Result<_, _>>()?;
         let sizes: Vec<Vec<Bytes>> = document
@@ -165,7 +171,7 @@ impl Manifest {
             .map(|row| {
                 row.iter()
                     .map(|&bits| {
-                        within("segment_sizes_bits", bits, 1.0, LARGEST_BITS)
+                        within("segment_sizes_bits", bits, 1.0, MAX_SEGMENT_BITS)
                             .map(|bits| Bytes::new((bits as u64).div_ceil(8)))
                     })
                     .collect()
@@ -174,19 +180,19 @@ impl Manifest {
         Self::new(Duration::from_secs_f64(ms * 1e-3), bitrates, sizes).map_err(wrong)
     }
 
-    /// How long each segment plays, the longest where they differ.
+    /// Duration of a segment; of the longest if they differ.
     pub fn segment_duration(&self) -> Duration {
         self.segment
     }
-    /// How long one segment plays.
+    /// Duration of this segment.
     pub fn length(&self, segment: usize) -> Duration {
         self.lengths.get(segment).copied().unwrap_or(self.segment)
     }
-    /// The bitrates, from the lowest to the highest; never empty.
+    /// The bitrates from the lowest to the highest; never empty.
     pub fn bitrates(&self) -> &[Bitrate] {
         &self.bitrates
     }
-    /// The bitrate of a level; that of the highest level for one above it.
+    /// Bitrate of a level, limited to the highest.
     pub fn bitrate(&self, level: usize) -> Bitrate {
         self.bitrates[level.min(self.highest())]
     }
@@ -194,15 +200,15 @@ impl Manifest {
     pub fn highest(&self) -> usize {
         self.bitrates.len() - 1
     }
-    /// How many segments there are; never 0.
+    /// Number of segments; never 0.
     pub fn segments(&self) -> usize {
         self.sizes.len()
     }
-    /// The size of a segment in a level; `None` where there is no such segment or level.
+    /// Size of a segment in a level; `None` for an unknown segment or level.
     pub fn size(&self, segment: usize, level: usize) -> Option<Bytes> {
         self.sizes.get(segment)?.get(level).copied()
     }
-    /// How long the whole video plays.
+    /// Duration of the video.
     pub fn duration(&self) -> Duration {
         if self.lengths.is_empty() {
             return self.segment * self.sizes.len() as u64;
@@ -220,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_read() {
+    fn json_document_is_read() {
         let manifest = read(
             "{\"segment_duration_ms\": 2500, \"bitrates_kbps\": [300.5, 1000],\n\
              \"segment_sizes_bits\": [[800, 2400], [801, 2401], [8, 16]]}",
@@ -237,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_may_be_of_several_lengths_and_one_level_stand_alone() {
+    fn segments_may_differ_in_duration() {
         let rates = vec![Bitrate::from_bps(1_000), Bitrate::from_bps(2_000)];
         let sizes = vec![vec![Bytes::new(5), Bytes::new(9)], vec![Bytes::new(2), Bytes::new(4)]];
         let lengths = [2_000, 1_500].map(Duration::from_millis);
@@ -245,7 +251,7 @@ mod tests {
         assert_eq!(manifest.segment_duration(), lengths[0], "the longest");
         assert_eq!([manifest.length(0), manifest.length(1)], lengths);
         assert_eq!(manifest.duration(), Duration::from_millis(3_500));
-        let high = manifest.only(7);
+        let high = manifest.single_level(7);
         assert_eq!(
             (high.bitrates(), high.size(1, 0), high.length(1)),
             (&rates[1..], Some(Bytes::new(4)), lengths[1])
@@ -258,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_invalid_value() {
         let with = |ms: &str, rates: &str, sizes: &str| {
             read(&format!(
                 "{{\"segment_duration_ms\": {ms}, \"bitrates_kbps\": {rates}, \"segment_sizes_bits\": {sizes}}}"

@@ -1,32 +1,32 @@
-//! The player itself.
+//! The player: playback buffer, requests, stalls and the record of the session.
 
 use crate::estimate::{Estimate, Estimator};
-use crate::rule::{Choice, Chooser, Progress, View};
+use crate::rule::{AbrRule, Choice, Progress, View};
 use crate::session::{Abandoned, Fetched, Session, Stall, Wait};
 use crate::{Manifest, Rule};
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// How a player plays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Parameters of a player.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlayerConfig {
-    /// Which bitrate the next segment has.
+    /// Chooses the bitrates.
     pub rule: Rule,
-    /// The most that the buffer may hold, typically 20 to 60 s. A segment is asked for only where it
-    /// still fits, so that less than a segment is taken for one.
+    /// Capacity of the buffer, typically 20 to 60 s; at least one segment. The player requests a
+    /// segment only if it still fits.
     pub max_buffer: Duration,
-    /// What has to be in the buffer before the first picture; at least one segment has.
+    /// Buffer level at which playback begins; at least one segment.
     pub startup: Duration,
-    /// What has to be in it before a stall ends, likewise.
+    /// Buffer level at which playback resumes after a stall; at least one segment.
     pub resume: Duration,
-    /// Whether a segment may be given up on its way, for a smaller one: as its rule has it.
+    /// The rule may replace a download by one in a lower level.
     pub abandon: bool,
 }
 
 impl PlayerConfig {
-    /// 25 s of buffer; one segment starts the play and ends a stall; segments may be given up.
-    pub const fn new(rule: Rule) -> Self {
+    /// A buffer of 25 s, playback as soon as one segment is there, downloads may be replaced.
+    pub fn new(rule: impl Into<Rule>) -> Self {
         Self {
-            rule,
+            rule: rule.into(),
             max_buffer: Duration::from_secs(25),
             startup: Duration::ZERO,
             resume: Duration::ZERO,
@@ -35,42 +35,41 @@ impl PlayerConfig {
     }
 }
 
-/// A segment to ask for.
+/// A request for a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Which segment, from 0.
+    /// The segment, from 0.
     pub segment: usize,
-    /// In which level, from 0, the lowest.
+    /// The level, from 0, the lowest.
     pub level: usize,
-    /// How large it is.
+    /// Size of the segment.
     pub size: Bytes,
 }
 
-/// An adaptive player as a state machine: it asks for segments, one after the other, is told when their
-/// bytes come, and plays them.
+/// Adaptive player as a state machine: it requests segments one after the other and plays them.
 ///
-/// The driver's part:
+/// The driver
 ///
-/// 1. Call [`poll_request`](Self::poll_request) and send what it says; where it says nothing, wait until
-///    [`next`](Self::next).
-/// 2. Call [`receive`](Self::receive) whenever bytes of the segment come, then go to 1. A request that comes
-///    while a segment is on its way takes its place: cancel the one, send the other.
-/// 3. When [`ended`](Self::ended), or when the viewer goes, call [`finish`](Self::finish).
+/// 1. calls [`poll_request`](Self::poll_request) and sends the request; without one it waits until
+///    [`next`](Self::next);
+/// 2. calls [`receive`](Self::receive) whenever bytes of the segment arrive, then continues with 1.
+///    A request during a download replaces it: the driver cancels the one and sends the other;
+/// 3. calls [`finish`](Self::finish) after [`ended`](Self::ended), or when the viewer leaves.
 ///
-/// Stalls begin and end at the exact nanosecond, however seldom the player is called. A time before one that
-/// it was told already is taken for that one.
+/// Stalls begin and end at the exact nanosecond, however seldom the player is called. A time before
+/// the previous call's counts as that of the previous call.
 #[derive(Debug)]
 pub struct Player {
     manifest: Manifest,
     config: PlayerConfig,
-    chooser: Box<dyn Chooser>,
+    rule: Box<dyn AbrRule>,
     estimator: Estimator,
     start: Instant,
-    /// What was seen is true at this time.
+    /// Time of the last call, to which the state applies.
     clock: Instant,
     phase: Phase,
     fetch: Fetch,
-    /// Of the video, what has come and is not played.
+    /// Received and not yet played.
     buffer: Duration,
     played: Duration,
     initial: Option<Duration>,
@@ -79,12 +78,12 @@ pub struct Player {
     abandoned: Vec<Abandoned>,
 }
 
-/// Before so much of a segment has come, in so long a time, nobody knows how fast it is.
-const FIRST_LOOK: (Bytes, Duration) = (Bytes::new(1_500), Duration::from_millis(50));
+/// Bytes and time of a download before its rate is known well enough to replace it.
+const MIN_DOWNLOAD: (Bytes, Duration) = (Bytes::new(1_500), Duration::from_millis(50));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing has been seen yet.
+    /// Before the first picture.
     Starting,
     Playing,
     Stalled {
@@ -97,37 +96,53 @@ enum Phase {
 
 #[derive(Debug, Clone, Copy)]
 enum Fetch {
-    /// The next segment is to be chosen when there is room, and since then nothing else kept it.
+    /// No request is pending since this time; the next segment is chosen once it fits.
     Free {
         since: Instant,
     },
-    /// It is chosen, and is asked for at that time.
+    /// The next segment is chosen, and requested at that time.
     Waiting {
         level: usize,
         until: Instant,
     },
-    Active(Active),
-    /// All segments have come.
+    Active(Download),
+    /// All segments have arrived.
     Done,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Active {
+struct Download {
     request: Request,
     asked: Instant,
-    /// When its first bytes came, and how many they were.
+    /// Time and number of the first bytes.
     first: Option<(Instant, Bytes)>,
     got: Bytes,
-    /// In which level it is better asked for anew.
-    instead: Option<usize>,
+    /// Level of the request that replaces this one.
+    replacement: Option<usize>,
+}
+
+impl Download {
+    /// Size and time from which to estimate the throughput of the complete download.
+    ///
+    /// The first bytes were sent at an unknown time and stay out, unless everything arrived at
+    /// once.
+    fn sample(&self, first: (Instant, Bytes), now: Instant) -> (Bytes, Duration) {
+        let (first_at, first_bytes) = first;
+        let after_first = self.request.size - first_bytes;
+        if first_at < now && after_first > Bytes::ZERO {
+            (after_first, now.since(first_at))
+        } else {
+            (self.request.size, now.since(self.asked))
+        }
+    }
 }
 
 impl Player {
-    /// A player whose viewer presses the button at `start`.
+    /// A player whose viewer starts the video at `start`.
     pub fn new(manifest: Manifest, mut config: PlayerConfig, start: Instant) -> Self {
         config.max_buffer = config.max_buffer.max(manifest.segment_duration());
         Self {
-            chooser: config.rule.chooser(&manifest, config.max_buffer),
+            rule: config.rule.build(&manifest, config.max_buffer),
             estimator: Estimator::new(manifest.segment_duration()),
             manifest,
             config,
@@ -144,40 +159,19 @@ impl Player {
         }
     }
 
-    /// The segment to ask for at `now`, once; `None` while there is no room for another, and when all have
-    /// come. While one is on its way, it is the same again in a lower level, where that one is given up.
+    /// The request to send at `now`, once; `None` while the next segment does not fit into the
+    /// buffer, and after the last. During a download it is the request that replaces it, in a lower
+    /// level.
     pub fn poll_request(&mut self, now: Instant) -> Option<Request> {
         self.advance(now);
         let segment = self.fetched.len();
         let level = match self.fetch {
-            Fetch::Free { since } if self.has_room() => {
-                // Before the first segment it was the manifest that was waited for, and no room.
-                let idle = self.clock.since(since);
-                if !idle.is_zero() && !self.fetched.is_empty() {
-                    self.chooser.idled(idle);
-                }
-                let view = View {
-                    manifest: &self.manifest,
-                    segment,
-                    buffer: self.buffer,
-                    max_buffer: self.config.max_buffer,
-                    last: self.fetched.last().map(|last| last.level),
-                    estimate: self.estimator.estimate(),
-                };
-                let Choice { level, wait } = self.chooser.choose(&view);
-                // A buffer that is not being played does not shrink, and one that is empty cannot.
-                let wait = if self.phase == Phase::Playing { wait.min(self.buffer) } else { Duration::ZERO };
-                if !wait.is_zero() {
-                    self.fetch = Fetch::Waiting { level, until: self.clock + wait };
-                    return None;
-                }
-                level
-            }
+            Fetch::Free { since } if self.has_room() => self.choose_level(since)?,
             Fetch::Waiting { level, until } if self.clock >= until => level,
-            Fetch::Active(Active { request, asked, got, instead: Some(level), .. }) => {
-                let Request { segment, level: was, .. } = request;
-                self.abandoned.push(Abandoned { segment, level: was, got, asked, at: self.clock });
-                self.chooser.abandoned(level, self.buffer);
+            Fetch::Active(Download { request, asked, got, replacement: Some(level), .. }) => {
+                let Request { segment, level: replaced, .. } = request;
+                self.abandoned.push(Abandoned { segment, level: replaced, got, asked, at: self.clock });
+                self.rule.on_replaced(level, self.buffer);
                 level
             }
             _ => return None,
@@ -185,91 +179,109 @@ impl Player {
         let level = level.min(self.manifest.highest());
         let request = Request { segment, level, size: self.manifest.size(segment, level)? };
         let (asked, got) = (self.clock, Bytes::ZERO);
-        self.fetch = Fetch::Active(Active { request, asked, first: None, got, instead: None });
+        self.fetch = Fetch::Active(Download { request, asked, first: None, got, replacement: None });
         Some(request)
     }
 
-    /// When to call [`poll_request`](Self::poll_request) next; `None` while a segment is on its way, and
-    /// after the end. When all segments have come, that is when the last has been played.
+    /// The level that the rule chooses; `None` if it waits before the request. No request has been
+    /// pending `since`.
+    fn choose_level(&mut self, since: Instant) -> Option<usize> {
+        // Before the first segment the player waited for its manifest, not for room in the buffer.
+        let idle = self.clock.since(since);
+        if !idle.is_zero() && !self.fetched.is_empty() {
+            self.rule.on_idle(idle);
+        }
+        let view = view(&self.manifest, &self.config, self.buffer, &self.fetched, &self.estimator);
+        let Choice { level, wait } = self.rule.choose(&view);
+        // The buffer shrinks only during playback, and at most to zero.
+        let wait = if self.phase == Phase::Playing { wait.min(self.buffer) } else { Duration::ZERO };
+        if wait.is_zero() {
+            return Some(level);
+        }
+        self.fetch = Fetch::Waiting { level, until: self.clock + wait };
+        None
+    }
+
+    /// Time of the next call to [`poll_request`](Self::poll_request); `None` during a download and
+    /// after the end. After the last segment it is the end of playback.
     pub fn next(&self) -> Option<Instant> {
         match (self.fetch, self.phase) {
-            (Fetch::Free { .. }, _) => Some(self.clock + self.too_much()),
+            (Fetch::Free { .. }, _) => Some(self.clock + self.overfill()),
             (Fetch::Waiting { until, .. }, _) => Some(until),
             (Fetch::Done, Phase::Playing) => Some(self.clock + self.buffer),
             (Fetch::Active(_) | Fetch::Done, _) => None,
         }
     }
 
-    /// The answer says that the segment which was asked for has another size than the manifest says, or than
-    /// the driver guessed from its bitrate. One that is smaller than what has come already is taken as that;
-    /// the segment is whole with the next [`receive`](Self::receive) that fills it, of no bytes maybe.
+    /// Corrects the size of the requested segment to that of the response. A size below the
+    /// received bytes counts as those; the next [`receive`](Self::receive), possibly of no bytes,
+    /// completes the segment then.
     pub fn resize(&mut self, size: Bytes) {
-        if let Fetch::Active(active) = &mut self.fetch {
-            active.request.size = size.max(active.got).max(Bytes::new(1));
+        if let Fetch::Active(download) = &mut self.fetch {
+            download.request.size = size.max(download.got).max(Bytes::new(1));
         }
     }
 
-    /// Bytes of the segment that was asked for have come. True where it is whole with them; more than are
-    /// missing are not counted. No bytes are the beginning of the answer.
+    /// Records received bytes of the requested segment; no bytes mark the beginning of the
+    /// response. Returns true if the segment is complete. Excess bytes are ignored.
     pub fn receive(&mut self, now: Instant, bytes: Bytes) -> bool {
         self.advance(now);
-        let Fetch::Active(active) = &mut self.fetch else { return false };
-        let bytes = bytes.min(active.request.size - active.got);
-        active.got += bytes;
-        let (first_at, first_bytes) = *active.first.get_or_insert((self.clock, bytes));
-        if active.got < active.request.size {
-            let (elapsed, latency) = (self.clock.since(active.asked), first_at.since(active.asked));
-            if self.config.abandon && active.got >= FIRST_LOOK.0 && elapsed >= FIRST_LOOK.1 {
-                let Request { segment, level, size } = active.request;
-                let view = View {
-                    manifest: &self.manifest,
-                    segment,
-                    buffer: self.buffer,
-                    max_buffer: self.config.max_buffer,
-                    last: self.fetched.last().map(|last| last.level),
-                    estimate: self.estimator.estimate(),
-                };
-                let progress = Progress { level, size, got: active.got, elapsed, latency };
-                active.instead = self.chooser.instead(&view, &progress);
-            }
+        let Fetch::Active(download) = &mut self.fetch else { return false };
+        let bytes = bytes.min(download.request.size - download.got);
+        download.got += bytes;
+        let first = *download.first.get_or_insert((self.clock, bytes));
+        let download = *download;
+        if download.got < download.request.size {
+            self.consider_replacement(download, first.0);
             return false;
         }
-        let Active { request, asked, .. } = *active;
-        let (level, length) = (request.level, self.manifest.length(request.segment));
-        // What came first says nothing of how fast: when it was sent is unknown. Where all came at once,
-        // the whole time since the request is all there is to go by.
-        let after_first = request.size - first_bytes;
-        let (size, span) = if first_at < self.clock && after_first > Bytes::ZERO {
-            (after_first, self.clock.since(first_at))
-        } else {
-            (request.size, self.clock.since(asked))
-        };
-        self.estimator.sample(size, span, first_at.since(asked));
-        self.chooser.downloaded(level, self.clock.since(asked), self.buffer);
-        self.buffer += length;
+        self.complete(&download, first);
+        true
+    }
+
+    /// Asks the rule whether a request in a lower level should replace the download.
+    fn consider_replacement(&mut self, mut download: Download, first_at: Instant) {
+        let (elapsed, latency) = (self.clock.since(download.asked), first_at.since(download.asked));
+        if !self.config.abandon || download.got < MIN_DOWNLOAD.0 || elapsed < MIN_DOWNLOAD.1 {
+            return;
+        }
+        let Request { level, size, .. } = download.request;
+        let view = view(&self.manifest, &self.config, self.buffer, &self.fetched, &self.estimator);
+        let progress = Progress { level, size, got: download.got, elapsed, latency };
+        download.replacement = self.rule.replacement(&view, &progress);
+        self.fetch = Fetch::Active(download);
+    }
+
+    /// Adds a complete segment to the buffer and to the record.
+    fn complete(&mut self, download: &Download, first: (Instant, Bytes)) {
+        let Download { request, asked, .. } = *download;
+        let (level, duration) = (request.level, self.manifest.length(request.segment));
+        let (size, span) = download.sample(first, self.clock);
+        self.estimator.sample(size, span, first.0.since(asked));
+        self.rule.on_segment(level, self.clock.since(asked), self.buffer);
+        self.buffer += duration;
         self.fetched.push(Fetched {
             segment: request.segment,
             level,
             bitrate: self.manifest.bitrate(level),
             size: request.size,
-            duration: length,
+            duration,
             asked,
-            first_byte: first_at,
+            first_byte: first.0,
             arrived: self.clock,
             buffer: self.buffer,
         });
-        let whole = self.fetched.len() == self.manifest.segments();
-        self.fetch = if whole { Fetch::Done } else { Fetch::Free { since: self.clock } };
+        let all = self.fetched.len() == self.manifest.segments();
+        self.fetch = if all { Fetch::Done } else { Fetch::Free { since: self.clock } };
         self.play_if_ready();
-        true
     }
 
-    /// When the last picture was shown, once it has been.
+    /// Time of the last picture, once it has been shown.
     pub fn ended(&self) -> Option<Instant> {
         if let Phase::Ended { at } = self.phase { Some(at) } else { None }
     }
 
-    /// How much is in the buffer at `now`, which must not be before what the player was told already.
+    /// Playback time in the buffer at `now`, which must not be before the last call's time.
     pub fn buffer(&self, now: Instant) -> Duration {
         match self.phase {
             Phase::Playing => self.buffer.saturating_sub(now.since(self.clock)),
@@ -277,7 +289,7 @@ impl Player {
         }
     }
 
-    /// How much of the video has been played at `now`, likewise.
+    /// Played time of the video at `now`, which must not be before the last call's time.
     pub fn played(&self, now: Instant) -> Duration {
         match self.phase {
             Phase::Playing => self.played + self.buffer.min(now.since(self.clock)),
@@ -285,7 +297,7 @@ impl Player {
         }
     }
 
-    /// What the network is believed to carry; `None` before the first segment.
+    /// Estimated throughput and latency; `None` before the first segment.
     pub fn estimate(&self) -> Option<Estimate> {
         self.estimator.estimate()
     }
@@ -295,40 +307,40 @@ impl Player {
         self.initial.is_some()
     }
 
-    /// How many stalls have come to an end, and how long they were together.
+    /// Number and total length of the stalls that have ended.
     pub fn stalls(&self) -> (usize, Duration) {
         (self.stalls.len(), self.stalls.iter().fold(Duration::ZERO, |sum, stall| sum + stall.length()))
     }
 
-    /// The level of the segment that came last.
+    /// Level of the last segment that arrived.
     pub fn level(&self) -> Option<usize> {
         self.fetched.last().map(|last| last.level)
     }
 
-    /// All segments have come.
+    /// True once all segments have arrived.
     pub fn fetched(&self) -> bool {
         matches!(self.fetch, Fetch::Done)
     }
 
-    /// The bitrate of the segment that is on its way, or else of the one that came last; of the lowest level
-    /// before the first.
+    /// Bitrate of the present download, or else of the last segment; of the lowest level before the
+    /// first.
     pub fn bitrate(&self) -> Bitrate {
         let level = match self.fetch {
-            Fetch::Active(active) => active.request.level,
+            Fetch::Active(download) => download.request.level,
             _ => self.fetched.last().map_or(0, |last| last.level),
         };
         self.manifest.bitrate(level)
     }
 
-    /// What is still to come of the segment that is on its way.
+    /// Missing bytes of the present download.
     pub fn missing(&self) -> Bytes {
         match self.fetch {
-            Fetch::Active(active) => active.request.size - active.got,
+            Fetch::Active(download) => download.request.size - download.got,
             _ => Bytes::ZERO,
         }
     }
 
-    /// True while the viewer waits for a video that was seen already.
+    /// True while playback is stalled after it has begun.
     pub fn stalled(&self, now: Instant) -> bool {
         match self.phase {
             Phase::Stalled { .. } => true,
@@ -337,8 +349,8 @@ impl Player {
         }
     }
 
-    /// The record of the session, which ends at `now`, or has ended with the video. A wait that is still
-    /// open is closed there, and marked.
+    /// The record of the session, which ends at `now` unless the video has ended before. An open
+    /// stall or initial wait is closed and marked.
     pub fn finish(mut self, now: Instant) -> Session {
         self.advance(now);
         let end = self.ended().unwrap_or(self.clock);
@@ -350,10 +362,10 @@ impl Player {
             None => Wait { length: end.since(self.start), open: true },
         };
         Session {
+            complete: self.ended().is_some(),
             rule: self.config.rule,
             start: self.start,
             end,
-            complete: self.ended().is_some(),
             initial,
             stalls: self.stalls,
             segments: self.fetched,
@@ -369,12 +381,12 @@ impl Player {
         let now = now.max(self.clock);
         if self.phase == Phase::Playing {
             let span = now.since(self.clock);
-            let dry = self.clock + self.buffer;
+            let empty_at = self.clock + self.buffer;
             if matches!(self.fetch, Fetch::Done) && span >= self.buffer {
-                self.phase = Phase::Ended { at: dry };
+                self.phase = Phase::Ended { at: empty_at };
             } else if span > self.buffer {
-                // A segment that comes in the very nanosecond in which the buffer is empty is in time.
-                self.phase = Phase::Stalled { since: dry };
+                // A segment that arrives in the nanosecond in which the buffer empties is in time.
+                self.phase = Phase::Stalled { since: empty_at };
             }
             let shown = span.min(self.buffer);
             self.played += shown;
@@ -383,25 +395,24 @@ impl Player {
         self.clock = now;
     }
 
-    /// By how much the buffer is too full for another segment.
-    fn too_much(&self) -> Duration {
+    /// Time by which the buffer is too full for the next segment.
+    fn overfill(&self) -> Duration {
         let next = self.manifest.length(self.fetched.len());
         (self.buffer + next).saturating_sub(self.config.max_buffer)
     }
 
     fn has_room(&self) -> bool {
-        self.too_much().is_zero()
+        self.overfill().is_zero()
     }
 
     fn play_if_ready(&mut self) {
-        let enough = match self.phase {
+        let needed = match self.phase {
             Phase::Starting => self.config.startup,
             Phase::Stalled { .. } => self.config.resume,
             Phase::Playing | Phase::Ended { .. } => return,
         };
-        // Where no more can come, what there is has to do.
-        let no_more = !self.has_room() || matches!(self.fetch, Fetch::Done);
-        if self.buffer < enough && !no_more {
+        let can_grow = self.has_room() && !matches!(self.fetch, Fetch::Done);
+        if self.buffer < needed && can_grow {
             return;
         }
         if let Phase::Stalled { since } = self.phase {
@@ -411,5 +422,23 @@ impl Player {
             self.initial = Some(self.clock.since(self.start));
         }
         self.phase = Phase::Playing;
+    }
+}
+
+/// The input of the rule; a function of fields, so that the rule can be borrowed mutably.
+fn view<'a>(
+    manifest: &'a Manifest,
+    config: &PlayerConfig,
+    buffer: Duration,
+    fetched: &[Fetched],
+    estimator: &Estimator,
+) -> View<'a> {
+    View {
+        manifest,
+        segment: fetched.len(),
+        buffer,
+        max_buffer: config.max_buffer,
+        last: fetched.last().map(|last| last.level),
+        estimate: estimator.estimate(),
     }
 }

@@ -1,4 +1,4 @@
-//! What a viewer got.
+//! The record of a session, its key figures and its export.
 
 use crate::Rule;
 use qoe::{Levels, Linear, Mok, P1203, Stalling, VideoSegment, Viewing};
@@ -7,138 +7,138 @@ use units::{Bitrate, Bytes, Duration, Instant};
 
 /// The record of a session.
 ///
-/// [`initial`](Self::initial), the [`stalls`](Self::stalls) and [`played`](Self::played) add up to the time
-/// from [`start`](Self::start) to [`end`](Self::end), to the nanosecond.
+/// [`initial`](Self::initial), [`stalls`](Self::stalls) and [`played`](Self::played) add up to the
+/// time from [`start`](Self::start) to [`end`](Self::end), to the nanosecond.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// By which rule its bitrates were chosen.
+    /// Rule that chose the bitrates.
     pub rule: Rule,
-    /// When the viewer pressed the button.
+    /// Time at which the viewer started the video.
     pub start: Instant,
-    /// When the video ended, or the viewer went.
+    /// Time at which the video ended or the viewer left.
     pub end: Instant,
     /// The video was played to its end.
     pub complete: bool,
-    /// From the start until the first picture.
+    /// Wait for the first picture.
     pub initial: Wait,
-    /// In the order in which they were; none of no length.
+    /// The stalls, in order; none has zero length.
     pub stalls: Vec<Stall>,
-    /// The segments that came whole, each once and in order, played or not.
+    /// The segments that arrived, each once and in order, played or not.
     pub segments: Vec<Fetched>,
-    /// What was given up, in the order in which it was.
+    /// The downloads that were replaced, in order.
     pub abandoned: Vec<Abandoned>,
-    /// How much of the video was played.
+    /// Played time of the video.
     pub played: Duration,
-    /// How long each segment plays, the longest where they differ.
+    /// Duration of a segment; of the longest if they differ.
     pub segment_duration: Duration,
-    /// How many segments the video has.
+    /// Number of segments of the video.
     pub segments_in_video: usize,
 }
 
 /// The wait for the first picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// How long it was.
+    /// Its length.
     pub length: Duration,
-    /// There was no picture: it was closed by the end of the session.
+    /// No picture was shown: the end of the session closed the wait.
     pub open: bool,
 }
 
-/// A wait in the middle of the video.
+/// A stall after playback has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
-    /// When the buffer ran dry.
+    /// Time at which the buffer was empty.
     pub start: Instant,
-    /// When the play went on.
+    /// Time at which playback resumed.
     pub end: Instant,
-    /// How much of the video had been played.
+    /// Played time of the video before it.
     pub position: Duration,
-    /// The play did not go on: it was closed by the end of the session.
+    /// Playback did not resume: the end of the session closed the stall.
     pub open: bool,
 }
 
-/// A segment that came.
+/// A segment that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fetched {
-    /// Which, from 0.
+    /// The segment, from 0.
     pub segment: usize,
     /// Its level, from 0, the lowest.
     pub level: usize,
-    /// The bitrate that the manifest gives this level.
+    /// Bitrate of the level in the manifest.
     pub bitrate: Bitrate,
-    /// How large it is.
+    /// Its size.
     pub size: Bytes,
-    /// How long it plays.
+    /// Its duration.
     pub duration: Duration,
-    /// When it was asked for.
+    /// Time of the request.
     pub asked: Instant,
-    /// When the first of it came.
+    /// Time of the first byte.
     pub first_byte: Instant,
-    /// When it was whole.
+    /// Time of the last byte.
     pub arrived: Instant,
-    /// What was in the buffer then, with it.
+    /// Playback time in the buffer then, including this segment.
     pub buffer: Duration,
 }
 
-/// A segment that was given up on its way, to be asked for anew in a lower level.
+/// A download that was replaced by one in a lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abandoned {
-    /// Which, from 0.
+    /// The segment, from 0.
     pub segment: usize,
-    /// In which level it was on its way.
+    /// Level of the replaced download.
     pub level: usize,
-    /// How much of it came in vain.
+    /// Received bytes that were discarded.
     pub got: Bytes,
-    /// When it was asked for.
+    /// Time of the request.
     pub asked: Instant,
-    /// When it was given up.
+    /// Time of the replacement.
     pub at: Instant,
 }
 
-/// A session in a few figures.
+/// Key figures of a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Kpis {
     /// T_init: the wait for the first picture.
     pub initial: Duration,
-    /// f_rebuf: stalls for each second of video played.
+    /// f_rebuf: stalls per second of played video.
     pub stall_frequency: f64,
     /// T_rebuf: the mean length of a stall.
     pub mean_stall: Duration,
-    /// The stalls together.
+    /// Total length of the stalls.
     pub stalled: Duration,
-    /// Mean bitrate of the video that was played; stalls are no part of it.
+    /// Mean bitrate of the played video, without stalls.
     pub mean_bitrate: Bitrate,
-    /// How many of the segments played had another level than the one before.
+    /// Number of played segments whose level differs from the previous one.
     pub switches: usize,
-    /// The levels of the first three in [`Mok`].
+    /// Levels of the first three figures in [`Mok`].
     pub levels: Levels,
     /// MOS by [`Mok`], without its level 0.
     pub mos: f64,
-    /// Score by [`Linear`] with its weights by default, over the segments of which something was
-    /// played. The wait for the first picture is no part of it.
+    /// Score by [`Linear`] with its default weights over the segments that were at least partly
+    /// played, without the wait for the first picture.
     pub linear: f64,
 }
 
-/// What the manifest does not say of a level, for [`Session::p1203`].
+/// Encoding of a level beyond the manifest, for [`Session::p1203`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoding {
-    /// As the standard spells it.
+    /// Codec, spelled as in the standard.
     pub codec: String,
-    /// Frames a second.
+    /// Frames per second.
     pub fps: f64,
-    /// Width and height.
+    /// Width and height in pixels.
     pub pixels: (u32, u32),
 }
 
 impl Stall {
-    /// How long it was.
+    /// Its length.
     pub fn length(&self) -> Duration {
         self.end.since(self.start)
     }
 }
 
 impl Session {
-    /// The figures.
+    /// The key figures.
     pub fn kpis(&self) -> Kpis {
         let stalled = self.stalls.iter().fold(Duration::ZERO, |sum, stall| sum + stall.length());
         let viewing = Viewing {
@@ -165,7 +165,7 @@ impl Session {
         }
     }
 
-    /// The segments of which something was played, and how much of each.
+    /// The segments that were at least partly played, and the played time of each.
     pub fn shown(&self) -> impl Iterator<Item = (&Fetched, Duration)> {
         let mut left = self.played;
         self.segments.iter().map_while(move |segment| {
@@ -175,7 +175,7 @@ impl Session {
         })
     }
 
-    /// Each change of level that was seen: the segment before it and the one with it.
+    /// Each played change of level: the segment before it and the segment after it.
     pub fn switches(&self) -> impl Iterator<Item = (&Fetched, &Fetched)> {
         let shown = self.shown().count();
         self.segments[..shown]
@@ -184,90 +184,89 @@ impl Session {
             .filter(|(before, after)| before.level != after.level)
     }
 
-    /// The record as JSON. Times are in seconds since the start, bitrates in kbit/s, sizes in bytes.
+    /// The record as JSON. Times are in seconds since the start, bitrates in kbit/s, sizes in
+    /// bytes.
     pub fn to_json(&self) -> Value {
-        let since = |time: Instant| time.since(self.start).as_secs_f64();
-        let kbps = |rate: Bitrate| rate.as_bps() as f64 / 1e3;
-        let kpis = self.kpis();
-        let stalls: Vec<Value> = self
-            .stalls
-            .iter()
-            .map(|stall| {
-                json!({
-                    "start_s": since(stall.start),
-                    "end_s": since(stall.end),
-                    "position_s": stall.position.as_secs_f64(),
-                    "open": stall.open,
-                })
-            })
-            .collect();
         let switches: Vec<Value> = self
             .switches()
             .map(|(before, after)| {
                 json!({ "segment": after.segment, "from_level": before.level, "to_level": after.level })
             })
             .collect();
-        let abandoned: Vec<Value> = self
-            .abandoned
-            .iter()
-            .map(|vain| {
-                json!({
-                    "segment": vain.segment,
-                    "level": vain.level,
-                    "got_bytes": vain.got.get(),
-                    "asked_s": since(vain.asked),
-                    "at_s": since(vain.at),
-                })
-            })
-            .collect();
-        let segments: Vec<Value> = self
-            .segments
-            .iter()
-            .map(|segment| {
-                json!({
-                    "segment": segment.segment,
-                    "level": segment.level,
-                    "bitrate_kbps": kbps(segment.bitrate),
-                    "size_bytes": segment.size.get(),
-                    "asked_s": since(segment.asked),
-                    "first_byte_s": since(segment.first_byte),
-                    "arrived_s": since(segment.arrived),
-                    "buffer_s": segment.buffer.as_secs_f64(),
-                })
-            })
-            .collect();
         json!({
             "rule": self.rule.name(),
             "complete": self.complete,
-            "duration_s": since(self.end),
+            "duration_s": self.seconds(self.end),
             "played_s": self.played.as_secs_f64(),
-            "kpis": {
-                "initial_load_s": kpis.initial.as_secs_f64(),
-                "initial_load_open": self.initial.open,
-                "stalls_per_s": kpis.stall_frequency,
-                "mean_stall_s": kpis.mean_stall.as_secs_f64(),
-                "stalls": self.stalls.len(),
-                "stalled_s": kpis.stalled.as_secs_f64(),
-                "mean_bitrate_kbps": kbps(kpis.mean_bitrate),
-                "switches": kpis.switches,
-                "mok": {
-                    "initial_level": kpis.levels.initial,
-                    "frequency_level": kpis.levels.frequency,
-                    "stall_level": kpis.levels.stall,
-                    "mos": kpis.mos,
-                },
-                "linear": kpis.linear,
-            },
-            "stalls": stalls,
+            "kpis": self.kpis_json(),
+            "stalls": self.stalls.iter().map(|stall| self.stall_json(stall)).collect::<Vec<_>>(),
             "switches": switches,
-            "segments": segments,
-            "abandoned": abandoned,
+            "segments": self.segments.iter().map(|segment| self.segment_json(segment)).collect::<Vec<_>>(),
+            "abandoned": self.abandoned.iter().map(|replaced| self.abandoned_json(replaced)).collect::<Vec<_>>(),
         })
     }
 
-    /// The session as the input of ITU-T P.1203: what was played of each segment, the wait at the start
-    /// and the stalls. `encoding` says of a level what the manifest does not. The manifest says nothing
-    /// of audio and of the display: fill them in.
+    /// Seconds since the start.
+    fn seconds(&self, time: Instant) -> f64 {
+        time.since(self.start).as_secs_f64()
+    }
+
+    fn kpis_json(&self) -> Value {
+        let kpis = self.kpis();
+        json!({
+            "initial_load_s": kpis.initial.as_secs_f64(),
+            "initial_load_open": self.initial.open,
+            "stalls_per_s": kpis.stall_frequency,
+            "mean_stall_s": kpis.mean_stall.as_secs_f64(),
+            "stalls": self.stalls.len(),
+            "stalled_s": kpis.stalled.as_secs_f64(),
+            "mean_bitrate_kbps": kbps(kpis.mean_bitrate),
+            "switches": kpis.switches,
+            "mok": {
+                "initial_level": kpis.levels.initial,
+                "frequency_level": kpis.levels.frequency,
+                "stall_level": kpis.levels.stall,
+                "mos": kpis.mos,
+            },
+            "linear": kpis.linear,
+        })
+    }
+
+    fn stall_json(&self, stall: &Stall) -> Value {
+        json!({
+            "start_s": self.seconds(stall.start),
+            "end_s": self.seconds(stall.end),
+            "position_s": stall.position.as_secs_f64(),
+            "open": stall.open,
+        })
+    }
+
+    fn segment_json(&self, segment: &Fetched) -> Value {
+        json!({
+            "segment": segment.segment,
+            "level": segment.level,
+            "bitrate_kbps": kbps(segment.bitrate),
+            "size_bytes": segment.size.get(),
+            "asked_s": self.seconds(segment.asked),
+            "first_byte_s": self.seconds(segment.first_byte),
+            "arrived_s": self.seconds(segment.arrived),
+            "buffer_s": segment.buffer.as_secs_f64(),
+        })
+    }
+
+    fn abandoned_json(&self, replaced: &Abandoned) -> Value {
+        json!({
+            "segment": replaced.segment,
+            "level": replaced.level,
+            "got_bytes": replaced.got.get(),
+            "asked_s": self.seconds(replaced.asked),
+            "at_s": self.seconds(replaced.at),
+        })
+    }
+
+    /// The session as input of ITU-T P.1203: the played part of each segment, the initial wait and
+    /// the stalls. `encoding` describes a level. Audio and display are left for the caller to fill
+    /// in.
     pub fn p1203(&self, encoding: impl Fn(usize) -> Encoding) -> P1203 {
         let video = self
             .shown()
@@ -287,4 +286,8 @@ impl Session {
                 .collect(),
         }
     }
+}
+
+fn kbps(rate: Bitrate) -> f64 {
+    rate.as_bps() as f64 / 1e3
 }

@@ -1,109 +1,109 @@
-//! A player at its end of a connection: one request at a time, as HTTP/1.1 with keep-alive has it.
+//! A player over one HTTP/1.1 connection with keep-alive: one request at a time.
 
 use crate::{Manifest, Player, PlayerConfig, Request, Session};
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// Video over one connection: what is played, how, and what HTTP adds to it.
+/// Video over one connection: manifest, player and the overhead of HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Video {
-    /// What there is to play.
+    /// The video.
     pub manifest: Manifest,
-    /// How it is played.
+    /// The player.
     pub player: PlayerConfig,
-    /// How large a request is, headers and all; at least [`Video::LEAST_REQUEST`].
+    /// Size of a request with its headers; at least [`Video::MIN_REQUEST`].
     pub request: Bytes,
-    /// From the end of a request until its answer begins: what the server has to do first, or a proxy that
-    /// has to ask the server.
+    /// Processing time of the server, from the end of a request to the beginning of its response.
     pub wait: Duration,
 }
 
 impl Video {
-    /// What a request has to say, with room for the largest numbers.
-    pub const LEAST_REQUEST: Bytes = Bytes::new(160);
-    /// A request as browsers send it, with some headers beside its line.
+    /// Minimum size of a request, with room for the largest numbers.
+    pub const MIN_REQUEST: Bytes = Bytes::new(160);
+    /// Size of a request with the usual headers of a browser.
     pub const REQUEST: Bytes = Bytes::new(400);
-    /// The headers of an answer.
-    pub const HEAD: Bytes = Bytes::new(240);
+    /// Size of a response's header section.
+    pub const RESPONSE_HEADER: Bytes = Bytes::new(240);
 
-    /// A video that a server has at hand.
+    /// A video whose server responds at once.
     pub const fn new(manifest: Manifest, player: PlayerConfig) -> Self {
         Self { manifest, player, request: Self::REQUEST, wait: Duration::ZERO }
     }
 }
 
-/// A [`Player`] that reads the answers to its requests from a stream, headers first.
+/// A [`Player`] that reads responses, headers first, from a stream.
 ///
-/// The driver's part: call [`poll`](Self::poll) at the beginning, at [`next`](Self::next), and after
-/// [`receive`](Self::receive), and send a request for what it says; close the connection once
+/// The driver calls [`poll`](Self::poll) at the start, at [`next`](Self::next), and after
+/// [`receive`](Self::receive), and sends the request it returns. It closes the connection once
 /// [`done`](Self::done).
 #[derive(Debug)]
 pub struct Viewer {
     player: Player,
-    /// When the viewer goes, whatever is left.
+    /// Time at which the viewer leaves.
     stop: Instant,
-    /// Still to come of the headers of the answer that is on its way.
-    head: u64,
-    /// No answer has more to come.
+    /// Missing header bytes of the present response.
+    header_left: u64,
+    /// No response is pending.
     idle: bool,
 }
 
-/// What a viewer sees at one moment.
+/// State of a viewer's player at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sight {
-    /// What is left to play.
+    /// Playback time in the buffer.
     pub buffer: Duration,
-    /// The picture stands still, or there has been none yet.
+    /// Playback is stalled or has not begun.
     pub waiting: bool,
-    /// The bitrate of the segment that is on its way, or else of the last.
+    /// Bitrate of the present download, or else of the last segment.
     pub bitrate: Bitrate,
-    /// Still to come of the segment that is on its way.
+    /// Missing bytes of the present download.
     pub missing: Bytes,
-    /// All segments have come.
+    /// All segments have arrived.
     pub fetched: bool,
 }
 
 impl Viewer {
-    /// One who presses the button at `start`, and goes at `stop`.
+    /// A viewer who starts the video at `start` and leaves at `stop`.
     pub fn new(video: &Video, start: Instant, stop: Option<Instant>) -> Self {
-        // What is on its way cannot be taken back: in HTTP/1.1 that is to close the connection.
-        let config = PlayerConfig { abandon: false, ..video.player };
+        // HTTP/1.1 cannot cancel a response without closing the connection.
+        let config = PlayerConfig { abandon: false, ..video.player.clone() };
         let player = Player::new(video.manifest.clone(), config, start);
-        Self { player, stop: stop.unwrap_or(Instant::MAX), head: 0, idle: true }
+        Self { player, stop: stop.unwrap_or(Instant::MAX), header_left: 0, idle: true }
     }
 
-    /// The segment to ask for at `now`, once.
+    /// The request to send at `now`, once.
     pub fn poll(&mut self, now: Instant) -> Option<Request> {
         if !self.idle || now >= self.stop {
             return None;
         }
         let request = self.player.poll_request(now)?;
-        (self.head, self.idle) = (Video::HEAD.get(), false);
+        (self.header_left, self.idle) = (Video::RESPONSE_HEADER.get(), false);
         Some(request)
     }
 
-    /// So many bytes more of the answer have come.
+    /// Records received bytes of the response.
     pub fn receive(&mut self, now: Instant, bytes: u64) {
         if self.idle || now >= self.stop {
             return;
         }
-        let head = bytes.min(self.head);
-        self.head -= head;
-        if self.head == 0 {
-            self.idle = self.player.receive(now, Bytes::new(bytes - head));
+        let header = bytes.min(self.header_left);
+        self.header_left -= header;
+        if self.header_left == 0 {
+            self.idle = self.player.receive(now, Bytes::new(bytes - header));
         }
     }
 
-    /// When to call [`poll`](Self::poll) next; `None` while an answer is on its way, and after the end.
+    /// Time of the next call to [`poll`](Self::poll); `None` while a response is pending, and after
+    /// the end.
     pub fn next(&self) -> Option<Instant> {
         if self.idle { self.player.next().filter(|&at| at < self.stop) } else { None }
     }
 
-    /// Nothing will be asked for any more.
+    /// True once there will be no more requests.
     pub fn done(&self, now: Instant) -> bool {
         now >= self.stop || self.player.fetched()
     }
 
-    /// What there is to see at `now`.
+    /// State of the player at `now`.
     pub fn sight(&self, now: Instant) -> Sight {
         let now = now.min(self.stop);
         Sight {
@@ -115,7 +115,7 @@ impl Viewer {
         }
     }
 
-    /// The record of the session, which ends at `now` at the latest.
+    /// The record of the session, which ends at `now` or before.
     pub fn finish(self, now: Instant) -> Session {
         self.player.finish(now.min(self.stop))
     }

@@ -604,8 +604,7 @@ pub(crate) struct Play {
     /// It is one file that plays so long, such as 66s
     #[arg(long, value_name = "TIME", value_parser = any_time)]
     pub(crate) duration: Option<units::Duration>,
-    /// How bitrates are chosen: throughput, bola-basic, bola, bola-e, buffer (docs/player.md)
-    #[arg(long, value_name = "RULE", default_value = "bola", value_parser = rule)]
+    #[arg(long, value_name = "RULE", default_value = "bola", value_parser = rule, help = rule_help())]
     pub(crate) rule: abr::Rule,
     /// Only this bitrate, counted from 0, the lowest: no adaptation
     #[arg(long, value_name = "N")]
@@ -774,6 +773,12 @@ pub(crate) enum Format {
 /// Any duration.
 fn any_time(text: &str) -> Result<units::Duration, String> {
     text.parse().map_err(|error: units::UnitError| error.to_string())
+}
+
+/// Help of `--rule`, with the registered rules.
+fn rule_help() -> String {
+    let names: Vec<&str> = abr::RULES.iter().map(|rule| rule.name).collect();
+    format!("How bitrates are chosen: {} (docs/player.md)", names.join(", "))
 }
 
 fn rule(text: &str) -> Result<abr::Rule, String> {

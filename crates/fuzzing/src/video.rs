@@ -92,7 +92,7 @@ pub fn sizes(bytes: &[u8]) {
         Ok(manifest) => {
             assert!(manifest.segments() > 0 && !manifest.duration().is_zero());
             assert!(manifest.size(0, manifest.highest()).is_some());
-            manifest.only(0);
+            manifest.single_level(0);
         }
         Err(error) => assert!(error.to_string().starts_with("fuzz.json")),
     }

@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! # use tandem_player::{Config, Source, content, play};
-//! # use abr::{Manifest, PlayerConfig, Rule};
+//! # use abr::{BOLA, Manifest, PlayerConfig};
 //! # use std::{net::TcpListener, ops::ControlFlow};
 //! # fn example(manifest: Manifest) -> Result<(), Box<dyn std::error::Error>> {
 //! let content = content::Content { seed: 1, ..content::Content::default() };
@@ -16,7 +16,7 @@
 //!     manifest,
 //!     server: format!("http://{}/", server.address()).parse()?,
 //! };
-//! let played = play(&Config::new(source, PlayerConfig::new(Rule::Bola)), &mut |_| ControlFlow::Continue(()))?;
+//! let played = play(&Config::new(source, PlayerConfig::new(BOLA)), &mut |_| ControlFlow::Continue(()))?;
 //! println!("{}", played.record.to_text());
 //! # Ok(())
 //! # }

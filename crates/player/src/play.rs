@@ -107,7 +107,7 @@ async fn session(
     if let Some(level) = config.level {
         presentation = presentation.only(level)?;
     }
-    let player = Player::new(presentation.manifest.clone(), config.player, Instant::ZERO);
+    let player = Player::new(presentation.manifest.clone(), config.player.clone(), Instant::ZERO);
     let mut driver = Driver {
         config,
         presentation: &presentation,

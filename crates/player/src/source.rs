@@ -230,7 +230,7 @@ impl Presentation {
         if level > highest {
             return Err(PlayError::Manifest(format!("expected a level from 0 to {highest}, found {level}")));
         }
-        self.manifest = self.manifest.only(level);
+        self.manifest = self.manifest.single_level(level);
         self.video.levels = self.video.levels.get(level).cloned().into_iter().collect();
         self.fixed = Some(level);
         Ok(self)

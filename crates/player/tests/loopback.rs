@@ -4,7 +4,7 @@
 
 mod support;
 
-use abr::{PlayerConfig, Rule};
+use abr::{PlayerConfig, THROUGHPUT};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -324,7 +324,7 @@ fn a_segment_that_is_too_slow_is_given_up_and_its_connection_closed() {
     });
     let mut config = config(&Server::at(port), sizes(4, 2_000));
     config.player =
-        PlayerConfig { max_buffer: units::Duration::from_secs(30), ..PlayerConfig::new(Rule::Throughput) };
+        PlayerConfig { max_buffer: units::Duration::from_secs(30), ..PlayerConfig::new(THROUGHPUT) };
     let mut long = |glance: &tandem_player::Glance| {
         if glance.elapsed > units::Duration::from_secs(20) {
             ControlFlow::Break(())

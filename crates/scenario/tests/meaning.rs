@@ -264,7 +264,7 @@ fn video_is_read_from_json_or_has_constant_bitrate() {
     let read = one("manifest = \"two.json\"");
     assert_eq!(read.manifest.duration(), Duration::from_secs(6));
     assert_eq!(read.manifest.size(1, 0), Some(Bytes::new(200)));
-    let standard = abr::PlayerConfig { abandon: false, ..abr::PlayerConfig::new(abr::Rule::Bola) };
+    let standard = abr::PlayerConfig { abandon: false, ..abr::PlayerConfig::new(abr::BOLA) };
     assert_eq!(read, abr::Video::new(read.manifest.clone(), standard));
 
     let even = one(
@@ -278,7 +278,7 @@ fn video_is_read_from_json_or_has_constant_bitrate() {
     assert_eq!(
         even.player,
         abr::PlayerConfig {
-            rule: abr::Rule::Buffer,
+            rule: abr::BUFFER.into(),
             max_buffer: Duration::from_secs(30),
             startup: Duration::from_secs(8),
             resume: Duration::from_secs(5),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
-use abr::{Manifest, PlayerConfig, Rule};
+use abr::{Manifest, PlayerConfig, THROUGHPUT};
 use serde_json::{Value, json};
 use tandem_session::{About, Kind, LARGEST, Player, Record, RecordError, SCHEMA, Settings, Video};
 use units::{Bitrate, Bytes, Duration, Instant};
@@ -210,7 +210,7 @@ fn a_session_of_the_player_is_a_record_with_every_figure_of_its_own() {
     let rates = [1.0, 2.5].map(Bitrate::from_mbps).to_vec();
     let row = vec![Bytes::new(375_000), Bytes::new(937_500)];
     let manifest = Manifest::new(Duration::from_secs(3), rates, vec![row; 4]).unwrap();
-    let mut player = abr::Player::new(manifest, PlayerConfig::new(Rule::Throughput), Instant::from_secs(7));
+    let mut player = abr::Player::new(manifest, PlayerConfig::new(THROUGHPUT), Instant::from_secs(7));
     // Answers take 0.25 s, the third 5 s: it stalls. Then the viewer goes.
     for (asked, took) in [(7.0, 0.25), (7.25, 0.25), (7.5, 5.0)] {
         let at = |s: f64| Instant::ZERO + Duration::from_secs_f64(s);

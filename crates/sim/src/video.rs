@@ -56,7 +56,7 @@ impl VideoExchange {
         while let Some(segment) = self.viewer.poll(now) {
             let request = Span::new(self.requested, self.request_bytes as u32);
             self.requested += client.write(&request) as u64;
-            self.requests.push_back((self.requested, (Video::HEAD + segment.size).get()));
+            self.requests.push_back((self.requested, (Video::RESPONSE_HEADER + segment.size).get()));
         }
         if self.viewer.done(now) {
             client.close();

@@ -2,7 +2,7 @@
 
 mod support;
 
-use abr::{Manifest, PlayerConfig, Rule, Video};
+use abr::{Manifest, PlayerConfig, THROUGHPUT, Video};
 use link::{Impairments, Late};
 use std::sync::Arc;
 use support::any::any_experiment;
@@ -78,7 +78,7 @@ fn outcomes_are_equal_with_video() {
             let sizes: Vec<Bytes> = rates.iter().map(|rate| rate.over(segment)).collect();
             let manifest = Manifest::new(segment, rates, vec![sizes; 8]).expect("a valid manifest");
             let wait = Duration::from_millis(rng.below(2) * rng.below(200));
-            let video = Video { wait, ..Video::new(manifest, PlayerConfig::new(Rule::Throughput)) };
+            let video = Video { wait, ..Video::new(manifest, PlayerConfig::new(THROUGHPUT)) };
             let mut config = TrafficConfig::new(Kind::Video(Arc::new(video)));
             config.start = Instant::from_millis(rng.below(3000));
             config.stop = (rng.below(3) == 0).then(|| config.start + Duration::from_millis(rng.below(4000)));

@@ -2,7 +2,7 @@
 
 mod support;
 
-use abr::{Manifest, PlayerConfig, Rule, Session, Video};
+use abr::{Manifest, PlayerConfig, Session, THROUGHPUT, Video};
 use std::sync::Arc;
 use support::{one_path, wifi_lte};
 use tandem_sim::{Experiment, Outcome, Protocol, run, run_recorded};
@@ -15,7 +15,7 @@ fn video(mbps: &[f64]) -> Video {
     let rates: Vec<Bitrate> = mbps.iter().map(|&mbps| Bitrate::from_mbps(mbps)).collect();
     let row: Vec<Bytes> = rates.iter().map(|rate| rate.over(segment)).collect();
     let manifest = Manifest::new(segment, rates, vec![row; 15]).expect("a valid manifest");
-    Video::new(manifest, PlayerConfig::new(Rule::Throughput))
+    Video::new(manifest, PlayerConfig::new(THROUGHPUT))
 }
 
 fn kind(video: Video) -> Kind {
@@ -40,7 +40,7 @@ fn every_requested_segment_is_delivered_with_its_headers() {
         let outcome = run(&experiment);
         let (session, connection) = (session(&outcome), &outcome.connections[0]);
         assert!(session.complete && session.segments.len() == 15);
-        let bytes: u64 = session.segments.iter().map(|s| (s.size + Video::HEAD).get()).sum();
+        let bytes: u64 = session.segments.iter().map(|s| (s.size + Video::RESPONSE_HEADER).get()).sum();
         assert_eq!(connection.delivered_bytes, bytes);
         assert_eq!(connection.offered_bytes, bytes);
         let last = session.segments[14].arrived.since(session.start).as_secs_f64();

@@ -24,7 +24,7 @@ struct Answer {
 
 impl Answer {
     fn new(request: &Request) -> Self {
-        let head = request.answer_head();
+        let head = request.response_header();
         let size = head.len() as u64 + request.size.get();
         Self { head, got: 0, size }
     }
@@ -53,7 +53,7 @@ impl End<'_> {
             let Some((request, done, next)) = said else { return Ok(false) };
             if let Some(request) = request {
                 self.write_all(stream, &request.to_http(video.request))?;
-                self.progress.change(|rest| rest.offered += (Video::HEAD + request.size).get());
+                self.progress.change(|rest| rest.offered += (Video::RESPONSE_HEADER + request.size).get());
                 answer = Some(Answer::new(&request));
             }
             if done {
@@ -121,7 +121,7 @@ impl End<'_> {
             }
             match stream.read(&mut piece) {
                 Ok(0) => return stream.shutdown(Shutdown::Write).map(|()| true),
-                Ok(length) => server.hear(&piece[..length]),
+                Ok(length) => server.receive(&piece[..length]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.wait(stream, PollFlags::IN, LOOK_UP);
                 }

@@ -41,7 +41,7 @@ fn a_video_is_asked_for_and_played_as_in_simulation() {
     assert_eq!(sizes(real), sizes(wanted));
     assert_eq!(real.segments.len(), 8);
     assert_eq!(real.played, Duration::from_secs(4));
-    let bytes: u64 = real.segments.iter().map(|s| (s.size + Video::HEAD).get()).sum();
+    let bytes: u64 = real.segments.iter().map(|s| (s.size + Video::RESPONSE_HEADER).get()).sum();
     for outcome in [&outcome, &simulated] {
         let connection = &outcome.connections[0];
         assert_eq!((connection.delivered_bytes, connection.offered_bytes), (bytes, bytes));

@@ -1,6 +1,8 @@
-//! Sessions of four segments of 2 s, at 1 or 4 Mbit/s, whose every time was worked out by hand.
+//! Sessions of four segments of 2 s, at 1 or 4 Mbit/s, with hand-computed times.
 
-use tandem_abr::{Abandoned, Encoding, Manifest, Player, PlayerConfig, Request, Rule, Session, Stall, Wait};
+use tandem_abr::{
+    Abandoned, BUFFER, Encoding, Manifest, Player, PlayerConfig, Request, Session, Stall, THROUGHPUT, Wait,
+};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 fn manifest() -> Manifest {
@@ -9,9 +11,9 @@ fn manifest() -> Manifest {
     Manifest::new(Duration::from_secs(2), rates, vec![row; 4]).expect("a manifest")
 }
 
-/// BBA-0 with room for 6 s: the reservoir is 1.5 s, the cushion ends at 3.6.
+/// BBA-0 with a buffer of 6 s: the reservoir is 1.5 s, the cushion ends at 3.6 s.
 fn player() -> Player {
-    let config = PlayerConfig { max_buffer: Duration::from_secs(6), ..PlayerConfig::new(Rule::Buffer) };
+    let config = PlayerConfig { max_buffer: Duration::from_secs(6), ..PlayerConfig::new(BUFFER) };
     Player::new(manifest(), config, ms(10_000))
 }
 
@@ -23,16 +25,16 @@ fn span(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// Asks at one time and has the whole answer at another.
+/// Requests a segment at one time and receives it at another.
 fn fetch(player: &mut Player, asked: u64, arrived: u64) -> Request {
-    let request = player.poll_request(ms(asked)).expect("there is room");
+    let request = player.poll_request(ms(asked)).expect("the buffer has room");
     assert_eq!(player.poll_request(ms(asked)), None, "one at a time");
     assert_eq!(player.next(), None);
     assert!(player.receive(ms(arrived), request.size));
     request
 }
 
-/// A start of 1 s, a stall from 13 to 14 s, a climb, the end at 20 s.
+/// An initial wait of 1 s, a stall from 13 to 14 s, a higher level, and the end at 20 s.
 fn whole() -> Session {
     let mut player = player();
     assert_eq!(player.next(), Some(ms(10_000)));
@@ -49,7 +51,7 @@ fn whole() -> Session {
 }
 
 #[test]
-fn a_whole_session() {
+fn complete_session_has_the_expected_record() {
     let session = whole();
     assert_eq!((session.start, session.end, session.complete), (ms(10_000), ms(20_000), true));
     assert_eq!(session.initial, Wait { length: span(1_000), open: false });
@@ -65,12 +67,12 @@ fn a_whole_session() {
     assert_eq!((kpis.mean_bitrate, kpis.switches), (Bitrate::from_mbps(1.75), 1));
     // Levels 1, 2, 1: 4.23 - 0.0672 - 2 * 0.742 - 0.106.
     assert!((kpis.mos - 2.5728).abs() < 1e-9, "{kpis:?}");
-    // 1 + 1 + 1 + 4, less 4.3 for the stall and 3 for the change.
+    // 1 + 1 + 1 + 4, minus 4.3 for the stall and 3 for the change of level.
     assert!((kpis.linear - -0.3).abs() < 1e-9, "{kpis:?}");
 }
 
 #[test]
-fn a_record_is_written_as_json_and_as_the_input_of_p1203() {
+fn record_exports_to_json_and_p1203() {
     let session = whole();
     let json = session.to_json();
     assert_eq!(json["kpis"]["stalls"], 1);
@@ -93,12 +95,12 @@ fn a_record_is_written_as_json_and_as_the_input_of_p1203() {
 }
 
 #[test]
-fn a_stall_still_open_at_the_end_is_closed_and_marked() {
+fn open_stall_is_closed_and_marked_at_the_end() {
     let mut player = player();
     fetch(&mut player, 10_000, 11_000);
     player.poll_request(ms(11_000)).unwrap();
     assert!(!player.stalled(ms(13_000)) && player.stalled(ms(13_001)));
-    assert!(!player.receive(ms(14_000), Bytes::new(249_999)), "a byte is missing");
+    assert!(!player.receive(ms(14_000), Bytes::new(249_999)), "one byte is missing");
     let session = player.finish(ms(15_000));
     let stall = Stall { start: ms(13_000), end: ms(15_000), position: span(2_000), open: true };
     assert_eq!((session.stalls.as_slice(), session.complete), ([stall].as_slice(), false));
@@ -106,7 +108,7 @@ fn a_stall_still_open_at_the_end_is_closed_and_marked() {
 }
 
 #[test]
-fn a_segment_in_the_very_nanosecond_is_in_time() {
+fn segment_that_arrives_as_the_buffer_empties_is_in_time() {
     let mut player = player();
     fetch(&mut player, 10_000, 11_000);
     fetch(&mut player, 11_000, 13_000);
@@ -114,7 +116,7 @@ fn a_segment_in_the_very_nanosecond_is_in_time() {
 }
 
 #[test]
-fn a_viewer_who_goes_before_the_first_picture_has_only_waited() {
+fn session_without_a_picture_is_an_open_wait() {
     let mut player = player();
     player.poll_request(ms(10_000)).unwrap();
     let session = player.finish(ms(17_000));
@@ -125,42 +127,43 @@ fn a_viewer_who_goes_before_the_first_picture_has_only_waited() {
 }
 
 #[test]
-fn a_viewer_who_goes_in_mid_segment_has_seen_a_part_of_it() {
+fn session_may_end_within_a_segment() {
     let mut player = player();
     fetch(&mut player, 10_000, 11_000);
     fetch(&mut player, 11_000, 11_100);
     fetch(&mut player, 11_100, 11_200);
-    // 1 s of buffer is left of the second segment: nothing of the third was seen.
+    // 1 s of the second segment is left in the buffer, so the third was not shown.
     let session = player.finish(ms(14_000));
     let shown: Vec<u64> = session.shown().map(|(_, span)| span.as_millis()).collect();
     assert_eq!((session.segments.len(), shown), (3, vec![2_000, 1_000]));
 }
 
 #[test]
-fn nothing_is_asked_for_while_it_would_not_fit() {
+fn segment_is_requested_only_once_it_fits() {
     let mut player = player();
     fetch(&mut player, 10_000, 10_100);
     fetch(&mut player, 10_100, 10_200);
     let third = fetch(&mut player, 10_200, 10_300);
-    assert_eq!(third.level, 1, "3.9 s were there");
-    // 5.8 s are there and 4 may be.
+    assert_eq!(third.level, 1, "the buffer held 3.9 s");
+    // The buffer holds 5.8 s; a segment fits at 4 s.
     assert_eq!((player.next(), player.poll_request(ms(12_099))), (Some(ms(12_100)), None));
     assert_eq!(player.next(), Some(ms(12_100)));
     assert!(player.poll_request(ms(12_100)).is_some());
 }
 
 #[test]
-fn a_start_and_a_stall_may_want_more_than_a_segment() {
+fn startup_and_resume_levels_are_respected() {
     let config = PlayerConfig {
         max_buffer: Duration::from_secs(6),
         startup: span(3_000),
         resume: span(4_000),
-        ..PlayerConfig::new(Rule::Throughput)
+        ..PlayerConfig::new(THROUGHPUT)
     };
     let mut player = Player::new(manifest(), config, Instant::ZERO);
     fetch(&mut player, 0, 1_000);
     fetch(&mut player, 1_000, 2_000);
-    // 4 s from second 2 to 6; 2 s at second 7 do not do, but they do once there is no more to come.
+    // Playback from second 2 to 6. At second 7 the buffer has 2 s, too little to resume; at second
+    // 9 all segments have arrived.
     fetch(&mut player, 2_000, 7_000);
     fetch(&mut player, 7_000, 9_000);
     let session = player.finish(ms(60_000));
@@ -170,60 +173,60 @@ fn a_start_and_a_stall_may_want_more_than_a_segment() {
 }
 
 #[test]
-fn a_download_that_turns_out_too_slow_is_given_up_for_a_smaller_one() {
+fn slow_download_is_replaced_by_a_lower_level() {
     let play = |abandon| {
-        let config = PlayerConfig { abandon, ..PlayerConfig::new(Rule::Throughput) };
+        let config = PlayerConfig { abandon, ..PlayerConfig::new(THROUGHPUT) };
         let mut player = Player::new(manifest(), config, Instant::ZERO);
-        // 20 Mbit/s, so the next is at 4: 8 Mbit, of which 0.4 come in half a second.
+        // 20 Mbit/s, so the next level is 4 Mbit/s: 8 Mbit, of which 0.4 arrive in half a second.
         fetch(&mut player, 0, 100);
         let second = player.poll_request(ms(100)).unwrap();
         assert_eq!((second.segment, second.level), (1, 1));
         assert!(!player.receive(ms(200), Bytes::ZERO));
         assert!(!player.receive(ms(700), Bytes::new(50_000)));
-        let instead = player.poll_request(ms(700));
+        let replacement = player.poll_request(ms(700));
         assert_eq!(player.poll_request(ms(700)), None, "once");
-        (instead, player)
+        (replacement, player)
     };
     assert_eq!(play(false).0, None);
-    let (instead, mut player) = play(true);
-    assert_eq!(instead, Some(Request { segment: 1, level: 0, size: Bytes::new(250_000) }));
-    assert!(!player.receive(ms(900), Bytes::new(200_000)), "what came of the other does not count");
+    let (replacement, mut player) = play(true);
+    assert_eq!(replacement, Some(Request { segment: 1, level: 0, size: Bytes::new(250_000) }));
+    assert!(!player.receive(ms(900), Bytes::new(200_000)), "bytes of the replaced download do not count");
     assert!(player.receive(ms(1_000), Bytes::new(50_000)));
     let session = player.finish(ms(1_000));
-    let vain = Abandoned { segment: 1, level: 1, got: Bytes::new(50_000), asked: ms(100), at: ms(700) };
-    assert_eq!(session.abandoned, [vain]);
+    let replaced = Abandoned { segment: 1, level: 1, got: Bytes::new(50_000), asked: ms(100), at: ms(700) };
+    assert_eq!(session.abandoned, [replaced]);
     assert_eq!((session.segments[1].asked, session.segments[1].level), (ms(700), 0));
 }
 
 #[test]
-fn a_size_that_only_the_answer_tells_and_a_last_segment_that_is_shorter() {
-    let guess = vec![Bytes::new(250_000)];
+fn response_may_correct_the_size_and_segments_may_differ_in_duration() {
+    let estimate = vec![Bytes::new(250_000)];
     let lengths = [2_000, 2_000, 500].map(span).to_vec();
     let manifest =
-        Manifest::uneven(lengths, vec![Bitrate::from_mbps(1.0)], vec![guess; 3]).expect("a manifest");
-    let config = PlayerConfig { max_buffer: span(4_000), ..PlayerConfig::new(Rule::Throughput) };
+        Manifest::uneven(lengths, vec![Bitrate::from_mbps(1.0)], vec![estimate; 3]).expect("a manifest");
+    let config = PlayerConfig { max_buffer: span(4_000), ..PlayerConfig::new(THROUGHPUT) };
     let mut player = Player::new(manifest, config, ms(0));
     assert_eq!((player.started(), player.estimate()), (false, None));
 
-    // Larger than was guessed, as its header says.
-    player.poll_request(ms(0)).expect("there is room");
+    // Larger than in the manifest, by its header.
+    player.poll_request(ms(0)).expect("the buffer has room");
     player.resize(Bytes::new(300_000));
     assert!(!player.receive(ms(400), Bytes::new(250_000)));
     assert!(player.receive(ms(1_000), Bytes::new(50_000)));
     assert_eq!((player.started(), player.level(), player.played(ms(1_600))), (true, Some(0), span(600)));
-    // 50 kB in 0.6 s after the first of it.
+    // 50 kB in 0.6 s after the first byte.
     assert!((player.estimate().expect("a sample").throughput.as_mbps() - 0.4 / 0.6).abs() < 1e-6);
 
-    // Smaller, which only its end says.
-    player.poll_request(ms(1_000)).expect("there is room");
+    // Smaller, known only at its end.
+    player.poll_request(ms(1_000)).expect("the buffer has room");
     assert!(!player.receive(ms(1_500), Bytes::new(100_000)));
     player.resize(Bytes::new(1));
-    assert!(player.receive(ms(2_000), Bytes::ZERO), "what came already is all there is");
+    assert!(player.receive(ms(2_000), Bytes::ZERO), "the received bytes are the whole segment");
     assert_eq!(player.buffer(ms(2_000)), span(3_000));
 
-    // Half a second fits where two would not: at 3.5 of 4 s.
+    // A segment of half a second fits at 3.5 of 4 s.
     assert_eq!(player.next(), Some(ms(2_000)));
-    let last = player.poll_request(ms(2_000)).expect("there is room");
+    let last = player.poll_request(ms(2_000)).expect("the buffer has room");
     assert!(player.receive(ms(2_100), last.size));
     assert_eq!(player.next(), Some(ms(5_500)));
     let session = player.finish(ms(9_000));

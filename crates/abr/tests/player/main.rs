@@ -1,4 +1,5 @@
-//! The adaptive player: sessions worked out by hand, and what holds for every session.
+//! The player: sessions with hand-computed times, properties of every session, and a custom rule.
 
 mod by_hand;
+mod custom_rule;
 mod properties;

@@ -1,7 +1,7 @@
-//! What holds for every video, rule and buffer, whatever the network does.
+//! Properties of every session, for any video, rule, buffer and network.
 
 use proptest::prelude::*;
-use tandem_abr::{Manifest, Player, PlayerConfig, Rule, Session};
+use tandem_abr::{Manifest, Player, PlayerConfig, RULES, Session};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 /// A video of up to 40 segments in up to 6 bitrates.
@@ -21,9 +21,9 @@ fn manifest() -> impl Strategy<Value = Manifest> {
 
 fn config() -> impl Strategy<Value = PlayerConfig> {
     let seconds = || (0_u64..60_000).prop_map(Duration::from_millis);
-    (prop::sample::select(Rule::ALL.to_vec()), seconds(), seconds(), seconds(), any::<bool>()).prop_map(
+    (prop::sample::select(RULES), seconds(), seconds(), seconds(), any::<bool>()).prop_map(
         |(rule, max_buffer, startup, resume, abandon)| PlayerConfig {
-            rule,
+            rule: rule.into(),
             max_buffer,
             startup,
             resume,
@@ -32,55 +32,55 @@ fn config() -> impl Strategy<Value = PlayerConfig> {
     )
 }
 
-/// Plays over a network that brings the steps' bytes after the steps' times, round and round, until the
-/// end or for so many steps. Where it is `curious`, it looks at the player in between, too.
+/// Plays over a network that repeats `steps` of (nanoseconds, bytes), for at most `max_steps`. With
+/// `extra_calls` it calls the player between the steps as well.
 fn play(
     manifest: &Manifest,
-    config: PlayerConfig,
+    config: &PlayerConfig,
     steps: &[(u64, u64)],
-    most: usize,
-    curious: bool,
+    max_steps: usize,
+    extra_calls: bool,
 ) -> Session {
     let start = Instant::from_millis(777);
-    let mut player = Player::new(manifest.clone(), config, start);
+    let mut player = Player::new(manifest.clone(), config.clone(), start);
     let (mut now, mut taken, mut asked) = (start, 0, 0);
-    while player.ended().is_none() && taken < most {
+    while player.ended().is_none() && taken < max_steps {
         if let Some(request) = player.poll_request(now) {
-            assert_eq!(request.segment, asked, "each once and in order");
+            assert_eq!(request.segment, asked, "each segment once and in order");
             assert_eq!(manifest.size(request.segment, request.level), Some(request.size));
             asked += 1;
             let mut level = request.level;
             loop {
                 let (nanos, bytes) = steps[taken % steps.len()];
                 taken += 1;
-                if curious {
+                if extra_calls {
                     assert_eq!(player.next(), None);
                 }
                 now += Duration::from_nanos(nanos);
-                if player.receive(now, Bytes::new(bytes)) || taken >= most {
+                if player.receive(now, Bytes::new(bytes)) || taken >= max_steps {
                     break;
                 }
-                if let Some(instead) = player.poll_request(now) {
-                    assert!(config.abandon && instead.level < level, "only downwards");
-                    assert_eq!(instead.segment, request.segment);
-                    level = instead.level;
+                if let Some(replacement) = player.poll_request(now) {
+                    assert!(config.abandon && replacement.level < level, "a replacement has a lower level");
+                    assert_eq!(replacement.segment, request.segment);
+                    level = replacement.level;
                 }
-                if curious {
+                if extra_calls {
                     let between = now + Duration::from_nanos(steps[taken % steps.len()].0 / 2);
                     assert_eq!(player.poll_request(between), None);
                 }
             }
         } else if player.ended().is_none() {
-            let next = player.next().expect("a player that waits for nothing would wait for ever");
-            assert!(next >= now, "the past is over");
-            if curious {
+            let next = player.next().expect("a player without a pending event would never continue");
+            assert!(next >= now, "the next event is not in the past");
+            if extra_calls {
                 assert_eq!(player.poll_request(now + next.since(now) / 3), None);
             }
             now = next;
             taken += 1;
         }
-        let room = config.max_buffer.max(manifest.segment_duration());
-        assert!(player.buffer(now) <= room);
+        let capacity = config.max_buffer.max(manifest.segment_duration());
+        assert!(player.buffer(now) <= capacity);
     }
     player.finish(now)
 }
@@ -88,11 +88,13 @@ fn play(
 fn check(session: &Session, manifest: &Manifest) {
     let stalled = session.stalls.iter().fold(Duration::ZERO, |sum, stall| sum + stall.length());
     assert_eq!(session.initial.length + stalled + session.played, session.end.since(session.start));
-    assert!(session.abandoned.iter().all(|vain| vain.asked <= vain.at && vain.at <= session.end));
+    assert!(
+        session.abandoned.iter().all(|replaced| replaced.asked <= replaced.at && replaced.at <= session.end)
+    );
     for (at, segment) in session.segments.iter().enumerate() {
         assert_eq!(segment.segment, at);
         assert!(segment.asked <= segment.first_byte && segment.first_byte <= segment.arrived);
-        assert!(segment.buffer >= manifest.segment_duration(), "with the one that came");
+        assert!(segment.buffer >= manifest.segment_duration(), "includes the segment that arrived");
     }
     assert!(session.segments.windows(2).all(|pair| pair[0].arrived <= pair[1].asked));
     assert!(session.played <= manifest.segment_duration() * session.segments.len() as u64);
@@ -110,35 +112,35 @@ fn check(session: &Session, manifest: &Manifest) {
 
 proptest! {
     #[test]
-    fn time_adds_up_whatever_the_network_does(
+    fn waits_stalls_and_played_time_add_up(
         manifest in manifest(),
         config in config(),
         steps in prop::collection::vec((0_u64..3_000_000_000, 0_u64..3_000_000), 1..30),
-        most in 1_usize..3_000,
+        max_steps in 1_usize..3_000,
     ) {
-        check(&play(&manifest, config, &steps, most, false), &manifest);
+        check(&play(&manifest, &config, &steps, max_steps, false), &manifest);
     }
 
     #[test]
-    fn a_network_that_brings_something_brings_the_end(
+    fn session_completes_on_any_network_that_delivers(
         manifest in manifest(),
         config in config(),
         steps in prop::collection::vec((0_u64..3_000_000_000, 1_000_u64..3_000_000), 1..30),
     ) {
-        let session = play(&manifest, config, &steps, usize::MAX, false);
+        let session = play(&manifest, &config, &steps, usize::MAX, false);
         check(&session, &manifest);
         prop_assert!(session.complete);
     }
 
     #[test]
-    fn how_often_the_player_is_looked_at_changes_nothing(
+    fn extra_calls_do_not_change_the_session(
         manifest in manifest(),
         config in config(),
         steps in prop::collection::vec((1_u64..3_000_000_000, 1_000_u64..3_000_000), 1..30),
     ) {
         prop_assert_eq!(
-            play(&manifest, config, &steps, usize::MAX, true),
-            play(&manifest, config, &steps, usize::MAX, false)
+            play(&manifest, &config, &steps, usize::MAX, true),
+            play(&manifest, &config, &steps, usize::MAX, false)
         );
     }
 

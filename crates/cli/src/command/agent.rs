@@ -43,7 +43,11 @@ fn daemon(arguments: &Agent, talk: Talk) -> Result<(), Failure> {
     let signals = Signals { stop: &stop, reload: &reload, read: &|| read(path).map_err(|why| why.to_text()) };
     agent::daemon::run(config, &options, &signals).map_err(|error| {
         let (message, hint) = (error.to_string(), error.hint().to_owned());
-        if error.is_missing_requirement() { Failure::Lacks { message, hint } } else { Failure::Other { message, hint } }
+        if error.is_missing_requirement() {
+            Failure::Lacks { message, hint }
+        } else {
+            Failure::Other { message, hint }
+        }
     })
 }
 

@@ -64,7 +64,7 @@ fn config(arguments: &Play) -> Result<Config, Failure> {
         startup: arguments.startup,
         resume: arguments.resume,
         abandon: !arguments.no_abandon,
-        ..PlayerConfig::new(arguments.rule)
+        ..PlayerConfig::new(arguments.rule.clone())
     };
     let usage = |message: String, hint: &str| Failure::Usage { message, hint: hint.to_owned() };
     if arguments.label.as_ref().is_some_and(|label| label.chars().count() > 200) {

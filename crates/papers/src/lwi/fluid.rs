@@ -15,7 +15,7 @@ pub(super) fn session(
     latency: Duration,
     end: Instant,
 ) -> Session {
-    let mut player = Player::new(video.manifest.clone(), video.player, Instant::ZERO);
+    let mut player = Player::new(video.manifest.clone(), video.player.clone(), Instant::ZERO);
     let mut now = Instant::ZERO;
     loop {
         if let Some(request) = player.poll_request(now) {

@@ -2,7 +2,7 @@
 
 use super::calibration::Calibration;
 use super::paper::{Access, Clip, DURATION_S, PROXY_TO_SERVER_MS, round_trip_ms};
-use abr::{Manifest, PlayerConfig, Rule, Video};
+use abr::{Manifest, PlayerConfig, THROUGHPUT, Video};
 use link::{Delay, LinkConfig, QueueLimit, Rate};
 use mptcp::SchedulerKind;
 use policy::PolicyConfig;
@@ -111,7 +111,7 @@ pub fn video(clip: Clip, calibration: &Calibration) -> Video {
         resume: calibration.resume,
         abandon: false,
         // With one bitrate there is nothing to choose.
-        ..PlayerConfig::new(Rule::Throughput)
+        ..PlayerConfig::new(THROUGHPUT)
     };
     // The proxy asks the server anew for each segment, over a connection that it keeps.
     let wait = Duration::from_secs_f64(PROXY_TO_SERVER_MS * 1e-3);

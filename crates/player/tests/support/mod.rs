@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 #![allow(dead_code, reason = "not every test needs everything")]
 
-use abr::{Manifest, PlayerConfig, Rule};
+use abr::{Manifest, PlayerConfig, THROUGHPUT};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
@@ -55,7 +55,7 @@ pub(crate) fn sizes(segments: usize, ms: u64) -> Manifest {
 
 pub(crate) fn config(server: &Server, manifest: Manifest) -> Config {
     let source = Source::Sizes { name: "test".into(), manifest, server: server.url("") };
-    Config::new(source, PlayerConfig::new(Rule::Throughput))
+    Config::new(source, PlayerConfig::new(THROUGHPUT))
 }
 
 /// A proxy for one connection, which wants `me` and `secret`; what it was asked for, a head or an address.

@@ -2,7 +2,7 @@
 
 use super::{Builder, FileProblem};
 use ::traffic::Kind;
-use abr::{Manifest, PlayerConfig, Rule, Video};
+use abr::{BOLA, Manifest, PlayerConfig, Rule, Video};
 use quantities::{Quantities as _, QuantityNode as _};
 use schema::node::{Fields, Node};
 use std::sync::Arc;
@@ -15,17 +15,18 @@ impl Builder<'_, '_> {
     /// A video; a bulk transfer in its place if it has a problem.
     pub(super) fn video(&mut self, fields: &Fields) -> Kind {
         let request = fields.size("request").unwrap_or(Video::REQUEST);
-        if request < Video::LEAST_REQUEST || request > Bytes::new(65_536) {
+        if request < Video::MIN_REQUEST || request > Bytes::new(65_536) {
             self.problems
                 .add(fields.span("request"), format!("a request of {request}"))
-                .expected(format!("a size from {} to 65536B", Video::LEAST_REQUEST))
+                .expected(format!("a size from {} to 65536B", Video::MIN_REQUEST))
                 .hint("browsers send a few hundred bytes");
         }
         let manifest = match fields.fields("manifest") {
             Some(table) => self.constant_bitrate(table),
             None => self.manifest_file(fields),
         };
-        let rule = fields.text("rule").and_then(|rule| rule.parse().ok()).unwrap_or(Rule::Bola);
+        let rule: Rule =
+            fields.text("rule").and_then(|rule| rule.parse().ok()).unwrap_or_else(|| BOLA.into());
         let standard = PlayerConfig::new(rule);
         let player = PlayerConfig {
             max_buffer: fields.time("buffer").unwrap_or(standard.max_buffer),

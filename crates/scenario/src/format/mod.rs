@@ -161,7 +161,6 @@ mod tests {
     fn choices_are_the_names_in_other_crates() {
         let names = |choices: &[Choice]| choices.iter().map(|c| c.name).collect::<Vec<_>>();
         assert_eq!(names(&TRAFFIC_KINDS), ::traffic::Kind::NAMES.map(|(n, _)| n));
-        assert_eq!(names(&RULES), abr::Rule::ALL.map(abr::Rule::name));
         assert_eq!(names(&MIDDLEBOXES), ::middlebox::MiddleboxKind::NAMES);
         let options = ::middlebox::OptionSet::NAMES.map(|(n, _)| n);
         assert!(names(&OPTIONS).iter().filter(|n| !["mptcp", "all"].contains(n)).eq(&options));

@@ -198,13 +198,16 @@ pub(super) static TRAFFIC_KINDS: [Choice; 6] = [
     ),
 ];
 
-pub(super) static RULES: [Choice; 5] = [
-    choice("throughput", "the highest bitrate up to 0.9 of the measured throughput"),
-    choice("bola-basic", "BOLA, by the buffer level alone"),
-    choice("bola", "BOLA-U, for videos of finite length"),
-    choice("bola-e", "BOLA-E, which starts from the measured throughput"),
-    choice("buffer", "BBA-0, a map from buffer level to bitrate"),
-];
+/// The registered rules.
+static RULES: [Choice; abr::RULES.len()] = {
+    let mut rules = [choice("", ""); abr::RULES.len()];
+    let mut i = 0;
+    while i < abr::RULES.len() {
+        rules[i] = choice(abr::RULES[i].name, abr::RULES[i].doc);
+        i += 1;
+    }
+    rules
+};
 
 static MANIFEST: Table = Table {
     name: "a manifest",
