@@ -1,8 +1,8 @@
-//! Connections that have rules of their own: their subflows, one by one.
+//! Per-connection control through the userspace path manager, for connections with rules.
 //!
-//! The kernel's own path manager takes orders for endpoints, and so for all connections at once. A connection that
-//! begins while the path manager is `userspace` is left to whoever listens to its events: here each of its subflows is
-//! opened, marked and closed by the connection's token. What kind a connection is of is settled when it begins.
+//! The kernel path manager only takes endpoints, which apply to all connections. A connection
+//! created under the path manager `userspace` is controlled by a program: this module opens, marks
+//! and closes its subflows by token. A connection keeps the path manager it was created with.
 
 use crate::Error;
 use linux::diag::{Diag, Filter};
@@ -13,33 +13,33 @@ use std::net::{IpAddr, SocketAddr};
 use tracing::{debug, info};
 use units::{Duration, Instant};
 
-/// A subflow that was asked for is there after so long, or did not come about.
+/// Time after which a requested subflow counts as failed.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What was refused is tried again after this, then after twice as long.
+/// Delay before a rejected command is repeated; doubled after every rejection.
 const RETRY: Duration = Duration::from_secs(1);
-/// And at last so often.
+/// Limit of the doublings.
 const RARELY: u32 = 6;
 
-/// One address of the device, as a connection is to use it.
+/// Intended use of one local address by a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathChoice {
-    /// Where subflows begin.
+    /// Local address of the subflow.
     pub address: IpAddr,
-    /// Its interface.
+    /// Index of its interface.
     pub device: u32,
-    /// A subflow begins there.
+    /// A subflow should exist.
     pub open: bool,
-    /// It is a backup.
+    /// The subflow should be a backup.
     pub backup: bool,
 }
 
-/// What is to be done to a connection.
+/// A change to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Open(PathChoice),
     Close(SocketAddr, SocketAddr),
     SetBackup(SocketAddr, SocketAddr, bool),
-    /// The address is gone from the device.
+    /// The address has left the device.
     Withdraw(IpAddr),
 }
 
@@ -50,14 +50,14 @@ struct Flow {
     backup: bool,
 }
 
-/// A connection.
+/// A controlled connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Connection {
     remote: SocketAddr,
     flows: Vec<Flow>,
-    /// Subflows that were asked for, as what, and when.
+    /// Requested subflows: local address, backup flag, time of the request.
     asked: Vec<(IpAddr, bool, Instant)>,
-    /// Nothing is opened before.
+    /// No subflow is requested before this time.
     not_before: Instant,
     refusals: u32,
 }
@@ -67,12 +67,12 @@ impl Connection {
         Self { remote, flows: Vec::new(), asked: Vec::new(), not_before: Instant::ZERO, refusals: 0 }
     }
 
-    /// What makes it use the device as `ways` say.
+    /// Changes that make the connection follow `choices`.
     fn orders(&self, now: Instant, ways: &[PathChoice]) -> Vec<Order> {
         let mut orders = Vec::new();
         let way = |address: IpAddr| ways.iter().find(|way| way.address == address);
         let stays = |flow: &Flow| way(flow.local.ip()).is_some_and(|way| way.open);
-        // One that has no other is not cut off.
+        // The last open subflow of a connection is never closed.
         let has_another = self.flows.iter().any(stays);
         for flow in &self.flows {
             match way(flow.local.ip()) {
@@ -104,20 +104,20 @@ impl Connection {
     }
 }
 
-/// All connections that the agent manages one by one.
+/// All connections controlled individually.
 #[derive(Debug)]
 pub struct Connections {
     manager: PathManager,
     all: BTreeMap<u32, Connection>,
-    /// The identifier of each address that subflows were opened from.
+    /// Address ID of each local address in use.
     ids: BTreeMap<IpAddr, u8>,
 }
 
 impl Connections {
-    /// Finds those that an agent has left which was killed.
+    /// Opens the path manager and adopts connections left by a killed agent.
     ///
     /// # Errors
-    /// Where the kernel has no MPTCP, or does not list sockets.
+    /// Fails when the kernel has no MPTCP or cannot list sockets.
     pub fn open(diag: &mut Diag) -> Result<Self, Error> {
         let mut connections =
             Self { manager: PathManager::open()?, all: BTreeMap::new(), ids: BTreeMap::new() };
@@ -125,10 +125,10 @@ impl Connections {
         Ok(connections)
     }
 
-    /// Asks for all of them: some begin without being told of.
+    /// Lists all connections; needed because events can be lost.
     ///
     /// # Errors
-    /// Where the kernel does not list sockets.
+    /// Fails when the kernel cannot list sockets.
     pub fn find(&mut self, diag: &mut Diag) -> Result<(), Error> {
         let mut all: BTreeMap<u32, Connection> = BTreeMap::new();
         let mut server = Vec::new();
@@ -136,7 +136,7 @@ impl Connections {
             if one.tcp.state != TcpState::Established {
                 return;
             }
-            // Who joined at the other end's wish is a server, as far as it goes.
+            // A subflow joined by the peer: this end is the server.
             if one.joined && one.remote_token == 0 {
                 server.push(one.token);
             }
@@ -148,12 +148,14 @@ impl Connections {
         Ok(())
     }
 
-    /// Whether a connection is managed one by one: the kernel answers what it asks of such only.
+    /// True for connections of the userspace path manager: the kernel lists local addresses only of
+    /// these.
     fn is_ours(&mut self, token: u32, server: &[u32]) -> bool {
         !server.contains(&token) && self.manager.endpoints_of(token).is_ok()
     }
 
-    /// What the kernel tells of connections; false where all must be asked for anew.
+    /// Processes an event. Returns false when events were lost and connections must be listed
+    /// again.
     pub fn take(&mut self, now: Instant, event: &Event) -> bool {
         match *event {
             Event::Established(ConnectionEvent { token, local, remote, server: false, .. })
@@ -183,8 +185,8 @@ impl Connections {
         true
     }
 
-    /// Makes every connection use the device as `ways` say for the end that it leads to. What the kernel refuses is
-    /// tried again later.
+    /// Makes every connection follow the choices for its remote address. Rejected commands are
+    /// repeated later.
     pub fn hold<'a>(&mut self, now: Instant, ways: &dyn Fn(SocketAddr) -> &'a [PathChoice]) {
         let mut foreign = Vec::new();
         for (token, connection) in &mut self.all {
@@ -192,7 +194,7 @@ impl Connections {
                 let done = carry_out(&mut self.manager, &mut self.ids, *token, connection, order, now);
                 let Err(error) = done else { continue };
                 debug!("{error}");
-                // A connection that began before is the kernel's.
+                // The connection was created under the kernel path manager.
                 if error.errno() == Some(22) && error.to_string().contains("userspace") {
                     foreign.push(*token);
                     break;
@@ -215,7 +217,8 @@ fn carry_out(
     let name = format!("{token:08x}");
     match order {
         Order::Open(way) => {
-            // An address that comes again has another number: the peer may hear late of the old one's end.
+            // An address that returns gets a new ID: the peer may learn late of the old one's
+            // removal.
             let next = (1..=u8::MAX).find(|id| !ids.values().any(|taken| taken == id)).unwrap_or(u8::MAX);
             let id = *ids.entry(way.address).or_insert(next);
             let flags = Flags { backup: way.backup, ..Flags::default() };
@@ -233,7 +236,7 @@ fn carry_out(
         }
         Order::SetBackup(local, remote, backup) => {
             info!(connection = name, %remote, address = %local.ip(), backup, "MP_PRIO");
-            // What is refused for good (a subflow that is closing) is not asked for at every look.
+            // Recorded even if rejected: a closing subflow would be retried at every sample.
             for flow in connection.flows.iter_mut().filter(|flow| flow.local == local) {
                 flow.backup = backup;
             }

@@ -1,58 +1,59 @@
-//! What a policy asks for, done to the kernel.
+//! Applies the actions of a policy to the endpoints of the kernel path manager.
 
 use linux::Error;
 use linux::pm::{Endpoint, Flags, PathManager};
 use policy::Action;
 use std::net::IpAddr;
 
-/// An interface of the device and the endpoint that Multipath TCP has there.
+/// An interface and its MPTCP endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name, such as `wlan0`.
+    /// Interface name, such as `wlan0`.
     pub name: String,
-    /// The kernel's number for it.
+    /// Interface index.
     pub index: u32,
-    /// The address that subflows start from.
+    /// Local address of its subflows.
     pub address: IpAddr,
-    /// The endpoint's number, from 1.
+    /// Address ID of the endpoint, from 1.
     pub id: u8,
-    /// Subflows over it are backups (RFC 8684, section 3.2).
+    /// Its subflows are backups (RFC 8684, section 3.2).
     pub backup: bool,
 }
 
-/// Numbers of one interface's endpoints lie so far apart: more than there are interfaces (Linux takes 8).
+/// Distance between successive address IDs of one interface; exceeds the number of interfaces
+/// (Linux takes 8 endpoints).
 const NEXT_ID: u8 = 16;
 
-/// The in-kernel path manager, held by endpoints: one for each interface that is to carry something.
+/// Controls one endpoint per interface through the kernel path manager.
 #[derive(Debug)]
 pub struct EndpointController {
     manager: PathManager,
     interfaces: Vec<Interface>,
-    /// The interface has its endpoint.
+    /// Whether each interface has its endpoint.
     attached: Vec<bool>,
 }
 
 impl EndpointController {
-    /// None of the interfaces has an endpoint yet.
+    /// Creates a controller without endpoints.
     pub fn new(manager: PathManager, interfaces: Vec<Interface>) -> Self {
         let attached = vec![false; interfaces.len()];
         Self { manager, interfaces, attached }
     }
 
-    /// The interfaces.
+    /// All interfaces.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }
 
-    /// Whether an interface has its endpoint.
+    /// True when the interface has its endpoint.
     pub fn is_attached(&self, path: usize) -> bool {
         self.attached[path]
     }
 
-    /// Gives an interface its endpoint: open connections join over it, new ones may.
+    /// Adds the endpoint of an interface: open connections join over it, new ones may.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// Fails when the kernel rejects the endpoint.
     pub fn attach(&mut self, path: usize) -> Result<(), Error> {
         if self.attached[path] {
             return Ok(());
@@ -69,10 +70,10 @@ impl EndpointController {
         Ok(())
     }
 
-    /// Takes an interface its endpoint: subflows over it end, and none is opened.
+    /// Removes the endpoint of an interface: its subflows are closed, and none is opened.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// Fails when the kernel rejects the removal.
     pub fn detach(&mut self, path: usize) -> Result<(), Error> {
         if !self.attached[path] {
             return Ok(());
@@ -82,13 +83,14 @@ impl EndpointController {
         self.manager.remove(interface.id, interface.address)
     }
 
-    /// An interface has another address now. Its endpoint follows: subflows from the old address end, and
-    /// open connections join from the new one. It has another number too: the peer, who hears of the old
-    /// one's end (REMOVE_ADDR; RFC 8684, section 3.4.2) over another path and maybe after the join, would
-    /// else end the new subflow.
+    /// Moves the endpoint of an interface to a new address: subflows from the old address are
+    /// closed, and open connections join from the new one.
+    ///
+    /// The endpoint also gets a new address ID. The peer may learn of the removal (REMOVE_ADDR; RFC
+    /// 8684, section 3.4.2) after the join, and would close the new subflow if it had the same ID.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// Fails when the kernel rejects a change.
     pub fn set_address(&mut self, path: usize, address: IpAddr) -> Result<(), Error> {
         let attached = self.attached[path];
         self.detach(path)?;
@@ -98,11 +100,11 @@ impl EndpointController {
         if attached { self.attach(path) } else { Ok(()) }
     }
 
-    /// Marks an interface as backup, or as regular: MP_PRIO on every subflow over it (RFC 8684, section
-    /// 3.3.8).
+    /// Marks an interface as backup or regular, by MP_PRIO on each of its subflows (RFC 8684,
+    /// section 3.3.8).
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// Fails when the kernel rejects the change.
     pub fn set_backup(&mut self, path: usize, backup: bool) -> Result<(), Error> {
         let interface = &mut self.interfaces[path];
         interface.backup = backup;
@@ -112,10 +114,11 @@ impl EndpointController {
         self.manager.set_backup(interface.id, backup)
     }
 
-    /// Does what a policy asks for. Shares are for simulated senders: no device can tell a sender.
+    /// Applies an action. `Action::Share` is ignored: a device cannot control the shares of a
+    /// sender.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// Fails when the kernel rejects a change.
     pub fn act(&mut self, action: &Action) -> Result<(), Error> {
         match *action {
             Action::SetBackup { path, backup } => self.set_backup(path, backup),

@@ -1,4 +1,4 @@
-//! The endpoints of the kernel's path manager, held as they are wanted, and put back.
+//! Keeps the endpoints of the kernel path manager as intended, and restores them.
 
 use crate::Error;
 use crate::journal::{Journal, Place, Step};
@@ -10,50 +10,50 @@ use std::rc::Rc;
 use tracing::{debug, info, warn};
 use units::{Duration, Instant};
 
-/// The journal's name in the state directory.
+/// Name of the journal in the state directory.
 const JOURNAL: &str = "changes.json";
-/// The kernel allows so many (MPTCP_PM_ADDR_MAX).
+/// Limit of the kernel (MPTCP_PM_ADDR_MAX).
 const MOST: u32 = 8;
-/// What the kernel refused is tried again after this.
+/// Delay before a rejected change is repeated.
 const RETRY: Duration = Duration::from_secs(2);
 
 const TAKEN_OVER: &str =
     "connections that begin from now on are managed one by one (path manager `userspace`)";
 
-/// An endpoint as it is wanted.
+/// Intended state of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Its interface's name.
+    /// Interface name.
     pub name: String,
-    /// Its interface.
+    /// Interface index.
     pub device: u32,
-    /// Its address.
+    /// Local address.
     pub address: IpAddr,
-    /// It is there at all.
+    /// The endpoint should exist.
     pub open: bool,
-    /// Its subflows are backups.
+    /// Its subflows should be backups.
     pub backup: bool,
 }
 
-/// Holds endpoints, and knows how they were.
+/// Endpoints of the kernel, and the journal of changes.
 #[derive(Debug)]
 pub struct Endpoints {
     manager: PathManager,
     journal: Journal,
-    /// `None` where nothing is to be changed.
+    /// `None` in a dry run, which changes nothing.
     store: Option<Rc<Store>>,
     now: Vec<Endpoint>,
     limits: Limits,
-    /// Until when no more is tried.
+    /// No changes are attempted before this time.
     refused: Option<Instant>,
 }
 
 impl Endpoints {
-    /// Opens the path manager and puts back what an agent that was killed has left. Without a store nothing is
-    /// changed, only said.
+    /// Opens the path manager and undoes the changes of a killed agent. Without a store nothing is
+    /// changed, only logged.
     ///
     /// # Errors
-    /// Where the kernel has no MPTCP, or the caller may not.
+    /// Fails when the kernel has no MPTCP, or without CAP_NET_ADMIN.
     pub fn open(place: Place, store: Option<Rc<Store>>) -> Result<Self, Error> {
         let mut manager = PathManager::open()?;
         let limits = manager.limits()?;
@@ -78,35 +78,35 @@ impl Endpoints {
         Ok(endpoints)
     }
 
-    /// All endpoints, as they were seen last.
+    /// Endpoints as last read.
     pub fn now(&self) -> &[Endpoint] {
         &self.now
     }
 
-    /// Looks how they are: somebody else may change them too.
+    /// Reads the endpoints again: other programs may change them too.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// Fails when the kernel cannot list them.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        // Where nothing is changed, what would have been is remembered.
+        // A dry run keeps its simulated endpoints instead.
         if self.store.is_some() {
             self.now = self.manager.endpoints()?;
         }
         Ok(())
     }
 
-    /// Makes all as it is wanted. `wanted` is complete: an endpoint that was added and is not in it goes. What
-    /// the kernel refuses is logged, and tried again later.
+    /// Applies `wanted`, the complete list: endpoints of the agent that are missing from it are
+    /// removed. Rejected changes are logged and repeated later.
     ///
     /// # Errors
-    /// Where the journal cannot be written: what cannot be put back is not changed.
+    /// Fails when the journal cannot be written; a change that cannot be undone is not made.
     pub fn hold(&mut self, now: Instant, wanted: &[Wanted]) -> Result<(), Error> {
         if self.refused.is_some_and(|until| now < until) {
             return Ok(());
         }
         self.refused = None;
         self.raise_limits(now, wanted)?;
-        // What is closed makes room for what is opened.
+        // Removals first: they free room for additions.
         let left = |endpoint: &&Endpoint| {
             self.journal.is_ours(endpoint.address)
                 && !wanted.iter().any(|one| one.address == endpoint.address)
@@ -133,11 +133,11 @@ impl Endpoints {
         Ok(())
     }
 
-    /// Whether new connections are managed one by one: not by the kernel and its endpoints, but by who listens to the
-    /// path manager's events.
+    /// Selects the userspace path manager for new connections, or the kernel's again.
     ///
     /// # Errors
-    /// Where the kernel has no such path manager, the caller may not, or as [`Self::hold`].
+    /// Fails when the kernel lacks the path manager or denies the change; otherwise as
+    /// [`Self::apply`].
     pub fn take_over(&mut self, take_over: bool) -> Result<(), Error> {
         if take_over == self.journal.is_taken_over() {
             return Ok(());
@@ -170,31 +170,31 @@ impl Endpoints {
         self.save()
     }
 
-    /// Marks subflows from an address once more: one with which a connection began knows nothing of its
-    /// endpoint's flag.
+    /// Repeats the backup mark of an endpoint. The first subflow of a connection starts without the
+    /// mark.
     ///
     /// # Errors
-    /// As [`Self::hold`].
+    /// As [`Self::apply`].
     pub fn mark_again(&mut self, now: Instant, address: IpAddr) -> Result<(), Error> {
         let Some(endpoint) = self.of(address).filter(|endpoint| endpoint.flags.backup) else { return Ok(()) };
         debug!(%address, "a connection began here: its first subflow is marked as backup");
         if self.dry() {
             return Ok(());
         }
-        // Only a change is told to the peers.
+        // MP_PRIO is sent only on a change of the flag.
         let again = [false, true].into_iter().try_for_each(|flag| self.manager.set_backup(endpoint.id, flag));
         self.told(now, again);
         Ok(())
     }
 
-    /// Puts all back as it was.
+    /// Undoes all changes.
     ///
     /// # Errors
-    /// Where the kernel does not tell how it is, or the journal cannot be removed. What the kernel refuses to
-    /// put back is logged, and the rest put back.
+    /// Fails when the kernel cannot list its state, or the journal cannot be removed. Rejected
+    /// steps are logged, and the others still made.
     pub fn restore(&mut self) -> Result<(), Error> {
         let Some(store) = self.store.clone() else { return Ok(()) };
-        // Somebody else may have chosen anew.
+        // Another program may have selected a path manager since.
         if self.journal.note_taken_over(false)
             && path_manager::current().as_deref() == Some(path_manager::USERSPACE)
             && let Err(error) = path_manager::select(path_manager::KERNEL)
@@ -224,12 +224,12 @@ impl Endpoints {
         self.store.is_none()
     }
 
-    /// What is done, or would be.
+    /// Log text of a change, marked in a dry run.
     fn say(&self, what: &str) -> String {
         if self.dry() { format!("would be done: {what}") } else { what.to_owned() }
     }
 
-    /// The endpoint of an address; those with a port of their own only announce it.
+    /// Endpoint of an address. Endpoints with their own port only announce it.
     fn of(&self, address: IpAddr) -> Option<Endpoint> {
         self.now.iter().find(|endpoint| endpoint.address == address && endpoint.port == 0).copied()
     }
@@ -239,7 +239,7 @@ impl Endpoints {
         store.write(JOURNAL, &self.journal.to_bytes()).map_err(|error| Error::state(JOURNAL, error))
     }
 
-    /// What came of asking the kernel; true where it did it.
+    /// Logs a rejected change; returns true when the kernel made it.
     fn told(&mut self, now: Instant, done: Result<(), linux::Error>) -> bool {
         let Err(error) = done else { return true };
         warn!("{error}; it is tried again in {RETRY}");
@@ -267,7 +267,7 @@ impl Endpoints {
     fn add(&mut self, now: Instant, one: &Wanted) -> Result<(), Error> {
         let flags = Flags { subflow: true, backup: one.backup, ..Flags::default() };
         let new = Endpoint { id: 0, address: one.address, port: 0, device: one.device, flags };
-        // One that somebody else had put there comes back as it was.
+        // An endpoint that existed before returns with its attributes.
         let before = self.journal.removed(one.address);
         let mut endpoint =
             before.map_or(new, |was| Endpoint { flags: Flags { backup: one.backup, ..was.flags }, ..was });
@@ -283,17 +283,17 @@ impl Endpoints {
         }
         let mut done = self.manager.add(&endpoint);
         if done.is_err() && endpoint.id != 0 {
-            // Its identifier has been given away.
+            // Its address ID has been taken since.
             endpoint.id = 0;
             done = self.manager.add(&endpoint);
         }
         if self.told(now, done) {
             self.journal.note_returned(one.address);
         } else {
-            // Perhaps somebody else has just added it: then it is not ours.
+            // Another program may have added it; then it is not the agent's.
             self.journal.forget_added(one.address);
         }
-        // The kernel says which identifier it has.
+        // The kernel has chosen the address ID.
         self.refresh()
     }
 
@@ -306,7 +306,7 @@ impl Endpoints {
             self.journal.forget_added(endpoint.address);
             self.now.retain(|one| one.id != endpoint.id);
         } else {
-            // Perhaps somebody else has done it.
+            // Another program may have removed it.
             self.refresh()?;
         }
         Ok(())

@@ -1,34 +1,34 @@
-//! Why an agent ends.
+//! Errors of the agent.
 
 use std::io;
 use thiserror::Error as Derive;
 
-/// Why an agent cannot begin, or go on.
+/// Reason why the agent cannot start or continue.
 #[derive(Debug, Derive)]
 pub enum Error {
-    /// The system lacks something, or refused something.
+    /// A privilege or a kernel feature is missing, or the kernel rejected a request.
     #[error(transparent)]
     System(#[from] linux::Error),
-    /// What has to outlive the agent cannot be kept.
+    /// A file of the state directory cannot be read or written.
     #[error("cannot read or write {file} in the state directory: {source}")]
     State {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// What the system answered.
+        /// Cause.
         source: io::Error,
     },
-    /// It cannot listen where it is to be asked.
+    /// A listening socket cannot be opened.
     #[error("cannot listen at {at}: {source}")]
     Listen {
-        /// Where.
+        /// Path or address of the socket.
         at: String,
-        /// What the system answered.
+        /// Cause.
         source: io::Error,
     },
-    /// AlreadyRunning agent is at work.
+    /// Another agent is running.
     #[error("another agent is at work: it has {at}")]
     AlreadyRunning {
-        /// What it has.
+        /// Socket or directory it holds.
         at: String,
     },
 }
@@ -38,7 +38,7 @@ impl Error {
         Self::State { file: file.to_owned(), source }
     }
 
-    /// What would help; may be empty.
+    /// Suggested remedy; may be empty.
     pub fn hint(&self) -> &str {
         match self {
             Self::System(error) => error.hint(),
@@ -48,7 +48,7 @@ impl Error {
         }
     }
 
-    /// Whether the system lacks something: a privilege, a part of the kernel.
+    /// True when a privilege or a kernel feature is missing.
     pub fn is_missing_requirement(&self) -> bool {
         matches!(self, Self::System(linux::Error::Lacks { .. }))
     }

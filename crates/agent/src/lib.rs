@@ -1,26 +1,15 @@
-//! A policy that steers a real device, the same that ran in simulation.
+//! Steers the Multipath TCP of a Linux device by the policies that also run in simulation.
 //!
-//! Two parts are shared with the test bed:
+//! The test bed shares [`Steering`] (feeds counters to a policy, without I/O) and
+//! [`EndpointController`] (applies actions by netlink). The other modules form `tandem agent`.
 //!
-//! - [`Steering`] shows a policy what the device's counters say and remembers what it asked for. It
-//!   does no I/O.
-//! - [`EndpointController`] do it, on a device whose interfaces nobody else touches: endpoints, priorities, by netlink.
-//!
-//! The others are `tandem agent`, for a device that somebody lives with:
-//!
-//! | Module | What it is |
+//! | Module | Contents |
 //! |---|---|
-//! | [`config`] | the agent's file, pure |
-//! | [`daemon`] | the agent at work: one thread, one `poll` |
-//! | [`host`] | which interfaces there are, and from which address of each subflows begin, pure |
-//! | [`sampling`] | how often the counters are read, pure |
-//! | [`connections`] | connections that have rules of their own, subflow by subflow |
-//! | [`energy`] | what the radios draw, and what it costs to switch them, pure |
-//! | [`allowance`] | how much interfaces may carry in a period, and how much they have |
-//! | [`players`] | players that tell how they stand, and what a policy is told of them, pure |
-//! | [`journal`] | what was changed, and what puts it back, pure |
-//! | [`endpoints`] | the kernel's endpoints, held as they are wanted, and put back |
-//! | [`status`] | how things stand: JSON, metrics, tables, and the socket where to ask |
+//! | [`config`], [`status`] | configuration file; status, metrics and HTTP server |
+//! | [`daemon`] | event loop |
+//! | [`host`], [`endpoints`], [`connections`] | interfaces; endpoints; connections with rules |
+//! | [`sampling`], [`energy`], [`allowance`], [`players`] | counters, radios, data allowances, players |
+//! | [`journal`] | changes to undo |
 
 pub mod allowance;
 pub mod config;

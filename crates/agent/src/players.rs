@@ -1,42 +1,42 @@
-//! Players on this device that tell how they stand, and what a policy is told of them.
+//! Media players on this device that report their buffers (CMCD).
 
 use cmcd::{Object, State};
 use policy::AppState;
 use std::collections::BTreeMap;
 use units::{Duration, Instant};
 
-/// A player that says nothing for so long, beyond what it asked for last plays, is forgotten: it has ended, or its
-/// viewer waits for nothing.
+/// A player is forgotten after this time without a report, plus the duration of its last request.
+/// By then it has ended or is paused.
 const SILENCE: Duration = Duration::from_secs(5);
-/// So many are known at once; of more, those that have been silent longest are forgotten.
+/// Maximum number of players; the longest silent ones are dropped.
 const MOST: usize = 64;
 
-/// Whose word it is: a session, and what it asks for. Pictures and sound have buffers of their own.
+/// Key of a report: session and object type. Video and audio have separate buffers.
 type Name = (String, Option<Object>);
 
-/// Players that were heard of lately.
+/// Recent reports of players.
 #[derive(Debug, Clone, Default)]
 pub struct Players {
     heard: BTreeMap<Name, (Instant, State)>,
 }
 
-/// A player, as it stands now.
+/// Current state of a player.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Player<'a> {
-    /// Its session; empty where it says none.
+    /// CMCD session; empty when not reported.
     pub session: &'a str,
-    /// What it asks for.
+    /// Requested object type.
     pub object: Option<Object>,
-    /// What it said last.
+    /// Last report.
     pub state: &'a State,
-    /// How long ago.
+    /// Time since the last report.
     pub silent: Duration,
-    /// What is in its buffer by now.
+    /// Estimated buffer level now.
     pub buffer: Option<Duration>,
 }
 
 impl Players {
-    /// A player says at `now` how it stands. False where it says nothing of a buffer, which changes nothing.
+    /// Records a report. Returns false and ignores it when it has no buffer state.
     pub fn hear(&mut self, now: Instant, state: State) -> bool {
         if !state.is_of_a_buffer() {
             return false;
@@ -50,12 +50,12 @@ impl Players {
         true
     }
 
-    /// Forgets those that have been silent for long.
+    /// Drops players without recent reports.
     pub fn forget(&mut self, now: Instant) {
         self.heard.retain(|_, (at, state)| now.since(*at) < SILENCE + state.duration.unwrap_or_default());
     }
 
-    /// The players that are known, by their sessions.
+    /// Known players, ordered by session.
     pub fn now(&self, now: Instant) -> impl Iterator<Item = Player<'_>> {
         self.heard.iter().map(move |((session, object), (at, state))| {
             let silent = now.since(*at);
@@ -63,8 +63,8 @@ impl Players {
         })
     }
 
-    /// What a policy is told at `now`: of the player with the least to play, of those that still want something; of
-    /// one whose buffer nobody knows before all others. `None` where no player is known.
+    /// Application state for a policy, from the unfinished player with the least buffer. A player
+    /// with unknown buffer comes first. `None` without players.
     pub fn app(&self, now: Instant) -> Option<AppState> {
         let player = self.now(now).min_by_key(|player| (player.state.done, player.buffer))?;
         let state = player.state;
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(app.missing, Some(Bytes::new(700)));
         assert_eq!(app.bitrate, Some(Bitrate::from_mbps(4.0)));
         assert!(!app.done);
-        // 5 s, and the 2 s that the segment plays.
+        // 5 s of silence, and 2 s of segment duration.
         players.forget(at(7_999));
         assert!(players.app(at(7_999)).is_some());
         players.forget(at(8_000));
@@ -120,7 +120,7 @@ mod tests {
         assert!(players.hear(at(0), says("bl=4000")));
         let app = players.app(at(0)).unwrap();
         assert_eq!((app.missing, app.bitrate), (None, None));
-        // The size that nobody said is guessed from rate and time, if both were.
+        // A missing size is estimated as rate times duration, if both are known.
         players.hear(at(0), says("bl=4000,br=8000,d=4000"));
         assert_eq!(players.app(at(0)).unwrap().missing, Some(Bytes::new(4_000_000)));
     }

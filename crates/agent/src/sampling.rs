@@ -1,14 +1,14 @@
-//! How often the counters are read.
+//! Interval at which interface counters are read.
 
 use units::{Duration, Instant};
 
-/// So long after the last byte the pace begins to slow down.
+/// Time without traffic after which the interval grows.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Fast while something is carried, slower and slower while nothing is.
+/// Short interval while traffic flows, growing while there is none.
 ///
-/// A look that finds bytes makes the next one come after `busy`. After two seconds without any, each wait is
-/// twice the last, up to `rest`.
+/// A sample with traffic resets the interval to `busy`. After two seconds without traffic each
+/// interval is twice the previous one, up to `rest`.
 #[derive(Debug, Clone, Copy)]
 pub struct SamplingInterval {
     busy: Duration,
@@ -18,12 +18,12 @@ pub struct SamplingInterval {
 }
 
 impl SamplingInterval {
-    /// At rest. `busy` is at most `rest`.
+    /// Starts at the idle interval. `busy` must not exceed `rest`.
     pub fn new(busy: Duration, rest: Duration) -> Self {
         Self { busy, rest: rest.max(busy), wait: rest.max(busy), carried: None }
     }
 
-    /// A look at `now` found that something was carried since the last, or not; says how long to wait.
+    /// Records a sample at `now` and returns the time until the next one.
     pub fn looked(&mut self, now: Instant, carried: bool) -> Duration {
         if carried {
             self.carried = Some(now);
@@ -34,7 +34,7 @@ impl SamplingInterval {
         self.wait
     }
 
-    /// Whether it is as slow as it gets.
+    /// True when the interval has reached its maximum.
     pub fn is_at_rest(&self) -> bool {
         self.wait == self.rest && self.rest > self.busy
     }

@@ -1,50 +1,50 @@
-//! What a policy is shown, and what it asks for.
+//! Feeds interface counters to a policy and tracks its decisions; without I/O.
 
 use policy::{Action, AppState, Channel, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig};
 use units::{Bytes, Duration, Instant};
 
-/// One interface, as its counters say.
+/// One reading of an interface.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct InterfaceSample {
-    /// It has a link, and the policy has not closed it.
+    /// It has a link, and no allowance has closed it.
     pub up: bool,
-    /// Received since the beginning, in bytes.
+    /// Bytes received since the start.
     pub bytes_down: u64,
-    /// Sent since the beginning, in bytes.
+    /// Bytes sent since the start.
     pub bytes_up: u64,
     /// Smoothed round-trip time of a subflow over it.
     pub srtt: Option<Duration>,
-    /// Congestion windows of its subflows, in bytes, where they are known.
+    /// Sum of its subflows' congestion windows in bytes, if known.
     pub cwnd: Option<u64>,
-    /// Bytes under way to the device, where that is known; else 0.
+    /// Bytes queued towards the device, if known; else 0.
     pub queued: u64,
-    /// The radio is out of its idle state.
+    /// The radio is not idle.
     pub awake: bool,
-    /// What a megabit costs at the present rate, in joules.
+    /// Energy per megabit at the current rate, in joules.
     pub energy_per_mbit: Option<f64>,
-    /// What is left of its data allowance.
+    /// Remaining data allowance.
     pub allowance_left: Option<Bytes>,
-    /// When the allowance is renewed.
+    /// End of the allowance period.
     pub allowance_until: Option<Instant>,
 }
 
-/// A policy at work.
+/// A running policy and the device state it observes.
 #[derive(Debug)]
 pub struct Steering {
     config: PolicyConfig,
     policy: Box<dyn Policy>,
     state: DeviceState,
     last: Option<Instant>,
-    /// What the counters showed last, down and up.
+    /// Last counters: bytes received and sent.
     seen: Vec<(u64, u64)>,
-    /// What the policy wants open.
+    /// Whether the policy wants each interface open.
     wanted: Vec<bool>,
     changes: u64,
 }
 
 impl Steering {
-    /// The policy for a device with interfaces of these `kinds`, of which those where `backups` is true
-    /// begin as backups.
+    /// Builds the policy for interfaces of these `kinds`; `backups` gives their initial backup
+    /// flags.
     pub fn new(config: &PolicyConfig, kinds: &[InterfaceKind], backups: &[bool]) -> Self {
         let mut paths: Vec<_> = kinds.iter().map(|&kind| PathState::new(kind)).collect();
         for (path, backup) in paths.iter_mut().zip(backups) {
@@ -61,12 +61,12 @@ impl Steering {
         }
     }
 
-    /// Shows the policy the device at `now`, one look for each interface, and says what it asks for. What
-    /// it asks for is taken as done.
+    /// Shows the policy one sample per interface and returns its actions. The actions count as
+    /// applied.
     pub fn observe(&mut self, now: Instant, looks: &[InterfaceSample]) -> Vec<Action> {
         let span = self.last.map_or(Duration::ZERO, |last| now.since(last));
         self.last = Some(now);
-        // A counter that began anew, as with an interface that came back, has carried what it shows.
+        // A counter below its last value was reset; its whole value is new traffic.
         let since = |now: u64, before: u64| if now < before { now } else { now - before };
         let paths = self.state.paths.iter_mut().zip(&mut self.seen).zip(&self.wanted);
         for (look, ((path, seen), wanted)) in looks.iter().zip(paths) {
@@ -102,32 +102,32 @@ impl Steering {
         actions
     }
 
-    /// What an application tells of itself, for the next look.
+    /// Sets the application state for the next observation.
     pub fn set_app_state(&mut self, app: Option<AppState>) {
         self.state.app = app;
     }
 
-    /// How often the policy wants to look.
+    /// Interval at which the policy should run.
     pub fn interval(&self) -> Option<Duration> {
         self.policy.interval()
     }
 
-    /// The policy's name.
+    /// Name of the policy.
     pub fn policy_name(&self) -> &str {
         self.config.name()
     }
 
-    /// What it was shown last.
+    /// Device state at the last observation.
     pub fn state(&self) -> &DeviceState {
         &self.state
     }
 
-    /// Whether the policy wants a path open.
+    /// True when the policy wants the interface open.
     pub fn wants(&self, path: usize) -> bool {
         self.wanted[path]
     }
 
-    /// How often it changed a priority.
+    /// Number of priority changes so far.
     pub const fn priority_changes(&self) -> u64 {
         self.changes
     }

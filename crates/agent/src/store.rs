@@ -1,4 +1,4 @@
-//! Small files that are there whole or not at all.
+//! State directory with atomically replaced files.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// More than this no file of the agent has.
+/// Maximum length of a file.
 const MOST: u64 = 1 << 20;
 
-/// The directory in which the agent keeps what outlives it; one agent at a time has it.
+/// State directory, locked by one agent at a time.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -17,10 +17,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes the directory, and makes it where it is not there.
+    /// Creates the directory if needed, and locks it.
     ///
     /// # Errors
-    /// Where it cannot be made or written to, or another agent has it ([`io::ErrorKind::WouldBlock`]).
+    /// Fails when it cannot be created or written, or another agent holds the lock
+    /// ([`io::ErrorKind::WouldBlock`]).
     pub fn take(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut options = OpenOptions::new();
@@ -29,10 +30,10 @@ impl Store {
         Ok(Self { folder: folder.to_owned(), _lock: lock })
     }
 
-    /// What a file holds; `None` where there is none.
+    /// Content of a file; `None` when there is none.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Fails when it cannot be read.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match File::open(self.folder.join(name)) {
             Ok(file) => {
@@ -45,24 +46,24 @@ impl Store {
         }
     }
 
-    /// Replaces a file: whoever reads it sees what was there before, or all of this.
+    /// Replaces a file atomically: readers see the old or the new content.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Fails when it cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (new, place) = (self.folder.join(format!("{name}.new")), self.folder.join(name));
         let mut options = OpenOptions::new();
         let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&new)?;
         file.write_all(bytes)?;
-        // Else a machine that loses its power may find the new name with nothing in it.
+        // Without this, a power failure could leave the new name with an empty file.
         file.sync_data()?;
         fs::rename(new, place)
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file if it exists.
     ///
     /// # Errors
-    /// Where it cannot be removed.
+    /// Fails when it cannot be removed.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match fs::remove_file(self.folder.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -70,9 +71,9 @@ impl Store {
         }
     }
 
-    /// Puts a file that cannot be read out of the way, and keeps it.
+    /// Renames an unreadable file, to keep it for inspection.
     pub fn set_aside(&self, name: &str) {
-        // Where that fails it is overwritten later.
+        // On failure the file is overwritten later.
         let _ = fs::rename(self.folder.join(name), self.folder.join(format!("{name}.bad")));
     }
 }

@@ -1,6 +1,6 @@
-//! The service of systemd.
+//! systemd service unit.
 
-/// A hardened unit, with the program at `program` and its file at `config`.
+/// Hardened unit for the executable `program` with the configuration file `config`.
 pub fn systemd_unit(program: &str, config: &str) -> String {
     include_str!("tandem-agent.service").replace("@program@", program).replace("@config@", config)
 }

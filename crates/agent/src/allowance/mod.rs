@@ -1,8 +1,8 @@
-//! How much interfaces may carry in a period, and how much they have.
+//! Data allowances: traffic limits of interfaces per period.
 //!
-//! Time is seconds since 1970 and an argument. Counters are those of the kernel, which begin anew with the
-//! interface and with the machine; what is kept is the last that was seen of each, so that what was carried
-//! while nobody looked is counted as well.
+//! Functions take the time as an argument, in seconds since 1970. Kernel counters restart with the
+//! interface and with the machine. The last reading of each is stored, so traffic while no agent
+//! runs is counted by the next one.
 
 use jiff::civil::{Date, Weekday};
 use jiff::fmt::strtime;
@@ -19,34 +19,34 @@ pub mod usage_store;
 const EARLIEST_VALID_TIME: i64 = 1_704_067_200;
 /// End of the year 9998, in seconds since 1970: the calendar ends one year later.
 const LATEST_TIME: i64 = 253_370_764_799;
-/// Between the decision to close and the last byte: the next look, MP_PRIO or a reset on its way, and what is
-/// queued (some 0.3 s on Linux 6.18 with 50 ms of round trip).
+/// Time from the decision to close an interface until its last byte: the sampling interval, MP_PRIO
+/// or a reset in transit, and the send queue.
 const REACTION: Duration = Duration::from_millis(500);
 
-/// What interfaces may carry.
+/// A data allowance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// How much, both ways together.
+    /// Limit, sum of both directions.
     pub data: Bytes,
-    /// In which time.
+    /// Period of the limit.
     pub period: Period,
-    /// What happens then.
+    /// Action when the limit is reached.
     pub at_cap: CapAction,
 }
 
-/// What happens when an allowance is used up.
+/// Action when an allowance is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapAction {
-    /// Subflows end, and none is opened.
+    /// Close the subflows and open none.
     Close,
-    /// Carries only where nothing else does.
+    /// Use the interface only when no other is available.
     Backup,
-    /// It is said.
+    /// Log only.
     Warn,
 }
 
 impl CapAction {
-    /// Its name in the file.
+    /// Name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Close => "close",
@@ -56,17 +56,17 @@ impl CapAction {
     }
 }
 
-/// A time that comes again.
+/// A recurring period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Period {
-    /// From midnight.
+    /// Starts at midnight.
     Day,
-    /// From a day of the week, Monday being 1.
+    /// Starts on a day of the week; Monday is 1.
     Week {
         /// 1 to 7.
         from: u8,
     },
-    /// From a day of the month, or from its last day where it is shorter.
+    /// Starts on a day of the month; on the last day of a shorter month.
     Month {
         /// 1 to 31.
         from: u8,
@@ -161,41 +161,41 @@ fn day_of_month(date: Date, day: u8) -> Date {
     date.with().day(day).build().unwrap_or(date)
 }
 
-/// What interfaces have carried in a period. It is what is written to the disk.
+/// Traffic of the current period; the stored form of an allowance.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
-    /// When the period began, in seconds since 1970.
+    /// Start of the period, in seconds since 1970.
     pub period: i64,
-    /// Bytes carried in it.
+    /// Bytes used in the period.
     pub used: u64,
-    /// The boot that the counters are of.
+    /// Boot ID of the stored counters.
     pub boot: String,
-    /// What was seen last, by name of the interface.
+    /// Last counter reading, by interface name.
     pub seen: BTreeMap<String, Seen>,
 }
 
-/// What was seen of an interface's counters.
+/// A counter reading of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
-    /// The kernel's number for the interface: another one is another interface.
+    /// Interface index; a different index is a different interface.
     pub index: u32,
     /// Bytes received and sent.
     pub bytes: u64,
 }
 
 impl Usage {
-    /// Lets time pass up to `now`; true where a period began with which `used` begins at nothing.
+    /// Advances to `now`. Returns true when a new period has started and `used` was reset.
     pub fn advance(&mut self, allowance: &Allowance, now: i64, zone: Zone) -> bool {
         let start = allowance.period.start(now, zone);
         if self.period == 0 {
-            // Nothing has been counted yet.
+            // First use: nothing has been counted yet.
             self.period = start;
             return false;
         }
         if start > self.period {
-            // From the time before the clock was set to now is no period: what was carried may be of this one.
+            // Before, the clock was not set: the usage may belong to this period.
             let fresh = self.period >= EARLIEST_VALID_TIME;
             self.period = start;
             if fresh {
@@ -204,17 +204,17 @@ impl Usage {
             return fresh;
         }
         if start < self.period && now >= EARLIEST_VALID_TIME {
-            // The clock was wrong before, or was set back over the edge: what was carried stays carried.
+            // The clock was wrong or has been set back: the usage is kept.
             self.period = start;
         }
         false
     }
 
-    /// Counts what an interface shows. The first look at one that nobody knows of counts nothing: it was
-    /// carried before, in whatever period.
+    /// Counts a counter reading. The first reading of an unknown interface counts nothing, because
+    /// the period of that traffic is unknown.
     pub fn count(&mut self, boot: &str, name: &str, index: u32, bytes: u64) {
         if self.boot != boot {
-            // All counters began at nothing with the machine.
+            // All counters restarted at zero with the machine.
             for seen in self.seen.values_mut() {
                 *seen = Seen { index: 0, bytes: 0 };
             }
@@ -227,12 +227,12 @@ impl Usage {
         self.used = self.used.saturating_add(carried);
     }
 
-    /// What is left.
+    /// Remaining allowance.
     pub fn left(&self, allowance: &Allowance) -> Bytes {
         allowance.data - Bytes::new(self.used)
     }
 
-    /// Whether it is used up, or will be before anything that is done now takes effect.
+    /// True when it is used up, or will be within the reaction time at `rate`.
     pub fn is_up(&self, allowance: &Allowance, rate: Bitrate) -> bool {
         self.left(allowance) <= rate.over(REACTION)
     }

@@ -10,7 +10,7 @@ fn at(year: i16, month: i8, day: i8, hour: i64) -> i64 {
 
 #[test]
 fn dates_are_those_of_the_calendar() {
-    // As `date -u -d @...` has them.
+    // Values of `date -u -d @...`.
     assert_eq!(at(1970, 1, 1, 0), 0);
     assert_eq!(at(2000, 2, 29, 12), 951_825_600);
     assert_eq!(at(2024, 1, 1, 0), EARLIEST_VALID_TIME);
@@ -22,13 +22,13 @@ fn dates_are_those_of_the_calendar() {
 fn periods_begin_on_their_day() {
     let cases = [
         (Period::Day, at(2026, 11, 22, 3), at(2026, 11, 22, 0), at(2026, 11, 23, 0)),
-        // The 22nd of November 2026 is a Sunday.
+        // 22 November 2026 is a Sunday.
         (Period::Week { from: 1 }, at(2026, 11, 22, 3), at(2026, 11, 16, 0), at(2026, 11, 23, 0)),
         (Period::Week { from: 7 }, at(2026, 11, 22, 3), at(2026, 11, 22, 0), at(2026, 11, 29, 0)),
         (Period::Month { from: 1 }, at(2026, 11, 22, 3), at(2026, 11, 1, 0), at(2026, 12, 1, 0)),
         (Period::Month { from: 23 }, at(2026, 11, 22, 3), at(2026, 10, 23, 0), at(2026, 11, 23, 0)),
         (Period::Month { from: 15 }, at(2026, 1, 3, 0), at(2025, 12, 15, 0), at(2026, 1, 15, 0)),
-        // Where a month has no such day, its last.
+        // A month without that day uses its last day.
         (Period::Month { from: 31 }, at(2026, 3, 1, 0), at(2026, 2, 28, 0), at(2026, 3, 31, 0)),
         (Period::Month { from: 30 }, at(2028, 3, 5, 0), at(2028, 2, 29, 0), at(2028, 3, 30, 0)),
     ];
@@ -82,17 +82,17 @@ fn a_new_period_begins_with_nothing_and_a_clock_that_is_wrong_begins_none() {
     let allowance = five_gb();
     assert!(!usage.advance(&allowance, at(2026, 11, 22, 0), UTC));
     assert_eq!(usage.period, at(2026, 11, 1, 0));
-    // A machine without a battery begins in 1970, until its clock is set.
+    // Without a battery-backed clock, time starts in 1970 until it is set.
     assert!(!usage.advance(&allowance, 1_000, UTC));
     assert!(!usage.advance(&allowance, at(2026, 11, 23, 0), UTC));
     assert_eq!((usage.used, usage.period), (700, at(2026, 11, 1, 0)));
     assert!(usage.advance(&allowance, at(2026, 12, 1, 0), UTC));
     assert_eq!((usage.used, usage.period), (0, at(2026, 12, 1, 0)));
-    // Set back over the edge: what is used stays so.
+    // The clock is set back across the boundary: the usage stays.
     usage.used = 9;
     assert!(!usage.advance(&allowance, at(2026, 11, 30, 23), UTC));
     assert_eq!((usage.used, usage.period), (9, at(2026, 11, 1, 0)));
-    // The first period of a device was one before its clock was set.
+    // The first period started before the clock was set.
     let mut early = Usage::default();
     assert!(!early.advance(&allowance, 5_000_000, UTC));
     early.used = 40;
@@ -105,7 +105,7 @@ fn a_fast_path_stops_in_time() {
     let usage = Usage { used: 4_990_000_000, ..Usage::default() };
     assert_eq!(usage.left(&five_gb()), Bytes::new(10_000_000));
     assert!(!usage.is_up(&five_gb(), Bitrate::from_mbps(100.0)));
-    // 400 Mbit/s are 25 MB in half a second.
+    // 400 Mbit/s amount to 25 MB in half a second.
     assert!(usage.is_up(&five_gb(), Bitrate::from_mbps(400.0)));
     assert!(Usage { used: u64::MAX, ..usage }.is_up(&five_gb(), Bitrate::ZERO));
 }

@@ -1,4 +1,4 @@
-//! What all allowances have left, and where it is kept.
+//! Usage of all allowances, kept in the state directory.
 
 use super::{Allowance, Usage, Zone};
 use crate::Error;
@@ -9,30 +9,30 @@ use std::rc::Rc;
 use tracing::{info, warn};
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// The file's name in the state directory.
+/// File name in the state directory.
 const FILE: &str = "allowances.json";
-/// So often it is written at most. What is carried between two writes is lost only where the machine itself
-/// goes down: the kernel's counters outlive the agent.
+/// Minimum interval between writes. A power failure loses at most this much; after a crash of the
+/// agent the kernel's counters supply the difference.
 const SAVE: Duration = Duration::from_secs(5);
 
-/// The usage of every rule that has an allowance.
+/// Usage of every rule with an allowance.
 #[derive(Debug)]
 pub struct UsageStore {
     boot: String,
     zone: Zone,
-    /// By the rule's pattern.
+    /// Keyed by the pattern of the rule.
     usages: BTreeMap<String, Usage>,
-    /// Since when there is something to write.
+    /// There are unsaved changes.
     changed: bool,
     saved: Option<Instant>,
     store: Option<Rc<Store>>,
 }
 
 impl UsageStore {
-    /// What was kept, or nothing yet.
+    /// Loads the stored usage.
     ///
     /// # Errors
-    /// Where the file cannot be read; one that makes no sense is set aside.
+    /// Fails when the file cannot be read. Invalid content is renamed and replaced.
     pub fn open(boot: String, zone: Zone, store: Option<Rc<Store>>) -> Result<Self, Error> {
         let kept = store.as_ref().map(|store| store.read(FILE)).transpose();
         let kept = kept.map_err(|error| Error::state(FILE, error))?.flatten();
@@ -50,15 +50,15 @@ impl UsageStore {
         Ok(Self { boot, zone, usages, changed: false, saved: None, store })
     }
 
-    /// Reads what is kept.
+    /// Parses the stored form.
     ///
     /// # Errors
-    /// Where it is no such text; says in a few words why.
+    /// Returns a description of the defect.
     pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, Usage>, String> {
         serde_json::from_slice(bytes).map_err(|error| error.to_string())
     }
 
-    /// Counts what an interface of that rule shows at `now`, in seconds since 1970.
+    /// Counts a counter reading of an interface at `now`, in seconds since 1970.
     pub fn count(&mut self, rule: &InterfaceRule, now: i64, name: &str, index: u32, bytes: u64) {
         let Some(allowance) = &rule.allowance else { return };
         let usage = self.usages.entry(rule.pattern.clone()).or_default();
@@ -70,30 +70,30 @@ impl UsageStore {
         self.changed |= before != (usage.used, usage.period, usage.seen.len());
     }
 
-    /// How a rule's allowance is used.
+    /// Allowance and usage of a rule; `None` without an allowance.
     pub fn usage<'a>(&'a self, rule: &'a InterfaceRule) -> Option<(&'a Allowance, &'a Usage)> {
         rule.allowance.as_ref().zip(self.usages.get(&rule.pattern))
     }
 
-    /// What is left; `None` where there is no limit.
+    /// Remaining allowance; `None` without a limit.
     pub fn left(&self, rule: &InterfaceRule) -> Option<Bytes> {
         self.usage(rule).map(|(allowance, usage)| usage.left(allowance))
     }
 
-    /// Whether it is used up at the rate at which the interfaces carry.
+    /// True when the allowance is used up at this rate, see [`Usage::is_used_up`].
     pub fn is_up(&self, rule: &InterfaceRule, rate: Bitrate) -> bool {
         self.usage(rule).is_some_and(|(allowance, usage)| usage.is_up(allowance, rate))
     }
 
-    /// When the next period begins, in seconds since 1970.
+    /// Start of the next period, in seconds since 1970.
     pub fn next_period(&self, rule: &InterfaceRule) -> Option<i64> {
         self.usage(rule).map(|(allowance, usage)| allowance.period.next(usage.period, self.zone))
     }
 
-    /// Writes what is new, where it is time, or at once where `urgent`.
+    /// Saves changes when the save interval has passed, or at once if `urgent`.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Fails when the file cannot be written.
     pub fn save(&mut self, now: Instant, urgent: bool) -> Result<(), Error> {
         let due = self.saved.is_none_or(|at| now.since(at) >= SAVE);
         if let Some(store) = &self.store

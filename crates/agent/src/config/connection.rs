@@ -1,23 +1,23 @@
-//! Which connections a rule is about.
+//! Selection of connections by their remote end.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Where a connection leads to: a network, a port, or both.
+/// Remote end of a connection: a network, a port, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remote {
-    /// A network: an address, and how many of its bits count.
+    /// Network address and prefix length.
     network: Option<(IpAddr, u8)>,
     port: Option<u16>,
 }
 
 impl Remote {
-    /// Whether that end of a connection is meant.
+    /// True when `remote` is in the network and has the port.
     pub fn matches(&self, remote: SocketAddr) -> bool {
         let inside = self.network.is_none_or(|(network, prefix)| {
             let (network, six) = bits(network);
             let (address, also_six) = bits(remote.ip().to_canonical());
             let width = if six { 128 } else { 32 };
-            // All of a shift would be none.
+            // A shift by the full width is `None`: prefix 0 matches all addresses.
             let differs = (network ^ address).checked_shr(width - u32::from(prefix)).unwrap_or(0);
             six == also_six && differs == 0
         });
@@ -35,7 +35,8 @@ fn bits(address: IpAddr) -> (u128, bool) {
 impl std::str::FromStr for Remote {
     type Err = ();
 
-    /// Reads `203.0.113.0/24:443`, `203.0.113.7`, `[2001:db8::/32]:443`, `2001:db8::/32` or `:443`.
+    /// Parses `203.0.113.0/24:443`, `203.0.113.7`, `[2001:db8::/32]:443`, `2001:db8::/32` or
+    /// `:443`.
     fn from_str(text: &str) -> Result<Self, ()> {
         let (network, port) = if let Some(rest) = text.strip_prefix('[') {
             let (network, port) = rest.split_once(']').ok_or(())?;

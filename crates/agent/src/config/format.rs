@@ -1,4 +1,4 @@
-//! The shape of the agent's file, as data.
+//! Schema of the agent's configuration file.
 
 use quantities::{POSITIVE_SIZE, POSITIVE_TIME};
 use radio::PROFILE_SHAPE;

@@ -1,4 +1,4 @@
-//! The agent's file: which interfaces, which policy, how much each may carry.
+//! Configuration file of the agent: interfaces, policy, allowances.
 
 mod connection;
 mod format;
@@ -17,85 +17,87 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use units::Duration;
 
-/// A commented file with every key, as `tandem agent example-config` prints it.
+/// Commented example with every key, printed by `tandem agent example-config`.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
-/// The least that may lie between two looks at the counters: below it the kernel's own batching shows.
+/// Minimum sampling interval; counters of drivers advance in steps below it.
 const QUICKEST: Duration = Duration::from_millis(10);
-/// The most: a look so late would let an allowance run over.
+/// Maximum sampling interval; a longer one would overrun an allowance.
 const SLOWEST: Duration = Duration::from_secs(2);
 
-/// What an agent does on a device.
+/// Configuration of the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// The policy. One that only a simulated sender could follow is what comes nearest on a device.
+    /// Policy of the device. Policies for simulated senders are replaced by their closest device
+    /// policy.
     pub policy: PolicyConfig,
-    /// The interfaces that are managed; the first that matches a name counts.
+    /// Managed interfaces; the first rule that matches a name applies.
     pub interfaces: Vec<InterfaceRule>,
-    /// Rules for connections; the first that fits counts.
+    /// Rules for connections; the first that matches applies.
     pub connections: Vec<ConnectionRule>,
-    /// Between two looks at the counters while something is carried.
+    /// Sampling interval with traffic.
     pub busy: Duration,
-    /// The same while nothing is.
+    /// Maximum sampling interval without traffic.
     pub rest: Duration,
-    /// Where to ask how things stand; `None` for the default.
+    /// Path of the UNIX socket; `None` for the default.
     pub socket: Option<PathBuf>,
-    /// Where Prometheus may ask over TCP.
+    /// TCP address of the metrics server.
     pub metrics: Option<SocketAddr>,
-    /// Where it keeps what outlives it; `None` for the default.
+    /// State directory; `None` for the default.
     pub state: Option<PathBuf>,
-    /// Where local time is.
+    /// Local time zone.
     pub zone: Zone,
-    /// What is logged.
+    /// Log filter.
     pub log: String,
-    /// What was read otherwise than it was written, in words.
+    /// Notes on values that were adjusted.
     pub remarks: Vec<String>,
 }
 
-/// Interfaces of one kind.
+/// Rule for interfaces of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InterfaceRule {
-    /// The name, with `*` and `?`.
+    /// Interface name with `*` and `?`.
     pub pattern: String,
-    /// What its radio draws, and which kind it is.
+    /// Power profile, which also gives the kind.
     pub profile: Arc<Profile>,
-    /// What those that match may carry together.
+    /// Allowance shared by the matching interfaces.
     pub allowance: Option<Allowance>,
 }
 
-/// Connections that do something else than the device's policy says.
+/// Rule for connections that deviate from the device's policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConnectionRule {
-    /// Where they lead to.
+    /// Remote end of the connections.
     pub remote: Remote,
-    /// Their policy; `None` for that of the device.
+    /// Policy of the connections; `None` for the policy of the device.
     pub policy: Option<PolicyConfig>,
-    /// Interfaces that they never use, by a name with `*` and `?`.
+    /// Interfaces excluded for these connections, as a name with `*` and `?`.
     pub never: Option<String>,
 }
 
 impl ConnectionRule {
-    /// Whether they never use the interface of that name.
+    /// True when the connections never use this interface.
     pub fn excludes(&self, interface: &str) -> bool {
         self.never.as_ref().is_some_and(|pattern| glob(pattern.as_bytes(), interface.as_bytes()))
     }
 }
 
 impl InterfaceRule {
-    /// Whether an interface of that name is meant.
+    /// True when the rule matches this interface name.
     pub fn matches(&self, name: &str) -> bool {
         glob(self.pattern.as_bytes(), name.as_bytes())
     }
 
-    /// The one name that it matches, where it has no `*` and `?`.
+    /// The only matching name, when the pattern has no `*` or `?`.
     pub fn exact(&self) -> Option<&str> {
         (!self.pattern.contains(['*', '?'])).then_some(&*self.pattern)
     }
 }
 
-/// `*` is any number of letters, `?` is one; in time of the product of both lengths.
+/// Glob match: `*` is any text, `?` one character. Takes time proportional to the product of the
+/// lengths.
 fn glob(pattern: &[u8], name: &[u8]) -> bool {
-    // Which beginnings of the pattern fit what has been read of the name.
+    // `fits[n]`: the first n characters of the pattern match the name read so far.
     let mut fits = vec![false; pattern.len() + 1];
     fits[0] = true;
     let stars = |fits: &mut Vec<bool>| {
@@ -117,11 +119,11 @@ fn glob(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 impl Config {
-    /// Reads a file that is called `name` in messages. `files` gives the text of a radio profile's file, or
-    /// says in a few words why not.
+    /// Parses a file. `name` is its name in messages. `files` returns the text of a referenced
+    /// radio profile, or the reason why it cannot be read.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the file.
+    /// Returns all problems, in the order of the file.
     pub fn parse(
         name: &str,
         bytes: &[u8],
@@ -134,7 +136,7 @@ impl Config {
         })
     }
 
-    /// The kinds of interface that there may be, each once.
+    /// Distinct kinds of the configured interfaces.
     pub fn kinds(&self) -> Vec<InterfaceKind> {
         let mut kinds: Vec<_> = self.interfaces.iter().map(|rule| rule.profile.kind).collect();
         kinds.sort_unstable();
@@ -154,7 +156,7 @@ impl Reader<'_, '_> {
         for node in root.list("interface") {
             let Some(fields) = node.fields() else { continue };
             let pattern = fields.text("match").unwrap_or_default().to_owned();
-            // The longest name that the kernel takes, and stars.
+            // The kernel's limit is 15 characters; wildcards may add some.
             if pattern.is_empty() || pattern.len() > 64 || pattern.contains(['/', ' ']) {
                 self.problems
                     .add(fields.span("match"), "this is no interface's name")

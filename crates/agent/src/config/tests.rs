@@ -18,7 +18,7 @@ fn the_example_is_read_and_its_comments_are_the_defaults() {
     let allowance = example.interfaces[1].allowance.unwrap();
     assert_eq!(allowance.period, Period::Month { from: 1 });
     assert_eq!((allowance.data.get(), allowance.at_cap), (5_000_000_000, CapAction::Close));
-    // What stands behind a `#` with an equals sign is what is so anyway, but for the places and the metrics.
+    // Commented-out keys show their defaults, except for paths and `metrics`.
     let commented = |line: &str| {
         line.strip_prefix('#').is_some_and(|rest| rest.contains(" = ") && !rest.starts_with(' '))
     };
@@ -132,7 +132,7 @@ proptest! {
         }
     }
 
-    /// The example with parts cut out, doubled or changed.
+    /// The example with parts removed, duplicated or changed.
     #[test]
     fn a_damaged_file_is_read_or_told_what_is_wrong_with_it(
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..40, any::<Option<char>>()), 1..6),

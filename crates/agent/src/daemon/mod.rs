@@ -1,4 +1,5 @@
-//! The agent at work: one thread that waits for the kernel, for questions, and for its next look.
+//! Event loop of the agent: one thread that waits for the kernel, for HTTP requests, and for the
+//! next sample.
 
 mod path;
 mod reload;
@@ -36,44 +37,45 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::{debug, info, warn};
 use units::{Bitrate, Duration, Instant};
 
-/// So often it is looked whether somebody else changed the endpoints.
+/// Interval at which the endpoints are read again, in case another program changed them.
 const REFRESH: Duration = Duration::from_secs(10);
-/// So long connections are gathered that began on a backup, before they are told.
+/// Delay between the first connection on a backup interface and the repeated backup mark; gathers
+/// several connections.
 const GATHER: Duration = Duration::from_millis(300);
-/// So many times a minute a path becomes a backup where a share is held; less often there was another reason,
-/// such as a link that was lost.
+/// Switches per minute above which their energy is judged. Fewer have other causes, such as a lost
+/// link.
 const OFTEN: u64 = 5;
-/// A policy that wants to look more often than this does not.
+/// Lower bound of a policy's interval.
 const QUICKEST: Duration = Duration::from_millis(10);
-/// A suspension shorter than this is none.
+/// Shorter suspensions of the machine are ignored.
 const SUSPENDED: Duration = Duration::from_secs(1);
 
-/// How an agent runs, beside its file.
+/// Options of a run besides the configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Change nothing: say what would be done.
+    /// Log changes instead of making them.
     pub dry_run: bool,
-    /// Where it keeps what outlives it.
+    /// State directory.
     pub state: PathBuf,
-    /// Where it is asked.
+    /// Path of the UNIX socket.
     pub socket: PathBuf,
 }
 
-/// What an agent is told from outside.
+/// Requests from outside the event loop.
 pub struct Signals<'a> {
-    /// It is to end.
+    /// Set to end the agent.
     pub stop: &'a AtomicBool,
-    /// It is to read its file again.
+    /// Set to reload the configuration.
     pub reload: &'a AtomicBool,
-    /// Reads it, or says what is wrong with it.
+    /// Reads the configuration, or returns a description of its errors.
     pub read: &'a dyn Fn() -> Result<Config, String>,
 }
 
-/// Steers the device until it is to end, then puts back what it changed.
+/// Steers the device until `signals.stop` is set, then undoes all changes.
 ///
 /// # Errors
-/// Where the system lacks something (MPTCP, CAP_NET_ADMIN), another agent is at work, or what has to outlive
-/// it cannot be kept. All that was changed is put back then too.
+/// Fails when MPTCP or CAP_NET_ADMIN is missing, another agent is running, or the state directory
+/// is unusable. All changes are undone then too.
 pub fn run(config: Config, options: &Options, signals: &Signals<'_>) -> Result<(), Error> {
     let mut agent = Agent::open(config, options)?;
     let worked = agent.work(signals);
@@ -89,33 +91,33 @@ struct Agent {
     clock: Clock,
     route: Route,
     monitor: Monitor,
-    /// `None` in a dry run of a caller that may not hear them.
+    /// `None` in a dry run without CAP_NET_ADMIN.
     events: Option<Events>,
-    /// Opened when somebody first asks for connections.
+    /// Opened when first needed.
     diag: Option<Diag>,
     server: Option<Server>,
     host: Host,
     endpoints: Endpoints,
     steering: Steering,
-    /// The policies of connections that have rules, one for each rule.
+    /// Policies of the rules for connections, one per rule.
     rules: Vec<RuleSteering>,
     round_trips: RoundTrips,
     players: Players,
-    /// `None` where there is no rule.
+    /// `None` without rules.
     connections: Option<Connections>,
     paths: Vec<Path>,
-    /// While a file is read again: what is known of interfaces, by name.
+    /// During a reload: state of the interfaces that stay, by name.
     kept: BTreeMap<String, Path>,
     book: UsageStore,
     sampling: SamplingInterval,
-    /// How long until the next look, as was decided at the last.
+    /// Time from the last sample to the next.
     wait: Duration,
     looked: Option<Instant>,
-    /// When the policy looked last.
+    /// Last run of the policy.
     steered: Option<Instant>,
     refreshed: Instant,
     suspended: Duration,
-    /// Backups on which connections began, and since when.
+    /// Backup interfaces on which connections were created, and since when.
     begun: BTreeSet<IpAddr>,
     begun_at: Option<Instant>,
 }
@@ -141,10 +143,10 @@ impl Agent {
         };
         let boot = process::boot_id()?;
         let place = Place { boot: boot.clone(), namespace: process::network_namespace()? };
-        // Listened to before it is looked: no change falls in between.
+        // Subscribed before the first listing, so that no change is missed.
         let monitor = Monitor::open()?;
         let endpoints = Endpoints::open(place, store.clone())?;
-        // What an agent has left that was killed is put back by now.
+        // Opening the endpoints undid the changes of a killed agent.
         managed_by_the_kernel()?;
         let events = match Events::open() {
             Ok(events) => Some(events),
@@ -220,7 +222,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Sleeps until there is something to do, and takes in what the kernel tells.
+    /// Waits for the next deadline or event, and processes kernel events.
     fn wait_for_something(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
         let mut next = self.looked.map_or(now, |at| at + self.wait);
@@ -234,7 +236,7 @@ impl Agent {
             files.push(PollFd::new(server, PollFlags::IN));
         }
         let timeout: Timespec = self.clock.until(next);
-        // A signal ends the wait: the caller looks what it wants.
+        // A signal ends the wait; the event loop then checks its flags.
         let _ = poll(&mut files, Some(&timeout));
         let ready = |nth: usize| files.get(nth).is_some_and(|file| !file.revents().is_empty());
         let (links, connections) = (ready(0), self.events.is_some() && ready(1));
@@ -248,7 +250,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What the kernel tells of links and addresses.
+    /// Processes link and address changes.
     fn take_changes(&mut self) -> Result<(), Error> {
         while let Some(change) = self.monitor.next(std::time::Duration::ZERO)? {
             if !self.host.apply(change) {
@@ -259,7 +261,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What the kernel tells of connections.
+    /// Processes path manager events.
     fn take_events(&mut self) -> Result<(), Error> {
         let Some(events) = &mut self.events else { return Ok(()) };
         let now = self.clock.now();
@@ -267,7 +269,7 @@ impl Agent {
         while let Some(event) = events.next(std::time::Duration::ZERO)? {
             if let Some(connections) = &mut self.connections {
                 lost |= !connections.take(now, &event);
-                // At once: until then a connection has one subflow.
+                // Sample at once: until then the connection has only one subflow.
                 self.looked = None;
                 continue;
             }
@@ -292,7 +294,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Asks for all links, addresses and endpoints anew.
+    /// Lists links, addresses and endpoints again.
     fn scan(&mut self) -> Result<(), Error> {
         let (links, addresses) = (self.route.links()?, self.route.addresses()?);
         self.host.set(links, addresses);
@@ -301,7 +303,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Looks which interfaces are managed now, and lets the policy look at once.
+    /// Updates the managed interfaces; a change makes the policy run at once.
     fn settle(&mut self) {
         let before = self.host.managed().to_vec();
         self.host.settle(self.clock.now(), &self.config.interfaces);
@@ -317,7 +319,7 @@ impl Agent {
         self.admit();
     }
 
-    /// Gives interfaces that are new their places, and the policy all of them.
+    /// Adds state for new interfaces and rebuilds the policy for all of them.
     fn admit(&mut self) {
         let managed = self.host.managed();
         if self.paths.len() == managed.len() && !self.steering.state().paths.is_empty() {
@@ -326,7 +328,7 @@ impl Agent {
         for one in &managed[self.paths.len()..] {
             let there = self.endpoints.now().iter();
             let mut there = there.filter(|endpoint| one.addresses.contains(&Some(endpoint.address)));
-            // A policy that does nothing leaves the flags as they are.
+            // A policy without actions keeps the present flags.
             let backup = there.any(|endpoint| endpoint.flags.backup);
             let rule = &self.config.interfaces[one.rule];
             info!(interface = one.name, kind = %rule.profile.kind, radio = rule.profile.name, "managed");
@@ -346,7 +348,7 @@ impl Agent {
         self.steered = None;
     }
 
-    /// One look at the counters, and what follows from it.
+    /// Samples the counters, then runs policy and allowances.
     fn tick(&mut self, now: Instant) -> Result<(), Error> {
         let suspended = clock::suspended();
         if suspended.saturating_sub(self.suspended) > SUSPENDED {
@@ -365,10 +367,10 @@ impl Agent {
         let of_rules = self.rules.iter().filter_map(|rule| rule.steering.as_ref()?.interval());
         let interval = of_rules.chain(self.steering.interval()).min().unwrap_or(Duration::MAX);
         if !self.sampling.is_at_rest() {
-            // Near a cap a policy looks more often.
+            // A policy may ask for a shorter interval, for instance near a limit.
             self.wait = self.wait.min(interval.max(QUICKEST));
         }
-        // A look that comes a little early is better than one that comes a whole tick late.
+        // A run slightly early is better than one that is late by a whole interval.
         let half = Duration::from_nanos(self.wait.as_nanos() / 2);
         if urgent || self.steered.is_none_or(|at| now.since(at) + half >= interval) {
             self.steer(now)?;
@@ -378,13 +380,13 @@ impl Agent {
         self.book.save(now, urgent)
     }
 
-    /// Reads the counters; true where something was carried since the last look.
+    /// Reads the counters. Returns true when there was traffic since the last sample.
     fn count(&mut self, now: Instant) -> bool {
         let first = self.paths.iter().all(|path| path.counters().is_none());
         let span = self.looked.map_or(Duration::ZERO, |at| now.since(at));
         let clock = clock::unix_seconds();
         for (one, path) in self.host.managed().iter().zip(&mut self.paths) {
-            // One that has just gone is told of in a moment.
+            // The event for a removed interface follows shortly.
             let stats = one.index.and_then(|index| Some((index, self.route.stats(index).ok()?)));
             path.look(stats, span, first);
             if let Some((index, bytes)) = path.counters() {
@@ -401,7 +403,7 @@ impl Agent {
         total > 0
     }
 
-    /// Looks which allowances are used up; true where that is news.
+    /// Updates which allowances are used up. Returns true on a change.
     fn caps(&mut self) -> bool {
         let mut news = false;
         for nth in 0..self.paths.len() {
@@ -410,7 +412,7 @@ impl Agent {
             let same = self.paths.iter().filter(|other| other.rule == self.paths[nth].rule);
             let rate = same.map(|path| path.rate_down.as_bps() + path.rate_up.as_bps()).sum();
             let left = self.book.left(rule).map_or(u64::MAX, units::Bytes::get);
-            // What is closed carries less, and is not opened for that: only a new period gives more.
+            // A closed interface has no traffic; its allowance returns only with a new period.
             let up = if self.paths[nth].capped {
                 left <= self.paths[nth].margin
             } else {
@@ -436,13 +438,13 @@ impl Agent {
         news
     }
 
-    /// An allowance that is used up has closed it.
+    /// True when a used-up allowance has closed the interface.
     fn is_shut(&self, path: &Path) -> bool {
         let allowance = self.config.interfaces[path.rule].allowance;
         path.capped && allowance.is_some_and(|allowance| allowance.at_cap == CapAction::Close)
     }
 
-    /// Lets the policy look.
+    /// Runs the policy on the present samples.
     fn steer(&mut self, now: Instant) -> Result<(), Error> {
         self.steered = Some(now);
         self.round_trips.look(now, &self.config, self.sampling.is_at_rest(), &mut self.diag)?;
@@ -479,7 +481,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Makes the endpoints what the policy and the allowances want.
+    /// Applies the decisions of policy and allowances to the endpoints.
     fn hold(&mut self, now: Instant) -> Result<(), Error> {
         let mut wanted = Vec::new();
         for nth in 0..self.paths.len() {
@@ -504,7 +506,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Says where switching costs more than it saves, once until it does no more.
+    /// Warns once when switching costs more energy than it saves.
     fn judge(&mut self) {
         for (one, path) in self.host.managed().iter().zip(&mut self.paths) {
             let balance = path.radio.balance();
@@ -524,7 +526,7 @@ impl Agent {
     }
 }
 
-/// Whether the system has what is needed.
+/// Checks kernel support and privileges.
 fn ready(dry_run: bool) -> Result<(), Error> {
     let lacks = |what: &str, hint: &str| {
         Err(Error::System(linux::Error::Lacks { what: what.to_owned(), hint: hint.to_owned() }))
@@ -547,7 +549,7 @@ fn ready(dry_run: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Nobody else manages connections one by one.
+/// Fails when another program uses the userspace path manager.
 fn managed_by_the_kernel() -> Result<(), Error> {
     if path_manager::current().as_deref() != Some(path_manager::USERSPACE) {
         return Ok(());

@@ -1,34 +1,34 @@
-//! One interface, as the agent follows it.
+//! State of one managed interface.
 
 use crate::config::InterfaceRule;
 use crate::energy::{Carried, Radio};
 use linux::route::LinkStats;
 use units::{Bitrate, Duration, Instant};
 
-/// Rates are means over about so long.
+/// Averaging window of the rates.
 const RATE_WINDOW: Duration = Duration::from_millis(500);
-/// A path that became a backup does so again no earlier: the kernel's own senders follow nothing faster.
+/// Minimum time between two switches to backup; the kernel's scheduler reacts no faster.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(500);
 
-/// What is known of an interface.
+/// State of a managed interface.
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) rule: usize,
     pub(super) radio: Radio,
-    /// The kernel's counters, and of which interface.
+    /// Last counters, with the interface index they belong to.
     last: Option<(u32, LinkStats)>,
-    /// Carried since the agent began, and at the last look.
+    /// Bytes since the start of the agent, and since the previous sample.
     pub(super) down: u64,
     pub(super) up: u64,
     pub(super) lately: (u64, u64),
     pub(super) rate_down: Bitrate,
     pub(super) rate_up: Bitrate,
-    /// Its allowance is used up.
+    /// The allowance is used up.
     pub(super) capped: bool,
-    /// What was left when it was: below that it stays so.
+    /// Remaining allowance when it was used up. It stays used up until more remains.
     pub(super) margin: u64,
     pub(super) switch: Switch,
-    /// It was said that switching costs more than it saves.
+    /// The warning on costly switching was logged.
     pub(super) told_costly: bool,
 }
 
@@ -50,7 +50,7 @@ impl Path {
         }
     }
 
-    /// Looks at the counters; `None` while the interface is away.
+    /// Records a counter reading; `None` while the interface is absent.
     pub(super) fn look(&mut self, seen: Option<(u32, LinkStats)>, span: Duration, first: bool) {
         self.lately = (0, 0);
         if let Some((index, now)) = seen {
@@ -60,9 +60,9 @@ impl Path {
                 {
                     (now.rx_bytes - last.rx_bytes, now.tx_bytes - last.tx_bytes)
                 }
-                // What it carried before the agent began is not the agent's.
+                // Traffic before the start of the agent does not count.
                 None if first => (0, 0),
-                // It is new, or its counters are.
+                // New interface, or its counters were reset.
                 _ => (now.rx_bytes, now.tx_bytes),
             };
             self.last = seen;
@@ -73,7 +73,7 @@ impl Path {
             let now = units::Bytes::new(bytes).per(span).as_bps() as f64;
             let weight = span.as_secs_f64() / RATE_WINDOW.max(span).as_secs_f64();
             let mean = rate.as_bps() as f64 + (now - rate.as_bps() as f64) * weight;
-            // Less than a byte a second is silence.
+            // Less than a byte per second counts as zero.
             Bitrate::from_bps(if mean < 8.0 { 0 } else { mean as u64 })
         };
         if !span.is_zero() {
@@ -82,17 +82,17 @@ impl Path {
         }
     }
 
-    /// Bytes of both ways at the last look.
+    /// Bytes of both directions since the previous sample.
     pub(super) fn carried(&self) -> u64 {
         self.lately.0 + self.lately.1
     }
 
-    /// The counters, and of which interface.
+    /// Interface index and counter, sum of both directions.
     pub(super) fn counters(&self) -> Option<(u32, u64)> {
         self.last.map(|(index, stats)| (index, stats.rx_bytes + stats.tx_bytes))
     }
 
-    /// Tells the radio.
+    /// Passes the last sample to the radio model.
     pub(super) fn draw(&mut self, now: Instant, total: u64, paths: u64, elsewhere: f64) {
         let carried =
             Carried { down: self.lately.0, up: self.lately.1, total, paths, backup: self.switch.backup };
@@ -100,11 +100,11 @@ impl Path {
     }
 }
 
-/// The backup flag of a path, which changes no faster than anybody can follow.
+/// Backup flag with a minimum time between two changes in the same direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Switch {
     pub(super) backup: bool,
-    /// When it last became regular, and backup.
+    /// Last change to regular, and to backup.
     became: [Option<Instant>; 2],
 }
 
@@ -113,7 +113,7 @@ impl Switch {
         Self { backup, became: [None; 2] }
     }
 
-    /// The flag is to be so: it is, or will be once the shortest period is over.
+    /// Requests a value. It takes effect now, or on a later call after the minimum time.
     pub(super) fn set(&mut self, now: Instant, backup: bool) {
         let became = &mut self.became[usize::from(backup)];
         if self.backup == backup || became.is_some_and(|at| now.since(at) < SHORTEST_PERIOD) {
@@ -168,7 +168,7 @@ mod tests {
                 }
             }
             prop_assert!(became.windows(2).all(|two| two[1].since(two[0]) >= SHORTEST_PERIOD));
-            // And in the end it is as it was wished.
+            // A request after the minimum time always takes effect.
             switch.set(now + SHORTEST_PERIOD, true);
             prop_assert!(switch.backup);
         }

@@ -1,4 +1,4 @@
-//! The file, read again.
+//! Reload of the configuration.
 
 use super::{Agent, SamplingInterval, Steering};
 use crate::Error;
@@ -7,7 +7,7 @@ use crate::host::Host;
 use tracing::{info, warn};
 
 impl Agent {
-    /// Takes another file, while all goes on: interfaces that stay keep what is known of them.
+    /// Applies a new configuration. Interfaces whose profile is unchanged keep their state.
     pub(super) fn reload(&mut self, config: Config) -> Result<(), Error> {
         let now = &self.config;
         let places = (&now.socket, &now.metrics, &now.state, &now.zone, &now.log);
@@ -21,7 +21,7 @@ impl Agent {
             let is_same = |rule: &InterfaceRule| {
                 rule.matches(&one.name) && rule.profile == self.config.interfaces[path.rule].profile
             };
-            // The first that matches counts.
+            // The first matching rule applies.
             let rule = config.interfaces.iter().position(|rule| rule.matches(&one.name));
             if let Some(rule) = rule.filter(|rule| is_same(&config.interfaces[*rule])) {
                 path.rule = rule;

@@ -1,4 +1,4 @@
-//! Connections that have rules of their own, beside the device's policy.
+//! Rules for connections.
 
 use super::path::Switch;
 use super::{Agent, Diag, Steering, Wanted};
@@ -8,9 +8,9 @@ use crate::connections::{Connections, PathChoice};
 use policy::{InterfaceKind, PolicyConfig};
 use units::Instant;
 
-/// A rule for connections, at work.
+/// State of one rule.
 pub(super) struct RuleSteering {
-    /// `None` where they follow the device's.
+    /// `None` when the device's policy applies.
     pub(super) steering: Option<Steering>,
     switches: Vec<Switch>,
 }
@@ -25,7 +25,7 @@ impl RuleSteering {
 }
 
 impl Agent {
-    /// Manages connections one by one where there are rules for them.
+    /// Selects the userspace path manager while there are rules.
     pub(super) fn take_over(&mut self) -> Result<(), Error> {
         let wanted = !self.config.connections.is_empty();
         if wanted && self.connections.is_none() && !self.dry_run {
@@ -38,7 +38,7 @@ impl Agent {
         self.endpoints.take_over(wanted)
     }
 
-    /// Makes the connections what their rules want; those without one, what all do.
+    /// Applies the rules; connections without a rule follow the device's policy.
     pub(super) fn hold_connections(&mut self, now: Instant, wanted: &[Wanted]) {
         let Some(connections) = &mut self.connections else { return };
         let way = |one: &Wanted| PathChoice {

@@ -1,4 +1,4 @@
-//! What the agent tells whoever asks.
+//! Responses to HTTP requests.
 
 use super::Agent;
 use crate::Error;
@@ -7,7 +7,7 @@ use linux::diag::Diag;
 use std::collections::BTreeMap;
 use units::{Duration, Instant};
 
-/// What to do about it.
+/// Advice in the warning on costly switching.
 pub(super) const COSTLY: &str =
     "the radio does not come to rest in between; wifi-first holds no share and does not switch";
 
@@ -33,7 +33,7 @@ impl Responder for Agent {
     fn player(&mut self, now: Instant, state: cmcd::State) -> bool {
         let heard = self.players.hear(now, state);
         if heard && self.sampling.is_at_rest() {
-            // What it waits for is not to wait for the next look.
+            // The player's request must not wait for an idle interval.
             self.looked = None;
         }
         heard
@@ -41,7 +41,7 @@ impl Responder for Agent {
 }
 
 impl Agent {
-    /// How things stand, without connections: they cost by their number.
+    /// Status without connections, since listing them is expensive.
     fn stand(&self) -> Status {
         let total: u64 = self.paths.iter().map(|path| path.down + path.up).sum();
         let mut remarks = self.config.remarks.clone();

@@ -1,54 +1,54 @@
-//! What the radios draw, and what it costs to switch them.
+//! Energy of the radios, and the balance of switching them.
 
 use radio::{Direction, Meter, Profile, State};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// Over so long it is looked whether switching is worth its tails.
+/// Averaging window of the switching balance.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Into so many parts the window is cut.
+/// Number of parts of the window.
 const PARTS: u64 = 12;
 
-/// The power model of one interface, told of what its counters show.
+/// Power model of one interface, fed by its counters.
 #[derive(Debug)]
 pub struct Radio {
     meter: Meter,
     ledger: Ledger,
 }
 
-/// What is to be known of a path since the last look.
+/// Traffic of one interface since the previous sample.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Carried {
     /// Bytes received.
     pub down: u64,
     /// Bytes sent.
     pub up: u64,
-    /// Bytes that all interfaces received and sent.
+    /// Bytes of all interfaces, both directions.
     pub total: u64,
-    /// How many interfaces could have carried them.
+    /// Number of interfaces that are up.
     pub paths: u64,
-    /// It was marked as a backup.
+    /// The interface is marked as backup.
     pub backup: bool,
 }
 
-/// Whether marking a path as backup and back is worth it, by estimate.
+/// Estimated benefit of marking an interface as backup.
 ///
-/// While a path is a backup, others carry what would have been its equal part. It saves the base power of a
-/// radio that would have been active, less what it draws itself meanwhile (its tail above all), less what the
-/// data cost elsewhere:
+/// A backup interface leaves its equal share of the traffic to the others. That saves the base
+/// power of an active radio and the marginal energy of the moved bytes. It costs the energy still
+/// drawn (mainly the tail) and the marginal energy of the bytes elsewhere:
 ///
 /// saved = t * (b + a * rate moved) - (drawn in t) - moved * a elsewhere,
 ///
-/// with t the time as a backup in which the device carried something, b the profile's active power and a its
-/// marginal energy. A radio that never comes to rest before it is wanted again saves little, and may cost more.
+/// t is the time as backup with traffic on the device, b the active power of the profile, a its
+/// marginal energy. A radio that never returns to idle saves little and may lose.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Balance {
-    /// How often the path became a backup.
+    /// Number of switches to backup.
     pub switches: u64,
-    /// What promotions and tails drew, in joules.
+    /// Energy of promotions and tails, in joules.
     pub tail_j: f64,
-    /// What was saved, in joules; negative where switching costs more than it saves.
+    /// Saved energy in joules; negative when switching costs more.
     pub saved_j: f64,
 }
 
@@ -56,18 +56,18 @@ pub struct Balance {
 struct Ledger {
     backup: bool,
     parts: VecDeque<(Instant, Balance)>,
-    /// Promotions and tails, and all but idle, drawn at the last look.
+    /// Cumulated energy at the last sample: promotions and tails; all states except idle.
     before: [f64; 2],
 }
 
 impl Radio {
-    /// A radio at rest since time 0.
+    /// Radio that is idle since time 0.
     pub fn new(profile: Arc<Profile>) -> Self {
         Self { meter: Meter::new(profile), ledger: Ledger::default() }
     }
 
-    /// What was carried up to `now`. `elsewhere` is what a megabit costs on the cheapest of the other
-    /// interfaces, in joules.
+    /// Adds the traffic up to `now`. `elsewhere` is the marginal energy of the cheapest other
+    /// interface, in joules per megabit.
     pub fn look(&mut self, now: Instant, carried: &Carried, elsewhere: f64) {
         for (direction, mut bytes) in [(Direction::Down, carried.down), (Direction::Up, carried.up)] {
             while bytes > 0 {
@@ -78,38 +78,38 @@ impl Radio {
         }
         let last = self.meter.now();
         self.meter.advance(now);
-        // An agent runs for months, and nobody asks when a radio was active.
+        // Activity spans are not used here and would grow for months.
         self.meter.forget_spans();
         let span = now.since(self.ledger.looked().unwrap_or(last));
         self.ledger.look(now, span, carried, &self.meter, elsewhere);
     }
 
-    /// What was drawn so far, in joules.
+    /// Energy drawn so far, in joules.
     pub fn joules(&self) -> f64 {
         self.meter.energy().as_joules()
     }
 
-    /// What its profile calls the state that it is in.
+    /// Name of the power state in the profile.
     pub fn state(&self) -> &str {
         self.meter.state_name()
     }
 
-    /// It is out of its idle state.
+    /// True unless the radio is idle.
     pub fn is_awake(&self) -> bool {
         self.meter.state() != State::Idle
     }
 
-    /// What a megabit costs at a rate, in joules; `None` where nothing is received.
+    /// Energy per megabit at `rate`, in joules; `None` without traffic.
     pub fn per_mbit(&self, rate: Bitrate) -> Option<f64> {
         (rate.as_bps() > 0).then(|| self.meter.profile().energy_per_mbit(rate))
     }
 
-    /// What one more megabit costs while it is active anyway, in joules.
+    /// Marginal energy of one more megabit while active, in joules.
     pub fn marginal(&self) -> f64 {
         self.meter.profile().marginal(Direction::Down).as_watts()
     }
 
-    /// What switching cost and saved in the last minute.
+    /// Switching balance of the last minute.
     pub fn balance(&self) -> Balance {
         let sum = |mut sum: Balance, (_, part): &(Instant, Balance)| {
             sum.switches += part.switches;
@@ -138,7 +138,7 @@ impl Ledger {
         };
         self.backup = carried.backup;
         if carried.backup {
-            // Its tail is drawn whether the device carries something or not.
+            // The tail counts even without traffic on the device.
             part.saved_j -= awake - awake_before;
             let moved = (carried.total / carried.paths.max(1)).saturating_sub(carried.down + carried.up);
             if carried.total > 0 {

@@ -4,8 +4,8 @@ fn radio(name: &str) -> Radio {
     Radio::new(Arc::new(Profile::named(name).unwrap()))
 }
 
-/// So many seconds in which the device carries `total` bytes each 50 ms, by two paths, this one as a backup in
-/// the first `closed` of each `period` looks.
+/// Balance after `seconds` in which the device carries `total` bytes per 50 ms over two interfaces.
+/// This one is a backup for the first `closed` of every `period` samples.
 fn switched(name: &str, seconds: u64, total: u64, closed: u64, period: u64) -> Balance {
     let mut radio = radio(name);
     for look in 1..=seconds * 20 {
@@ -19,7 +19,7 @@ fn switched(name: &str, seconds: u64, total: u64, closed: u64, period: u64) -> B
 
 #[test]
 fn a_radio_that_rests_while_it_is_a_backup_saves_and_one_that_only_tails_saves_little() {
-    // LTE that is a backup all the time rests but for its one tail, with some 1.3 W and its data saved.
+    // LTE as a permanent backup draws one tail and saves about 1.3 W.
     let resting = switched("huang2012.lte", 60, 100_000, 1_200, 1_200);
     let tailing = switched("huang2012.lte", 60, 100_000, 10, 20);
     assert!(resting.saved_j > 60.0, "{resting:?}");
@@ -36,7 +36,7 @@ fn what_the_data_cost_elsewhere_is_counted() {
         cheap.look(Instant::from_millis(look * 50), &carried, 0.0);
         dear.look(Instant::from_millis(look * 50), &carried, 1.0);
     }
-    // Half of 0.4 Mbit of every other look, at a joule a megabit.
+    // Half of 0.4 Mbit in every other sample, at 1 J/Mbit.
     let difference = cheap.balance().saved_j - dear.balance().saved_j;
     assert!((difference - 200.0).abs() < 1.0, "{difference}");
 }

@@ -1,4 +1,4 @@
-//! Which interfaces there are, and from which address of each subflows begin.
+//! Network interfaces of the device, and the local address of subflows on each.
 
 use crate::config::InterfaceRule;
 use linux::route::{Address, Change, Link, Scope};
@@ -6,46 +6,46 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use units::{Duration, Instant};
 
-/// An interface that loses its link for less than this keeps its endpoints: a station that roams from one
-/// access point to the next does.
+/// An interface that loses its link for less than this keeps its endpoints, as a roaming Wi-Fi
+/// station does.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// An interface that is managed; it keeps its place even while it is away.
+/// A managed interface; it keeps its position in the list while absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedInterface {
-    /// Its name.
+    /// Interface name.
     pub name: String,
-    /// Which rule it is managed by.
+    /// Index of its rule.
     pub rule: usize,
-    /// The kernel's number for it, while it is there.
+    /// Interface index; `None` while absent.
     pub index: Option<u32>,
-    /// It is up, and what it is connected to is there.
+    /// Operationally up.
     pub running: bool,
-    /// When it last ceased to be.
+    /// Time of the last loss of the link.
     pub lost: Option<Instant>,
-    /// The addresses that subflows begin from: at most one of IPv4 and one of IPv6.
+    /// Local addresses of subflows: at most one IPv4 and one IPv6 address.
     pub addresses: [Option<IpAddr>; 2],
 }
 
 impl ManagedInterface {
-    /// It has a link and an address.
+    /// True when it has a link and an address.
     pub fn is_up(&self) -> bool {
         self.running && self.addresses.iter().any(Option::is_some)
     }
 
-    /// It is up, or was a moment ago.
+    /// True when it has a link or lost it only a moment ago.
     pub fn is_attached(&self, now: Instant) -> bool {
         let lately = self.lost.is_some_and(|at| now.since(at) < GRACE);
         self.index.is_some() && (self.running || lately)
     }
 
-    /// When [`Self::is_attached`] changes by itself.
+    /// Time at which [`Self::is_attached`] changes without an event.
     pub fn next_change(&self, now: Instant) -> Option<Instant> {
         (!self.running).then_some(self.lost).flatten().map(|at| at + GRACE).filter(|at| *at > now)
     }
 }
 
-/// The interfaces of a host, as far as they are managed.
+/// Links and addresses of the host, and the managed interfaces.
 #[derive(Debug, Default)]
 pub struct Host {
     links: BTreeMap<u32, Link>,
@@ -54,7 +54,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Those that the rules name are managed from the start, wherever they are.
+    /// Manages from the start the interfaces that rules name without wildcards.
     pub fn new(rules: &[InterfaceRule]) -> Self {
         let managed = rules.iter().enumerate().filter_map(|(rule, it)| {
             let name = it.exact()?.to_owned();
@@ -70,13 +70,13 @@ impl Host {
         Self { managed: managed.collect(), ..Self::default() }
     }
 
-    /// All links and addresses, as they are now.
+    /// Replaces all links and addresses.
     pub fn set(&mut self, links: Vec<Link>, addresses: Vec<Address>) {
         self.links = links.into_iter().map(|link| (link.index, link)).collect();
         self.addresses = addresses;
     }
 
-    /// A change; false for [`Change::Overrun`], after which all must be asked for anew.
+    /// Applies a change. Returns false on [`Change::Overrun`]: everything must be listed again.
     pub fn apply(&mut self, change: Change) -> bool {
         match change {
             Change::Link(link) => {
@@ -96,7 +96,7 @@ impl Host {
         true
     }
 
-    /// Looks which interfaces are managed, by which address; true where one is that never was before.
+    /// Updates the managed interfaces and their addresses. Returns true when one was added.
     pub fn settle(&mut self, now: Instant, rules: &[InterfaceRule]) -> bool {
         let before = self.managed.len();
         for link in self.links.values() {
@@ -131,7 +131,7 @@ impl Host {
         self.managed.len() > before
     }
 
-    /// Those that are managed. They keep their places.
+    /// Managed interfaces; their positions never change.
     pub fn managed(&self) -> &[ManagedInterface] {
         &self.managed
     }
@@ -141,8 +141,8 @@ fn same(one: &Address, other: &Address) -> bool {
     one.index == other.index && one.address == other.address
 }
 
-/// The address that subflows begin from: the one that it was, while it is there; else a temporary one, from
-/// which connections begin by themselves (RFC 8981), before one that stays.
+/// Local address of subflows: the previous one if still present, else a temporary one (RFC 8981),
+/// else any other global one.
 fn choose(here: &[&Address], six: bool, before: Option<IpAddr>) -> Option<IpAddr> {
     let usable = |address: &&&Address| {
         address.address.is_ipv6() == six && address.scope == Scope::Global && !address.tentative

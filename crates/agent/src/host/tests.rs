@@ -75,7 +75,7 @@ fn subflows_begin_where_connections_do_by_themselves() {
     );
     host.settle(Instant::ZERO, &rules);
     assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::1"))]);
-    // It stays with that while it is there: its subflows live.
+    // The address stays while it exists, since subflows use it.
     host.apply(Change::Address(address(2, "2001:db8::3", true)));
     host.settle(Instant::ZERO, &rules);
     assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::1"))]);

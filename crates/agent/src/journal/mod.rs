@@ -1,46 +1,45 @@
-//! What the agent changed of the kernel's path manager, so that it can be put back: at its end, or by the next
-//! start where it was killed.
+//! Journal of changes to the kernel path manager, to undo them.
 //!
-//! It is written before each first change of a kind, and knows the boot and the network namespace that it is
-//! of: after a reboot there is nothing to put back. Only what the agent did is undone; what somebody else
-//! changed meanwhile stays.
+//! An entry is written before the first change of each object. The agent undoes its changes when it
+//! ends; the next start does so after a crash. The journal names boot and network namespace: after
+//! a reboot there is nothing to undo. Changes of other programs are kept.
 
 use linux::pm::{Endpoint, Flags, Limits};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// The version of what is written.
+/// Version of the file format.
 const VERSION: u32 = 1;
 
-/// What was changed.
+/// Changes to undo.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Journal {
     version: u32,
-    /// The boot and the namespace that it is of.
+    /// Boot and network namespace of the changes.
     place: Place,
-    /// Endpoints that were added, by address.
+    /// Addresses of endpoints that the agent added.
     added: Vec<IpAddr>,
-    /// Endpoints that were there before and were changed or removed, as they were.
+    /// Original state of endpoints that were changed or removed.
     before: Vec<Before>,
-    /// The limits as they were, and as they were set.
+    /// Limits before the first change, and as last set.
     limits: Option<[(u32, u32); 2]>,
-    /// The kernel's path manager was chosen, and is not now.
+    /// The agent selected the userspace path manager.
     #[serde(default)]
     taken_over: bool,
 }
 
-/// Where endpoints are.
+/// Scope of the changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// The boot, as `/proc/sys/kernel/random/boot_id` tells it.
+    /// Boot ID, from `/proc/sys/kernel/random/boot_id`.
     pub boot: String,
-    /// The number of the network namespace.
+    /// Inode of the network namespace.
     pub namespace: u64,
 }
 
-/// An endpoint as it was.
+/// Original state of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Before {
@@ -49,7 +48,7 @@ struct Before {
     port: u16,
     device: u32,
     flags: u32,
-    /// It was removed.
+    /// The agent removed it.
     removed: bool,
 }
 
@@ -67,29 +66,29 @@ impl Before {
     }
 }
 
-/// A step that puts something back.
+/// A step that undoes a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Remove an endpoint.
+    /// Remove an added endpoint.
     Remove(Endpoint),
-    /// Add it again.
+    /// Add a removed endpoint again.
     Add(Endpoint),
-    /// Mark it as it was.
+    /// Restore the backup flag.
     SetBackup(Endpoint, bool),
-    /// Set the limits.
+    /// Restore the limits.
     SetLimits(Limits),
 }
 
 impl Journal {
-    /// Nothing was changed yet at `place`.
+    /// Journal without changes.
     pub fn new(place: Place) -> Self {
         Self { version: VERSION, place, ..Self::default() }
     }
 
-    /// Reads what [`Self::to_bytes`] wrote.
+    /// Parses the form written by [`Self::to_bytes`].
     ///
     /// # Errors
-    /// Where it is not such a text; says in a few words why.
+    /// Returns a description of the defect.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let journal: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if journal.version != VERSION {
@@ -98,22 +97,22 @@ impl Journal {
         Ok(journal)
     }
 
-    /// As a text.
+    /// Serialised form.
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Whether it is of this boot and namespace.
+    /// True when the journal belongs to `place`.
     pub fn is_of(&self, place: &Place) -> bool {
         self.place == *place
     }
 
-    /// Whether there is nothing to put back.
+    /// True when there is nothing to undo.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.before.is_empty() && self.limits.is_none() && !self.taken_over
     }
 
-    /// Notes that an endpoint is about to be added; true where that is news.
+    /// Notes an endpoint before it is added. Returns true when the journal changed.
     pub fn note_added(&mut self, address: IpAddr) -> bool {
         if self.is_ours(address) || self.removed(address).is_some() {
             return false;
@@ -122,17 +121,17 @@ impl Journal {
         true
     }
 
-    /// Notes that an endpoint which was added is gone.
+    /// Notes that an added endpoint no longer exists.
     pub fn forget_added(&mut self, address: IpAddr) {
         self.added.retain(|added| *added != address);
     }
 
-    /// Whether the agent added the endpoint of that address.
+    /// True when the agent added the endpoint of this address.
     pub fn is_ours(&self, address: IpAddr) -> bool {
         self.added.contains(&address)
     }
 
-    /// Notes that an endpoint is about to be changed; true where that is news.
+    /// Notes an endpoint before it is changed. Returns true when the journal changed.
     pub fn note_changed(&mut self, endpoint: &Endpoint) -> bool {
         if self.is_ours(endpoint.address) || self.before.iter().any(|one| one.address == endpoint.address) {
             return false;
@@ -141,7 +140,7 @@ impl Journal {
         true
     }
 
-    /// Notes that an endpoint is about to be removed which was there before; true where that is news.
+    /// Notes an endpoint before it is removed. Returns true when the journal changed.
     pub fn note_removed(&mut self, endpoint: &Endpoint) -> bool {
         if self.is_ours(endpoint.address) {
             return false;
@@ -150,7 +149,7 @@ impl Journal {
         self.mark(endpoint.address, true)
     }
 
-    /// Notes that an endpoint which was removed is there again.
+    /// Notes that a removed endpoint exists again.
     pub fn note_returned(&mut self, address: IpAddr) {
         self.mark(address, false);
     }
@@ -160,12 +159,12 @@ impl Journal {
         one.is_some_and(|one| std::mem::replace(&mut one.removed, removed) != removed)
     }
 
-    /// An endpoint that was removed, as it was.
+    /// Original state of a removed endpoint.
     pub fn removed(&self, address: IpAddr) -> Option<Endpoint> {
         self.before.iter().find(|one| one.address == address && one.removed).map(Before::endpoint)
     }
 
-    /// Notes that the limits are about to be set; true where that is news.
+    /// Notes the limits before they are set. Returns true when the journal changed.
     pub fn note_limits(&mut self, before: Limits, set: Limits) -> bool {
         let pair = |limits: Limits| (limits.subflows, limits.accepted_addresses);
         let first = self.limits.map_or(pair(before), |[first, _]| first);
@@ -173,21 +172,20 @@ impl Journal {
         std::mem::replace(&mut self.limits, new) != new
     }
 
-    /// Notes that new connections are about to be managed one by one, or by the kernel again; true where that is
-    /// news.
+    /// Notes the selected path manager before it changes. Returns true when the journal changed.
     pub fn note_taken_over(&mut self, taken_over: bool) -> bool {
         std::mem::replace(&mut self.taken_over, taken_over) != taken_over
     }
 
-    /// Whether new connections are managed one by one, and were not before.
+    /// True when the agent has selected the userspace path manager.
     pub fn is_taken_over(&self) -> bool {
         self.taken_over
     }
 
-    /// What puts back how it was, where it is `now` so.
+    /// Steps that undo the changes, given the present endpoints and limits.
     pub fn undo_steps(&self, now: &[Endpoint], limits: Limits) -> Vec<Step> {
         let mut steps = Vec::new();
-        // First those that are to go: their identifiers may be those of others before.
+        // Removals first: they free address IDs for restored endpoints.
         let ours = now.iter().filter(|endpoint| endpoint.port == 0 && self.is_ours(endpoint.address));
         steps.extend(ours.map(|endpoint| Step::Remove(*endpoint)));
         for before in &self.before {
@@ -198,7 +196,7 @@ impl Journal {
                 }
                 Some(_) => {}
                 None if before.removed => steps.push(Step::Add(was)),
-                // Somebody else removed it.
+                // Another program removed it.
                 None => {}
             }
         }

@@ -11,7 +11,7 @@ fn endpoint(id: u8, last: u8, backup: bool) -> Endpoint {
     Endpoint { id, address: ip(last), port: 0, device: 7, flags }
 }
 
-/// A kernel, as far as it matters here.
+/// Model of the kernel path manager.
 #[derive(Debug, Clone, PartialEq)]
 struct Kernel {
     endpoints: Vec<Endpoint>,
@@ -57,7 +57,7 @@ fn only_what_was_changed_is_put_back() {
     let wanted =
         [Step::Remove(ours), Step::SetBackup(changed, false), Step::Add(gone), Step::SetLimits(limits(2))];
     assert_eq!(steps, wanted);
-    // What somebody else did meanwhile stays: limits, an endpoint removed, one put back.
+    // Changes of other programs stay: limits, a removed endpoint, a restored one.
     assert_eq!(journal.undo_steps(&[theirs, gone], limits(8)), []);
     assert_eq!(Journal::parse(&journal.to_bytes()), Ok(journal));
 }
@@ -73,7 +73,7 @@ fn what_is_no_journal_is_said_to_be_none() {
 }
 
 proptest! {
-    /// Whatever an agent does, and wherever it is killed, the next one puts all back.
+    /// After any sequence of changes and a crash at any point, the next start undoes all.
     #[test]
     fn every_history_is_undone(
         there in prop::collection::btree_map(1_u8..6, any::<bool>(), 0..5),
@@ -86,7 +86,7 @@ proptest! {
         let mut journal = Journal::new(Place::default());
         let count = deeds.len();
         for (nth, (last, deed)) in deeds.into_iter().enumerate() {
-            // A journal is written before the deed: its end may come in between.
+            // The journal is written first; a crash can happen before the change.
             let done = !(killed_before_the_last && nth + 1 == count);
             let is = kernel.endpoints.iter().find(|one| one.address == ip(last)).copied();
             match (deed, is) {

@@ -1,4 +1,4 @@
-//! The MPTCP connections of the host, whichever program has them: asked for only when somebody wants to know.
+//! MPTCP connections of all processes, listed on request.
 
 use crate::Error;
 use linux::diag::{self, Diag, Filter};
@@ -6,59 +6,59 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// So many connections are told of one by one: those that carried most.
+/// Maximum number of connections listed one by one.
 const TOLD: usize = 100;
 
-/// All connections.
+/// MPTCP connections of the host.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Connections {
-    /// How many there are.
+    /// Number of connections.
     pub count: u64,
-    /// How many subflows they have.
+    /// Number of subflows.
     pub subflows: u64,
-    /// Those that carried most.
+    /// Connections with the most bytes.
     pub most: Vec<Connection>,
 }
 
 /// A connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Connection {
-    /// The local token.
+    /// Local token.
     pub token: u32,
-    /// The other end.
+    /// Remote address.
     pub remote: String,
-    /// Received and sent in all by subflows that are and that were, in bytes.
+    /// Bytes received, including closed subflows.
     pub down_bytes: u64,
-    /// The same, sent and acknowledged.
+    /// Bytes sent and acknowledged, including closed subflows.
     pub up_bytes: u64,
-    /// Of those, what subflows carried that have ended.
+    /// Bytes of both directions carried by closed subflows.
     pub ended_bytes: u64,
-    /// Its subflows.
+    /// Open subflows.
     pub subflows: Vec<Subflow>,
 }
 
 /// A subflow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Subflow {
-    /// Its interface, or its local address where that is of none that is managed.
+    /// Interface name; the local address if the interface is not managed.
     pub interface: String,
-    /// The other end.
+    /// Remote address.
     pub remote: String,
-    /// This end wants it only where no other is.
+    /// This end marked it as backup.
     pub backup: bool,
     /// Smoothed round-trip time, in milliseconds.
     pub rtt_ms: f64,
-    /// Received, in bytes.
+    /// Bytes received.
     pub down_bytes: u64,
-    /// Sent and acknowledged, in bytes.
+    /// Bytes sent and acknowledged.
     pub up_bytes: u64,
 }
 
 impl Connections {
-    /// Asks the kernel. `names` are the interfaces' names by their addresses.
+    /// Lists the connections. `names` maps local addresses to interface names.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// Fails when the kernel cannot list sockets.
     pub fn look(diag: &mut Diag, names: &BTreeMap<IpAddr, String>) -> Result<Self, Error> {
         let mut all = Self::default();
         diag.for_each_connection(|connection| {
@@ -79,7 +79,7 @@ impl Connections {
         for connection in &mut all.most {
             let live = |of: fn(&Subflow) -> u64| connection.subflows.iter().map(of).sum::<u64>();
             let (down, up) = (live(|one| one.down_bytes), live(|one| one.up_bytes));
-            // Kernels before 6.5 do not count a connection's bytes.
+            // Kernels before 6.5 do not report bytes per connection.
             let (all_down, all_up) = (connection.down_bytes.max(down), connection.up_bytes.max(up));
             connection.ended_bytes = all_down - down + (all_up - up);
             (connection.down_bytes, connection.up_bytes) = (all_down, all_up);
@@ -87,7 +87,7 @@ impl Connections {
         Ok(all)
     }
 
-    /// Keeps what may be among the most, in bounded space.
+    /// Adds a connection; prunes the list to bound its memory.
     fn keep(&mut self, connection: Connection) {
         self.most.push(connection);
         if self.most.len() >= 4 * TOLD {
@@ -106,7 +106,7 @@ impl From<&diag::Connection> for Connection {
         Self {
             token: connection.info.token,
             remote: connection.remote.to_string(),
-            // Each at most half of what there is: their sum is sorted by.
+            // Bounded so that the sum cannot overflow when sorting.
             down_bytes: connection.info.bytes_received.min(u64::MAX / 2),
             up_bytes: connection.info.bytes_acked.min(u64::MAX / 2),
             ended_bytes: 0,
@@ -123,7 +123,7 @@ fn told(subflow: &diag::Subflow, names: &BTreeMap<IpAddr, String>) -> Subflow {
         backup: subflow.backup,
         rtt_ms: f64::from(subflow.tcp.srtt_us) / 1e3,
         down_bytes: subflow.tcp.bytes_received,
-        // The SYN counts as one.
+        // The SYN counts as one byte.
         up_bytes: subflow.tcp.bytes_acked.saturating_sub(1),
     }
 }

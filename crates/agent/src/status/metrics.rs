@@ -3,7 +3,7 @@
 use super::{AllowanceStatus, Interface, Status};
 use std::fmt::Write;
 
-/// All metrics.
+/// Formats all metrics.
 pub fn metrics(status: &Status) -> String {
     let mut out = String::new();
     single(&mut out, "tandem_agent_running_seconds", "Since the agent began.", status.running_s);

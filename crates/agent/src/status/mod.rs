@@ -1,4 +1,4 @@
-//! How things stand: what the agent tells whoever asks.
+//! Status of the agent, its metrics and tables, and the HTTP server and client.
 
 mod client;
 mod connections;
@@ -14,108 +14,108 @@ pub use table::tables;
 
 use serde::{Deserialize, Serialize};
 
-/// How things stand.
+/// Status of the agent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Status {
-    /// The policy, with its parameters.
+    /// Policy with its parameters.
     pub policy: String,
-    /// Nothing is changed, only said.
+    /// Changes are only logged.
     pub dry_run: bool,
-    /// Since the agent began, in seconds.
+    /// Time since the start, in seconds.
     pub running_s: f64,
-    /// The counters are read so often, in milliseconds.
+    /// Sampling interval, in milliseconds.
     pub interval_ms: f64,
-    /// The interfaces that are managed.
+    /// Managed interfaces.
     pub interfaces: Vec<Interface>,
-    /// The players that tell how they stand.
+    /// Players with recent reports.
     #[serde(default)]
     pub players: Vec<PlayerStatus>,
-    /// What is worth a remark, in words.
+    /// Notes for the user.
     pub remarks: Vec<String>,
-    /// The MPTCP connections of the host; those who only want metrics do not ask.
+    /// MPTCP connections of the host; omitted in metrics.
     pub connections: Option<Connections>,
 }
 
-/// How an interface stands.
+/// Status of an interface.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Interface {
-    /// Its name.
+    /// Interface name.
     pub name: String,
-    /// What kind it is: `wifi`, `lte` and so on.
+    /// Kind, such as `wifi` or `lte`.
     pub kind: String,
-    /// Its power profile.
+    /// Power profile.
     pub radio: String,
-    /// The round trip that the policy is shown, in milliseconds, where it looks at it and something is sent.
+    /// Round-trip time shown to the policy, in milliseconds; absent when not measured.
     #[serde(default)]
     pub round_trip_ms: Option<f64>,
     /// `up`, `down`, `absent`, or `closed` by the policy or an allowance.
     pub link: String,
     /// Its subflows are backups.
     pub backup: bool,
-    /// It receives (`rx`) or not (`idle`), as the detector sees it.
+    /// `rx` while receiving, else `idle`.
     pub channel: String,
-    /// The addresses that subflows begin from.
+    /// Local addresses of its subflows.
     pub addresses: Vec<String>,
-    /// Received lately, in Mbit/s.
+    /// Receive rate, in Mbit/s.
     pub down_mbps: f64,
-    /// Sent lately, in Mbit/s.
+    /// Send rate, in Mbit/s.
     pub up_mbps: f64,
-    /// Received since the agent began, in bytes.
+    /// Bytes received since the start.
     pub down_bytes: u64,
-    /// Sent since the agent began, in bytes.
+    /// Bytes sent since the start.
     pub up_bytes: u64,
-    /// Its part of all that was carried since the agent began, from 0 to 1; nothing before anything was.
+    /// Fraction of all bytes since the start, 0 to 1; absent without traffic.
     pub share: Option<f64>,
-    /// What its profile calls the state of the radio.
+    /// Power state named by the profile.
     pub power_state: String,
-    /// Drawn since the agent began by the profile, in joules.
+    /// Energy since the start according to the profile, in joules.
     pub joules: f64,
-    /// How often it became a backup in the last minute.
+    /// Switches to backup in the last minute.
     pub switches: u64,
-    /// What promotions and tails drew in the last minute, in joules.
+    /// Energy of promotions and tails in the last minute, in joules.
     pub tail_j: f64,
-    /// What switching saved in the last minute by estimate, in joules; negative where it cost more.
+    /// Estimated energy saved by switching in the last minute, in joules; may be negative.
     pub saved_j: f64,
-    /// How much it may carry.
+    /// Data allowance.
     pub allowance: Option<AllowanceStatus>,
 }
 
-/// How a player stands; what it does not tell is absent.
+/// Status of a player; values it does not report are absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PlayerStatus {
-    /// Its session (`sid` of CMCD).
+    /// Session (CMCD `sid`).
     pub session: String,
-    /// What it asks for (`ot` of CMCD): `v` for pictures, `a` for sound, `av` for both.
+    /// Object type (CMCD `ot`): `v` video, `a` audio, `av` both.
     pub object: Option<String>,
-    /// What is in its buffer by now, in seconds.
+    /// Estimated buffer level now, in seconds.
     pub buffer_s: Option<f64>,
-    /// The bitrate that it asks for, in kbit/s.
+    /// Requested bitrate, in kbit/s.
     pub bitrate_kbps: Option<f64>,
-    /// What is still to come of what it asks for, in bytes.
+    /// Missing bytes of the current request.
     pub missing_bytes: Option<u64>,
-    /// What it measured that the network carries, in kbit/s.
+    /// Throughput measured by the player, in kbit/s.
     pub throughput_kbps: Option<f64>,
-    /// Nothing is played until that comes.
+    /// Playback waits for the current request.
     pub urgent: bool,
-    /// Since it said so, in seconds.
+    /// Time since the last report, in seconds.
     pub silent_s: f64,
 }
 
-/// How an allowance stands.
+/// Status of a data allowance.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AllowanceStatus {
-    /// Who shares it: the pattern of the interfaces' names.
+    /// Name pattern of the interfaces that share it.
     pub of: String,
-    /// How much there is in a period, in bytes.
+    /// Limit per period, in bytes.
     pub data_bytes: u64,
-    /// How much is used of it, in bytes.
+    /// Bytes used in this period.
     pub used_bytes: u64,
     /// `day`, `week` or `month`.
     pub per: String,
-    /// When the next period begins, in seconds since 1970.
+    /// Start of the next period, in seconds since 1970.
     pub next_period: i64,
     /// `close`, `backup` or `warn`.
     pub at_cap: String,
-    /// It is used up.
+    /// The allowance is used up.
     pub is_up: bool,
 }

@@ -1,9 +1,9 @@
-//! How things stand, as tables for people.
+//! Status as text tables.
 
 use super::{Connections, Interface, PlayerStatus, Status};
 use report::{Cell, Column, Row, Table};
 
-/// The tables: interfaces, then players where there are any, then connections.
+/// Tables of interfaces, players (if any) and connections (if listed).
 pub fn tables(status: &Status) -> Vec<Table> {
     let mut tables = vec![interfaces(status)];
     if !status.players.is_empty() {
@@ -122,7 +122,7 @@ fn connections(connections: &Connections) -> Table {
     table
 }
 
-/// A size with three digits.
+/// Size with three significant digits.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let bytes = bytes as f64;
