@@ -1,8 +1,8 @@
 //! Configuration of an endpoint.
 
-use crate::congestion::CongestionKind;
+use crate::congestion::{CongestionChoice, CongestionKind};
 use crate::rec::Rec;
-use crate::scheduler::SchedulerKind;
+use crate::scheduler::{SchedulerChoice, SchedulerKind};
 use units::Duration;
 
 /// Use of explicit congestion notification (RFC 3168).
@@ -65,16 +65,16 @@ pub struct Config {
     pub subflow_buffer: u64,
     /// Receive buffer of the connection, in bytes. Unread data and out-of-order data share it.
     pub recv_buffer: u64,
-    /// Scheduler, which chooses the subflow for new data.
-    pub scheduler: SchedulerKind,
+    /// Scheduler, which chooses the subflow for new data: a registered one, or one from another crate.
+    pub scheduler: SchedulerChoice,
     /// Opportunistic retransmission: while the peer's window or the send buffer is full, a subflow
     /// with room retransmits data of a slower one (Raiciu et al., NSDI 2012, section 4.2).
     pub opportunistic: bool,
     /// Penalisation: in the same case, halve the congestion window of the slower subflow, at most
     /// once per round trip (same source).
     pub penalise: bool,
-    /// Congestion control of each subflow.
-    pub congestion: CongestionKind,
+    /// Congestion control of each subflow: a registered one, or one from another crate.
+    pub congestion: CongestionChoice,
     /// Grow congestion windows as Linux does, which makes throughput about 15 % lower with small
     /// windows and many losses. Growth counts newly delivered data, without data that SACK reported
     /// before (RFC 3465 counts everything acknowledged). CUBIC uses whole segments, and its
@@ -158,10 +158,10 @@ impl Default for Config {
             send_buffer: 4 << 20,
             subflow_buffer: u64::MAX,
             recv_buffer: 4 << 20,
-            scheduler: SchedulerKind::MinRtt,
+            scheduler: SchedulerKind::MinRtt.into(),
             opportunistic: false,
             penalise: false,
-            congestion: CongestionKind::Lia,
+            congestion: CongestionKind::Lia.into(),
             linux_counting: false,
             rec: None,
             initial_window: 10,
@@ -198,8 +198,8 @@ impl Config {
         Self {
             send_buffer: 4 << 20,
             recv_buffer: 6_291_456,
-            scheduler: SchedulerKind::Linux,
-            congestion: CongestionKind::Cubic,
+            scheduler: SchedulerKind::Linux.into(),
+            congestion: CongestionKind::Cubic.into(),
             linux_counting: true,
             stale_after: 4,
             rack: true,

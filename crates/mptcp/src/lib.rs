@@ -18,14 +18,16 @@ pub mod scheduler;
 mod config;
 mod crypto;
 mod endpoint;
+mod registry;
 mod seq;
 mod subflow;
 
 pub use config::{Config, EcnMode, Keepalive, receive_buffer};
-pub use congestion::CongestionKind;
+pub use congestion::{CongestionChoice, CongestionKind};
 pub use endpoint::{Endpoint, Event, Failure, Mode, RecInfo, ResetReason, SubflowInfo};
 pub use rec::Rec;
-pub use scheduler::SchedulerKind;
+pub use registry::UnknownName;
+pub use scheduler::{SchedulerChoice, SchedulerKind};
 
 /// A path between the two hosts: the index of a local interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -44,7 +44,7 @@ fn transfer(pair: &mut Pair, to_write: [u64; 2], seconds: u64) {
 #[test]
 #[ignore = "needs tshark"]
 fn needs_tshark_handshake_join_data_and_closing_decode() {
-    let config = Config { scheduler: SchedulerKind::RoundRobin, ..Config::default() };
+    let config = Config { scheduler: SchedulerKind::RoundRobin.into(), ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     transfer(&mut pair, [60_000, 80_000], 10);
     let reading = read("plain", &pair);
@@ -91,7 +91,8 @@ fn needs_tshark_other_options_decode_the_same_with_mptcp_rec() {
 fn needs_tshark_data_checksums_match_the_decoded_bytes() {
     let paths = vec![PathModel::lossy(5, 0.02), PathModel::clean(20)];
     for (client, server) in [(true, true), (false, true)] {
-        let with = |checksum| Config { checksum, scheduler: SchedulerKind::RoundRobin, ..Config::default() };
+        let with =
+            |checksum| Config { checksum, scheduler: SchedulerKind::RoundRobin.into(), ..Config::default() };
         let mut pair = Pair::with(1, with(client), with(server), paths.clone()).keep_trace();
         transfer(&mut pair, [60_001, 80_003], 20);
         let reading = read("checksum", &pair);
@@ -126,7 +127,7 @@ fn needs_tshark_corrupted_bytes_lead_to_an_infinite_mapping() {
 #[test]
 #[ignore = "needs tshark"]
 fn needs_tshark_checksum_failure_beside_another_subflow_decodes_as_mp_fail() {
-    let mut pair = established(Config { scheduler: SchedulerKind::RoundRobin, ..with_checksums() });
+    let mut pair = established(Config { scheduler: SchedulerKind::RoundRobin.into(), ..with_checksums() });
     pair.tamper = Some(Box::new(|from, path, segment| {
         if from == SERVER && path == PathId(1) {
             segment.payload = segment.payload.corrupted();
@@ -142,7 +143,8 @@ fn needs_tshark_checksum_failure_beside_another_subflow_decodes_as_mp_fail() {
 #[test]
 #[ignore = "needs tshark"]
 fn needs_tshark_ecn_marks_and_echoes_decode() {
-    let config = Config { ecn: EcnMode::Request, scheduler: SchedulerKind::RoundRobin, ..Config::default() };
+    let config =
+        Config { ecn: EcnMode::Request, scheduler: SchedulerKind::RoundRobin.into(), ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     let mut count = 0;
     pair.tamper = Some(Box::new(move |from, _, segment| {
@@ -267,7 +269,8 @@ fn needs_tshark_reset_reasons_of_refused_joins_decode() {
 fn needs_tshark_reset_reasons_of_failed_subflows_decode() {
     for (silent, reason) in [(false, "6"), (true, "5")] {
         let scheduler = SchedulerKind::RoundRobin;
-        let mut pair = established(Config { max_retries: 2, scheduler, ..Config::default() });
+        let mut pair =
+            established(Config { max_retries: 2, scheduler: scheduler.into(), ..Config::default() });
         pair.tamper = Some(Box::new(move |from, path, segment| {
             if path == PathId(1) && from == SERVER {
                 segment.dss = None;

@@ -38,8 +38,8 @@ fn any_config(rng: &mut Rng, mptcp: bool) -> Config {
         mss: [536, 1460][rng.below(2) as usize],
         recv_buffer: [5000, 50_000, 1_000_000][rng.below(3) as usize],
         delayed_ack: ms([0, 40, 200][rng.below(3) as usize]),
-        scheduler: SchedulerKind::ALL[rng.below(SchedulerKind::ALL.len() as u64) as usize],
-        congestion: CongestionKind::ALL[rng.below(CongestionKind::ALL.len() as u64) as usize],
+        scheduler: SchedulerKind::ALL[rng.below(SchedulerKind::ALL.len() as u64) as usize].into(),
+        congestion: CongestionKind::ALL[rng.below(CongestionKind::ALL.len() as u64) as usize].into(),
         ..config
     }
 }
@@ -74,7 +74,7 @@ fn play(seed: u64, scheduler: Option<SchedulerKind>, fast_paths: FastPaths) -> P
     let paths = (0..=rng.below(2)).map(|_| any_path(&mut rng)).collect();
     let [client, server] = [(); 2].map(|()| {
         let config = any_config(&mut rng, mptcp);
-        Config { scheduler: scheduler.unwrap_or(config.scheduler), ..config }
+        Config { scheduler: scheduler.map_or(config.scheduler, Into::into), ..config }
     });
     let mut pair = Pair::with(seed, client, server, paths).keep_trace();
     pair.to_write = [[0, 3000, 100_000][rng.below(3) as usize], 1 + rng.below(200_000)];

@@ -13,7 +13,7 @@ const LONG: Instant = Instant::from_secs(100_000);
 
 /// A receive window that limits the rate: 20 Mbyte/s over the first path, 2 over the second.
 fn window_limited(scheduler: SchedulerKind) -> Config {
-    Config { scheduler, recv_buffer: 200_000, ..Config::default() }
+    Config { scheduler: scheduler.into(), recv_buffer: 200_000, ..Config::default() }
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn data_of_a_dead_path_is_reinjected_once() {
 fn reinjected_data_is_sent_before_later_queued_data() {
     let mut paths = two_paths();
     paths[0].outages.push((Instant::from_millis(1001), LONG));
-    let config = Config { scheduler: SchedulerKind::Share, ..Config::default() };
+    let config = Config { scheduler: SchedulerKind::Share.into(), ..Config::default() };
     let mut pair = Pair::new(1, config, paths).keep_trace();
     pair.connect();
     pair.run_until(Instant::from_secs(1));

@@ -63,7 +63,7 @@ fn first_data_of_the_client_carries_both_keys_and_its_length() {
 #[test]
 fn join_authenticates_both_ends_and_both_paths_carry_data() {
     // With the lowest round-trip time first, one path would carry all data: there is no bottleneck.
-    let config = Config { scheduler: SchedulerKind::RoundRobin, ..Config::default() };
+    let config = Config { scheduler: SchedulerKind::RoundRobin.into(), ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.connect();
     pair.run_until(Instant::from_secs(1));
@@ -169,7 +169,7 @@ fn lost_data_fin_and_fin_are_retransmitted() {
 
 #[test]
 fn mp_prio_moves_traffic_to_and_from_a_backup() {
-    let config = Config { scheduler: SchedulerKind::RoundRobin, ..Config::default() };
+    let config = Config { scheduler: SchedulerKind::RoundRobin.into(), ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.to_write[SERVER] = 4_000_000_000;
     pair.connect();
@@ -288,7 +288,8 @@ fn lost_window_update_does_not_stall_the_stream() {
 #[test]
 fn single_loss_is_repaired_without_a_timeout() {
     for sack in [true, false] {
-        let config = Config { sack, mptcp: false, congestion: CongestionKind::Reno, ..Config::default() };
+        let config =
+            Config { sack, mptcp: false, congestion: CongestionKind::Reno.into(), ..Config::default() };
         let mut pair = Pair::new(1, config, vec![PathModel::clean(50)]).keep_trace();
         pair.to_write[SERVER] = 400_000;
         let mut count = 0;
@@ -319,7 +320,7 @@ fn single_loss_is_repaired_without_a_timeout() {
 
 #[test]
 fn many_losses_in_a_window_are_repaired_in_one_recovery_with_sack() {
-    let config = Config { mptcp: false, congestion: CongestionKind::Reno, ..Config::default() };
+    let config = Config { mptcp: false, congestion: CongestionKind::Reno.into(), ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(50)]).keep_trace();
     pair.to_write[SERVER] = 400_000;
     let mut count = 0;
@@ -354,7 +355,7 @@ fn silent_peer_times_out() {
 
 #[test]
 fn shares_are_exact_over_the_whole_transfer() {
-    let config = Config { scheduler: SchedulerKind::Share, ..Config::default() };
+    let config = Config { scheduler: SchedulerKind::Share.into(), ..Config::default() };
     let mut pair = Pair::new(1, config, two_paths()).keep_trace();
     pair.connect();
     pair.run_until(Instant::from_secs(1));

@@ -12,7 +12,7 @@ fn ms(n: u64) -> Duration {
 
 /// TCP with Reno and default features.
 fn tcp() -> Config {
-    Config { mptcp: false, congestion: CongestionKind::Reno, ..Config::default() }
+    Config { mptcp: false, congestion: CongestionKind::Reno.into(), ..Config::default() }
 }
 
 /// Downloads `bytes`, then closes both ends. Returns the time until the last byte was read.
@@ -120,8 +120,8 @@ fn any_switches(rng: &mut Rng, mptcp: bool) -> Config {
     Config {
         mss: [536, 1460][rng.below(2) as usize],
         recv_buffer: [20_000, 200_000, 4_000_000][rng.below(3) as usize],
-        scheduler: SchedulerKind::ALL[rng.below(SchedulerKind::ALL.len() as u64) as usize],
-        congestion: CongestionKind::ALL[rng.below(CongestionKind::ALL.len() as u64) as usize],
+        scheduler: SchedulerKind::ALL[rng.below(SchedulerKind::ALL.len() as u64) as usize].into(),
+        congestion: CongestionKind::ALL[rng.below(CongestionKind::ALL.len() as u64) as usize].into(),
         sack: rng.below(5) > 0,
         timestamps: rng.below(4) > 0,
         max_retries: 100,

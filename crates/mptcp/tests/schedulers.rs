@@ -32,7 +32,7 @@ fn data_of(pair: &Pair) -> impl Iterator<Item = &Seen> {
 
 #[test]
 fn redundant_loses_only_segments_lost_on_both_paths() {
-    let config = Config { scheduler: SchedulerKind::Redundant, ..Config::default() };
+    let config = Config { scheduler: SchedulerKind::Redundant.into(), ..Config::default() };
     let paths = vec![PathModel::lossy(10, 0.2), PathModel::lossy(20, 0.2)];
     let mut pair = Pair::new(1, config, paths).keep_trace();
     // Full segments, so that both paths divide the stream alike; slow enough that both have room.
@@ -55,8 +55,8 @@ fn redundant_loses_only_segments_lost_on_both_paths() {
 fn redundant_does_not_stall_when_a_path_dies() {
     let mut paths = vec![PathModel::clean(10), PathModel::clean(15)];
     paths[0].outages.push((Instant::from_secs(3), Instant::from_secs(1000)));
-    let stall = |scheduler| {
-        let config = Config { scheduler, ..Config::default() };
+    let stall = |scheduler: SchedulerKind| {
+        let config = Config { scheduler: scheduler.into(), ..Config::default() };
         let mut pair = Pair::new(1, config, paths.clone());
         let longest = write_periodically(&mut pair, 3000, Duration::from_millis(20), Instant::from_secs(8));
         assert!(pair.read[CLIENT] > 950_000, "{scheduler}: {}", pair.read[CLIENT]);
@@ -70,7 +70,8 @@ fn redundant_does_not_stall_when_a_path_dies() {
 #[test]
 fn redundant_does_not_copy_delivered_data() {
     // When the slow path has room for a copy, most of the data has arrived already.
-    let config = Config { scheduler: SchedulerKind::Redundant, recv_buffer: 100_000, ..Config::default() };
+    let config =
+        Config { scheduler: SchedulerKind::Redundant.into(), recv_buffer: 100_000, ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(5), PathModel::clean(100)]).keep_trace();
     pair.to_write[SERVER] = 20_000_000;
     pair.connect();
@@ -94,7 +95,7 @@ fn redundant_does_not_copy_delivered_data() {
 
 #[test]
 fn redundant_respects_share_limits() {
-    let config = Config { scheduler: SchedulerKind::Redundant, ..Config::default() };
+    let config = Config { scheduler: SchedulerKind::Redundant.into(), ..Config::default() };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(10), PathModel::clean(20)]).keep_trace();
     pair.ends[SERVER].set_shares(&[0.8, 0.2]);
     write_periodically(&mut pair, 4000, Duration::from_millis(20), Instant::from_secs(10));
@@ -111,7 +112,7 @@ fn unequal_paths(slow_ms: u64) -> Vec<PathModel> {
 
 /// Mean bytes out of order, and bytes read, with a receive window that a slow path can block.
 fn small_window(scheduler: SchedulerKind) -> (u64, u64) {
-    let config = Config { scheduler, recv_buffer: 60_000, ..Config::default() };
+    let config = Config { scheduler: scheduler.into(), recv_buffer: 60_000, ..Config::default() };
     let mut pair = Pair::new(1, config, unequal_paths(150));
     pair.to_write[SERVER] = 1_000_000_000;
     pair.connect();
@@ -132,7 +133,7 @@ fn blest_skips_a_slow_path_that_would_block_the_window() {
 
 /// Bursts with pauses. Returns their mean duration, and the most bytes out of order.
 fn bursts(scheduler: SchedulerKind) -> (Duration, u64) {
-    let config = Config { scheduler, recv_buffer: 300_000, ..Config::default() };
+    let config = Config { scheduler: scheduler.into(), recv_buffer: 300_000, ..Config::default() };
     let mut pair = Pair::new(1, config, unequal_paths(100));
     pair.connect();
     let (mut took, mut most) = (Duration::ZERO, 0);

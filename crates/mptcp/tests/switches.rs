@@ -13,7 +13,7 @@ fn ms(n: u64) -> Duration {
 }
 
 fn tcp() -> Config {
-    Config { mptcp: false, congestion: CongestionKind::Reno, ..Config::default() }
+    Config { mptcp: false, congestion: CongestionKind::Reno.into(), ..Config::default() }
 }
 
 fn download(mut pair: Pair, bytes: u64, until: Instant) -> Pair {
@@ -122,7 +122,7 @@ fn paced_bursts_have_two_segments() {
 
 #[test]
 fn bbr_sustains_its_rate_despite_losses() {
-    let config = Config { congestion: CongestionKind::Bbr, rack: true, ..tcp() };
+    let config = Config { congestion: CongestionKind::Bbr.into(), rack: true, ..tcp() };
     let path = PathModel::lossy(20, 0.01);
     let pair = download(Pair::new(1, config, vec![path]), 3_000_000, Instant::from_secs(20));
     assert_eq!(pair.read[CLIENT], 3_000_000, "one percent of loss does not stop it");

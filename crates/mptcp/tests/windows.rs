@@ -11,7 +11,7 @@ fn window_updates_are_not_duplicate_acknowledgements() {
         sack: false,
         recv_buffer: 30_000,
         initial_window: 30,
-        congestion: CongestionKind::Reno,
+        congestion: CongestionKind::Reno.into(),
         ..Config::default()
     };
     let mut pair = Pair::new(1, config, vec![PathModel::clean(100)]);

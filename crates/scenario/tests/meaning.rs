@@ -65,7 +65,7 @@ fn preset_fills_absent_keys_and_given_keys_override_it() {
                 recv_buffer = \"1MiB\"\necn = \"request\"\npacing = true";
     let expected = mptcp::Config {
         rack: false,
-        congestion: mptcp::CongestionKind::Reno,
+        congestion: mptcp::CongestionKind::Reno.into(),
         // Linux leaves slow start early with CUBIC alone.
         hystart: false,
         autotune: None,

@@ -4,7 +4,7 @@ use crate::delivery::Side;
 use crate::experiment::{Experiment, Hop, PathSpec, Protocol};
 use crate::video::VideoExchange;
 use link::Rate;
-use mptcp::{CongestionKind, Endpoint, PathId};
+use mptcp::{Endpoint, PathId};
 use std::sync::Arc;
 use traffic::{App, Direction, Kind, TrafficConfig};
 use units::{Bitrate, Instant, Seed};
@@ -93,7 +93,7 @@ impl Connection {
             Kind::Video(video) => Some(Box::new(VideoExchange::new(video, config))),
             _ => None,
         };
-        let uses_energy_costs = transport.congestion == CongestionKind::EcMtcp;
+        let uses_energy_costs = transport.congestion.uses_energy_costs();
         let mut connection = Self {
             delivered: 0,
             last_byte: None,

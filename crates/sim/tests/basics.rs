@@ -121,7 +121,7 @@ fn ecmtcp_shares_data_inversely_to_the_energy_per_byte() {
     // per byte at the link's rate, a_d + b / rate, to within 0.04.
     let mut experiment = wifi_lte(Kind::Bulk, 300);
     experiment.paths = vec![path("wifi", "huang2012.wifi", 50.0, 25), path("lte", "huang2012.lte", 50.0, 25)];
-    experiment.transport.config.congestion = mptcp::CongestionKind::EcMtcp;
+    experiment.transport.config.congestion = mptcp::CongestionKind::EcMtcp.into();
     let cost = |path: &tandem_sim::PathSpec| path.profile.energy_per_mbit(Bitrate::from_mbps(50.0));
     let costs = [cost(&experiment.paths[0]), cost(&experiment.paths[1])];
     for path in &mut experiment.paths {

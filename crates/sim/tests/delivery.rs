@@ -95,7 +95,7 @@ fn out_of_order_offsets_are_bounded_by_the_receive_buffer() {
         experiment.paths =
             vec![path("wifi", "huang2012.wifi", 8.0, 5), path("lte", "huang2012.lte", 8.0, 100)];
         experiment.transport.config.recv_buffer = buffer;
-        experiment.transport.config.scheduler = mptcp::SchedulerKind::RoundRobin;
+        experiment.transport.config.scheduler = mptcp::SchedulerKind::RoundRobin.into();
         experiment.sample = Duration::ZERO;
         run_recorded(&experiment).deliveries[0].offsets.peak_bytes
     };

@@ -56,7 +56,7 @@ const CASES: [Case; 7] = {
 fn experiment(case: &Case, scheduler: SchedulerKind, congestion: CongestionKind) -> Experiment {
     let mut experiment = wifi_lte(Kind::Bulk, SECONDS);
     let config = &mut experiment.transport.config;
-    (config.scheduler, config.congestion) = (scheduler, congestion);
+    (config.scheduler, config.congestion) = (scheduler.into(), congestion.into());
     (config.send_buffer, config.recv_buffer) = (case.buffer, case.buffer);
     // The share scheduler assigns data ahead up to this limit.
     config.subflow_buffer = 128 << 10;

@@ -205,7 +205,7 @@ fn needs_tshark_data_of_a_path_in_outage_is_reinjected() {
 #[ignore = "needs tshark"]
 fn needs_tshark_redundant_scheduler_sends_most_data_twice() {
     let mut experiment = upload(30);
-    experiment.transport.config.scheduler = SchedulerKind::Redundant;
+    experiment.transport.config.scheduler = SchedulerKind::Redundant.into();
     let (_, repeated) = run_and_compare("redundant", &experiment);
     assert!(repeated > TRANSFER_BYTES * 9 / 10, "{repeated}");
 }

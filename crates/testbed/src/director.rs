@@ -13,7 +13,7 @@ use emulator::{Driver, Lateness, Network, Running, Shared};
 use linux::clock::Clock;
 use linux::diag::Subflow;
 use linux::socket::{Options, Protocol};
-use mptcp::{CongestionKind, SchedulerKind};
+use mptcp::{CongestionChoice, CongestionKind, SchedulerKind};
 use policy::{Action, Ledger, PolicyConfig};
 use proxy::Totals;
 use radio::{Meter, State};
@@ -258,11 +258,11 @@ fn for_device(policy: &PolicyConfig, notes: &mut Vec<String>) -> PolicyConfig {
 }
 
 /// The kernel's name for a congestion control.
-pub(crate) fn congestion(kind: CongestionKind, notes: &mut Vec<String>) -> String {
-    match kind {
-        CongestionKind::Reno => "reno",
-        CongestionKind::Cubic => "cubic",
-        CongestionKind::Bbr => "bbr",
+pub(crate) fn congestion(choice: &CongestionChoice, notes: &mut Vec<String>) -> String {
+    match choice {
+        CongestionChoice::Registered(CongestionKind::Reno) => "reno",
+        CongestionChoice::Registered(CongestionKind::Cubic) => "cubic",
+        CongestionChoice::Registered(CongestionKind::Bbr) => "bbr",
         other => {
             notes.push(format!("congestion: Linux has no {other}; reno runs on each subflow"));
             "reno"
@@ -281,14 +281,14 @@ fn plans(
 ) -> Vec<Plan> {
     let transport = &experiment.transport;
     let config = &transport.config;
-    if !matches!(config.scheduler, SchedulerKind::Linux) && transport.protocol == sim::Protocol::Mptcp {
+    if config.scheduler != SchedulerKind::Linux && transport.protocol == sim::Protocol::Mptcp {
         notes.push(format!("scheduler: Linux has its own alone, not {}", config.scheduler));
     }
     if config.rec.is_some() {
         notes.push("protocol: Linux does not speak MPTCP-rec; this is its MPTCP".to_owned());
     }
     let options = Options {
-        congestion: Some(congestion(config.congestion, notes)),
+        congestion: Some(congestion(&config.congestion, notes)),
         // The kernel lets a socket's send buffer grow with its window: were it large at once, the first
         // subflow would swallow what is written before another has joined. How far ahead an application
         // may write is looked after where it writes.

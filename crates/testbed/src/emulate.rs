@@ -139,7 +139,7 @@ pub fn emulate(
     director.steer(Instant::ZERO)?;
     let sockets = match experiment.transport.protocol {
         Protocol::Mptcp if multipath => {
-            Sockets::Mptcp(Some(congestion(experiment.transport.config.congestion, &mut notes)))
+            Sockets::Mptcp(Some(congestion(&experiment.transport.config.congestion, &mut notes)))
         }
         _ => Sockets::Unchanged,
     };

@@ -1,51 +1,68 @@
 //! CUBIC: RFC 9438.
 
-use super::{CongestionControl, Coupling, View, Window};
+use super::{CongestionControl, CongestionSettings, Coupling, SubflowView, Window};
 use units::{Duration, Instant};
 
-/// RFC 9438, section 4.6.
+/// Multiplicative decrease factor (RFC 9438, section 4.6).
 const BETA: f64 = 0.7;
-/// RFC 9438, section 5.1, in segments per second cubed.
+/// Scale of the curve, in segments per second cubed (RFC 9438, section 5.1).
 const C: f64 = 0.4;
 
-/// Grows along a cubic curve of the time since the last loss.
+/// The cubic curve of one congestion avoidance stage.
 #[derive(Debug, Clone, Copy, Default)]
 struct Curve {
     /// Window just before the last reduction, in segments.
     w_max: f64,
     /// Time from the epoch's start to the plateau, in seconds.
     k: f64,
-    /// What Reno would have, in segments (section 4.3).
+    /// Estimate of Reno's window, in segments (section 4.3).
     w_est: f64,
     /// Window when the threshold was last set, in segments.
     cwnd_prior: f64,
-    /// When the present congestion avoidance began, later by what of it did not need the window.
+    /// Start of the stage, moved forward by the time in which the window did not limit sending.
     epoch: Option<Instant>,
 }
 
-/// The algorithm.
+impl Curve {
+    /// Returns the window `t` seconds after the epoch, in segments (section 4.2, Eq. 1).
+    fn at(&self, t: f64) -> f64 {
+        let d = t - self.k;
+        C * d * d * d + self.w_max
+    }
+
+    /// Begins a stage at a window of `cwnd` segments, unless one is under way; returns its start.
+    fn begin(&mut self, now: Instant, cwnd: f64) -> Instant {
+        if self.epoch.is_none() {
+            self.w_est = cwnd;
+            self.w_max = self.w_max.max(cwnd);
+            // Section 4.2, Eq. 2.
+            self.k = libm::cbrt((self.w_max - cwnd) / C);
+        }
+        *self.epoch.get_or_insert(now)
+    }
+}
+
+/// Grows the window along a cubic curve of the time since the last loss.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cubic {
-    /// As Linux has it, and not as RFC 9438 has: the estimate of Reno's window never grows by a whole
-    /// segment a round trip, and windows are counted in whole segments. At windows of ten segments the
-    /// two together cost some fifth of the throughput.
-    as_linux: bool,
+    /// Count as Linux does: whole segments, and an estimate of Reno's window that never grows by a whole
+    /// segment per round trip.
+    linux_counting: bool,
     curve: Curve,
-    /// Before the last reduction, should that turn out to be wrong (section 4.9).
-    before: Curve,
-    /// The last acknowledgement.
-    seen: Instant,
-    /// Increase not yet a whole byte.
+    /// Curve before the last reduction, restored if that was spurious (section 4.9).
+    previous_curve: Curve,
+    last_ack: Instant,
+    /// Increase of less than a byte, carried to the next acknowledgement.
     fraction: f64,
 }
 
 impl Cubic {
-    pub(super) fn new(as_linux: bool) -> Self {
-        Self { as_linux, ..Self::default() }
+    pub(super) fn new(settings: &CongestionSettings) -> Self {
+        Self { linux_counting: settings.linux_counting, ..Self::default() }
     }
 
-    fn reduce(&mut self, view: &View, window: &mut Window) {
-        self.before = self.curve;
+    fn reduce(&mut self, view: &SubflowView, window: &mut Window) {
+        self.previous_curve = self.curve;
         let curve = &mut self.curve;
         let cwnd = window.cwnd as f64 / view.mss as f64;
         curve.cwnd_prior = cwnd;
@@ -53,60 +70,55 @@ impl Cubic {
         curve.w_max = if cwnd < curve.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         let flight = view.in_flight.min(window.cwnd) as f64;
         window.ssthresh = ((flight * BETA) as u64).max(2 * view.mss);
-        if self.as_linux {
+        if self.linux_counting {
             window.ssthresh -= window.ssthresh % view.mss;
         }
         curve.epoch = None;
         self.fraction = 0.0;
     }
 
-    /// The curve's time stands still while the window is not needed (sections 4.2 and 5.8).
-    fn stand_still(&mut self, span: Duration) {
+    /// Stops the curve's time for a span in which the window did not limit sending (sections 4.2 and 5.8).
+    fn skip(&mut self, span: Duration) {
         if let Some(epoch) = &mut self.curve.epoch {
             *epoch += span;
         }
     }
-}
 
-impl CongestionControl for Cubic {
-    fn on_ack(&mut self, acked: u64, view: &View, _: &Coupling, window: &mut Window) {
-        // Acknowledgements come at least once a round trip: what is longer was idle.
-        let idle = view.now.since(self.seen).saturating_sub(view.srtt);
-        self.stand_still(idle);
-        self.seen = view.now;
-        let acked = window.slow_start(acked);
-        if acked == 0 {
-            return;
-        }
+    /// Updates the estimate of Reno's window for `segments` acknowledged ones and returns it (section 4.3).
+    fn reno_estimate(&mut self, segments: f64, cwnd: f64) -> f64 {
         let curve = &mut self.curve;
-        let mss = view.mss as f64;
-        let cwnd = window.cwnd as f64 / mss;
-        let segments = acked as f64 / mss;
-        if curve.epoch.is_none() {
-            curve.w_est = cwnd;
-            curve.w_max = curve.w_max.max(cwnd);
-            // Section 4.2, Eq. 2.
-            curve.k = libm::cbrt((curve.w_max - cwnd) / C);
-        }
-        let epoch = *curve.epoch.get_or_insert(view.now);
-        let t = view.now.since(epoch).as_secs_f64();
-        let cube = |t: f64| {
-            let d = t - curve.k;
-            C * d * d * d + curve.w_max
-        };
-        // Section 4.3: alpha is 3(1-b)/(1+b) until the estimate reaches the window before the loss, then 1.
-        let alpha = if curve.w_est >= curve.cwnd_prior && !self.as_linux {
+        // 3(1-b)/(1+b) until the estimate reaches the window before the loss, then 1.
+        let alpha = if curve.w_est >= curve.cwnd_prior && !self.linux_counting {
             1.0
         } else {
             3.0 * (1.0 - BETA) / (1.0 + BETA)
         };
         curve.w_est += alpha * segments / cwnd;
-        let estimate = if self.as_linux { libm::floor(curve.w_est) } else { curve.w_est };
-        let increase = if cube(t) < estimate {
+        if self.linux_counting { libm::floor(curve.w_est) } else { curve.w_est }
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, acked: u64, view: &SubflowView, _: &Coupling, window: &mut Window) {
+        // Acknowledgements arrive at least once per round trip: any longer gap was idle time.
+        let idle = view.now.since(self.last_ack).saturating_sub(view.srtt);
+        self.skip(idle);
+        self.last_ack = view.now;
+        let acked = window.slow_start(acked);
+        if acked == 0 {
+            return;
+        }
+        let mss = view.mss as f64;
+        let cwnd = window.cwnd as f64 / mss;
+        let segments = acked as f64 / mss;
+        let epoch = self.curve.begin(view.now, cwnd);
+        let t = view.now.since(epoch).as_secs_f64();
+        let estimate = self.reno_estimate(segments, cwnd);
+        let increase = if self.curve.at(t) < estimate {
             (estimate - cwnd).max(0.0)
         } else {
-            // Sections 4.4 and 4.5: towards where the curve is a round trip from now.
-            let target = cube(t + view.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+            // Sections 4.4 and 4.5: towards the curve's value a round trip from now.
+            let target = self.curve.at(t + view.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
             (target - cwnd) / cwnd * segments
         };
         self.fraction += increase * mss;
@@ -115,27 +127,27 @@ impl CongestionControl for Cubic {
         window.cwnd += whole;
     }
 
-    fn on_loss(&mut self, view: &View, window: &mut Window) {
+    fn on_loss(&mut self, view: &SubflowView, window: &mut Window) {
         self.reduce(view, window);
     }
 
-    fn on_timeout(&mut self, view: &View, window: &mut Window) {
+    fn on_timeout(&mut self, view: &SubflowView, window: &mut Window) {
         self.reduce(view, window);
         window.cwnd = view.mss;
         // Section 4.8: the next congestion avoidance starts on its own plateau, K = 0.
         self.curve.w_max = 0.0;
     }
 
-    fn on_unused(&mut self, view: &View) {
-        let span = view.now.since(self.seen);
-        self.stand_still(span);
-        self.seen = view.now;
+    fn on_limited_ack(&mut self, view: &SubflowView) {
+        let span = view.now.since(self.last_ack);
+        self.skip(span);
+        self.last_ack = view.now;
     }
 
-    fn on_undo(&mut self, overtaken: bool) {
+    fn on_spurious_reduction(&mut self, regrown: bool) {
         // RFC 9438, section 4.9.2: above the old window the newer curve is the better one.
-        if !overtaken {
-            self.curve = self.before;
+        if !regrown {
+            self.curve = self.previous_curve;
         }
     }
 }

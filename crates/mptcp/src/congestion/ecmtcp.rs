@@ -1,62 +1,78 @@
 //! Energy-aware linked increases, after Le, Hong, Razzaque, Lee, Jung, "ecMTCP: An Energy-Aware
 //! Congestion Control Algorithm for Multipath TCP", IEEE Communications Letters 16(2), 2012.
 //!
-//! The paper moves traffic from congested paths to less congested ones and from paths whose energy
-//! costs more to those where it costs less, and stays fair to TCP. **Its formula was not at hand: what
-//! follows is a design of our own with these three properties**, built as LIA is built (RFC 6356,
-//! section 3.1).
-//!
-//! Let `e_r` be what a byte costs on path `r`, and `g_r = min_p e_p / e_r`, 1 on the cheapest path and
-//! less on others. For each acknowledged segment, with windows in segments,
-//!
-//! ```text
-//! w_r += min(alpha g_r / sum w_p, 1 / w_r)
-//! ```
-//!
-//! - Where a loss halves the window the balance is `p_r w_r = 2 alpha g_r / sum w_p`: the window is inverse
-//!   to the loss, as in LIA, and to the cost. On paths with equal loss, windows are as `1 / e_r`.
-//! - `alpha` is such that all paths together get what a TCP would on the best of them. A TCP's window at
-//!   the same loss is `v_r = sqrt(2 / p_r) = sqrt(w_r sum w_p / (alpha g_r))`, and from
-//!   `sum w_p / rtt_p = max v_r / rtt_r` follows
-//!
-//!   ```text
-//!   alpha = sum w_p * max(w_r / (g_r rtt_r²)) / (sum w_p / rtt_p)²
-//!   ```
-//!
-//! - The second argument of `min` keeps each path from taking more than a TCP would there.
-//!
-//! With equal costs all `g_r` are 1 and this is LIA.
+//! The paper moves traffic away from congested paths and from paths with a high energy cost, and stays
+//! fair to TCP. Its formula was not available: this is Tandem's own design with these properties,
+//! derived in `docs/design/ecmtcp.md`.
 
-use super::{CongestionControl, Coupling, View, Window};
+use super::{CongestionControl, CoupledSubflow, Coupling, SubflowView, Window};
 
-/// Linked increases weighted by what a byte costs.
+/// Linked increases (RFC 6356, section 3.1) weighted by the energy cost of a byte.
+///
+/// With the weight `g = lowest cost / own cost`, an acknowledged segment grows the window by
+/// `min(alpha g / sum w, 1 / w)`, in segments. With equal costs this is LIA.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EcMtcp {
-    /// Increase not yet a whole byte.
+    /// Increase of less than a byte, carried to the next acknowledgement.
     fraction: f64,
 }
 
+/// The weights of a connection's subflows.
+struct Weights {
+    lowest_cost: f64,
+}
+
+impl Weights {
+    fn new(coupling: &Coupling) -> Self {
+        let costs = coupling.subflows().iter().filter_map(|s| s.energy_cost);
+        Self { lowest_cost: costs.fold(f64::MAX, f64::min) }
+    }
+
+    /// From 0 to 1, the weight of the cheapest path. An unknown cost counts as the lowest.
+    fn of(&self, subflow: &CoupledSubflow) -> f64 {
+        subflow.energy_cost.map_or(1.0, |cost| self.lowest_cost / cost)
+    }
+
+    /// Aggressiveness: `sum w * max(w / (g rtt²)) / (sum w/rtt)²`.
+    fn alpha(&self, coupling: &Coupling) -> f64 {
+        let gain = |s: &CoupledSubflow| s.cwnd as f64 / (self.of(s) * s.srtt_secs * s.srtt_secs);
+        let best = coupling.subflows().iter().map(gain).fold(0.0, f64::max);
+        let sum = coupling.total_rate();
+        if sum > 0.0 { coupling.total_cwnd() as f64 * best / (sum * sum) } else { 0.0 }
+    }
+}
+
 impl CongestionControl for EcMtcp {
-    fn on_ack(&mut self, acked: u64, view: &View, coupling: &Coupling, window: &mut Window) {
+    fn on_ack(&mut self, acked: u64, view: &SubflowView, coupling: &Coupling, window: &mut Window) {
         let acked = window.slow_start(acked);
         if acked == 0 {
             return;
         }
+        let weights = Weights::new(coupling);
+        let own = coupling.own().map_or(1.0, |own| weights.of(own));
         let base = acked as f64 * view.mss as f64;
-        let total = coupling.total_cwnd.max(window.cwnd) as f64;
-        let coupled = coupling.alpha * coupling.thrift * base / total;
+        let total = coupling.total_cwnd().max(window.cwnd) as f64;
+        let coupled = weights.alpha(coupling) * own * base / total;
         self.fraction += coupled.min(base / window.cwnd as f64);
         let whole = self.fraction as u64;
         self.fraction -= whole as f64;
         window.cwnd += whole;
     }
 
-    fn on_loss(&mut self, view: &View, window: &mut Window) {
+    fn on_loss(&mut self, view: &SubflowView, window: &mut Window) {
         window.halve(view);
     }
 
-    fn on_timeout(&mut self, view: &View, window: &mut Window) {
+    fn on_timeout(&mut self, view: &SubflowView, window: &mut Window) {
         window.halve(view);
         window.cwnd = view.mss;
+    }
+
+    fn is_coupled(&self) -> bool {
+        true
+    }
+
+    fn uses_energy_costs(&self) -> bool {
+        true
     }
 }

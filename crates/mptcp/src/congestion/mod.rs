@@ -1,112 +1,77 @@
-//! How fast a subflow sends: one algorithm a file, behind [`CongestionControl`].
+//! Congestion controls: how fast a subflow sends. One algorithm per file, behind [`CongestionControl`].
 //!
-//! Windows are counted in bytes. An algorithm is an enum variant, not a boxed object: a subflow asks
-//! it for every acknowledgement, and the state of most fits in a cache line.
+//! To add one here, write its file and add its `mod` line and its row in `congestion_controls!` below.
+//! A crate outside this one implements [`CongestionControl`] and [`CongestionFactory`] instead, and puts
+//! the factory into [`Config::congestion`](crate::Config::congestion).
 //!
-//! | Name | | Source |
-//! |---|---|---|
-//! | `reno` | alone | RFC 5681, RFC 6582 |
-//! | `cubic` | alone | RFC 9438 |
-//! | `bbr` | alone, paced | draft-cardwell-iccrg-bbr-congestion-control-00 |
-//! | `lia` | coupled | RFC 6356 |
-//! | `olia` | coupled | draft-khalili-mptcp-congestion-control-05 |
-//! | `balia` | coupled | draft-walid-mptcp-congestion-control-04 |
-//! | `wvegas` | coupled, by delay | draft-xu-mptcp-congestion-control-05 |
-//! | `ecmtcp` | coupled, by energy | after Le et al. 2012 |
+//! Windows are counted in bytes. A coupled algorithm sees the connection's other subflows through
+//! [`Coupling`].
 
+mod active;
 mod balia;
 mod bbr;
+mod choice;
+mod coupling;
 mod cubic;
-mod driven;
 mod ecmtcp;
 mod lia;
 mod olia;
+mod receiver_driven;
 mod reno;
 mod wvegas;
 
-use balia::Balia;
-use bbr::Bbr;
+#[cfg(test)]
+mod tests;
+
+use crate::registry::named_enum;
+pub(crate) use active::ActiveCongestion;
+pub use choice::{CongestionChoice, CongestionFactory, CongestionSettings};
 use core::fmt;
-use core::str::FromStr;
-use cubic::Cubic;
-use driven::Driven;
-use ecmtcp::EcMtcp;
-use lia::Lia;
-use olia::Olia;
-use reno::Reno;
+pub use coupling::{CoupledSubflow, Coupling};
 use units::{Duration, Instant};
-use wvegas::WVegas;
 
-/// The algorithms there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CongestionKind {
-    /// NewReno: RFC 5681, RFC 6582.
-    Reno,
-    /// CUBIC: RFC 9438.
-    Cubic,
-    /// Linked increases: RFC 6356.
-    #[default]
-    Lia,
-    /// Opportunistic linked increases: draft-khalili-mptcp-congestion-control-05.
-    Olia,
-    /// Balanced linked adaptation: draft-walid-mptcp-congestion-control-04.
-    Balia,
-    /// Weighted Vegas: draft-xu-mptcp-congestion-control-05.
-    WVegas,
-    /// Energy-aware linked increases, after Le et al. 2012.
-    EcMtcp,
-    /// BBR, version 1: draft-cardwell-iccrg-bbr-congestion-control-00.
-    Bbr,
-}
-
-impl CongestionKind {
-    /// Every algorithm, in the order in which help texts list them.
-    pub const ALL: [Self; 8] =
-        [Self::Reno, Self::Cubic, Self::Lia, Self::Olia, Self::Balia, Self::WVegas, Self::EcMtcp, Self::Bbr];
-
-    /// The name in scenarios.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reno => "reno",
-            Self::Cubic => "cubic",
-            Self::Lia => "lia",
-            Self::Olia => "olia",
-            Self::Balia => "balia",
-            Self::WVegas => "wvegas",
-            Self::EcMtcp => "ecmtcp",
-            Self::Bbr => "bbr",
+/// Registers algorithms, from rows of `Variant => "name", constructor, "summary";`. A constructor takes
+/// `&CongestionSettings`.
+macro_rules! congestion_controls {
+    ($($(#[$attribute:meta])* $variant:ident => $name:literal, $new:expr, $summary:literal;)+) => {
+        named_enum! {
+            /// The registered congestion controls.
+            CongestionKind {
+                $($(#[$attribute])* $variant => $name, $summary;)+
+            }
         }
-    }
+
+        impl CongestionKind {
+            fn build(self, settings: &CongestionSettings) -> Box<dyn CongestionControl> {
+                match self { $(Self::$variant => boxed($new, settings),)+ }
+            }
+        }
+    };
 }
 
-impl fmt::Display for CongestionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+congestion_controls! {
+    Reno => "reno", |_| reno::Reno::default(), "NewReno on each path (RFC 5681)";
+    Cubic => "cubic", cubic::Cubic::new, "CUBIC on each path (RFC 9438)";
+    #[default]
+    Lia => "lia", |_| lia::Lia::default(), "linked increases: no more than TCP on the best path (RFC 6356)";
+    Olia => "olia", |_| olia::Olia::default(), "opportunistic linked increases (Khalili et al. 2013)";
+    Balia => "balia", |_| balia::Balia::default(), "balanced linked adaptation (Peng et al. 2016)";
+    WVegas => "wvegas", |_| wvegas::WVegas::default(), "weighted Vegas: coupled, by queueing delay (Cao et al. 2012)";
+    EcMtcp => "ecmtcp", |_| ecmtcp::EcMtcp::default(), "linked increases weighted by energy per byte (after Le et al. 2012)";
+    Bbr => "bbr", |_| bbr::Bbr::default(), "BBR, version 1, on each path: by bandwidth and round trip, paced";
 }
 
-impl FromStr for CongestionKind {
-    type Err = UnknownName;
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or(UnknownName)
-    }
+fn boxed<C: CongestionControl + 'static>(
+    new: impl FnOnce(&CongestionSettings) -> C,
+    settings: &CongestionSettings,
+) -> Box<dyn CongestionControl> {
+    Box::new(new(settings))
 }
 
-/// No algorithm has this name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownName;
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no algorithm has this name")
-    }
-}
-impl core::error::Error for UnknownName {}
-
-/// What an algorithm may know of its own subflow.
+/// State of the algorithm's own subflow.
 #[derive(Debug, Clone, Copy)]
-pub struct View {
-    /// Now.
+pub struct SubflowView {
+    /// Current time.
     pub now: Instant,
     /// Sender maximum segment size, in bytes.
     pub mss: u64,
@@ -114,103 +79,119 @@ pub struct View {
     pub srtt: Duration,
     /// Bytes in flight before the event.
     pub in_flight: u64,
-    /// The round trip that this acknowledgement measured, if it did.
+    /// Round-trip time measured by this acknowledgement, if it gave a sample.
     pub rtt: Option<Duration>,
-    /// The lowest round trip measured on this subflow so far; [`Duration::MAX`] before the first.
+    /// Lowest round-trip time measured on this subflow; [`Duration::MAX`] before the first sample.
     pub min_rtt: Duration,
-    /// Offset up to which the peer has acknowledged, so that differences are bytes delivered.
+    /// Offset up to which the peer has acknowledged; differences are bytes delivered.
     pub una: u64,
-    /// A loss is being repaired.
+    /// True during loss recovery.
     pub recovering: bool,
 }
 
-/// How fast data arrives, as one acknowledgement tells (draft-cheng-iccrg-delivery-rate-estimation-02,
-/// section 3.3).
+/// Delivery rate sample of one acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-02, section
+/// 3.3).
 #[derive(Debug, Clone, Copy)]
 pub struct RateSample {
-    /// Bytes delivered in all, this acknowledgement included.
+    /// Total bytes delivered, those of this acknowledgement included.
     pub delivered: u64,
-    /// Bytes delivered in all when the segment was sent that this acknowledgement is of.
+    /// Total bytes delivered when the acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// Bytes that this acknowledgement delivered, in order or not.
+    /// Bytes delivered by this acknowledgement, in order or not.
     pub newly_delivered: u64,
-    /// Bytes that this acknowledgement shows to be lost.
+    /// Bytes found lost by this acknowledgement.
     pub newly_lost: u64,
-    /// What delivering `delivered - prior_delivered` took; zero where it cannot be said.
+    /// Time over which `delivered - prior_delivered` arrived; zero if unknown.
     pub interval: Duration,
-    /// The sender had nothing more to send for some of that time: the rate is a lower bound.
+    /// The application limited sending during the interval: the rate is a lower bound.
     pub app_limited: bool,
-    /// The round trip that this acknowledgement measured, if it did.
+    /// Round-trip time measured by this acknowledgement, if it gave a sample.
     pub rtt: Option<Duration>,
-    /// Bytes in flight after it.
+    /// Bytes in flight after this acknowledgement.
     pub in_flight: u64,
 }
 
-/// What a coupled algorithm knows of all subflows of the connection together. Of the fields only those
-/// are filled that the algorithm says it needs (see `Needs`).
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Coupling {
-    /// Sum of the congestion windows, in bytes.
-    pub total_cwnd: u64,
-    /// Aggressiveness (RFC 6356, section 3.1): `total * max(w/rtt²) / (sum w/rtt)²`.
-    pub alpha: f64,
-    /// Sum of `w/rtt`, in bytes per second.
-    pub total_rate: f64,
-    /// The greatest `w/rtt`, in bytes per second.
-    pub best_rate: f64,
-    /// OLIA: what this subflow gains of the others or gives them, in segments a round trip.
-    pub shift: f64,
-    /// ecMTCP: the lowest cost of a byte on any subflow over its cost here, from 0 to 1.
-    pub thrift: f64,
-}
+/// The congestion control of one subflow.
+///
+/// Implementations derive `Clone` and `Debug`. The first three methods must be written.
+pub trait CongestionControl: CloneCongestionControl + fmt::Debug + Send + Sync {
+    /// Grows the window for `acked` new bytes. Called outside recovery, while the window limits sending.
+    fn on_ack(&mut self, acked: u64, view: &SubflowView, coupling: &Coupling, window: &mut Window);
 
-/// What an algorithm needs to know of the other subflows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Needs {
-    Nothing,
-    /// `total_cwnd` and `alpha`.
-    Alpha,
-    /// The same and `thrift`, with costs in `alpha`.
-    Costs,
-    /// `total_rate` and `best_rate`.
-    Rates,
-    /// `total_rate` and `shift`.
-    Shift,
-}
+    /// Reacts to the first loss of a window, found by SACK or duplicate acknowledgements: sets `ssthresh`.
+    fn on_loss(&mut self, view: &SubflowView, window: &mut Window);
 
-/// One subflow's algorithm.
-pub trait CongestionControl {
-    /// `acked` new bytes arrived while the window was the limit, outside recovery.
-    fn on_ack(&mut self, acked: u64, view: &View, coupling: &Coupling, window: &mut Window);
-    /// An acknowledgement that earns no growth: the window was not what held data back.
-    fn on_unused(&mut self, view: &View) {
+    /// Reacts to the expiry of the retransmission timer: sets `ssthresh` and `cwnd`.
+    fn on_timeout(&mut self, view: &SubflowView, window: &mut Window);
+
+    /// Notes an acknowledgement that arrived while something other than the window limited sending.
+    fn on_limited_ack(&mut self, view: &SubflowView) {
         let _ = view;
     }
-    /// The first loss of a window, seen by duplicate acknowledgements: sets `ssthresh`.
-    fn on_loss(&mut self, view: &View, window: &mut Window);
-    /// The retransmission timer expired.
-    fn on_timeout(&mut self, view: &View, window: &mut Window);
-    /// Every acknowledgement, in recovery too, for algorithms that keep a model of the path.
-    fn on_sample(&mut self, sample: &RateSample, view: &View, window: &mut Window) {
+
+    /// Reacts to an ECN echo (RFC 3168, section 6.1.2: as to a loss).
+    fn on_ecn(&mut self, view: &SubflowView, window: &mut Window) {
+        self.on_loss(view, window);
+    }
+
+    /// Notes that the last reduction was spurious (RFC 5682, RFC 4015). The sender restores the window
+    /// itself; `regrown` is true if the window has already grown back to its earlier size.
+    fn on_spurious_reduction(&mut self, regrown: bool) {
+        let _ = regrown;
+    }
+
+    /// Takes the delivery rate sample of each acknowledgement, in recovery too. Called only if
+    /// [`uses_rate_samples`](Self::uses_rate_samples) is true.
+    fn on_rate_sample(&mut self, sample: &RateSample, view: &SubflowView, window: &mut Window) {
         let _ = (sample, view, window);
     }
-    /// It wants [`on_sample`](Self::on_sample); rates are not sampled for others.
-    fn wants_samples(&self) -> bool {
+
+    /// Returns true for an algorithm with a model of the path: the sender then samples delivery rates,
+    /// paces segments and leaves recovery's window to the algorithm. Read once, for a new subflow.
+    fn uses_rate_samples(&self) -> bool {
         false
     }
-    /// Bytes per second at which segments are to be spaced; `None` leaves that to the sender's own
-    /// switch.
+
+    /// Returns the pacing rate, in bytes per second; `None` leaves pacing to
+    /// [`Config::pacing`](crate::Config::pacing).
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
-    /// The peer has seen a congestion mark (RFC 3168, section 6.1.2: as if a segment was lost).
-    fn on_ecn(&mut self, view: &View, window: &mut Window) {
-        self.on_loss(view, window);
+
+    /// Returns true for a coupled algorithm: only then is [`Coupling`] filled. Read once, for a new
+    /// subflow.
+    fn is_coupled(&self) -> bool {
+        false
     }
-    /// The last reduction turns out to have been for nothing (RFC 5682, RFC 4015). The sender takes the
-    /// window back by itself, and where it has since grown to what it was anyway, it is `overtaken`.
-    fn on_undo(&mut self, overtaken: bool) {
-        let _ = overtaken;
+
+    /// Returns true if the algorithm weighs [`CoupledSubflow::energy_cost`].
+    fn uses_energy_costs(&self) -> bool {
+        false
+    }
+
+    /// Returns a value for the algorithms of the other subflows, which read it as
+    /// [`CoupledSubflow::shared_value`]. `una` is this subflow's [`SubflowView::una`].
+    fn shared_value(&self, una: u64) -> u64 {
+        let _ = una;
+        0
+    }
+}
+
+/// Clones a boxed algorithm; implemented for every [`CongestionControl`] that is `Clone`.
+pub trait CloneCongestionControl {
+    /// Returns a copy with the same state.
+    fn clone_box(&self) -> Box<dyn CongestionControl>;
+}
+
+impl<T: CongestionControl + Clone + 'static> CloneCongestionControl for T {
+    fn clone_box(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn CongestionControl> {
+    fn clone(&self) -> Self {
+        (**self).clone_box()
     }
 }
 
@@ -224,155 +205,23 @@ pub struct Window {
 }
 
 impl Window {
-    /// True below the threshold.
+    /// Returns true while the window is below the threshold.
     pub const fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start with appropriate byte counting, L = 1 MSS per ACK unless several were covered
-    /// (RFC 3465, RFC 5681, section 3.1). Returns the part of `acked` that is beyond the threshold.
-    fn slow_start(&mut self, acked: u64) -> u64 {
+    /// Grows the window by `acked` bytes up to the threshold (RFC 5681, section 3.1, with the byte
+    /// counting of RFC 3465). Returns the bytes left for congestion avoidance.
+    pub fn slow_start(&mut self, acked: u64) -> u64 {
         let grown = (self.cwnd + acked).min(self.ssthresh.max(self.cwnd));
         let left = acked - (grown - self.cwnd);
         self.cwnd = grown;
         left
     }
 
-    /// Half of what is in flight, at least two segments (RFC 5681, Eq. 4). What limited transmit
-    /// (RFC 3042) sent beyond the window does not count.
-    fn halve(&mut self, view: &View) {
+    /// Sets the threshold to half the flight size, at least two segments (RFC 5681, Eq. 4). Segments
+    /// that limited transmit (RFC 3042) sent beyond the window do not count.
+    pub fn halve(&mut self, view: &SubflowView) {
         self.ssthresh = (view.in_flight.min(self.cwnd) / 2).max(2 * view.mss);
     }
 }
-
-/// The state of whichever algorithm a subflow runs.
-#[derive(Debug, Clone)]
-pub(crate) enum Algorithm {
-    Reno(Reno),
-    Cubic(Cubic),
-    Lia(Lia),
-    Olia(Olia),
-    Balia(Balia),
-    WVegas(WVegas),
-    EcMtcp(EcMtcp),
-    /// Several times as large as the others.
-    Bbr(Box<Bbr>),
-    /// The receiver's, for as long as it says something.
-    Driven(Box<Driven>),
-}
-
-impl Algorithm {
-    /// CUBIC `as_linux` has it where that is true; nothing to the others.
-    pub(crate) fn new(kind: CongestionKind, as_linux: bool) -> Self {
-        match kind {
-            CongestionKind::Reno => Self::Reno(Reno::default()),
-            CongestionKind::Cubic => Self::Cubic(Cubic::new(as_linux)),
-            CongestionKind::Lia => Self::Lia(Lia::default()),
-            CongestionKind::Olia => Self::Olia(Olia::default()),
-            CongestionKind::Balia => Self::Balia(Balia::default()),
-            CongestionKind::WVegas => Self::WVegas(WVegas::default()),
-            CongestionKind::EcMtcp => Self::EcMtcp(EcMtcp::default()),
-            CongestionKind::Bbr => Self::Bbr(Box::default()),
-        }
-    }
-
-    /// What it looks at of the other subflows.
-    pub(crate) const fn needs(&self) -> Needs {
-        match self {
-            Self::Reno(_) | Self::Cubic(_) | Self::Bbr(_) | Self::Driven(_) => Needs::Nothing,
-            Self::Lia(_) => Needs::Alpha,
-            Self::EcMtcp(_) => Needs::Costs,
-            Self::Balia(_) | Self::WVegas(_) => Needs::Rates,
-            Self::Olia(_) => Needs::Shift,
-        }
-    }
-
-    /// OLIA: the greater of the bytes between the last two losses and since the last, where the
-    /// acknowledgement stands at `una`.
-    pub(crate) fn between_losses(&self, una: u64) -> u64 {
-        match self {
-            Self::Olia(olia) => olia.between_losses(una),
-            Self::Driven(driven) => driven.before().between_losses(una),
-            _ => una,
-        }
-    }
-
-    /// The peer wants `rate` bytes per second, whatever this would do by itself; `None` gives it back its own
-    /// mind.
-    pub(crate) fn drive(&mut self, rate: Option<u64>) {
-        let own = core::mem::replace(self, Self::Reno(Reno::default()));
-        *self = match (own, rate) {
-            (Self::Driven(driven), None) => driven.into_before(),
-            (own, None) => own,
-            (Self::Driven(mut driven), Some(rate)) => {
-                driven.set_rate(rate);
-                Self::Driven(driven)
-            }
-            (own, Some(rate)) => {
-                let mut driven = Driven::new(own);
-                driven.set_rate(rate);
-                Self::Driven(Box::new(driven))
-            }
-        };
-    }
-
-    pub(crate) fn is_driven(&self) -> bool {
-        matches!(self, Self::Driven(_))
-    }
-
-    /// The window and the rate that the peer wants, in bytes and bytes per second, if it wants any.
-    pub(crate) fn driven(&self, mss: u64, srtt: Duration) -> Option<(u64, u64)> {
-        let Self::Driven(driven) = self else { return None };
-        Some((driven.window(mss, srtt), driven.rate(mss, srtt)))
-    }
-}
-
-/// The same call on whichever it is.
-macro_rules! each {
-    ($self:expr, $a:ident => $call:expr) => {
-        match $self {
-            Self::Reno($a) => $call,
-            Self::Cubic($a) => $call,
-            Self::Lia($a) => $call,
-            Self::Olia($a) => $call,
-            Self::Balia($a) => $call,
-            Self::WVegas($a) => $call,
-            Self::EcMtcp($a) => $call,
-            Self::Bbr($a) => $call,
-            Self::Driven($a) => $call,
-        }
-    };
-}
-
-impl CongestionControl for Algorithm {
-    fn on_ack(&mut self, acked: u64, view: &View, coupling: &Coupling, window: &mut Window) {
-        each!(self, a => a.on_ack(acked, view, coupling, window));
-    }
-    fn on_unused(&mut self, view: &View) {
-        each!(self, a => a.on_unused(view));
-    }
-    fn on_loss(&mut self, view: &View, window: &mut Window) {
-        each!(self, a => a.on_loss(view, window));
-    }
-    fn on_timeout(&mut self, view: &View, window: &mut Window) {
-        each!(self, a => a.on_timeout(view, window));
-    }
-    fn on_sample(&mut self, sample: &RateSample, view: &View, window: &mut Window) {
-        each!(self, a => a.on_sample(sample, view, window));
-    }
-    fn wants_samples(&self) -> bool {
-        each!(self, a => a.wants_samples())
-    }
-    fn pacing_rate(&self) -> Option<u64> {
-        each!(self, a => a.pacing_rate())
-    }
-    fn on_ecn(&mut self, view: &View, window: &mut Window) {
-        each!(self, a => a.on_ecn(view, window));
-    }
-    fn on_undo(&mut self, overtaken: bool) {
-        each!(self, a => a.on_undo(overtaken));
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -243,6 +243,8 @@ impl<P: Payload> Endpoint<P> {
         let blocks = &blocks[..count];
         let news = Acknowledgement { offset: ack, blocks, pure, clock_sample: rtt };
         let acked = subflow.sender_mut().on_ack(now, &news, &coupling);
+        self.recycle_coupling(coupling);
+        let subflow = &mut self.subflows[i];
         if acked.advanced && subflow.is_stale() {
             subflow.set_stale(false);
             self.reinject_stale();

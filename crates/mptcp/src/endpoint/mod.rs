@@ -30,6 +30,7 @@ mod timers;
 pub use event::{Event, Failure, Mode, ResetReason};
 pub use receiver_driven::RecInfo;
 
+use crate::congestion::Coupling;
 use crate::subflow::{MIN_MSS, Subflow};
 use crate::{Config, PathId};
 use data_receiver::DataReceiver;
@@ -157,6 +158,8 @@ pub struct Endpoint<P> {
     probe_monitor: ProbeMonitor,
     /// By path index: energy of a byte, in joules; empty if all paths cost the same.
     energy_costs: Vec<f64>,
+    /// Memory of the last coupling, kept for the next.
+    coupling: Coupling,
     events: VecDeque<Event>,
     /// There may be something to transmit.
     transmit_pending: bool,
@@ -197,6 +200,7 @@ impl<P: Payload> Endpoint<P> {
             timers: TimerTable::new(),
             probe_monitor: ProbeMonitor::new(),
             energy_costs: Vec::new(),
+            coupling: Coupling::default(),
             events: VecDeque::new(),
             transmit_pending: false,
             subflow_fins: false,

@@ -174,7 +174,7 @@ impl<P: Payload> Endpoint<P> {
         let estimator = Estimator::new(driven.settings, &self.config, handshake_rtt);
         driven.start_subflow(now, i, estimator);
         if let Some(collector) = self.data_sender.collector() {
-            collector.forget(PathId(i as u8));
+            collector.reset(PathId(i as u8));
         }
     }
 
@@ -333,7 +333,7 @@ impl<P: Payload> Endpoint<P> {
                 self.transmit_pending = true;
             }
             if let Some(collector) = self.data_sender.collector() {
-                collector.told(PathId(i as u8), report.rate);
+                collector.set_rate(PathId(i as u8), report.rate);
             }
         }
         let Some(base) = base else { return };

@@ -1,44 +1,46 @@
-//! Will the receive buffer block? The jitter indicator of the advertised window, and what it foretells.
+//! The jitter indicator of the receive buffer: a sign that the buffer is about to block.
 
 use core::cmp::Ordering;
 
-/// The most observations that are kept.
-pub(crate) const MOST: usize = 64;
+/// Upper bound of the observations that are kept.
+pub(crate) const MAX_OBSERVATIONS: usize = 64;
 
 /// The last observations of the receiver's free buffer.
 #[derive(Debug, Clone)]
-pub(crate) struct Blocking {
-    seen: Vec<f64>,
+pub(crate) struct BlockingIndicator {
+    /// A ring of `capacity` observations in bytes.
+    observations: Vec<f64>,
     next: usize,
-    most: usize,
-    indicator: f64,
+    capacity: usize,
+    value: f64,
 }
 
-impl Blocking {
-    /// Looks back over `most` observations.
-    pub(crate) fn new(most: u8) -> Self {
-        let most = usize::from(most).clamp(2, MOST);
-        Self { seen: Vec::with_capacity(most), next: 0, most, indicator: 0.0 }
+impl BlockingIndicator {
+    /// Keeps the last `observations`.
+    pub(crate) fn new(observations: u8) -> Self {
+        let capacity = usize::from(observations).clamp(2, MAX_OBSERVATIONS);
+        Self { observations: Vec::with_capacity(capacity), next: 0, capacity, value: 0.0 }
     }
 
-    /// The receiver has `free` bytes of buffer. True if blocking is coming: the indicator,
-    /// `(current - mean) / (greatest - least)` over the observations and 0 where they are all alike, is below
-    /// zero and below what it was.
+    /// Observes `free` bytes of buffer at the receiver. Returns true if it is about to block: the
+    /// indicator is below zero and falling.
+    ///
+    /// The indicator is `(current - mean) / (max - min)` over the observations, or 0 if all are equal.
     pub(crate) fn observe(&mut self, free: u64) -> bool {
         let free = free as f64;
-        if self.seen.len() < self.most {
-            self.seen.push(free);
+        if self.observations.len() < self.capacity {
+            self.observations.push(free);
         } else {
-            self.seen[self.next] = free;
+            self.observations[self.next] = free;
         }
-        self.next = (self.next + 1) % self.most;
-        let before = self.indicator;
+        self.next = (self.next + 1) % self.capacity;
+        let previous = self.value;
         let by = |a: &&f64, b: &&f64| a.partial_cmp(b).unwrap_or(Ordering::Equal);
-        let (least, greatest) = (self.seen.iter().min_by(by), self.seen.iter().max_by(by));
-        let range = greatest.zip(least).map_or(0.0, |(g, l)| g - l);
-        let mean = self.seen.iter().sum::<f64>() / self.seen.len() as f64;
-        self.indicator = if range > 0.0 { (free - mean) / range } else { 0.0 };
-        self.indicator < 0.0 && self.indicator < before
+        let (min, max) = (self.observations.iter().min_by(by), self.observations.iter().max_by(by));
+        let range = max.zip(min).map_or(0.0, |(max, min)| max - min);
+        let mean = self.observations.iter().sum::<f64>() / self.observations.len() as f64;
+        self.value = if range > 0.0 { (free - mean) / range } else { 0.0 };
+        self.value < 0.0 && self.value < previous
     }
 }
 
@@ -47,24 +49,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_hand() {
-        let mut blocking = Blocking::new(4);
-        // All alike: 0.
-        assert!(!blocking.observe(100) && !blocking.observe(100));
+    fn indicator_matches_a_calculation_by_hand() {
+        let mut indicator = BlockingIndicator::new(4);
+        // All equal: 0.
+        assert!(!indicator.observe(100) && !indicator.observe(100));
         // (40 - 80) / 60 < 0 and falling.
-        assert!(blocking.observe(40));
-        assert!((blocking.indicator + 40.0 / 60.0).abs() < 1e-12);
+        assert!(indicator.observe(40));
+        assert!((indicator.value + 40.0 / 60.0).abs() < 1e-12);
         // (60 - 75) / 60 = -0.25: below zero, and rising.
-        assert!(!blocking.observe(60));
-        assert!((blocking.indicator + 0.25).abs() < 1e-12);
-        // The first is forgotten: 100, 40, 60, 20, of which the mean is 55.
-        assert!(blocking.observe(20));
-        assert!((blocking.indicator + 35.0 / 80.0).abs() < 1e-12);
-        // Above the mean is never blocking, however it falls.
-        let mut blocking = Blocking::new(8);
+        assert!(!indicator.observe(60));
+        assert!((indicator.value + 0.25).abs() < 1e-12);
+        // The oldest observation is replaced: 100, 40, 60, 20, with a mean of 55.
+        assert!(indicator.observe(20));
+        assert!((indicator.value + 35.0 / 80.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_blocking_above_the_mean() {
+        let mut indicator = BlockingIndicator::new(8);
         for free in [0, 0, 0, 100] {
-            blocking.observe(free);
+            indicator.observe(free);
         }
-        assert!(!blocking.observe(90));
+        assert!(!indicator.observe(90), "it falls, but stays above the mean");
     }
 }

@@ -1,12 +1,13 @@
 //! MPTCP-rec: Cao et al., "Receiver-centric Buffer Blocking-aware Multipath Data Distribution in MPTCP-based
 //! Heterogeneous Wireless Networks", 2016.
 //!
-//! The receiver plays TCP for each path and tells the sender how fast to send there (`state`, `estimator`,
-//! `smoothing`); it says in the same option what it holds out of order and will not discard; and the sender
-//! leaves the worst path out while the receive buffer threatens to block (`blocking`, `collector`).
+//! The receiver runs TCP's rate control for each path and reports the rate to the sender (`state`,
+//! `estimator`, `smoothing`). The same option reports out-of-order data that the receiver will not
+//! discard (NR-SACK). The sender leaves the worst path out while the receive buffer is about to block
+//! (`blocking`, `collector`).
 //!
-//! The paper's equations are lost: what of them is stated and what is reconstructed is told beside each in
-//! docs/mptcp-rec.md, and what was open is a field of [`Rec`].
+//! The paper's equations are not available. `docs/mptcp-rec.md` says which are stated in its text and
+//! which are reconstructed; each open point is a field of [`Rec`].
 
 pub(crate) mod blocking;
 pub(crate) mod collector;
@@ -15,90 +16,69 @@ pub(crate) mod ranges;
 pub(crate) mod smoothing;
 pub mod state;
 
-pub use collector::Removal;
+use crate::registry::named_enum;
 
-use core::fmt;
-use core::str::FromStr;
-
-/// The version of the options that is spoken here.
+/// Version of the options that this implementation speaks.
 pub(crate) const VERSION: u8 = 1;
 
-/// From what the receiver knows the round trip of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RoundTrip {
-    /// From the timestamps that the data echoes (RFC 7323), or, without any, as `Rounds`.
-    #[default]
-    Echo,
-    /// From the lengths of its own rounds, as the paper's text suggests. Nothing ties that to the path: a
-    /// pause makes rounds longer, the rate lower, and so rounds longer.
-    Rounds,
+named_enum! {
+    /// The receiver's source of a path's round-trip time.
+    RoundTrip {
+        #[default]
+        Echo => "echo", "by echoed timestamps; without timestamps as `rounds`";
+        /// The paper's text suggests this. Nothing ties it to the path: a pause makes rounds longer, the
+        /// rate lower, and so the next rounds longer.
+        Rounds => "rounds", "by the length of the receiver's rounds";
+    }
 }
 
-/// How a rate follows from what was received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RateRule {
-    /// What was received in a round over the round trip, smoothed: the paper's.
-    #[default]
-    Rounds,
-    /// The receiver's own window over the round trip, smoothed alike: TEAR's.
-    Window,
+named_enum! {
+    /// The receiver's rule for a path's rate.
+    RateRule {
+        #[default]
+        Rounds => "rounds", "bytes received in a round, divided by the RTT";
+        Window => "window", "a window emulated at the receiver, divided by the RTT, as in TEAR";
+    }
 }
 
-macro_rules! names {
-    ($kind:ty, $($variant:ident $name:literal),+) => {
-        impl $kind {
-            /// Every one, in the order in which help texts list them.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-            /// The name in scenarios.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
-            }
-        }
-        impl fmt::Display for $kind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-        impl FromStr for $kind {
-            type Err = crate::congestion::UnknownName;
-            fn from_str(name: &str) -> Result<Self, Self::Err> {
-                Self::ALL.iter().copied().find(|kind| kind.name() == name).ok_or(crate::congestion::UnknownName)
-            }
-        }
-    };
+named_enum! {
+    /// The sender's choice of the path to leave out while the receive buffer is about to block.
+    Removal {
+        #[default]
+        Worst => "worst", "the path with the lowest rate, as in the paper";
+        Weighed => "weighed", "the slowest path, and only if the others would fill the buffer meanwhile (not in the paper)";
+    }
 }
-names!(RoundTrip, Echo "echo", Rounds "rounds");
-names!(RateRule, Rounds "rounds", Window "window");
-names!(Removal, Worst "worst", Weighed "weighed");
 
-/// The settings of MPTCP-rec. Both ends need them for anything to happen; each switch works for itself.
+/// The settings of MPTCP-rec. It is used only if both ends have them; each switch works by itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rec {
-    /// Tell what came out of order, for good; and free what the peer told so.
+    /// Report out-of-order data that will not be discarded, and free data that the peer reports so.
     pub nr_sack: bool,
-    /// Send as fast as the receiver wants it, and not by an own window.
+    /// Send at the rates that the receiver reports instead of by a congestion window.
     pub rates: bool,
-    /// Deal to the path with the highest rate first, and leave paths out where the buffer will block.
+    /// Schedule data to the path with the highest rate first, and leave paths out while the receive
+    /// buffer is about to block.
     pub path_choice: bool,
-    /// Weight of a path's rate before in the one after a round, from 0 to 1 (phi; theta is the rest). The
-    /// paper has one default for both.
+    /// Weight of a path's previous rate in the rate after a round, from 0 to 1 (phi; theta is the rest).
+    /// The paper has one default for both.
     pub phi: f64,
-    /// Of so many rates the one that is told is smoothed, 1 to 16 (sigma).
+    /// Number of rates over which the reported rate is smoothed, 1 to 16 (sigma).
     pub sigma: u8,
-    /// What round trips are measured by.
+    /// Source of round-trip times.
     pub round_trip: RoundTrip,
-    /// What rates are measured by.
+    /// Rule for rates.
     pub rate: RateRule,
-    /// A round in which the sender's rate was off by more than this part of what it was told is answered at
-    /// once. The paper says "not equal".
+    /// Relative difference between the sender's rate in a round and the reported rate above which the
+    /// receiver reports at once. The paper reports if they are "not equal".
     pub tolerance: f64,
-    /// Of so many observations of the receive buffer the indicator is made, 2 to 64 (m). There is one each
-    /// round trip of the fastest path.
+    /// Number of receive buffer observations behind the blocking indicator, 2 to 64 (m). The sender
+    /// observes once per round trip of the fastest path.
     pub observations: u8,
-    /// After so many observations without a sign of blocking all paths are used again. The paper has none,
-    /// which is 1.
+    /// Number of observations without a sign of blocking after which all paths are used again. The paper
+    /// has no such number, which is 1.
     pub hold: u16,
-    /// Which path is left out.
+    /// Path to leave out.
     pub removal: Removal,
 }
 
@@ -121,15 +101,14 @@ impl Default for Rec {
 }
 
 impl Rec {
-    /// The same with every number within its bounds.
+    /// Returns the settings with every number within its bounds.
     pub(crate) fn clamped(self) -> Self {
-        let within =
-            |x: f64, otherwise: f64, most: f64| if x.is_finite() { x.clamp(0.0, most) } else { otherwise };
+        let finite = |x: f64, default: f64, max: f64| if x.is_finite() { x.clamp(0.0, max) } else { default };
         Self {
-            phi: within(self.phi, 0.5, 1.0),
-            sigma: self.sigma.clamp(1, smoothing::MOST as u8),
-            tolerance: within(self.tolerance, 0.125, 1e6),
-            observations: self.observations.clamp(2, blocking::MOST as u8),
+            phi: finite(self.phi, 0.5, 1.0),
+            sigma: self.sigma.clamp(1, smoothing::MAX_VALUES as u8),
+            tolerance: finite(self.tolerance, 0.125, 1e6),
+            observations: self.observations.clamp(2, blocking::MAX_OBSERVATIONS as u8),
             hold: self.hold.max(1),
             ..self
         }

@@ -1,16 +1,20 @@
 //! All data over all subflows: Frömmgen et al., "`ReMP` TCP: Low latency multipath TCP", ICC 2016.
 
-use super::{Candidate, MinRtt, Scheduler, Situation};
+use super::{Candidate, MinRtt, Scheduler, SchedulerContext};
 
-/// New data goes first to the fastest subflow that has room, and then to each other as it gets room.
+/// Sends new data over the fastest subflow that has room, and then a copy over each other one.
 ///
-/// The copies are dealt by the endpoint, which knows how far in the stream each subflow is. One that
-/// is behind goes on where the peer's DATA_ACK is: what has arrived already is not worth a copy.
-#[derive(Debug, Clone)]
+/// The endpoint schedules the copies, because it knows how far in the stream each subflow is. A
+/// subflow that falls behind continues at the peer's DATA_ACK: acknowledged data needs no copy.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Redundant;
 
 impl Scheduler for Redundant {
-    fn pick(&mut self, candidates: &[Candidate], situation: &Situation) -> Option<usize> {
-        MinRtt.pick(candidates, situation)
+    fn pick(&mut self, candidates: &[Candidate], context: &SchedulerContext) -> Option<usize> {
+        MinRtt.pick(candidates, context)
+    }
+
+    fn is_redundant(&self) -> bool {
+        true
     }
 }

@@ -1,12 +1,12 @@
-//! A plan from a seed. Each number has its own stream, by name: a new one leaves the others as they
-//! were.
+//! Draws a plan from a seed. Each number has its own random stream, by name: a new number leaves the
+//! others unchanged. The stream names are part of what a seed means.
 
-use super::{Deed, EndPlan, PATHS, PathPlan, Plan, What, Whole};
+use super::{Action, ActionKind, Connection, EndPlan, PATHS, PathPlan, Plan};
 use crate::pair::lies;
 use tandem_mptcp::{CongestionKind, SchedulerKind};
 use units::Seed;
 
-/// Draws by name.
+/// Draws numbers, each from the stream of its name.
 struct Dice(Seed);
 
 impl Dice {
@@ -16,11 +16,11 @@ impl Dice {
     fn below(&self, name: &str, n: u64) -> u64 {
         self.0.rng(name).below(n)
     }
-    /// 1 for one in `n`, else 0.
+    /// Draws 1 with probability 1/n, else 0.
     fn one_in_or_none(&self, name: &str, n: u64) -> u64 {
         u64::from(self.one_in(name, n))
     }
-    /// One in `n`.
+    /// Draws true with probability 1/n.
     fn one_in(&self, name: &str, n: u64) -> bool {
         self.below(name, n) == 0
     }
@@ -30,42 +30,43 @@ impl Plan {
     pub fn from_seed(seed: u64) -> Self {
         let root = Seed::new(seed);
         let dice = Dice(root.derive("plan"));
-        // Buffers below a segment, and little to send through them.
+        // Buffers smaller than a segment, and little data.
         let tiny = dice.one_in("tiny", 8);
-        let boxes = dice.one_in("middleboxes", 4);
-        let mut whole = Whole { seed, paths: dice.of("paths", &[1, 1, 2, 2, 3]), ..Whole::default() };
+        let has_middleboxes = dice.one_in("middleboxes", 4);
+        let mut connection =
+            Connection { seed, paths: dice.of("paths", &[1, 1, 2, 2, 3]), ..Connection::default() };
         if dice.one_in("liar", 8) {
-            whole.liar = 1 + dice.below("who", 2);
-            whole.lies = 1 << dice.below("lie", lies::KINDS);
+            connection.liar = 1 + dice.below("who", 2);
+            connection.lies = 1 << dice.below("lie", lies::KINDS);
             if dice.one_in("two lies", 3) {
-                whole.lies |= 1 << dice.below("other lie", lies::KINDS);
+                connection.lies |= 1 << dice.below("other lie", lies::KINDS);
             }
             if dice.one_in("a lie of MPTCP-rec", 6) {
-                whole.lies |= lies::REPORT;
+                connection.lies |= lies::REPORT;
             }
-            whole.lies_often = dice.of("lies often", &[5, 50, 300]);
+            connection.lie_rate = dice.of("lies often", &[5, 50, 300]);
         }
         let mptcp = !dice.one_in("tcp", 6);
         let paths = std::array::from_fn::<_, PATHS, _>(|i| {
             let dice = Dice(root.derive(&format!("path {i}")));
-            let mut path = any_path(&dice);
-            if boxes {
-                meddling(&dice, &mut path);
+            let mut path = draw_path(&dice);
+            if has_middleboxes {
+                draw_middleboxes(&dice, &mut path);
             }
             path
         });
         let ends = ["client", "server"].map(|name| {
             let dice = Dice(root.derive(name));
-            let mut end = any_end(&dice, tiny);
+            let mut end = draw_end(&dice, tiny);
             end.tcp_only = u64::from(!mptcp && (name == "client" || dice.one_in("tcp", 2)));
             end
         });
-        let deeds = any_deeds(root, dice.one_in("turmoil", 4), whole.paths);
-        Self { whole, paths, ends, deeds }
+        let actions = draw_actions(root, dice.one_in("turmoil", 4), connection.paths);
+        Self { connection, paths, ends, actions }
     }
 }
 
-fn any_path(dice: &Dice) -> PathPlan {
+fn draw_path(dice: &Dice) -> PathPlan {
     let mut path = PathPlan {
         delay: 1 + dice.below("delay", 120),
         jitter: dice.of("jitter", &[0, 0, 2, 40, 200]),
@@ -76,18 +77,18 @@ fn any_path(dice: &Dice) -> PathPlan {
         ..PathPlan::default()
     };
     if dice.one_in("dark", 3) {
-        path.dark = dice.below("dark from", 5000);
-        path.dark_for = 50 + dice.below("dark for", 4000);
-        path.dusk = path.dark + dice.below("dusk from", 15_000);
-        path.dusk_for = if dice.one_in("dusk", 2) { 50 + dice.below("dusk for", 4000) } else { 0 };
+        path.outage = dice.below("dark from", 5000);
+        path.outage_for = 50 + dice.below("dark for", 4000);
+        path.second_outage = path.outage + dice.below("dusk from", 15_000);
+        path.second_outage_for = if dice.one_in("dusk", 2) { 50 + dice.below("dusk for", 4000) } else { 0 };
     }
     if dice.one_in("wall", 20) {
-        path.wall = 1 + dice.below("wall from", 5000);
+        path.dead_from = 1 + dice.below("wall from", 5000);
     }
     path
 }
 
-fn meddling(dice: &Dice, path: &mut PathPlan) {
+fn draw_middleboxes(dice: &Dice, path: &mut PathPlan) {
     if dice.one_in("strip", 2) {
         path.strip = 1 + dice.below("strip where", 4);
         path.strip_what = dice.of("strip what", &[0, 0, 1]) * (1 + dice.below("strip which", 13));
@@ -97,7 +98,7 @@ fn meddling(dice: &Dice, path: &mut PathPlan) {
             dice.of("strip until", &[0, 0, 1]) * (path.strip_from + dice.below("strip to", 6000));
         path.strip_drop = u64::from(dice.one_in("strip drops", 6));
         if (1..=4).contains(&path.strip_what) && path.strip != 2 {
-            // A scale that only one end knows of breaks any TCP.
+            // A window scale known to one end only breaks any TCP.
             (path.strip, path.strip_way, path.strip_from, path.strip_until) = (1, 3, 0, 0);
         }
     }
@@ -122,7 +123,7 @@ fn meddling(dice: &Dice, path: &mut PathPlan) {
     }
 }
 
-fn any_end(dice: &Dice, tiny: bool) -> EndPlan {
+fn draw_end(dice: &Dice, tiny: bool) -> EndPlan {
     let mut end = EndPlan {
         write: match dice.below("size", 40) {
             0..=5 => dice.below("bytes", 10),
@@ -171,39 +172,39 @@ fn any_end(dice: &Dice, tiny: bool) -> EndPlan {
         end.close = dice.below("close at", 5000);
     }
     if dice.one_in("slow", 4) {
-        end.bite = dice.of("bite", &[500, 3000, 20_000]);
-        end.every = 10 + dice.below("every", 300);
+        end.read_bytes = dice.of("bite", &[500, 3000, 20_000]);
+        end.read_interval = 10 + dice.below("every", 300);
     }
     if tiny {
         end.recv_buffer = dice.of("tiny receive buffer", &[1, 500, 1500, 3000]);
         end.send_buffer = dice.of("tiny send buffer", &[1, 300, 5000]);
         end.write = end.write.min(1500);
-        if end.bite > 0 {
-            end.bite = 70;
+        if end.read_bytes > 0 {
+            end.read_bytes = 70;
         }
     }
     end
 }
 
-fn any_deeds(root: Seed, turmoil: bool, paths: u64) -> Vec<Deed> {
+fn draw_actions(root: Seed, turmoil: bool, paths: u64) -> Vec<Action> {
     let mut rng = root.rng("deeds");
-    let mut deeds = Vec::new();
+    let mut actions = Vec::new();
     let mut at = 0;
     let count = if turmoil { rng.below(20) } else { rng.below(5) / 4 };
     for _ in 0..count {
         let wait = [1, 30, 300, 4000][rng.below(4) as usize];
         at += rng.below(wait);
-        let what = match rng.below(40) {
-            0..=7 => What::Remove,
-            8..=17 => What::Open,
-            18..=27 => What::Priority,
-            28..=32 => What::Shares,
-            33..=35 => What::Announce,
-            36..=38 => What::Close,
-            _ => What::Abort,
+        let kind = match rng.below(40) {
+            0..=7 => ActionKind::Remove,
+            8..=17 => ActionKind::Open,
+            18..=27 => ActionKind::Priority,
+            28..=32 => ActionKind::Shares,
+            33..=35 => ActionKind::Announce,
+            36..=38 => ActionKind::Close,
+            _ => ActionKind::Abort,
         };
         let end = rng.below(2) as usize;
-        deeds.push(Deed { at, what, end, path: rng.below(paths) as u8, yes: rng.below(2) == 0 });
+        actions.push(Action { at, kind, end, path: rng.below(paths) as u8, flag: rng.below(2) == 0 });
     }
-    deeds
+    actions
 }

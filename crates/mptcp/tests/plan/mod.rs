@@ -1,5 +1,7 @@
-//! What an adversary does to one connection: plain numbers, drawn from a seed, written as one line
-//! of text and read back, so that a failure can be made smaller and kept.
+//! The plan of an adversarial connection: plain numbers drawn from a seed. A plan is written as one line
+//! of text and parsed back, so that a failure can be shrunk and kept.
+//!
+//! Algorithms are written by name: a plan keeps its meaning when the registries change.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 mod draw;
@@ -16,11 +18,11 @@ use tandem_mptcp::rec::{Removal, RoundTrip};
 use tandem_mptcp::{Config, CongestionKind, EcnMode, Keepalive, Rec, SchedulerKind};
 use units::Duration;
 
-/// The most paths that a plan may have.
+/// Upper bound of the paths of a plan.
 pub const PATHS: usize = 3;
 
-/// A struct of numbers, each with the value that means "nothing unusual": only what differs is
-/// written, and shrinking goes there.
+/// Declares a struct of numbers, each with its neutral value. Only numbers that differ from it are
+/// written, and shrinking moves towards it.
 macro_rules! numbers {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $default:expr,)* }) => {
         $(#[$doc])*
@@ -34,7 +36,7 @@ macro_rules! numbers {
             }
         }
         impl $name {
-            /// Name, usual value and place of each number.
+            /// Returns name, neutral value and place of each number.
             pub fn numbers(&mut self) -> Vec<(&'static str, u64, &mut u64)> {
                 vec![$((stringify!($field), $default, &mut self.$field),)*]
             }
@@ -43,84 +45,87 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// The connection as a whole.
-    Whole {
-        /// Of the network's own chances, and of the ends' keys.
+    /// Numbers of the whole connection.
+    Connection {
+        /// Seed of the network's random events and of the ends' keys.
         seed: 0,
         paths: 1,
-        /// Which end lies: 1 the client, 2 the server.
+        /// The end that lies: 1 for the client, 2 for the server.
         liar: 0,
-        /// How: bits, see `pair::lies`.
+        /// Bits of `pair::lies`.
         lies: 0,
-        /// Of a thousand segments so many.
-        lies_often: 0,
+        /// Lies per thousand segments.
+        lie_rate: 0,
     }
 }
 
 numbers! {
-    /// What one path does to packets, in both directions. Times in milliseconds.
+    /// Faults of one path, in both directions. Times in milliseconds.
     PathPlan {
         delay: 10,
         jitter: 0,
-        /// Of ten thousand packets so many.
+        /// Losses per ten thousand packets; so are all other rates here.
         loss: 0,
         duplicate: 0,
-        /// Marked as having met congestion, where the sender takes marks.
+        /// ECN marks, if the sender supports ECN.
         mark: 0,
-        /// Bits flipped on the way: seen by the TCP checksum, so as good as lost.
+        /// Bit errors, found by the TCP checksum: as good as losses.
         corrupt: 0,
-        /// Two outages: from when, and how long.
-        dark: 0,
-        dark_for: 0,
-        dusk: 0,
-        dusk_for: 0,
-        /// Nothing passes from then on; 0 is never.
-        wall: 0,
-        /// Options are taken off: 1 SYNs, 2 all but SYNs, 3 all, 4 those with data.
+        /// Two outages: start and duration.
+        outage: 0,
+        outage_for: 0,
+        second_outage: 0,
+        second_outage_for: 0,
+        /// The path is dead from then on; 0 for never.
+        dead_from: 0,
+        /// TCP options are stripped: 1 from SYNs, 2 from all but SYNs, 3 from all, 4 from data segments.
         strip: 0,
-        /// Which: 0 those of MPTCP, else one of `Options::NAMES`.
+        /// Options to strip: 0 for those of MPTCP, else the place in `Options::NAMES`.
         strip_what: 0,
-        /// What has them is dropped.
+        /// Segments with the options are dropped instead.
         strip_drop: 0,
-        /// 1 of what the client sends, 2 of what the server sends, 3 both.
+        /// Direction: 1 from the client, 2 from the server, 3 both.
         strip_way: 3,
         strip_from: 0,
         strip_until: 0,
-        /// Payload is cut into pieces of so many bytes; all keep the options.
+        /// Segments are split into pieces of so many bytes, which all keep the options.
         split: 0,
-        /// Segments are joined up to so many bytes and for so long; the options of the first are kept.
+        /// Segments are coalesced up to so many bytes, held for at most `merge_hold`; the options of the
+        /// first are kept.
         merge: 0,
         merge_hold: 0,
-        /// Added to sequence numbers, and whether SACK blocks are left as they are.
+        /// Offset added to sequence numbers; `rewrite_not_sack` leaves SACK blocks unchanged.
         rewrite: 0,
         rewrite_down: 0,
         rewrite_not_sack: 0,
-        /// An address translator forgets after so long a silence, and what it does then: 0 a mapping
-        /// as before, 1 with another port, 2 a reset, 3 nothing passes but a SYN.
+        /// Idle timeout of a NAT, and its behaviour then: 0 maps as before, 1 maps to another port, 2 sends
+        /// a reset, 3 drops all but SYNs.
         forget: 0,
         forget_how: 0,
-        /// Of ten thousand packets so many have other bytes and a checksum that is right again.
+        /// Payload changes with a corrected TCP checksum.
         fake: 0,
     }
 }
 
 numbers! {
-    /// One end and the application on it. Times in milliseconds.
+    /// One end and its application. Times in milliseconds.
     EndPlan {
         /// Bytes to write.
         write: 0,
-        /// It closes: 0 when all is written, else at this time if that is later. 1,000,000 is never,
-        /// before all else has been done.
+        /// Time of the close: 0 once all is written, else no earlier than this. 1,000,000 closes after
+        /// everything else has happened.
         close: 0,
-        /// It reads so many bytes each `every` ms; 0 all at once.
-        bite: 0,
-        every: 100,
+        /// Bytes read every `read_interval`; 0 reads everything at once.
+        read_bytes: 0,
+        read_interval: 100,
         tcp_only: 0,
         checksum: 0,
         deny_join: 0,
-        /// 0 is no limit.
+        /// 0 for no limit.
         max_subflows: 0,
+        /// Place in `SchedulerKind::ALL`; written by name.
         scheduler: 0,
+        /// Place in `CongestionKind::ALL`; written by name.
         congestion: 0,
         mss: 1460,
         send_buffer: 4 << 20,
@@ -134,7 +139,7 @@ numbers! {
         initial_window: 10,
         stale_after: 1,
         max_retries: 100,
-        /// Seconds.
+        /// In seconds.
         max_rto: 5,
         rack: 0,
         dsack: 0,
@@ -142,38 +147,38 @@ numbers! {
         frto: 0,
         undo: 0,
         hystart: 0,
-        /// 1 accepts, 2 requests.
+        /// 1 to accept, 2 to request.
         ecn: 0,
         pacing: 0,
-        /// From so many bytes.
+        /// Initial receive buffer in bytes.
         autotune: 0,
-        /// Seconds.
+        /// In seconds.
         keepalive: 0,
-        /// Seconds.
+        /// In seconds.
         close_timeout: 0,
         paws: 0,
         challenge_acks: 0,
         quickack: 0,
-        /// MPTCP-rec: 1 NR-SACK, 2 rates, 4 path choice, 8 offered in any case, 16 rounds as the clock, 32 the
-        /// weighed choice.
+        /// MPTCP-rec bits: 1 NR-SACK, 2 rates, 4 path choice, 8 offered without any of these, 16 rounds as
+        /// the clock, 32 the weighed choice.
         rec: 0,
     }
 }
 
-/// What the owner of an end does at a time.
+/// An action of the application or the path manager of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deed {
-    /// Milliseconds.
+pub struct Action {
+    /// In milliseconds.
     pub at: u64,
-    pub what: What,
-    /// 0 the client, 1 the server.
+    pub kind: ActionKind,
+    /// 0 for the client, 1 for the server.
     pub end: usize,
     pub path: u8,
-    pub yes: bool,
+    pub flag: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum ActionKind {
     Open,
     Remove,
     Priority,
@@ -183,7 +188,7 @@ pub enum What {
     Abort,
 }
 
-impl What {
+impl ActionKind {
     pub const ALL: [Self; 7] =
         [Self::Open, Self::Remove, Self::Priority, Self::Shares, Self::Announce, Self::Close, Self::Abort];
     pub fn name(self) -> &'static str {
@@ -201,27 +206,27 @@ impl What {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    pub whole: Whole,
+    pub connection: Connection,
     pub paths: [PathPlan; PATHS],
     pub ends: [EndPlan; 2],
-    pub deeds: Vec<Deed>,
+    pub actions: Vec<Action>,
 }
 
 impl Plan {
-    /// All numbers under their full names.
+    /// Returns all numbers under their full names.
     pub fn numbers(&mut self) -> Vec<(String, u64, &mut u64)> {
         let mut all = Vec::new();
-        for (name, usual, place) in self.whole.numbers() {
-            all.push((name.to_owned(), usual, place));
+        for (name, neutral, place) in self.connection.numbers() {
+            all.push((name.to_owned(), neutral, place));
         }
         for (i, path) in self.paths.iter_mut().enumerate() {
-            for (name, usual, place) in path.numbers() {
-                all.push((format!("path{i}.{name}"), usual, place));
+            for (name, neutral, place) in path.numbers() {
+                all.push((format!("path{i}.{name}"), neutral, place));
             }
         }
         for (owner, end) in ["client", "server"].into_iter().zip(&mut self.ends) {
-            for (name, usual, place) in end.numbers() {
-                all.push((format!("{owner}.{name}"), usual, place));
+            for (name, neutral, place) in end.numbers() {
+                all.push((format!("{owner}.{name}"), neutral, place));
             }
         }
         all
@@ -241,8 +246,8 @@ impl Plan {
             subflow_buffer: if plan.subflow_buffer == 0 { u64::MAX } else { plan.subflow_buffer },
             opportunistic: plan.opportunistic > 0,
             penalise: plan.penalise > 0,
-            scheduler: SchedulerKind::ALL[plan.scheduler as usize % SchedulerKind::ALL.len()],
-            congestion: CongestionKind::ALL[plan.congestion as usize % CongestionKind::ALL.len()],
+            scheduler: SchedulerKind::ALL[plan.scheduler as usize].into(),
+            congestion: CongestionKind::ALL[plan.congestion as usize].into(),
             sack: plan.no_sack == 0,
             timestamps: plan.no_timestamps == 0,
             delayed_ack: ms(plan.delayed_ack),
@@ -262,7 +267,7 @@ impl Plan {
             keepalive: (plan.keepalive > 0).then(|| Keepalive {
                 idle: Duration::from_secs(plan.keepalive),
                 interval: Duration::from_secs(1),
-                // Nine with their answers are all lost once in half a million of the worst networks.
+                // The worst networks lose nine probes or answers in a row once in half a million plans.
                 probes: 30,
             }),
             close_timeout: (plan.close_timeout > 0).then(|| Duration::from_secs(plan.close_timeout)),
@@ -282,27 +287,27 @@ impl Plan {
     }
 
     pub fn count(&self) -> usize {
-        (self.whole.paths as usize).clamp(1, PATHS)
+        (self.connection.paths as usize).clamp(1, PATHS)
     }
 
-    fn has(&self, what: What) -> bool {
-        self.deeds.iter().any(|deed| deed.what == what)
+    fn has(&self, kind: ActionKind) -> bool {
+        self.actions.iter().any(|action| action.kind == kind)
     }
 
-    /// Nothing in it can take the connection away: it must end with every byte delivered.
+    /// Returns true if nothing in the plan may cost the connection: every byte must be delivered.
     pub fn must_succeed(&self) -> bool {
         let paths = &self.paths[..self.count()];
-        // A middlebox that changes its ways midway, or knows only one direction, may cost a connection.
+        // A middlebox that starts or stops midway, or works in one direction only, may cost a connection.
         let steady = |p: &PathPlan| {
             let always = p.strip_from == 0 && p.strip_until == 0 && p.strip_way == 3 && p.strip_drop == 0;
             let strips = p.strip == 0 || always && (p.strip == 1 || p.strip == 3 && p.strip_what == 0);
-            strips && p.wall == 0 && p.forget == 0 && p.merge == 0 && p.fake == 0
+            strips && p.dead_from == 0 && p.forget == 0 && p.merge == 0 && p.fake == 0
         };
         paths.iter().all(steady)
-            && (self.whole.liar == 0 || self.whole.lies & !lies::HARMLESS == 0)
+            && (self.connection.liar == 0 || self.connection.lies & !lies::HARMLESS == 0)
             && self.ends.iter().all(|e| e.max_retries >= 100)
-            && !self.has(What::Abort)
-            && !self.has(What::Remove)
+            && !self.has(ActionKind::Abort)
+            && !self.has(ActionKind::Remove)
     }
 }
 
@@ -311,15 +316,15 @@ impl fmt::Display for Plan {
         let mut plan = self.clone();
         let count = plan.count();
         let mut words = Vec::new();
-        for (name, usual, value) in plan.numbers() {
-            let there = !(count..PATHS).any(|i| name.starts_with(&format!("path{i}.")));
-            if *value != usual && there {
-                words.push(format!("{name}={value}"));
+        for (name, neutral, value) in plan.numbers() {
+            let is_used = !(count..PATHS).any(|i| name.starts_with(&format!("path{i}.")));
+            if *value != neutral && is_used {
+                words.push(format!("{name}={}", value_text(&name, *value)));
             }
         }
-        for deed in &self.deeds {
-            let Deed { at, what, end, path, yes } = *deed;
-            words.push(format!("do={at}:{}:{end}:{path}:{}", what.name(), u8::from(yes)));
+        for action in &self.actions {
+            let Action { at, kind, end, path, flag } = *action;
+            words.push(format!("do={at}:{}:{end}:{path}:{}", kind.name(), u8::from(flag)));
         }
         f.write_str(&words.join(" "))
     }
@@ -333,25 +338,49 @@ impl FromStr for Plan {
         for word in text.split_whitespace() {
             let (name, value) = word.split_once('=').ok_or(format!("{word}: not name=value"))?;
             if name == "do" {
-                plan.deeds.push(deed(value).ok_or(format!("{word}: not do=at:what:end:path:yes"))?);
+                plan.actions
+                    .push(parse_action(value).ok_or(format!("{word}: not do=at:kind:end:path:flag"))?);
                 continue;
             }
-            let number = value.parse().map_err(|_| format!("{word}: not a number"))?;
+            let number = parse_value(name, value).map_err(|error| format!("{word}: {error}"))?;
             let mut numbers = plan.numbers();
             let place = numbers.iter_mut().find(|(known, ..)| known == name);
-            *place.ok_or(format!("{word}: no such name"))?.2 = number;
+            *place.ok_or(format!("{word}: unknown name"))?.2 = number;
         }
         Ok(plan)
     }
 }
 
-fn deed(text: &str) -> Option<Deed> {
+/// Writes the value of `name`: algorithms by name, all others as numbers.
+fn value_text(name: &str, value: u64) -> String {
+    let place = value as usize;
+    if name.ends_with(".scheduler") {
+        SchedulerKind::ALL[place].name().to_owned()
+    } else if name.ends_with(".congestion") {
+        CongestionKind::ALL[place].name().to_owned()
+    } else {
+        value.to_string()
+    }
+}
+
+fn parse_value(name: &str, text: &str) -> Result<u64, String> {
+    let place = if name.ends_with(".scheduler") {
+        SchedulerKind::ALL.iter().position(|kind| kind.name() == text).ok_or("no such scheduler")?
+    } else if name.ends_with(".congestion") {
+        CongestionKind::ALL.iter().position(|kind| kind.name() == text).ok_or("no such congestion control")?
+    } else {
+        return text.parse().map_err(|_| "not a number".to_owned());
+    };
+    Ok(place as u64)
+}
+
+fn parse_action(text: &str) -> Option<Action> {
     let mut parts = text.split(':');
     let at = parts.next()?.parse().ok()?;
     let name = parts.next()?;
-    let what = What::ALL.into_iter().find(|what| what.name() == name)?;
+    let kind = ActionKind::ALL.into_iter().find(|kind| kind.name() == name)?;
     let end = parts.next()?.parse().ok().filter(|&end| end < 2)?;
     let path = parts.next()?.parse().ok()?;
-    let yes = parts.next()? == "1";
-    Some(Deed { at, what, end, path, yes })
+    let flag = parts.next()? == "1";
+    Some(Action { at, kind, end, path, flag })
 }

@@ -1,11 +1,11 @@
-//! A failure made smaller.
+//! Shrinks a plan that fails.
 
 use super::{Outcome, Plan, play};
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-/// Where it broke, and what it said.
+/// Place and message of a panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
     pub place: String,
@@ -17,7 +17,7 @@ thread_local! {
     static CATCHING: RefCell<bool> = const { RefCell::new(false) };
 }
 
-/// Plays a plan; what broke, without the noise of a panic.
+/// Plays a plan and catches its panic, without printing it.
 pub fn caught(plan: &Plan) -> Result<Outcome, Broken> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -27,7 +27,7 @@ pub fn caught(plan: &Plan) -> Result<Outcome, Broken> {
                 let place = info.location().map_or(String::new(), |l| format!("{}:{}", l.file(), l.line()));
                 let words = info.payload().downcast_ref::<String>().map(String::as_str);
                 let words = words.or(info.payload().downcast_ref::<&str>().copied());
-                let message = words.unwrap_or("a panic without a word").to_owned();
+                let message = words.unwrap_or("a panic without a message").to_owned();
                 CAUGHT.set(Some(Broken { place, message }));
             } else {
                 before(info);
@@ -37,94 +37,94 @@ pub fn caught(plan: &Plan) -> Result<Outcome, Broken> {
     CATCHING.set(true);
     let result = panic::catch_unwind(AssertUnwindSafe(|| play(plan)));
     CATCHING.set(false);
-    result.map_err(|_| CAUGHT.take().expect("the hook was there"))
+    result.map_err(|_| CAUGHT.take().expect("the panic hook has run"))
 }
 
-/// The smallest plan found that breaks at the same place, and how it breaks.
+/// Returns the smallest plan found that breaks at the same place, and its failure.
 pub fn smallest(plan: &Plan, broken: Broken) -> (Plan, Broken) {
     let place = broken.place.clone();
     let (small, how) = smallest_by(plan, |plan| caught(plan).err().filter(|again| again.place == place));
     (small, how.unwrap_or(broken))
 }
 
-/// The smallest plan found of which `breaks` still says something, and what it said last.
+/// Returns the smallest plan found for which `breaks` returns a value, and the last value.
 pub fn smallest_by<T>(plan: &Plan, mut breaks: impl FnMut(&Plan) -> Option<T>) -> (Plan, Option<T>) {
     let (mut best, mut how) = (plan.clone(), None);
     let mut tries = 3000;
-    'again: loop {
-        for candidate in smaller(&best) {
+    'shrink: loop {
+        for candidate in candidates(&best) {
             if tries == 0 {
                 break;
             }
             tries -= 1;
             if let Some(again) = breaks(&candidate) {
                 (best, how) = (candidate, Some(again));
-                continue 'again;
+                continue 'shrink;
             }
         }
         return (best, how);
     }
 }
 
-/// Plans with one thing less, the largest steps first.
-fn smaller(plan: &Plan) -> Vec<Plan> {
+/// Returns plans with one thing less, the largest steps first.
+fn candidates(plan: &Plan) -> Vec<Plan> {
     let mut all = Vec::new();
     let count = plan.count();
     for gone in 0..count {
         if count > 1 {
             let mut less = plan.clone();
             less.paths[gone..].rotate_left(1);
-            less.whole.paths = count as u64 - 1;
-            less.deeds.retain(|deed| usize::from(deed.path) < count - 1);
+            less.connection.paths = count as u64 - 1;
+            less.actions.retain(|action| usize::from(action.path) < count - 1);
             all.push(less);
         }
     }
-    let deeds = plan.deeds.len();
-    let mut step = deeds;
+    let actions = plan.actions.len();
+    let mut step = actions;
     while step > 0 {
-        for from in (0..deeds).step_by(step) {
+        for from in (0..actions).step_by(step) {
             let mut less = plan.clone();
-            less.deeds.drain(from..(from + step).min(deeds));
+            less.actions.drain(from..(from + step).min(actions));
             all.push(less);
         }
         step /= 2;
     }
-    let there =
+    let is_used =
         |name: &str| name != "seed" && !(count..super::PATHS).any(|i| name.starts_with(&format!("path{i}.")));
     let values: Vec<_> =
-        plan.clone().numbers().into_iter().map(|(name, usual, value)| (name, usual, *value)).collect();
+        plan.clone().numbers().into_iter().map(|(name, neutral, value)| (name, neutral, *value)).collect();
     let with = |index: usize, value: u64| {
         let mut less = plan.clone();
         *less.numbers()[index].2 = value;
         less
     };
     let changed =
-        || values.iter().enumerate().filter(|(_, (name, usual, value))| value != usual && there(name));
-    for (index, (_, usual, _)) in changed() {
-        all.push(with(index, *usual));
+        || values.iter().enumerate().filter(|(_, (name, neutral, value))| value != neutral && is_used(name));
+    for (index, (_, neutral, _)) in changed() {
+        all.push(with(index, *neutral));
     }
-    for (index, (name, usual, value)) in changed() {
+    for (index, (name, neutral, value)) in changed() {
         if name == "lies" {
-            // A bit less.
+            // Remove one bit.
             all.extend(
                 (0..64).filter(|bit| value & (1 << bit) != 0).map(|bit| with(index, value & !(1 << bit))),
             );
             continue;
         }
-        let middle = value.midpoint(*usual);
-        let near = if value > usual { value - 1 } else { value + 1 };
+        let middle = value.midpoint(*neutral);
+        let near = if value > neutral { value - 1 } else { value + 1 };
         let rounded = [1_000_000, 100_000, 10_000, 1000, 100, 10].map(|unit| value / unit * unit);
-        let better = |v: &u64| v.abs_diff(*usual) < value.abs_diff(*usual);
+        let better = |v: &u64| v.abs_diff(*neutral) < value.abs_diff(*neutral);
         let mut steps: Vec<u64> = [middle, near].into_iter().chain(rounded).filter(better).collect();
-        steps.sort_by_key(|v| v.abs_diff(*usual));
+        steps.sort_by_key(|v| v.abs_diff(*neutral));
         steps.dedup();
         all.extend(steps.into_iter().map(|v| with(index, v)));
     }
-    for i in 0..deeds {
-        if plan.deeds[i].at > 0 {
+    for i in 0..actions {
+        if plan.actions[i].at > 0 {
             let mut less = plan.clone();
-            less.deeds[i].at /= 2;
-            if less.deeds.is_sorted_by_key(|deed| deed.at) {
+            less.actions[i].at /= 2;
+            if less.actions.is_sorted_by_key(|action| action.at) {
                 all.push(less);
             }
         }

@@ -85,8 +85,8 @@ pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed
         send_buffer: if case.is_multipath() { receive_buffer() } else { SOCKET_BUFFER },
         subflow_buffer: if case.is_multipath() { SOCKET_BUFFER } else { u64::MAX },
         recv_buffer: receive_buffer(),
-        scheduler: variant.scheduler,
-        congestion: if case.is_multipath() { variant.congestion } else { CongestionKind::Reno },
+        scheduler: variant.scheduler.into(),
+        congestion: if case.is_multipath() { variant.congestion.into() } else { CongestionKind::Reno.into() },
         // RFC 6298 and ns-3: a second.
         min_rto: Duration::from_secs(1),
         ..mptcp::Config::default()

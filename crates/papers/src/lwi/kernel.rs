@@ -64,7 +64,8 @@ fn on_linux(experiment: Experiment) -> Experiment {
 fn as_linux(mut experiment: Experiment, send_buffer: Option<Bytes>) -> Experiment {
     if experiment.transport.protocol == Protocol::Mptcp {
         let config = &mut experiment.transport.config;
-        (config.scheduler, config.opportunistic, config.penalise) = (SchedulerKind::Linux, false, false);
+        (config.scheduler, config.opportunistic, config.penalise) =
+            (SchedulerKind::Linux.into(), false, false);
     }
     if let Some(most) = send_buffer {
         experiment.transport.config.send_buffer = most.get();

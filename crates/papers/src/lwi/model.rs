@@ -123,7 +123,7 @@ pub fn video(clip: Clip, calibration: &Calibration) -> Video {
 pub fn experiment(way: &Way, clip: Clip, calibration: &Calibration, seed: u64) -> Experiment {
     let seed = Seed::new(seed);
     let transport = mptcp::Config {
-        scheduler: way.scheduler,
+        scheduler: way.scheduler.into(),
         // As MPTCP 0.9 does: what blocks the window goes over another subflow, which is slowed down.
         opportunistic: true,
         penalise: true,

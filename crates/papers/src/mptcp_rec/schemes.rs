@@ -47,7 +47,8 @@ impl Scheme {
 
     /// A scheduler and a congestion control of today, everything else as the endpoint has it.
     pub fn of(scheduler: SchedulerKind, congestion: CongestionKind, role: Role) -> Self {
-        let config = Config { scheduler, congestion, ..Config::default() };
+        let config =
+            Config { scheduler: scheduler.into(), congestion: congestion.into(), ..Config::default() };
         let key = format!("{}-{}", scheduler.name(), congestion.name());
         Self::new(key, format!("{}, {}", scheduler.name(), congestion.name()), role, config)
     }
@@ -91,7 +92,11 @@ pub fn proposed() -> Vec<Scheme> {
 
 /// The first of the [`standard`] ones.
 fn standard_config() -> Config {
-    Config { scheduler: SchedulerKind::MinRtt, congestion: CongestionKind::Lia, ..Config::default() }
+    Config {
+        scheduler: SchedulerKind::MinRtt.into(),
+        congestion: CongestionKind::Lia.into(),
+        ..Config::default()
+    }
 }
 
 /// The schedulers of today, each with LIA and OLIA; those that are among the [`standard`] ones left out.

@@ -120,7 +120,7 @@ pub(crate) static SCENARIO: Table = Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use super::{direction::*, middlebox::*, traffic::*, transport::*};
+    use super::{direction::*, middlebox::*, traffic::*};
     use schema::diagnostic::{Problems, Source};
     use schema::read::read_value;
     use toml::de::DeValue;
@@ -166,12 +166,6 @@ mod tests {
         assert!(names(&OPTIONS).iter().filter(|n| !["mptcp", "all"].contains(n)).eq(&options));
         assert_eq!(names(&MIXES), ::traffic::Mix::NAMES.map(|(n, _)| n));
         assert_eq!(names(&MODELS), link::ChannelModel::NAMES);
-        assert_eq!(names(&SCHEDULERS), mptcp::SchedulerKind::ALL.map(mptcp::SchedulerKind::name));
-        assert_eq!(names(&CONGESTION), mptcp::CongestionKind::ALL.map(mptcp::CongestionKind::name));
-        let same = |choices: &[Choice], all: &mut dyn Iterator<Item = &'static str>| all.eq(names(choices));
-        assert!(same(&ROUND_TRIPS, &mut mptcp::rec::RoundTrip::ALL.iter().map(|kind| kind.name())));
-        assert!(same(&RATE_RULES, &mut mptcp::rec::RateRule::ALL.iter().map(|kind| kind.name())));
-        assert!(same(&REMOVALS, &mut mptcp::rec::Removal::ALL.iter().map(|kind| kind.name())));
         assert!(names(&TRACE_FORMATS).iter().all(|n| n.parse::<link::TraceFormat>().is_ok()));
     }
 

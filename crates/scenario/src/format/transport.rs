@@ -1,6 +1,8 @@
 //! Keys of the transport protocol.
 
 use super::choice;
+use mptcp::rec::{RateRule, Removal, RoundTrip};
+use mptcp::{CongestionKind, SchedulerKind};
 use quantities::{POSITIVE_SIZE, POSITIVE_TIME, TIME};
 use schema::shape::{
     Choice, Key,
@@ -386,24 +388,25 @@ static REC: Table = Table {
     ],
 };
 
-pub(super) static ROUND_TRIPS: [Choice; 2] = [
-    choice("echo", "by echoed timestamps; without timestamps as `rounds`"),
-    choice("rounds", "by the length of the receiver's rounds"),
-];
+/// Lists a registry of `mptcp` as the choices of a key.
+macro_rules! choices_of {
+    ($kind:ty) => {{
+        let mut choices = [const { choice("", "") }; <$kind>::ALL.len()];
+        let mut i = 0;
+        while i < choices.len() {
+            let kind = <$kind>::ALL[i];
+            choices[i] = choice(kind.name(), kind.summary());
+            i += 1;
+        }
+        choices
+    }};
+}
 
-pub(super) static RATE_RULES: [Choice; 2] = [
-    choice("rounds", "bytes received in a round, divided by the RTT"),
-    choice("window", "a window emulated at the receiver, divided by the RTT, as in TEAR"),
-];
-
-pub(super) static REMOVALS: [Choice; 2] = [
-    choice("worst", "the path with the lowest rate, as in the paper"),
-    choice(
-        "weighed",
-        "the slowest path, and only if the others would fill the buffer meanwhile (not in the \
-         paper)",
-    ),
-];
+static ROUND_TRIPS: [Choice; RoundTrip::ALL.len()] = choices_of!(RoundTrip);
+static RATE_RULES: [Choice; RateRule::ALL.len()] = choices_of!(RateRule);
+static REMOVALS: [Choice; Removal::ALL.len()] = choices_of!(Removal);
+static SCHEDULERS: [Choice; SchedulerKind::ALL.len()] = choices_of!(SchedulerKind);
+static CONGESTION: [Choice; CongestionKind::ALL.len()] = choices_of!(CongestionKind);
 
 static PRESETS: [Choice; 2] = [
     choice("rfc", "the defaults of this table"),
@@ -451,27 +454,6 @@ static PROTOCOLS: [Choice; 3] = [
     choice("mptcp", "Multipath TCP (RFC 8684) over all paths"),
     choice("mptcp-rec", "the same with receiver-driven rates (Cao et al. 2016)"),
     choice("tcp", "plain TCP over one path"),
-];
-
-pub(super) static SCHEDULERS: [Choice; 7] = [
-    choice("min-rtt", "the lowest round-trip time that has room"),
-    choice("round-robin", "each path that has room, in turn"),
-    choice("linux", "the path that would first be done with what it has"),
-    choice("share", "an exact share to each path, as a policy sets it"),
-    choice("blest", "as `min-rtt`, but no slow path that would block the send window"),
-    choice("ecf", "as `min-rtt`, but no slow path that would make all take longer"),
-    choice("redundant", "all data over every path"),
-];
-
-pub(super) static CONGESTION: [Choice; 8] = [
-    choice("reno", "NewReno on each path (RFC 5681)"),
-    choice("cubic", "CUBIC on each path (RFC 9438)"),
-    choice("lia", "linked increases: no more than TCP on the best path (RFC 6356)"),
-    choice("olia", "opportunistic linked increases (Khalili et al. 2013)"),
-    choice("balia", "balanced linked adaptation (Peng et al. 2016)"),
-    choice("wvegas", "weighted Vegas: coupled, by queueing delay (Cao et al. 2012)"),
-    choice("ecmtcp", "linked increases weighted by what a byte costs in energy (after Le et al. 2012)"),
-    choice("bbr", "BBR, version 1, on each path: by bandwidth and round trip, paced"),
 ];
 
 static BUFFERS: [Choice; 1] =

@@ -82,9 +82,9 @@ pub fn any_experiment(seed: u64) -> Experiment {
         }
     }
     experiment.transport.config.scheduler =
-        mptcp::SchedulerKind::ALL[rng.below(mptcp::SchedulerKind::ALL.len() as u64) as usize];
+        mptcp::SchedulerKind::ALL[rng.below(mptcp::SchedulerKind::ALL.len() as u64) as usize].into();
     experiment.transport.config.congestion =
-        mptcp::CongestionKind::ALL[rng.below(mptcp::CongestionKind::ALL.len() as u64) as usize];
+        mptcp::CongestionKind::ALL[rng.below(mptcp::CongestionKind::ALL.len() as u64) as usize].into();
     experiment.traffic = (0..=rng.below(2)).map(|_| any_traffic(&mut rng)).collect();
     experiment
 }

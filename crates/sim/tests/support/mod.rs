@@ -58,6 +58,6 @@ pub fn one_path(mbps: f64, delay_ms: u64, kind: Kind, seconds: u64) -> Experimen
     let mut experiment = wifi_lte(kind, seconds);
     experiment.paths = vec![path("wifi", "huang2012.wifi", mbps, delay_ms)];
     experiment.transport.protocol = Protocol::Tcp { path: 0 };
-    experiment.transport.config.congestion = mptcp::CongestionKind::Reno;
+    experiment.transport.config.congestion = mptcp::CongestionKind::Reno.into();
     experiment
 }

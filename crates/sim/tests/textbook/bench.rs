@@ -300,7 +300,7 @@ impl Bench {
 pub(crate) fn tcp(congestion: mptcp::CongestionKind) -> Config {
     Config {
         mptcp: false,
-        congestion,
+        congestion: congestion.into(),
         send_buffer: 1 << 28,
         recv_buffer: 1 << 28,
         delayed_ack: Duration::ZERO,

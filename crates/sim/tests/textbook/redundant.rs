@@ -12,7 +12,8 @@ fn retransmitted_share(scheduler: SchedulerKind, messages: u64) -> f64 {
     let lossy = LinkConfig { loss, ..fixed(10.0, QueueLimit::Unlimited, 0.0) };
     let paths = [(bench.link(&lossy), 50.0), (bench.link(&lossy), 50.0)];
     let max_rto = Duration::from_secs(1);
-    let config = Config { scheduler, max_rto, max_retries: 100, ..multipath(CongestionKind::Reno) };
+    let config =
+        Config { scheduler: scheduler.into(), max_rto, max_retries: 100, ..multipath(CongestionKind::Reno) };
     let flow = bench.flow(config, Instant::ZERO, &paths, 0.0);
     bench.set_manual(flow);
     bench.run(Instant::from_secs(60));

@@ -1,7 +1,7 @@
-//! The maximum over a window that slides, from three samples.
+//! Windowed maximum over three samples (Nichols' filter, as section 4.1.1.3 of the draft suggests).
 
-/// Best, second and third best, in the order of their coming: when the best leaves the window the next
-/// is at hand (Nichols' windowed filter, as the draft's section 4.1.1.3 suggests).
+/// The best, second-best and third-best sample in order of arrival. When the best leaves the window, the
+/// next replaces it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MaxFilter {
     best: [(u64, f64); 3],
@@ -12,7 +12,7 @@ impl MaxFilter {
         self.best[0].1
     }
 
-    /// A sample at `at`, where those older than `window` no longer count.
+    /// Adds a sample taken at `at`; samples older than `window` expire.
     pub(super) fn update(&mut self, at: u64, value: f64, window: u64) {
         let new = (at, value);
         let [first, _, third] = self.best;
@@ -33,7 +33,7 @@ impl MaxFilter {
                 self.best = [self.best[1], self.best[2], new];
             }
         } else if self.best[1].0 == self.best[0].0 && age > window / 4 {
-            // A quarter of the window without a second choice: take this one.
+            // A quarter of the window has passed without a second choice: take this sample.
             self.best[1] = new;
             self.best[2] = new;
         } else if self.best[2].0 == self.best[1].0 && age > window / 2 {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_maximum_lasts_as_long_as_the_window() {
+    fn maximum_expires_after_the_window() {
         let mut filter = MaxFilter::default();
         filter.update(0, 10.0, 10);
         for at in 1..=10 {
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(filter.get(), 5.0);
         filter.update(12, 20.0, 10);
         assert_eq!(filter.get(), 20.0);
-        // Nothing for long: whatever comes.
+        // After a long pause any sample is the maximum.
         filter.update(100, 1.0, 10);
         assert_eq!(filter.get(), 1.0);
     }

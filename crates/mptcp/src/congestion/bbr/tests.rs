@@ -80,7 +80,7 @@ impl Pipe {
         self.first_sent = segment.sent;
         let rtt = self.now.since(segment.sent);
         self.srtt = (self.srtt * 7 + rtt) / 8;
-        let view = View {
+        let view = SubflowView {
             now: self.now,
             mss: MSS,
             srtt: self.srtt,
@@ -100,7 +100,7 @@ impl Pipe {
             rtt: Some(rtt),
             in_flight: self.in_flight(),
         };
-        self.bbr.on_sample(&sample, &view, &mut self.window);
+        self.bbr.on_rate_sample(&sample, &view, &mut self.window);
     }
 
     /// One event.
@@ -167,7 +167,7 @@ fn each_phase_lasts_a_round_trip_and_paces_by_its_gain() {
             last = Some((phase, since));
             seen.push((phase, since));
             let gain = pipe.bbr.pacing_rate / pipe.bbr.bandwidth.get();
-            assert!((gain - CYCLE[phase]).abs() < 1e-9, "{phase}: {gain}");
+            assert!((gain - PROBE_BW_GAINS[phase]).abs() < 1e-9, "{phase}: {gain}");
         }
     }
     for pair in seen[1..].windows(2) {
@@ -218,7 +218,7 @@ fn a_loss_holds_it_to_what_arrives_for_a_round_and_then_all_comes_back() {
     let mut pipe = Pipe::new();
     pipe.run(5000);
     let before = pipe.window.cwnd;
-    let view = View {
+    let view = SubflowView {
         now: pipe.now,
         mss: MSS,
         srtt: pipe.srtt,
@@ -242,10 +242,10 @@ fn a_loss_holds_it_to_what_arrives_for_a_round_and_then_all_comes_back() {
         rtt: None,
         in_flight,
     };
-    let repairing = View { recovering: true, ..view };
+    let repairing = SubflowView { recovering: true, ..view };
     let at = pipe.delivered;
-    pipe.bbr.on_sample(&sample(at + MSS, at - flight, flight - MSS), &repairing, &mut pipe.window);
+    pipe.bbr.on_rate_sample(&sample(at + MSS, at - flight, flight - MSS), &repairing, &mut pipe.window);
     assert_eq!(pipe.window.cwnd, flight, "one out for one in");
-    pipe.bbr.on_sample(&sample(at + 2 * MSS, at - MSS, flight), &view, &mut pipe.window);
+    pipe.bbr.on_rate_sample(&sample(at + 2 * MSS, at - MSS, flight), &view, &mut pipe.window);
     assert_eq!(pipe.window.cwnd, before);
 }

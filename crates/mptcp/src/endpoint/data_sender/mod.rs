@@ -3,6 +3,7 @@
 //! Positions are data offsets: the first byte of the stream is 1. The subflows carry the data;
 //! their retransmissions and windows are not this module's concern.
 
+mod active_scheduler;
 mod buffer;
 mod reinjection;
 mod repair;
@@ -16,8 +17,9 @@ use super::timers::{Timer, TimerTable};
 use crate::Config;
 use crate::rec::collector::Collector;
 use crate::rec::ranges::Ranges;
-use crate::scheduler::{AnyScheduler, Candidate};
+use crate::scheduler::Candidate;
 use crate::subflow::Subflow;
+use active_scheduler::ActiveScheduler;
 use buffer::SendBuffer;
 use repair::Repair;
 use std::collections::VecDeque;
@@ -42,7 +44,7 @@ pub(super) struct DataSender<P> {
     /// The peer accepts data before this offset.
     window_end: u64,
     buffer: SendBuffer<P>,
-    scheduler: AnyScheduler,
+    scheduler: ActiveScheduler,
     /// Kept between calls so that scheduling does not allocate.
     candidates: Vec<Candidate>,
     reinjections: VecDeque<Reinjection<P>>,
@@ -72,7 +74,7 @@ impl<P: Payload> DataSender<P> {
             next: 1,
             window_end: 1,
             buffer: SendBuffer::new(),
-            scheduler: AnyScheduler::new(config.scheduler),
+            scheduler: ActiveScheduler::new(&config.scheduler),
             candidates: Vec::new(),
             reinjections: VecDeque::new(),
             opportunistic_next: 1,
@@ -387,13 +389,13 @@ impl<P: Payload> DataSender<P> {
 
     /// Lets MPTCP-rec choose the paths.
     pub(super) fn use_collector(&mut self, collector: Collector) {
-        self.scheduler.collect(collector);
+        self.scheduler.use_collector(collector);
     }
 
     /// Returns to the configured scheduler if MPTCP-rec chose the paths.
     pub(super) fn stop_collector(&mut self, config: &Config) {
         if self.scheduler.collector().is_some() {
-            self.scheduler.restore(config.scheduler);
+            self.scheduler.restore(&config.scheduler);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::DataSender;
 use super::scheduling::preferred_subflows;
-use crate::scheduler::{Candidate, Scheduler};
+use crate::scheduler::Candidate;
 use crate::subflow::{Chunk, Subflow};
 use crate::{Config, PathId};
 use units::Instant;
@@ -84,7 +84,7 @@ impl<P: Payload> DataSender<P> {
         if keeps_trying && !has_usable(subflows, Some(path)) {
             return false;
         }
-        if self.scheduler.repeats() {
+        if self.scheduler.is_redundant() {
             // The other subflows have the data, or get it as their copy.
             return true;
         }
@@ -139,7 +139,7 @@ impl<P: Payload> DataSender<P> {
             };
             let len = payload.len() as u64;
             subflow.set_copied_until(from + len);
-            self.scheduler.dealt(subflow.path(), len);
+            self.scheduler.on_scheduled(subflow.path(), len);
             subflow.sender_mut().enqueue(Chunk { data: from, payload, fin: false });
             self.reinjected_bytes += len;
             return Some(subflow.path().index());
@@ -157,7 +157,7 @@ impl<P: Payload> DataSender<P> {
         config: &Config,
         list: &[Candidate],
     ) -> Option<usize> {
-        if !(config.opportunistic || config.penalise) || self.scheduler.repeats() {
+        if !(config.opportunistic || config.penalise) || self.scheduler.is_redundant() {
             return None;
         }
         let from = self.opportunistic_next.max(self.una);

@@ -2,7 +2,7 @@
 
 use super::DataSender;
 use crate::endpoint::timers::TimerTable;
-use crate::scheduler::{Candidate, Scheduler, Situation};
+use crate::scheduler::{Candidate, SchedulerContext};
 use crate::subflow::{Chunk, Subflow};
 use crate::{Config, PathId};
 use units::{Duration, Instant};
@@ -42,7 +42,7 @@ impl<P: Payload> DataSender<P> {
         subflows: &mut [Subflow<P>],
     ) -> FastPath<P> {
         let available = self.buffer.end() - self.next;
-        if available == 0 || !self.reinjections.is_empty() || !self.scheduler.takes_the_fastest() {
+        if available == 0 || !self.reinjections.is_empty() || !self.scheduler.is_lowest_rtt_first() {
             return FastPath::NotApplicable;
         }
         let mut len = available;
@@ -89,7 +89,7 @@ impl<P: Payload> DataSender<P> {
         timers: &mut TimerTable,
     ) -> Option<usize> {
         let available = self.buffer.end() - self.next;
-        if available == 0 && !self.is_limited_by_buffer(config) && !self.scheduler.repeats() {
+        if available == 0 && !self.is_limited_by_buffer(config) && !self.scheduler.is_redundant() {
             return None;
         }
         let mut list = core::mem::take(&mut self.candidates);
@@ -109,7 +109,7 @@ impl<P: Payload> DataSender<P> {
         timers: &mut TimerTable,
         list: &[Candidate],
     ) -> Option<usize> {
-        if self.scheduler.repeats()
+        if self.scheduler.is_redundant()
             && let Some(copied) = self.schedule_copy(subflows, list)
         {
             return Some(copied);
@@ -119,12 +119,12 @@ impl<P: Payload> DataSender<P> {
             if self.next < self.buffer.end() {
                 self.arm_probe(now, subflows, config, timers);
             }
-            self.scheduler.blocked();
+            self.scheduler.on_window_blocked();
             return self.opportunistic_retransmit(now, subflows, config, list);
         }
         let path = self.pick(now, len, subflows, config, list)?;
         let subflow = &mut subflows[path.index()];
-        if self.scheduler.repeats() && self.copy_backlog(subflow) > 0 {
+        if self.scheduler.is_redundant() && self.copy_backlog(subflow) > 0 {
             // The redundant scheduler keeps each subflow's copy of the stream contiguous.
             return self.catch_up(subflow);
         }
@@ -132,7 +132,7 @@ impl<P: Payload> DataSender<P> {
         let len = payload.len() as u64;
         let chunk = Chunk { data: self.next, payload, fin: false };
         self.next += len;
-        self.scheduler.dealt(path, len);
+        self.scheduler.on_scheduled(path, len);
         subflow.set_copied_until(self.next);
         subflow.sender_mut().enqueue(chunk);
         Some(path.index())
@@ -169,8 +169,8 @@ impl<P: Payload> DataSender<P> {
     ) -> Option<PathId> {
         let unsent = self.buffer.end() - self.next;
         let window = config.send_buffer.min(self.window());
-        let situation = Situation { now, len, unsent, window };
-        let Some(pick) = self.scheduler.pick(list, &situation) else {
+        let context = SchedulerContext { now, len, unsent, window };
+        let Some(pick) = self.scheduler.pick(list, &context) else {
             // Candidates with room are held back by the scheduler, not by their window.
             for candidate in list.iter().filter(|c| c.room < len) {
                 subflows[candidate.path.index()].sender_mut().set_cwnd_limited();
@@ -198,7 +198,7 @@ impl<P: Payload> DataSender<P> {
             *entry = candidate(subflow);
             count += 1;
         }
-        let next = self.scheduler.turn(&list[..count], u64::from(config.mss))?;
+        let next = self.scheduler.assigned_path(&list[..count], u64::from(config.mss))?;
         Some(list[next].path)
     }
 
@@ -206,7 +206,7 @@ impl<P: Payload> DataSender<P> {
     /// that was next by its share.
     pub(in crate::endpoint) fn record_dropped(&mut self, len: u64, subflows: &[Subflow<P>], config: &Config) {
         if let Some(path) = self.next_path_by_share(subflows, config) {
-            self.scheduler.dealt(path, len);
+            self.scheduler.on_scheduled(path, len);
         }
     }
 }

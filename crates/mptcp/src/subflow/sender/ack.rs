@@ -4,7 +4,7 @@ use super::Sender;
 use super::recovery::Phase;
 use super::scoreboard::{DUP_THRESH, REPEATED, SACKED};
 use super::undo::{FrtoAck, FrtoVerdict};
-use crate::congestion::{Coupling, View};
+use crate::congestion::{Coupling, SubflowView};
 use units::{Duration, Instant};
 use wire::Payload;
 
@@ -245,7 +245,7 @@ impl<P: Payload> Sender<P> {
     }
 
     #[inline]
-    fn grow_window(&mut self, acked: &Acked, view: &View, delivered: u64, coupling: &Coupling) {
+    fn grow_window(&mut self, acked: &Acked, view: &SubflowView, delivered: u64, coupling: &Coupling) {
         if !acked.advanced || self.recovery.is_fast() || self.undo.frto_holds() {
             return;
         }

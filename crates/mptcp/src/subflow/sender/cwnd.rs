@@ -2,7 +2,7 @@
 
 use super::hystart::HyStart;
 use crate::Config;
-use crate::congestion::{Algorithm, CongestionControl, Coupling, Needs, RateSample, View, Window};
+use crate::congestion::{ActiveCongestion, CongestionSettings, Coupling, RateSample, SubflowView, Window};
 use units::{Duration, Instant};
 
 /// Window, threshold and the congestion control that moves them.
@@ -16,21 +16,22 @@ pub(super) struct CongestionWindow {
     limited_until: u64,
     /// When the window was last halved because the subflow held up the connection.
     penalised_at: Option<Instant>,
-    algorithm: Algorithm,
+    congestion: ActiveCongestion,
     hystart: HyStart,
 }
 
 impl CongestionWindow {
     pub(super) fn new(config: &Config, mss: u64) -> Self {
         let initial = u64::from(config.initial_window) * mss;
-        let algorithm = Algorithm::new(config.congestion, config.linux_counting);
+        let settings = CongestionSettings { linux_counting: config.linux_counting };
+        let congestion = ActiveCongestion::new(&config.congestion, &settings);
         Self {
             window: Window { cwnd: initial, ssthresh: u64::MAX },
             initial,
             limited_until: 0,
             penalised_at: None,
-            hystart: HyStart::new(config.hystart && !algorithm.wants_samples()),
-            algorithm,
+            hystart: HyStart::new(config.hystart && !congestion.inner().uses_rate_samples()),
+            congestion,
         }
     }
 
@@ -73,29 +74,36 @@ impl CongestionWindow {
     /// Grows the window for an acknowledgement of `bytes` that is outside fast recovery. `view` has
     /// the bytes in flight before it, `next` is the next offset to be sent.
     #[inline]
-    pub(super) fn on_ack(&mut self, bytes: u64, view: &View, next: u64, paced: bool, coupling: &Coupling) {
+    pub(super) fn on_ack(
+        &mut self,
+        bytes: u64,
+        view: &SubflowView,
+        next: u64,
+        paced: bool,
+        coupling: &Coupling,
+    ) {
         if !self.is_growth_earned(view.una, view.in_flight) {
-            self.algorithm.on_unused(view);
+            self.congestion.inner_mut().on_limited_ack(view);
             return;
         }
         let mut bytes = bytes;
         if self.window.in_slow_start() && self.hystart.is_active() {
             bytes = self.hystart.on_ack(bytes, view, next, paced, &mut self.window);
         }
-        self.algorithm.on_ack(bytes, view, coupling, &mut self.window);
+        self.congestion.inner_mut().on_ack(bytes, view, coupling, &mut self.window);
     }
     /// Reacts to the first loss of a window: sets the threshold.
-    pub(super) fn on_loss(&mut self, view: &View) {
-        self.algorithm.on_loss(view, &mut self.window);
+    pub(super) fn on_loss(&mut self, view: &SubflowView) {
+        self.congestion.inner_mut().on_loss(view, &mut self.window);
     }
-    pub(super) fn on_timeout(&mut self, view: &View) {
-        self.algorithm.on_timeout(view, &mut self.window);
+    pub(super) fn on_timeout(&mut self, view: &SubflowView) {
+        self.congestion.inner_mut().on_timeout(view, &mut self.window);
     }
-    pub(super) fn on_ecn(&mut self, view: &View) {
-        self.algorithm.on_ecn(view, &mut self.window);
+    pub(super) fn on_ecn(&mut self, view: &SubflowView) {
+        self.congestion.inner_mut().on_ecn(view, &mut self.window);
     }
-    pub(super) fn on_rate_sample(&mut self, sample: &RateSample, view: &View) {
-        self.algorithm.on_sample(sample, view, &mut self.window);
+    pub(super) fn on_rate_sample(&mut self, sample: &RateSample, view: &SubflowView) {
+        self.congestion.inner_mut().on_rate_sample(sample, view, &mut self.window);
     }
 
     /// Completes a reduction: the window becomes the threshold.
@@ -111,7 +119,7 @@ impl CongestionWindow {
         let regrown = !in_recovery && self.window.cwnd >= saved.cwnd;
         self.window.cwnd = self.window.cwnd.max(saved.cwnd);
         self.window.ssthresh = self.window.ssthresh.max(saved.ssthresh);
-        self.algorithm.on_undo(regrown);
+        self.congestion.inner_mut().on_spurious_reduction(regrown);
     }
     /// Halves the window without a slow start back to it, at most once per round trip (Raiciu et
     /// al., NSDI 2012, section 4.2).
@@ -126,35 +134,31 @@ impl CongestionWindow {
 
     /// The algorithm models the path by rate samples, and needs no help from other mechanisms.
     pub(super) fn uses_rate_samples(&self) -> bool {
-        self.algorithm.wants_samples()
+        self.congestion.inner().uses_rate_samples()
     }
     /// Pacing rate of the algorithm, in bytes per second.
     pub(super) fn pacing_rate(&self) -> Option<u64> {
-        self.algorithm.pacing_rate()
+        self.congestion.inner().pacing_rate()
     }
     /// An acknowledgement of `acked` bytes will grow the window by a coupled increase.
     pub(super) fn needs_coupling(&self, acked: u64) -> bool {
-        acked > 0
-            && self.algorithm.needs() != Needs::Nothing
-            && self.window.cwnd + acked > self.window.ssthresh
+        acked > 0 && self.congestion.is_coupled() && self.window.cwnd + acked > self.window.ssthresh
     }
-    pub(super) fn coupling_inputs(&self) -> Needs {
-        self.algorithm.needs()
-    }
-    pub(super) fn bytes_between_losses(&self, una: u64) -> u64 {
-        self.algorithm.between_losses(una)
+    /// Value that the algorithm shares with those of the other subflows.
+    pub(super) fn shared_value(&self, una: u64) -> u64 {
+        self.congestion.shared_value(una)
     }
 
     pub(super) fn is_receiver_driven(&self) -> bool {
-        self.algorithm.is_driven()
+        self.congestion.is_receiver_driven()
     }
     /// Sends at `rate` bytes per second as the receiver asks; with `None`, by the own algorithm.
     pub(super) fn set_receiver_rate(&mut self, rate: Option<u64>) {
-        self.algorithm.drive(rate);
+        self.congestion.set_receiver_rate(rate);
     }
     /// Window and pacing rate that the receiver asks for.
     pub(super) fn receiver_target(&self, mss: u64, srtt: Duration) -> Option<(u64, u64)> {
-        self.algorithm.driven(mss, srtt)
+        self.congestion.receiver_target(mss, srtt)
     }
     /// Sets window and threshold to the receiver's target.
     pub(super) fn set_receiver_window(&mut self, window: u64) {
@@ -169,7 +173,7 @@ impl CongestionWindow {
     /// State of the algorithm, for comparison in tests.
     #[cfg(test)]
     pub(super) fn algorithm_state(&self) -> String {
-        format!("{:?}", self.algorithm)
+        format!("{:?}", self.congestion)
     }
 }
 
@@ -181,7 +185,8 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn window() -> CongestionWindow {
-        let config = Config { congestion: CongestionKind::Reno, initial_window: 10, ..Config::default() };
+        let config =
+            Config { congestion: CongestionKind::Reno.into(), initial_window: 10, ..Config::default() };
         CongestionWindow::new(&config, MSS)
     }
 

@@ -1,6 +1,6 @@
 //! HyStart++: leaves slow start when round trips grow (RFC 9406).
 
-use crate::congestion::{View, Window};
+use crate::congestion::{SubflowView, Window};
 use units::Duration;
 
 /// Constants of RFC 9406, section 4.3.
@@ -50,7 +50,7 @@ impl HyStart {
     pub(super) fn on_ack(
         &mut self,
         acked: u64,
-        view: &View,
+        view: &SubflowView,
         next: u64,
         paced: bool,
         window: &mut Window,
@@ -109,8 +109,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    fn view(una: u64, rtt: Option<u64>) -> View {
-        View {
+    fn view(una: u64, rtt: Option<u64>) -> SubflowView {
+        SubflowView {
             now: Instant::ZERO,
             mss: MSS,
             srtt: Duration::ZERO,

@@ -30,7 +30,7 @@ pub(crate) use queue::Chunk;
 
 use super::rtt::Rtt;
 use crate::Config;
-use crate::congestion::{Needs, View, Window};
+use crate::congestion::{SubflowView, Window};
 use cwnd::CongestionWindow;
 use ecn::EcnState;
 use pacer::Pacer;
@@ -237,21 +237,17 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn needs_coupling(&self, ack: u64) -> bool {
         self.cwnd.needs_coupling(ack.saturating_sub(self.una()))
     }
-    /// State of the other subflows that the congestion control needs.
-    pub(crate) fn coupling_inputs(&self) -> Needs {
-        self.cwnd.coupling_inputs()
-    }
-    /// Bytes delivered between the last two losses (see `congestion/olia.rs`).
-    pub(crate) fn bytes_between_losses(&self) -> u64 {
-        self.cwnd.bytes_between_losses(self.una())
+    /// Value that the algorithm shares with those of the other subflows.
+    pub(crate) fn shared_value(&self) -> u64 {
+        self.cwnd.shared_value(self.una())
     }
     /// The window for coupled increases: `ssthresh` during recovery (RFC 6356, section 3).
     pub(crate) fn coupled_window(&self) -> u64 {
         if self.recovery.is_active() { self.cwnd.ssthresh() } else { self.cwnd.cwnd() }
     }
 
-    fn view(&self, now: Instant, in_flight: u64, rtt: Option<Duration>) -> View {
-        View {
+    fn view(&self, now: Instant, in_flight: u64, rtt: Option<Duration>) -> SubflowView {
+        SubflowView {
             now,
             mss: self.mss,
             srtt: self.rtt.srtt(),

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use super::timers::Timer;
-use crate::congestion::View;
+use crate::congestion::SubflowView;
 use units::Instant;
 use wire::Payload;
 
@@ -170,7 +170,7 @@ impl<P: Payload> Sender<P> {
 impl<P: Payload> Sender<P> {
     /// Enters fast recovery: losses were found and no recovery is active. `delivered` bytes arrived
     /// with the same acknowledgement.
-    pub(super) fn enter_fast_recovery(&mut self, view: &View, delivered: u64) {
+    pub(super) fn enter_fast_recovery(&mut self, view: &SubflowView, delivered: u64) {
         self.recovery.begin_fast(self.scoreboard.next());
         self.undo.save(self.cwnd.window(), self.una());
         self.timers.stop(Timer::TailProbe);

@@ -18,7 +18,7 @@ fn after(ms: u64) -> Instant {
 fn config() -> Config {
     Config {
         initial_window: 100,
-        congestion: crate::CongestionKind::Reno,
+        congestion: crate::CongestionKind::Reno.into(),
         min_rto: Duration::from_millis(1),
         ..Config::default()
     }
@@ -208,7 +208,8 @@ fn segment_behind_a_hole_gives_no_rtt_sample() {
 fn idle_time_restarts_the_window_without_a_path_model() {
     // RFC 5681, section 4.1.
     for (congestion, cwnd) in [(crate::CongestionKind::Reno, 10), (crate::CongestionKind::Bbr, 50)] {
-        let mut s = sender_with(&Config { congestion, initial_window: 10, ..config() }, true);
+        let mut s =
+            sender_with(&Config { congestion: congestion.into(), initial_window: 10, ..config() }, true);
         assert_eq!(send(&mut s, T0), Some(0));
         ack(&mut s, after(100), 1, &[]);
         s.cwnd.set_cwnd(50 * MSS);

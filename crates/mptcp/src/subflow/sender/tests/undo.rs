@@ -147,7 +147,7 @@ fn dsack_of_every_retransmission_undoes_the_reduction() {
 fn regrown_window_keeps_its_cubic_curve() {
     // RFC 9438, section 4.9.2.
     for (cwnd, keeps) in [(99, false), (100, true)] {
-        let config = Config { undo: true, congestion: crate::CongestionKind::Cubic, ..config() };
+        let config = Config { undo: true, congestion: crate::CongestionKind::Cubic.into(), ..config() };
         let mut s = recovering_with(&config);
         ack(&mut s, after(200), 10, &[]);
         s.cwnd.set_cwnd(cwnd * MSS);

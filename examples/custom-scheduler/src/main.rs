@@ -1,0 +1,16 @@
+//! Prints the comparison.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match custom_scheduler::comparison() {
+        Ok(table) => {
+            print!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(problems) => {
+            problems.iter().for_each(|problem| eprintln!("{problem:?}"));
+            ExitCode::FAILURE
+        }
+    }
+}
