@@ -14,11 +14,11 @@ use tracing::{debug, info};
 use units::{Duration, Instant};
 
 /// Time after which a requested subflow counts as failed.
-const PATIENCE: Duration = Duration::from_secs(5);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Delay before a rejected command is repeated; doubled after every rejection.
-const RETRY: Duration = Duration::from_secs(1);
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Limit of the doublings.
-const RARELY: u32 = 6;
+const MAX_RETRY_DOUBLINGS: u32 = 6;
 
 /// Intended use of one local address by a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct PathChoice {
 
 /// A change to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum Command {
     Open(PathChoice),
     Close(SocketAddr, SocketAddr),
     SetBackup(SocketAddr, SocketAddr, bool),
@@ -44,7 +44,7 @@ enum Order {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Flow {
+struct Subflow {
     local: SocketAddr,
     remote: SocketAddr,
     backup: bool,
@@ -54,53 +54,59 @@ struct Flow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Connection {
     remote: SocketAddr,
-    flows: Vec<Flow>,
+    subflows: Vec<Subflow>,
     /// Requested subflows: local address, backup flag, time of the request.
-    asked: Vec<(IpAddr, bool, Instant)>,
+    requested: Vec<(IpAddr, bool, Instant)>,
     /// No subflow is requested before this time.
     not_before: Instant,
-    refusals: u32,
+    rejections: u32,
 }
 
 impl Connection {
     fn new(remote: SocketAddr) -> Self {
-        Self { remote, flows: Vec::new(), asked: Vec::new(), not_before: Instant::ZERO, refusals: 0 }
+        Self { remote, subflows: Vec::new(), requested: Vec::new(), not_before: Instant::ZERO, rejections: 0 }
     }
 
     /// Changes that make the connection follow `choices`.
-    fn orders(&self, now: Instant, ways: &[PathChoice]) -> Vec<Order> {
-        let mut orders = Vec::new();
-        let way = |address: IpAddr| ways.iter().find(|way| way.address == address);
-        let stays = |flow: &Flow| way(flow.local.ip()).is_some_and(|way| way.open);
+    fn commands(&self, now: Instant, choices: &[PathChoice]) -> Vec<Command> {
+        let mut commands = Vec::new();
+        let choice = |address: IpAddr| choices.iter().find(|choice| choice.address == address);
+        let stays = |subflow: &Subflow| choice(subflow.local.ip()).is_some_and(|choice| choice.open);
         // The last open subflow of a connection is never closed.
-        let has_another = self.flows.iter().any(stays);
-        for flow in &self.flows {
-            match way(flow.local.ip()) {
-                Some(way) if !way.open && has_another => orders.push(Order::Close(flow.local, flow.remote)),
-                Some(way) if way.open && way.backup != flow.backup => {
-                    orders.push(Order::SetBackup(flow.local, flow.remote, way.backup));
+        let has_another = self.subflows.iter().any(stays);
+        for subflow in &self.subflows {
+            match choice(subflow.local.ip()) {
+                Some(choice) if !choice.open && has_another => {
+                    commands.push(Command::Close(subflow.local, subflow.remote))
                 }
-                None if has_another => orders.push(Order::Withdraw(flow.local.ip())),
+                Some(choice) if choice.open && choice.backup != subflow.backup => {
+                    commands.push(Command::SetBackup(subflow.local, subflow.remote, choice.backup));
+                }
+                None if has_another => commands.push(Command::Withdraw(subflow.local.ip())),
                 _ => {}
             }
         }
         let six = self.remote.is_ipv6();
-        let wanted =
-            ways.iter().filter(|way| way.open && way.address.is_ipv6() == six && now >= self.not_before);
-        for way in wanted {
-            let there = self.flows.iter().any(|flow| flow.local.ip() == way.address);
-            let asked =
-                self.asked.iter().any(|(at, _, when)| *at == way.address && now.since(*when) < PATIENCE);
-            if !there && !asked {
-                orders.push(Order::Open(*way));
+        let wanted = choices
+            .iter()
+            .filter(|choice| choice.open && choice.address.is_ipv6() == six && now >= self.not_before);
+        for choice in wanted {
+            let there = self.subflows.iter().any(|subflow| subflow.local.ip() == choice.address);
+            let requested = self
+                .requested
+                .iter()
+                .any(|(at, _, when)| *at == choice.address && now.since(*when) < JOIN_TIMEOUT);
+            if !there && !requested {
+                commands.push(Command::Open(*choice));
             }
         }
-        orders
+        commands
     }
 
-    fn refused(&mut self, now: Instant) {
-        self.not_before = now + RETRY * u64::from(1_u32 << self.refusals.min(RARELY));
-        self.refusals += 1;
+    fn on_rejection(&mut self, now: Instant) {
+        self.not_before =
+            now + FIRST_RETRY_DELAY * u64::from(1_u32 << self.rejections.min(MAX_RETRY_DOUBLINGS));
+        self.rejections += 1;
     }
 }
 
@@ -121,7 +127,7 @@ impl Connections {
     pub fn open(diag: &mut Diag) -> Result<Self, Error> {
         let mut connections =
             Self { manager: PathManager::open()?, all: BTreeMap::new(), ids: BTreeMap::new() };
-        connections.find(diag)?;
+        connections.list(diag)?;
         Ok(connections)
     }
 
@@ -129,7 +135,7 @@ impl Connections {
     ///
     /// # Errors
     /// Fails when the kernel cannot list sockets.
-    pub fn find(&mut self, diag: &mut Diag) -> Result<(), Error> {
+    pub fn list(&mut self, diag: &mut Diag) -> Result<(), Error> {
         let mut all: BTreeMap<u32, Connection> = BTreeMap::new();
         let mut server = Vec::new();
         diag.for_each_subflow(&Filter::default(), |one| {
@@ -141,40 +147,40 @@ impl Connections {
                 server.push(one.token);
             }
             let connection = all.entry(one.token).or_insert_with(|| Connection::new(one.remote));
-            connection.flows.push(Flow { local: one.local, remote: one.remote, backup: one.backup });
+            connection.subflows.push(Subflow { local: one.local, remote: one.remote, backup: one.backup });
         })?;
-        all.retain(|token, _| self.all.contains_key(token) || self.is_ours(*token, &server));
+        all.retain(|token, _| self.all.contains_key(token) || self.is_userspace_managed(*token, &server));
         self.all = all;
         Ok(())
     }
 
     /// True for connections of the userspace path manager: the kernel lists local addresses only of
     /// these.
-    fn is_ours(&mut self, token: u32, server: &[u32]) -> bool {
+    fn is_userspace_managed(&mut self, token: u32, server: &[u32]) -> bool {
         !server.contains(&token) && self.manager.endpoints_of(token).is_ok()
     }
 
     /// Processes an event. Returns false when events were lost and connections must be listed
     /// again.
-    pub fn take(&mut self, now: Instant, event: &Event) -> bool {
+    pub fn process_event(&mut self, now: Instant, event: &Event) -> bool {
         match *event {
             Event::Established(ConnectionEvent { token, local, remote, server: false, .. })
                 if !remote.ip().is_loopback() =>
             {
                 let connection = self.all.entry(token).or_insert_with(|| Connection::new(remote));
-                connection.flows = vec![Flow { local, remote, backup: false }];
+                connection.subflows = vec![Subflow { local, remote, backup: false }];
             }
             Event::SubflowEstablished(SubflowEvent { token, local, remote, .. }) => {
                 let Some(connection) = self.all.get_mut(&token) else { return true };
-                let asked = connection.asked.iter().position(|(address, ..)| *address == local.ip());
-                let backup = asked.is_some_and(|at| connection.asked.remove(at).1);
-                connection.flows.push(Flow { local, remote, backup });
-                connection.refusals = 0;
+                let requested = connection.requested.iter().position(|(address, ..)| *address == local.ip());
+                let backup = requested.is_some_and(|at| connection.requested.remove(at).1);
+                connection.subflows.push(Subflow { local, remote, backup });
+                connection.rejections = 0;
             }
             Event::SubflowClosed(SubflowEvent { token, local, .. }) => {
                 let Some(connection) = self.all.get_mut(&token) else { return true };
-                connection.flows.retain(|flow| flow.local != local);
-                connection.refused(now);
+                connection.subflows.retain(|subflow| subflow.local != local);
+                connection.on_rejection(now);
             }
             Event::Closed { token } => {
                 self.all.remove(&token);
@@ -187,65 +193,65 @@ impl Connections {
 
     /// Makes every connection follow the choices for its remote address. Rejected commands are
     /// repeated later.
-    pub fn hold<'a>(&mut self, now: Instant, ways: &dyn Fn(SocketAddr) -> &'a [PathChoice]) {
-        let mut foreign = Vec::new();
+    pub fn apply<'a>(&mut self, now: Instant, choices: &dyn Fn(SocketAddr) -> &'a [PathChoice]) {
+        let mut kernel_managed = Vec::new();
         for (token, connection) in &mut self.all {
-            for order in connection.orders(now, ways(connection.remote)) {
-                let done = carry_out(&mut self.manager, &mut self.ids, *token, connection, order, now);
+            for command in connection.commands(now, choices(connection.remote)) {
+                let done = execute(&mut self.manager, &mut self.ids, *token, connection, command, now);
                 let Err(error) = done else { continue };
                 debug!("{error}");
                 // The connection was created under the kernel path manager.
                 if error.errno() == Some(22) && error.to_string().contains("userspace") {
-                    foreign.push(*token);
+                    kernel_managed.push(*token);
                     break;
                 }
-                connection.refused(now);
+                connection.on_rejection(now);
             }
         }
-        self.all.retain(|token, _| !foreign.contains(token));
+        self.all.retain(|token, _| !kernel_managed.contains(token));
     }
 }
 
-fn carry_out(
+fn execute(
     manager: &mut PathManager,
     ids: &mut BTreeMap<IpAddr, u8>,
     token: u32,
     connection: &mut Connection,
-    order: Order,
+    command: Command,
     now: Instant,
 ) -> Result<(), linux::Error> {
     let name = format!("{token:08x}");
-    match order {
-        Order::Open(way) => {
+    match command {
+        Command::Open(choice) => {
             // An address that returns gets a new ID: the peer may learn late of the old one's
             // removal.
             let next = (1..=u8::MAX).find(|id| !ids.values().any(|taken| taken == id)).unwrap_or(u8::MAX);
-            let id = *ids.entry(way.address).or_insert(next);
-            let flags = Flags { backup: way.backup, ..Flags::default() };
-            let local = Endpoint { id, address: way.address, port: 0, device: way.device, flags };
-            info!(connection = name, remote = %connection.remote, address = %way.address, backup = way.backup, "opened");
-            connection.asked.retain(|(address, ..)| *address != way.address);
-            connection.asked.push((way.address, way.backup, now));
+            let id = *ids.entry(choice.address).or_insert(next);
+            let flags = Flags { backup: choice.backup, ..Flags::default() };
+            let local = Endpoint { id, address: choice.address, port: 0, device: choice.device, flags };
+            info!(connection = name, remote = %connection.remote, address = %choice.address, backup = choice.backup, "subflow requested");
+            connection.requested.retain(|(address, ..)| *address != choice.address);
+            connection.requested.push((choice.address, choice.backup, now));
             manager.create_subflow(token, &local, connection.remote)
         }
-        Order::Close(local, remote) => {
-            info!(connection = name, %remote, address = %local.ip(), "closed");
+        Command::Close(local, remote) => {
+            info!(connection = name, %remote, address = %local.ip(), "subflow closed");
             manager.destroy_subflow(token, local, remote)?;
-            connection.flows.retain(|flow| flow.local != local);
+            connection.subflows.retain(|subflow| subflow.local != local);
             Ok(())
         }
-        Order::SetBackup(local, remote, backup) => {
-            info!(connection = name, %remote, address = %local.ip(), backup, "MP_PRIO");
+        Command::SetBackup(local, remote, backup) => {
+            info!(connection = name, %remote, address = %local.ip(), backup, "backup flag changed (MP_PRIO)");
             // Recorded even if rejected: a closing subflow would be retried at every sample.
-            for flow in connection.flows.iter_mut().filter(|flow| flow.local == local) {
-                flow.backup = backup;
+            for subflow in connection.subflows.iter_mut().filter(|subflow| subflow.local == local) {
+                subflow.backup = backup;
             }
             manager.set_backup(Target::Subflow { token, local, remote }, backup)
         }
-        Order::Withdraw(address) => {
-            connection.flows.retain(|flow| flow.local.ip() != address);
+        Command::Withdraw(address) => {
+            connection.subflows.retain(|subflow| subflow.local.ip() != address);
             let id = ids.remove(&address).unwrap_or(0);
-            info!(connection = name, %address, "its address is gone: closed");
+            info!(connection = name, %address, "address removed: subflows closed");
             manager.withdraw(token, id)
         }
     }
@@ -259,52 +265,58 @@ mod tests {
         IpAddr::from([10, 0, last, 2])
     }
 
-    fn way(last: u8, open: bool, backup: bool) -> PathChoice {
+    fn choice(last: u8, open: bool, backup: bool) -> PathChoice {
         PathChoice { address: ip(last), device: u32::from(last), open, backup }
     }
 
-    fn flow(last: u8, backup: bool) -> Flow {
-        Flow { local: (ip(last), 1000).into(), remote: (ip(9), 443).into(), backup }
+    fn subflow(last: u8, backup: bool) -> Subflow {
+        Subflow { local: (ip(last), 1000).into(), remote: (ip(9), 443).into(), backup }
     }
 
-    fn connection(flows: &[Flow]) -> Connection {
-        Connection { flows: flows.to_vec(), ..Connection::new((ip(9), 443).into()) }
+    fn connection(subflows: &[Subflow]) -> Connection {
+        Connection { subflows: subflows.to_vec(), ..Connection::new((ip(9), 443).into()) }
     }
 
     #[test]
     fn a_connection_is_made_to_use_what_it_is_to_use() {
         let now = Instant::ZERO + Duration::from_secs(9);
-        let (wifi, lte) = (way(1, true, false), way(2, true, true));
-        assert_eq!(connection(&[flow(1, false)]).orders(now, &[wifi, lte]), [Order::Open(lte)]);
-        let both = connection(&[flow(1, false), flow(2, false)]);
-        let Flow { local, remote, .. } = flow(2, false);
-        assert_eq!(both.orders(now, &[wifi, lte]), [Order::SetBackup(local, remote, true)]);
-        assert_eq!(both.orders(now, &[wifi, way(2, false, true)]), [Order::Close(local, remote)]);
-        assert_eq!(both.orders(now, &[wifi]), [Order::Withdraw(ip(2))]);
-        let held = connection(&[flow(1, false), flow(2, true)]);
-        assert_eq!(held.orders(now, &[wifi, lte]), []);
+        let (wifi, lte) = (choice(1, true, false), choice(2, true, true));
+        assert_eq!(connection(&[subflow(1, false)]).commands(now, &[wifi, lte]), [Command::Open(lte)]);
+        let both = connection(&[subflow(1, false), subflow(2, false)]);
+        let Subflow { local, remote, .. } = subflow(2, false);
+        assert_eq!(both.commands(now, &[wifi, lte]), [Command::SetBackup(local, remote, true)]);
+        assert_eq!(both.commands(now, &[wifi, choice(2, false, true)]), [Command::Close(local, remote)]);
+        assert_eq!(both.commands(now, &[wifi]), [Command::Withdraw(ip(2))]);
+        let held = connection(&[subflow(1, false), subflow(2, true)]);
+        assert_eq!(held.commands(now, &[wifi, lte]), []);
     }
 
     #[test]
     fn the_last_subflow_is_not_closed_and_what_was_asked_for_is_waited_for() {
         let now = Instant::ZERO + Duration::from_secs(9);
-        let never = way(2, false, true);
-        let mut one = connection(&[flow(2, false)]);
-        assert_eq!(one.orders(now, &[never]), [], "it is all there is");
-        assert_eq!(one.orders(now, &[way(1, true, false), never]), [Order::Open(way(1, true, false))]);
-        one.asked.push((ip(1), false, now));
-        assert_eq!(one.orders(now, &[way(1, true, false), never]), []);
-        assert_eq!(one.orders(now + PATIENCE, &[way(1, true, false), never]).len(), 1);
-        let later = now + PATIENCE;
-        one.refused(later);
-        one.refused(later);
-        assert_eq!(one.orders(later + RETRY, &[way(1, true, false)]), []);
-        assert_eq!(one.orders(later + RETRY * 2, &[way(1, true, false)]).len(), 1);
+        let never = choice(2, false, true);
+        let mut one = connection(&[subflow(2, false)]);
+        assert_eq!(one.commands(now, &[never]), [], "it is all there is");
+        assert_eq!(
+            one.commands(now, &[choice(1, true, false), never]),
+            [Command::Open(choice(1, true, false))]
+        );
+        one.requested.push((ip(1), false, now));
+        assert_eq!(one.commands(now, &[choice(1, true, false), never]), []);
+        assert_eq!(one.commands(now + JOIN_TIMEOUT, &[choice(1, true, false), never]).len(), 1);
+        let later = now + JOIN_TIMEOUT;
+        one.on_rejection(later);
+        one.on_rejection(later);
+        assert_eq!(one.commands(later + FIRST_RETRY_DELAY, &[choice(1, true, false)]), []);
+        assert_eq!(one.commands(later + FIRST_RETRY_DELAY * 2, &[choice(1, true, false)]).len(), 1);
     }
 
     #[test]
     fn an_address_of_another_family_is_not_used() {
-        let six = PathChoice { address: "fd00::2".parse().unwrap(), ..way(3, true, false) };
-        assert_eq!(connection(&[flow(1, false)]).orders(Instant::ZERO, &[way(1, true, false), six]), []);
+        let six = PathChoice { address: "fd00::2".parse().unwrap(), ..choice(3, true, false) };
+        assert_eq!(
+            connection(&[subflow(1, false)]).commands(Instant::ZERO, &[choice(1, true, false), six]),
+            []
+        );
     }
 }

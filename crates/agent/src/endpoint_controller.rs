@@ -22,7 +22,7 @@ pub struct Interface {
 
 /// Distance between successive address IDs of one interface; exceeds the number of interfaces
 /// (Linux takes 8 endpoints).
-const NEXT_ID: u8 = 16;
+const ADDRESS_ID_STEP: u8 = 16;
 
 /// Controls one endpoint per interface through the kernel path manager.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl EndpointController {
         self.detach(path)?;
         let interface = &mut self.interfaces[path];
         interface.address = address;
-        interface.id = interface.id.checked_add(NEXT_ID).unwrap_or(interface.id % NEXT_ID);
+        interface.id = interface.id.checked_add(ADDRESS_ID_STEP).unwrap_or(interface.id % ADDRESS_ID_STEP);
         if attached { self.attach(path) } else { Ok(()) }
     }
 
@@ -119,7 +119,7 @@ impl EndpointController {
     ///
     /// # Errors
     /// Fails when the kernel rejects a change.
-    pub fn act(&mut self, action: &Action) -> Result<(), Error> {
+    pub fn apply(&mut self, action: &Action) -> Result<(), Error> {
         match *action {
             Action::SetBackup { path, backup } => self.set_backup(path, backup),
             Action::Open { path } => self.attach(path),

@@ -13,12 +13,11 @@ use units::{Duration, Instant};
 /// Name of the journal in the state directory.
 const JOURNAL: &str = "changes.json";
 /// Limit of the kernel (MPTCP_PM_ADDR_MAX).
-const MOST: u32 = 8;
+const MAX_ENDPOINTS: u32 = 8;
 /// Delay before a rejected change is repeated.
-const RETRY: Duration = Duration::from_secs(2);
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 
-const TAKEN_OVER: &str =
-    "connections that begin from now on are managed one by one (path manager `userspace`)";
+const USERSPACE_SELECTED: &str = "new connections use the userspace path manager";
 
 /// Intended state of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +44,7 @@ pub struct Endpoints {
     now: Vec<Endpoint>,
     limits: Limits,
     /// No changes are attempted before this time.
-    refused: Option<Instant>,
+    retry_at: Option<Instant>,
 }
 
 impl Endpoints {
@@ -59,19 +58,19 @@ impl Endpoints {
         let limits = manager.limits()?;
         let now = manager.endpoints()?;
         let mut endpoints =
-            Self { manager, journal: Journal::new(place.clone()), store, now, limits, refused: None };
+            Self { manager, journal: Journal::new(place.clone()), store, now, limits, retry_at: None };
         let Some(store) = endpoints.store.clone() else { return Ok(endpoints) };
         let left = store.read(JOURNAL).map_err(|error| Error::state(JOURNAL, error))?;
         match left.map(|bytes| Journal::parse(&bytes)) {
-            Some(Ok(journal)) if journal.is_of(&place) && !journal.is_empty() => {
-                info!("an agent ended without putting back what it changed; this does so");
+            Some(Ok(journal)) if journal.belongs_to(&place) && !journal.is_empty() => {
+                info!("undoing the changes of an agent that was killed");
                 endpoints.journal = journal;
                 endpoints.restore()?;
                 endpoints.journal = Journal::new(place);
             }
             Some(Err(why)) => {
-                warn!("the journal of changes cannot be read ({why}); it is set aside");
-                store.set_aside(JOURNAL);
+                warn!("cannot read the journal of changes ({why}); the file was renamed");
+                store.rename_unreadable(JOURNAL);
             }
             _ => {}
         }
@@ -100,11 +99,11 @@ impl Endpoints {
     ///
     /// # Errors
     /// Fails when the journal cannot be written; a change that cannot be undone is not made.
-    pub fn hold(&mut self, now: Instant, wanted: &[Wanted]) -> Result<(), Error> {
-        if self.refused.is_some_and(|until| now < until) {
+    pub fn apply(&mut self, now: Instant, wanted: &[Wanted]) -> Result<(), Error> {
+        if self.retry_at.is_some_and(|until| now < until) {
             return Ok(());
         }
-        self.refused = None;
+        self.retry_at = None;
         self.raise_limits(now, wanted)?;
         // Removals first: they free room for additions.
         let left = |endpoint: &&Endpoint| {
@@ -112,17 +111,17 @@ impl Endpoints {
                 && !wanted.iter().any(|one| one.address == endpoint.address)
         };
         for endpoint in self.now.iter().filter(left).copied().collect::<Vec<_>>() {
-            info!(address = %endpoint.address, "{}", self.say("its address is gone: removed"));
+            info!(address = %endpoint.address, "{}", self.log_text("address removed: endpoint removed"));
             self.remove(now, &endpoint)?;
         }
         for one in wanted.iter().filter(|one| !one.open) {
-            if let Some(endpoint) = self.of(one.address) {
-                info!(interface = one.name, address = %one.address, "{}", self.say("closed: its subflows end"));
+            if let Some(endpoint) = self.endpoint_of(one.address) {
+                info!(interface = one.name, address = %one.address, "{}", self.log_text("endpoint removed: its subflows close"));
                 self.remove(now, &endpoint)?;
             }
         }
         for one in wanted.iter().filter(|one| one.open) {
-            match self.of(one.address) {
+            match self.endpoint_of(one.address) {
                 None => self.add(now, one)?,
                 Some(endpoint) if endpoint.flags.backup != one.backup => {
                     self.set_backup(now, one, &endpoint)?;
@@ -138,35 +137,39 @@ impl Endpoints {
     /// # Errors
     /// Fails when the kernel lacks the path manager or denies the change; otherwise as
     /// [`Self::apply`].
-    pub fn take_over(&mut self, take_over: bool) -> Result<(), Error> {
-        if take_over == self.journal.is_taken_over() {
+    pub fn select_path_manager(&mut self, userspace: bool) -> Result<(), Error> {
+        if userspace == self.journal.is_userspace_selected() {
             return Ok(());
         }
         info!(
             "{}",
-            self.say(if take_over { TAKEN_OVER } else { "new connections are managed by the kernel" })
+            self.log_text(if userspace {
+                USERSPACE_SELECTED
+            } else {
+                "new connections use the kernel path manager"
+            })
         );
-        if self.dry() {
-            self.journal.note_taken_over(take_over);
+        if self.is_dry_run() {
+            self.journal.note_userspace_selected(userspace);
             return Ok(());
         }
-        if take_over {
-            self.journal.note_taken_over(true);
+        if userspace {
+            self.journal.note_userspace_selected(true);
             self.save()?;
             if let Err(error) = path_manager::select(path_manager::USERSPACE) {
-                self.journal.note_taken_over(false);
+                self.journal.note_userspace_selected(false);
                 self.save()?;
                 return Err(Error::System(linux::Error::Lacks {
-                    what: format!("no connection can have a rule of its own: {error}"),
-                    hint: "Linux 5.19 and later have the path manager `userspace`; a service needs \
-                        ProtectKernelTunables=no to choose it"
+                    what: format!("cannot apply rules for connections: {error}"),
+                    hint: "use Linux 5.19 or later; a systemd service needs \
+                        ProtectKernelTunables=no to select the path manager"
                         .to_owned(),
                 }));
             }
             return Ok(());
         }
         path_manager::select(path_manager::KERNEL)?;
-        self.journal.note_taken_over(false);
+        self.journal.note_userspace_selected(false);
         self.save()
     }
 
@@ -175,15 +178,17 @@ impl Endpoints {
     ///
     /// # Errors
     /// As [`Self::apply`].
-    pub fn mark_again(&mut self, now: Instant, address: IpAddr) -> Result<(), Error> {
-        let Some(endpoint) = self.of(address).filter(|endpoint| endpoint.flags.backup) else { return Ok(()) };
-        debug!(%address, "a connection began here: its first subflow is marked as backup");
-        if self.dry() {
+    pub fn repeat_backup_mark(&mut self, now: Instant, address: IpAddr) -> Result<(), Error> {
+        let Some(endpoint) = self.endpoint_of(address).filter(|endpoint| endpoint.flags.backup) else {
+            return Ok(());
+        };
+        debug!(%address, "new connection on a backup interface: repeating the mark");
+        if self.is_dry_run() {
             return Ok(());
         }
         // MP_PRIO is sent only on a change of the flag.
         let again = [false, true].into_iter().try_for_each(|flag| self.manager.set_backup(endpoint.id, flag));
-        self.told(now, again);
+        self.check_result(now, again);
         Ok(())
     }
 
@@ -195,7 +200,7 @@ impl Endpoints {
     pub fn restore(&mut self) -> Result<(), Error> {
         let Some(store) = self.store.clone() else { return Ok(()) };
         // Another program may have selected a path manager since.
-        if self.journal.note_taken_over(false)
+        if self.journal.note_userspace_selected(false)
             && path_manager::current().as_deref() == Some(path_manager::USERSPACE)
             && let Err(error) = path_manager::select(path_manager::KERNEL)
         {
@@ -204,7 +209,7 @@ impl Endpoints {
         self.now = self.manager.endpoints()?;
         self.limits = self.manager.limits()?;
         for step in self.journal.undo_steps(&self.now, self.limits) {
-            debug!(?step, "putting back");
+            debug!(?step, "undoing");
             let done = match step {
                 Step::Remove(endpoint) => self.manager.remove(endpoint.id, endpoint.address),
                 Step::Add(endpoint) => self.manager.add(&endpoint),
@@ -220,17 +225,17 @@ impl Endpoints {
         store.remove(JOURNAL).map_err(|error| Error::state(JOURNAL, error))
     }
 
-    fn dry(&self) -> bool {
+    fn is_dry_run(&self) -> bool {
         self.store.is_none()
     }
 
     /// Log text of a change, marked in a dry run.
-    fn say(&self, what: &str) -> String {
-        if self.dry() { format!("would be done: {what}") } else { what.to_owned() }
+    fn log_text(&self, what: &str) -> String {
+        if self.is_dry_run() { format!("dry run: {what}") } else { what.to_owned() }
     }
 
     /// Endpoint of an address. Endpoints with their own port only announce it.
-    fn of(&self, address: IpAddr) -> Option<Endpoint> {
+    fn endpoint_of(&self, address: IpAddr) -> Option<Endpoint> {
         self.now.iter().find(|endpoint| endpoint.address == address && endpoint.port == 0).copied()
     }
 
@@ -240,25 +245,29 @@ impl Endpoints {
     }
 
     /// Logs a rejected change; returns true when the kernel made it.
-    fn told(&mut self, now: Instant, done: Result<(), linux::Error>) -> bool {
+    fn check_result(&mut self, now: Instant, done: Result<(), linux::Error>) -> bool {
         let Err(error) = done else { return true };
-        warn!("{error}; it is tried again in {RETRY}");
-        self.refused = Some(now + RETRY);
+        warn!("{error}; retrying in {RETRY_DELAY}");
+        self.retry_at = Some(now + RETRY_DELAY);
         false
     }
 
     fn raise_limits(&mut self, now: Instant, wanted: &[Wanted]) -> Result<(), Error> {
         let open = wanted.iter().filter(|one| one.open).count() as u32;
-        let limits = Limits { subflows: self.limits.subflows.max(open.min(MOST)), ..self.limits };
+        let limits = Limits { subflows: self.limits.subflows.max(open.min(MAX_ENDPOINTS)), ..self.limits };
         if limits == self.limits {
             return Ok(());
         }
-        info!(subflows = limits.subflows, "{}", self.say("as many subflows as interfaces are allowed"));
+        info!(
+            subflows = limits.subflows,
+            "{}",
+            self.log_text("subflow limit raised to the number of interfaces")
+        );
         if self.journal.note_limits(self.limits, limits) {
             self.save()?;
         }
-        let done = if self.dry() { Ok(()) } else { self.manager.set_limits(limits) };
-        if self.told(now, done) {
+        let done = if self.is_dry_run() { Ok(()) } else { self.manager.set_limits(limits) };
+        if self.check_result(now, done) {
             self.limits = limits;
         }
         Ok(())
@@ -271,11 +280,11 @@ impl Endpoints {
         let before = self.journal.removed(one.address);
         let mut endpoint =
             before.map_or(new, |was| Endpoint { flags: Flags { backup: one.backup, ..was.flags }, ..was });
-        info!(interface = one.name, address = %one.address, backup = one.backup, "{}", self.say("opened"));
+        info!(interface = one.name, address = %one.address, backup = one.backup, "{}", self.log_text("endpoint added"));
         if self.journal.note_added(one.address) {
             self.save()?;
         }
-        if self.dry() {
+        if self.is_dry_run() {
             endpoint.id =
                 (1..=u8::MAX).find(|id| !self.now.iter().any(|one| one.id == *id)).unwrap_or_default();
             self.now.push(endpoint);
@@ -287,7 +296,7 @@ impl Endpoints {
             endpoint.id = 0;
             done = self.manager.add(&endpoint);
         }
-        if self.told(now, done) {
+        if self.check_result(now, done) {
             self.journal.note_returned(one.address);
         } else {
             // Another program may have added it; then it is not the agent's.
@@ -301,8 +310,9 @@ impl Endpoints {
         if self.journal.note_removed(endpoint) {
             self.save()?;
         }
-        let done = if self.dry() { Ok(()) } else { self.manager.remove(endpoint.id, endpoint.address) };
-        if self.told(now, done) {
+        let done =
+            if self.is_dry_run() { Ok(()) } else { self.manager.remove(endpoint.id, endpoint.address) };
+        if self.check_result(now, done) {
             self.journal.forget_added(endpoint.address);
             self.now.retain(|one| one.id != endpoint.id);
         } else {
@@ -314,12 +324,12 @@ impl Endpoints {
 
     fn set_backup(&mut self, now: Instant, one: &Wanted, endpoint: &Endpoint) -> Result<(), Error> {
         let backup = one.backup;
-        info!(interface = one.name, address = %one.address, backup, "{}", self.say("MP_PRIO"));
+        info!(interface = one.name, address = %one.address, backup, "{}", self.log_text("backup flag changed (MP_PRIO)"));
         if self.journal.note_changed(endpoint) {
             self.save()?;
         }
-        let done = if self.dry() { Ok(()) } else { self.manager.set_backup(endpoint.id, backup) };
-        if self.told(now, done) {
+        let done = if self.is_dry_run() { Ok(()) } else { self.manager.set_backup(endpoint.id, backup) };
+        if self.check_result(now, done) {
             for there in self.now.iter_mut().filter(|there| there.id == endpoint.id) {
                 there.flags.backup = backup;
             }

@@ -26,7 +26,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Another agent is running.
-    #[error("another agent is at work: it has {at}")]
+    #[error("another agent is running: it holds {at}")]
     AlreadyRunning {
         /// Socket or directory it holds.
         at: String,
@@ -42,9 +42,11 @@ impl Error {
     pub fn hint(&self) -> &str {
         match self {
             Self::System(error) => error.hint(),
-            Self::State { .. } => "`state` in the configuration names another directory",
-            Self::Listen { .. } => "`socket` in `[status]` names another place",
-            Self::AlreadyRunning { .. } => "`tandem agent status` asks it; end it before another begins",
+            Self::State { .. } => "set another directory as `state` in the configuration",
+            Self::Listen { .. } => "set another path as `socket` in `[status]`",
+            Self::AlreadyRunning { .. } => {
+                "`tandem agent status` queries it; stop it before starting another"
+            }
         }
     }
 

@@ -7,17 +7,17 @@ use units::{Duration, Instant};
 
 /// A player is forgotten after this time without a report, plus the duration of its last request.
 /// By then it has ended or is paused.
-const SILENCE: Duration = Duration::from_secs(5);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of players; the longest silent ones are dropped.
-const MOST: usize = 64;
+const MAX_PLAYERS: usize = 64;
 
 /// Key of a report: session and object type. Video and audio have separate buffers.
-type Name = (String, Option<Object>);
+type ReportKey = (String, Option<Object>);
 
 /// Recent reports of players.
 #[derive(Debug, Clone, Default)]
 pub struct Players {
-    heard: BTreeMap<Name, (Instant, State)>,
+    reports: BTreeMap<ReportKey, (Instant, State)>,
 }
 
 /// Current state of a player.
@@ -37,27 +37,28 @@ pub struct Player<'a> {
 
 impl Players {
     /// Records a report. Returns false and ignores it when it has no buffer state.
-    pub fn hear(&mut self, now: Instant, state: State) -> bool {
+    pub fn record(&mut self, now: Instant, state: State) -> bool {
         if !state.is_of_a_buffer() {
             return false;
         }
         let name = (state.session.clone().unwrap_or_default(), state.object);
-        self.heard.insert(name, (now, state));
-        while self.heard.len() > MOST {
-            let oldest = self.heard.iter().min_by_key(|(_, (at, _))| *at).map(|(name, _)| name.clone());
-            oldest.and_then(|name| self.heard.remove(&name));
+        self.reports.insert(name, (now, state));
+        while self.reports.len() > MAX_PLAYERS {
+            let oldest = self.reports.iter().min_by_key(|(_, (at, _))| *at).map(|(name, _)| name.clone());
+            oldest.and_then(|name| self.reports.remove(&name));
         }
         true
     }
 
     /// Drops players without recent reports.
-    pub fn forget(&mut self, now: Instant) {
-        self.heard.retain(|_, (at, state)| now.since(*at) < SILENCE + state.duration.unwrap_or_default());
+    pub fn expire(&mut self, now: Instant) {
+        self.reports
+            .retain(|_, (at, state)| now.since(*at) < REPORT_TIMEOUT + state.duration.unwrap_or_default());
     }
 
     /// Known players, ordered by session.
-    pub fn now(&self, now: Instant) -> impl Iterator<Item = Player<'_>> {
-        self.heard.iter().map(move |((session, object), (at, state))| {
+    pub fn current(&self, now: Instant) -> impl Iterator<Item = Player<'_>> {
+        self.reports.iter().map(move |((session, object), (at, state))| {
             let silent = now.since(*at);
             Player { session, object: *object, state, silent, buffer: state.buffer_after(silent) }
         })
@@ -65,8 +66,8 @@ impl Players {
 
     /// Application state for a policy, from the unfinished player with the least buffer. A player
     /// with unknown buffer comes first. `None` without players.
-    pub fn app(&self, now: Instant) -> Option<AppState> {
-        let player = self.now(now).min_by_key(|player| (player.state.done, player.buffer))?;
+    pub fn app_state(&self, now: Instant) -> Option<AppState> {
+        let player = self.current(now).min_by_key(|player| (player.state.done, player.buffer))?;
         let state = player.state;
         Some(AppState {
             buffer: player.buffer,
@@ -87,7 +88,7 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    fn says(text: &str) -> State {
+    fn report(text: &str) -> State {
         let mut state = State::default();
         state.read(text);
         state
@@ -96,58 +97,60 @@ mod tests {
     #[test]
     fn what_a_player_said_grows_older() {
         let mut players = Players::default();
-        assert_eq!(players.app(at(0)), None);
-        assert!(players.hear(at(1_000), says("sid=\"a\",ot=v,bl=8000,br=4000,d=2000,tandem-missing=700")));
-        let app = players.app(at(3_500)).unwrap();
+        assert_eq!(players.app_state(at(0)), None);
+        assert!(
+            players.record(at(1_000), report("sid=\"a\",ot=v,bl=8000,br=4000,d=2000,tandem-missing=700"))
+        );
+        let app = players.app_state(at(3_500)).unwrap();
         assert_eq!(app.buffer, Some(Duration::from_millis(5_500)));
         assert_eq!(app.deadline, Some(at(9_000)));
         assert_eq!(app.missing, Some(Bytes::new(700)));
         assert_eq!(app.bitrate, Some(Bitrate::from_mbps(4.0)));
         assert!(!app.done);
         // 5 s of silence, and 2 s of segment duration.
-        players.forget(at(7_999));
-        assert!(players.app(at(7_999)).is_some());
-        players.forget(at(8_000));
-        assert_eq!(players.app(at(8_000)), None);
+        players.expire(at(7_999));
+        assert!(players.app_state(at(7_999)).is_some());
+        players.expire(at(8_000));
+        assert_eq!(players.app_state(at(8_000)), None);
     }
 
     #[test]
     fn what_is_not_said_stays_unknown() {
         let mut players = Players::default();
-        assert!(!players.hear(at(0), says("sid=\"a\",ot=m")), "a manifest");
-        assert!(!players.hear(at(0), says("sid=\"a\",br=4000,ot=i,bl=7000")), "what a decoder needs");
-        assert!(!players.hear(at(0), says("sid=\"a\",br=4000")));
-        assert!(players.hear(at(0), says("bl=4000")));
-        let app = players.app(at(0)).unwrap();
+        assert!(!players.record(at(0), report("sid=\"a\",ot=m")), "a manifest");
+        assert!(!players.record(at(0), report("sid=\"a\",br=4000,ot=i,bl=7000")), "what a decoder needs");
+        assert!(!players.record(at(0), report("sid=\"a\",br=4000")));
+        assert!(players.record(at(0), report("bl=4000")));
+        let app = players.app_state(at(0)).unwrap();
         assert_eq!((app.missing, app.bitrate), (None, None));
         // A missing size is estimated as rate times duration, if both are known.
-        players.hear(at(0), says("bl=4000,br=8000,d=4000"));
-        assert_eq!(players.app(at(0)).unwrap().missing, Some(Bytes::new(4_000_000)));
+        players.record(at(0), report("bl=4000,br=8000,d=4000"));
+        assert_eq!(players.app_state(at(0)).unwrap().missing, Some(Bytes::new(4_000_000)));
     }
 
     #[test]
     fn the_player_in_need_counts() {
         let mut players = Players::default();
-        players.hear(at(0), says("sid=\"a\",ot=v,bl=9000"));
-        players.hear(at(0), says("sid=\"a\",ot=a,bl=3000"));
-        players.hear(at(0), says("sid=\"b\",ot=v,bl=6000"));
-        let buffer = |players: &Players| players.app(at(1_000)).unwrap().buffer;
+        players.record(at(0), report("sid=\"a\",ot=v,bl=9000"));
+        players.record(at(0), report("sid=\"a\",ot=a,bl=3000"));
+        players.record(at(0), report("sid=\"b\",ot=v,bl=6000"));
+        let buffer = |players: &Players| players.app_state(at(1_000)).unwrap().buffer;
         assert_eq!(buffer(&players), Some(Duration::from_secs(2)), "the sound");
-        players.hear(at(0), says("sid=\"b\",ot=v,su"));
+        players.record(at(0), report("sid=\"b\",ot=v,su"));
         assert_eq!(buffer(&players), Some(Duration::ZERO));
-        assert_eq!(players.app(at(0)).unwrap().deadline, None, "it is over");
-        players.hear(at(0), says("sid=\"b\",ot=v,bl=100,tandem-done"));
+        assert_eq!(players.app_state(at(0)).unwrap().deadline, None, "it is over");
+        players.record(at(0), report("sid=\"b\",ot=v,bl=100,tandem-done"));
         assert_eq!(buffer(&players), Some(Duration::from_secs(2)), "who has all needs nothing");
-        assert_eq!(players.now(at(0)).count(), 3);
+        assert_eq!(players.current(at(0)).count(), 3);
     }
 
     #[test]
     fn no_more_are_known_than_are_bounded() {
         let mut players = Players::default();
         for nth in 0..200 {
-            players.hear(at(nth), says(&format!("sid=\"{nth}\",bl=1000")));
+            players.record(at(nth), report(&format!("sid=\"{nth}\",bl=1000")));
         }
-        assert_eq!(players.now(at(200)).count(), MOST);
-        assert!(players.now(at(200)).any(|player| player.session == "199"));
+        assert_eq!(players.current(at(200)).count(), MAX_PLAYERS);
+        assert!(players.current(at(200)).any(|player| player.session == "199"));
     }
 }

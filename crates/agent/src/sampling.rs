@@ -3,7 +3,7 @@
 use units::{Duration, Instant};
 
 /// Time without traffic after which the interval grows.
-const LINGER: Duration = Duration::from_secs(2);
+const ACTIVE_TIME: Duration = Duration::from_secs(2);
 
 /// Short interval while traffic flows, growing while there is none.
 ///
@@ -14,21 +14,21 @@ pub struct SamplingInterval {
     busy: Duration,
     rest: Duration,
     wait: Duration,
-    carried: Option<Instant>,
+    last_traffic: Option<Instant>,
 }
 
 impl SamplingInterval {
     /// Starts at the idle interval. `busy` must not exceed `rest`.
     pub fn new(busy: Duration, rest: Duration) -> Self {
-        Self { busy, rest: rest.max(busy), wait: rest.max(busy), carried: None }
+        Self { busy, rest: rest.max(busy), wait: rest.max(busy), last_traffic: None }
     }
 
     /// Records a sample at `now` and returns the time until the next one.
-    pub fn looked(&mut self, now: Instant, carried: bool) -> Duration {
-        if carried {
-            self.carried = Some(now);
+    pub fn on_sample(&mut self, now: Instant, has_traffic: bool) -> Duration {
+        if has_traffic {
+            self.last_traffic = Some(now);
             self.wait = self.busy;
-        } else if self.carried.is_none_or(|at| now.since(at) >= LINGER) {
+        } else if self.last_traffic.is_none_or(|at| now.since(at) >= ACTIVE_TIME) {
             self.wait = (self.wait + self.wait).min(self.rest);
         }
         self.wait
@@ -49,14 +49,14 @@ mod tests {
     fn bytes_make_it_fast_at_once_and_silence_slow_by_and_by() {
         let (busy, rest) = (Duration::from_millis(50), Duration::from_millis(500));
         let mut sampling = SamplingInterval::new(busy, rest);
-        assert_eq!(sampling.looked(Instant::ZERO, false), rest);
-        assert_eq!(sampling.looked(Instant::from_millis(500), true), busy);
-        assert_eq!(sampling.looked(Instant::from_millis(2_450), false), busy, "a pause is no end");
+        assert_eq!(sampling.on_sample(Instant::ZERO, false), rest);
+        assert_eq!(sampling.on_sample(Instant::from_millis(500), true), busy);
+        assert_eq!(sampling.on_sample(Instant::from_millis(2_450), false), busy, "a pause is no end");
         let waits: Vec<_> =
-            (0..5).map(|n| sampling.looked(Instant::from_millis(2_500 + n), false).as_millis()).collect();
+            (0..5).map(|n| sampling.on_sample(Instant::from_millis(2_500 + n), false).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 500, 500]);
         assert!(sampling.is_at_rest());
-        assert_eq!(sampling.looked(Instant::from_secs(9), true), busy);
+        assert_eq!(sampling.on_sample(Instant::from_secs(9), true), busy);
         assert!(!sampling.is_at_rest());
     }
 
@@ -68,11 +68,11 @@ mod tests {
             let (busy, rest) = (Duration::from_millis(busy), Duration::from_millis(busy + more));
             let mut sampling = SamplingInterval::new(busy, rest);
             let mut now = Instant::ZERO;
-            for (span, carried) in looks {
+            for (span, has_traffic) in looks {
                 now += Duration::from_millis(span);
-                let wait = sampling.looked(now, carried);
+                let wait = sampling.on_sample(now, has_traffic);
                 prop_assert!(busy <= wait && wait <= rest);
-                prop_assert!(!carried || wait == busy);
+                prop_assert!(!has_traffic || wait == busy);
             }
         }
     }

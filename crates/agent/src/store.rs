@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Maximum length of a file.
-const MOST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// State directory, locked by one agent at a time.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Store {
     /// # Errors
     /// Fails when it cannot be created or written, or another agent holds the lock
     /// ([`io::ErrorKind::WouldBlock`]).
-    pub fn take(folder: &Path) -> io::Result<Self> {
+    pub fn lock(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut options = OpenOptions::new();
         let lock = options.create(true).truncate(false).write(true).mode(0o600).open(folder.join("lock"))?;
@@ -38,7 +38,7 @@ impl Store {
         match File::open(self.folder.join(name)) {
             Ok(file) => {
                 let mut bytes = Vec::new();
-                file.take(MOST).read_to_end(&mut bytes)?;
+                file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
                 Ok(Some(bytes))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// Renames an unreadable file, to keep it for inspection.
-    pub fn set_aside(&self, name: &str) {
+    pub fn rename_unreadable(&self, name: &str) {
         // On failure the file is overwritten later.
         let _ = fs::rename(self.folder.join(name), self.folder.join(format!("{name}.bad")));
     }
@@ -86,19 +86,19 @@ mod tests {
     fn what_is_written_is_read_again_and_one_agent_has_the_directory() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/er");
-        let store = Store::take(&path).unwrap();
+        let store = Store::lock(&path).unwrap();
         assert_eq!(store.read("a").unwrap(), None);
         for text in ["long enough", "short"] {
             store.write("a", text.as_bytes()).unwrap();
             assert_eq!(store.read("a").unwrap().as_deref(), Some(text.as_bytes()));
         }
-        assert_eq!(Store::take(&path).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        store.set_aside("a");
+        assert_eq!(Store::lock(&path).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        store.rename_unreadable("a");
         assert_eq!(store.read("a").unwrap(), None);
         assert_eq!(store.read("a.bad").unwrap().as_deref(), Some(&b"short"[..]));
         store.remove("a.bad").unwrap();
         store.remove("a.bad").unwrap();
         drop(store);
-        Store::take(&path).unwrap();
+        Store::lock(&path).unwrap();
     }
 }

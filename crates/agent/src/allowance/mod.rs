@@ -21,7 +21,7 @@ const EARLIEST_VALID_TIME: i64 = 1_704_067_200;
 const LATEST_TIME: i64 = 253_370_764_799;
 /// Time from the decision to close an interface until its last byte: the sampling interval, MP_PRIO
 /// or a reset in transit, and the send queue.
-const REACTION: Duration = Duration::from_millis(500);
+const REACTION_TIME: Duration = Duration::from_millis(500);
 
 /// A data allowance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,13 +172,13 @@ pub struct Usage {
     /// Boot ID of the stored counters.
     pub boot: String,
     /// Last counter reading, by interface name.
-    pub seen: BTreeMap<String, Seen>,
+    pub seen: BTreeMap<String, CounterReading>,
 }
 
 /// A counter reading of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seen {
+pub struct CounterReading {
     /// Interface index; a different index is a different interface.
     pub index: u32,
     /// Bytes received and sent.
@@ -216,11 +216,11 @@ impl Usage {
         if self.boot != boot {
             // All counters restarted at zero with the machine.
             for seen in self.seen.values_mut() {
-                *seen = Seen { index: 0, bytes: 0 };
+                *seen = CounterReading { index: 0, bytes: 0 };
             }
             boot.clone_into(&mut self.boot);
         }
-        let now = Seen { index, bytes };
+        let now = CounterReading { index, bytes };
         let Some(before) = self.seen.insert(name.to_owned(), now) else { return };
         let carried =
             if before.index == index && bytes >= before.bytes { bytes - before.bytes } else { bytes };
@@ -228,13 +228,13 @@ impl Usage {
     }
 
     /// Remaining allowance.
-    pub fn left(&self, allowance: &Allowance) -> Bytes {
+    pub fn remaining(&self, allowance: &Allowance) -> Bytes {
         allowance.data - Bytes::new(self.used)
     }
 
     /// True when it is used up, or will be within the reaction time at `rate`.
-    pub fn is_up(&self, allowance: &Allowance, rate: Bitrate) -> bool {
-        self.left(allowance) <= rate.over(REACTION)
+    pub fn is_used_up(&self, allowance: &Allowance, rate: Bitrate) -> bool {
+        self.remaining(allowance) <= rate.over(REACTION_TIME)
     }
 }
 

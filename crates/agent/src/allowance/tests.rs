@@ -103,11 +103,11 @@ fn a_new_period_begins_with_nothing_and_a_clock_that_is_wrong_begins_none() {
 #[test]
 fn a_fast_path_stops_in_time() {
     let usage = Usage { used: 4_990_000_000, ..Usage::default() };
-    assert_eq!(usage.left(&five_gb()), Bytes::new(10_000_000));
-    assert!(!usage.is_up(&five_gb(), Bitrate::from_mbps(100.0)));
+    assert_eq!(usage.remaining(&five_gb()), Bytes::new(10_000_000));
+    assert!(!usage.is_used_up(&five_gb(), Bitrate::from_mbps(100.0)));
     // 400 Mbit/s amount to 25 MB in half a second.
-    assert!(usage.is_up(&five_gb(), Bitrate::from_mbps(400.0)));
-    assert!(Usage { used: u64::MAX, ..usage }.is_up(&five_gb(), Bitrate::ZERO));
+    assert!(usage.is_used_up(&five_gb(), Bitrate::from_mbps(400.0)));
+    assert!(Usage { used: u64::MAX, ..usage }.is_used_up(&five_gb(), Bitrate::ZERO));
 }
 
 proptest! {

@@ -10,10 +10,10 @@ use tracing::{info, warn};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 /// File name in the state directory.
-const FILE: &str = "allowances.json";
+const FILE_NAME: &str = "allowances.json";
 /// Minimum interval between writes. A power failure loses at most this much; after a crash of the
 /// agent the kernel's counters supply the difference.
-const SAVE: Duration = Duration::from_secs(5);
+const SAVE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Usage of every rule with an allowance.
 #[derive(Debug)]
@@ -34,14 +34,14 @@ impl UsageStore {
     /// # Errors
     /// Fails when the file cannot be read. Invalid content is renamed and replaced.
     pub fn open(boot: String, zone: Zone, store: Option<Rc<Store>>) -> Result<Self, Error> {
-        let kept = store.as_ref().map(|store| store.read(FILE)).transpose();
-        let kept = kept.map_err(|error| Error::state(FILE, error))?.flatten();
+        let kept = store.as_ref().map(|store| store.read(FILE_NAME)).transpose();
+        let kept = kept.map_err(|error| Error::state(FILE_NAME, error))?.flatten();
         let usages = match kept.map(|bytes| Self::parse(&bytes)) {
             Some(Ok(usages)) => usages,
             Some(Err(why)) => {
-                warn!("what was carried cannot be read ({why}): counting begins anew; the file is set aside");
+                warn!("cannot read the stored usage ({why}): counting restarts; the file was renamed");
                 if let Some(store) = &store {
-                    store.set_aside(FILE);
+                    store.rename_unreadable(FILE_NAME);
                 }
                 BTreeMap::new()
             }
@@ -65,7 +65,7 @@ impl UsageStore {
         let before = (usage.used, usage.period, usage.seen.len());
         usage.count(&self.boot, name, index, bytes);
         if usage.advance(allowance, now, self.zone) {
-            info!(interfaces = rule.pattern, "a new {} begins for the allowance", allowance.period.name());
+            info!(interfaces = rule.pattern, "a new {} of the allowance starts", allowance.period.name());
         }
         self.changed |= before != (usage.used, usage.period, usage.seen.len());
     }
@@ -76,13 +76,13 @@ impl UsageStore {
     }
 
     /// Remaining allowance; `None` without a limit.
-    pub fn left(&self, rule: &InterfaceRule) -> Option<Bytes> {
-        self.usage(rule).map(|(allowance, usage)| usage.left(allowance))
+    pub fn remaining(&self, rule: &InterfaceRule) -> Option<Bytes> {
+        self.usage(rule).map(|(allowance, usage)| usage.remaining(allowance))
     }
 
     /// True when the allowance is used up at this rate, see [`Usage::is_used_up`].
-    pub fn is_up(&self, rule: &InterfaceRule, rate: Bitrate) -> bool {
-        self.usage(rule).is_some_and(|(allowance, usage)| usage.is_up(allowance, rate))
+    pub fn is_used_up(&self, rule: &InterfaceRule, rate: Bitrate) -> bool {
+        self.usage(rule).is_some_and(|(allowance, usage)| usage.is_used_up(allowance, rate))
     }
 
     /// Start of the next period, in seconds since 1970.
@@ -95,13 +95,13 @@ impl UsageStore {
     /// # Errors
     /// Fails when the file cannot be written.
     pub fn save(&mut self, now: Instant, urgent: bool) -> Result<(), Error> {
-        let due = self.saved.is_none_or(|at| now.since(at) >= SAVE);
+        let due = self.saved.is_none_or(|at| now.since(at) >= SAVE_INTERVAL);
         if let Some(store) = &self.store
             && self.changed
             && (due || urgent)
         {
             let bytes = serde_json::to_vec(&self.usages).unwrap_or_default();
-            store.write(FILE, &bytes).map_err(|error| Error::state(FILE, error))?;
+            store.write(FILE_NAME, &bytes).map_err(|error| Error::state(FILE_NAME, error))?;
             self.changed = false;
             self.saved = Some(now);
         }

@@ -21,9 +21,9 @@ use units::Duration;
 pub const EXAMPLE: &str = include_str!("example.toml");
 
 /// Minimum sampling interval; counters of drivers advance in steps below it.
-const QUICKEST: Duration = Duration::from_millis(10);
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum sampling interval; a longer one would overrun an allowance.
-const SLOWEST: Duration = Duration::from_secs(2);
+const MAX_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Configuration of the agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -260,10 +260,10 @@ impl Reader<'_, '_> {
         let rest = time("rest", Duration::from_millis(500));
         if let Some(fields) = fields {
             for (key, value) in [("busy", busy), ("rest", rest)] {
-                if value < QUICKEST || value > SLOWEST {
+                if value < MIN_INTERVAL || value > MAX_INTERVAL {
                     self.problems
                         .add(fields.span(key), format!("`{key}` cannot be {value}"))
-                        .expected(format!("a time from {QUICKEST} to {SLOWEST}"));
+                        .expected(format!("a time from {MIN_INTERVAL} to {MAX_INTERVAL}"));
                 }
             }
             if rest < busy {

@@ -12,7 +12,7 @@ impl Agent {
         let now = &self.config;
         let places = (&now.socket, &now.metrics, &now.state, &now.zone, &now.log);
         if places != (&config.socket, &config.metrics, &config.state, &config.zone, &config.log) {
-            warn!("socket, metrics, state, zone and log are as they were until the next start");
+            warn!("changes of socket, metrics, state, zone and log take effect at the next start");
         }
         for remark in &config.remarks {
             info!("{remark}");
@@ -26,18 +26,18 @@ impl Agent {
             if let Some(rule) = rule.filter(|rule| is_same(&config.interfaces[*rule])) {
                 path.rule = rule;
                 path.capped = false;
-                self.kept.insert(one.name.clone(), path);
+                self.retained.insert(one.name.clone(), path);
             }
         }
         self.sampling = SamplingInterval::new(config.busy, config.rest);
         self.host = Host::new(&config.interfaces);
         self.steering = Steering::new(&config.policy, &[], &[]);
         self.config = config;
-        self.scan()?;
-        self.kept.clear();
-        (self.looked, self.steered) = (None, None);
-        self.take_over()?;
-        info!(policy = %self.config.policy, "the configuration was read again");
+        self.list_all()?;
+        self.retained.clear();
+        (self.last_sample, self.last_policy_run) = (None, None);
+        self.select_path_manager()?;
+        info!(policy = %self.config.policy, "configuration reloaded");
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Rules for connections.
 
-use super::path::Switch;
+use super::path::BackupFlag;
 use super::{Agent, Diag, Steering, Wanted};
 use crate::Error;
 use crate::allowance::CapAction;
@@ -12,21 +12,21 @@ use units::Instant;
 pub(super) struct RuleSteering {
     /// `None` when the device's policy applies.
     pub(super) steering: Option<Steering>,
-    switches: Vec<Switch>,
+    backup_flags: Vec<BackupFlag>,
 }
 
 impl RuleSteering {
     pub(super) fn new(policy: Option<&PolicyConfig>, kinds: &[InterfaceKind]) -> Self {
         Self {
             steering: policy.map(|policy| Steering::new(policy, kinds, &vec![false; kinds.len()])),
-            switches: vec![Switch::new(false); kinds.len()],
+            backup_flags: vec![BackupFlag::new(false); kinds.len()],
         }
     }
 }
 
 impl Agent {
     /// Selects the userspace path manager while there are rules.
-    pub(super) fn take_over(&mut self) -> Result<(), Error> {
+    pub(super) fn select_path_manager(&mut self) -> Result<(), Error> {
         let wanted = !self.config.connections.is_empty();
         if wanted && self.connections.is_none() && !self.dry_run {
             let diag = match &mut self.diag {
@@ -35,11 +35,11 @@ impl Agent {
             };
             self.connections = Some(Connections::open(diag)?);
         }
-        self.endpoints.take_over(wanted)
+        self.endpoints.select_path_manager(wanted)
     }
 
     /// Applies the rules; connections without a rule follow the device's policy.
-    pub(super) fn hold_connections(&mut self, now: Instant, wanted: &[Wanted]) {
+    pub(super) fn apply_rules(&mut self, now: Instant, wanted: &[Wanted]) {
         let Some(connections) = &mut self.connections else { return };
         let way = |one: &Wanted| PathChoice {
             address: one.address,
@@ -57,8 +57,8 @@ impl Agent {
                 let places = wanted.iter().zip(&mut own).filter(|(wanted, _)| wanted.name == one.name);
                 let of_rule = rule.steering.as_ref().map(|steering| {
                     let backup = steering.state().paths[nth].backup || at_cap == Some(CapAction::Backup);
-                    rule.switches[nth].set(now, backup);
-                    (steering.wants(nth) && at_cap != Some(CapAction::Close), rule.switches[nth].backup)
+                    rule.backup_flags[nth].set(now, backup);
+                    (steering.wants(nth) && at_cap != Some(CapAction::Close), rule.backup_flags[nth].backup)
                 });
                 for (_, way) in places {
                     (way.open, way.backup) = of_rule.unwrap_or((way.open, way.backup));
@@ -68,7 +68,7 @@ impl Agent {
             ways.push(own);
         }
         let rules = &self.config.connections;
-        connections.hold(now, &|remote| {
+        connections.apply(now, &|remote| {
             let rule = rules.iter().position(|rule| rule.remote.matches(remote));
             rule.map_or(&ordinary, |rule| &ways[rule])
         });

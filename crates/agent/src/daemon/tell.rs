@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use units::{Duration, Instant};
 
 /// Advice in the warning on costly switching.
-pub(super) const COSTLY: &str =
-    "the radio does not come to rest in between; wifi-first holds no share and does not switch";
+pub(super) const COSTLY_SWITCHING_ADVICE: &str =
+    "the radio does not become idle in between; the policy wifi-first does not switch";
 
 impl Responder for Agent {
     fn status(&mut self) -> Result<String, Error> {
-        let mut status = self.stand();
+        let mut status = self.current_status();
         let mut names = BTreeMap::new();
         for one in self.host.managed() {
             names.extend(one.addresses.iter().flatten().map(|address| (*address, one.name.clone())));
@@ -22,27 +22,27 @@ impl Responder for Agent {
             Some(diag) => diag,
             none => none.insert(Diag::open()?),
         };
-        status.connections = Some(Connections::look(diag, &names)?);
+        status.connections = Some(Connections::list(diag, &names)?);
         Ok(serde_json::to_string(&status).unwrap_or_default())
     }
 
     fn metrics(&mut self) -> Result<String, Error> {
-        Ok(metrics(&self.stand()))
+        Ok(metrics(&self.current_status()))
     }
 
     fn player(&mut self, now: Instant, state: cmcd::State) -> bool {
-        let heard = self.players.hear(now, state);
-        if heard && self.sampling.is_at_rest() {
+        let recorded = self.players.record(now, state);
+        if recorded && self.sampling.is_at_rest() {
             // The player's request must not wait for an idle interval.
-            self.looked = None;
+            self.last_sample = None;
         }
-        heard
+        recorded
     }
 }
 
 impl Agent {
     /// Status without connections, since listing them is expensive.
-    fn stand(&self) -> Status {
+    fn current_status(&self) -> Status {
         let total: u64 = self.paths.iter().map(|path| path.down + path.up).sum();
         let mut remarks = self.config.remarks.clone();
         let mut interfaces = Vec::new();
@@ -52,12 +52,12 @@ impl Agent {
             let link = match one.index {
                 None => "absent",
                 Some(_) if !one.is_up() => "down",
-                Some(_) if self.is_shut(path) || !self.steering.wants(nth) => "closed",
+                Some(_) if self.is_closed_by_allowance(path) || !self.steering.wants(nth) => "closed",
                 Some(_) => "up",
             };
-            if path.told_costly {
+            if path.warned_costly {
                 remarks.push(format!(
-                    "{}: switching {} times in the last minute cost {:.1} J more than it saved; {COSTLY}",
+                    "{}: {} switches in the last minute cost {:.1} J more than they saved; {COSTLY_SWITCHING_ADVICE}",
                     one.name, balance.switches, -balance.saved_j
                 ));
             }
@@ -76,8 +76,8 @@ impl Agent {
                 radio: rule.profile.name.clone(),
                 round_trip_ms: self.steering.state().paths[nth].srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
                 link: link.to_owned(),
-                backup: path.switch.backup,
-                channel: if path.lately.0 > 0 { "rx" } else { "idle" }.to_owned(),
+                backup: path.backup_flag.backup,
+                channel: if path.delta.0 > 0 { "rx" } else { "idle" }.to_owned(),
                 addresses: one.addresses.iter().flatten().map(ToString::to_string).collect(),
                 down_mbps: path.rate_down.as_mbps(),
                 up_mbps: path.rate_up.as_mbps(),
@@ -93,7 +93,7 @@ impl Agent {
             });
         }
         let now = self.clock.now();
-        let players = self.players.now(now).map(|player| PlayerStatus {
+        let players = self.players.current(now).map(|player| PlayerStatus {
             session: player.session.to_owned(),
             object: player.object.map(|object| object.token().to_owned()),
             buffer_s: player.buffer.map(Duration::as_secs_f64),

@@ -8,13 +8,13 @@ use units::{Bitrate, Bytes, Duration, Instant};
 /// Averaging window of the switching balance.
 const WINDOW: Duration = Duration::from_secs(60);
 /// Number of parts of the window.
-const PARTS: u64 = 12;
+const WINDOW_PARTS: u64 = 12;
 
 /// Power model of one interface, fed by its counters.
 #[derive(Debug)]
 pub struct Radio {
     meter: Meter,
-    ledger: Ledger,
+    ledger: SwitchingLedger,
 }
 
 /// Traffic of one interface since the previous sample.
@@ -53,7 +53,7 @@ pub struct Balance {
 }
 
 #[derive(Debug, Default)]
-struct Ledger {
+struct SwitchingLedger {
     backup: bool,
     parts: VecDeque<(Instant, Balance)>,
     /// Cumulated energy at the last sample: promotions and tails; all states except idle.
@@ -63,12 +63,12 @@ struct Ledger {
 impl Radio {
     /// Radio that is idle since time 0.
     pub fn new(profile: Arc<Profile>) -> Self {
-        Self { meter: Meter::new(profile), ledger: Ledger::default() }
+        Self { meter: Meter::new(profile), ledger: SwitchingLedger::default() }
     }
 
     /// Adds the traffic up to `now`. `elsewhere` is the marginal energy of the cheapest other
     /// interface, in joules per megabit.
-    pub fn look(&mut self, now: Instant, carried: &Carried, elsewhere: f64) {
+    pub fn update(&mut self, now: Instant, carried: &Carried, elsewhere: f64) {
         for (direction, mut bytes) in [(Direction::Down, carried.down), (Direction::Up, carried.up)] {
             while bytes > 0 {
                 let part = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -80,8 +80,8 @@ impl Radio {
         self.meter.advance(now);
         // Activity spans are not used here and would grow for months.
         self.meter.forget_spans();
-        let span = now.since(self.ledger.looked().unwrap_or(last));
-        self.ledger.look(now, span, carried, &self.meter, elsewhere);
+        let span = now.since(self.ledger.last_sample().unwrap_or(last));
+        self.ledger.record(now, span, carried, &self.meter, elsewhere);
     }
 
     /// Energy drawn so far, in joules.
@@ -121,12 +121,12 @@ impl Radio {
     }
 }
 
-impl Ledger {
-    fn looked(&self) -> Option<Instant> {
+impl SwitchingLedger {
+    fn last_sample(&self) -> Option<Instant> {
         self.parts.back().map(|(at, _)| *at)
     }
 
-    fn look(&mut self, now: Instant, span: Duration, carried: &Carried, meter: &Meter, elsewhere: f64) {
+    fn record(&mut self, now: Instant, span: Duration, carried: &Carried, meter: &Meter, elsewhere: f64) {
         let drawn = meter.breakdown();
         let tail = (drawn.promotion + drawn.tail).as_joules();
         let awake = drawn.total().as_joules() - drawn.idle.as_joules();
@@ -148,7 +148,7 @@ impl Ledger {
                 part.saved_j += moved * (profile.marginal(Direction::Down).as_watts() - elsewhere);
             }
         }
-        let length = WINDOW.as_nanos() / PARTS;
+        let length = WINDOW.as_nanos() / WINDOW_PARTS;
         match self.parts.back_mut() {
             Some((at, last)) if at.as_nanos() / length == now.as_nanos() / length => {
                 *at = now;

@@ -12,7 +12,7 @@ fn switched(name: &str, seconds: u64, total: u64, closed: u64, period: u64) -> B
         let backup = look % period < closed;
         let down = if backup { 0 } else { total / 2 };
         let carried = Carried { down, up: 0, total, paths: 2, backup };
-        radio.look(Instant::from_millis(look * 50), &carried, 0.0);
+        radio.update(Instant::from_millis(look * 50), &carried, 0.0);
     }
     radio.balance()
 }
@@ -33,8 +33,8 @@ fn what_the_data_cost_elsewhere_is_counted() {
     let mut dear = radio("huang2012.lte");
     for look in 1..=1_000 {
         let carried = Carried { total: 100_000, paths: 2, backup: look % 20 < 10, ..Carried::default() };
-        cheap.look(Instant::from_millis(look * 50), &carried, 0.0);
-        dear.look(Instant::from_millis(look * 50), &carried, 1.0);
+        cheap.update(Instant::from_millis(look * 50), &carried, 0.0);
+        dear.update(Instant::from_millis(look * 50), &carried, 1.0);
     }
     // Half of 0.4 Mbit in every other sample, at 1 J/Mbit.
     let difference = cheap.balance().saved_j - dear.balance().saved_j;
@@ -45,10 +45,10 @@ fn what_the_data_cost_elsewhere_is_counted() {
 fn a_device_that_carries_nothing_saves_nothing_and_forgets_after_a_minute() {
     let mut radio = radio("huang2012.lte");
     let one = Carried { down: 1_000, total: 1_000, paths: 2, ..Carried::default() };
-    radio.look(Instant::from_secs(1), &one, 0.0);
+    radio.update(Instant::from_secs(1), &one, 0.0);
     assert!(radio.is_awake());
     for second in 2..20 {
-        radio.look(
+        radio.update(
             Instant::from_secs(second),
             &Carried { backup: true, paths: 2, ..Carried::default() },
             0.0,
@@ -59,7 +59,7 @@ fn a_device_that_carries_nothing_saves_nothing_and_forgets_after_a_minute() {
     assert!(balance.saved_j < 0.0 && balance.tail_j > 10.0, "{balance:?}");
     assert!(!radio.is_awake());
     for second in 20..100 {
-        radio.look(
+        radio.update(
             Instant::from_secs(second),
             &Carried { backup: true, paths: 2, ..Carried::default() },
             0.0,

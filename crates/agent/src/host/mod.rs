@@ -8,7 +8,7 @@ use units::{Duration, Instant};
 
 /// An interface that loses its link for less than this keeps its endpoints, as a roaming Wi-Fi
 /// station does.
-const GRACE: Duration = Duration::from_secs(1);
+const LINK_LOSS_GRACE: Duration = Duration::from_secs(1);
 
 /// A managed interface; it keeps its position in the list while absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,13 +35,13 @@ impl ManagedInterface {
 
     /// True when it has a link or lost it only a moment ago.
     pub fn is_attached(&self, now: Instant) -> bool {
-        let lately = self.lost.is_some_and(|at| now.since(at) < GRACE);
+        let lately = self.lost.is_some_and(|at| now.since(at) < LINK_LOSS_GRACE);
         self.index.is_some() && (self.running || lately)
     }
 
     /// Time at which [`Self::is_attached`] changes without an event.
     pub fn next_change(&self, now: Instant) -> Option<Instant> {
-        (!self.running).then_some(self.lost).flatten().map(|at| at + GRACE).filter(|at| *at > now)
+        (!self.running).then_some(self.lost).flatten().map(|at| at + LINK_LOSS_GRACE).filter(|at| *at > now)
     }
 }
 
@@ -87,17 +87,17 @@ impl Host {
                 self.addresses.retain(|address| address.index != link.index);
             }
             Change::Address(new) => {
-                self.addresses.retain(|old| !same(old, &new));
+                self.addresses.retain(|old| !is_same_address(old, &new));
                 self.addresses.push(new);
             }
-            Change::AddressGone(gone) => self.addresses.retain(|old| !same(old, &gone)),
+            Change::AddressGone(gone) => self.addresses.retain(|old| !is_same_address(old, &gone)),
             Change::Overrun => return false,
         }
         true
     }
 
     /// Updates the managed interfaces and their addresses. Returns true when one was added.
-    pub fn settle(&mut self, now: Instant, rules: &[InterfaceRule]) -> bool {
+    pub fn update_managed(&mut self, now: Instant, rules: &[InterfaceRule]) -> bool {
         let before = self.managed.len();
         for link in self.links.values() {
             let rule = rules.iter().position(|rule| rule.matches(&link.name));
@@ -126,7 +126,8 @@ impl Host {
             one.index = link.map(|link| link.index);
             let here: Vec<_> =
                 self.addresses.iter().filter(|address| Some(address.index) == one.index).collect();
-            one.addresses = [false, true].map(|six| choose(&here, six, one.addresses[usize::from(six)]));
+            one.addresses =
+                [false, true].map(|six| select_address(&here, six, one.addresses[usize::from(six)]));
         }
         self.managed.len() > before
     }
@@ -137,13 +138,13 @@ impl Host {
     }
 }
 
-fn same(one: &Address, other: &Address) -> bool {
+fn is_same_address(one: &Address, other: &Address) -> bool {
     one.index == other.index && one.address == other.address
 }
 
 /// Local address of subflows: the previous one if still present, else a temporary one (RFC 8981),
 /// else any other global one.
-fn choose(here: &[&Address], six: bool, before: Option<IpAddr>) -> Option<IpAddr> {
+fn select_address(here: &[&Address], six: bool, before: Option<IpAddr>) -> Option<IpAddr> {
     let usable = |address: &&&Address| {
         address.address.is_ipv6() == six && address.scope == Scope::Global && !address.tentative
     };

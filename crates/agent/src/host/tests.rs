@@ -27,20 +27,20 @@ fn an_interface_keeps_its_place_while_it_is_away_and_comes_back_with_another_add
     let mut host = Host::new(&rules);
     assert_eq!(host.managed().len(), 1, "the one that has a name");
     host.set(vec![link(1, "lo", true), link(2, "wlan0", true)], vec![address(2, "10.0.0.2", false)]);
-    assert!(host.settle(Instant::ZERO, &rules));
+    assert!(host.update_managed(Instant::ZERO, &rules));
     let wlan = host.managed()[1].clone();
     assert_eq!((wlan.rule, wlan.index, wlan.is_up()), (0, Some(2), true));
     assert_eq!(wlan.addresses, [Some(ip("10.0.0.2")), None]);
 
     host.apply(Change::LinkGone(link(2, "wlan0", false)));
-    assert!(!host.settle(Instant::from_secs(1), &rules));
+    assert!(!host.update_managed(Instant::from_secs(1), &rules));
     let away = &host.managed()[1];
     assert_eq!((away.index, away.is_up(), away.is_attached(Instant::from_secs(1))), (None, false, false));
     assert_eq!(away.addresses, [None, None]);
 
     host.apply(Change::Link(link(5, "wlan0", true)));
     host.apply(Change::Address(address(5, "10.9.0.7", false)));
-    assert!(!host.settle(Instant::from_secs(2), &rules), "it is no new one");
+    assert!(!host.update_managed(Instant::from_secs(2), &rules), "it is no new one");
     let back = &host.managed()[1];
     assert_eq!((back.index, back.is_up(), back.addresses), (Some(5), true, [Some(ip("10.9.0.7")), None]));
     assert!(!host.apply(Change::Overrun));
@@ -51,16 +51,16 @@ fn a_link_that_is_lost_for_a_moment_keeps_its_endpoints() {
     let rules = [rule("wlan0")];
     let mut host = Host::new(&rules);
     host.set(vec![link(2, "wlan0", true)], vec![address(2, "10.0.0.2", false)]);
-    host.settle(Instant::ZERO, &rules);
+    host.update_managed(Instant::ZERO, &rules);
     assert_eq!(host.managed()[0].next_change(Instant::ZERO), None);
     host.apply(Change::Link(link(2, "wlan0", false)));
     let lost = Instant::from_secs(10);
-    host.settle(lost, &rules);
+    host.update_managed(lost, &rules);
     let one = &host.managed()[0];
     assert!(!one.is_up(), "the policy knows at once");
-    assert_eq!(one.next_change(lost), Some(lost + GRACE));
-    assert!(one.is_attached(lost) && !one.is_attached(lost + GRACE));
-    assert_eq!(one.next_change(lost + GRACE), None);
+    assert_eq!(one.next_change(lost), Some(lost + LINK_LOSS_GRACE));
+    assert!(one.is_attached(lost) && !one.is_attached(lost + LINK_LOSS_GRACE));
+    assert_eq!(one.next_change(lost + LINK_LOSS_GRACE), None);
 }
 
 #[test]
@@ -73,14 +73,14 @@ fn subflows_begin_where_connections_do_by_themselves() {
         vec![link(2, "wlan0", true)],
         vec![local, address(2, "2001:db8::1", false), unsure, address(9, "10.0.0.9", false)],
     );
-    host.settle(Instant::ZERO, &rules);
+    host.update_managed(Instant::ZERO, &rules);
     assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::1"))]);
     // The address stays while it exists, since subflows use it.
     host.apply(Change::Address(address(2, "2001:db8::3", true)));
-    host.settle(Instant::ZERO, &rules);
+    host.update_managed(Instant::ZERO, &rules);
     assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::1"))]);
     host.apply(Change::AddressGone(address(2, "2001:db8::1", false)));
     host.apply(Change::Address(address(2, "2001:db8::4", false)));
-    host.settle(Instant::ZERO, &rules);
+    host.update_managed(Instant::ZERO, &rules);
     assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::3"))], "a temporary one before others");
 }

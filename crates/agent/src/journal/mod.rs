@@ -103,7 +103,7 @@ impl Journal {
     }
 
     /// True when the journal belongs to `place`.
-    pub fn is_of(&self, place: &Place) -> bool {
+    pub fn belongs_to(&self, place: &Place) -> bool {
         self.place == *place
     }
 
@@ -173,12 +173,12 @@ impl Journal {
     }
 
     /// Notes the selected path manager before it changes. Returns true when the journal changed.
-    pub fn note_taken_over(&mut self, taken_over: bool) -> bool {
+    pub fn note_userspace_selected(&mut self, taken_over: bool) -> bool {
         std::mem::replace(&mut self.taken_over, taken_over) != taken_over
     }
 
     /// True when the agent has selected the userspace path manager.
-    pub fn is_taken_over(&self) -> bool {
+    pub fn is_userspace_selected(&self) -> bool {
         self.taken_over
     }
 

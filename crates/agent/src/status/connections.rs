@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Maximum number of connections listed one by one.
-const TOLD: usize = 100;
+const MAX_LISTED: usize = 100;
 
 /// MPTCP connections of the host.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Connections {
     ///
     /// # Errors
     /// Fails when the kernel cannot list sockets.
-    pub fn look(diag: &mut Diag, names: &BTreeMap<IpAddr, String>) -> Result<Self, Error> {
+    pub fn list(diag: &mut Diag, names: &BTreeMap<IpAddr, String>) -> Result<Self, Error> {
         let mut all = Self::default();
         diag.for_each_connection(|connection| {
             all.count += 1;
@@ -73,7 +73,7 @@ impl Connections {
         diag.for_each_subflow(&Filter::default(), |subflow| {
             all.subflows += 1;
             if let Some(connection) = by_token.get(&subflow.token).and_then(|at| all.most.get_mut(*at)) {
-                connection.subflows.push(told(&subflow, names));
+                connection.subflows.push(subflow_status(&subflow, names));
             }
         })?;
         for connection in &mut all.most {
@@ -90,14 +90,14 @@ impl Connections {
     /// Adds a connection; prunes the list to bound its memory.
     fn keep(&mut self, connection: Connection) {
         self.most.push(connection);
-        if self.most.len() >= 4 * TOLD {
+        if self.most.len() >= 4 * MAX_LISTED {
             self.trim();
         }
     }
 
     fn trim(&mut self) {
         self.most.sort_by_key(|one| (u64::MAX - one.down_bytes - one.up_bytes, one.token));
-        self.most.truncate(TOLD);
+        self.most.truncate(MAX_LISTED);
     }
 }
 
@@ -115,7 +115,7 @@ impl From<&diag::Connection> for Connection {
     }
 }
 
-fn told(subflow: &diag::Subflow, names: &BTreeMap<IpAddr, String>) -> Subflow {
+fn subflow_status(subflow: &diag::Subflow, names: &BTreeMap<IpAddr, String>) -> Subflow {
     let local = subflow.local.ip();
     Subflow {
         interface: names.get(&local).cloned().unwrap_or_else(|| local.to_string()),
