@@ -1,5 +1,5 @@
-//! What an agent costs: CPU and memory at rest, while a connection is busy, and with ten thousand connections on
-//! the host. In a namespace of its own, which goes with it.
+//! CPU time and memory of the agent: idle, with a busy connection, and with ten thousand connections
+//! on the host. Runs in its own namespaces.
 //!
 //! `cargo run --release -p tandem-agent --example cost [SECONDS]`, as root.
 
@@ -31,30 +31,31 @@ fn main() {
         return;
     }
     let seconds = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(10);
-    match measure(Duration::from_secs(seconds)) {
-        Err(Error::Lacks { what, hint }) => println!("skipped: {what}; {hint}"),
-        result => result.expect("the kernel does what is asked"),
+    if let Err(error) = measure(Duration::from_secs(seconds)) {
+        eprintln!("error: {error}\nhint: {}", error.hint());
+        std::process::exit(1);
     }
 }
 
-/// The agent, as `tandem agent` runs it.
+/// Runs the agent like `tandem agent`.
 fn agent(folder: &Path) {
     let text = "policy = 'wifi-first'\n[[interface]]\nmatch = 'wlan0'\nradio = 'huang2012.wifi'\n\
         [[interface]]\nmatch = 'wwan*'\nradio = 'huang2012.lte'\nallowance = { data = '5GB', per = 'month' }\n";
-    let config = Config::parse("cost", text.as_bytes(), &|_| Err(String::new())).expect("it is right");
+    let config =
+        Config::parse("cost", text.as_bytes(), &|_| Err(String::new())).expect("valid configuration");
     let running = Running { dry_run: false, state: folder.to_owned(), socket: folder.join("agent.sock") };
-    // It is killed, and its namespace goes with it.
+    // The parent process kills this one.
     let never = AtomicBool::new(false);
     let signals = Signals { stop: &never, reload: &never, read: &|| Err(String::new()) };
-    run(config, &running, &signals).expect("it works");
+    run(config, &running, &signals).expect("running agent");
 }
 
 fn measure(span: Duration) -> Result<(), Error> {
     let device = Namespace::create()?;
     let peer = Namespace::create()?;
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("temporary directory");
     for namespace in [&device, &peer] {
-        // Else interfaces that are new look for routers for a minute, and are not at rest.
+        // Router solicitations would keep new interfaces busy for a minute.
         namespace.run(|| {
             sysctl::write("net.ipv6.conf.all.disable_ipv6", "1")?;
             sysctl::write("net.ipv6.conf.default.disable_ipv6", "1")?;
@@ -62,7 +63,7 @@ fn measure(span: Duration) -> Result<(), Error> {
         })?;
     }
     device.run(|| {
-        // Else each connection over loopback tries to join over the interfaces, which then are not at rest.
+        // Joins of the loopback connections would keep the interfaces busy.
         sysctl::write("net.mptcp.allow_join_initial_addr_port", "0")?;
         let mut route = Route::open()?;
         let loopback = route.link("lo")?.index;
@@ -83,19 +84,19 @@ fn measure(span: Duration) -> Result<(), Error> {
         Ok::<(), Error>(())
     })?;
     let agent = device.run(|| {
-        let program = env::current_exe().expect("it has a name");
+        let program = env::current_exe().expect("path of the executable");
         let child = Command::new(program).arg("agent").arg(folder.path()).spawn();
-        Ok::<_, Error>(Agent(child.expect("it starts"), folder.path().join("agent.sock")))
+        Ok::<_, Error>(Agent(child.expect("started agent"), folder.path().join("agent.sock")))
     })?;
     thread::sleep(Duration::from_secs(4));
     println!("three interfaces, wifi-first; CPU of one core");
-    agent.costs("at rest", span);
+    agent.costs("idle", span);
 
     let started = Instant::now();
     let idle = device.run(|| connections(CONNECTIONS))?;
     println!("{} connections opened in {:.1} s", idle.len() / 2, started.elapsed().as_secs_f64());
     thread::sleep(Duration::from_secs(4));
-    agent.costs("at rest, with them", span);
+    agent.costs("idle, with them", span);
 
     let over = AtomicBool::new(false);
     peer.run(|| PathManager::open()?.set_limits(Limits { subflows: 8, accepted_addresses: 8 }))?;
@@ -104,7 +105,7 @@ fn measure(span: Duration) -> Result<(), Error> {
             .run(|| listen(SocketAddr::from(([0, 0, 0, 0], 5000)), Protocol::Mptcp, &Options::default()))?;
         let to = SocketAddr::from(([10, 1, 0, 1], 5000));
         let mut near = device.run(|| connect(to, Protocol::Mptcp, &Options::default()))?;
-        let (mut far, _) = listener.accept().expect("somebody connects");
+        let (mut far, _) = listener.accept().expect("pending connection");
         let over = &over;
         scope.spawn(move || {
             while !over.load(Ordering::Relaxed) {
@@ -122,7 +123,7 @@ fn measure(span: Duration) -> Result<(), Error> {
         Ok(())
     })?;
     let before = agent.cpu();
-    let length = query(&agent.1, "/status").expect("it answers").len();
+    let length = query(&agent.1, "/status").expect("status of the agent").len();
     println!(
         "a status, with them: {:.1} ms of CPU, {length} bytes",
         agent.cpu().saturating_sub(before).as_secs_f64() * 1e3
@@ -130,9 +131,9 @@ fn measure(span: Duration) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both ends of so many connections over loopback.
+/// Opens `count` connections over loopback and returns both ends.
 fn connections(count: usize) -> Result<Vec<TcpStream>, Error> {
-    // Root may raise the limit; where it may not, there are fewer.
+    // Without the privilege to raise the limit, fewer connections are opened.
     let files = Some(2 * count as u64 + 200);
     if setrlimit(Resource::Nofile, Rlimit { current: files, maximum: files }).is_err() {
         let most = getrlimit(Resource::Nofile).maximum;
@@ -145,7 +146,7 @@ fn connections(count: usize) -> Result<Vec<TcpStream>, Error> {
     let mut all = Vec::new();
     for _ in 0..count {
         all.push(connect(at, Protocol::Mptcp, &Options::default())?);
-        all.push(listener.accept().expect("somebody connects").0);
+        all.push(listener.accept().expect("pending connection").0);
     }
     Ok(all)
 }
@@ -154,10 +155,10 @@ struct Agent(Child, std::path::PathBuf);
 
 impl Agent {
     fn file(&self, name: &str) -> String {
-        fs::read_to_string(format!("/proc/{}/{name}", self.0.id())).expect("it runs")
+        fs::read_to_string(format!("/proc/{}/{name}", self.0.id())).expect("running agent")
     }
 
-    /// How long it has been on a CPU.
+    /// CPU time used so far.
     fn cpu(&self) -> Duration {
         let text = self.file("schedstat");
         Duration::from_nanos(text.split(' ').next().and_then(|text| text.parse().ok()).expect("a number"))

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_made_to_use_what_it_is_to_use() {
+    fn commands_make_connection_follow_choices() {
         let now = Instant::ZERO + Duration::from_secs(9);
         let (wifi, lte) = (choice(1, true, false), choice(2, true, true));
         assert_eq!(connection(&[subflow(1, false)]).commands(now, &[wifi, lte]), [Command::Open(lte)]);
@@ -292,11 +292,11 @@ mod tests {
     }
 
     #[test]
-    fn the_last_subflow_is_not_closed_and_what_was_asked_for_is_waited_for() {
+    fn last_subflow_stays_and_pending_requests_are_not_repeated() {
         let now = Instant::ZERO + Duration::from_secs(9);
         let never = choice(2, false, true);
         let mut one = connection(&[subflow(2, false)]);
-        assert_eq!(one.commands(now, &[never]), [], "it is all there is");
+        assert_eq!(one.commands(now, &[never]), [], "the only subflow");
         assert_eq!(
             one.commands(now, &[choice(1, true, false), never]),
             [Command::Open(choice(1, true, false))]
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_another_family_is_not_used() {
+    fn address_of_other_family_is_unused() {
         let six = PathChoice { address: "fd00::2".parse().unwrap(), ..choice(3, true, false) };
         assert_eq!(
             connection(&[subflow(1, false)]).commands(Instant::ZERO, &[choice(1, true, false), six]),

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_player_said_grows_older() {
+    fn buffer_drains_since_last_report() {
         let mut players = Players::default();
         assert_eq!(players.app_state(at(0)), None);
         assert!(
@@ -115,10 +115,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_stays_unknown() {
+    fn unreported_values_stay_unknown() {
         let mut players = Players::default();
         assert!(!players.record(at(0), report("sid=\"a\",ot=m")), "a manifest");
-        assert!(!players.record(at(0), report("sid=\"a\",br=4000,ot=i,bl=7000")), "what a decoder needs");
+        assert!(!players.record(at(0), report("sid=\"a\",br=4000,ot=i,bl=7000")), "an init segment");
         assert!(!players.record(at(0), report("sid=\"a\",br=4000")));
         assert!(players.record(at(0), report("bl=4000")));
         let app = players.app_state(at(0)).unwrap();
@@ -129,23 +129,23 @@ mod tests {
     }
 
     #[test]
-    fn the_player_in_need_counts() {
+    fn neediest_player_counts() {
         let mut players = Players::default();
         players.record(at(0), report("sid=\"a\",ot=v,bl=9000"));
         players.record(at(0), report("sid=\"a\",ot=a,bl=3000"));
         players.record(at(0), report("sid=\"b\",ot=v,bl=6000"));
         let buffer = |players: &Players| players.app_state(at(1_000)).unwrap().buffer;
-        assert_eq!(buffer(&players), Some(Duration::from_secs(2)), "the sound");
+        assert_eq!(buffer(&players), Some(Duration::from_secs(2)), "the audio buffer");
         players.record(at(0), report("sid=\"b\",ot=v,su"));
         assert_eq!(buffer(&players), Some(Duration::ZERO));
-        assert_eq!(players.app_state(at(0)).unwrap().deadline, None, "it is over");
+        assert_eq!(players.app_state(at(0)).unwrap().deadline, None, "the buffer is empty");
         players.record(at(0), report("sid=\"b\",ot=v,bl=100,tandem-done"));
-        assert_eq!(buffer(&players), Some(Duration::from_secs(2)), "who has all needs nothing");
+        assert_eq!(buffer(&players), Some(Duration::from_secs(2)), "a finished player needs nothing");
         assert_eq!(players.current(at(0)).count(), 3);
     }
 
     #[test]
-    fn no_more_are_known_than_are_bounded() {
+    fn number_of_players_is_bounded() {
         let mut players = Players::default();
         for nth in 0..200 {
             players.record(at(nth), report(&format!("sid=\"{nth}\",bl=1000")));

@@ -46,12 +46,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn bytes_make_it_fast_at_once_and_silence_slow_by_and_by() {
+    fn traffic_shortens_interval_and_silence_lengthens_it() {
         let (busy, rest) = (Duration::from_millis(50), Duration::from_millis(500));
         let mut sampling = SamplingInterval::new(busy, rest);
         assert_eq!(sampling.on_sample(Instant::ZERO, false), rest);
         assert_eq!(sampling.on_sample(Instant::from_millis(500), true), busy);
-        assert_eq!(sampling.on_sample(Instant::from_millis(2_450), false), busy, "a pause is no end");
+        assert_eq!(sampling.on_sample(Instant::from_millis(2_450), false), busy, "short pause");
         let waits: Vec<_> =
             (0..5).map(|n| sampling.on_sample(Instant::from_millis(2_500 + n), false).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 500, 500]);
@@ -62,7 +62,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_wait_is_never_out_of_its_bounds(
+        fn interval_stays_within_bounds(
             busy in 1_u64..200, more in 0_u64..2_000, looks in prop::collection::vec((0_u64..3_000, any::<bool>()), 0..50),
         ) {
             let (busy, rest) = (Duration::from_millis(busy), Duration::from_millis(busy + more));

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again_and_one_agent_has_the_directory() {
+    fn files_round_trip_and_directory_is_locked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/er");
         let store = Store::lock(&path).unwrap();

@@ -9,7 +9,7 @@ fn at(year: i16, month: i8, day: i8, hour: i64) -> i64 {
 }
 
 #[test]
-fn dates_are_those_of_the_calendar() {
+fn dates_match_the_calendar() {
     // Values of `date -u -d @...`.
     assert_eq!(at(1970, 1, 1, 0), 0);
     assert_eq!(at(2000, 2, 29, 12), 951_825_600);
@@ -19,7 +19,7 @@ fn dates_are_those_of_the_calendar() {
 }
 
 #[test]
-fn periods_begin_on_their_day() {
+fn periods_start_on_their_day() {
     let cases = [
         (Period::Day, at(2026, 11, 22, 3), at(2026, 11, 22, 0), at(2026, 11, 23, 0)),
         // 22 November 2026 is a Sunday.
@@ -47,25 +47,25 @@ fn five_gb() -> Allowance {
 }
 
 #[test]
-fn counters_that_begin_anew_lose_nothing() {
+fn counter_resets_lose_no_traffic() {
     let mut usage = Usage::default();
     usage.count("boot", "wwan0", 3, 1_000);
-    assert_eq!(usage.used, 0, "what was before nobody knows when");
+    assert_eq!(usage.used, 0, "first reading");
     usage.count("boot", "wwan0", 3, 1_500);
     usage.count("boot", "wwan0", 9, 200);
-    assert_eq!(usage.used, 700, "another interface of the same name");
+    assert_eq!(usage.used, 700, "new interface of the same name");
     usage.count("boot", "wwan0", 9, 50);
-    assert_eq!(usage.used, 750, "a driver that began anew");
+    assert_eq!(usage.used, 750, "reset by the driver");
     usage.count("boot", "wwan1", 10, 99);
     assert_eq!(usage.used, 750);
     usage.count("next boot", "wwan0", 9, 60);
-    assert_eq!(usage.used, 810, "all since the machine began");
+    assert_eq!(usage.used, 810, "everything since boot");
     usage.count("next boot", "wwan0", 9, 61);
     assert_eq!(usage.used, 811);
 }
 
 #[test]
-fn what_was_carried_while_no_agent_ran_is_counted_by_the_next() {
+fn traffic_without_agent_is_counted_by_the_next() {
     let mut usage = Usage::default();
     usage.count("boot", "wwan0", 3, 1_000);
     usage.count("boot", "wwan0", 3, 2_000);
@@ -77,7 +77,7 @@ fn what_was_carried_while_no_agent_ran_is_counted_by_the_next() {
 }
 
 #[test]
-fn a_new_period_begins_with_nothing_and_a_clock_that_is_wrong_begins_none() {
+fn new_period_resets_usage_unless_clock_is_wrong() {
     let mut usage = Usage { used: 700, ..Usage::default() };
     let allowance = five_gb();
     assert!(!usage.advance(&allowance, at(2026, 11, 22, 0), UTC));
@@ -101,7 +101,7 @@ fn a_new_period_begins_with_nothing_and_a_clock_that_is_wrong_begins_none() {
 }
 
 #[test]
-fn a_fast_path_stops_in_time() {
+fn fast_interface_stops_ahead_of_the_limit() {
     let usage = Usage { used: 4_990_000_000, ..Usage::default() };
     assert_eq!(usage.remaining(&five_gb()), Bytes::new(10_000_000));
     assert!(!usage.is_used_up(&five_gb(), Bitrate::from_mbps(100.0)));
@@ -112,7 +112,7 @@ fn a_fast_path_stops_in_time() {
 
 proptest! {
     #[test]
-    fn every_moment_is_in_its_period(
+    fn period_contains_its_time(
         now in -4_000_000_000_i64..300_000_000_000, from in 1_u8..=31, kind in 0..3, zone in -14_i64..=14,
     ) {
         let period = match kind {
@@ -131,14 +131,22 @@ proptest! {
     }
 
     #[test]
-    fn what_is_used_never_shrinks_within_a_period(
-        looks in prop::collection::vec((0_u32..3, any::<u64>(), 0_u8..2), 0..50),
+    fn usage_is_the_sum_of_counter_increments(
+        readings in prop::collection::vec((0_u32..3, any::<u64>(), any::<bool>()), 0..50),
     ) {
         let mut usage = Usage::default();
-        for (index, bytes, boot) in looks {
-            let before = usage.used;
-            usage.count(if boot == 0 { "a" } else { "b" }, "w", index, bytes);
-            prop_assert!(usage.used >= before);
+        let (mut last, mut expected) = (None, 0_u64);
+        for (index, bytes, rebooted) in readings {
+            usage.count(if rebooted { "a" } else { "b" }, "w", index, bytes);
+            expected = expected.saturating_add(match last {
+                None => 0,
+                Some((before, boot, interface))
+                    if boot == rebooted && interface == index && bytes >= before => bytes - before,
+                // Counters restart with the machine, the interface or its driver.
+                Some(_) => bytes,
+            });
+            last = Some((bytes, rebooted, index));
+            prop_assert_eq!(usage.used, expected);
         }
     }
 }

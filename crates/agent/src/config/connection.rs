@@ -71,8 +71,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_network_a_port_or_both_are_meant() {
-        for (text, meant, others) in [
+    fn network_and_port_select_connections() {
+        for (text, matching, others) in [
             ("203.0.113.0/24:443", &["203.0.113.9:443"][..], &["203.0.113.9:80", "203.0.114.9:443"][..]),
             ("203.0.113.7", &["203.0.113.7:1", "[::ffff:203.0.113.7]:2"], &["203.0.113.6:1", "[::1]:1"]),
             (":443", &["1.2.3.4:443", "[2001:db8::1]:443"], &["1.2.3.4:444"]),
@@ -82,9 +82,9 @@ mod tests {
             ("::/0", &["[::1]:5"], &["1.2.3.4:5"]),
         ] {
             let remote: Remote = text.parse().unwrap();
-            let is_meant = |address: &&str| remote.matches(address.parse().unwrap());
-            assert!(meant.iter().all(is_meant), "{text}");
-            assert!(!others.iter().any(is_meant), "{text}");
+            let matches = |address: &&str| remote.matches(address.parse().unwrap());
+            assert!(matching.iter().all(matches), "{text}");
+            assert!(!others.iter().any(matches), "{text}");
         }
         for wrong in
             ["", ":", ":0", ":70000", "1.2.3.4/33", "1.2.3", "[::1", "[::1]443", "::1/129", "host:443"]
@@ -95,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in ".{0,40}", ip: [u8; 4], port: u16) {
+        fn arbitrary_text_does_not_panic(text in ".{0,40}", ip: [u8; 4], port: u16) {
             if let Ok(remote) = text.parse::<Remote>() {
                 let _ = remote.matches((ip, port).into());
             }

@@ -11,63 +11,63 @@ use schema::shape::{
 
 pub(super) static AGENT: Table = Table {
     name: "the agent",
-    doc: "What an agent does on a device.",
+    doc: "Configuration of the agent on a device.",
     one_of: &[],
     keys: &[
         Key {
             name: "policy",
             shape: Text,
             need: Required,
-            doc: "what the device does with its paths, with its parameters behind colons",
+            doc: "the policy of the device; parameters follow after colons",
             example: "\"wifi-first\"",
         },
         Key {
             name: "interface",
             shape: Tables(&INTERFACE),
             need: Required,
-            doc: "the interfaces that the agent manages; all others are left alone",
+            doc: "the managed interfaces; all others are left alone",
             example: "[{ match = \"wlan*\", radio = \"huang2012.wifi\" }]",
         },
         Key {
             name: "connection",
             shape: Tables(&CONNECTION),
             need: Default("[]"),
-            doc: "rules for connections by where they lead to; all others follow the policy",
+            doc: "rules for connections by their remote end; all others follow the policy",
             example: "[{ remote = \"203.0.113.0/24:443\", policy = \"wifi-only\" }]",
         },
         Key {
             name: "detector",
             shape: Shape::Table(&DETECTOR),
             need: Default("{}"),
-            doc: "how often the kernel's counters are read",
+            doc: "the sampling interval of the interface counters",
             example: "{ busy = \"50ms\", rest = \"250ms\" }",
         },
         Key {
             name: "status",
             shape: Shape::Table(&STATUS),
             need: Default("{}"),
-            doc: "where the agent says how things stand",
+            doc: "the status and metrics server",
             example: "{ socket = \"/run/tandem/agent.sock\" }",
         },
         Key {
             name: "state",
             shape: Text,
             need: Absent("`$STATE_DIRECTORY` of systemd, else /var/lib/tandem"),
-            doc: "the directory in which it keeps what has to outlive it",
+            doc: "the state directory: data usage, and changes to undo after a crash",
             example: "\"/var/lib/tandem\"",
         },
         Key {
             name: "zone",
             shape: Text,
             need: Default("\"+00:00\""),
-            doc: "how far local time is from UTC: when a day of an allowance begins",
+            doc: "the UTC offset of local time, for the start of allowance periods",
             example: "\"+01:00\"",
         },
         Key {
             name: "log",
             shape: Text,
             need: Default("\"info\""),
-            doc: "how much is logged: error, warn, info, debug or trace, also by module",
+            doc: "the log level: error, warn, info, debug or trace, optionally per module",
             example: "\"info,tandem_agent::endpoints=debug\"",
         },
     ],
@@ -75,28 +75,28 @@ pub(super) static AGENT: Table = Table {
 
 static INTERFACE: Table = Table {
     name: "an interface",
-    doc: "Interfaces of the device.",
+    doc: "Managed interfaces of the device.",
     one_of: &[],
     keys: &[
         Key {
             name: "match",
             shape: Text,
             need: Required,
-            doc: "the interface's name; `*` stands for any letters and `?` for any one",
+            doc: "the interface name; `*` matches any text and `?` one character",
             example: "\"wlan*\"",
         },
         Key {
             name: "radio",
             shape: PROFILE_SHAPE,
             need: Required,
-            doc: "its power profile, from which also follows what kind it is (`tandem profiles`)",
+            doc: "its power profile, which also gives its kind (`tandem profiles`)",
             example: "\"huang2012.wifi\"",
         },
         Key {
             name: "allowance",
             shape: Shape::Table(&ALLOWANCE),
             need: Absent("no limit"),
-            doc: "how much it may carry",
+            doc: "its data allowance",
             example: "{ data = \"5GB\", per = \"month\", from = 1, at_cap = \"close\" }",
         },
     ],
@@ -104,28 +104,28 @@ static INTERFACE: Table = Table {
 
 static CONNECTION: Table = Table {
     name: "a connection",
-    doc: "Connections of this device, by where they lead to. The first rule that fits counts.",
+    doc: "Rule for connections of this device by their remote end. The first match applies.",
     one_of: &[],
     keys: &[
         Key {
             name: "remote",
             shape: Text,
             need: Required,
-            doc: "the other end: an address, a network, a port, or one of these with a port",
+            doc: "the remote end: an address, a network, a port, or an address or network with a port",
             example: "\"203.0.113.0/24:443\"",
         },
         Key {
             name: "policy",
             shape: Text,
             need: Absent("the policy of the device"),
-            doc: "what these connections do with the device's paths",
+            doc: "the policy of these connections",
             example: "\"wifi-only\"",
         },
         Key {
             name: "never",
             shape: Text,
-            need: Absent("the policy alone decides"),
-            doc: "interfaces that they never use; `*` stands for any letters and `?` for any one",
+            need: Absent("the policy decides"),
+            doc: "excluded interfaces; `*` matches any text and `?` one character",
             example: "\"wwan*\"",
         },
     ],
@@ -133,63 +133,63 @@ static CONNECTION: Table = Table {
 
 static ALLOWANCE: Table = Table {
     name: "an allowance",
-    doc: "How much the interfaces that match may carry together, both ways, in a period.",
+    doc: "Data allowance per period, shared by the matching interfaces, both directions together.",
     one_of: &[],
     keys: &[
-        Key { name: "data", shape: POSITIVE_SIZE, need: Required, doc: "how much", example: "\"5GB\"" },
+        Key { name: "data", shape: POSITIVE_SIZE, need: Required, doc: "the limit", example: "\"5GB\"" },
         Key {
             name: "per",
             shape: Shape::Choice(&PERIODS),
             need: Required,
-            doc: "in which time",
+            doc: "the period",
             example: "\"month\"",
         },
         Key {
             name: "from",
             shape: Integer { min: 1, max: 31 },
             need: Default("1"),
-            doc: "the day on which a period begins: of the month, or of the week from Monday, 1",
+            doc: "the first day of a period: day of the month, or of the week (Monday is 1)",
             example: "1",
         },
         Key {
             name: "at_cap",
             shape: Shape::Choice(&AT_CAP),
             need: Default("\"close\""),
-            doc: "what happens when it is used up",
+            doc: "the action when the allowance is used up",
             example: "\"backup\"",
         },
     ],
 };
 
 static PERIODS: [Choice; 3] = [
-    Choice { name: "day", doc: "from midnight" },
-    Choice { name: "week", doc: "from a day of the week" },
-    Choice { name: "month", doc: "from a day of the month, or its last where it is shorter" },
+    Choice { name: "day", doc: "starts at midnight" },
+    Choice { name: "week", doc: "starts on a day of the week" },
+    Choice { name: "month", doc: "starts on a day of the month, on the last day of a shorter month" },
 ];
 
 static AT_CAP: [Choice; 3] = [
-    Choice { name: "close", doc: "subflows over it end, and none is opened until the next period" },
-    Choice { name: "backup", doc: "it carries only where nothing else does" },
-    Choice { name: "warn", doc: "it is logged, and nothing else" },
+    Choice { name: "close", doc: "its subflows are closed, and none is opened until the next period" },
+    Choice { name: "backup", doc: "it is used only when no other interface is available" },
+    Choice { name: "warn", doc: "it is logged only" },
 ];
 
 static DETECTOR: Table = Table {
     name: "the detector",
-    doc: "How often the kernel's counters are read.",
+    doc: "Sampling interval of the interface counters.",
     one_of: &[],
     keys: &[
         Key {
             name: "busy",
             shape: POSITIVE_TIME,
             need: Default("\"50ms\""),
-            doc: "while something is carried",
+            doc: "the interval while there is traffic",
             example: "\"20ms\"",
         },
         Key {
             name: "rest",
             shape: POSITIVE_TIME,
             need: Default("\"500ms\""),
-            doc: "while nothing is",
+            doc: "the longest interval without traffic",
             example: "\"1s\"",
         },
     ],
@@ -197,21 +197,21 @@ static DETECTOR: Table = Table {
 
 static STATUS: Table = Table {
     name: "the status",
-    doc: "Where the agent says how things stand.",
+    doc: "Status and metrics server.",
     one_of: &[],
     keys: &[
         Key {
             name: "socket",
             shape: Text,
             need: Absent("agent.sock in `$RUNTIME_DIRECTORY` of systemd, else /run/tandem/agent.sock"),
-            doc: "the UNIX socket for `tandem agent status`, and for metrics",
+            doc: "the UNIX socket for `tandem agent status`, metrics and players",
             example: "\"/run/tandem/agent.sock\"",
         },
         Key {
             name: "metrics",
             shape: Text,
             need: Absent("no network port is opened"),
-            doc: "a loopback address and port at which Prometheus may ask for metrics too",
+            doc: "a loopback address and port that also serves metrics, for Prometheus",
             example: "\"127.0.0.1:9464\"",
         },
     ],

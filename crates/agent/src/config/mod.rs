@@ -159,16 +159,16 @@ impl Reader<'_, '_> {
             // The kernel's limit is 15 characters; wildcards may add some.
             if pattern.is_empty() || pattern.len() > 64 || pattern.contains(['/', ' ']) {
                 self.problems
-                    .add(fields.span("match"), "this is no interface's name")
-                    .expected("a name of at most 15 letters, such as `wlan0`, `wlan*` or `wwan?`")
+                    .add(fields.span("match"), "invalid interface name")
+                    .expected("a name of at most 15 characters, such as `wlan0`, `wlan*` or `wwan?`")
                     .hint("`ip link` lists them");
             }
             let twin = interfaces.iter().any(|rule: &InterfaceRule| rule.pattern == pattern);
             if twin {
                 self.problems
-                    .add(fields.span("match"), format!("`{pattern}` is matched before already"))
-                    .expected("each name once")
-                    .hint("the first that matches counts: remove one of the two");
+                    .add(fields.span("match"), format!("duplicate interface pattern `{pattern}`"))
+                    .expected("each pattern once")
+                    .hint("the first matching entry applies: remove one of the two");
             }
             let profile = fields.get("radio").and_then(|node| self.radio(node, &pattern));
             let allowance = fields.fields("allowance").and_then(|fields| self.allowance(fields));
@@ -209,18 +209,18 @@ impl Reader<'_, '_> {
                 self.problems
                     .add(
                         fields.span("remote"),
-                        format!("`{}` is no end of a connection", schema::read::clip(text)),
+                        format!("invalid remote end `{}`", schema::read::clip(text)),
                     )
-                    .expected("such as `203.0.113.0/24:443`, `203.0.113.7`, `[2001:db8::/32]:443` or `:443`")
-                    .hint("names are not looked up: `getent ahosts NAME` does");
+                    .expected("an address, network or port such as `203.0.113.0/24:443`, `203.0.113.7`, `[2001:db8::/32]:443` or `:443`")
+                    .hint("host names are not resolved; look them up with `getent ahosts NAME`");
                 continue;
             };
             let policy = self.policy(fields, rules, remarks);
             let never = fields.text("never").map(str::to_owned);
             if policy.is_none() && never.is_none() {
                 self.problems
-                    .add(fields.span("remote"), "nothing is said of these connections")
-                    .expected("a `policy`, or interfaces that are used `never`");
+                    .add(fields.span("remote"), "this rule has no effect")
+                    .expected("a `policy`, or excluded interfaces in `never`");
             }
             connections.push(ConnectionRule { remote, policy, never });
         }
@@ -262,15 +262,15 @@ impl Reader<'_, '_> {
             for (key, value) in [("busy", busy), ("rest", rest)] {
                 if value < MIN_INTERVAL || value > MAX_INTERVAL {
                     self.problems
-                        .add(fields.span(key), format!("`{key}` cannot be {value}"))
+                        .add(fields.span(key), format!("`{key}` is out of range: {value}"))
                         .expected(format!("a time from {MIN_INTERVAL} to {MAX_INTERVAL}"));
                 }
             }
             if rest < busy {
                 self.problems
-                    .add(fields.span("rest"), format!("`rest` is {rest}, shorter than `busy` of {busy}"))
+                    .add(fields.span("rest"), format!("`rest` ({rest}) is shorter than `busy` ({busy})"))
                     .expected(format!("a time of at least {busy}"))
-                    .hint("at rest the counters are read less often");
+                    .hint("`rest` is the interval without traffic, `busy` the one with traffic");
             }
         }
         (busy, rest)
@@ -282,14 +282,14 @@ impl Reader<'_, '_> {
             Ok(address) if address.ip().is_loopback() => Some(address),
             Ok(address) => {
                 self.problems
-                    .add(fields.span("metrics"), format!("{} is no loopback address", address.ip()))
+                    .add(fields.span("metrics"), format!("{} is not a loopback address", address.ip()))
                     .expected("an address of this host alone, such as `127.0.0.1:9464` or `[::1]:9464`")
-                    .hint("metrics have no password; let a reverse proxy stand before them");
+                    .hint("metrics have no access control; expose them through a reverse proxy");
                 None
             }
             Err(_) => {
                 self.problems
-                    .add(fields.span("metrics"), "this is no address with a port")
+                    .add(fields.span("metrics"), "invalid address with port")
                     .expected("an address and a port, such as `127.0.0.1:9464`");
                 None
             }
@@ -300,9 +300,9 @@ impl Reader<'_, '_> {
         let text = root.text("zone").unwrap_or("+00:00");
         text.parse().unwrap_or_else(|()| {
             self.problems
-                .add(root.span("zone"), format!("`{}` is no distance from UTC", schema::read::clip(text)))
+                .add(root.span("zone"), format!("invalid UTC offset `{}`", schema::read::clip(text)))
                 .expected("hours and minutes such as `+01:00` or `-03:30`")
-                .hint("`date +%:z` prints that of this host");
+                .hint("`date +%:z` prints the offset of this host");
             Zone::default()
         })
     }
@@ -313,7 +313,7 @@ impl Reader<'_, '_> {
         let period = match fields.text("per")? {
             "day" if fields.given("from") => {
                 self.problems
-                    .add(fields.key_span("from"), "every day begins at midnight")
+                    .add(fields.key_span("from"), "a day always starts at midnight")
                     .expected("no `from` beside `per = \"day\"`")
                     .hint("remove `from`");
                 Period::Day
@@ -321,7 +321,7 @@ impl Reader<'_, '_> {
             "day" => Period::Day,
             "week" if from > 7 => {
                 self.problems
-                    .add(fields.span("from"), format!("a week has no day {from}"))
+                    .add(fields.span("from"), format!("invalid day of the week {from}"))
                     .expected("a whole number from 1, Monday, to 7, Sunday");
                 return None;
             }

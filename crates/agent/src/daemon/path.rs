@@ -134,27 +134,27 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_begin_anew_are_counted_from_nothing() {
+    fn reset_counters_count_from_zero() {
         let profile = std::sync::Arc::new(radio::Profile::silent("s", radio::InterfaceKind::Wifi));
         let rule = InterfaceRule { pattern: "w".to_owned(), profile, allowance: None };
         let mut path = InterfaceState::new(0, &rule, false);
         let tick = Duration::from_millis(500);
         path.record_sample(Some((3, stats(1_000, 100))), Duration::ZERO, true);
-        assert_eq!((path.down, path.up), (0, 0), "what was before the agent");
+        assert_eq!((path.down, path.up), (0, 0), "traffic before the agent");
         path.record_sample(Some((3, stats(1_500, 200))), tick, false);
         assert_eq!((path.down, path.up), (500, 100));
         path.record_sample(None, tick, false);
         path.record_sample(Some((9, stats(70, 7))), tick, false);
-        assert_eq!((path.down, path.up), (570, 107), "another interface of the same name");
+        assert_eq!((path.down, path.up), (570, 107), "new interface of the same name");
         path.record_sample(Some((9, stats(20, 7))), tick, false);
-        assert_eq!((path.down, path.up), (590, 114), "its driver began anew");
+        assert_eq!((path.down, path.up), (590, 114), "reset by the driver");
         assert_eq!(path.rate_down, Bitrate::from_bps(20 * 16));
         assert_eq!(path.counters(), Some((9, 27)));
     }
 
     proptest! {
         #[test]
-        fn a_path_becomes_a_backup_no_more_than_twice_a_second(
+        fn interface_becomes_backup_at_most_twice_per_second(
             requests in prop::collection::vec((0_u64..400, any::<bool>()), 0..200),
         ) {
             let mut switch = BackupFlag::new(false);

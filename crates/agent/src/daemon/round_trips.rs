@@ -1,4 +1,4 @@
-//! Round trips of subflows, for policies that look at them.
+//! Round-trip times of subflows, for policies that use them.
 
 use crate::Error;
 use crate::config::Config;
@@ -9,26 +9,27 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use units::{Duration, Instant};
 
-/// Listing sockets costs by their number: one list takes no more than this part of the time between two.
+/// Listing sockets takes at most 1/200 of the time between two listings.
 const MAX_LIST_SHARE: u64 = 200;
-/// So often at most.
+/// Minimum time between two listings.
 const MIN_LIST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The least smoothed round trip of the subflows from each address, of those that sent lately.
+/// Minimum smoothed round-trip time of the subflows from each local address that sent data lately.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrips {
     by_address: BTreeMap<IpAddr, Duration>,
-    /// What each socket had sent when it was last looked at.
+    /// Acknowledged bytes of each socket at the last listing, by socket cookie.
     sent: BTreeMap<u64, u64>,
-    /// Nothing is listed before.
+    /// Time of the next listing.
     next_list: Instant,
 }
 
 impl RoundTrips {
-    /// Asks the kernel, where a policy uses_round_trips at round trips, something is carried, and enough time has passed.
+    /// Lists the sockets when a policy uses round-trip times, there is traffic, and the time has
+    /// come.
     ///
     /// # Errors
-    /// Where the kernel does not list sockets.
+    /// Fails when the kernel cannot list sockets.
     pub(super) fn update(
         &mut self,
         now: Instant,
@@ -57,7 +58,7 @@ impl RoundTrips {
             let has_sent = before.get(&one.cookie).is_some_and(|before| *before != sent);
             self.sent.insert(one.cookie, sent);
             let srtt = Duration::from_micros(u64::from(one.tcp.srtt_us));
-            // Only who sends measures: of one that receives it is what the handshake took.
+            // Only a sender measures round-trip times; a receiver's value dates from the handshake.
             if one.tcp.state == TcpState::Established && has_sent && !srtt.is_zero() {
                 let least = self.by_address.entry(one.local.ip()).or_insert(srtt);
                 *least = srtt.min(*least);
@@ -67,7 +68,7 @@ impl RoundTrips {
         Ok(())
     }
 
-    /// That of an address, where something was sent from there lately.
+    /// Round-trip time of a local address, if it sent data lately.
     pub(super) fn of(&self, address: IpAddr) -> Option<Duration> {
         self.by_address.get(&address).copied()
     }

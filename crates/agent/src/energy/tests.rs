@@ -18,7 +18,7 @@ fn switched(name: &str, seconds: u64, total: u64, closed: u64, period: u64) -> B
 }
 
 #[test]
-fn a_radio_that_rests_while_it_is_a_backup_saves_and_one_that_only_tails_saves_little() {
+fn idle_backup_saves_more_than_one_kept_in_tail() {
     // LTE as a permanent backup draws one tail and saves about 1.3 W.
     let resting = switched("huang2012.lte", 60, 100_000, 1_200, 1_200);
     let tailing = switched("huang2012.lte", 60, 100_000, 10, 20);
@@ -28,7 +28,7 @@ fn a_radio_that_rests_while_it_is_a_backup_saves_and_one_that_only_tails_saves_l
 }
 
 #[test]
-fn what_the_data_cost_elsewhere_is_counted() {
+fn cost_on_other_interface_is_counted() {
     let mut cheap = radio("huang2012.lte");
     let mut dear = radio("huang2012.lte");
     for look in 1..=1_000 {
@@ -42,7 +42,7 @@ fn what_the_data_cost_elsewhere_is_counted() {
 }
 
 #[test]
-fn a_device_that_carries_nothing_saves_nothing_and_forgets_after_a_minute() {
+fn no_traffic_saves_nothing_and_balance_expires() {
     let mut radio = radio("huang2012.lte");
     let one = Carried { down: 1_000, total: 1_000, paths: 2, ..Carried::default() };
     radio.update(Instant::from_secs(1), &one, 0.0);

@@ -22,10 +22,10 @@ fn ip(text: &str) -> IpAddr {
 }
 
 #[test]
-fn an_interface_keeps_its_place_while_it_is_away_and_comes_back_with_another_address() {
+fn interface_keeps_position_while_absent() {
     let rules = [rule("wlan*"), rule("lte0")];
     let mut host = Host::new(&rules);
-    assert_eq!(host.managed().len(), 1, "the one that has a name");
+    assert_eq!(host.managed().len(), 1, "the rule without wildcards");
     host.set(vec![link(1, "lo", true), link(2, "wlan0", true)], vec![address(2, "10.0.0.2", false)]);
     assert!(host.update_managed(Instant::ZERO, &rules));
     let wlan = host.managed()[1].clone();
@@ -40,14 +40,14 @@ fn an_interface_keeps_its_place_while_it_is_away_and_comes_back_with_another_add
 
     host.apply(Change::Link(link(5, "wlan0", true)));
     host.apply(Change::Address(address(5, "10.9.0.7", false)));
-    assert!(!host.update_managed(Instant::from_secs(2), &rules), "it is no new one");
+    assert!(!host.update_managed(Instant::from_secs(2), &rules), "known interface");
     let back = &host.managed()[1];
     assert_eq!((back.index, back.is_up(), back.addresses), (Some(5), true, [Some(ip("10.9.0.7")), None]));
     assert!(!host.apply(Change::Overrun));
 }
 
 #[test]
-fn a_link_that_is_lost_for_a_moment_keeps_its_endpoints() {
+fn brief_link_loss_keeps_endpoints() {
     let rules = [rule("wlan0")];
     let mut host = Host::new(&rules);
     host.set(vec![link(2, "wlan0", true)], vec![address(2, "10.0.0.2", false)]);
@@ -57,14 +57,14 @@ fn a_link_that_is_lost_for_a_moment_keeps_its_endpoints() {
     let lost = Instant::from_secs(10);
     host.update_managed(lost, &rules);
     let one = &host.managed()[0];
-    assert!(!one.is_up(), "the policy knows at once");
+    assert!(!one.is_up(), "the policy sees the loss at once");
     assert_eq!(one.next_change(lost), Some(lost + LINK_LOSS_GRACE));
     assert!(one.is_attached(lost) && !one.is_attached(lost + LINK_LOSS_GRACE));
     assert_eq!(one.next_change(lost + LINK_LOSS_GRACE), None);
 }
 
 #[test]
-fn subflows_begin_where_connections_do_by_themselves() {
+fn temporary_address_is_preferred_and_kept() {
     let rules = [rule("wlan0")];
     let mut host = Host::new(&rules);
     let unsure = Address { tentative: true, ..address(2, "2001:db8::3", true) };
@@ -82,5 +82,5 @@ fn subflows_begin_where_connections_do_by_themselves() {
     host.apply(Change::AddressGone(address(2, "2001:db8::1", false)));
     host.apply(Change::Address(address(2, "2001:db8::4", false)));
     host.update_managed(Instant::ZERO, &rules);
-    assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::3"))], "a temporary one before others");
+    assert_eq!(host.managed()[0].addresses, [None, Some(ip("2001:db8::3"))], "temporary address preferred");
 }

@@ -92,7 +92,7 @@ impl Journal {
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let journal: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if journal.version != VERSION {
-            return Err(format!("it is of version {}, not {VERSION}", journal.version));
+            return Err(format!("version {} instead of {VERSION}", journal.version));
         }
         Ok(journal)
     }

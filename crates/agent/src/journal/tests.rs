@@ -39,14 +39,14 @@ impl Kernel {
 }
 
 #[test]
-fn only_what_was_changed_is_put_back() {
+fn only_own_changes_are_undone() {
     let mut journal = Journal::new(Place::default());
     let (ours, theirs, gone) = (endpoint(1, 1, true), endpoint(2, 2, false), endpoint(3, 3, false));
     assert!(journal.is_empty());
     assert!(journal.note_added(ours.address) && !journal.note_added(ours.address));
     assert!(journal.note_changed(&theirs) && !journal.note_changed(&theirs));
     assert!(journal.note_removed(&gone) && !journal.note_removed(&gone));
-    assert!(!journal.note_added(gone.address), "it was there before");
+    assert!(!journal.note_added(gone.address), "it existed before");
     let limits = |subflows| Limits { subflows, accepted_addresses: 1 };
     assert!(journal.note_limits(limits(2), limits(3)) && !journal.note_limits(limits(3), limits(3)));
     assert!(journal.note_limits(limits(3), limits(4)));
@@ -63,13 +63,13 @@ fn only_what_was_changed_is_put_back() {
 }
 
 #[test]
-fn what_is_no_journal_is_said_to_be_none() {
+fn invalid_journal_is_rejected() {
     for text in ["", "{", "null", "[]", "{\"version\":1}", "\u{0}"] {
         assert!(Journal::parse(text.as_bytes()).is_err(), "{text}");
     }
     let later = String::from_utf8(Journal::new(Place::default()).to_bytes()).unwrap();
     let later = later.replace("\"version\":1", "\"version\":2");
-    assert_eq!(Journal::parse(later.as_bytes()).unwrap_err(), "it is of version 2, not 1");
+    assert_eq!(Journal::parse(later.as_bytes()).unwrap_err(), "version 2 instead of 1");
 }
 
 proptest! {
@@ -77,19 +77,19 @@ proptest! {
     #[test]
     fn every_history_is_undone(
         there in prop::collection::btree_map(1_u8..6, any::<bool>(), 0..5),
-        deeds in prop::collection::vec((1_u8..8, 0_u8..3), 0..30),
+        changes in prop::collection::vec((1_u8..8, 0_u8..3), 0..30),
         killed_before_the_last in any::<bool>(),
     ) {
         let endpoints = there.iter().map(|(last, backup)| endpoint(*last, *last, *backup)).collect();
         let before = Kernel { endpoints, limits: Limits { subflows: 2, accepted_addresses: 0 } };
         let mut kernel = before.clone();
         let mut journal = Journal::new(Place::default());
-        let count = deeds.len();
-        for (nth, (last, deed)) in deeds.into_iter().enumerate() {
+        let count = changes.len();
+        for (nth, (last, change)) in changes.into_iter().enumerate() {
             // The journal is written first; a crash can happen before the change.
             let done = !(killed_before_the_last && nth + 1 == count);
             let is = kernel.endpoints.iter().find(|one| one.address == ip(last)).copied();
-            match (deed, is) {
+            match (change, is) {
                 (0, None) => {
                     journal.note_added(ip(last));
                     if done {
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_parse_or_fail(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(journal) = Journal::parse(&bytes) {
             prop_assert_eq!(Journal::parse(&journal.to_bytes()), Ok(journal));
         }

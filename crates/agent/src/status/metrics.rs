@@ -6,40 +6,61 @@ use std::fmt::Write;
 /// Formats all metrics.
 pub fn metrics(status: &Status) -> String {
     let mut out = String::new();
-    single(&mut out, "tandem_agent_running_seconds", "Since the agent began.", status.running_s);
+    single(&mut out, "tandem_agent_running_seconds", "Time since the agent started.", status.running_s);
     single(
         &mut out,
         "tandem_agent_interval_seconds",
-        "Between two looks at the counters.",
+        "Current sampling interval of the interface counters.",
         status.interval_ms / 1e3,
     );
-    let _ =
-        writeln!(out, "# HELP tandem_agent_policy The policy that steers.\n# TYPE tandem_agent_policy gauge");
+    let _ = writeln!(
+        out,
+        "# HELP tandem_agent_policy Steering policy, as a label of a constant 1.\n# TYPE tandem_agent_policy gauge"
+    );
     let _ = writeln!(out, "tandem_agent_policy{{policy=\"{}\"}} 1", escape(&status.policy));
     let flag = |flag: bool| Some(f64::from(u8::from(flag)));
     type Read<'a> = &'a dyn Fn(&Interface) -> Option<f64>;
     let each: [(&str, &str, &str, Read<'_>); 11] = [
-        ("up", "gauge", "It has a link and an address.", &|one| flag(one.link == "up")),
-        ("backup", "gauge", "Its subflows are backups.", &|one| flag(one.backup)),
-        ("receiving", "gauge", "It receives at this moment.", &|one| flag(one.channel == "rx")),
-        ("receive_bytes_total", "counter", "Received since the agent began.", &|one| {
+        (
+            "up",
+            "gauge",
+            "Whether the interface is usable: 1 with a link and an address and not closed.",
+            &|one| flag(one.link == "up"),
+        ),
+        ("backup", "gauge", "Whether subflows over the interface are marked as backup.", &|one| {
+            flag(one.backup)
+        }),
+        ("receiving", "gauge", "Whether bytes were received in the last sampling interval.", &|one| {
+            flag(one.channel == "rx")
+        }),
+        ("receive_bytes_total", "counter", "Bytes received since the agent started.", &|one| {
             Some(one.down_bytes as f64)
         }),
-        ("transmit_bytes_total", "counter", "Sent since the agent began.", &|one| Some(one.up_bytes as f64)),
-        ("share_ratio", "gauge", "Its part of all bytes since the agent began.", &|one| one.share),
-        ("energy_joules_total", "counter", "Drawn by the radio, by its profile.", &|one| Some(one.joules)),
-        ("switches", "gauge", "How often it became a backup in the last minute.", &|one| {
+        ("transmit_bytes_total", "counter", "Bytes sent since the agent started.", &|one| {
+            Some(one.up_bytes as f64)
+        }),
+        ("share_ratio", "gauge", "Fraction of all bytes since the agent started.", &|one| one.share),
+        ("energy_joules_total", "counter", "Energy drawn by the radio according to its profile.", &|one| {
+            Some(one.joules)
+        }),
+        ("switches", "gauge", "Number of switches to backup in the last minute.", &|one| {
             Some(one.switches as f64)
         }),
-        ("switching_saved_joules", "gauge", "Saved by switching in the last minute, by estimate.", &|one| {
-            Some(one.saved_j)
-        }),
-        ("allowance_bytes", "gauge", "What it may carry in a period.", &|one| {
+        (
+            "switching_saved_joules",
+            "gauge",
+            "Estimated energy saved by switching in the last minute.",
+            &|one| Some(one.saved_j),
+        ),
+        ("allowance_bytes", "gauge", "Data allowance per period.", &|one| {
             allowance(one, |allowance| allowance.data_bytes)
         }),
-        ("allowance_used_bytes", "gauge", "What it has carried in this period.", &|one| {
-            allowance(one, |allowance| allowance.used_bytes)
-        }),
+        (
+            "allowance_used_bytes",
+            "gauge",
+            "Bytes used of the data allowance in the current period.",
+            &|one| allowance(one, |allowance| allowance.used_bytes),
+        ),
     ];
     for (name, kind, help, read) in each {
         let name = format!("tandem_interface_{name}");
@@ -72,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_are_lines_with_labels() {
+    fn metrics_have_labels() {
         let mut status =
             Status { policy: "emtcp:mp-prio:0.4".to_owned(), running_s: 1.5, ..Status::default() };
         status.interfaces.push(Interface {

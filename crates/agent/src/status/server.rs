@@ -54,6 +54,7 @@ pub trait Responder {
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
+    #[cfg(test)]
     tcp_address: Option<SocketAddr>,
     requests: mpsc::Receiver<PendingRequest>,
     /// eventfd, readable while requests are pending.
@@ -80,6 +81,7 @@ impl Server {
         let unix = bind_unix(path).map_err(failed)?;
         let tcp_failed = |source| Error::Listen { at: "the address of `metrics`".to_owned(), source };
         let tcp = tcp.map(bind_tcp).transpose().map_err(tcp_failed)?;
+        #[cfg(test)]
         let tcp_address = tcp.as_ref().and_then(|tcp| tcp.local_addr().ok());
         let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
         let listeners = Listeners::register(&runtime, unix, tcp).map_err(failed)?;
@@ -100,6 +102,7 @@ impl Server {
         });
         Ok(Self {
             path: path.to_owned(),
+            #[cfg(test)]
             tcp_address,
             requests,
             wakeup,

@@ -14,15 +14,15 @@ pub fn tables(status: &Status) -> Vec<Table> {
 }
 
 fn interfaces(status: &Status) -> Table {
-    let dry = if status.dry_run { ", changing nothing" } else { "" };
-    let mut table = Table::new(format!("{}{dry}, for {}", status.policy, span(status.running_s)))
+    let dry = if status.dry_run { " (dry run)" } else { "" };
+    let mut table = Table::new(format!("{}{dry}, running for {}", status.policy, span(status.running_s)))
         .column(Column::text("interface"))
         .column(Column::text("kind"))
         .column(Column::text("link"))
         .column(Column::text("use"))
         .column(Column::number("down").unit("Mbit/s"))
         .column(Column::number("up").unit("Mbit/s"))
-        .column(Column::number("carried").unit("MB"))
+        .column(Column::number("total").unit("MB"))
         .column(Column::number("share").unit("%"))
         .column(Column::text("radio"))
         .column(Column::number("energy").unit("J"))
@@ -57,22 +57,22 @@ fn interfaces(status: &Status) -> Table {
 fn allowance(one: &Interface) -> String {
     let Some(allowance) = &one.allowance else { return "–".to_owned() };
     let up = if allowance.is_up { ", used up" } else { "" };
-    format!("{} of {} a {}{up}", size(allowance.used_bytes), size(allowance.data_bytes), allowance.per)
+    format!("{} of {} per {}{up}", size(allowance.used_bytes), size(allowance.data_bytes), allowance.per)
 }
 
 fn players(players: &[PlayerStatus]) -> Table {
-    let mut table = Table::new("players, by what they tell")
+    let mut table = Table::new("players")
         .column(Column::text("session"))
-        .column(Column::text("asks for"))
+        .column(Column::text("object"))
         .column(Column::number("buffer").unit("s"))
         .column(Column::number("bitrate").unit("Mbit/s"))
         .column(Column::number("missing").unit("MB"))
-        .column(Column::number("heard").unit("s ago"));
+        .column(Column::number("reported").unit("s ago"));
     for one in players {
         let object = one.object.as_deref().unwrap_or("–");
         table = table.row(Row::new([
             Cell::text(&*one.session),
-            Cell::text(if one.urgent { format!("{object}, at once") } else { object.to_owned() }),
+            Cell::text(if one.urgent { format!("{object}, urgent") } else { object.to_owned() }),
             Cell::number(one.buffer_s.unwrap_or(f64::NAN), 1),
             Cell::number(one.bitrate_kbps.map_or(f64::NAN, |kbps| kbps / 1e3), 2),
             Cell::number(one.missing_bytes.map_or(f64::NAN, |bytes| bytes as f64 / 1e6), 2),
@@ -112,12 +112,12 @@ fn connections(connections: &Connections) -> Table {
             ]));
         }
         if one.ended_bytes > 0 && !one.subflows.is_empty() {
-            let note = format!("{} by subflows that ended", size(one.ended_bytes));
+            let note = format!("{} by closed subflows", size(one.ended_bytes));
             table = table.row(Row::new([Cell::text(""), Cell::text(note)]));
         }
     }
     if (connections.most.len() as u64) < connections.count {
-        table = table.note(format!("the {} that carried most", connections.most.len()));
+        table = table.note(format!("the {} connections with the most bytes", connections.most.len()));
     }
     table
 }

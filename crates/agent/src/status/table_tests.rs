@@ -3,7 +3,7 @@ use crate::status::{AllowanceStatus, Connection, Subflow};
 use report::TextStyle;
 
 #[test]
-fn sizes_have_three_digits() {
+fn sizes_have_three_significant_digits() {
     let cases =
         [(0, "0 B"), (999, "999 B"), (1_190, "1.19 kB"), (83_700, "83.7 kB"), (5_000_000_000, "5.00 GB")];
     for (bytes, text) in cases {
@@ -12,7 +12,7 @@ fn sizes_have_three_digits() {
 }
 
 #[test]
-fn what_is_asked_comes_as_tables_and_as_json_that_is_read_again() {
+fn status_formats_as_tables_and_round_trips_as_json() {
     let mut status = Status { policy: "wifi-first".to_owned(), running_s: 4_210.0, ..Status::default() };
     let wifi = Interface {
         name: "wlan0".to_owned(),
