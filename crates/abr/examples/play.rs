@@ -8,7 +8,7 @@
 //!
 //! MANIFEST is the JSON of `Manifest::from_json`, TRACE a JSON list such as `[{"duration_ms": 1000,
 //! "bandwidth_kbps": 4500, "latency_ms": 20}]`, which repeats. With a RULE the whole session is
-//! printed as JSON. docs/player.md compares the figures with those of the simulator Sabre.
+//! printed as JSON. docs/background/player.md compares the figures with those of the simulator Sabre.
 
 #![allow(clippy::disallowed_methods, reason = "an example reads the files it is given")]
 

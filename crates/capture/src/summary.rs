@@ -286,7 +286,7 @@ pub struct StreamSeries {
 }
 
 impl Summary {
-    /// What `result.json` holds; docs/output.md describes it.
+    /// What `result.json` holds; docs/reference/output.md describes it.
     pub fn to_json(&self) -> serde_json::Value {
         // Numbers, texts and lists of them: there is nothing that could not be said in JSON.
         serde_json::to_value(self).unwrap_or_default()

@@ -99,7 +99,7 @@ Examples:
   tandem run scenarios/wifi-lte.toml --set transport.scheduler=blest --set path.lte.down.rate=20Mbps
   tandem run scenarios/wifi-lte.toml --format json | jq .device.energy_j")]
 pub(crate) struct Run {
-    /// The scenario, a TOML file (docs/scenario.md)
+    /// The scenario, a TOML file (docs/reference/scenario.md)
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
     /// Another seed than the scenario's
@@ -108,7 +108,7 @@ pub(crate) struct Run {
     /// Another policy than the scenario's, such as wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
     pub(crate) policy: Option<PolicyConfig>,
-    /// Another value of a key than the scenario's (docs/scenario.md); may be given several times
+    /// Another value of a key than the scenario's (docs/reference/scenario.md); may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
     /// Where to write the results [default: tandem-out/<scenario>]
@@ -137,7 +137,7 @@ Examples:
   sudo tandem testbed scenarios/handover.toml --pcap --out /tmp/handover
   sudo tandem testbed --clean                 remove half-written results of a run that was killed")]
 pub(crate) struct Testbed {
-    /// The scenario, a TOML file (docs/scenario.md)
+    /// The scenario, a TOML file (docs/reference/scenario.md)
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath, required_unless_present = "clean")]
     pub(crate) scenario: Option<PathBuf>,
     /// Another seed than the scenario's
@@ -146,7 +146,7 @@ pub(crate) struct Testbed {
     /// Another policy than the scenario's, such as wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
     pub(crate) policy: Option<PolicyConfig>,
-    /// Another value of a key than the scenario's (docs/scenario.md); may be given several times
+    /// Another value of a key than the scenario's (docs/reference/scenario.md); may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
     /// Another duration than the scenario's, such as 20s
@@ -189,7 +189,7 @@ Exit codes: that of COMMAND, or 128 and the number of the signal that ended it; 
 over, 126 it cannot be run, 127 there is none. Before it runs: 2 bad command line, 3 bad input file, 4 the
 system lacks something, 1 the rest.")]
 pub(crate) struct Emulate {
-    /// The scenario, a TOML file (docs/scenario.md)
+    /// The scenario, a TOML file (docs/reference/scenario.md)
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
     /// What to run on the device
@@ -208,7 +208,7 @@ pub(crate) struct Emulate {
     /// Another policy than the scenario's, such as wifi-first or emtcp:mp-prio:0.4
     #[arg(long, value_name = "P", value_parser = policy)]
     pub(crate) policy: Option<PolicyConfig>,
-    /// Another value of a key than the scenario's (docs/scenario.md); may be given several times
+    /// Another value of a key than the scenario's (docs/reference/scenario.md); may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
     /// End COMMAND after so long, such as 20s; the scenario's own duration does not
@@ -316,7 +316,7 @@ Examples:
 pub(crate) struct Agent {
     #[command(subcommand)]
     pub(crate) command: Option<AgentCommand>,
-    /// What to do, a TOML file (docs/agent.md)
+    /// What to do, a TOML file (docs/how-to/agent.md)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, required = true)]
     pub(crate) config: Option<PathBuf>,
     /// Change nothing: say what would be done, until it is ended
@@ -386,7 +386,7 @@ SIGHUP reads the configuration again; SIGTERM lets what goes on finish; a second
 pub(crate) struct Proxy {
     #[command(subcommand)]
     pub(crate) command: Option<ProxyCommand>,
-    /// What to do, a TOML file (docs/proxy.md)
+    /// What to do, a TOML file (docs/how-to/proxy.md)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     /// Where to listen [default: 127.0.0.1:1080]
@@ -473,10 +473,10 @@ Examples:
 
 Policies: none, wifi-only, lte-only, wifi-first, when-needed[:KEY=VALUE]..., qoe[:margin=TIME],
           allowance[:close|:backup], emtcp[:ideal|:mp-prio][:SHARE]
-Keys: those of docs/scenario.md, with dots between; of several tables, such as paths, the next part
+Keys: those of docs/reference/scenario.md, with dots between; of several tables, such as paths, the next part
       is one's name or its number from 0. Values that are no TOML are texts: no quotes are needed.")]
 pub(crate) struct Compare {
-    /// The scenario, a TOML file (docs/scenario.md)
+    /// The scenario, a TOML file (docs/reference/scenario.md)
     #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
     /// The policies, with commas between; the others are compared with the first
@@ -581,8 +581,8 @@ pub(crate) enum Paper {
 ///
 /// MANIFEST is a DASH manifest (an MPD, static), a JSON list of the sizes of segments as the simulator Sabre has
 /// it, or with --duration one file, played in byte ranges. What is downloaded is not decoded. The figures: wait for
-/// the first picture, stalls, bitrates, MOS (docs/player.md); with --out the record of the session too
-/// (docs/session.md), as input of ITU-T P.1203, and a report with a chart.
+/// the first picture, stalls, bitrates, MOS (docs/background/player.md); with --out the record of the session too
+/// (docs/reference/session.md), as input of ITU-T P.1203, and a report with a chart.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -668,7 +668,7 @@ pub(crate) struct Play {
 
 /// Collect the records of sessions, and show and compare them.
 ///
-/// Players send a record for each session (docs/session.md): `tandem play --post`, and the player's page, which is
+/// Players send a record for each session (docs/reference/session.md): `tandem play --post`, and the player's page, which is
 /// served here too where it was built. Records are kept in SQLite; one that was acknowledged is on the disk.
 /// Listens on this host alone, unless there is a token that others have to know.
 #[derive(Debug, Args)]
@@ -778,7 +778,7 @@ fn any_time(text: &str) -> Result<units::Duration, String> {
 /// Help of `--rule`, with the registered rules.
 fn rule_help() -> String {
     let names: Vec<&str> = abr::RULES.iter().map(|rule| rule.name).collect();
-    format!("How bitrates are chosen: {} (docs/player.md)", names.join(", "))
+    format!("How bitrates are chosen: {} (docs/background/player.md)", names.join(", "))
 }
 
 fn rule(text: &str) -> Result<abr::Rule, String> {

@@ -10,7 +10,7 @@ pub(crate) fn scenario(path: &Path, settings: &[Setting]) -> Result<Scenario, Fa
     let name = path.display().to_string();
     let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
         message: format!("cannot read the scenario {name}: {}", reason(&error)),
-        hint: "`scenarios/` holds examples, docs/scenario.md describes the format".to_owned(),
+        hint: "`scenarios/` holds examples, docs/reference/scenario.md describes the format".to_owned(),
     })?;
     let scenario = Scenario::parse_bytes(&name, &bytes, &beside(path)).map_err(Failure::Input)?;
     if settings.is_empty() { Ok(scenario) } else { with(path, &scenario, "--set", settings) }

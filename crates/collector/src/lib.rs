@@ -1,4 +1,4 @@
-//! The collector of sessions: takes the records that players send (docs/session.md), keeps them in SQLite, lists,
+//! The collector of sessions: takes the records that players send (docs/reference/session.md), keeps them in SQLite, lists,
 //! compares and charts them.
 //!
 //! [`run`] serves until it is told to stop. A record that was answered with 201 is on the disk: the database

@@ -82,7 +82,7 @@ impl Drop for Collector {
 
 /// The documented example as another session.
 fn record(id: &str, start: &str, label: &str) -> Value {
-    let text = include_str!("../../../docs/session.md");
+    let text = include_str!("../../../docs/reference/session.md");
     let from = text.find("```json\n").unwrap() + 8;
     let mut record: Value =
         serde_json::from_str(&text[from..from + text[from..].find("```").unwrap()]).unwrap();

@@ -388,7 +388,7 @@ fn manifest_targets_do_not_panic() {
 
 #[test]
 fn record_target_does_not_panic() {
-    let text = include_str!("../../../docs/session.md");
+    let text = include_str!("../../../docs/reference/session.md");
     let example =
         text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     session::Record::parse(example.as_bytes()).expect("a valid input");

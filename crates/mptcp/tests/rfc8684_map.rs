@@ -1,4 +1,4 @@
-//! `docs/rfc8684.md` maps every section of RFC 8684 to files and tests that exist.
+//! `docs/reference/rfc8684.md` maps every section of RFC 8684 to files and tests that exist.
 #![allow(clippy::disallowed_methods, reason = "these tests read the files of the repository")]
 
 use std::fs;
@@ -9,7 +9,7 @@ fn root() -> PathBuf {
 }
 
 fn map() -> String {
-    fs::read_to_string(root().join("docs/rfc8684.md")).expect("the map can be read")
+    fs::read_to_string(root().join("docs/reference/rfc8684.md")).expect("the map can be read")
 }
 
 fn sources(folder: &Path, out: &mut Vec<String>) {

@@ -30,7 +30,7 @@ impl fmt::Display for PostError {
 
 impl std::error::Error for PostError {}
 
-/// Sends a record to the collector at `base` (docs/session.md), again after 0.5 and 1 s where that may help.
+/// Sends a record to the collector at `base` (docs/reference/session.md), again after 0.5 and 1 s where that may help.
 /// Sending one that is there already is harmless. `token` is what the collector may ask for.
 ///
 /// # Errors

@@ -7,7 +7,7 @@
 //!
 //! It is safe by default: [`Config::check`] refuses to serve everybody, and [`destination::Rules`] to lead to
 //! loopback, private and other special addresses. The attacks that were thought of, each with its test, are in
-//! `docs/proxy.md`.
+//! `docs/how-to/proxy.md`.
 
 pub mod config;
 pub mod credentials;

@@ -2,7 +2,7 @@
 
 use crate::format::SCENARIO;
 
-/// `docs/scenario.md`: every key of the scenario file with type, default and meaning.
+/// `docs/reference/scenario.md`: every key of the scenario file with type, default and meaning.
 pub fn docs_markdown() -> String {
     format!(
         "# The scenario file\n\n\

@@ -74,7 +74,7 @@ impl SettingError {
             Self::NoSuch { there, .. } => format!("use one of {}, or an index from 0", there.join(", ")),
             Self::Whole { key } => format!("set one of its keys, such as `{key}.name=…`"),
             Self::NoTable { key, .. } => format!("set `{key}=…` instead"),
-            Self::File => "docs/scenario.md describes the format".to_owned(),
+            Self::File => "docs/reference/scenario.md describes the format".to_owned(),
         }
     }
 }

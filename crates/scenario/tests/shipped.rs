@@ -99,13 +99,13 @@ fn json_schema_refuses_what_the_reader_refuses() {
 
 #[test]
 fn documentation_is_current() {
-    let path = root().join("docs/scenario.md");
+    let path = root().join("docs/reference/scenario.md");
     let written = docs_markdown();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, &written).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == written, "docs/scenario.md is out of date: run the tests with UPDATE_DOCS=1");
+    assert!(committed == written, "docs/reference/scenario.md is out of date: run the tests with UPDATE_DOCS=1");
 }
 
 #[test]

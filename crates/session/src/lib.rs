@@ -1,5 +1,5 @@
 //! The record of a session: what a viewer got, as one JSON document that every player writes and the
-//! collector keeps. What each member means is in `docs/session.md`, its shape in [`SCHEMA`].
+//! collector keeps. What each member means is in `docs/reference/session.md`, its shape in [`SCHEMA`].
 //!
 //! The type to know is [`Record`]. [`Record::parse`] reads a document, of which any bytes may have been
 //! sent; [`Record::problems`] says where it contradicts itself; [`Record::new`] makes one of a

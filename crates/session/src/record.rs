@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// What a viewer got. Times are in seconds since `started_at`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Record {
     pub format: String,
     pub id: String,
@@ -48,7 +48,7 @@ pub struct Record {
 /// Which player it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Player {
     pub name: String,
     pub version: String,
@@ -61,7 +61,7 @@ pub struct Player {
 /// What was played.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Video {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -109,7 +109,7 @@ impl Kind {
 /// One of the video's bitrates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Level {
     pub bitrate_kbps: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,7 +125,7 @@ pub struct Level {
 /// How the player was told to play, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_buffer_s: Option<f64>,
@@ -158,7 +158,7 @@ pub enum Cmcd {
 /// The display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Viewing {
     pub handheld: bool,
     pub width: u32,
@@ -169,7 +169,7 @@ pub struct Viewing {
 /// The session in a few figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Kpis {
     pub initial_load_s: f64,
     pub initial_load_open: bool,
@@ -195,7 +195,7 @@ fn present<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<f64>, D
 /// Levels and MOS of Mok, Chan, Chang 2011.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Mok {
     pub initial_level: u8,
     pub frequency_level: u8,
@@ -206,7 +206,7 @@ pub struct Mok {
 /// A wait in the middle of the video.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Stall {
     pub start_s: f64,
     pub end_s: f64,
@@ -217,7 +217,7 @@ pub struct Stall {
 /// A change of level that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Switch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
@@ -230,7 +230,7 @@ pub struct Switch {
 /// A segment that came.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Segment {
     pub segment: u64,
     pub level: u8,
@@ -247,7 +247,7 @@ pub struct Segment {
 /// A segment that was given up on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Abandoned {
     pub segment: u64,
     pub level: u8,
@@ -259,7 +259,7 @@ pub struct Abandoned {
 /// The viewer stopped the play.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Pause {
     pub start_s: f64,
     pub end_s: f64,
@@ -268,7 +268,7 @@ pub struct Pause {
 /// The viewer went to another place in the video, and waited.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Seek {
     pub start_s: f64,
     pub end_s: f64,
@@ -279,7 +279,7 @@ pub struct Seek {
 /// The player at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Sample {
     pub at_s: f64,
     pub buffer_s: f64,
@@ -294,7 +294,7 @@ pub struct Sample {
 /// A stretch of audio, for P.1203.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Audio {
     pub duration_s: f64,
     pub bitrate_kbps: f64,
@@ -304,7 +304,7 @@ pub struct Audio {
 /// Something that went wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Failure {
     pub at_s: f64,
     pub message: String,

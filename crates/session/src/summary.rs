@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// What a list of sessions says of each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "docs/session.md says what each member is")]
+#[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Summary {
     pub id: String,
     pub started_at: String,

@@ -1,4 +1,4 @@
-//! The document in `docs/session.md`, the schema and the type say the same.
+//! The document in `docs/reference/session.md`, the schema and the type say the same.
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
@@ -9,7 +9,7 @@ use units::{Bitrate, Bytes, Duration, Instant};
 
 /// The example of the documentation.
 fn example() -> Value {
-    let text = include_str!("../../../docs/session.md");
+    let text = include_str!("../../../docs/reference/session.md");
     let from = text.find("```json\n").unwrap() + 8;
     serde_json::from_str(&text[from..from + text[from..].find("```").unwrap()]).unwrap()
 }

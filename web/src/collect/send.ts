@@ -1,4 +1,4 @@
-/** Sends a session's record to a collector, as docs/session.md says. */
+/** Sends a session's record to a collector, as docs/reference/session.md says. */
 
 /** What became of it. */
 export type Sent =

@@ -1,5 +1,5 @@
 /**
- * The record of a session, in the form of docs/session.md: what the collector takes, and what is written
+ * The record of a session, in the form of docs/reference/session.md: what the collector takes, and what is written
  * to a file. Times are seconds since the start, bitrates kbit/s, sizes bytes.
  */
 
@@ -235,7 +235,7 @@ export function shown(spans: readonly Span[], segments: readonly Fetched[]): Sho
   return seen;
 }
 
-/** As much as docs/session.md lets a record hold. */
+/** As much as docs/reference/session.md lets a record hold. */
 const MOST = { url: 4096, title: 512, message: 1000, errors: 1000, segments: 20_000 } as const;
 
 /** Less than this of a segment is an edge that two clocks draw differently, and was not seen (s). */

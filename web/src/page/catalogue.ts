@@ -2,7 +2,7 @@
  * A catalogue: a JSON document with titles to choose from.
  *
  * `{"videos": [{"title": …, "url": …, "kind"?, "description"?, "duration_s"?}]}`, with each `url` relative
- * to the catalogue. See docs/web.md.
+ * to the catalogue. See docs/how-to/web.md.
  */
 
 export interface Title {

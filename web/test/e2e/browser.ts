@@ -64,6 +64,6 @@ export async function posted(page: Page, server: TestServer): Promise<Session> {
   const last = server.posted.findLast(({ status }) => status < 300);
   if (last === undefined) throw new Error('nothing was posted');
   const session = JSON.parse(last.body) as Session;
-  assert.deepEqual(misfits(session), [], 'the record has the form of docs/session.md');
+  assert.deepEqual(misfits(session), [], 'the record has the form of docs/reference/session.md');
   return session;
 }

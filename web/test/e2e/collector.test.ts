@@ -63,7 +63,7 @@ test('a record reaches `tandem serve`, also where that is killed in mid-play and
     const [first, ...more] = await listed();
     assert.deepEqual(more, []);
     const session = (await get(`/api/sessions/${first?.id}`)) as Session;
-    assert.deepEqual(misfits(session), [], 'the record has the form of docs/session.md');
+    assert.deepEqual(misfits(session), [], 'the record has the form of docs/reference/session.md');
     assert.equal(session.complete, true);
     assert.deepEqual(
       session.segments.map(({ segment }) => segment),

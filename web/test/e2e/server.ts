@@ -193,7 +193,7 @@ export class TestServer {
     return undefined;
   }
 
-  /** As docs/session.md says: 201, 200 for the same again, 409 for another of that id. */
+  /** As docs/reference/session.md says: 201, 200 for the same again, 409 for another of that id. */
   async #collect(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.collector === 'gone') {
       request.socket.destroy();

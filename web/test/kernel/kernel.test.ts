@@ -34,7 +34,7 @@ import { PLAYS } from './plays.ts';
 const TOLERANCE_MS = 20;
 const FPS = 25;
 
-/** The server's address in every test bed; docs/output.md. */
+/** The server's address in every test bed; docs/reference/output.md. */
 const SERVER = '10.77.255.1';
 const FAR = `${SERVER}:3128`;
 const CONTENT = `http://${SERVER}:8080`;

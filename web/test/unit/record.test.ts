@@ -53,7 +53,7 @@ function fetched(segment: number, level: number, arrived: number): Fetched {
   };
 }
 
-/** The example of docs/session.md. */
+/** The example of docs/reference/session.md. */
 const SPANS = [
   span('loading', 0, 250, 0, 0),
   span('playing', 250, 3250, 0, 3),

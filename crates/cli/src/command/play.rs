@@ -94,7 +94,7 @@ fn config(arguments: &Play) -> Result<Config, Failure> {
     } else {
         let text = fs::read_to_string(name).map_err(|error| Failure::Unreadable {
             message: format!("cannot read the manifest {name}: {}", reason(&error)),
-            hint: "an address begins with http:// or https://; docs/player.md describes the formats"
+            hint: "an address begins with http:// or https://; docs/background/player.md describes the formats"
                 .to_owned(),
         })?;
         let name =
@@ -140,7 +140,7 @@ fn session(config: &Config, run: u32, runs: u32, stop: &AtomicBool, talk: Talk) 
     played.map_err(|error| match error {
         PlayError::Manifest(message) => Failure::Unreadable {
             message,
-            hint: "docs/player.md says what manifests are played; `--server URL` where one names no server"
+            hint: "docs/background/player.md says what manifests are played; `--server URL` where one names no server"
                 .to_owned(),
         },
         error => Failure::Other { message: error.to_string(), hint: String::new() },

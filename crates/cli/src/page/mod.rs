@@ -205,7 +205,7 @@ mod tests {
             println!("skipped: Chromium is not here");
             return Ok(());
         };
-        let documentation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/session.md");
+        let documentation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/session.md");
         let documentation = fs::read_to_string(documentation)?;
         let record = documentation.split("```json\n").nth(1).and_then(|rest| rest.split("```").next());
         let record = record.expect("the documentation has an example");

@@ -182,7 +182,7 @@ fn nobody_else_is_served_without_a_token() {
 #[test]
 fn what_was_acknowledged_survives_a_kill() {
     let place = Place::new();
-    let text = include_str!("../../../../docs/session.md");
+    let text = include_str!("../../../../docs/reference/session.md");
     let example =
         text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     let id = "0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d";

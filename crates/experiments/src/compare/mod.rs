@@ -168,7 +168,7 @@ impl Comparison {
         page::page(self)
     }
 
-    /// What `result.json` holds; docs/output.md describes it.
+    /// What `result.json` holds; docs/reference/output.md describes it.
     pub fn to_json(&self) -> Value {
         let estimate = |e: Estimate| json!({"mean": e.mean, "ci95": e.ci95});
         let cases: Vec<Value> = self

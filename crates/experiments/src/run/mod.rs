@@ -182,7 +182,7 @@ impl Run {
         tables::long(&self.outcome)
     }
 
-    /// What `result.json` holds; docs/output.md describes it.
+    /// What `result.json` holds; docs/reference/output.md describes it.
     pub fn to_json(&self) -> Value {
         json::result(self)
     }

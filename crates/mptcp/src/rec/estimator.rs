@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(e.state(), State::SlowStart);
     }
 
-    /// What leads where, from docs/mptcp-rec.md and not from `State::after`.
+    /// What leads where, from docs/background/mptcp-rec.md and not from `State::after`.
     const DIAGRAM: [(&str, &str); 11] = [
         ("SR", "SS"),
         ("SS", "CA"),

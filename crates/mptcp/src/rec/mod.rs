@@ -6,7 +6,7 @@
 //! discard (NR-SACK). The sender leaves the worst path out while the receive buffer is about to block
 //! (`blocking`, `collector`).
 //!
-//! The paper's equations are not available. `docs/mptcp-rec.md` says which are stated in its text and
+//! The paper's equations are not available. `docs/background/mptcp-rec.md` says which are stated in its text and
 //! which are reconstructed; each open point is a field of [`Rec`].
 
 pub(crate) mod blocking;

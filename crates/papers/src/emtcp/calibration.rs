@@ -83,7 +83,7 @@ impl Calibration {
     pub fn to_toml(&self) -> String {
         format!(
             "# Fitted by `tandem reproduce emtcp --calibrate` to cases 1 and 2 of the eMTCP paper, and to\n\
-             # nothing else; docs/emtcp.md says how. Cases 3 and 4 and the sweep are predictions.\n\
+             # nothing else; docs/background/emtcp.md says how. Cases 3 and 4 and the sweep are predictions.\n\
              \n\
              # What each of the nine other sinks takes of the Wi-Fi cell, so that case 1 gives 0.846 Mbit/s.\n\
              other_sink_rate = \"{}\"\n\
@@ -94,7 +94,7 @@ impl Calibration {
              psnr_interval = \"{}s\"\n\
              psnr_clamp_db = {}\n\
              # Power of the interfaces, so that cases 1 and 2 draw 0.052 W and 0.505 W. How it divides into\n\
-             # base and cost per Mbit/s received is an assumption: 52.2 % is base (docs/emtcp.md).\n\
+             # base and cost per Mbit/s received is an assumption: 52.2 % is base (docs/background/emtcp.md).\n\
              wifi_base = \"{}\"\n\
              wifi_per_mbps = \"{}\"\n\
              lte_base = \"{}\"\n\

@@ -2,7 +2,7 @@
 //!
 //! `paper` holds its printed figures, `model` its test bed, `calibration` what had to be fitted and
 //! how, `measure` what is read off a run, `reproduce` the runs, `tables`, `page` and `json` how they
-//! are shown. docs/emtcp.md tells the whole story.
+//! are shown. docs/background/emtcp.md tells the whole story.
 
 pub mod calibration;
 mod json;

@@ -94,7 +94,7 @@ impl Calibration {
     /// The file that [`parse`](Self::parse) reads.
     pub fn to_toml(&self) -> String {
         let mut text = "# Fitted by `tandem reproduce lwi --calibrate` to what the paper on LTE-Wi-Fi integration prints\n\
-                        # of one link alone, with both videos, and to nothing else; docs/lwi.md says how. What it prints\n\
+                        # of one link alone, with both videos, and to nothing else; docs/background/lwi.md says how. What it prints\n\
                         # of both links together is predicted.\n"
             .to_owned();
         let about = |key: &str| match key {

@@ -1,4 +1,4 @@
-//! The reproduction as one JSON object; docs/output.md describes it.
+//! The reproduction as one JSON object; docs/reference/output.md describes it.
 
 use super::paper::{
     Access, Clip, LOAD_TIME_REDUCTION_IN_CONCLUSION, load_time_reduction, mos_gain_4k, stalls,

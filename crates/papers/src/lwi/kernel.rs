@@ -266,7 +266,7 @@ impl KernelReproduction {
                 Cell::estimate(change(&self.kernel), 1),
             ]));
         }
-        table.note("Seed by seed, with the 95 % interval; docs/lwi.md says what they depend on.")
+        table.note("Seed by seed, with the 95 % interval; docs/background/lwi.md says what they depend on.")
     }
 
     /// What policies change in both worlds, where there are any.

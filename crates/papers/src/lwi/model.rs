@@ -19,7 +19,7 @@ pub const SEGMENT: Duration = Duration::from_secs(2);
 /// What the paper does not say of the way up, where only requests and acknowledgements go.
 const UP: Bitrate = Bitrate::from_bps(5_000_000);
 /// What may wait before a link, at its present rate; not said either. A queue of many packets behind a link that
-/// turns bad holds up what comes over the other one: docs/lwi.md has the rows with other queues.
+/// turns bad holds up what comes over the other one: docs/background/lwi.md has the rows with other queues.
 pub const QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
 
 /// Over what, by which scheduler, under which policy.

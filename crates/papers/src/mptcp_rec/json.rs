@@ -1,4 +1,4 @@
-//! The reproduction as one JSON object; docs/output.md describes it.
+//! The reproduction as one JSON object; docs/reference/output.md describes it.
 
 use super::measure::Figure;
 use super::over_grid::Group;

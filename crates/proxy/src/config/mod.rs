@@ -31,7 +31,7 @@ pub struct Config {
     /// How much of everything there may be.
     pub limits: Limits,
     /// How much longer than a round trip a subflow may take to send what it has, before more is written to a connection
-    /// of several. Zero writes what there is, and Linux deals it to the subflows at once (docs/proxy.md).
+    /// of several. Zero writes what there is, and Linux deals it to the subflows at once (docs/how-to/proxy.md).
     pub ahead: Duration,
     /// How long everything may take.
     pub timeouts: Timeouts,
@@ -58,7 +58,7 @@ pub struct Listen {
     pub protocol: Protocol,
     /// The most bytes that the kernel holds of what is on its way to a client; `None` lets it grow as Linux sees
     /// fit. Linux deals what it holds to subflows long before they can send it, and where one of them weakens,
-    /// that is what the rest waits for (docs/proxy.md).
+    /// that is what the rest waits for (docs/how-to/proxy.md).
     pub send_buffer: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What somebody might try: `docs/proxy.md` lists each attack with its test here or beside the parsers.
+//! What somebody might try: `docs/how-to/proxy.md` lists each attack with its test here or beside the parsers.
 
 use crate::support::{connect, echo, head, listen, local, rest, say, server, start, tunnel, until};
 use std::io::{Read, Write};
@@ -375,7 +375,7 @@ fn no_secret_is_logged() {
 #[test]
 fn every_attack_in_the_list_has_its_test() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let list = std::fs::read_to_string(root.join("docs/proxy.md")).unwrap();
+    let list = std::fs::read_to_string(root.join("docs/how-to/proxy.md")).unwrap();
     let rows = list
         .lines()
         .skip_while(|line| !line.starts_with("| Attack"))

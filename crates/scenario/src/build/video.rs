@@ -63,7 +63,7 @@ impl Builder<'_, '_> {
                     column: error.place.map(|(_, column)| column),
                     message: format!("malformed manifest: {found}"),
                     expected: expected.to_owned(),
-                    hint: "docs/player.md has an example".to_owned(),
+                    hint: "docs/background/player.md has an example".to_owned(),
                 };
                 self.report_in_file(&text, problem, &span);
             })
@@ -106,6 +106,6 @@ impl Builder<'_, '_> {
 fn expectation(message: &str) -> (&str, &str) {
     match message.split_once(", found ").and_then(|(a, found)| Some((a.split_once("expected ")?.1, found))) {
         Some(halves) => halves,
-        None => ("a manifest as described in docs/player.md", message),
+        None => ("a manifest as described in docs/background/player.md", message),
     }
 }
