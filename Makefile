@@ -1,10 +1,10 @@
-# What a newcomer types. `make` alone lists it.
+# Entry points for people and for continuous integration. `make` alone lists them.
 
 SHELL := /bin/sh
-# A toolchain that rustup has just installed is found before the next login.
+# Finds a toolchain that rustup has just installed, before the next login.
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
-# In continuous integration the lock file is what is built, or nothing is, and every failure is told.
+# Continuous integration builds exactly the lock file and reports every failure.
 locked := $(if $(CI),--locked)
 all := $(if $(CI),--no-fail-fast)
 
@@ -20,30 +20,29 @@ run: ## build, then reproduce the eMTCP paper: the table here, the report in tan
 	cargo build --release $(locked) -p tandem-cli
 	@cargo run --quiet --release $(locked) -p tandem-cli --bin tandem -- reproduce emtcp
 
-test: ## build and run all tests
+test: ## build and run all tests, and list those that this machine cannot run
 	@sh scripts/prerequisites.sh test
-	cargo test --workspace $(locked) $(all)
-	@$(MAKE) --no-print-directory web-test
+	@sh scripts/test.sh
 
-soak: ## a million connections against the adversary, on all cores; TANDEM_SEEDS=... for another number
+soak: ## a million connections against the adversary, on all cores; TANDEM_SEEDS=N for another number
 	@sh scripts/prerequisites.sh build
 	cargo test $(locked) -p tandem-mptcp --test adversary soak -- --ignored --nocapture
 
-bench: ## measure: benches, segments per second, memory per connection, what the agent costs
+bench: ## measure: benches, segments per second, memory per connection, cost of agent and proxy
 	@sh scripts/prerequisites.sh build
 	cargo bench --workspace $(locked) --bench '*'
 	@cargo run --quiet --release $(locked) -p tandem-sim --example peers
 	@if [ "$$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then \
 		cargo run --quiet --release $(locked) -p tandem-emulator --example accuracy; \
-		else echo "skipped: the emulator's accuracy needs root and /dev/net/tun"; fi
+		else echo "not run: the emulator's accuracy needs root and /dev/net/tun"; fi
 	@cargo run --quiet --release $(locked) -p tandem-agent --example cost
 	@cargo run --quiet --release $(locked) -p tandem-proxy --example rivals
 
 lint: ## formatting, clippy and documentation, with warnings as errors
 	@sh scripts/prerequisites.sh lint
-	@for crate in crates/*/Cargo.toml; do [ $$crate = crates/linux/Cargo.toml ] || \
+	@for crate in crates/*/Cargo.toml examples/*/Cargo.toml; do [ $$crate = crates/linux/Cargo.toml ] || \
 		grep -A1 '^\[lints\]' $$crate | grep -qx 'workspace = true' || \
-		{ echo "$$crate does not take the workspace's lints, which forbid unsafe code" >&2; exit 1; }; done
+		{ echo "$$crate does not use the workspace's lints, which forbid unsafe code" >&2; exit 1; }; done
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(locked) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps $(locked)
@@ -51,7 +50,7 @@ lint: ## formatting, clippy and documentation, with warnings as errors
 
 deny: ## licences and sources of all dependencies, where cargo-deny is installed
 	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --all-features check licenses bans sources; \
-		else echo "skipped: cargo-deny is not here; cargo install cargo-deny --locked takes some minutes"; fi
+		else echo "not run: cargo-deny is missing; cargo install cargo-deny --locked takes some minutes"; fi
 
 format: ## format the code
 	@sh scripts/prerequisites.sh lint
@@ -63,21 +62,21 @@ web: ## build the player's page into web/dist
 	@$(MAKE) --no-print-directory web/node_modules/.package-lock.json
 	cd web && npm run --silent build
 
-# Without Node these two say that they were skipped, as the tests do that want a browser.
-web-test:
-	@if sh scripts/prerequisites.sh web; then \
-		$(MAKE) --no-print-directory web/node_modules/.package-lock.json && cd web && npm test; \
-		else echo "skipped: the tests of the player's page"; fi
+web-test: ## test the player's page; needs Node, and Chromium and ffmpeg for most tests
+	@sh scripts/prerequisites.sh web
+	@$(MAKE) --no-print-directory web/node_modules/.package-lock.json
+	cd web && npm test
 
+# Without Node a person may still lint the Rust code; continuous integration may not skip a part.
 web-lint:
 	@if sh scripts/prerequisites.sh web; then \
 		$(MAKE) --no-print-directory web/node_modules/.package-lock.json && cd web && npm run --silent lint; \
-		else echo "skipped: the lints of the player's page"; fi
+		else echo "not run: the lints of the player's page"; [ -z "$(CI)" ]; fi
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-clean: ## remove what was built and the results in tandem-out
+clean: ## remove build output and the results in tandem-out
 	rm -rf tandem-out web/node_modules web/dist web/.build web/.cache
 	cargo clean

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Says what is missing to build Tandem, and installs what can be installed without asking.
+# Checks the programs that Tandem is built and tested with, and installs Debian packages as root.
 #
 #   scripts/prerequisites.sh build    a C compiler to link with, and Rust
 #   scripts/prerequisites.sh lint     these, rustfmt and clippy
-#   scripts/prerequisites.sh test     these, and what some tests use: tshark, Node, Chromium and ffmpeg
-#   scripts/prerequisites.sh web      Node alone, which builds the player's page
+#   scripts/prerequisites.sh test     these, and tshark, Node, Chromium and ffmpeg for some tests
+#   scripts/prerequisites.sh web      Node only, which builds the player's page
 #
-# Quiet when nothing is missing. Else it names everything that is, each with the way to get it, and
-# exits with 4, the program's own code for a system that lacks something.
+# Silent if nothing is missing. Otherwise it names each missing program with the way to get it and
+# exits with 4, as the program does for a missing system feature.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -25,7 +25,7 @@ missing() {
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# A compiler without the C library's start files is there and cannot link, so link something.
+# A compiler without the C library's start files runs but cannot link: link a program to find out.
 links() {
     has cc || return 1
     folder=$(mktemp -d)
@@ -38,7 +38,7 @@ links() {
 apt_install() {
     export DEBIAN_FRONTEND=noninteractive
     echo "installing Debian's $* with apt-get" >&2
-    # A fresh machine has no lists of packages yet. Where they cannot be had now, older ones may do.
+    # A fresh machine has no package lists yet. If the update fails, older lists may suffice.
     apt-get update -qq </dev/null >&2 || true
     apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
 }
@@ -57,7 +57,7 @@ linker() {
     missing "$what" "as root: apt-get update && apt-get install gcc libc6-dev"
 }
 
-# Is version $1 at least version $2?
+# at_least FOUND WANTED: compares versions.
 at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]; }
 
 rust() {
@@ -98,15 +98,15 @@ checkers() {
     done
 }
 
-# Without these some tests say that they were skipped, so nothing is stopped for want of them.
-#   helper COMMAND PACKAGE "what is skipped"
+# Without these, scripts/test.sh lists the tests that did not run.
+#   helper COMMAND PACKAGE "the tests that need it"
 helper() {
     has "$1" && return
     if has apt-get && [ "$(id -u)" = 0 ]; then
         apt_install "$2" || true
         has "$1" && return
     fi
-    echo "not here: $2, so $3 will be skipped" >&2
+    echo "missing: $2, so $3 will not run" >&2
     echo "  hint: as root on Debian: apt-get update && apt-get install $2" >&2
 }
 
