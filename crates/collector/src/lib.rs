@@ -1,14 +1,9 @@
-//! The collector of sessions: takes the records that players send (docs/reference/session.md), keeps them in SQLite, lists,
-//! compares and charts them.
+//! Session collector: stores playback records (docs/reference/session.md) in SQLite, lists, compares
+//! and charts them. [`run`] serves until it is stopped.
 //!
-//! [`run`] serves until it is told to stop. A record that was answered with 201 is on the disk: the database
-//! is in WAL mode with `synchronous=FULL`, so that each commit is flushed before it is acknowledged.
-//!
-//! | Who may | |
-//! |---|---|
-//! | reach it | programs of this host; elsewhere only with a token ([`Config::check`]) |
-//! | speak to it | who names it by an address, `localhost` or a name that it was told: a page of another name, which its owner lets point here (DNS rebinding), may not |
-//! | send from a page | pages of its own, and of origins that it was told |
+//! A record answered with 201 is on disk: in WAL mode with `synchronous=FULL` each commit is flushed
+//! before its acknowledgement. Access control: loopback, or a token ([`Config::check`]); only known
+//! host names, against DNS rebinding; only its own pages and configured origins may post.
 
 mod access;
 mod pages;
@@ -25,40 +20,41 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How it serves.
+/// Configuration of the collector.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// What who sends or reads has to know: as a bearer token (RFC 6750), or as the password of a browser's
-    /// dialogue (RFC 7617).
+    /// Secret of all clients: a bearer token (RFC 6750), or the password of basic authentication
+    /// (RFC 7617).
     pub token: Option<String>,
-    /// Names under which it may be spoken to, beside `localhost` and addresses.
+    /// Accepted host names, in addition to `localhost` and IP addresses.
     pub hosts: Vec<String>,
-    /// Origins whose pages may send and read, such as `https://example.org`.
+    /// Origins with access to the API, such as `https://example.org`.
     pub origins: Vec<String>,
-    /// Where the player's page is, to be served at `/`.
+    /// Directory of the player's page, served at `/`.
     pub web: Option<PathBuf>,
-    /// What to play, to be served at `/content/`.
+    /// Video content, served at `/content/`.
     pub content: Option<Content>,
-    /// Where it is noted what was served when.
+    /// Log of served content with timestamps.
     pub log: Option<Log>,
 }
 
 impl Config {
-    /// Whether it may listen there; why not otherwise. Beyond this host everybody could read and write.
+    /// Checks that the collector may listen on `address`.
+    ///
+    /// # Errors
+    /// The reason, if other hosts could read and write without a token.
     pub fn check(&self, address: SocketAddr) -> Result<(), String> {
         if address.ip().is_loopback() || self.token.is_some() {
             return Ok(());
         }
-        Err(format!(
-            "{address} can be reached from other hosts, and there is no token that they would have to know"
-        ))
+        Err(format!("{address} is reachable from other hosts, and no token is configured"))
     }
 }
 
-/// Serves at a socket that listens, until `stop` is done and what was being answered has been.
+/// Serves on `listener` until `stop` completes and pending requests are answered.
 ///
 /// # Errors
-/// Where the socket cannot be used.
+/// If the socket cannot be used.
 pub fn run(
     listener: TcpListener,
     config: Config,
@@ -71,11 +67,11 @@ pub fn run(
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let log = config.log.clone();
         let site = Arc::new(routes::Site::new(config, store));
-        let answer = move |_peer, request| {
+        let respond = move |_peer, request| {
             let site = Arc::clone(&site);
-            async move { site.answer(request).await }
+            async move { site.respond(request).await }
         };
-        serve::run(listener, Limits::default(), log, answer, stop).await;
+        serve::run(listener, Limits::default(), log, respond, stop).await;
         Ok(())
     })
 }

@@ -1,23 +1,23 @@
 //! Pages that list, show and compare sessions.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use report::{Page, Section};
 use session::summary::{self, Summary, groups, means};
 use session::{Record, Summary as One};
 
-/// Sessions, the newest first; the rest begins before the last one's id.
+/// Page of sessions, newest first. `more` is the id before which the next page begins.
 pub(crate) fn list(sessions: &[Summary], label: Option<&str>, more: Option<&str>, player: bool) -> Page {
     let mut section =
-        Section::new(label.map_or_else(|| "The newest first".to_owned(), |label| format!("Of {label}")));
+        Section::new(label.map_or_else(|| "Newest first".to_owned(), |label| format!("Label {label}")));
     if sessions.is_empty() {
-        section = section.prose(
-            "There are none here yet. A player sends one by `tandem play MANIFEST --post http://HOST:PORT/`.",
-        );
+        section =
+            section.prose("No sessions yet. To send one: `tandem play MANIFEST --post http://HOST:PORT/`.");
     } else {
         section = section.table(summary::table(sessions, true));
     }
     if let Some(id) = more {
         let label = label.map_or_else(String::new, |label| format!("&label={}", encoded(label)));
-        section = section.prose(format!("[Older ones](/sessions?before={id}{label})"));
+        section = section.prose(format!("[Older sessions](/sessions?before={id}{label})"));
     }
     let mut groups: Vec<String> = Vec::new();
     for session in sessions {
@@ -28,11 +28,11 @@ pub(crate) fn list(sessions: &[Summary], label: Option<&str>, more: Option<&str>
     }
     let player = if player { "[Play a video](/) · " } else { "" };
     let mut page = Page::new("Sessions")
-        .lead(format!("{player}[Compare them by label](/compare) · [Figures as CSV](/api/sessions.csv)"))
+        .lead(format!("{player}[Compare by label](/compare) · [Figures as CSV](/api/sessions.csv)"))
         .section(section);
     if !groups.is_empty() {
         let links = groups.iter().map(|label| {
-            // A label may have any signs in it; a link's words may not.
+            // Labels may contain any character; link text may not.
             let words = report::literal(label).replace(['[', ']', '\\'], " ");
             format!("[{words}](/sessions?label={})", encoded(label))
         });
@@ -41,7 +41,7 @@ pub(crate) fn list(sessions: &[Summary], label: Option<&str>, more: Option<&str>
     page
 }
 
-/// One session.
+/// Page of one session.
 pub(crate) fn one(record: &Record) -> Page {
     let id = &record.id;
     record.page().lead(format!(
@@ -50,7 +50,7 @@ pub(crate) fn one(record: &Record) -> Page {
     ))
 }
 
-/// Sessions beside one another, by label.
+/// Page that compares sessions by label.
 pub(crate) fn compare(sessions: &[One]) -> Page {
     let groups = groups(sessions);
     Page::new("Sessions compared")
@@ -59,14 +59,8 @@ pub(crate) fn compare(sessions: &[One]) -> Page {
         .section(Section::new("Each session").table(summary::table(sessions, true)))
 }
 
-/// Percent-encoding of all but the unreserved characters (RFC 3986, section 2.3).
-fn encoded(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                char::from(byte).to_string()
-            }
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
+/// Percent-encodes all but the unreserved characters (RFC 3986, section 2.3).
+fn encoded(text: &str) -> impl std::fmt::Display {
+    const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, RESERVED)
 }

@@ -1,4 +1,4 @@
-//! What is asked for, and what is answered.
+//! HTTP routes: the API, its pages, the player's page and content.
 
 use crate::store::{Kept, Store, StoreError};
 use crate::{Config, pages};
@@ -12,13 +12,13 @@ use session::{LARGEST, Record, RecordError, Summary, summary};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 
-/// How long a record may take to come.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Sessions on a page, and the most in an answer.
-const PAGE: u32 = 100;
-const MOST: u32 = 10_000;
-/// The most sessions that are compared.
-const MOST_COMPARED: u32 = 1_000;
+/// Time limit for receiving a record.
+const RECEIVE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Default and maximum number of sessions in one response.
+const DEFAULT_PAGE_SESSIONS: u32 = 100;
+const MAX_PAGE_SESSIONS: u32 = 10_000;
+/// Maximum number of compared sessions.
+const MAX_COMPARED_SESSIONS: u32 = 1_000;
 
 pub(crate) struct Site {
     config: Config,
@@ -26,7 +26,7 @@ pub(crate) struct Site {
     web: Option<Content>,
 }
 
-type Answer = Response<Body>;
+type PageResponse = Response<Body>;
 
 impl Site {
     pub(crate) fn new(config: Config, store: Store) -> Self {
@@ -34,29 +34,30 @@ impl Site {
         Self { config, store, web }
     }
 
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Answer {
+    pub(crate) async fn respond(&self, request: Request<Incoming>) -> PageResponse {
         let headers = request.headers();
-        if !self.config.knows_host(headers) {
-            let hint = "this is no name that the collector knows; tell it with --allow-host";
-            return guarded(error(StatusCode::MISDIRECTED_REQUEST, hint, &[]));
+        if !self.config.accepts_host(headers) {
+            let hint = "unknown host name; allow it with --allow-host";
+            return with_security_headers(error(StatusCode::MISDIRECTED_REQUEST, hint, &[]));
         }
         let path = request.uri().path().to_owned();
         if let (Some(content), Some(inner)) = (&self.config.content, path.strip_prefix("/content")) {
-            // Any page may play that.
+            // Content is public: any page may play it.
             if inner.starts_with('/') {
                 return content.respond(&request, inner);
             }
         }
-        let origin = self.config.origin(headers).map(|(origin, may)| (origin.to_owned(), may));
+        let origin =
+            self.config.foreign_origin(headers).map(|(origin, allowed)| (origin.to_owned(), allowed));
         let api = path == "/api" || path.starts_with("/api/");
         let mut answer = match &origin {
             Some((_, false)) if *request.method() != Method::GET && *request.method() != Method::HEAD => {
-                let hint = "pages of this origin may not send here; allow it with --allow-origin";
+                let hint = "origin not allowed; allow it with --allow-origin";
                 error(StatusCode::FORBIDDEN, hint, &[])
             }
             _ if api && *request.method() == Method::OPTIONS => preflight(),
-            _ if !self.config.knows_token(headers) => {
-                let mut answer = error(StatusCode::UNAUTHORIZED, "the token is missing, or another", &[]);
+            _ if !self.config.accepts_token(headers) => {
+                let mut answer = error(StatusCode::UNAUTHORIZED, "missing or wrong token", &[]);
                 let asked = HeaderValue::from_static("Basic realm=\"tandem\", charset=\"UTF-8\", Bearer");
                 answer.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
                 answer
@@ -69,13 +70,13 @@ impl Site {
             answer.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         }
         answer.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));
-        guarded(answer)
+        with_security_headers(answer)
     }
 
-    async fn route(&self, request: Request<Incoming>, path: &str) -> Answer {
+    async fn route(&self, request: Request<Incoming>, path: &str) -> PageResponse {
         let head = *request.method() == Method::HEAD;
         let answer = match *request.method() {
-            Method::POST if path == "/api/sessions" => self.take(request).await,
+            Method::POST if path == "/api/sessions" => self.receive(request).await,
             Method::GET | Method::HEAD => {
                 let query = Query::of(request.uri().query());
                 match self.read(&request, path, &query) {
@@ -84,14 +85,14 @@ impl Site {
                 }
             }
             _ => {
-                let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, "this is not done here", &[]);
+                let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, "method not allowed", &[]);
                 let allowed = if path == "/api/sessions" { "GET, HEAD, POST" } else { "GET, HEAD" };
                 answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
                 answer
             }
         };
         if head && !answer.body().is_empty() {
-            // Its length is said all the same.
+            // A HEAD response carries the length of the body that GET would return.
             let length = answer.body().left();
             let mut answer = answer.map(|_| Body::empty());
             answer.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
@@ -100,8 +101,8 @@ impl Site {
         answer
     }
 
-    /// A record that is sent.
-    async fn take(&self, request: Request<Incoming>) -> Answer {
+    /// Stores the record in the body of a POST request.
+    async fn receive(&self, request: Request<Incoming>) -> PageResponse {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/json") {
@@ -114,19 +115,26 @@ impl Site {
             return too_large();
         }
         let body = Limited::new(request.into_body(), LARGEST).collect();
-        let bytes = match tokio::time::timeout(PATIENCE, body).await {
-            Err(_) => return error(StatusCode::REQUEST_TIMEOUT, "the record did not come whole", &[]),
+        let bytes = match tokio::time::timeout(RECEIVE_TIMEOUT, body).await {
+            Err(_) => return error(StatusCode::REQUEST_TIMEOUT, "the record did not arrive in time", &[]),
             Ok(Err(problem)) if problem.is::<http_body_util::LengthLimitError>() => return too_large(),
-            Ok(Err(_)) => return error(StatusCode::BAD_REQUEST, "the record broke off", &[]),
+            Ok(Err(_)) => {
+                return error(StatusCode::BAD_REQUEST, "the connection ended within the record", &[]);
+            }
             Ok(Ok(body)) => body.to_bytes(),
         };
         let store = self.store.clone();
-        // Reading and the disk take their time, which others need not wait for.
+        // Parsing and the disk are slow: keep other requests going.
         let kept = tokio::task::spawn_blocking(move || keep(&store, &bytes)).await;
         kept.unwrap_or_else(|_| error(StatusCode::INTERNAL_SERVER_ERROR, "the collector failed", &[]))
     }
 
-    fn read(&self, request: &Request<Incoming>, path: &str, query: &Query) -> Result<Answer, StoreError> {
+    fn read(
+        &self,
+        request: &Request<Incoming>,
+        path: &str,
+        query: &Query,
+    ) -> Result<PageResponse, StoreError> {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         Ok(match parts.as_slice() {
             ["api", "sessions"] => {
@@ -163,15 +171,19 @@ impl Site {
                 answer
             }
             _ => match &self.web {
-                Some(web) => of_web(web.respond(request, path)),
+                Some(web) => player_page(web.respond(request, path)),
                 None => missing(),
             },
         })
     }
 
-    /// Sessions, and the id with which the rest begins, where there is one.
+    /// One page of sessions, and the id before which the next page begins, if there are more.
     fn page(&self, query: &Query) -> Result<(Vec<Summary>, Option<String>), StoreError> {
-        let limit = query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(PAGE).clamp(1, MOST);
+        let limit = query
+            .get("limit")
+            .and_then(|limit| limit.parse().ok())
+            .unwrap_or(DEFAULT_PAGE_SESSIONS)
+            .clamp(1, MAX_PAGE_SESSIONS);
         let mut sessions = self.store.list(limit + 1, query.get("before"), query.get("label"))?;
         let rest = sessions.len() > limit as usize;
         sessions.truncate(limit as usize);
@@ -183,10 +195,10 @@ impl Site {
     fn chosen(&self, query: &Query) -> Result<Vec<Summary>, StoreError> {
         match query.get("ids") {
             Some(ids) => {
-                let ids: Vec<&str> = ids.split(',').take(MOST_COMPARED as usize).collect();
-                self.store.some(&ids)
+                let ids: Vec<&str> = ids.split(',').take(MAX_COMPARED_SESSIONS as usize).collect();
+                self.store.by_ids(&ids)
             }
-            None => self.store.list(MOST_COMPARED, None, query.get("label")),
+            None => self.store.list(MAX_COMPARED_SESSIONS, None, query.get("label")),
         }
     }
 
@@ -196,7 +208,7 @@ impl Site {
     }
 }
 
-fn keep(store: &Store, bytes: &[u8]) -> Answer {
+fn keep(store: &Store, bytes: &[u8]) -> PageResponse {
     let record = match Record::parse(bytes) {
         Ok(record) => record,
         Err(RecordError::TooLarge(_)) => {
@@ -209,12 +221,12 @@ fn keep(store: &Store, bytes: &[u8]) -> Answer {
             return error(StatusCode::UNPROCESSABLE_ENTITY, "the record contradicts itself", &problems);
         }
     };
-    // It was read as JSON, which is UTF-8.
+    // The record was parsed as JSON, hence it is UTF-8.
     let document = String::from_utf8_lossy(bytes);
     let status = match store.keep(&record, &document) {
         Ok(Kept::New) => StatusCode::CREATED,
         Ok(Kept::Known) => StatusCode::OK,
-        Ok(Kept::Conflict) => return error(StatusCode::CONFLICT, "another session has this id", &[]),
+        Ok(Kept::Conflict) => return error(StatusCode::CONFLICT, "a different session has this id", &[]),
         Err(problem) => return failed(&problem),
     };
     let url = format!("/sessions/{}", record.id);
@@ -225,7 +237,7 @@ fn keep(store: &Store, bytes: &[u8]) -> Answer {
     answer
 }
 
-/// The arguments of a query.
+/// Parameters of a query string.
 struct Query(Vec<(String, String)>);
 
 impl Query {
@@ -240,7 +252,7 @@ impl Query {
 
 const CSV: &str = "text/csv; charset=utf-8";
 
-fn text(status: StatusCode, kind: &'static str, text: String) -> Answer {
+fn text(status: StatusCode, kind: &'static str, text: String) -> PageResponse {
     let mut answer = Response::new(Body::full(text));
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -248,24 +260,24 @@ fn text(status: StatusCode, kind: &'static str, text: String) -> Answer {
     answer
 }
 
-fn json_answer(status: StatusCode, value: &Value) -> Answer {
+fn json_answer(status: StatusCode, value: &Value) -> PageResponse {
     text(status, "application/json", format!("{value}\n"))
 }
 
-fn error(status: StatusCode, what: &str, problems: &[String]) -> Answer {
+fn error(status: StatusCode, what: &str, problems: &[String]) -> PageResponse {
     json_answer(status, &json!({ "error": what, "problems": problems }))
 }
 
-fn missing() -> Answer {
-    error(StatusCode::NOT_FOUND, "there is no such thing here", &[])
+fn missing() -> PageResponse {
+    error(StatusCode::NOT_FOUND, "not found", &[])
 }
 
-/// The database does not do what it should: players keep their records and send them later.
-fn failed(problem: &StoreError) -> Answer {
-    error(StatusCode::SERVICE_UNAVAILABLE, "the database cannot be used", &[problem.to_string()])
+/// Response for a database error: players keep their records and retry on 503.
+fn failed(problem: &StoreError) -> PageResponse {
+    error(StatusCode::SERVICE_UNAVAILABLE, "database error", &[problem.to_string()])
 }
 
-fn preflight() -> Answer {
+fn preflight() -> PageResponse {
     let mut answer = text(StatusCode::NO_CONTENT, "text/plain", String::new());
     let headers = answer.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
@@ -277,8 +289,8 @@ fn preflight() -> Answer {
     answer
 }
 
-/// A page of a report: its own script and style, and nothing from anywhere.
-fn page(page: &report::Page) -> Answer {
+/// Serves a report page with a policy that allows its own scripts and styles only.
+fn page(page: &report::Page) -> PageResponse {
     let html = page.to_html();
     let scripts = html.split("<script>").skip(1).filter_map(|rest| rest.split("</script>").next());
     let hashes: Vec<String> = scripts
@@ -296,8 +308,8 @@ fn page(page: &report::Page) -> Answer {
     answer
 }
 
-/// The player's page: its own scripts and YouTube's, media and manifests from wherever the viewer says.
-fn of_web(mut answer: Answer) -> Answer {
+/// Adds the policy of the player's page: its own scripts and YouTube's, media from any address.
+fn player_page(mut answer: PageResponse) -> PageResponse {
     const POLICY: &str = "default-src 'self'; script-src 'self' https://www.youtube.com; \
          style-src 'self' 'unsafe-inline'; img-src * data: blob:; media-src * blob:; connect-src *; \
          worker-src 'self' blob:; frame-src https://www.youtube.com https://www.youtube-nocookie.com; \
@@ -309,8 +321,8 @@ fn of_web(mut answer: Answer) -> Answer {
     answer
 }
 
-/// What every answer says to browsers.
-fn guarded(mut answer: Answer) -> Answer {
+/// Adds the security headers of every response.
+fn with_security_headers(mut answer: PageResponse) -> PageResponse {
     let fields = [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),
@@ -322,8 +334,8 @@ fn guarded(mut answer: Answer) -> Answer {
         answer.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     if answer.headers().contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN) {
-        let anybody = HeaderValue::from_static("cross-origin");
-        answer.headers_mut().insert(HeaderName::from_static("cross-origin-resource-policy"), anybody);
+        let any_origin = HeaderValue::from_static("cross-origin");
+        answer.headers_mut().insert(HeaderName::from_static("cross-origin-resource-policy"), any_origin);
     }
     answer
 }

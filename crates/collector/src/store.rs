@@ -1,4 +1,4 @@
-//! Sessions in SQLite.
+//! Session store: one SQLite table with the documents and their summaries.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use session::{Record, Summary};
@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The version of the tables, in `user_version`.
-const VERSION: i64 = 1;
+/// Version of the tables, stored in `user_version`.
+const SCHEMA_VERSION: i64 = 1;
 const TABLES: &str = "
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY NOT NULL,
@@ -21,33 +21,33 @@ const TABLES: &str = "
     CREATE INDEX by_label ON sessions (label, started_at, id);
 ";
 
-/// The database; a clone is the same one.
+/// Handle to the database; clones share it.
 #[derive(Clone)]
 pub struct Store {
     connection: Arc<Mutex<Connection>>,
 }
 
-/// What became of a record.
+/// Outcome of storing a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// It is on the disk now.
+    /// Stored, and on disk.
     New,
-    /// It was there already.
+    /// The same record is already stored.
     Known,
-    /// Another one of this id is there.
+    /// A different record has this id.
     Conflict,
 }
 
-/// Why the database cannot be used.
+/// Error of the database.
 #[derive(Debug)]
 pub enum StoreError {
-    /// SQLite says.
+    /// Error of SQLite.
     Sqlite(rusqlite::Error),
-    /// It cannot be created.
+    /// The file cannot be created.
     Io(std::io::Error),
-    /// It was written by a later version of this program.
+    /// Written by a later version of Tandem.
     Later(i64),
-    /// What it holds is not what was put there.
+    /// A stored document is invalid.
     Broken(String),
 }
 
@@ -56,8 +56,10 @@ impl fmt::Display for StoreError {
         match self {
             Self::Sqlite(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
-            Self::Later(version) => write!(f, "it is of version {version}, and this program knows {VERSION}"),
-            Self::Broken(what) => write!(f, "it holds what no collector has put there: {what}"),
+            Self::Later(version) => {
+                write!(f, "the database has version {version}, this program supports {SCHEMA_VERSION}")
+            }
+            Self::Broken(what) => write!(f, "a stored record is invalid: {what}"),
         }
     }
 }
@@ -77,10 +79,10 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens a database, which is created where there is none.
+    /// Opens the database at `path`, creating it if necessary.
     ///
     /// # Errors
-    /// Where it cannot be created, is no database, or of a later version.
+    /// If the file cannot be created, is not a database, or has a later version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(StoreError::Io)?;
@@ -90,7 +92,7 @@ impl Store {
 
     fn prepare(mut connection: Connection) -> Result<Self, StoreError> {
         connection.busy_timeout(Duration::from_secs(5))?;
-        // Each commit is in the log on the disk before it is acknowledged.
+        // Flush each commit to the write-ahead log on disk before acknowledging it.
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         let tables = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -98,19 +100,19 @@ impl Store {
         match version {
             0 => {
                 tables.execute_batch(TABLES)?;
-                tables.pragma_update(None, "user_version", VERSION)?;
+                tables.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             }
-            VERSION => {}
+            SCHEMA_VERSION => {}
             later => return Err(StoreError::Later(later)),
         }
         tables.commit()?;
         Ok(Self { connection: Arc::new(Mutex::new(connection)) })
     }
 
-    /// Keeps a record, whose document is what was sent. When this returns, it is on the disk.
+    /// Stores a record with its document as received. On return it is on disk.
     ///
     /// # Errors
-    /// Where the database cannot be written: then it is not kept.
+    /// If the database cannot be written; nothing is stored then.
     pub fn keep(&self, record: &Record, document: &str) -> Result<Kept, StoreError> {
         let connection = self.lock();
         let summary = serde_json::to_string(&record.summary()).map_err(broken)?;
@@ -131,15 +133,15 @@ impl Store {
         let known: String =
             connection
                 .query_row("SELECT document FROM sessions WHERE id = ?1", [&record.id], |row| row.get(0))?;
-        // As documents, so that blanks do not matter.
+        // Compare parsed documents: white space does not matter.
         let same = Record::parse(known.as_bytes()).is_ok_and(|known| known == *record);
         Ok(if same { Kept::Known } else { Kept::Conflict })
     }
 
-    /// A document as it was sent.
+    /// Returns a document as received.
     ///
     /// # Errors
-    /// Where the database cannot be read.
+    /// If the database cannot be read.
     pub fn document(&self, id: &str) -> Result<Option<String>, StoreError> {
         let found = self
             .lock()
@@ -148,11 +150,11 @@ impl Store {
         Ok(found)
     }
 
-    /// At most `limit` sessions, the newest first: those that began before that of an id, where one is given,
-    /// and those of a label, where one is.
+    /// Returns at most `limit` sessions, newest first: older than the session `before` and with this
+    /// `label`, if given.
     ///
     /// # Errors
-    /// Where the database cannot be read.
+    /// If the database cannot be read.
     pub fn list(
         &self,
         limit: u32,
@@ -170,11 +172,11 @@ impl Store {
         rows.map(|row| serde_json::from_str(&row?).map_err(broken)).collect()
     }
 
-    /// The sessions of these ids that there are, in that order.
+    /// Returns the sessions with these ids in the given order; unknown ids are left out.
     ///
     /// # Errors
-    /// Where the database cannot be read.
-    pub fn some(&self, ids: &[&str]) -> Result<Vec<Summary>, StoreError> {
+    /// If the database cannot be read.
+    pub fn by_ids(&self, ids: &[&str]) -> Result<Vec<Summary>, StoreError> {
         let connection = self.lock();
         let mut statement = connection.prepare_cached("SELECT summary FROM sessions WHERE id = ?1")?;
         let mut found = Vec::new();
@@ -185,7 +187,7 @@ impl Store {
         Ok(found)
     }
 
-    /// A connection of which another thread has panicked is whole: SQLite undoes what was not committed.
+    /// Locks the connection. A panic in another thread leaves it intact: SQLite rolls back.
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,6 +1,6 @@
-//! The collector over loopback, as players, pages and others speak to it.
+//! The collector over loopback, with requests of players, browsers and attackers.
 
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -31,7 +31,7 @@ impl Collector {
         Self { address, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Status, head in lower case, and body.
+    /// Returns the status, the head in lower case, and the body.
     fn ask(&self, request: &str, fields: &[(&str, &str)], body: &[u8]) -> (u16, String, String) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let mut head =
@@ -43,7 +43,7 @@ impl Collector {
             head.extend([*name, ": ", *value, "\r\n"]);
         }
         stream.write_all((head + "\r\n").as_bytes()).unwrap();
-        // Where it refuses by the head alone, the body is not taken.
+        // A request that is rejected by its head leaves the body unread.
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -80,7 +80,7 @@ impl Drop for Collector {
     }
 }
 
-/// The documented example as another session.
+/// The documented example with another id, start and label.
 fn record(id: &str, start: &str, label: &str) -> Value {
     let text = include_str!("../../../docs/reference/session.md");
     let from = text.find("```json\n").unwrap() + 8;
@@ -93,7 +93,7 @@ fn record(id: &str, start: &str, label: &str) -> Value {
 }
 
 #[test]
-fn a_record_is_taken_once_and_shown_in_every_form() {
+fn a_record_is_stored_once_and_served_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("deep/sessions.db");
     let one = record("session-1", "2026-11-22T08:00:00.000Z", "bus & <b>");
@@ -107,7 +107,7 @@ fn a_record_is_taken_once_and_shown_in_every_form() {
         assert_eq!(collector.post(&record("session-2", "2026-11-22T09:00:00.000Z", "walk")).0, 201);
         assert_eq!(collector.post(&record("session-3", "2026-11-22T09:00:00.000Z", "walk")).0, 201);
     }
-    // Another process finds it all.
+    // A new process finds all records.
     let collector = Collector::start(&database, Config::default());
     assert_eq!(collector.json("/api/sessions/session-1"), one);
     let ids = |path: &str| {
@@ -162,12 +162,12 @@ fn a_record_is_taken_once_and_shown_in_every_form() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_with_a_reason() {
+fn invalid_records_are_rejected_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(&folder.path().join("s.db"), Config::default());
     let good = record("session-1", "2026-11-22T08:00:00.000Z", "");
     let send = |kind: &str, body: &[u8]| collector.ask("POST /api/sessions", &[("Content-Type", kind)], body);
-    assert_eq!(send("text/plain", good.to_string().as_bytes()).0, 415, "no form of another page may send");
+    assert_eq!(send("text/plain", good.to_string().as_bytes()).0, 415, "HTML forms cannot send text/plain");
     assert_eq!(send("application/json", b"{").0, 400);
     let mut misspelt = good.clone();
     misspelt["lable"] = json!("x");
@@ -185,7 +185,7 @@ fn what_is_no_record_is_refused_with_a_reason() {
 }
 
 #[test]
-fn other_names_origins_and_strangers_are_kept_out() {
+fn unknown_host_names_origins_and_clients_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let config = Config { origins: vec!["https://films.example".into()], ..Config::default() };
     let collector = Collector::start(&folder.path().join("s.db"), config);
@@ -194,23 +194,23 @@ fn other_names_origins_and_strangers_are_kept_out() {
         let fields = [&[("Content-Type", "application/json")], fields].concat();
         collector.ask("POST /api/sessions", &fields, document.as_bytes())
     };
-    // A page whose name was made to point here.
+    // DNS rebinding: a foreign name that resolves to this host.
     assert_eq!(post(&[("Host", "evil.example")]).0, 421);
     assert_eq!(collector.ask("GET /api/sessions", &[("Host", "evil.example")], b"").0, 421);
-    // A page of another origin.
+    // A foreign origin.
     assert_eq!(post(&[("Origin", "https://evil.example")]).0, 403);
     let (status, head, _) = collector.ask("GET /api/sessions", &[("Origin", "https://evil.example")], b"");
     assert!(status == 200 && !head.contains("access-control-allow-origin"), "no page can read it: {head}");
     let (status, head, _) =
         collector.ask("OPTIONS /api/sessions", &[("Origin", "https://evil.example")], b"");
     assert!(status == 403 && !head.contains("access-control"), "{head}");
-    // One that was allowed.
+    // An allowed origin.
     let films = ("Origin", "https://films.example");
     let (status, head, _) = collector.ask("OPTIONS /api/sessions", &[films], b"");
     assert!(status == 204 && head.contains("access-control-allow-headers: authorization, content-type"));
     let (status, head, _) = post(&[films]);
     assert!(status == 201 && head.contains("access-control-allow-origin: https://films.example"), "{head}");
-    // Our own page.
+    // The collector's own page.
     let own = format!("http://{}", collector.address);
     assert_eq!(post(&[("Origin", &own)]).0, 200);
 
@@ -229,7 +229,7 @@ fn other_names_origins_and_strangers_are_kept_out() {
 }
 
 #[test]
-fn the_players_page_and_content_are_served_beside_it() {
+fn player_page_and_content_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let web = folder.path().join("web");
     std::fs::create_dir(&web).unwrap();
