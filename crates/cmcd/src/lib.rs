@@ -1,27 +1,24 @@
-//! Common Media Client Data (CTA-5004, 2020, version 1), as far as it says how a player stands.
+//! Common Media Client Data (CTA-5004, 2020, version 1): player state in requests.
 //!
-//! A player tells it with each request, as one argument of the query or as header fields: read by
-//! [`State::of_request`]. [`State::message`] is a request of the same kind that says nothing else, by which a player,
-//! or a proxy that its requests pass, tells an agent on the same device.
+//! [`State::of_request`] parses it from the query or the header fields of a request.
+//! [`State::message`] encodes a request that reports it to a local agent.
 //!
 //! | Key | Meaning | Here |
 //! |---|---|---|
-//! | `bl` | what is in the buffer, in ms | [`buffer`](State::buffer) |
-//! | `br` | the bitrate of what is asked for, in kbit/s | [`bitrate`](State::bitrate) |
-//! | `bs` | the buffer ran dry since the request before | [`starved`](State::starved) |
-//! | `d` | how long what is asked for plays, in ms | [`duration`](State::duration) |
-//! | `mtp` | what the network was measured to carry, in kbit/s | [`throughput`](State::throughput) |
-//! | `ot` | what is asked for | [`object`](State::object) |
-//! | `pr` | how fast it plays: 1 is real time, 0 is a pause | [`speed`](State::speed) |
-//! | `sid` | the session | [`session`](State::session) |
-//! | `su` | nothing is played until it comes | [`urgent`](State::urgent) |
-//! | `tandem-missing` | what is still to come of it, in bytes | [`missing`](State::missing) |
-//! | `tandem-done` | nothing more will be asked for | [`done`](State::done) |
+//! | `bl` | buffer level, ms | [`buffer`](State::buffer) |
+//! | `br` | encoded bitrate, kbit/s | [`bitrate`](State::bitrate) |
+//! | `bs` | buffer starvation since the previous request | [`starved`](State::starved) |
+//! | `d` | object duration, ms | [`duration`](State::duration) |
+//! | `mtp` | measured throughput, kbit/s | [`throughput`](State::throughput) |
+//! | `ot` | object type | [`object`](State::object) |
+//! | `pr` | playback rate: 1 is real time, 0 is paused | [`speed`](State::speed) |
+//! | `sid` | session ID | [`session`](State::session) |
+//! | `su` | startup, seek or stall: playback waits for the object | [`urgent`](State::urgent) |
+//! | `tandem-missing` | bytes of the object not yet received | [`missing`](State::missing) |
+//! | `tandem-done` | end of requests | [`done`](State::done) |
 //!
-//! The last two are keys of our own, with a prefix and a hyphen as CTA-5004 asks of them; no server ever sees them.
-//!
-//! What cannot be read of a key leaves it unknown, and other keys are passed over: players are many, and a later version
-//! of CTA-5004 has more kinds of value.
+//! `tandem-` keys are custom keys, as CTA-5004 permits, and never reach a server. Unknown keys and
+//! invalid values are ignored.
 
 mod read;
 mod write;
@@ -30,58 +27,58 @@ pub use write::{encoded, quoted};
 
 use units::{Bitrate, Bytes, Duration};
 
-/// How a player stands, as far as it tells.
+/// Player state from CMCD; every part is optional.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// The session's identifier, of at most 64 characters.
+    /// Session ID, at most 64 characters.
     pub session: Option<String>,
-    /// What is asked for.
+    /// Type of the requested object.
     pub object: Option<Object>,
-    /// What is in the buffer.
+    /// Buffer level.
     pub buffer: Option<Duration>,
-    /// The bitrate of what is asked for.
+    /// Bitrate of the requested object.
     pub bitrate: Option<Bitrate>,
-    /// How long it plays.
+    /// Duration of the requested object.
     pub duration: Option<Duration>,
-    /// What the network was measured to carry.
+    /// Throughput measured by the player.
     pub throughput: Option<Bitrate>,
-    /// How fast it plays, from 0 to 100; 1 where nothing is said.
+    /// Playback rate from 0 to 100; `None` is 1.
     pub speed: Option<f64>,
-    /// Nothing is played until it comes: at the start, after a jump, in a stall.
+    /// Playback waits for the object: at startup, after a seek, or in a stall.
     pub urgent: bool,
-    /// The buffer ran dry since the request before.
+    /// The buffer ran empty since the previous request.
     pub starved: bool,
-    /// What is still to come of what is asked for.
+    /// Bytes of the object not yet received.
     pub missing: Option<Bytes>,
-    /// Nothing more will be asked for.
+    /// The player sends no further requests.
     pub done: bool,
 }
 
-/// What is asked for (`ot`).
+/// Object type (`ot`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
-    /// `m`: a manifest.
+    /// `m`: manifest.
     Manifest,
-    /// `a`: sound.
+    /// `a`: audio.
     Audio,
-    /// `v`: pictures.
+    /// `v`: video.
     Video,
-    /// `av`: both in one.
+    /// `av`: multiplexed audio and video.
     AudioVideo,
-    /// `i`: what a decoder needs before the first segment.
+    /// `i`: initialization segment.
     Init,
     /// `c`: captions.
     Caption,
     /// `tt`: timed text.
     TimedText,
-    /// `k`: a key.
+    /// `k`: decryption key.
     Key,
-    /// `o`: anything else.
+    /// `o`: other.
     Other,
 }
 
 impl Object {
-    /// Every kind, with its token.
+    /// Every type with its token.
     pub const ALL: [(Self, &'static str); 9] = [
         (Self::Manifest, "m"),
         (Self::Audio, "a"),
@@ -94,15 +91,15 @@ impl Object {
         (Self::Other, "o"),
     ];
 
-    /// Its token.
+    /// Token of the type.
     pub fn token(self) -> &'static str {
         Self::ALL.iter().find(|(object, _)| *object == self).map_or("o", |(_, token)| token)
     }
 }
 
 impl State {
-    /// Whether it says something of a buffer: what is asked for is played, and how much there is, or that there is
-    /// nothing, is known.
+    /// Whether it describes a media buffer: a media object with a known buffer level, a stall, or
+    /// the end of requests.
     pub fn is_of_a_buffer(&self) -> bool {
         let played = match self.object {
             None | Some(Object::Audio | Object::Video | Object::AudioVideo) => true,
@@ -111,8 +108,7 @@ impl State {
         played && (self.buffer.is_some() || self.urgent || self.done)
     }
 
-    /// How much is in the buffer `later`, if nothing comes until then: what plays grows less. Nothing is in it
-    /// while nothing is played for want of it; `None` where nobody knows.
+    /// Buffer level after `later` without further data: zero in a stall, `None` if unknown.
     pub fn buffer_after(&self, later: Duration) -> Option<Duration> {
         if self.urgent {
             return Some(Duration::ZERO);
@@ -121,8 +117,8 @@ impl State {
         self.buffer.map(|buffer| buffer.saturating_sub(played))
     }
 
-    /// What is still to come: what was told, else all that its bitrate and its time come to; `None` where
-    /// nobody knows.
+    /// Missing bytes as reported, else the object size estimated from bitrate and duration; `None`
+    /// if unknown.
     pub fn missing_or_whole(&self) -> Option<Bytes> {
         self.missing.or_else(|| Some(self.bitrate?.over(self.duration?)))
     }

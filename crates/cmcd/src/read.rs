@@ -1,22 +1,22 @@
-//! From the text of a request to what it says.
+//! Parser of CMCD in requests.
 
 use crate::{Object, State};
 use units::{Bitrate, Bytes, Duration};
 
-/// Longer values of `sid` are none (CTA-5004: at most 64 characters).
+/// Length limit of `sid`, in characters (CTA-5004).
 const LONGEST_SESSION: usize = 64;
-/// Integers are of at most 15 digits (RFC 8941, section 3.3.1).
+/// Digits of an integer (RFC 8941, section 3.3.1).
 const DIGITS: usize = 15;
-/// A longer time is taken for this one: a day.
+/// Cap on times, in ms: one day.
 const LONGEST: u64 = 86_400_000;
-/// A higher rate is taken for this one, in kbit/s: a terabit a second.
+/// Cap on rates, in kbit/s: 1 Tbit/s.
 const FASTEST: u64 = 1_000_000_000;
-/// Nobody plays faster.
+/// Cap on the playback rate.
 const FASTEST_SPEED: f64 = 100.0;
 
 impl State {
-    /// What the head of an HTTP request tells, in the argument `CMCD` of its query and in its fields `CMCD-Object`,
-    /// `CMCD-Request`, `CMCD-Session` and `CMCD-Status`; `None` where there is none of them.
+    /// Parses CMCD from a request head: the query argument `CMCD` and the fields `CMCD-Object`,
+    /// `CMCD-Request`, `CMCD-Session` and `CMCD-Status`. `None` without any of them.
     pub fn of_request(head: &[u8]) -> Option<Self> {
         let mut state = None;
         let mut lines = head.split(|byte| *byte == b'\n');
@@ -41,7 +41,7 @@ impl State {
         state
     }
 
-    /// Takes in a list of keys with their values, as it stands in a header field.
+    /// Merges a list of keys and values, as in a header field.
     pub fn read(&mut self, text: &str) {
         for pair in pairs(text) {
             let (key, value) = pair.split_once('=').map_or((pair, None), |(key, value)| (key, Some(value)));
@@ -53,7 +53,7 @@ impl State {
         let number = || value.and_then(integer);
         let time = || number().map(|ms| Duration::from_millis(ms.min(LONGEST)));
         let rate = || number().map(|kbps| Bitrate::from_bps(kbps.min(FASTEST) * 1_000));
-        // A key that is true stands alone; RFC 8941 has `?1` and `?0` too.
+        // A key alone is true; RFC 8941 also permits `?1` and `?0`.
         let flag = || matches!(value, None | Some("?1"));
         match key {
             "bl" => self.buffer = time(),
@@ -75,7 +75,7 @@ impl State {
     }
 }
 
-/// What stands between commas that are in no string.
+/// Splits at commas outside of quoted strings.
 fn pairs(text: &str) -> impl Iterator<Item = &str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |letter| {
@@ -103,7 +103,7 @@ fn decimal(text: &str) -> Option<f64> {
     Some(number.min(FASTEST_SPEED))
 }
 
-/// What is in quotes; `None` where it is not, is too long, or has letters that nobody can see.
+/// Content of a quoted string; `None` if malformed, too long or with control characters.
 fn string(text: &str) -> Option<String> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     let mut read = String::new();
@@ -120,7 +120,7 @@ fn string(text: &str) -> Option<String> {
     is_one.then_some(read)
 }
 
-/// Percent-encoding undone (RFC 3986, section 2.1); what is none stays as it is.
+/// Decodes percent-encoding (RFC 3986, section 2.1); invalid sequences stay unchanged.
 fn decoded(text: &[u8]) -> Vec<u8> {
     let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let mut read = Vec::with_capacity(text.len());
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_examples_of_cta_5004_are_read() {
-        // Section 3.2 and 3.3: a query, and header fields.
+        // Sections 3.2 and 3.3: query and header fields.
         let query = "GET /a/1.mp4?CMCD=bl%3D21300%2Cbr%3D3200%2Cbs%2Ccid%3D%22faec5fc2-ac30-11ea-bb37-0242ac130002%22\
                      %2Cd%3D4004%2Cdl%3D18500%2Cmtp%3D48100%2Cnor%3D%22..%252F300kbps%252Ftrack.m4v%22%2Cnrr%3D%2212323-48763%22\
                      %2Cot%3Dv%2Cpr%3D1.08%2Crtp%3D12000%2Csf%3Dd%2Csid%3D%226e2fb550-c457-11e9-bb97-0800200c9a66%22\
@@ -209,7 +209,8 @@ mod tests {
         assert_eq!(read("ot=x").object, None);
         assert_eq!(read("ot=v,ot=x").object, None, "the last one counts");
         assert!(read("su,bs=?1").urgent && !read("su=?0").urgent && !read("su=1").urgent);
-        // Commas and quotes in strings end nothing, and an open string ends all.
+        // Quoted commas and escaped quotes do not split; an unterminated string invalidates the
+        // rest.
         assert_eq!(read("nor=\"a\\\",bl=7,\",bl=8").buffer, Some(Duration::from_millis(8)));
         assert_eq!(read("cid=\"a,bl=7").buffer, None);
         assert_eq!(read("bl=999999999999999").buffer, Some(Duration::from_secs(86_400)));

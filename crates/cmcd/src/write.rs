@@ -1,12 +1,11 @@
-//! From what a player says to the text of a request.
+//! Encoder of CMCD.
 
 use crate::State;
 use core::fmt::Write as _;
 use units::{Bitrate, Duration};
 
 impl State {
-    /// As keys with their values, in alphabetical order, not yet encoded for an address. Times are to the
-    /// millisecond, rates to the kbit/s.
+    /// Keys and values in alphabetical order, not percent-encoded. Resolution: 1 ms and 1 kbit/s.
     pub fn to_text(&self) -> String {
         let time = |time: Duration| time.as_millis().to_string();
         let rate = |rate: Bitrate| (rate.as_bps() / 1_000).to_string();
@@ -34,15 +33,15 @@ impl State {
         text
     }
 
-    /// The request that tells an agent on the same device, at its UNIX socket: `POST /player`, with all of it in the
-    /// query and no body.
+    /// Request that reports the state to an agent's UNIX socket: `POST /player` with the keys in
+    /// the query and no body.
     pub fn message(&self) -> String {
         let query = encoded(&self.to_text());
         format!("POST /player?CMCD={query} HTTP/1.1\r\nHost: agent\r\nContent-Length: 0\r\n\r\n")
     }
 }
 
-/// Percent-encoding of all but the unreserved characters (RFC 3986, section 2.3).
+/// Percent-encodes all but unreserved characters (RFC 3986, section 2.3).
 pub fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -55,7 +54,7 @@ pub fn encoded(text: &str) -> String {
     encoded
 }
 
-/// A string in quotes, with what would end it escaped (RFC 8941, section 3.3.3).
+/// Quoted string with escapes (RFC 8941, section 3.3.3).
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
@@ -90,7 +89,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read as it was.
+        /// Decoding inverts encoding.
         #[test]
         fn a_message_says_what_was_meant(
             session in proptest::option::of("[ -~äß]{0,64}"),

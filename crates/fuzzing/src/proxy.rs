@@ -1,7 +1,7 @@
 //! Targets of the proxy: each input has a single interpretation or is rejected.
 
 use proxy::Config;
-use proxy::front::http::{self, Chunks, Framing, Piece, Wanted};
+use proxy::front::http::{self, ChunkDecoder, ChunkEvent, Framing, RequestKind};
 use proxy::front::{convert, socks5};
 
 /// Fuzz target: configuration of the proxy.
@@ -19,7 +19,7 @@ pub fn proxy_http(bytes: &[u8]) {
     if let Ok(Some(request)) = http::read_request(bytes, MAX_HEAD_BYTES) {
         assert!(request.length <= bytes.len() && request.destination.port != 0);
         assert_eq!(http::read_request(&bytes[..request.length], MAX_HEAD_BYTES), Ok(Some(request.clone())));
-        if let Wanted::Answer { head, body, method } = request.wanted {
+        if let RequestKind::Forward { head, body, method } = request.kind {
             // Another proxy must interpret the forwarded request in the same way.
             let target = format!(" http://{}/", request.destination.authority(80));
             let text = String::from_utf8_lossy(&head);
@@ -28,22 +28,24 @@ pub fn proxy_http(bytes: &[u8]) {
                 match http::read_request(&again, 4 * MAX_HEAD_BYTES) {
                     Ok(Some(again)) => {
                         assert_eq!(again.destination, request.destination);
-                        assert!(matches!(again.wanted, Wanted::Answer { body: same, .. } if same == body));
+                        assert!(
+                            matches!(again.kind, RequestKind::Forward { body: same, .. } if same == body)
+                        );
                     }
                     other => panic!("{method}: {other:?}"),
                 }
             }
         }
     }
-    for (method, is_old) in [("GET", false), ("HEAD", false), ("GET", true)] {
-        let Ok(Some(response)) = http::read_response(bytes, MAX_HEAD_BYTES, method, is_old, true) else {
+    for (method, is_http10) in [("GET", false), ("HEAD", false), ("GET", true)] {
+        let Ok(Some(response)) = http::read_response(bytes, MAX_HEAD_BYTES, method, is_http10, true) else {
             continue;
         };
         assert!(response.length <= bytes.len() && (100..600).contains(&response.status));
-        let again = http::read_response(&response.head, 4 * MAX_HEAD_BYTES, method, is_old, true);
+        let again = http::read_response(&response.head, 4 * MAX_HEAD_BYTES, method, is_http10, true);
         let again = again.ok().flatten().unwrap_or_else(|| panic!("{:?}", response.head));
         assert_eq!(again.length, response.head.len(), "the forwarded head contains a second one");
-        if !is_old || response.body != Framing::Chunked {
+        if !is_http10 || response.body != Framing::Chunked {
             assert_eq!(again.body, response.body);
         }
     }
@@ -68,14 +70,14 @@ pub fn proxy_chunks(bytes: &[u8]) {
 type Body = Result<(Vec<u8>, Option<usize>), &'static str>;
 
 fn chunks(bytes: &[u8], step: usize) -> Body {
-    let (mut reader, mut data, mut before) = (Chunks::default(), Vec::new(), 0);
+    let (mut reader, mut data, mut before) = (ChunkDecoder::default(), Vec::new(), 0);
     for part in bytes.chunks(step) {
         let mut at = 0;
         loop {
             match reader.next(part, &mut at)? {
-                Piece::Data(range) => data.extend_from_slice(&part[range]),
-                Piece::End(length) => return Ok((data, Some(before + length))),
-                Piece::More => break,
+                ChunkEvent::Data(range) => data.extend_from_slice(&part[range]),
+                ChunkEvent::End(length) => return Ok((data, Some(before + length))),
+                ChunkEvent::More => break,
             }
         }
         before += part.len();
@@ -86,15 +88,15 @@ fn chunks(bytes: &[u8], step: usize) -> Body {
 /// Fuzz target: SOCKS5 greetings, authentication and requests.
 pub fn proxy_socks5(bytes: &[u8]) {
     for needs in [false, true] {
-        if let Ok(Some((length, method))) = socks5::greeting(bytes, needs) {
+        if let Ok(Some((length, method))) = socks5::parse_greeting(bytes, needs) {
             assert!(length <= bytes.len());
-            assert_eq!(socks5::choice(method)[0], 5);
+            assert_eq!(socks5::encode_method(method)[0], 5);
         }
     }
-    if let Ok(Some((length, _))) = socks5::password(bytes) {
+    if let Ok(Some((length, _))) = socks5::parse_password(bytes) {
         assert!(length <= bytes.len());
     }
-    if let Ok(Some((length, socks5::Request::Connect(to)))) = socks5::request(bytes) {
+    if let Ok(Some((length, socks5::Request::Connect(to)))) = socks5::parse_request(bytes) {
         assert!(length <= bytes.len() && to.port != 0);
         assert_eq!(to.to_string().parse(), Ok(to), "an accepted host cannot be parsed again");
     }
@@ -102,26 +104,30 @@ pub fn proxy_socks5(bytes: &[u8]) {
 
 /// Fuzz target: 0-RTT TCP Convert requests and responses.
 pub fn proxy_convert(bytes: &[u8]) {
-    match convert::request(bytes) {
+    match convert::parse_request(bytes) {
         Ok(Some((length, request))) => {
             assert!(length <= bytes.len() && length <= 1020);
-            let accepted = convert::accepted(&request, &[2, 4, 5, 180]);
-            assert_eq!(convert::answer(&accepted), Ok(Some((accepted.len(), convert::Answer::Connected))));
+            let accepted = convert::encode_success(&request, &[2, 4, 5, 180]);
+            assert_eq!(
+                convert::parse_response(&accepted),
+                Ok(Some((accepted.len(), convert::Response::Connected)))
+            );
             if let Some(connect) = request.connect {
-                let again = convert::request(&convert::ask(connect.peer, request.cookie.as_deref()));
+                let again =
+                    convert::parse_request(&convert::encode_request(connect.peer, request.cookie.as_deref()));
                 let Ok(Some((_, again))) = again else { panic!("{again:?}") };
                 assert_eq!(again.connect.map(|one| one.peer), Some(connect.peer));
             }
         }
-        Err(convert::Bad::Answer(answer, _)) => {
-            let read = convert::answer(&answer);
+        Err(convert::ParseError::Respond(answer, _)) => {
+            let read = convert::parse_response(&answer);
             assert!(
-                matches!(read, Ok(Some((length, convert::Answer::Failed(..)))) if length == answer.len())
+                matches!(read, Ok(Some((length, convert::Response::Failed(..)))) if length == answer.len())
             );
         }
-        Ok(None) | Err(convert::Bad::Reset(_)) => {}
+        Ok(None) | Err(convert::ParseError::Reset(_)) => {}
     }
-    if let Ok(Some((length, _))) = convert::answer(bytes) {
+    if let Ok(Some((length, _))) = convert::parse_response(bytes) {
         assert!(length <= bytes.len());
     }
 }

@@ -303,10 +303,10 @@ fn proxy_messages() -> Vec<Vec<u8>> {
     all.push(b"\x05\x01\x00\x03\x0bexample.org\x01\xbb".to_vec());
     all.push(b"\x05\x01\x00\x01\xc6\x33\x64\x07\x00\x50".to_vec());
     for (peer, cookie) in [("198.51.100.7:443", None), ("[2001:db8::7]:80", Some(&[7; 16][..]))] {
-        all.push(proxy::front::convert::ask(peer.parse().expect("an address"), cookie));
+        all.push(proxy::front::convert::encode_request(peer.parse().expect("an address"), cookie));
     }
     all.push(vec![1, 2, 0x22, 0x63, 1, 1, 0, 0]);
-    all.push(proxy::front::convert::error(proxy::front::convert::Code::MissingCookie, &[0, 1, 2, 3]));
+    all.push(proxy::front::convert::encode_error(proxy::front::convert::Code::MissingCookie, &[0, 1, 2, 3]));
     all
 }
 

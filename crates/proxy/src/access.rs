@@ -1,6 +1,6 @@
-//! The access log: a line of JSON for each connection of a client, and for each request of HTTP.
+//! Access log: one line of JSON per client connection and per HTTP request.
 //!
-//! What could be a secret is not in it: no path, no query, no field, no credential but its name.
+//! Omits paths, queries, header fields and passwords. Usernames are logged.
 
 use crate::counters::Counters;
 use linux::socket::{self, MptcpInfo, SubflowInfo};
@@ -16,44 +16,44 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpStream;
 
-/// How many lines may wait to be written; more are lost, and counted.
-const WAITING: usize = 4096;
+/// Lines that may wait for the writer thread. Further lines are dropped and counted.
+const MAX_QUEUED_LINES: usize = 4096;
 
-/// A line of the log.
+/// One log record.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Line<'a> {
     /// `connection` or `request`.
     pub(crate) event: &'static str,
-    /// When it ended, in seconds since 1970.
+    /// End time in seconds since 1970.
     pub(crate) time: f64,
     pub(crate) client: String,
-    /// What the client spoke: `http`, `socks5`, `convert` or `transparent`.
+    /// Client protocol: `http`, `socks5`, `convert` or `transparent`.
     pub(crate) front: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) destination: Option<String>,
-    /// The address that was connected to.
+    /// Address of the server connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) method: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<u16>,
-    /// How it ended.
+    /// Reason for the end.
     pub(crate) outcome: &'a str,
     pub(crate) seconds: f64,
-    /// From the client, to the client.
+    /// Bytes from the client; `bytes_down` counts bytes to the client.
     pub(crate) bytes_up: u64,
     pub(crate) bytes_down: u64,
-    /// Of a connection: `mptcp` or `tcp`, and what each subflow carried.
+    /// Transport of the client connection: `mptcp` or `tcp`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) protocol: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) subflows: Vec<Subflow>,
 }
 
-/// What a subflow of a client's connection carried, as seen from the proxy.
+/// Traffic of one subflow of a client connection, in the client's directions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Subflow {
     pub(crate) local: SocketAddr,
@@ -63,30 +63,30 @@ pub(crate) struct Subflow {
     pub(crate) rtt_ms: f64,
 }
 
-/// What is known of a client's MPTCP connection. It is looked at more than once, as the kernel forgets subflows
-/// that have ended.
+/// Subflow statistics of a client connection. Sampled several times, because the kernel drops the
+/// state of closed subflows.
 #[derive(Debug, Default)]
-pub(crate) struct Paths {
+pub(crate) struct SubflowStats {
     pub(crate) is_mptcp: bool,
     seen: BTreeMap<u32, Subflow>,
 }
 
-impl Paths {
-    pub(crate) fn of(is_mptcp: bool) -> Self {
+impl SubflowStats {
+    pub(crate) fn new(is_mptcp: bool) -> Self {
         Self { is_mptcp, seen: BTreeMap::new() }
     }
 
-    /// Looks at the connection as it is now.
-    pub(crate) fn look(&mut self, stream: &TcpStream) {
+    /// Samples the kernel's subflow statistics.
+    pub(crate) fn sample(&mut self, stream: &TcpStream) {
         if !self.is_mptcp {
             return;
         }
         for one in socket::full_info(stream).unwrap_or_default() {
-            self.note(&one);
+            self.record(&one);
         }
     }
 
-    fn note(&mut self, one: &SubflowInfo) {
+    fn record(&mut self, one: &SubflowInfo) {
         let seen = Subflow {
             local: one.local,
             remote: one.remote,
@@ -94,7 +94,7 @@ impl Paths {
             bytes_down: one.tcp.bytes_sent.saturating_sub(one.tcp.bytes_retransmitted),
             rtt_ms: f64::from(one.tcp.srtt_us) / 1e3,
         };
-        // One that ends tells less and less.
+        // A closing subflow reports decreasing counters: keep the largest.
         let before = self.seen.entry(one.id).or_insert_with(|| seen.clone());
         if seen.bytes_up + seen.bytes_down >= before.bytes_up + before.bytes_down {
             *before = seen;
@@ -106,12 +106,12 @@ impl Paths {
     }
 }
 
-/// Whether a connection speaks MPTCP.
+/// Whether the connection negotiated MPTCP without falling back to TCP.
 pub(crate) fn is_mptcp(stream: &TcpStream) -> bool {
     matches!(socket::mptcp_info(stream), Ok(Some(MptcpInfo { fallback: false, .. })))
 }
 
-/// The log; written by a thread of its own, so that no disk holds a connection up.
+/// Access log with its own writer thread, so that disk latency never delays a connection.
 #[derive(Debug)]
 pub(crate) struct Log {
     lines: Mutex<SyncSender<Message>>,
@@ -119,21 +119,21 @@ pub(crate) struct Log {
 
 enum Message {
     Line(String),
-    /// Another file from now on.
+    /// Replacement output after log rotation.
     File(File),
 }
 
 impl Log {
-    /// Appends to the file at `path`; `-` is the standard output.
+    /// Opens the file at `path` for appending; `-` is standard output.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let out: Box<dyn Write + Send> =
             if path == Path::new("-") { Box::new(io::stdout()) } else { Box::new(append(path)?) };
-        let (lines, hear) = sync_channel(WAITING);
-        thread::Builder::new().name("access log".to_owned()).spawn(move || write(&hear, out))?;
+        let (lines, rx) = sync_channel(MAX_QUEUED_LINES);
+        thread::Builder::new().name("access log".to_owned()).spawn(move || write(&rx, out))?;
         Ok(Self { lines: Mutex::new(lines) })
     }
 
-    /// Opens the file again, which somebody has moved away.
+    /// Reopens the file after log rotation.
     pub(crate) fn reopen(&self, path: &Path) -> io::Result<()> {
         if path != Path::new("-") {
             self.send(Message::File(append(path)?));
@@ -141,7 +141,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes a line, soon.
+    /// Queues a record for the writer thread.
     pub(crate) fn line(&self, line: &Line<'_>, counters: &Counters) {
         let lost = match serde_json::to_string(line) {
             Ok(text) => !self.send(Message::Line(text)),
@@ -162,8 +162,8 @@ fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o640).open(path)
 }
 
-fn write(hear: &Receiver<Message>, mut out: Box<dyn Write + Send>) {
-    while let Ok(message) = hear.recv() {
+fn write(rx: &Receiver<Message>, mut out: Box<dyn Write + Send>) {
+    while let Ok(message) = rx.recv() {
         match message {
             Message::Line(text) => _ = writeln!(out, "{text}"),
             Message::File(file) => out = Box::new(file),
@@ -177,7 +177,7 @@ pub(crate) fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Seconds, to a microsecond.
+/// Seconds, rounded to a microsecond.
 pub(crate) fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e6
 }

@@ -1,7 +1,7 @@
-//! From a destination to a connection: names looked up beside the work, addresses checked, and tried as RFC 8305
-//! (Happy Eyeballs) has it.
+//! Connects to destinations: resolves names, checks addresses, and races the attempts as in RFC
+//! 8305 (Happy Eyeballs).
 
-use crate::config::{Config, Speak, Upstream};
+use crate::config::{Config, Upstream, UpstreamProtocol};
 use crate::counters::Counters;
 use crate::destination::{Destination, Host, Refused};
 use crate::front::{convert, http};
@@ -15,28 +15,28 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// Between the beginnings of two attempts (RFC 8305, section 5: 250 ms).
+/// Delay between connection attempts (RFC 8305, section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
-/// How many addresses of a name are tried at most.
-const MOST_ATTEMPTS: usize = 8;
+/// Addresses tried per name.
+const MAX_CONNECT_ATTEMPTS: usize = 8;
 
-/// Why there is no connection.
+/// Failed connection to a server.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// It may not be.
+pub(crate) enum ConnectError {
+    /// The destination rules reject it.
     Refused(Refused),
-    /// The name is not known.
+    /// The name does not resolve.
     Unknown,
-    /// It took too long.
+    /// The attempt timed out.
     TimedOut,
-    /// The server, or the way to it, said no.
+    /// The server or the network reported an error.
     Unreachable(io::Error),
-    /// The proxy behind this one said no: with this status, where it gave one.
+    /// The upstream proxy refused, with an HTTP status if it sent one.
     Upstream(Option<u16>),
 }
 
-impl Failure {
-    /// In a word, for the access log.
+impl ConnectError {
+    /// Outcome for the access log.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Refused(_) => "refused destination",
@@ -47,73 +47,73 @@ impl Failure {
         }
     }
 
-    /// In words, for a client.
+    /// Message for the client.
     pub(crate) fn to_text(&self) -> String {
         match self {
-            Self::Refused(refused) => format!("the destination is refused: {}", refused.0),
-            Self::Unknown => "there is no host of that name".to_owned(),
-            Self::TimedOut => "the server did not answer in time".to_owned(),
-            Self::Unreachable(error) => format!("the server cannot be reached: {}", error.kind()),
-            Self::Upstream(Some(status)) => format!("the proxy behind this one answered {status}"),
-            Self::Upstream(None) => "the proxy behind this one cannot be understood".to_owned(),
+            Self::Refused(refused) => format!("destination refused: {}", refused.0),
+            Self::Unknown => "unknown host name".to_owned(),
+            Self::TimedOut => "connection to the server timed out".to_owned(),
+            Self::Unreachable(error) => format!("server unreachable: {}", error.kind()),
+            Self::Upstream(Some(status)) => format!("the upstream proxy responded with status {status}"),
+            Self::Upstream(None) => "invalid response from the upstream proxy".to_owned(),
         }
     }
 }
 
-/// A connection towards a server.
+/// Established connection toward a server.
 #[derive(Debug)]
 pub(crate) struct Connected {
     pub(crate) stream: TcpStream,
-    /// What the proxy behind this one has already passed on.
-    pub(crate) early: Vec<u8>,
+    /// Server bytes received together with the upstream proxy's response.
+    pub(crate) early_data: Vec<u8>,
 }
 
-/// Connects to `destination`, or has the proxy behind this one do it.
+/// Connects to `destination`, directly or through the upstream proxy.
 pub(crate) async fn connect(
     config: &Config,
     lookups: &Semaphore,
     destination: &Destination,
     protocol: Protocol,
-) -> Result<Connected, Failure> {
+) -> Result<Connected, ConnectError> {
     let deadline = Instant::now() + config.timeouts.connect;
     let work = async {
         match &config.upstream {
             None => {
                 let addresses = resolve(lookups, destination).await?;
-                let allowed = permitted(config, &addresses)?;
-                let stream = race(&allowed, protocol).await.map_err(Failure::Unreachable)?;
-                Ok(Connected { stream, early: Vec::new() })
+                let allowed = permitted_addresses(config, &addresses)?;
+                let stream = connect_first(&allowed, protocol).await.map_err(ConnectError::Unreachable)?;
+                Ok(Connected { stream, early_data: Vec::new() })
             }
-            Some(upstream) => through(upstream, lookups, destination, config.limits.head).await,
+            Some(upstream) => connect_via_upstream(upstream, lookups, destination, config.limits.head).await,
         }
     };
-    timeout_at(deadline, work).await.unwrap_or(Err(Failure::TimedOut))
+    timeout_at(deadline, work).await.unwrap_or(Err(ConnectError::TimedOut))
 }
 
-/// Asks another proxy for a tunnel (CONNECT).
-async fn through(
+/// Requests a tunnel from the upstream proxy with CONNECT.
+async fn connect_via_upstream(
     upstream: &Upstream,
     lookups: &Semaphore,
     destination: &Destination,
-    most: usize,
-) -> Result<Connected, Failure> {
+    max_len: usize,
+) -> Result<Connected, ConnectError> {
     let addresses = resolve(lookups, &upstream.destination).await?;
-    if upstream.speak == Speak::Convert {
+    if upstream.speak == UpstreamProtocol::Convert {
         let peers = resolve(lookups, destination).await?;
-        return convert_to(&addresses, upstream.protocol, peers[0]).await;
+        return connect_via_converter(&addresses, upstream.protocol, peers[0]).await;
     }
-    let stream = race(&addresses, upstream.protocol).await.map_err(Failure::Unreachable)?;
-    let mut ask = format!("CONNECT {destination} HTTP/1.1\r\nHost: {destination}\r\n");
+    let stream = connect_first(&addresses, upstream.protocol).await.map_err(ConnectError::Unreachable)?;
+    let mut request = format!("CONNECT {destination} HTTP/1.1\r\nHost: {destination}\r\n");
     if let Some(credential) = &upstream.credential {
-        _ = write!(ask, "Proxy-Authorization: {}\r\n", credential.to_basic());
+        _ = write!(request, "Proxy-Authorization: {}\r\n", credential.to_basic());
     }
-    ask.push_str("\r\n");
+    request.push_str("\r\n");
     let mut buffer = Vec::new();
-    let mut talk = async || {
-        write_all(&stream, ask.as_bytes()).await?;
+    let mut exchange = async || {
+        write_all(&stream, request.as_bytes()).await?;
         loop {
-            match http::read_response(&buffer, most, "CONNECT", false, true) {
-                // What follows a CONNECT's 2xx is the tunnel, whatever the fields say.
+            match http::read_response(&buffer, max_len, "CONNECT", false, true) {
+                // After a 2xx to CONNECT the tunnel begins, regardless of framing fields.
                 Ok(Some(response)) if !response.is_interim() => return Ok(Some(response)),
                 Ok(Some(response)) => _ = buffer.drain(..response.length),
                 Ok(None) => {
@@ -125,73 +125,76 @@ async fn through(
             }
         }
     };
-    match talk().await.map_err(Failure::Unreachable)? {
+    match exchange().await.map_err(ConnectError::Unreachable)? {
         Some(response) if (200..300).contains(&response.status) => {
             buffer.drain(..response.length);
-            Ok(Connected { stream, early: buffer })
+            Ok(Connected { stream, early_data: buffer })
         }
-        Some(response) => Err(Failure::Upstream(Some(response.status))),
-        None => Err(Failure::Upstream(None)),
+        Some(response) => Err(ConnectError::Upstream(Some(response.status))),
+        None => Err(ConnectError::Upstream(None)),
     }
 }
 
-/// Asks a converter for a connection to `peer` (RFC 8803); again with the cookie, where it gives one.
-async fn convert_to(
+/// Requests a connection to `peer` from a converter (RFC 8803). Retries once with the cookie if the
+/// converter demands one.
+async fn connect_via_converter(
     converter: &[SocketAddr],
     protocol: Protocol,
     peer: SocketAddr,
-) -> Result<Connected, Failure> {
+) -> Result<Connected, ConnectError> {
     let mut cookie: Option<Vec<u8>> = None;
     loop {
-        let stream = race(converter, protocol).await.map_err(Failure::Unreachable)?;
-        write_all(&stream, &convert::ask(peer, cookie.as_deref())).await.map_err(Failure::Unreachable)?;
+        let stream = connect_first(converter, protocol).await.map_err(ConnectError::Unreachable)?;
+        write_all(&stream, &convert::encode_request(peer, cookie.as_deref()))
+            .await
+            .map_err(ConnectError::Unreachable)?;
         let mut buffer = Vec::new();
         let (length, answer) = loop {
-            if let Some(found) = convert::answer(&buffer).map_err(|_| Failure::Upstream(None))? {
+            if let Some(found) = convert::parse_response(&buffer).map_err(|_| ConnectError::Upstream(None))? {
                 break found;
             }
-            if read_some(&stream, &mut buffer, 1024).await.map_err(Failure::Unreachable)? == 0 {
-                return Err(Failure::Upstream(None));
+            if read_some(&stream, &mut buffer, 1024).await.map_err(ConnectError::Unreachable)? == 0 {
+                return Err(ConnectError::Upstream(None));
             }
         };
         match answer {
-            convert::Answer::Connected => {
+            convert::Response::Connected => {
                 buffer.drain(..length);
-                return Ok(Connected { stream, early: buffer });
+                return Ok(Connected { stream, early_data: buffer });
             }
-            // Its first byte is zero (RFC 8803, section 6.2.8).
-            convert::Answer::Failed(code, value)
+            // The first byte of the value is zero (RFC 8803, section 6.2.8).
+            convert::Response::Failed(code, value)
                 if code == convert::Code::MissingCookie as u8 && cookie.is_none() && value.len() > 1 =>
             {
-                // The client is to reset the connection (RFC 8803, section 6.2.7).
+                // RFC 8803, section 6.2.7, requires a reset here.
                 _ = socket::abort(&stream);
                 cookie = Some(value[1..].to_vec());
             }
-            convert::Answer::Failed(code, _) => {
+            convert::Response::Failed(code, _) => {
                 _ = socket::abort(&stream);
                 return Err(match code {
-                    32 => Failure::Upstream(Some(403)),
-                    96 => Failure::Unreachable(ErrorKind::ConnectionRefused.into()),
-                    97 => Failure::Unreachable(ErrorKind::HostUnreachable.into()),
-                    _ => Failure::Upstream(None),
+                    32 => ConnectError::Upstream(Some(403)),
+                    96 => ConnectError::Unreachable(ErrorKind::ConnectionRefused.into()),
+                    97 => ConnectError::Unreachable(ErrorKind::HostUnreachable.into()),
+                    _ => ConnectError::Upstream(None),
                 });
             }
         }
     }
 }
 
-/// The addresses of a destination, those of both families by turns, the first family as the system prefers it
-/// (RFC 8305, section 4; RFC 6724). Names are looked up by the system, in threads of their own, a bounded number
-/// at once.
-async fn resolve(lookups: &Semaphore, destination: &Destination) -> Result<Vec<SocketAddr>, Failure> {
+/// Resolves a destination with the system's resolver, in blocking threads of bounded number.
+/// Address families alternate, beginning with the one that the system prefers (RFC 8305, section 4;
+/// RFC 6724).
+async fn resolve(lookups: &Semaphore, destination: &Destination) -> Result<Vec<SocketAddr>, ConnectError> {
     let name = match &destination.host {
         Host::Address(address) => return Ok(vec![SocketAddr::new(*address, destination.port)]),
         Host::Name(name) => name,
     };
-    let Ok(_permit) = lookups.acquire().await else { return Err(Failure::Unknown) };
+    let Ok(_permit) = lookups.acquire().await else { return Err(ConnectError::Unknown) };
     let found: Vec<_> =
-        lookup_host((&**name, destination.port)).await.map_err(|_| Failure::Unknown)?.collect();
-    if found.is_empty() { Err(Failure::Unknown) } else { Ok(interleave(found)) }
+        lookup_host((&**name, destination.port)).await.map_err(|_| ConnectError::Unknown)?.collect();
+    if found.is_empty() { Err(ConnectError::Unknown) } else { Ok(interleave(found)) }
 }
 
 fn interleave(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
@@ -208,28 +211,28 @@ fn interleave(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     }
 }
 
-/// Those that may be connected to. It is these addresses that are connected to then, so that no second look at
-/// the name can find others.
-fn permitted(config: &Config, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
-    let mut why = Refused("no address");
+/// Selects the addresses that the destination rules permit. The connection uses these checked
+/// addresses, so a second lookup cannot change them (DNS rebinding).
+fn permitted_addresses(config: &Config, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, ConnectError> {
+    let mut reason = Refused("no address");
     let check = |address: &SocketAddr| {
-        config.destinations.check(address.ip(), address.port(), || is_ours(address.ip()))
+        config.destinations.check(address.ip(), address.port(), || is_local_address(address.ip()))
     };
     let allowed: Vec<_> = addresses
         .iter()
-        .filter(|address| check(address).inspect_err(|refused| why = *refused).is_ok())
-        .take(MOST_ATTEMPTS)
+        .filter(|address| check(address).inspect_err(|refused| reason = *refused).is_ok())
+        .take(MAX_CONNECT_ATTEMPTS)
         .copied()
         .collect();
-    if allowed.is_empty() { Err(Failure::Refused(why)) } else { Ok(allowed) }
+    if allowed.is_empty() { Err(ConnectError::Refused(reason)) } else { Ok(allowed) }
 }
 
-/// Whether an address is of this host: what is sent there comes from there.
-fn is_ours(address: IpAddr) -> bool {
+/// Whether an address belongs to this host: the route to it then uses it as the source.
+fn is_local_address(address: IpAddr) -> bool {
     let any: IpAddr =
         if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let source = || {
-        // Nothing is sent: connecting a UDP socket only looks up the route.
+        // Connecting a UDP socket sends nothing; it only selects a route.
         let socket = UdpSocket::bind((any, 0))?;
         socket.connect((address, 9))?;
         socket.local_addr()
@@ -237,8 +240,9 @@ fn is_ours(address: IpAddr) -> bool {
     source().is_ok_and(|source| source.ip() == address)
 }
 
-/// Connects to whichever answers first; the next is tried after 250 ms, or as soon as one has failed.
-async fn race(addresses: &[SocketAddr], protocol: Protocol) -> io::Result<TcpStream> {
+/// Returns the first connection that succeeds. Each further attempt starts after 250 ms, or once a
+/// previous one fails.
+async fn connect_first(addresses: &[SocketAddr], protocol: Protocol) -> io::Result<TcpStream> {
     if let [only] = addresses {
         return attempt(*only, protocol).await;
     }
@@ -253,7 +257,7 @@ async fn race(addresses: &[SocketAddr], protocol: Protocol) -> io::Result<TcpStr
         let next = Instant::now() + ATTEMPT_DELAY;
         tokio::select! {
             Some(done) = attempts.join_next() => match done.unwrap_or_else(|error| Err(error.into())) {
-                // Those that go on are dropped, which ends them.
+                // Dropping the set cancels the remaining attempts.
                 Ok(stream) => return Ok(stream),
                 Err(error) => failed = error,
             },
@@ -267,12 +271,16 @@ async fn race(addresses: &[SocketAddr], protocol: Protocol) -> io::Result<TcpStr
 }
 
 async fn attempt(address: SocketAddr, protocol: Protocol) -> io::Result<TcpStream> {
-    let options = Options { no_delay: true, notsent_lowat: Some(crate::server::UNSENT), ..Options::default() };
+    let options = Options {
+        no_delay: true,
+        notsent_lowat: Some(crate::server::NOTSENT_LOWAT_BYTES),
+        ..Options::default()
+    };
     let socket = socket::open_unconnected(address, protocol, &options).map_err(io::Error::other)?;
     TcpSocket::from_std_stream(socket).connect(address).await
 }
 
-/// Writes all of it.
+/// Writes all bytes.
 pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match stream.try_write(bytes) {
@@ -285,14 +293,14 @@ pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Resul
     Ok(())
 }
 
-/// Reads what is there, at most `most` bytes, behind what is in `buffer`; 0 at the sender's end. While it waits
-/// with nothing in the buffer, that has no room either.
-pub(crate) async fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+/// Appends up to `max_len` available bytes to `buffer`; returns 0 at end of stream. An empty buffer
+/// keeps no allocation while it waits.
+pub(crate) async fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>, max_len: usize) -> io::Result<usize> {
     loop {
         stream.readable().await?;
-        buffer.reserve(most);
+        buffer.reserve(max_len);
         let before = buffer.len();
-        buffer.resize(before + most, 0);
+        buffer.resize(before + max_len, 0);
         let read = stream.try_read(&mut buffer[before..]);
         buffer.truncate(before + *read.as_ref().unwrap_or(&0));
         match read {
@@ -306,10 +314,10 @@ pub(crate) async fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>, most: us
     }
 }
 
-/// Counts why there is no connection.
-pub(crate) fn count(failure: &Failure, counters: &Counters) {
+/// Counts a failed connection.
+pub(crate) fn count_failure(failure: &ConnectError, counters: &Counters) {
     Counters::count(match failure {
-        Failure::Refused(_) => &counters.refused_destinations,
+        ConnectError::Refused(_) => &counters.refused_destinations,
         _ => &counters.failed,
     });
 }
@@ -332,8 +340,8 @@ mod tests {
 
     #[test]
     fn an_address_of_this_host_is_known() {
-        assert!(is_ours("127.0.0.1".parse().unwrap()));
-        assert!(!is_ours("255.255.255.255".parse().unwrap()));
+        assert!(is_local_address("127.0.0.1".parse().unwrap()));
+        assert!(!is_local_address("255.255.255.255".parse().unwrap()));
     }
 
     #[tokio::test]
@@ -341,10 +349,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let good = listener.local_addr().unwrap();
         let closed = TcpListener::bind("127.0.0.2:0").await.unwrap().local_addr().unwrap();
-        let stream = race(&[closed, closed, good], Protocol::Tcp).await.unwrap();
+        let stream = connect_first(&[closed, closed, good], Protocol::Tcp).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap(), good);
         assert_eq!(
-            race(&[closed, closed], Protocol::Tcp).await.unwrap_err().kind(),
+            connect_first(&[closed, closed], Protocol::Tcp).await.unwrap_err().kind(),
             ErrorKind::ConnectionRefused
         );
     }
@@ -356,7 +364,10 @@ mod tests {
         for name in ["localhost", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "0"] {
             let to = Destination { host: Host::Name(name.to_owned()), port: 80 };
             let failure = connect(&config, &lookups, &to, Protocol::Tcp).await.unwrap_err();
-            assert!(matches!(failure, Failure::Refused(_) | Failure::Unknown), "{name}: {failure:?}");
+            assert!(
+                matches!(failure, ConnectError::Refused(_) | ConnectError::Unknown),
+                "{name}: {failure:?}"
+            );
         }
     }
 }

@@ -1,28 +1,28 @@
-//! What a proxy counts while it works; anybody may read it at any time.
+//! Counters of the proxy; lock-free and readable at any time.
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident),+ $(,)?) => {
-        /// The counters, as they grow.
+        /// Live counters.
         #[derive(Debug, Default)]
         pub(crate) struct Counters { $(pub(crate) $name: AtomicU64),+ }
 
-        /// The counters at one moment. All are since the start, but for those that say now.
+        /// Snapshot of the counters. All count from the start, except `open`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Totals { $($(#[doc = $doc])+ pub $name: u64),+ }
 
         impl Counters {
-            /// How they stand.
+            /// Takes a snapshot.
             pub(crate) fn totals(&self) -> Totals {
                 Totals { $($name: self.$name.load(Relaxed)),+ }
             }
         }
 
         impl Totals {
-            /// Name, meaning and value of each.
+            /// Name, description and value of each counter.
             pub fn each(&self) -> Vec<(&'static str, &'static str, u64)> {
                 vec![$((stringify!($name), concat!($($doc),+).trim_ascii(), self.$name)),+]
             }
@@ -31,52 +31,52 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections of clients that were taken.
+    /// Client connections accepted.
     accepted,
-    /// Connections of clients now.
+    /// Client connections currently open.
     open,
-    /// Connections of clients that speak MPTCP.
+    /// Client connections accepted over MPTCP.
     accepted_mptcp,
-    /// Connections of clients that were turned away: not in the allow-list.
+    /// Client connections reset because the client's address is not in the allow list.
     not_allowed,
-    /// Connections of clients that were turned away: there were too many, of all or of that client.
+    /// Client connections reset because of a connection limit.
     too_many,
-    /// Requests for a tunnel, by CONNECT, SOCKS5, Convert or TPROXY, that were served.
+    /// Tunnels opened by CONNECT, SOCKS5, Convert or TPROXY.
     tunnels,
-    /// Requests of HTTP that were answered by a server.
+    /// HTTP requests answered by a server.
     requests,
-    /// Requests that were malformed, or could be understood in two ways.
+    /// Malformed or ambiguous requests.
     bad_requests,
-    /// Requests without a name and secret that are known.
+    /// Requests without valid credentials.
     unauthorized,
-    /// Requests for a destination that is refused.
+    /// Requests for a destination that the rules reject.
     refused_destinations,
-    /// Requests whose server could not be found or reached, or answered nonsense.
+    /// Requests whose server was not found, not reachable or answered invalidly.
     failed,
-    /// Clients that took too long to say what they want.
+    /// Clients that did not complete their request in time.
     too_slow,
-    /// Connections that were ended for idleness or age.
+    /// Connections ended by the idle timeout or the lifetime limit.
     timed_out,
-    /// Bytes from clients to servers.
+    /// Bytes relayed from clients to servers.
     bytes_up,
-    /// Bytes from servers to clients.
+    /// Bytes relayed from servers to clients.
     bytes_down,
-    /// Lines of the access log that could not be written in time.
+    /// Access log lines dropped because the writer was too slow.
     log_lost,
 }
 
 impl Counters {
-    /// One more.
+    /// Adds one.
     pub(crate) fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Relaxed);
     }
 }
 
-/// Where the bytes of a flow are counted: of all, and of the connection.
+/// Counters of one direction: the proxy's and the connection's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tally<'a>(pub(crate) [&'a AtomicU64; 2]);
+pub(crate) struct ByteCounters<'a>(pub(crate) [&'a AtomicU64; 2]);
 
-impl Tally<'_> {
+impl ByteCounters<'_> {
     pub(crate) fn add(self, bytes: u64) {
         for counter in self.0 {
             counter.fetch_add(bytes, Relaxed);

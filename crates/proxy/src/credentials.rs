@@ -1,33 +1,34 @@
-//! Names and secrets of those who may use the proxy. Secrets are never shown, not by `Debug` either.
+//! Usernames and passwords. `Debug` never prints a password.
 
 use core::fmt;
 use sha2::{Digest, Sha256};
 
-/// A name and its secret.
+/// Username and password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// The name, which may be logged.
-    pub name: String,
-    /// The secret, which may not.
-    pub secret: String,
+    /// The username; may be logged.
+    pub username: String,
+    /// The password; never logged.
+    pub password: String,
 }
 
 impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credential").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Credential").field("username", &self.username).finish_non_exhaustive()
     }
 }
 
 impl Credential {
-    /// Reads `name:secret`. Both may be 255 bytes long, as in SOCKS5 (RFC 1929), and the name has no colon, as
-    /// in HTTP (RFC 7617).
+    /// Parses `username:password`, each of 1 to 255 bytes as in SOCKS5 (RFC 1929). The username
+    /// contains no colon (RFC 7617).
     pub fn parse(text: &str) -> Option<Self> {
-        let (name, secret) = text.split_once(':')?;
+        let (username, password) = text.split_once(':')?;
         let fits = |text: &str| (1..=255).contains(&text.len()) && !text.chars().any(char::is_control);
-        (fits(name) && fits(secret)).then(|| Self { name: name.to_owned(), secret: secret.to_owned() })
+        (fits(username) && fits(password))
+            .then(|| Self { username: username.to_owned(), password: password.to_owned() })
     }
 
-    /// Reads what stands in `Proxy-Authorization` (RFC 7617).
+    /// Parses the value of `Proxy-Authorization` (RFC 7617).
     pub fn from_basic(value: &[u8]) -> Option<Self> {
         let (scheme, token) = value.split_at_checked(6)?;
         if !scheme.eq_ignore_ascii_case(b"basic ") {
@@ -37,13 +38,13 @@ impl Credential {
         Self::parse(&text)
     }
 
-    /// As `Proxy-Authorization` wants it (RFC 7617).
+    /// Value for `Proxy-Authorization` (RFC 7617).
     pub fn to_basic(&self) -> String {
-        format!("Basic {}", base64_encode(format!("{}:{}", self.name, self.secret).as_bytes()))
+        format!("Basic {}", base64_encode(format!("{}:{}", self.username, self.password).as_bytes()))
     }
 }
 
-/// Those who may use the proxy. Only digests of their secrets are kept.
+/// Users who may connect. Only digests of their passwords are stored.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Users {
     all: Vec<(String, [u8; 32])>,
@@ -51,15 +52,15 @@ pub struct Users {
 
 impl fmt::Debug for Users {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.all.iter().map(|(name, _)| name)).finish()
+        f.debug_list().entries(self.all.iter().map(|(username, _)| username)).finish()
     }
 }
 
 impl Users {
-    /// Reads lines of `name:secret`; empty ones and those that begin with `#` say nothing.
+    /// Parses lines of `username:password`. Empty lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
-    /// The number of the first line that cannot be read, or whose name stood before, and why.
+    /// The number of the first malformed or duplicate line, and the reason.
     pub fn parse(text: &str) -> Result<Self, (usize, &'static str)> {
         let mut users = Self::default();
         for (at, line) in text.lines().enumerate() {
@@ -67,39 +68,38 @@ impl Users {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
             }
-            let one = Credential::parse(line).ok_or((at + 1, "it is not `name:secret`"))?;
-            if users.all.iter().any(|(name, _)| *name == one.name) {
-                return Err((at + 1, "the name stands there twice"));
+            let one = Credential::parse(line).ok_or((at + 1, "not `username:password`"))?;
+            if users.all.iter().any(|(username, _)| *username == one.username) {
+                return Err((at + 1, "duplicate username"));
             }
             users.add(&one);
         }
         Ok(users)
     }
 
-    /// Lets somebody in.
+    /// Adds a user.
     pub fn add(&mut self, one: &Credential) {
-        self.all.push((one.name.clone(), digest(&one.secret)));
+        self.all.push((one.username.clone(), digest(&one.password)));
     }
 
-    /// Nobody is let in by name.
+    /// Whether there are no users.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Whether somebody of that name has that secret. How long it takes says nothing about either: every user
-    /// is looked at, and digests of the secrets are compared.
-    pub fn know(&self, one: &Credential) -> bool {
-        let told = digest(&one.secret);
-        let fits = |(name, secret): &(String, [u8; 32])| {
-            let differ = secret.iter().zip(&told).fold(0, |differ, (a, b)| differ | (a ^ b));
-            u8::from(differ == 0) & u8::from(*name == one.name)
+    /// Verifies a credential in constant time: compares digests, and visits every user.
+    pub fn verify(&self, one: &Credential) -> bool {
+        let told = digest(&one.password);
+        let fits = |(username, password): &(String, [u8; 32])| {
+            let differ = password.iter().zip(&told).fold(0, |differ, (a, b)| differ | (a ^ b));
+            u8::from(differ == 0) & u8::from(*username == one.username)
         };
         self.all.iter().map(fits).fold(0, |known, fits| known | fits) == 1
     }
 }
 
-fn digest(secret: &str) -> [u8; 32] {
-    Sha256::digest(secret.as_bytes()).into()
+fn digest(password: &str) -> [u8; 32] {
+    Sha256::digest(password.as_bytes()).into()
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -117,7 +117,7 @@ fn base64_encode(bytes: &[u8]) -> String {
     out
 }
 
-/// Reads base64 (RFC 4648, section 4), with its padding, as it alone is written.
+/// Decodes base64 (RFC 4648, section 4); accepts the canonical, padded form only.
 fn base64_decode(text: &[u8]) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(4) {
         return None;
@@ -135,7 +135,7 @@ fn base64_decode(text: &[u8]) -> Option<Vec<u8>> {
         }
         word <<= 6 * padding;
         let bytes = word.to_be_bytes();
-        // Bits that padding leaves over are zero.
+        // Reject set bits in the padding.
         if bytes[4 - padding..].iter().any(|&byte| byte != 0) {
             return None;
         }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_example_of_rfc_7617_is_read() {
         let one = Credential::from_basic(b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==").unwrap();
-        assert_eq!((&*one.name, &*one.secret), ("Aladdin", "open sesame"));
+        assert_eq!((&*one.username, &*one.password), ("Aladdin", "open sesame"));
         assert_eq!(one.to_basic(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
         for bad in [
             "Basic",
@@ -170,12 +170,12 @@ mod tests {
     #[test]
     fn users_are_known_by_name_and_secret() {
         let users = Users::parse("# who\nann:secret:with colon\n\nbob:x\r\n").unwrap();
-        let know = |text| users.know(&Credential::parse(text).unwrap());
+        let know = |text| users.verify(&Credential::parse(text).unwrap());
         assert!(know("ann:secret:with colon") && know("bob:x"));
         assert!(!know("ann:x") && !know("bob:secret:with colon") && !know("eve:x") && !know("ann:secret"));
-        assert_eq!(Users::parse("ann:a\nann:b"), Err((2, "the name stands there twice")));
-        assert_eq!(Users::parse("\nann"), Err((2, "it is not `name:secret`")));
-        assert!(Users::default().is_empty() && !Users::default().know(&Credential::parse("a:b").unwrap()));
+        assert_eq!(Users::parse("ann:a\nann:b"), Err((2, "duplicate username")));
+        assert_eq!(Users::parse("\nann"), Err((2, "not `username:password`")));
+        assert!(Users::default().is_empty() && !Users::default().verify(&Credential::parse("a:b").unwrap()));
     }
 
     #[test]

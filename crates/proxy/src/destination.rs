@@ -1,23 +1,23 @@
-//! Where a client wants to go, and whether it may.
+//! Destinations of clients, and the rules for them.
 //!
-//! A name is checked after it was looked up, and the address that was checked is the one that is connected to:
-//! a name that means something else a moment later (DNS rebinding) gains nothing.
+//! Rules apply to resolved addresses, and the proxy connects to the checked address. A name that
+//! resolves differently a moment later (DNS rebinding) has no effect.
 
 use crate::network::Network;
 use core::fmt;
 use core::str::FromStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A host, by name or by address.
+/// Host name or address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
-    /// A name to be looked up; of letters, digits, `-`, `_` and `.`, at most 253 of them, in lower case.
+    /// Lowercase name of letters, digits, `-`, `_` and `.`, of at most 253 bytes.
     Name(String),
-    /// An address.
+    /// IP address.
     Address(IpAddr),
 }
 
-/// A host and a port.
+/// Host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     /// The host.
@@ -27,7 +27,7 @@ pub struct Destination {
 }
 
 impl Host {
-    /// Reads a name or an address; an IPv6 address stands in brackets.
+    /// Parses a name or an address; an IPv6 address needs brackets.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = core::str::from_utf8(text).ok()?;
         if let Some(inside) = text.strip_prefix('[') {
@@ -39,7 +39,7 @@ impl Host {
         Self::name(text)
     }
 
-    /// Reads a name.
+    /// Parses a name.
     pub fn name(text: &str) -> Option<Self> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let is_name = !text.is_empty() && text.len() <= 253 && text.bytes().all(fits);
@@ -50,7 +50,7 @@ impl Host {
 }
 
 impl Destination {
-    /// Reads `HOST:PORT`, or `HOST` where there is a default.
+    /// Parses `HOST:PORT`, or `HOST` if there is a default port.
     pub fn parse(text: &[u8], default_port: Option<u16>) -> Option<Self> {
         let bracket = text.iter().rposition(|&byte| byte == b']').unwrap_or(0);
         match text[bracket..].iter().position(|&byte| byte == b':') {
@@ -62,7 +62,7 @@ impl Destination {
         }
     }
 
-    /// As it stands in a request: without the port where that is `default_port`.
+    /// Form for a request target or `Host`: omits the port if it is the default.
     pub fn authority(&self, default_port: u16) -> String {
         if self.port == default_port { self.host.to_string() } else { self.to_string() }
     }
@@ -100,49 +100,54 @@ impl FromStr for Destination {
     }
 }
 
-/// Which addresses clients may reach.
+/// Rules for destination addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rules {
-    /// Reached although they are in a range that is refused, or of this host.
+    /// Networks allowed although they are special-purpose or belong to this host.
     pub allow: Vec<Network>,
-    /// Refused in any case.
+    /// Networks always denied; takes precedence over `allow`.
     pub deny: Vec<Network>,
-    /// The only ports that may be reached; all where it is empty.
+    /// Allowed ports; all if empty.
     pub ports: Vec<u16>,
 }
 
-/// Why an address is not reached, in words.
+/// Rejected destination, with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused(pub &'static str);
 
 impl Rules {
-    /// Whether a connection to this very address may be opened. That it is an address of this host is for the
-    /// caller to say (`is_ours`), who knows the host.
+    /// Checks a destination address. `is_local_address` returns whether the address belongs to this
+    /// host.
     ///
     /// # Errors
-    /// Why not.
-    pub fn check(&self, address: IpAddr, port: u16, is_ours: impl FnOnce() -> bool) -> Result<(), Refused> {
+    /// The rule that rejects the address.
+    pub fn check(
+        &self,
+        address: IpAddr,
+        port: u16,
+        is_local_address: impl FnOnce() -> bool,
+    ) -> Result<(), Refused> {
         let address = address.to_canonical();
         if !self.ports.is_empty() && !self.ports.contains(&port) {
-            return Err(Refused("a port that is not allowed"));
+            return Err(Refused("port not allowed"));
         }
         if self.deny.iter().any(|network| network.contains(address)) {
-            return Err(Refused("a denied network"));
+            return Err(Refused("denied network"));
         }
         if self.allow.iter().any(|network| network.contains(address)) {
             return Ok(());
         }
-        match special(address) {
+        match special_range(address) {
             Some(range) => Err(Refused(range)),
-            None if is_ours() => Err(Refused("an address of the proxy itself")),
+            None if is_local_address() => Err(Refused("address of the proxy's own host")),
             None => Ok(()),
         }
     }
 }
 
-/// The range that an address is in where it is not a public one (RFC 6890 and the registries that it made,
-/// RFC 4291, section 2.4); an IPv4 address in an IPv6 address counts as itself.
-pub fn special(address: IpAddr) -> Option<&'static str> {
+/// Special-purpose range of an address (RFC 6890 and its registries; RFC 4291, section 2.4); `None`
+/// for public addresses. Embedded IPv4 addresses are classified by themselves.
+pub fn special_range(address: IpAddr) -> Option<&'static str> {
     match address.to_canonical() {
         IpAddr::V4(address) => special_v4(address),
         IpAddr::V6(address) => special_v6(address),
@@ -152,14 +157,14 @@ pub fn special(address: IpAddr) -> Option<&'static str> {
 fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
     Some(match address.octets() {
         [0, ..] => "this network (0.0.0.0/8)",
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => "a private network (RFC 1918)",
-        [100, 64..=127, ..] => "a carrier's shared network (100.64.0.0/10)",
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => "private network (RFC 1918)",
+        [100, 64..=127, ..] => "carrier-grade NAT (100.64.0.0/10)",
         [127, ..] => "loopback",
         [169, 254, ..] => "link-local",
-        [192, 0, 0, _] => "protocol assignments (192.0.0.0/24)",
+        [192, 0, 0, _] => "IETF protocol assignments (192.0.0.0/24)",
         [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => "documentation (RFC 5737)",
         [192, 88, 99, _] => "6to4 relays (192.88.99.0/24)",
-        [198, 18..=19, ..] => "benchmarks (198.18.0.0/15)",
+        [198, 18..=19, ..] => "benchmarking (198.18.0.0/15)",
         [224..=239, ..] => "multicast",
         [240..=255, ..] => "reserved (240.0.0.0/4)",
         _ => return None,
@@ -171,19 +176,19 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
     let embedded = |high: u16, low: u16| special_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
     match [a, b, c, d] {
         [0, 0, 0, 0] if address.is_loopback() => Some("loopback"),
-        // IPv4-compatible and unspecified; IPv4-mapped addresses are IPv4 by now.
+        // IPv4-compatible and unspecified. IPv4-mapped addresses were canonicalized before.
         [0, 0, 0, 0] => Some("reserved (::/64)"),
-        // NAT64 (RFC 6052): what stands behind it is what counts.
+        // NAT64 (RFC 6052): classify the embedded IPv4 address.
         [0x64, 0xff9b, 0, 0] if rest[..2] == [0, 0] => embedded(rest[2], rest[3]),
         [0x64, 0xff9b, 1, _] => Some("local NAT64 (64:ff9b:1::/48)"),
         [0xfc00..=0xfdff, ..] => Some("unique-local (fc00::/7)"),
         [0xfe80..=0xfebf, ..] => Some("link-local"),
         [0xfec0..=0xfeff, ..] => Some("site-local (fec0::/10)"),
         [0xff00..=0xffff, ..] => Some("multicast"),
-        // 6to4 (RFC 3056): the IPv4 address stands right behind.
+        // 6to4 (RFC 3056): classify the embedded IPv4 address.
         [0x2002, high, low, _] => embedded(high, low),
-        // Teredo (2001::/32) among them, whose IPv4 address anybody chooses.
-        [0x2001, 0..=0x1ff, ..] => Some("protocol assignments (2001::/23)"),
+        // Includes Teredo (2001::/32), whose embedded IPv4 address is chosen by its user.
+        [0x2001, 0..=0x1ff, ..] => Some("IETF protocol assignments (2001::/23)"),
         [0x2001, 0xdb8, ..] => Some("documentation (2001:db8::/32)"),
         [0x3fff, 0..=0xfff, ..] => Some("documentation (3fff::/20)"),
         [0x2000..=0x3fff, ..] => None,
@@ -224,7 +229,10 @@ mod tests {
             ("4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
         ];
         for (first, last) in ranges {
-            assert!(special(ip(first)).is_some() && special(ip(last)).is_some(), "{first} to {last}");
+            assert!(
+                special_range(ip(first)).is_some() && special_range(ip(last)).is_some(),
+                "{first} to {last}"
+            );
         }
         let public = [
             "1.0.0.0",
@@ -255,7 +263,7 @@ mod tests {
             "3fff:1000::",
         ];
         for address in public {
-            assert_eq!(special(ip(address)), None, "{address}");
+            assert_eq!(special_range(ip(address)), None, "{address}");
         }
     }
 
@@ -263,16 +271,16 @@ mod tests {
     fn an_ipv4_address_within_an_ipv6_address_is_judged_as_itself() {
         for prefix in ["::ffff:", "64:ff9b::"] {
             for inside in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1"] {
-                assert!(special(ip(&format!("{prefix}{inside}"))).is_some(), "{prefix}{inside}");
+                assert!(special_range(ip(&format!("{prefix}{inside}"))).is_some(), "{prefix}{inside}");
             }
-            assert_eq!(special(ip(&format!("{prefix}8.8.8.8"))), None);
+            assert_eq!(special_range(ip(&format!("{prefix}8.8.8.8"))), None);
         }
-        assert!(special(ip("2002:7f00:1::")).is_some() && special(ip("2002:a00:1::1")).is_some());
-        assert!(special(ip("2002:c0a8:101::1")).is_some());
-        assert_eq!(special(ip("2002:808:808::1")), None);
-        // IPv4-compatible, Teredo and local NAT64 never are.
+        assert!(special_range(ip("2002:7f00:1::")).is_some() && special_range(ip("2002:a00:1::1")).is_some());
+        assert!(special_range(ip("2002:c0a8:101::1")).is_some());
+        assert_eq!(special_range(ip("2002:808:808::1")), None);
+        // IPv4-compatible, Teredo and local NAT64 addresses are always special.
         for address in ["::8.8.8.8", "2001:0:808:808::", "64:ff9b:1::808:808"] {
-            assert!(special(ip(address)).is_some(), "{address}");
+            assert!(special_range(ip(address)).is_some(), "{address}");
         }
     }
 
@@ -287,12 +295,12 @@ mod tests {
         let check = |address, port| rules.check(ip(address), port, || true);
         assert_eq!(check("10.1.1.1", 80), Ok(()));
         assert_eq!(check("::ffff:10.1.1.1", 80), Ok(()));
-        assert_eq!(check("10.1.2.1", 80), Err(Refused("a denied network")));
-        assert_eq!(check("::ffff:10.1.2.1", 80), Err(Refused("a denied network")));
-        assert_eq!(check("10.2.0.1", 80), Err(Refused("a private network (RFC 1918)")));
-        assert_eq!(check("10.1.1.1", 25), Err(Refused("a port that is not allowed")));
+        assert_eq!(check("10.1.2.1", 80), Err(Refused("denied network")));
+        assert_eq!(check("::ffff:10.1.2.1", 80), Err(Refused("denied network")));
+        assert_eq!(check("10.2.0.1", 80), Err(Refused("private network (RFC 1918)")));
+        assert_eq!(check("10.1.1.1", 25), Err(Refused("port not allowed")));
         assert_eq!(check("8.8.8.8", 443), Ok(()), "allowed although it is of this host");
-        assert_eq!(check("8.8.4.4", 443), Err(Refused("an address of the proxy itself")));
+        assert_eq!(check("8.8.4.4", 443), Err(Refused("address of the proxy's own host")));
         assert_eq!(rules.check(ip("8.8.4.4"), 443, || false), Ok(()));
     }
 
@@ -347,7 +355,7 @@ mod tests {
         #[test]
         fn a_mapped_address_is_as_good_or_bad_as_what_it_maps(bits: u32) {
             let inside = Ipv4Addr::from(bits);
-            prop_assert_eq!(special(IpAddr::V6(inside.to_ipv6_mapped())), special(IpAddr::V4(inside)));
+            prop_assert_eq!(special_range(IpAddr::V6(inside.to_ipv6_mapped())), special_range(IpAddr::V4(inside)));
         }
     }
 }

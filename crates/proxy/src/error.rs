@@ -1,59 +1,59 @@
-//! Why a proxy cannot begin, or go on.
+//! Errors of the proxy as a whole.
 
-use crate::config::Serve;
+use crate::config::ListenerProtocol;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use thiserror::Error as Derive;
 
-/// Why a proxy cannot begin, or go on.
+/// Fatal error of a proxy, at start or reload.
 #[derive(Debug, Derive)]
 pub enum Error {
-    /// The system lacks something, or refused something.
+    /// A system call failed, or the system lacks a feature.
     #[error(transparent)]
     System(#[from] linux::Error),
-    /// Anybody could use it.
-    #[error("the listener at {at} ({}) would be open to everybody", serve.name())]
-    Open {
-        /// Where it would listen.
+    /// The listener would be an open proxy.
+    #[error("the listener at {at} ({}) would be an open proxy", serve.name())]
+    OpenProxy {
+        /// Listening address.
         at: SocketAddr,
-        /// What it would speak.
-        serve: Serve,
+        /// Protocol of the listener.
+        serve: ListenerProtocol,
     },
-    /// Its threads, its access log or its status socket cannot be had.
+    /// A thread, the access log or a socket could not be set up.
     #[error("cannot {doing}: {source}")]
-    Own {
-        /// What was tried.
+    Setup {
+        /// Failed action.
         doing: String,
-        /// What the system answered.
+        /// Cause.
         source: io::Error,
     },
-    /// Another proxy is at work there.
-    #[error("another proxy is at work: it has {0}")]
-    Another(PathBuf),
+    /// Another process serves the status socket.
+    #[error("another proxy is already running: it listens at {0}")]
+    AlreadyRunning(PathBuf),
 }
 
 impl Error {
-    pub(crate) fn own(doing: impl Into<String>, source: io::Error) -> Self {
-        Self::Own { doing: doing.into(), source }
+    pub(crate) fn setup(doing: impl Into<String>, source: io::Error) -> Self {
+        Self::Setup { doing: doing.into(), source }
     }
 
-    /// What would help; may be empty.
+    /// Suggested fix; may be empty.
     pub fn hint(&self) -> &str {
         match self {
             Self::System(error) => error.hint(),
-            Self::Open { serve: Serve::Convert | Serve::Transparent, .. } => {
-                "say which clients it serves: `allow = [\"192.0.2.0/24\"]` in `[clients]`"
+            Self::OpenProxy { serve: ListenerProtocol::Convert | ListenerProtocol::Transparent, .. } => {
+                "restrict the clients: `allow = [\"192.0.2.0/24\"]` in `[clients]`"
             }
-            Self::Open { .. } => {
-                "say which clients it serves, by `allow = [\"192.0.2.0/24\"]` or `users = \"FILE\"` in `[clients]`"
+            Self::OpenProxy { .. } => {
+                "restrict the clients by `allow = [\"192.0.2.0/24\"]` or `users = \"FILE\"` in `[clients]`"
             }
-            Self::Own { .. } => "",
-            Self::Another(_) => "`tandem proxy status` asks it; end it before another begins",
+            Self::Setup { .. } => "",
+            Self::AlreadyRunning(_) => "see `tandem proxy status`; stop it before starting another one",
         }
     }
 
-    /// Whether the system lacks something: a privilege, a part of the kernel.
+    /// Whether the system lacks a privilege or a kernel feature.
     pub fn is_lack(&self) -> bool {
         matches!(self, Self::System(linux::Error::Lacks { .. }))
     }

@@ -1,13 +1,10 @@
-//! MPTCP on one side, TCP on the other, so that a device gains from Multipath TCP towards every server.
+//! Proxy between MPTCP clients and TCP servers, so that multipath devices gain with any server.
 //!
-//! [`Proxy::start`] starts one from a [`Config`], in threads of its own and in any network namespace; the
-//! program `tandem proxy` does little else. What clients speak is read in [`front`], which does no I/O and so is
-//! tested and fuzzed by itself; `connection` has one client's connection from its first byte to its last, and
-//! `relay` moves bytes between two sockets.
+//! [`Proxy::start`] runs a proxy from a [`Config`] in its own threads. [`front`] parses client
+//! protocols without I/O, `connection` runs a client session, and `relay` moves bytes.
 //!
-//! It is safe by default: [`Config::check`] refuses to serve everybody, and [`destination::Rules`] to lead to
-//! loopback, private and other special addresses. The attacks that were thought of, each with its test, are in
-//! `docs/how-to/proxy.md`.
+//! Safe by default: [`Config::check`] rejects open proxies and [`destination::Rules`] rejects
+//! special-purpose addresses. Threats and tests: `docs/design/proxy-threats.md`.
 
 pub mod config;
 pub mod credentials;

@@ -1,10 +1,10 @@
-//! Ranges of addresses, written as `192.0.2.0/24`, `2001:db8::/32` or one address.
+//! IP networks in CIDR notation: `192.0.2.0/24`, `2001:db8::/32`, or one address.
 
 use core::fmt;
 use core::str::FromStr;
 use std::net::IpAddr;
 
-/// A range of addresses with a common beginning.
+/// IP network: an address prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     first: IpAddr,
@@ -12,29 +12,28 @@ pub struct Network {
 }
 
 impl Network {
-    /// The addresses that begin with the first `prefix` bits of `address`; `None` where it has not so many, or
-    /// where bits behind them are set, which is a slip mostly.
+    /// Network of the first `prefix` bits of `address`; `None` if the prefix is too long or host
+    /// bits are set.
     pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
         let network = Self { first: address, prefix };
         let width = if address.is_ipv4() { 32 } else { 128 };
         (prefix <= width && bits(address) & !network.mask() == 0).then_some(network)
     }
 
-    /// Whether `address` is one of them. An IPv4 address in IPv6's clothes (`::ffff:0:0/96`) is that IPv4
-    /// address.
+    /// Whether the network contains `address`. IPv4-mapped IPv6 addresses count as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.first.is_ipv4() == address.is_ipv4() && bits(address) & self.mask() == bits(self.first)
     }
 
-    /// It is all addresses of a family, or half of them: nobody is left out on purpose.
-    pub const fn is_everybody(&self) -> bool {
+    /// Whether the network covers at least half of an address family, so that it restricts nobody.
+    pub const fn covers_half_or_more(&self) -> bool {
         self.prefix <= 1
     }
 
     fn mask(&self) -> u128 {
         let width = if self.first.is_ipv4() { 32 } else { 128 };
-        // The bits of an IPv4 address are the lowest 32, and no mask reaches beyond them.
+        // An IPv4 address uses the lowest 32 bits.
         let all = u128::MAX >> (128 - width);
         all & !all.checked_shr(u32::from(self.prefix)).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! A proxy as a library: started, asked, reloaded, ended.
+//! Lifecycle of a proxy: start, status, reload, drain.
 
 use crate::counters::Totals;
 use crate::server::{Server, Shared};
@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use tokio::runtime::Builder;
 
-/// A proxy at work, in threads of its own. Dropping it ends it at once, and breaks off what goes on.
+/// Running proxy. Dropping it aborts all connections.
 #[derive(Debug)]
 pub struct Proxy {
     shared: Arc<Shared>,
@@ -21,37 +21,37 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts one, in `place` where that is given, else where the calling thread is. When this returns, it
-    /// listens.
+    /// Starts a proxy in `namespace`, or in the namespace of the calling thread. Its listeners are
+    /// open on return.
     ///
     /// # Errors
-    /// Where it would be open to everybody, an address cannot be listened at, the kernel has no MPTCP, or no
-    /// thread can be started.
+    /// The configuration is an open proxy, an address cannot be bound, the kernel lacks MPTCP, or a
+    /// thread cannot start.
     pub fn start(config: Config, place: Option<&Namespace>) -> Result<Self, Error> {
         config.check()?;
         let shared = Arc::new(Shared::new(config));
-        let (say, hear) = mpsc::sync_channel(1);
+        let (tx, rx) = mpsc::sync_channel(1);
         let work = {
             let shared = Arc::clone(&shared);
-            // Threads that a thread starts are in its namespace, so all of the runtime's are.
-            move || work(&shared, &say)
+            // New threads inherit the network namespace, so the runtime's threads are in it too.
+            move || work(&shared, &tx)
         };
         let thread = match place {
             None => thread::Builder::new()
                 .name("proxy".to_owned())
                 .spawn(work)
-                .map_err(|error| Error::own("start a thread", error))?,
+                .map_err(|error| Error::setup("start a thread", error))?,
             Some(place) => {
                 let inside = place.spawn("proxy", move || {
                     work();
                     Ok::<_, Error>(())
                 })?;
-                // Its own error, that the namespace cannot be entered, shows below: nobody says anything.
+                // If the namespace cannot be entered, the channel closes and `recv` below fails.
                 thread::spawn(move || _ = inside.join())
             }
         };
-        let lost = || Error::own("start the proxy", std::io::Error::other("its thread ended"));
-        match hear.recv().unwrap_or_else(|_| Err(lost())) {
+        let lost = || Error::setup("start the proxy", std::io::Error::other("its thread exited"));
+        match rx.recv().unwrap_or_else(|_| Err(lost())) {
             Ok(listening) => Ok(Self { shared, listening, thread: Some(thread) }),
             Err(error) => {
                 _ = thread.join();
@@ -60,37 +60,36 @@ impl Proxy {
         }
     }
 
-    /// Where it listens, in the order of the configuration; with the ports that were chosen.
+    /// Bound addresses in the order of the configuration.
     pub fn listening(&self) -> &[SocketAddr] {
         &self.listening
     }
 
-    /// What it has counted so far.
+    /// Current counters.
     pub fn totals(&self) -> Totals {
         self.shared.counters.totals()
     }
 
-    /// How things stand.
+    /// Current status.
     pub fn status(&self) -> Status {
         self.shared.status()
     }
 
-    /// Takes another configuration: for connections from now on. Listeners that are in both stay, with all that
-    /// came over them; others end or begin. Threads and the status socket are as they were until the next start.
+    /// Applies a configuration to new connections. Unchanged listeners and open connections
+    /// persist. Thread count and status socket change only with a restart.
     ///
     /// # Errors
-    /// As for [`Proxy::start`]; nothing has changed then.
+    /// As for [`Proxy::start`]; the old configuration then stays in force.
     pub fn reload(&self, config: Config) -> Result<(), Error> {
         config.check()?;
-        let (say, hear) = mpsc::sync_channel(1);
-        let lost = || Error::own("reload the proxy", std::io::Error::other("it has ended"));
-        self.shared.reload.send((config, say)).map_err(|_| lost())?;
-        hear.recv().unwrap_or_else(|_| Err(lost()))
+        let (tx, rx) = mpsc::sync_channel(1);
+        let lost = || Error::setup("reload the proxy", std::io::Error::other("it has stopped"));
+        self.shared.reload.send((config, tx)).map_err(|_| lost())?;
+        rx.recv().unwrap_or_else(|_| Err(lost()))
     }
 
-    /// Takes no more connections, ends those that wait for a request, and lets the others finish, for as long as
-    /// the configuration says; then breaks off what is left. Returns when all is over: true where nothing had to
-    /// be broken off.
+    /// Stops accepting, closes idle HTTP connections and waits for the others up to the drain
+    /// timeout. Returns whether all connections finished by themselves.
     pub fn drain(mut self) -> bool {
         self.shared.phase.send_replace(crate::server::Phase::Draining);
         if let Some(thread) = self.thread.take() {
@@ -111,7 +110,7 @@ impl Drop for Proxy {
 
 type Started = Result<Vec<SocketAddr>, Error>;
 
-fn work(shared: &Arc<Shared>, say: &mpsc::SyncSender<Started>) {
+fn work(shared: &Arc<Shared>, tx: &mpsc::SyncSender<Started>) {
     let config = shared.config();
     let workers =
         config.workers.or_else(|| thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
@@ -124,19 +123,19 @@ fn work(shared: &Arc<Shared>, say: &mpsc::SyncSender<Started>) {
     let runtime = match built {
         Ok(runtime) => runtime,
         Err(error) => {
-            _ = say.send(Err(Error::own("start threads", error)));
+            _ = tx.send(Err(Error::setup("start threads", error)));
             return;
         }
     };
     runtime.block_on(async {
         match Server::listen(Arc::clone(shared)) {
             Ok(server) => {
-                _ = say.send(Ok(server.addresses()));
+                _ = tx.send(Ok(server.addresses()));
                 server.run().await;
             }
-            Err(error) => _ = say.send(Err(error)),
+            Err(error) => _ = tx.send(Err(error)),
         }
     });
-    // A name that is still being looked up is not waited for.
+    // Do not wait for pending name lookups.
     runtime.shutdown_background();
 }

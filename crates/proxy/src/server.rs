@@ -1,4 +1,4 @@
-//! Listeners, and who may come in.
+//! Listeners and admission of clients.
 
 use crate::access::Log;
 use crate::config::Listen;
@@ -20,20 +20,20 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-/// How a proxy is on its way.
+/// Phase of the proxy's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// It works.
+    /// Accepts connections.
     Serving,
-    /// It takes nothing new.
+    /// Accepts no new connections; open ones finish.
     Draining,
-    /// All is over.
+    /// Aborts everything.
     Ended,
 }
 
 type Reload = (Config, SyncSender<Result<(), Error>>);
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Shared {
     config: RwLock<Arc<Config>>,
@@ -42,15 +42,15 @@ pub(crate) struct Shared {
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) reload: mpsc::UnboundedSender<Reload>,
     reloads: Mutex<Option<mpsc::UnboundedReceiver<Reload>>>,
-    /// Connections now, by client.
+    /// Open connections per client.
     clients: Mutex<HashMap<IpAddr, usize>>,
-    /// Connections that did not end in time, when the proxy did.
+    /// Connections aborted at the end of the drain timeout.
     pub(crate) broken_off: AtomicU64,
-    /// A connection has ended.
+    /// Notified when a connection ends.
     ended: Notify,
     log: RwLock<Option<Arc<Log>>>,
     began: Instant,
-    /// How many files this process may have open.
+    /// Limit of open files of this process.
     files: u64,
     listening: Mutex<Vec<Listening>>,
 }
@@ -75,14 +75,15 @@ impl Shared {
         }
     }
 
-    /// The access log, where there is one.
+    /// The access log, if enabled.
     pub(crate) fn log(&self) -> Option<Arc<Log>> {
         self.log.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Begins the access log of `config`, or opens its file again.
-    fn begin_log(&self, config: &Config) -> Result<(), Error> {
-        let own = |path: &Path, error| Error::own(format!("write the access log {}", path.display()), error);
+    /// Opens the access log of `config`, or reopens its file.
+    fn open_access_log(&self, config: &Config) -> Result<(), Error> {
+        let own =
+            |path: &Path, error| Error::setup(format!("write the access log {}", path.display()), error);
         let log = match (&config.access_log, self.log()) {
             (None, _) => None,
             (Some(path), Some(log)) if self.config().access_log.as_ref() == Some(path) => {
@@ -95,12 +96,12 @@ impl Shared {
         Ok(())
     }
 
-    /// How many connections there may be: two files each, and some for the proxy itself.
-    fn most_connections(&self, config: &Config) -> u64 {
+    /// Connection limit: two files per connection, minus a reserve for the proxy itself.
+    fn connection_limit(&self, config: &Config) -> u64 {
         (config.limits.connections as u64).min(self.files.saturating_sub(64) / 2)
     }
 
-    /// How things stand.
+    /// Current status.
     pub(crate) fn status(&self) -> Status {
         let config = self.config();
         Status {
@@ -108,29 +109,29 @@ impl Shared {
             draining: *self.phase.borrow() != Phase::Serving,
             listening: self.listening.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             upstream: config.upstream.as_ref().map(|upstream| upstream.destination.to_string()),
-            most_connections: self.most_connections(&config),
+            most_connections: self.connection_limit(&config),
             totals: self.counters.totals(),
         }
     }
 
-    /// The configuration as it is now.
+    /// Current configuration.
     pub(crate) fn config(&self) -> Arc<Config> {
         Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A place in the proxy, given back when it is dropped.
-pub(crate) struct Seat {
+/// Permit for one client connection; released on drop.
+pub(crate) struct ConnectionPermit {
     shared: Arc<Shared>,
     client: IpAddr,
 }
 
-impl Seat {
-    /// One for a client, if there is one left.
+impl ConnectionPermit {
+    /// Acquires a permit, unless a limit is reached.
     fn take(shared: &Arc<Shared>, config: &Config, client: IpAddr) -> Option<Self> {
-        let client = one_client(client);
+        let client = client_key(client);
         let mut clients = shared.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if shared.counters.open.load(Relaxed) >= shared.most_connections(config) {
+        if shared.counters.open.load(Relaxed) >= shared.connection_limit(config) {
             return None;
         }
         let count = clients.entry(client).or_default();
@@ -143,7 +144,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut clients = self.shared.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = clients.get_mut(&self.client) {
@@ -157,41 +158,41 @@ impl Drop for Seat {
     }
 }
 
-/// What counts as one client: an IPv4 address, or what a host has of IPv6 mostly, 64 bits.
-fn one_client(address: IpAddr) -> IpAddr {
+/// Key of a client for limits: an IPv4 address, or an IPv6 /64 prefix.
+fn client_key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & (u128::MAX << 64)).into()),
         address @ IpAddr::V4(_) => address,
     }
 }
 
-/// The listeners of a proxy.
+/// The proxy's listeners and status socket.
 pub(crate) struct Server {
     shared: Arc<Shared>,
     listeners: Vec<(Listen, SocketAddr, JoinHandle<()>)>,
-    /// The socket file of the status, and who answers there.
+    /// Path and task of the status socket.
     status: Option<(PathBuf, JoinHandle<()>)>,
 }
 
-/// What the kernel holds for a slow client or server beyond what is on its way, in bytes.
-pub(crate) const UNSENT: u32 = 128 << 10;
-/// How many connections with data in their SYN may wait, where that is of use.
-const FAST_OPEN: i32 = 256;
+/// Unsent bytes that the kernel buffers per connection (`TCP_NOTSENT_LOWAT`).
+pub(crate) const NOTSENT_LOWAT_BYTES: u32 = 128 << 10;
+/// Queue length for TCP Fast Open.
+const FAST_OPEN_QUEUE_LEN: i32 = 256;
 
 fn open(listen: &Listen) -> Result<(TcpListener, SocketAddr), Error> {
-    let convert = listen.serve == crate::config::Serve::Convert;
+    let convert = listen.serve == crate::config::ListenerProtocol::Convert;
     let options = Options {
-        // Every connection that comes has it of its listener: what is relayed has been together once already.
+        // Accepted sockets inherit these options. Relayed data is already coalesced.
         no_delay: true,
-        notsent_lowat: Some(UNSENT),
-        // The kernel takes twice what a socket is given.
+        notsent_lowat: Some(NOTSENT_LOWAT_BYTES),
+        // The kernel doubles the value.
         send_buffer: listen.send_buffer.map(|bytes| bytes as usize / 2),
-        transparent: listen.serve == crate::config::Serve::Transparent,
-        fast_open: convert.then_some(FAST_OPEN),
+        transparent: listen.serve == crate::config::ListenerProtocol::Transparent,
+        fast_open: convert.then_some(FAST_OPEN_QUEUE_LEN),
         ..Options::default()
     };
     let listener = socket::listen(listen.address, listen.protocol, &options)?;
-    let own = |error| Error::own(format!("listen at {}", listen.address), error);
+    let own = |error| Error::setup(format!("listen at {}", listen.address), error);
     listener.set_nonblocking(true).map_err(own)?;
     let listener = TcpListener::from_std(listener).map_err(own)?;
     let address = listener.local_addr().map_err(own)?;
@@ -199,7 +200,7 @@ fn open(listen: &Listen) -> Result<(TcpListener, SocketAddr), Error> {
 }
 
 impl Server {
-    /// Listens everywhere.
+    /// Binds all listeners and starts accepting.
     pub(crate) fn listen(shared: Arc<Shared>) -> Result<Self, Error> {
         let mut server = Self { shared, listeners: Vec::new(), status: None };
         let config = server.shared.config();
@@ -210,18 +211,18 @@ impl Server {
             let task = tokio::spawn(status::serve(listener, Arc::new(move || shared.status())));
             server.status = Some((path.clone(), task));
         }
-        if server.shared.most_connections(&config) < config.limits.connections as u64 {
+        if server.shared.connection_limit(&config) < config.limits.connections as u64 {
             warn!(
-                "there can be {} connections and no more: this process may open {} files (ulimit -n)",
-                server.shared.most_connections(&config),
+                "connection limit reduced to {}: this process may open {} files (ulimit -n)",
+                server.shared.connection_limit(&config),
                 server.shared.files
             );
         }
-        server.shared.begin_log(&config)?;
+        server.shared.open_access_log(&config)?;
         for (listen, (listener, address)) in config.listen.iter().zip(opened) {
             server.add(*listen, listener, address);
         }
-        server.tell();
+        server.publish_listeners();
         Ok(server)
     }
 
@@ -231,8 +232,8 @@ impl Server {
         self.listeners.push((listen, address, task));
     }
 
-    /// Has the status say where it listens.
-    fn tell(&self) {
+    /// Publishes the listeners in the status.
+    fn publish_listeners(&self) {
         let told = self.listeners.iter().map(|(listen, address, _)| Listening {
             address: address.to_string(),
             serve: listen.serve.name().to_owned(),
@@ -245,15 +246,15 @@ impl Server {
         self.listeners.iter().map(|one| one.1).collect()
     }
 
-    /// Works until it is told to end, and all has.
+    /// Serves until shutdown, then drains.
     pub(crate) async fn run(mut self) {
         let reloads = self.shared.reloads.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut reloads) = reloads else { return };
         let mut phase = self.shared.phase.subscribe();
         loop {
             tokio::select! {
-                Some((config, say)) = reloads.recv() => {
-                    _ = say.send(self.reload(config));
+                Some((config, tx)) = reloads.recv() => {
+                    _ = tx.send(self.reload(config));
                 }
                 _ = phase.wait_for(|phase| *phase != Phase::Serving) => break,
             }
@@ -275,29 +276,29 @@ impl Server {
             over = timeout(wait, finish) => if over.is_err() {
                 let left = self.shared.counters.open.load(Relaxed);
                 self.shared.broken_off.store(left, Relaxed);
-                warn!("broken off: {left} connections");
+                warn!("aborted {left} connections after the drain timeout");
             },
             _ = phase.wait_for(|phase| *phase == Phase::Ended) => {}
         }
     }
 
-    /// Takes another configuration. Everything that can fail comes first.
+    /// Applies a new configuration; fallible steps come first.
     fn reload(&mut self, config: Config) -> Result<(), Error> {
         let stays = |listen: &Listen, others: &[Listen]| others.contains(listen);
         let now: Vec<Listen> = self.listeners.iter().map(|one| one.0).collect();
         let new: Vec<Listen> = config.listen.iter().filter(|one| !stays(one, &now)).copied().collect();
-        // An address that is spoken to otherwise from now on is free only when its listener is gone.
+        // An address whose options change is free only after its listener has closed.
         let again = |listen: &Listen| now.iter().any(|one| one.address == listen.address);
         let opened = new
             .iter()
             .filter(|listen| !again(listen))
             .map(|listen| Ok((*listen, open(listen)?)))
             .collect::<Result<Vec<_>, Error>>()?;
-        self.shared.begin_log(&config)?;
+        self.shared.open_access_log(&config)?;
         self.listeners.retain(|(listen, address, task)| {
             let stays = stays(listen, &config.listen);
             if !stays {
-                info!("no longer listening at {address}");
+                info!("stopped listening at {address}");
                 task.abort();
             }
             stays
@@ -308,7 +309,7 @@ impl Server {
         let later: Vec<Listen> = new.into_iter().filter(again).collect();
         *self.shared.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         for listen in later {
-            // The kernel lets go of the old listener when its task has been dropped.
+            // The kernel frees the address when the old listener's task is dropped.
             let shared = Arc::clone(&self.shared);
             let task = tokio::spawn(async move {
                 for _ in 0..50 {
@@ -317,12 +318,12 @@ impl Server {
                         Err(_) => sleep(Duration::from_millis(20)).await,
                     }
                 }
-                warn!("cannot listen at {} again", listen.address);
+                warn!("cannot rebind {}", listen.address);
             });
             self.listeners.push((listen, listen.address, task));
         }
-        self.tell();
-        info!("the configuration was read again");
+        self.publish_listeners();
+        info!("configuration reloaded");
         Ok(())
     }
 }
@@ -336,21 +337,21 @@ impl Drop for Server {
     }
 }
 
-/// Takes connections, for as long as it is let.
+/// Accepts connections until the task is aborted.
 async fn accept(shared: Arc<Shared>, listen: Listen, listener: TcpListener) {
     loop {
         match listener.accept().await {
-            Ok((stream, client)) => welcome(&shared, listen, stream, client),
+            Ok((stream, client)) => on_accept(&shared, listen, stream, client),
             Err(error) => {
-                // Out of descriptors or memory, mostly: those who are here go on, and others may wait.
-                warn!("cannot take a connection: {error}");
+                // Usually out of file descriptors or memory: wait, and keep open connections.
+                warn!("cannot accept a connection: {error}");
                 sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-fn welcome(shared: &Arc<Shared>, listen: Listen, stream: TcpStream, client: SocketAddr) {
+fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream, client: SocketAddr) {
     let config = shared.config();
     let counters = &shared.counters;
     Counters::count(&counters.accepted);
@@ -359,10 +360,10 @@ fn welcome(shared: &Arc<Shared>, listen: Listen, stream: TcpStream, client: Sock
         _ = socket::abort(&stream);
         return;
     }
-    let Some(seat) = Seat::take(shared, &config, client.ip()) else {
+    let Some(permit) = ConnectionPermit::take(shared, &config, client.ip()) else {
         Counters::count(&counters.too_many);
         _ = socket::abort(&stream);
         return;
     };
-    tokio::spawn(connection::serve(Arc::clone(shared), config, listen, stream, client, seat));
+    tokio::spawn(connection::serve(Arc::clone(shared), config, listen, stream, client, permit));
 }

@@ -15,7 +15,7 @@ use linux::clock::Clock;
 use linux::namespace::Namespace;
 use linux::route::{Route, RouteEntry};
 use linux::socket::Protocol;
-use proxy::config::{Clients, Listen, Serve};
+use proxy::config::{Clients, Listen, ListenerProtocol};
 use proxy::destination;
 use proxy::network::Network as Range;
 use proxy::{Config, Proxy, Totals};
@@ -116,7 +116,12 @@ impl Behind {
 fn config(edge: &Edge) -> Config {
     let send_buffer = edge.send_buffer.map(|most| u32::try_from(most.get()).unwrap_or(u32::MAX));
     Config {
-        listen: vec![Listen { address: PROXY, serve: Serve::Http, protocol: Protocol::Mptcp, send_buffer }],
+        listen: vec![Listen {
+            address: PROXY,
+            serve: ListenerProtocol::Http,
+            protocol: Protocol::Mptcp,
+            send_buffer,
+        }],
         clients: Clients { allow: Range::new(DEVICES, 16).into_iter().collect(), ..Clients::default() },
         destinations: destination::Rules {
             allow: Range::new(CONTENT, 32).into_iter().collect(),

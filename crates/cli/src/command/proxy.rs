@@ -7,9 +7,9 @@ use crate::failure::{Failure, reason};
 use crate::output::{self, Talk};
 use linux::socket::Protocol;
 use proxy::Config;
-use proxy::config::{EXAMPLE, Listen, Serve, Speak, Upstream};
+use proxy::config::{EXAMPLE, Listen, ListenerProtocol, Upstream, UpstreamProtocol};
 use proxy::front::transparent::Rules;
-use proxy::status::{Status, ask, tables};
+use proxy::status::{Status, query, tables};
 use signal_hook::consts::SIGHUP;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
@@ -76,7 +76,7 @@ fn from_command_line(arguments: &Proxy) -> Config {
     let mut config = Config::default();
     // A device's half is asked by programs of this host, over its loopback.
     let protocol = if arguments.upstream.is_some() { Protocol::Tcp } else { Protocol::Mptcp };
-    let listen = |address| Listen { address, serve: Serve::Auto, protocol, send_buffer: None };
+    let listen = |address| Listen { address, serve: ListenerProtocol::Auto, protocol, send_buffer: None };
     if arguments.listen.is_empty() {
         config.listen.iter_mut().for_each(|one| one.protocol = protocol);
     } else {
@@ -87,7 +87,7 @@ fn from_command_line(arguments: &Proxy) -> Config {
     config.agent.clone_from(&arguments.agent);
     config.upstream = arguments.upstream.clone().map(|destination| Upstream {
         destination,
-        speak: Speak::Connect,
+        speak: UpstreamProtocol::Connect,
         protocol: Protocol::Mptcp,
         credential: None,
     });
@@ -156,7 +156,7 @@ fn status(arguments: &ProxyStatus, talk: Talk) -> Result<(), Failure> {
         (None, Some(config)) => read(config)?.socket.unwrap_or_else(default_socket),
         (None, None) => default_socket(),
     };
-    let text = ask(&path, "/status").map_err(|error| unanswered(&path, &error))?;
+    let text = query(&path, "/status").map_err(|error| unanswered(&path, &error))?;
     let status: Status = serde_json::from_str(&text).map_err(|error| Failure::Other {
         message: format!("the proxy at {} answers what cannot be read: {error}", path.display()),
         hint: "is it of the same version?".to_owned(),

@@ -109,14 +109,14 @@ fn a_proxy_that_was_killed_leaves_nothing_that_hinders_the_next() {
     assert!(again.status().is_some());
     let told = again.place.run(&["proxy", "--config", "proxy.toml"]);
     assert_eq!(told.code, 1);
-    assert!(told.err.contains("another proxy is at work"), "{}", told.err);
+    assert!(told.err.contains("another proxy is already running"), "{}", told.err);
 }
 
 #[test]
 fn what_would_be_open_to_everybody_does_not_begin() {
     let told = said(tandem().args(["proxy", "--listen", "0.0.0.0:0"]));
     assert_eq!(told.code, 1);
-    assert!(told.err.contains("would be open to everybody") && told.err.contains("allow"), "{}", told.err);
+    assert!(told.err.contains("would be an open proxy") && told.err.contains("allow"), "{}", told.err);
     let place = configured("[clients]\nusers = 'users'\n");
     place.write("users", "ann:secret\n");
     let told = place.run(&["proxy", "--config", "proxy.toml"]);

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
-use tandem_proxy::config::{Listen, Serve};
+use tandem_proxy::config::{Listen, ListenerProtocol};
 use tandem_proxy::{Config, Proxy};
 
 /// How a client asks for the server.
@@ -196,7 +196,7 @@ pub(crate) fn tandem() -> ExitCode {
     let parse = |text: &str| text.parse().ok();
     let listen = Listen {
         address: SocketAddr::new(MIDDLE.parse().expect("an address"), 1080),
-        serve: Serve::Auto,
+        serve: ListenerProtocol::Auto,
         protocol: linux::socket::Protocol::Mptcp,
         send_buffer: None,
     };

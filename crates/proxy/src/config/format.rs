@@ -1,4 +1,4 @@
-//! The shape of the proxy's file, as data.
+//! Schema of the configuration file.
 
 use quantities::{POSITIVE_TIME, TIME};
 use schema::shape::{
@@ -10,98 +10,98 @@ use schema::shape::{
 
 pub(super) static PROXY: Table = Table {
     name: "the proxy",
-    doc: "What a proxy does.",
+    doc: "Configuration of the proxy.",
     one_of: &[],
     keys: &[
         Key {
             name: "listen",
             shape: Tables(&LISTEN),
             need: Absent("127.0.0.1:1080, for HTTP and SOCKS5"),
-            doc: "where it listens, and what is spoken there",
+            doc: "listening addresses and their protocols",
             example: "[{ address = \"127.0.0.1:1080\" }]",
         },
         Key {
             name: "clients",
             shape: Shape::Table(&CLIENTS),
             need: Default("{}"),
-            doc: "whom it serves",
+            doc: "clients that may connect",
             example: "{ allow = [\"192.0.2.0/24\"] }",
         },
         Key {
             name: "destinations",
             shape: Shape::Table(&DESTINATIONS),
             need: Default("{}"),
-            doc: "where it leads",
+            doc: "destinations that clients may reach",
             example: "{ allow = [\"10.1.0.0/16\"] }",
         },
         Key {
             name: "servers",
             shape: Shape::Choice(&PROTOCOLS),
             need: Default("\"tcp\""),
-            doc: "what is spoken to servers",
+            doc: "transport to servers",
             example: "\"mptcp\"",
         },
         Key {
             name: "upstream",
             shape: Shape::Table(&UPSTREAM),
-            need: Absent("it connects to servers itself"),
-            doc: "the other half, to which everything is carried",
+            need: Absent("the proxy connects to servers directly"),
+            doc: "the next proxy for all connections",
             example: "{ address = \"proxy.example:1080\" }",
         },
         Key {
             name: "limits",
             shape: Shape::Table(&LIMITS),
             need: Default("{}"),
-            doc: "how much of everything there may be",
+            doc: "resource limits",
             example: "{ connections = 5000 }",
         },
         Key {
             name: "ahead",
             shape: TIME,
             need: Default("\"10ms\""),
-            doc: "how much longer than a round trip a subflow may take to send what it has, before more is written to a connection of several; `0s` writes what there is",
+            doc: "time beyond one round trip for which a subflow may hold queued data before the proxy pauses writes to a multipath connection; `0s` never pauses",
             example: "\"50ms\"",
         },
         Key {
             name: "timeouts",
             shape: Shape::Table(&TIMEOUTS),
             need: Default("{}"),
-            doc: "how long everything may take",
+            doc: "timeouts",
             example: "{ idle = \"5min\" }",
         },
         Key {
             name: "workers",
             shape: Integer { min: 1, max: 1024 },
-            need: Absent("one for each core"),
-            doc: "how many threads work",
+            need: Absent("one per core"),
+            doc: "worker threads",
             example: "2",
         },
         Key {
             name: "access_log",
             shape: Text,
-            need: Absent("none is written"),
-            doc: "the file that gets a line of JSON for each connection and request; `-` is the standard output",
+            need: Absent("no access log"),
+            doc: "file for one line of JSON per connection and request; `-` is standard output",
             example: "\"/var/log/tandem/proxy.log\"",
         },
         Key {
             name: "status",
             shape: Shape::Table(&STATUS),
             need: Default("{}"),
-            doc: "where the proxy says how things stand",
+            doc: "status socket",
             example: "{ socket = \"/run/tandem/proxy.sock\" }",
         },
         Key {
             name: "agent",
             shape: Text,
-            need: Absent("nobody is told"),
-            doc: "the UNIX socket of `tandem agent`, which is told how players stand by the CMCD of their requests",
+            need: Absent("no reports"),
+            doc: "UNIX socket of `tandem agent`, to which the proxy reports player state from the CMCD of requests",
             example: "\"/run/tandem/agent.sock\"",
         },
         Key {
             name: "log",
             shape: Text,
             need: Default("\"info\""),
-            doc: "how much is logged: error, warn, info, debug or trace, also by module",
+            doc: "level of the diagnostic log: error, warn, info, debug or trace, optionally per module",
             example: "\"warn\"",
         },
     ],
@@ -109,70 +109,70 @@ pub(super) static PROXY: Table = Table {
 
 static LISTEN: Table = Table {
     name: "a listener",
-    doc: "Where the proxy listens.",
+    doc: "One listener.",
     one_of: &[],
     keys: &[
         Key {
             name: "address",
             shape: Text,
             need: Default("\"127.0.0.1:1080\""),
-            doc: "an address of this host, and a port",
+            doc: "address of this host, with a port",
             example: "\"192.0.2.1:1080\"",
         },
         Key {
             name: "serve",
             shape: Shape::Choice(&SERVE),
             need: Default("\"auto\""),
-            doc: "what is spoken there",
+            doc: "protocol of clients",
             example: "\"socks5\"",
         },
         Key {
             name: "protocol",
             shape: Shape::Choice(&PROTOCOLS),
             need: Default("\"mptcp\""),
-            doc: "how clients come",
+            doc: "transport of clients",
             example: "\"tcp\"",
         },
         Key {
             name: "send_buffer",
             shape: Integer { min: 16_384, max: 1 << 30 },
-            need: Absent("Linux lets it grow, to some five times the largest window of each subflow"),
-            doc: "the most bytes that the kernel holds of what is on its way to a client",
+            need: Absent("Linux's autotuning"),
+            doc: "limit of the kernel's send buffer toward each client, in bytes",
             example: "262144",
         },
     ],
 };
 
 static SERVE: [Choice; 5] = [
-    Choice { name: "auto", doc: "HTTP or SOCKS5, as the client's first byte says" },
-    Choice { name: "http", doc: "HTTP: requests in absolute form, and CONNECT" },
+    Choice { name: "auto", doc: "HTTP or SOCKS5, selected by the client's first byte" },
+    Choice { name: "http", doc: "HTTP: absolute-form requests and CONNECT" },
     Choice { name: "socks5", doc: "SOCKS5 (RFC 1928, RFC 1929)" },
     Choice { name: "convert", doc: "0-RTT TCP Convert (RFC 8803)" },
-    Choice { name: "transparent", doc: "whatever TPROXY hands over (`tandem proxy rules`)" },
+    Choice { name: "transparent", doc: "connections redirected by TPROXY (`tandem proxy rules`)" },
 ];
 
 static PROTOCOLS: [Choice; 2] = [
-    Choice { name: "mptcp", doc: "Multipath TCP, or TCP where the other end knows no more" },
-    Choice { name: "tcp", doc: "TCP alone" },
+    Choice { name: "mptcp", doc: "Multipath TCP, with fallback to TCP" },
+    Choice { name: "tcp", doc: "TCP only" },
 ];
 
 static CLIENTS: Table = Table {
     name: "the clients",
-    doc: "Whom the proxy serves: this host alone where nothing is said.",
+    doc: "Client authorization; by default only this host.",
     one_of: &[],
     keys: &[
         Key {
             name: "allow",
             shape: List { of: &Text, min: 0, max: 10_000 },
             need: Default("[]"),
-            doc: "networks that clients are in",
+            doc: "networks of allowed clients",
             example: "[\"192.0.2.0/24\", \"2001:db8::/32\"]",
         },
         Key {
             name: "users",
             shape: Text,
-            need: Absent("nobody is asked for a name"),
-            doc: "a file with lines of `name:secret`, which nobody else can read",
+            need: Absent("no authentication"),
+            doc: "file with lines of `username:password`, readable by its owner only",
             example: "\"/etc/tandem/proxy.users\"",
         },
     ],
@@ -180,28 +180,28 @@ static CLIENTS: Table = Table {
 
 static DESTINATIONS: Table = Table {
     name: "the destinations",
-    doc: "Where the proxy leads: to all public addresses where nothing is said, and to no others.",
+    doc: "Rules for destinations; by default all public addresses.",
     one_of: &[],
     keys: &[
         Key {
             name: "allow",
             shape: List { of: &Text, min: 0, max: 10_000 },
             need: Default("[]"),
-            doc: "networks that it leads to although they are not public",
+            doc: "non-public networks that clients may reach",
             example: "[\"10.1.0.0/16\"]",
         },
         Key {
             name: "deny",
             shape: List { of: &Text, min: 0, max: 10_000 },
             need: Default("[]"),
-            doc: "networks that it does not lead to in any case",
+            doc: "networks that clients may never reach",
             example: "[\"198.51.100.0/24\"]",
         },
         Key {
             name: "ports",
             shape: List { of: &Integer { min: 1, max: 65535 }, min: 0, max: 1000 },
             need: Default("[]"),
-            doc: "the only ports that it leads to; all where there is none",
+            doc: "allowed ports; all if empty",
             example: "[80, 443]",
         },
     ],
@@ -209,76 +209,76 @@ static DESTINATIONS: Table = Table {
 
 static UPSTREAM: Table = Table {
     name: "the upstream",
-    doc: "The proxy behind this one, where this one is a device's half.",
+    doc: "The next proxy on the way to servers.",
     one_of: &[],
     keys: &[
         Key {
             name: "address",
             shape: Text,
             need: schema::shape::Need::Required,
-            doc: "its host and port",
+            doc: "host and port of the upstream proxy",
             example: "\"proxy.example:1080\"",
         },
         Key {
             name: "speak",
             shape: Shape::Choice(&SPEAK),
             need: Default("\"connect\""),
-            doc: "how it is asked",
+            doc: "protocol between the two proxies",
             example: "\"convert\"",
         },
         Key {
             name: "protocol",
             shape: Shape::Choice(&PROTOCOLS),
             need: Default("\"mptcp\""),
-            doc: "how it is reached",
+            doc: "transport to the upstream proxy",
             example: "\"mptcp\"",
         },
         Key {
             name: "credential",
             shape: Text,
-            need: Absent("it asks for none"),
-            doc: "a file with one line of `name:secret`, which nobody else can read",
+            need: Absent("no credentials"),
+            doc: "file with one line of `username:password`, readable by its owner only",
             example: "\"/etc/tandem/proxy.credential\"",
         },
     ],
 };
 
 static SPEAK: [Choice; 2] = [
-    Choice { name: "connect", doc: "by CONNECT of HTTP; it looks names up" },
-    Choice { name: "convert", doc: "by 0-RTT TCP Convert (RFC 8803); names are looked up here" },
+    Choice { name: "connect", doc: "HTTP CONNECT; the upstream proxy resolves names" },
+    Choice { name: "convert", doc: "0-RTT TCP Convert (RFC 8803); this proxy resolves names" },
 ];
 
 static LIMITS: Table = Table {
     name: "the limits",
-    doc: "How much of everything there may be.",
+    doc: "Resource limits.",
     one_of: &[],
     keys: &[
         Key {
             name: "connections",
             shape: Integer { min: 1, max: 1_000_000 },
             need: Default("10000"),
-            doc: "connections of clients at once",
+            doc: "concurrent client connections",
             example: "5000",
         },
         Key {
             name: "per_client",
             shape: Integer { min: 1, max: 1_000_000 },
             need: Default("1000"),
-            doc: "the same of one client: an IPv4 address, or the first 64 bits of an IPv6 address",
+            doc: "concurrent connections per client: an IPv4 address, or an IPv6 /64 prefix",
             example: "100",
         },
         Key {
             name: "head",
             shape: Integer { min: 1024, max: 1_048_576 },
             need: Default("32768"),
-            doc: "bytes of a message's head",
+            doc: "maximum size of a message head, in bytes",
             example: "16384",
         },
         Key {
             name: "lookups",
             shape: Integer { min: 1, max: 1000 },
             need: Default("32"),
-            doc: "names that are looked up at once",
+            doc: "concurrent name lookups",
             example: "64",
         },
     ],
@@ -286,49 +286,49 @@ static LIMITS: Table = Table {
 
 static TIMEOUTS: Table = Table {
     name: "the timeouts",
-    doc: "How long everything may take.",
+    doc: "Timeouts.",
     one_of: &[],
     keys: &[
         Key {
             name: "handshake",
             shape: POSITIVE_TIME,
             need: Default("\"10s\""),
-            doc: "until a client has said what it wants",
+            doc: "time for a client's complete request",
             example: "\"5s\"",
         },
         Key {
             name: "connect",
             shape: POSITIVE_TIME,
             need: Default("\"15s\""),
-            doc: "until a server is found and reached",
+            doc: "time to resolve and connect to a server",
             example: "\"10s\"",
         },
         Key {
             name: "idle",
             shape: POSITIVE_TIME,
             need: Default("\"10min\""),
-            doc: "without a byte moved either way",
+            doc: "time without progress in either direction",
             example: "\"5min\"",
         },
         Key {
             name: "keep_alive",
             shape: POSITIVE_TIME,
             need: Default("\"60s\""),
-            doc: "between an answer and the next request",
+            doc: "time between a response and the next request",
             example: "\"15s\"",
         },
         Key {
             name: "total",
             shape: POSITIVE_TIME,
-            need: Absent("as long as it likes"),
-            doc: "a tunnel as a whole",
+            need: Absent("unlimited"),
+            doc: "lifetime of a tunnel",
             example: "\"24h\"",
         },
         Key {
             name: "drain",
             shape: POSITIVE_TIME,
             need: Default("\"30s\""),
-            doc: "after SIGTERM, until what still goes on is broken off",
+            doc: "time after SIGTERM before open connections are aborted",
             example: "\"5min\"",
         },
     ],
@@ -336,13 +336,13 @@ static TIMEOUTS: Table = Table {
 
 static STATUS: Table = Table {
     name: "the status",
-    doc: "Where the proxy says how things stand.",
+    doc: "The status socket.",
     one_of: &[],
     keys: &[Key {
         name: "socket",
         shape: Text,
         need: Absent("proxy.sock in `$RUNTIME_DIRECTORY` of systemd, else /run/tandem/proxy.sock"),
-        doc: "the UNIX socket for `tandem proxy status`, and for metrics (`/metrics`)",
+        doc: "UNIX socket for `tandem proxy status` and for metrics (`/metrics`)",
         example: "\"/run/tandem/proxy.sock\"",
     }],
 };

@@ -1,4 +1,4 @@
-//! What a proxy does: where it listens, whom it serves, where it leads.
+//! Configuration of the proxy.
 
 mod format;
 mod read;
@@ -9,76 +9,75 @@ use crate::Error;
 use crate::credentials::{Credential, Users};
 use crate::destination::{Destination, Rules};
 use crate::network::Network;
-use crate::relay::Pace;
+use crate::relay::RelayOptions;
 use linux::socket::Protocol;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a proxy does.
+/// Configuration of the proxy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Where it listens, and what is spoken there.
+    /// Listening addresses and their protocols.
     pub listen: Vec<Listen>,
-    /// Whom it serves.
+    /// Clients that may connect.
     pub clients: Clients,
-    /// Where it leads.
+    /// Destinations that clients may reach.
     pub destinations: Rules,
-    /// The proxy that everything goes through, where this one is a device's half.
+    /// Next proxy for all connections. `None` connects to servers directly.
     pub upstream: Option<Upstream>,
-    /// What is spoken to servers, by whom; MPTCP becomes TCP where the server knows no more.
+    /// Transport to servers. MPTCP falls back to TCP where the server lacks it.
     pub servers: Protocol,
-    /// How much of everything there may be.
+    /// Resource limits.
     pub limits: Limits,
-    /// How much longer than a round trip a subflow may take to send what it has, before more is written to a connection
-    /// of several. Zero writes what there is, and Linux deals it to the subflows at once (docs/how-to/proxy.md).
+    /// Time, beyond one round trip, for which a subflow may hold queued data before the proxy
+    /// pauses writes to a multipath connection. Zero disables the write gate
+    /// (docs/design/write-gate.md).
     pub ahead: Duration,
-    /// How long everything may take.
+    /// Timeouts.
     pub timeouts: Timeouts,
-    /// How many threads work; one a core where it is `None`.
+    /// Worker threads; `None` is one per core.
     pub workers: Option<usize>,
-    /// Where the access log goes; nowhere where it is `None`.
+    /// Access log file; `None` disables it.
     pub access_log: Option<PathBuf>,
-    /// The UNIX socket for `tandem proxy status` and metrics; none where it is `None`.
+    /// UNIX socket for `tandem proxy status` and metrics; `None` disables it.
     pub socket: Option<PathBuf>,
-    /// The UNIX socket of an agent on this device, which is told how players stand by the CMCD of their requests.
+    /// UNIX socket of a local agent that receives player state from the CMCD of requests.
     pub agent: Option<PathBuf>,
-    /// What is logged beside.
+    /// Filter of the diagnostic log.
     pub log: String,
 }
 
-/// A place where the proxy listens.
+/// One listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listen {
-    /// The address; port 0 is any that is free.
+    /// Listening address; port 0 selects a free port.
     pub address: SocketAddr,
-    /// What is spoken there.
-    pub serve: Serve,
-    /// MPTCP, with TCP for clients that know no more; or TCP alone.
+    /// Protocol of clients.
+    pub serve: ListenerProtocol,
+    /// Transport: MPTCP (which also accepts TCP), or TCP alone.
     pub protocol: Protocol,
-    /// The most bytes that the kernel holds of what is on its way to a client; `None` lets it grow as Linux sees
-    /// fit. Linux deals what it holds to subflows long before they can send it, and where one of them weakens,
-    /// that is what the rest waits for (docs/how-to/proxy.md).
+    /// Send buffer limit toward each client, in bytes; `None` uses Linux's autotuning.
     pub send_buffer: Option<u32>,
 }
 
-/// What is spoken to a listener.
+/// Protocol that a listener accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Serve {
-    /// HTTP or SOCKS5, as the first byte says.
+pub enum ListenerProtocol {
+    /// HTTP or SOCKS5, selected by the first byte.
     Auto,
-    /// HTTP alone.
+    /// HTTP only.
     Http,
-    /// SOCKS5 alone.
+    /// SOCKS5 only.
     Socks5,
     /// 0-RTT TCP Convert (RFC 8803).
     Convert,
-    /// Nothing: connections that TPROXY redirects go where they were going to.
+    /// Connections redirected by TPROXY, forwarded to their original destination.
     Transparent,
 }
 
-impl Serve {
-    /// As it is written in a configuration.
+impl ListenerProtocol {
+    /// Name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -90,74 +89,75 @@ impl Serve {
     }
 }
 
-/// Whom a proxy serves.
+/// Client authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Clients {
-    /// Clients at these addresses; those of this host where it is empty and there are no users.
+    /// Allowed client networks. If empty and there are no users, only loopback clients.
     pub allow: Vec<Network>,
-    /// Those who say a name and a secret; nobody has to where it is empty.
+    /// Accepted users. If empty, no authentication takes place.
     pub users: Users,
 }
 
-/// The proxy behind this one.
+/// Next proxy on the way to servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// Where it is.
+    /// Its host and port.
     pub destination: Destination,
-    /// How it is asked.
-    pub speak: Speak,
-    /// How it is reached.
+    /// Protocol to request connections with.
+    pub speak: UpstreamProtocol,
+    /// Transport to it.
     pub protocol: Protocol,
-    /// The name and secret that it wants.
+    /// Credential to present.
     pub credential: Option<Credential>,
 }
 
-/// How a proxy asks the one behind it.
+/// Protocol between this proxy and the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speak {
-    /// By CONNECT of HTTP: names are looked up there.
+pub enum UpstreamProtocol {
+    /// HTTP CONNECT; the next proxy resolves names.
     Connect,
-    /// By 0-RTT TCP Convert (RFC 8803): names are looked up here.
+    /// 0-RTT TCP Convert (RFC 8803); this proxy resolves names.
     Convert,
 }
 
-/// How much of everything there may be.
+/// Resource limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections of clients at once.
+    /// Concurrent client connections.
     pub connections: usize,
-    /// The same of one client: an IPv4 address, or the first 64 bits of an IPv6 address.
+    /// Concurrent connections per client: an IPv4 address, or an IPv6 /64 prefix.
     pub per_client: usize,
-    /// Bytes of a message's head.
+    /// Bytes of a message head.
     pub head: usize,
-    /// Names that are looked up at once.
+    /// Concurrent name lookups.
     pub lookups: usize,
 }
 
-/// How long everything may take.
+/// Timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until a client has said what it wants, from its first moment or the request's first byte on.
+    /// Time for a client's complete request, from the accept or from the first byte of a later
+    /// request.
     pub handshake: Duration,
-    /// Until a server is found and reached.
+    /// Time to resolve and connect to a server.
     pub connect: Duration,
-    /// Without a byte moved either way.
+    /// Time without progress in either direction.
     pub idle: Duration,
-    /// Between a response and the next request.
+    /// Time between a response and the next request.
     pub keep_alive: Duration,
-    /// A whole connection; as long as it likes where it is `None`.
+    /// Lifetime of a tunnel; `None` is unlimited.
     pub total: Option<Duration>,
-    /// After SIGTERM, until what still goes on is broken off.
+    /// Time after SIGTERM before open connections are aborted.
     pub drain: Duration,
 }
 
 impl Config {
-    /// [`Self::ahead`] where nothing else is said: some looks at the subflows, and less than a round trip.
+    /// Default of [`Self::ahead`].
     pub const AHEAD: Duration = Duration::from_millis(10);
 
-    /// How connections are relayed.
-    pub(crate) const fn pace(&self) -> Pace {
-        Pace { idle: self.timeouts.idle, ahead: self.ahead }
+    /// Options for the relay.
+    pub(crate) const fn relay_options(&self) -> RelayOptions {
+        RelayOptions { idle: self.timeouts.idle, ahead: self.ahead }
     }
 }
 
@@ -166,7 +166,7 @@ impl Default for Config {
         Self {
             listen: vec![Listen {
                 address: SocketAddr::from(([127, 0, 0, 1], 1080)),
-                serve: Serve::Auto,
+                serve: ListenerProtocol::Auto,
                 protocol: Protocol::Mptcp,
                 send_buffer: None,
             }],
@@ -206,21 +206,22 @@ impl Default for Timeouts {
 }
 
 impl Config {
-    /// Whether anybody in the world could use it who should not: what must not be. Also held by who starts it,
-    /// so that no program makes an open proxy by mistake.
+    /// Rejects configurations that would be an open proxy. [`crate::Proxy::start`] runs this check,
+    /// so that no caller can skip it.
     ///
     /// # Errors
-    /// Which listener is open to whom.
+    /// [`Error::OpenProxy`] with the first listener that everybody could use.
     pub fn check(&self) -> Result<(), Error> {
         for one in &self.listen {
-            // Convert and TPROXY have no place for a name and a secret.
-            let by_name =
-                !self.clients.users.is_empty() && !matches!(one.serve, Serve::Convert | Serve::Transparent);
-            let by_address =
-                !self.clients.allow.is_empty() && !self.clients.allow.iter().any(Network::is_everybody);
-            let is_here = one.address.ip().to_canonical().is_loopback() && one.serve != Serve::Transparent;
+            // Convert and TPROXY have no authentication.
+            let by_name = !self.clients.users.is_empty()
+                && !matches!(one.serve, ListenerProtocol::Convert | ListenerProtocol::Transparent);
+            let by_address = !self.clients.allow.is_empty()
+                && !self.clients.allow.iter().any(Network::covers_half_or_more);
+            let is_here =
+                one.address.ip().to_canonical().is_loopback() && one.serve != ListenerProtocol::Transparent;
             if !is_here && !by_name && !by_address {
-                return Err(Error::Open { at: one.address, serve: one.serve });
+                return Err(Error::OpenProxy { at: one.address, serve: one.serve });
             }
         }
         Ok(())
@@ -228,7 +229,7 @@ impl Config {
 }
 
 impl Clients {
-    /// Whether a client at that address may go on, as far as its address says.
+    /// Whether the client's address alone permits the connection.
     pub(crate) fn allow(&self, address: std::net::IpAddr) -> bool {
         if self.allow.is_empty() {
             return !self.users.is_empty() || address.to_canonical().is_loopback();

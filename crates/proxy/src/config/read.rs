@@ -1,6 +1,6 @@
-//! From the text of the proxy's file to what it means.
+//! Parser of the configuration file.
 
-use super::{Config, Listen, Serve, Speak, Upstream, format};
+use super::{Config, Listen, ListenerProtocol, Upstream, UpstreamProtocol, format};
 use crate::Error;
 use crate::credentials::{Credential, Users};
 use crate::network::Network;
@@ -11,17 +11,17 @@ use schema::{Diagnostic, Problems};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A commented file with every key, as `tandem proxy example-config` prints it.
+/// Commented example with every key, as `tandem proxy example-config` prints it.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
-/// Gives the text of a file with secrets, or says in a few words why not.
+/// Reads a credentials file; the error is a short reason.
 pub type Files<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
 impl Config {
-    /// Reads a file that is called `name` in messages.
+    /// Parses a file that messages call `name`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the file; that it would be open to everybody, too.
+    /// All problems in file order, including listeners that everybody could use.
     pub fn parse(name: &str, bytes: &[u8], files: Files<'_>) -> Result<Self, Vec<Diagnostic>> {
         let text = schema::utf8(name, bytes)?;
         schema::read(name, text, &format::PROXY, |root, problems| Reader { problems, files }.config(root))
@@ -90,14 +90,14 @@ impl Reader<'_, '_> {
         config
     }
 
-    /// Says where it would be open to everybody.
+    /// Reports listeners that everybody could use.
     fn open(&mut self, root: &Fields, config: &Config) {
         for (listen, node) in config.listen.iter().zip(root.list("listen")) {
             let alone = Config { listen: vec![*listen], ..config.clone() };
-            if let (Err(error @ Error::Open { .. }), Some(fields)) = (alone.check(), node.fields()) {
+            if let (Err(error @ Error::OpenProxy { .. }), Some(fields)) = (alone.check(), node.fields()) {
                 self.problems
                     .add(fields.span("address"), error.to_string())
-                    .expected("an address of this host alone, or clients that are served and all others not")
+                    .expected("a loopback address, or a restriction of the clients")
                     .hint(error.hint());
             }
         }
@@ -109,18 +109,18 @@ impl Reader<'_, '_> {
             self.problems
                 .add(
                     fields.span("address"),
-                    format!("`{}` is no address with a port", schema::read::clip(text)),
+                    format!("`{}` is not an address with a port", schema::read::clip(text)),
                 )
                 .expected("such as `127.0.0.1:1080` or `[::1]:1080`")
-                .hint("names are not looked up: `getent ahosts NAME` does");
+                .hint("listening addresses cannot be host names: `getent ahosts NAME` resolves one");
             return None;
         };
         let serve = match fields.text("serve")? {
-            "http" => Serve::Http,
-            "socks5" => Serve::Socks5,
-            "convert" => Serve::Convert,
-            "transparent" => Serve::Transparent,
-            _ => Serve::Auto,
+            "http" => ListenerProtocol::Http,
+            "socks5" => ListenerProtocol::Socks5,
+            "convert" => ListenerProtocol::Convert,
+            "transparent" => ListenerProtocol::Transparent,
+            _ => ListenerProtocol::Auto,
         };
         let send_buffer = fields.integer("send_buffer").and_then(|bytes| u32::try_from(bytes).ok());
         Some(Listen { address, serve, protocol: protocol(fields, "protocol"), send_buffer })
@@ -134,8 +134,8 @@ impl Reader<'_, '_> {
                 Ok(network) => networks.push(network),
                 Err(()) => {
                     self.problems
-                        .add(node.span.clone(), format!("`{}` is no network", schema::read::clip(text)))
-                        .expected("an address, or where it ends in zeros, with the length of what comes before them")
+                        .add(node.span.clone(), format!("`{}` is not a network", schema::read::clip(text)))
+                        .expected("an address, or a prefix with its length and no host bits set")
                         .hint("such as `192.0.2.7`, `192.0.2.0/24` or `2001:db8::/32`");
                 }
             }
@@ -143,15 +143,15 @@ impl Reader<'_, '_> {
         networks
     }
 
-    /// The text of a file that a key names.
+    /// Text of the credentials file that a key names.
     fn secrets(&mut self, fields: &Fields, key: &str) -> Option<String> {
         let path = fields.text(key)?;
         (self.files)(path)
-            .map_err(|why| {
+            .map_err(|reason| {
                 self.problems
-                    .add(fields.span(key), format!("cannot read `{}`: {why}", schema::read::clip(path)))
-                    .expected("a file with lines of `name:secret`, which only its owner can read")
-                    .hint(format!("`chmod 600 {}` takes it from all others", schema::read::clip(path)));
+                    .add(fields.span(key), format!("cannot read `{}`: {reason}", schema::read::clip(path)))
+                    .expected("a file with lines of `username:password` that only its owner can read")
+                    .hint(format!("run `chmod 600 {}`", schema::read::clip(path)));
             })
             .ok()
     }
@@ -160,11 +160,13 @@ impl Reader<'_, '_> {
         let text = self.secrets(fields, "users")?;
         let problem = match Users::parse(&text) {
             Ok(users) if !users.is_empty() => return Some(users),
-            Ok(_) => "there is nobody in it".to_owned(),
-            // Not the line itself: there may be a secret in it.
-            Err((line, why)) => format!("its line {line}: {why}"),
+            Ok(_) => "the file contains no users".to_owned(),
+            // Report the line number only: the line may contain a password.
+            Err((line, reason)) => format!("line {line} of the file: {reason}"),
         };
-        self.problems.add(fields.span("users"), problem).expected("lines of `name:secret`, each name once");
+        self.problems
+            .add(fields.span("users"), problem)
+            .expected("lines of `username:password`, each username once");
         None
     }
 
@@ -172,7 +174,7 @@ impl Reader<'_, '_> {
         let text = fields.text("address")?;
         let Ok(destination) = text.parse() else {
             self.problems
-                .add(fields.span("address"), format!("`{}` is no host and port", schema::read::clip(text)))
+                .add(fields.span("address"), format!("`{}` is not a host and port", schema::read::clip(text)))
                 .expected("such as `proxy.example:1080` or `[2001:db8::1]:1080`");
             return None;
         };
@@ -180,16 +182,20 @@ impl Reader<'_, '_> {
             let read = Credential::parse(text.trim_end_matches(['\r', '\n']));
             if read.is_none() {
                 self.problems
-                    .add(fields.span("credential"), "there is no `name:secret` in it")
-                    .expected("one line of `name:secret`");
+                    .add(fields.span("credential"), "the file contains no `username:password`")
+                    .expected("one line of `username:password`");
             }
             read
         });
-        let speak = if fields.text("speak") == Some("convert") { Speak::Convert } else { Speak::Connect };
-        if speak == Speak::Convert && fields.given("credential") {
+        let speak = if fields.text("speak") == Some("convert") {
+            UpstreamProtocol::Convert
+        } else {
+            UpstreamProtocol::Connect
+        };
+        if speak == UpstreamProtocol::Convert && fields.given("credential") {
             self.problems
-                .add(fields.key_span("credential"), "Convert has no place for a name and a secret")
-                .expected("no `credential` beside `speak = \"convert\"`");
+                .add(fields.key_span("credential"), "Convert does not support credentials")
+                .expected("no `credential` with `speak = \"convert\"`");
         }
         Some(Upstream { destination, speak, protocol: protocol(fields, "protocol"), credential })
     }

@@ -7,7 +7,7 @@ fn files(name: &str) -> Result<String, String> {
         "one" => Ok("ann:secret1\n".to_owned()),
         "none" => Ok("# nobody\n".to_owned()),
         "odd" => Ok("ann:secret1\nsecret2\n".to_owned()),
-        _ => Err("others can read it".to_owned()),
+        _ => Err("it is readable by others".to_owned()),
     }
 }
 
@@ -72,9 +72,12 @@ fn what_is_wrong_is_told_with_its_place_and_no_secret() {
     assert!(!told.contains("secret1") && !told.contains("secret2"), "{told}");
     insta::assert_snapshot!(told);
     let of = |text: &str| read(text).unwrap_err()[0].message.clone();
-    assert_eq!(of("clients = { users = 'none' }"), "there is nobody in it");
-    assert_eq!(of("clients = { users = 'a' }"), "cannot read `a`: others can read it");
-    assert_eq!(of("upstream = { address = 'a:1', credential = 'odd' }"), "there is no `name:secret` in it");
+    assert_eq!(of("clients = { users = 'none' }"), "the file contains no users");
+    assert_eq!(of("clients = { users = 'a' }"), "cannot read `a`: it is readable by others");
+    assert_eq!(
+        of("upstream = { address = 'a:1', credential = 'odd' }"),
+        "the file contains no `username:password`"
+    );
 }
 
 #[test]
@@ -83,16 +86,16 @@ fn an_open_proxy_is_refused() {
         let told = read(&format!("[[listen]]\naddress = '0.0.0.0:1080'\n{rest}"));
         told.err().map(|told| told[0].message.clone())
     };
-    let why = Some("the listener at 0.0.0.0:1080 (auto) would be open to everybody".to_owned());
-    assert_eq!(open(""), why);
-    assert_eq!(open("[clients]\nallow = []\n"), why);
-    assert_eq!(open("[clients]\nallow = ['0.0.0.0/0']\n"), why, "that is everybody");
-    assert_eq!(open("[clients]\nallow = ['0.0.0.0/1', '128.0.0.0/1']\n"), why, "that too");
+    let reason = Some("the listener at 0.0.0.0:1080 (auto) would be an open proxy".to_owned());
+    assert_eq!(open(""), reason);
+    assert_eq!(open("[clients]\nallow = []\n"), reason);
+    assert_eq!(open("[clients]\nallow = ['0.0.0.0/0']\n"), reason, "that is everybody");
+    assert_eq!(open("[clients]\nallow = ['0.0.0.0/1', '128.0.0.0/1']\n"), reason, "that too");
     assert_eq!(open("[clients]\nallow = ['192.0.2.0/24']\n"), None);
     assert_eq!(open("[clients]\nusers = 'users'\n"), None);
     for serve in ["convert", "transparent"] {
-        let why = open(&format!("serve = '{serve}'\n[clients]\nusers = 'users'\n"));
-        assert!(why.is_some(), "{serve} asks nobody for a name");
+        let reason = open(&format!("serve = '{serve}'\n[clients]\nusers = 'users'\n"));
+        assert!(reason.is_some(), "{serve} asks nobody for a name");
         assert_eq!(open(&format!("serve = '{serve}'\n[clients]\nallow = ['192.0.2.0/24']\n")), None);
     }
     assert!(read("[[listen]]\naddress = '127.0.0.1:1080'\nserve = 'transparent'\n").is_err());

@@ -1,4 +1,4 @@
-//! One client's connection, from its first byte to its last.
+//! Client session: from the accepted connection to its log record.
 
 mod convert;
 mod http;
@@ -7,14 +7,14 @@ mod socks5;
 mod transparent;
 
 use crate::Config;
-use crate::access::{self, Line, Paths};
-use crate::config::{Listen, Serve};
-use crate::connect::{self, Connected, Failure, read_some};
-use crate::counters::{Counters, Tally};
+use crate::access::{self, Line, SubflowStats};
+use crate::config::{Listen, ListenerProtocol};
+use crate::connect::{self, ConnectError, Connected, read_some};
+use crate::counters::{ByteCounters, Counters};
 use crate::credentials::Credential;
 use crate::destination::Destination;
 use crate::relay::{self, End, Flow};
-use crate::server::{Phase, Seat, Shared};
+use crate::server::{ConnectionPermit, Phase, Shared};
 use linux::socket::{self, Protocol};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -25,62 +25,62 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-/// The outcome of who has not said in time what it wants.
+/// Outcome of a client whose request timed out.
 const TOO_SLOW: &str = "too slow";
-/// What is read at once while a client says what it wants.
-const PORTION: usize = 4096;
+/// Bytes read at once before the relay starts.
+const READ_CHUNK_BYTES: usize = 4096;
 
-/// A client, and what has been read of what it says.
+/// Client connection and its request state.
 pub(crate) struct Client {
     shared: Arc<Shared>,
     config: Arc<Config>,
     stream: TcpStream,
     address: SocketAddr,
-    /// Where it was listened to, as it was configured.
+    /// Configured address of the listener.
     listening: SocketAddr,
-    /// Read, and not yet understood.
+    /// Bytes received and not yet parsed.
     buffer: Vec<u8>,
     phase: watch::Receiver<Phase>,
     since: Instant,
-    /// When it must have said what it wants.
+    /// Deadline for the complete request.
     deadline: Instant,
-    note: Note,
-    /// What this connection has carried.
+    log_context: LogContext,
+    /// Bytes relayed from the client; `down` counts bytes to the client.
     up: AtomicU64,
     down: AtomicU64,
 }
 
-/// What the access log is to say.
-struct Note {
+/// Fields of the log record.
+struct LogContext {
     front: &'static str,
     user: Option<String>,
     destination: Option<Destination>,
     server: Option<SocketAddr>,
     outcome: &'static str,
-    paths: Paths,
+    subflows: SubflowStats,
 }
 
-/// Serves a client until it is gone.
+/// Serves a client until its connection ends.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     config: Arc<Config>,
     listen: Listen,
     stream: TcpStream,
     address: SocketAddr,
-    seat: Seat,
+    permit: ConnectionPermit,
 ) {
-    let _seat = seat;
+    let _permit = permit;
     let is_mptcp = listen.protocol == Protocol::Mptcp && access::is_mptcp(&stream);
     if is_mptcp {
         Counters::count(&shared.counters.accepted_mptcp);
     }
-    let note = Note {
+    let log_context = LogContext {
         front: listen.serve.name(),
         user: None,
         destination: None,
         server: None,
         outcome: "closed",
-        paths: Paths::of(is_mptcp),
+        subflows: SubflowStats::new(is_mptcp),
     };
     let since = Instant::now();
     let mut client = Client {
@@ -93,34 +93,34 @@ pub(crate) async fn serve(
         listening: listen.address,
         buffer: Vec::new(),
         since,
-        note,
+        log_context,
         up: AtomicU64::new(0),
         down: AtomicU64::new(0),
     };
-    // In a box of its own: what it takes to understand a client is much, and a tunnel does not carry it along.
-    let tunnel = Box::pin(client.talk(listen.serve)).await;
+    // Boxed, so that a tunnel does not carry the state of request parsing.
+    let tunnel = Box::pin(client.handle(listen.serve)).await;
     if let Some(server) = tunnel {
         client.tunnel(server).await;
     }
-    if client.note.outcome == TOO_SLOW {
-        // Without it the kernel would go on listening for a while.
+    if client.log_context.outcome == TOO_SLOW {
+        // Reset: otherwise the kernel keeps a half-closed connection for a while.
         _ = socket::abort(&client.stream);
     }
     client.log();
 }
 
 impl Client {
-    /// Has a client say what it wants, and has it so; gives the server where that is a tunnel.
-    async fn talk(&mut self, serve: Serve) -> Option<Connected> {
+    /// Handles the client's requests. Returns the server connection if they end in a tunnel.
+    async fn handle(&mut self, serve: ListenerProtocol) -> Option<Connected> {
         match serve {
-            Serve::Http => http::serve(self).await,
-            Serve::Socks5 => socks5::serve(self).await,
-            Serve::Auto => match self.first_byte().await? {
+            ListenerProtocol::Http => http::serve(self).await,
+            ListenerProtocol::Socks5 => socks5::serve(self).await,
+            ListenerProtocol::Auto => match self.first_byte().await? {
                 5 => socks5::serve(self).await,
                 _ => http::serve(self).await,
             },
-            Serve::Convert => convert::serve(self).await,
-            Serve::Transparent => transparent::serve(self).await,
+            ListenerProtocol::Convert => convert::serve(self).await,
+            ListenerProtocol::Transparent => transparent::serve(self).await,
         }
     }
 
@@ -128,20 +128,20 @@ impl Client {
         &self.shared.counters
     }
 
-    /// Where what comes from the client, and what goes to it, is counted.
-    fn tallies(&self) -> (Tally<'_>, Tally<'_>) {
+    /// Counters of bytes from the client and to the client.
+    fn byte_counters(&self) -> (ByteCounters<'_>, ByteCounters<'_>) {
         let counters = self.counters();
-        (Tally([&counters.bytes_up, &self.up]), Tally([&counters.bytes_down, &self.down]))
+        (ByteCounters([&counters.bytes_up, &self.up]), ByteCounters([&counters.bytes_down, &self.down]))
     }
 
-    /// Reads more of what the client says that it wants, behind what is in the buffer.
+    /// Appends more of the client's request to the buffer, until the deadline.
     async fn read(&mut self) -> io::Result<()> {
-        match timeout_at(self.deadline, read_some(&self.stream, &mut self.buffer, PORTION)).await {
+        match timeout_at(self.deadline, read_some(&self.stream, &mut self.buffer, READ_CHUNK_BYTES)).await {
             Ok(Ok(0)) => Err(ErrorKind::UnexpectedEof.into()),
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(error),
             Err(_) => {
-                self.note.outcome = TOO_SLOW;
+                self.log_context.outcome = TOO_SLOW;
                 Counters::count(&self.counters().too_slow);
                 Err(ErrorKind::TimedOut.into())
             }
@@ -158,82 +158,86 @@ impl Client {
         timeout_at(deadline, connect::write_all(&self.stream, bytes)).await?
     }
 
-    /// Whether somebody who says that may go on.
-    fn knows(&mut self, credential: Option<&Credential>) -> bool {
+    /// Whether the credential authenticates a user, or no authentication is configured.
+    fn authenticate(&mut self, credential: Option<&Credential>) -> bool {
         let users = &self.config.clients.users;
         if users.is_empty() {
             return true;
         }
-        let known = credential.filter(|one| users.know(one));
-        self.note.user = known.map(|one| one.name.clone());
+        let known = credential.filter(|one| users.verify(one));
+        self.log_context.user = known.map(|one| one.username.clone());
         if known.is_none() {
-            self.note.outcome = "unauthorized";
+            self.log_context.outcome = "unauthorized";
             Counters::count(&self.counters().unauthorized);
         }
         known.is_some()
     }
 
-    /// Whether an address is that of the listener, or any where it listens at all.
-    fn is_for_us(&self, address: IpAddr) -> bool {
+    /// Whether an address is the listener's, or the listener accepts any address.
+    fn is_listener_address(&self, address: IpAddr) -> bool {
         self.listening.ip().is_unspecified() || self.listening.ip() == address
     }
 
-    /// A connection to where the client wants.
-    async fn connect(&mut self, destination: &Destination, protocol: Protocol) -> Result<Connected, Failure> {
-        self.note.destination = Some(destination.clone());
+    /// Connects to a server for this client.
+    async fn connect(
+        &mut self,
+        destination: &Destination,
+        protocol: Protocol,
+    ) -> Result<Connected, ConnectError> {
+        self.log_context.destination = Some(destination.clone());
         let connected = connect::connect(&self.config, &self.shared.lookups, destination, protocol).await;
         match &connected {
-            Ok(server) => self.note.server = server.stream.peer_addr().ok(),
+            Ok(server) => self.log_context.server = server.stream.peer_addr().ok(),
             Err(failure) => {
-                self.note.outcome = failure.name();
-                connect::count(failure, self.counters());
+                self.log_context.outcome = failure.name();
+                connect::count_failure(failure, self.counters());
             }
         }
         connected
     }
 
-    /// Relays everything both ways until the end; what was read of the client's beyond its request goes first.
+    /// Relays both directions to their end. Bytes already read from the client go first.
     async fn tunnel(&mut self, server: Connected) {
         Counters::count(&self.counters().tunnels);
         let mut up = Flow::new(std::mem::take(&mut self.buffer));
-        let mut down = Flow::new(server.early);
+        let mut down = Flow::new(server.early_data);
         let total = self.config.timeouts.total.map(|total| self.since + total);
-        let mut paths = std::mem::take(&mut self.note.paths);
-        let end = relay::both(
+        let mut subflows = std::mem::take(&mut self.log_context.subflows);
+        let end = relay::relay_both(
             &self.stream,
             &server.stream,
             (&mut up, &mut down),
-            self.tallies(),
-            (self.config.pace(), total),
-            || paths.look(&self.stream),
+            self.byte_counters(),
+            (self.config.relay_options(), total),
+            || subflows.sample(&self.stream),
         )
         .await;
-        self.note.paths = paths;
-        self.note.outcome = end.name();
+        self.log_context.subflows = subflows;
+        self.log_context.outcome = end.name();
         if matches!(end, End::Idle | End::TooLong) {
             Counters::count(&self.counters().timed_out);
         }
     }
 
-    /// Writes what is to be said of the whole connection.
+    /// Logs the connection.
     fn log(mut self) {
         let Some(log) = self.shared.log() else { return };
-        self.note.paths.look(&self.stream);
-        let is_mptcp = self.note.paths.is_mptcp;
+        self.log_context.subflows.sample(&self.stream);
+        let is_mptcp = self.log_context.subflows.is_mptcp;
         let line = Line {
             event: "connection",
             time: access::now(),
             client: self.address.to_string(),
-            front: self.note.front,
-            user: self.note.user.as_deref(),
-            destination: self.note.destination.as_ref().map(ToString::to_string),
-            server: self.note.server.map(|server| server.to_string()),
-            outcome: self.note.outcome,
+            front: self.log_context.front,
+            user: self.log_context.user.as_deref(),
+            destination: self.log_context.destination.as_ref().map(ToString::to_string),
+            server: self.log_context.server.map(|server| server.to_string()),
+            outcome: self.log_context.outcome,
             seconds: access::seconds(self.since.elapsed()),
             bytes_up: self.up.load(Relaxed),
             bytes_down: self.down.load(Relaxed),
             protocol: Some(if is_mptcp { "mptcp" } else { "tcp" }),
-            subflows: self.note.paths.into_subflows(),
+            subflows: self.log_context.subflows.into_subflows(),
             ..Line::default()
         };
         log.line(&line, &self.shared.counters);

@@ -1,15 +1,13 @@
-//! 0-RTT TCP Convert (RFC 8803): where to, in the first bytes of a connection, and data right behind.
-//!
-//! A message is a fixed header and TLVs, all of them whole 32-bit words. Both halves are here: what a converter
-//! reads and answers, and what a client sends and reads.
+//! Wire format of 0-RTT TCP Convert (RFC 8803), for the converter and for its client. A message is
+//! a fixed header and TLVs in units of 32-bit words.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The version of RFC 8803.
+/// Protocol version.
 pub const VERSION: u8 = 1;
-/// What stands in each header (RFC 8803, section 6.1).
+/// Magic number of each header (RFC 8803, section 6.1).
 pub const MAGIC: u16 = 0x2263;
-/// The port that IANA assigned.
+/// Port assigned by IANA.
 pub const PORT: u16 = 5124;
 
 const INFO: u8 = 0x01;
@@ -19,12 +17,12 @@ const SUPPORTED: u8 = 0x15;
 const COOKIE: u8 = 0x16;
 const ERROR: u8 = 0x1e;
 
-/// TCP options that a client may ask for (by their kinds): those that the kernel sends of itself, and MPTCP.
+/// TCP option kinds that a client may request: those that the kernel sends itself, and MPTCP.
 const OPTIONS: [u8; 5] = [2, 3, 4, 8, 30];
-/// MPTCP's kind.
+/// Option kind of MPTCP.
 const MPTCP: u8 = 30;
 
-/// What went wrong (RFC 8803, section 6.2.8).
+/// Error code (RFC 8803, section 6.2.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -41,85 +39,92 @@ pub enum Code {
     Unreachable = 97,
 }
 
-/// What a client wants.
+/// Client request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// To know which TCP options can be converted.
+    /// The client requests the list of supported TCP options.
     pub info: bool,
-    /// A connection.
+    /// The requested connection.
     pub connect: Option<Connect>,
-    /// What it was given before (RFC 8803, section 6.2.7).
+    /// Cookie from an earlier response (RFC 8803, section 6.2.7).
     pub cookie: Option<Vec<u8>>,
 }
 
-/// A connection that a client wants.
+/// Requested connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connect {
-    /// Where to.
+    /// Address of the server.
     pub peer: SocketAddr,
-    /// TCP options are asked for, so that those of the server are to be told.
+    /// The client requests TCP options, so the response includes the server's options.
     pub is_extended: bool,
-    /// MPTCP is among them.
+    /// The requested options include MPTCP.
     pub mptcp: bool,
 }
 
-/// Why a message is not served.
+/// Rejected message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Bad {
-    /// It is no message of this protocol: the connection is reset.
+pub enum ParseError {
+    /// Not a Convert message: reset the connection.
     Reset(&'static str),
-    /// This is answered, and the connection closed.
-    Answer(Vec<u8>, &'static str),
+    /// Send these bytes, then close.
+    Respond(Vec<u8>, &'static str),
 }
 
-/// Reads a message from the beginning of `buffer`; `None` where it is not whole yet. Gives how long it is.
+/// Parses a message at the start of `buffer`; `None` while it is incomplete. Also returns its
+/// length.
 ///
 /// # Errors
-/// Where it is not what RFC 8803 says, or asks for what is not served.
-pub fn request(buffer: &[u8]) -> Result<Option<(usize, Request)>, Bad> {
+/// The message is malformed or requests an unsupported function.
+pub fn parse_request(buffer: &[u8]) -> Result<Option<(usize, Request)>, ParseError> {
     let Some(&[version, words, high, low]) = buffer.first_chunk() else { return Ok(None) };
     if u16::from_be_bytes([high, low]) != MAGIC {
-        return Err(Bad::Reset("the magic number is another one"));
+        return Err(ParseError::Reset("wrong magic number"));
     }
     if words == 0 {
-        return Err(Bad::Reset("a total length of zero"));
+        return Err(ParseError::Reset("zero total length"));
     }
     if version != VERSION {
-        return Err(Bad::Answer(error(Code::UnsupportedVersion, &[VERSION]), "another version"));
+        return Err(ParseError::Respond(
+            encode_error(Code::UnsupportedVersion, &[VERSION]),
+            "unsupported version",
+        ));
     }
     let length = usize::from(words) * 4;
     let Some(message) = buffer.get(..length) else { return Ok(None) };
-    let malformed = |why| Bad::Answer(echo(Code::Malformed, message), why);
+    let malformed = |reason| ParseError::Respond(encode_error_with_message(Code::Malformed, message), reason);
     let mut request = Request { info: false, connect: None, cookie: None };
     for tlv in Tlvs(&message[4..]) {
         let (kind, value) = tlv.map_err(malformed)?;
         let twice = match kind {
             INFO if value.len() == 2 => core::mem::replace(&mut request.info, true),
             COOKIE if value.len() >= 2 => request.cookie.replace(value[2..].to_vec()).is_some(),
-            CONNECT => request.connect.replace(connect(value, message)?).is_some(),
-            INFO | COOKIE => return Err(malformed("a TLV is too short or too long")),
+            CONNECT => request.connect.replace(parse_connect(value, message)?).is_some(),
+            INFO | COOKIE => return Err(malformed("invalid TLV length")),
             _ => {
-                return Err(Bad::Answer(echo(Code::UnsupportedMessage, message), "a TLV that is not served"));
+                return Err(ParseError::Respond(
+                    encode_error_with_message(Code::UnsupportedMessage, message),
+                    "unsupported TLV",
+                ));
             }
         };
         if twice {
-            return Err(malformed("a TLV stands there twice"));
+            return Err(malformed("duplicate TLV"));
         }
     }
     if request.connect.is_none() && !request.info {
-        return Err(malformed("nothing is asked for"));
+        return Err(malformed("empty request"));
     }
     Ok(Some((length, request)))
 }
 
-fn connect(value: &[u8], message: &[u8]) -> Result<Connect, Bad> {
-    let malformed = |why| Bad::Answer(echo(Code::Malformed, message), why);
-    let short = || malformed("a Connect TLV is cut off");
+fn parse_connect(value: &[u8], message: &[u8]) -> Result<Connect, ParseError> {
+    let malformed = |reason| ParseError::Respond(encode_error_with_message(Code::Malformed, message), reason);
+    let short = || malformed("truncated Connect TLV");
     let port = u16::from_be_bytes(*value.first_chunk().ok_or_else(short)?);
     let address = value[2..].first_chunk::<16>().ok_or_else(short)?;
     let mapped = Ipv6Addr::from(*address);
     let address = IpAddr::V6(mapped).to_canonical();
-    // RFC 8803, section 6.2.5. All other addresses are judged as those of the other front ends are.
+    // RFC 8803, section 6.2.5. The destination rules check all other addresses.
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     if port == 0
         || is_broadcast
@@ -127,24 +132,24 @@ fn connect(value: &[u8], message: &[u8]) -> Result<Connect, Bad> {
         || address.is_loopback()
         || address.is_unspecified()
     {
-        return Err(malformed("an address that no server has"));
+        return Err(malformed("invalid server address"));
     }
     let mut rest = &value[18..];
     let (mut mptcp, mut unserved) = (false, Vec::new());
     let is_extended = !rest.is_empty();
     while let [kind, after @ ..] = rest {
         if *kind == 0 {
-            // Zeros to the end of the word.
+            // Zero padding to the end of the word.
             if rest.len() > 3 || rest.iter().any(|&byte| byte != 0) {
-                return Err(malformed("a TCP option of kind 0"));
+                return Err(malformed("invalid end-of-options padding"));
             }
             break;
         }
         let length = after.first().copied().map_or(0, usize::from);
         if *kind == 1 || length < 2 || length > rest.len() {
-            return Err(malformed("a TCP option is cut off, or has no length"));
+            return Err(malformed("malformed TCP option"));
         }
-        // The kernel writes the values of its options; those of a client it would not take.
+        // The kernel chooses the values of its options, so a client's values cannot be used.
         if !OPTIONS.contains(kind) || length > 2 {
             unserved.push(*kind);
         }
@@ -152,15 +157,15 @@ fn connect(value: &[u8], message: &[u8]) -> Result<Connect, Bad> {
         rest = &rest[length..];
     }
     if !unserved.is_empty() {
-        return Err(Bad::Answer(
-            error(Code::UnsupportedOption, &unserved),
-            "a TCP option that is not served",
+        return Err(ParseError::Respond(
+            encode_error(Code::UnsupportedOption, &unserved),
+            "unsupported TCP option",
         ));
     }
     Ok(Connect { peer: SocketAddr::new(address, port), is_extended, mptcp })
 }
 
-/// TLVs one after the other: kind and value.
+/// Iterator over TLVs: kind and value.
 struct Tlvs<'a>(&'a [u8]);
 
 impl<'a> Iterator for Tlvs<'a> {
@@ -171,7 +176,7 @@ impl<'a> Iterator for Tlvs<'a> {
         let end = usize::from(words) * 4;
         if end == 0 || end > length {
             self.0 = &[];
-            return Some(Err("a TLV is cut off, or has no length"));
+            return Some(Err("malformed TLV"));
         }
         let (one, rest) = self.0.split_at(end);
         self.0 = rest;
@@ -179,8 +184,8 @@ impl<'a> Iterator for Tlvs<'a> {
     }
 }
 
-/// A message of these TLVs, each padded to whole words.
-fn message(tlvs: &[(u8, &[u8])]) -> Vec<u8> {
+/// Encodes a message of these TLVs, each padded to whole words.
+fn encode_message(tlvs: &[(u8, &[u8])]) -> Vec<u8> {
     let mut out = vec![VERSION, 0, 0, 0];
     out[2..4].copy_from_slice(&MAGIC.to_be_bytes());
     for (kind, value) in tlvs {
@@ -194,25 +199,25 @@ fn message(tlvs: &[(u8, &[u8])]) -> Vec<u8> {
     out
 }
 
-/// The message that says what went wrong; `value` is what the code wants to be said with it.
-pub fn error(code: Code, value: &[u8]) -> Vec<u8> {
+/// Encodes an error response; `value` depends on the code.
+pub fn encode_error(code: Code, value: &[u8]) -> Vec<u8> {
     let mut all = vec![code as u8];
     all.extend_from_slice(value);
-    // Without a value it is zero (RFC 8803, section 6.2.8).
+    // An empty value is zero (RFC 8803, section 6.2.8).
     all.resize(all.len().max(2), 0);
-    message(&[(ERROR, &all)])
+    encode_message(&[(ERROR, &all)])
 }
 
-/// The same with the message that was wrong behind it, as much of it as there is room for.
-fn echo(code: Code, wrong: &[u8]) -> Vec<u8> {
+/// Encodes an error response that includes the start of the rejected message.
+fn encode_error_with_message(code: Code, wrong: &[u8]) -> Vec<u8> {
     let mut value = vec![0];
     value.extend_from_slice(&wrong[..wrong.len().min(1020 - 8)]);
-    error(code, &value)
+    encode_error(code, &value)
 }
 
-/// What is answered when there is a connection: nothing but a header, or the server's TCP options where those
-/// were asked for, and which can be converted where that was.
-pub fn accepted(request: &Request, server_options: &[u8]) -> Vec<u8> {
+/// Encodes a success response: a header, with the server's TCP options and the supported options if
+/// requested.
+pub fn encode_success(request: &Request, server_options: &[u8]) -> Vec<u8> {
     let mut supported = vec![0, 0];
     supported.extend_from_slice(&OPTIONS);
     let mut header = vec![0, 0];
@@ -224,11 +229,11 @@ pub fn accepted(request: &Request, server_options: &[u8]) -> Vec<u8> {
     if request.connect.is_some_and(|connect| connect.is_extended) {
         tlvs.push((EXTENDED_HEADER, &header));
     }
-    message(&tlvs)
+    encode_message(&tlvs)
 }
 
-/// A client's message: a connection to `peer`, with the cookie that it was given before.
-pub fn ask(peer: SocketAddr, cookie: Option<&[u8]>) -> Vec<u8> {
+/// Encodes a client's request for a connection to `peer`, with a cookie if it has one.
+pub fn encode_request(peer: SocketAddr, cookie: Option<&[u8]>) -> Vec<u8> {
     let mut value = peer.port().to_be_bytes().to_vec();
     let address = match peer.ip() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -237,42 +242,42 @@ pub fn ask(peer: SocketAddr, cookie: Option<&[u8]>) -> Vec<u8> {
     value.extend_from_slice(&address.octets());
     let cookie = cookie.map(|cookie| [&[0, 0], cookie].concat());
     match &cookie {
-        None => message(&[(CONNECT, &value)]),
-        Some(cookie) => message(&[(CONNECT, &value), (COOKIE, cookie)]),
+        None => encode_message(&[(CONNECT, &value)]),
+        Some(cookie) => encode_message(&[(CONNECT, &value), (COOKIE, cookie)]),
     }
 }
 
-/// What a converter answered.
+/// Response of a converter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// What follows comes from the server.
+pub enum Response {
+    /// Connected: data from the server follows.
     Connected,
-    /// It was refused with this code, and what was said with it.
+    /// Error code and its value.
     Failed(u8, Vec<u8>),
 }
 
-/// Reads a converter's answer from the beginning of `buffer`; `None` where it is not whole yet. Gives how long it
-/// is.
+/// Parses a response at the start of `buffer`; `None` while it is incomplete. Also returns its
+/// length.
 ///
 /// # Errors
-/// Where it is not what RFC 8803 says; the connection is to be reset then.
-pub fn answer(buffer: &[u8]) -> Result<Option<(usize, Answer)>, &'static str> {
+/// The response is malformed; the connection must be reset.
+pub fn parse_response(buffer: &[u8]) -> Result<Option<(usize, Response)>, &'static str> {
     let Some(&[version, words, high, low]) = buffer.first_chunk() else { return Ok(None) };
     if version != VERSION || words == 0 || u16::from_be_bytes([high, low]) != MAGIC {
-        return Err("this is no converter");
+        return Err("not a Convert response");
     }
     let length = usize::from(words) * 4;
     let Some(message) = buffer.get(..length) else { return Ok(None) };
     let mut kinds = Vec::new();
-    let mut answer = Answer::Connected;
+    let mut answer = Response::Connected;
     for tlv in Tlvs(&message[4..]) {
         let (kind, value) = tlv?;
         if kinds.contains(&kind) {
-            return Err("a TLV stands there twice");
+            return Err("duplicate TLV");
         }
         kinds.push(kind);
         if kind == ERROR {
-            answer = Answer::Failed(value[0], value[1..].to_vec());
+            answer = Response::Failed(value[0], value[1..].to_vec());
         }
     }
     Ok(Some((length, answer)))
@@ -291,11 +296,11 @@ mod tests {
         Request { info: false, connect: Some(connect), cookie: None }
     }
 
-    /// The error's code and what is behind it.
-    fn said(bad: Result<Option<(usize, Request)>, Bad>) -> (u8, Vec<u8>) {
-        let Err(Bad::Answer(bytes, _)) = bad else { panic!("{bad:?}") };
-        match answer(&bytes) {
-            Ok(Some((length, Answer::Failed(code, value)))) if length == bytes.len() => (code, value),
+    /// Code and value of the error response.
+    fn said(bad: Result<Option<(usize, Request)>, ParseError>) -> (u8, Vec<u8>) {
+        let Err(ParseError::Respond(bytes, _)) = bad else { panic!("{bad:?}") };
+        match parse_response(&bytes) {
+            Ok(Some((length, Response::Failed(code, value)))) if length == bytes.len() => (code, value),
             other => panic!("{other:?}"),
         }
     }
@@ -303,17 +308,20 @@ mod tests {
     #[test]
     fn a_connect_tlv_is_laid_out_as_figure_17_has_it() {
         let peer = "198.51.100.7:443".parse().unwrap();
-        assert_eq!(ask(peer, None), BASE);
-        assert_eq!(request(&BASE), Ok(Some((24, connect_to("198.51.100.7:443")))));
+        assert_eq!(encode_request(peer, None), BASE);
+        assert_eq!(parse_request(&BASE), Ok(Some((24, connect_to("198.51.100.7:443")))));
         let mut more = BASE.to_vec();
         more.extend_from_slice(b"GET /");
-        assert_eq!(request(&more), Ok(Some((24, connect_to("198.51.100.7:443")))), "data is behind it");
+        assert_eq!(parse_request(&more), Ok(Some((24, connect_to("198.51.100.7:443")))), "data is behind it");
         for cut in 0..BASE.len() {
-            assert_eq!(request(&BASE[..cut]), Ok(None));
+            assert_eq!(parse_request(&BASE[..cut]), Ok(None));
         }
         let six = "[2001:db8::7]:443".parse().unwrap();
-        assert_eq!(request(&ask(six, None)), Ok(Some((24, connect_to("[2001:db8::7]:443")))));
-        assert_eq!(accepted(&connect_to("198.51.100.7:443"), &[]), [1, 1, 0x22, 0x63]);
+        assert_eq!(
+            parse_request(&encode_request(six, None)),
+            Ok(Some((24, connect_to("[2001:db8::7]:443"))))
+        );
+        assert_eq!(encode_success(&connect_to("198.51.100.7:443"), &[]), [1, 1, 0x22, 0x63]);
     }
 
     #[test]
@@ -323,11 +331,11 @@ mod tests {
             bytes.extend_from_slice(options);
             bytes[1] += (options.len() / 4) as u8;
             bytes[5] += (options.len() / 4) as u8;
-            request(&bytes)
+            parse_request(&bytes)
         };
         let one = extended(&[30, 2, 4, 2]).unwrap().unwrap().1;
         assert!(one.connect.is_some_and(|one| one.is_extended && one.mptcp));
-        assert_eq!(accepted(&one, &[2, 4, 5, 180]), [1, 3, 0x22, 0x63, 0x14, 2, 0, 0, 2, 4, 5, 180]);
+        assert_eq!(encode_success(&one, &[2, 4, 5, 180]), [1, 3, 0x22, 0x63, 0x14, 2, 0, 0, 2, 4, 5, 180]);
         assert_eq!(said(extended(&[34, 2, 254, 2])), (33, vec![34, 254, 0, 0, 0]));
         assert_eq!(said(extended(&[30, 4, 0, 0])).0, 33, "with a value");
         for bad in [[1, 1, 1, 1], [30, 1, 0, 0], [30, 9, 0, 0], [0, 0, 0, 0], [30, 2, 30, 0]] {
@@ -340,9 +348,12 @@ mod tests {
         let with = |at: usize, byte| {
             let mut bytes = BASE;
             bytes[at] = byte;
-            request(&bytes)
+            parse_request(&bytes)
         };
-        assert!(matches!(with(2, 0), Err(Bad::Reset(_))) && matches!(with(1, 0), Err(Bad::Reset(_))));
+        assert!(
+            matches!(with(2, 0), Err(ParseError::Reset(_)))
+                && matches!(with(1, 0), Err(ParseError::Reset(_)))
+        );
         let (code, versions) = said(with(0, 2));
         assert_eq!((code, versions[0]), (0, 1));
         let (code, echoed) = said(with(5, 4));
@@ -351,20 +362,20 @@ mod tests {
         for (at, byte) in [(20, 127), (20, 224)] {
             assert_eq!(said(with(at, byte)).0, 1);
         }
-        let peer = |text: &str| said(request(&ask(text.parse().unwrap(), None))).0;
+        let peer = |text: &str| said(parse_request(&encode_request(text.parse().unwrap(), None))).0;
         for bad in ["255.255.255.255:1", "[::1]:1", "[ff02::1]:1", "0.0.0.0:1", "198.51.100.7:0"] {
             assert_eq!(peer(bad), 1, "{bad}");
         }
-        assert_eq!(said(request(&[1, 1, 0x22, 0x63])).0, 1, "nothing is asked for");
-        assert_eq!(said(request(&[1, 3, 0x22, 0x63, 1, 1, 0, 0, 1, 1, 0, 0])).0, 1, "twice");
+        assert_eq!(said(parse_request(&[1, 1, 0x22, 0x63])).0, 1, "empty request");
+        assert_eq!(said(parse_request(&[1, 3, 0x22, 0x63, 1, 1, 0, 0, 1, 1, 0, 0])).0, 1, "twice");
     }
 
     #[test]
     fn information_and_cookies_go_both_ways() {
-        let (_, info) = request(&[1, 2, 0x22, 0x63, 1, 1, 0, 0]).unwrap().unwrap();
-        assert_eq!(accepted(&info, &[]), [1, 4, 0x22, 0x63, 0x15, 3, 0, 0, 2, 3, 4, 8, 30, 0, 0, 0]);
+        let (_, info) = parse_request(&[1, 2, 0x22, 0x63, 1, 1, 0, 0]).unwrap().unwrap();
+        assert_eq!(encode_success(&info, &[]), [1, 4, 0x22, 0x63, 0x15, 3, 0, 0, 2, 3, 4, 8, 30, 0, 0, 0]);
         let peer = "198.51.100.7:443".parse().unwrap();
-        let (length, with) = request(&ask(peer, Some(&[7; 16]))).unwrap().unwrap();
+        let (length, with) = parse_request(&encode_request(peer, Some(&[7; 16]))).unwrap().unwrap();
         assert_eq!((length, with.cookie), (44, Some(vec![7; 16])));
     }
 
@@ -375,19 +386,19 @@ mod tests {
         ) {
             let mut bytes = vec![1, words, 0x22, 0x63];
             bytes.extend(head);
-            if let Ok(Some((length, what))) = request(&bytes) {
-                prop_assert_eq!(request(&bytes[..length]), Ok(Some((length, what))));
+            if let Ok(Some((length, what))) = parse_request(&bytes) {
+                prop_assert_eq!(parse_request(&bytes[..length]), Ok(Some((length, what))));
             }
-            if let Ok(Some((length, what))) = answer(&bytes) {
-                prop_assert_eq!(answer(&bytes[..length]), Ok(Some((length, what))));
+            if let Ok(Some((length, what))) = parse_response(&bytes) {
+                prop_assert_eq!(parse_response(&bytes[..length]), Ok(Some((length, what))));
             }
         }
 
         #[test]
         fn every_answer_is_read_again(code in 0u8..100, value in prop::collection::vec(any::<u8>(), 0..1000)) {
-            for bytes in [error(Code::MissingCookie, &value), echo(Code::Malformed, &value), error(Code::Unreachable, &[code])] {
-                let read = answer(&bytes);
-                prop_assert!(matches!(read, Ok(Some((length, Answer::Failed(..)))) if length == bytes.len()));
+            for bytes in [encode_error(Code::MissingCookie, &value), encode_error_with_message(Code::Malformed, &value), encode_error(Code::Unreachable, &[code])] {
+                let read = parse_response(&bytes);
+                prop_assert!(matches!(read, Ok(Some((length, Response::Failed(..)))) if length == bytes.len()));
             }
         }
     }

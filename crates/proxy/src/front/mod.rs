@@ -1,4 +1,4 @@
-//! What clients speak: each front end reads bytes and says what is wanted, and does no I/O.
+//! Client protocols: parsers and encoders without I/O.
 
 pub mod convert;
 pub mod http;

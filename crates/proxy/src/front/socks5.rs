@@ -1,73 +1,73 @@
-//! SOCKS5 (RFC 1928) with names and secrets (RFC 1929).
+//! Wire format of SOCKS5 (RFC 1928) with username/password authentication (RFC 1929).
 //!
-//! Only CONNECT is served: BIND would let the world in, and UDP has no multipath to gain.
+//! Supports CONNECT only. BIND would open ports to the network; UDP does not use MPTCP.
 
 use crate::credentials::Credential;
 use crate::destination::{Destination, Host};
 use std::net::{IpAddr, SocketAddr};
 
-/// What is wrong with what a client says.
+/// Malformed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bad(pub &'static str);
+pub struct ParseError(pub &'static str);
 
-/// What has been read from the beginning of a buffer: how long it was, and what it says.
-pub type Read<T> = Result<Option<(usize, T)>, Bad>;
+/// Length and content of a message at the start of a buffer; `None` while it is incomplete.
+pub type Parsed<T> = Result<Option<(usize, T)>, ParseError>;
 
-/// How a client says who it is.
+/// Authentication method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Not at all.
+    /// No authentication.
     None,
-    /// By a name and a secret (RFC 1929).
+    /// Username and password (RFC 1929).
     Password,
 }
 
-/// What a client wants, and where.
+/// Client request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// A connection.
+    /// Connect to the destination.
     Connect(Destination),
-    /// What is not served, with the reply for it.
+    /// Unsupported request, with the reply code.
     Unserved(Reply),
 }
 
-/// What is replied to a request (RFC 1928, section 6).
+/// Reply code (RFC 1928, section 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reply {
-    /// It is connected.
+    /// The connection is established.
     Succeeded = 0,
-    /// Something else went wrong.
-    Failure = 1,
-    /// The rules do not allow it.
+    /// General failure.
+    ConnectError = 1,
+    /// Rejected by the rules.
     NotAllowed = 2,
-    /// The network cannot be reached.
+    /// The network is unreachable.
     NetworkUnreachable = 3,
-    /// The host cannot be reached, or there is none of that name.
+    /// The host is unreachable, or its name does not resolve.
     HostUnreachable = 4,
-    /// Nobody listens there.
+    /// The server refused the connection.
     Refused = 5,
-    /// It took too long.
+    /// The connection attempt timed out.
     TtlExpired = 6,
-    /// The command is not served.
+    /// Unsupported command.
     CommandNotSupported = 7,
-    /// The address is of a kind that is not served.
+    /// Unsupported address type.
     AddressNotSupported = 8,
 }
 
-/// Reads the greeting: the methods that the client knows. Gives the one that is taken: `Password` where it is
-/// needed, else `None`; no method where the client does not know it.
+/// Parses the greeting and selects a method: `Password` if required, else `None`. No method if the
+/// client does not offer it.
 ///
 /// # Errors
-/// Where it is no greeting.
-pub fn greeting(buffer: &[u8], needs_password: bool) -> Read<Option<Method>> {
+/// The greeting is malformed.
+pub fn parse_greeting(buffer: &[u8], needs_password: bool) -> Parsed<Option<Method>> {
     let Some(&version) = buffer.first() else { return Ok(None) };
     if version != 5 {
-        return Err(Bad("the version is not 5"));
+        return Err(ParseError("SOCKS version is not 5"));
     }
     let Some(&count) = buffer.get(1) else { return Ok(None) };
     if count == 0 {
-        return Err(Bad("a greeting without a method"));
+        return Err(ParseError("greeting without methods"));
     }
     let length = 2 + usize::from(count);
     let Some(methods) = buffer.get(2..length) else { return Ok(None) };
@@ -75,8 +75,8 @@ pub fn greeting(buffer: &[u8], needs_password: bool) -> Read<Option<Method>> {
     Ok(Some((length, methods.contains(&number).then_some(method))))
 }
 
-/// What is answered to a greeting.
-pub const fn choice(method: Option<Method>) -> [u8; 2] {
+/// Encodes the method selection.
+pub const fn encode_method(method: Option<Method>) -> [u8; 2] {
     match method {
         Some(Method::None) => [5, 0],
         Some(Method::Password) => [5, 2],
@@ -84,45 +84,46 @@ pub const fn choice(method: Option<Method>) -> [u8; 2] {
     }
 }
 
-/// Reads a name and a secret (RFC 1929, section 2); `None` within where they are none that anybody has.
+/// Parses a username/password request (RFC 1929, section 2). No credential if a part is empty or
+/// not UTF-8.
 ///
 /// # Errors
-/// Where it is not what RFC 1929 says.
-pub fn password(buffer: &[u8]) -> Read<Option<Credential>> {
+/// The message is malformed.
+pub fn parse_password(buffer: &[u8]) -> Parsed<Option<Credential>> {
     let Some(&version) = buffer.first() else { return Ok(None) };
     if version != 1 {
-        return Err(Bad("the version of the name and secret is not 1"));
+        return Err(ParseError("authentication version is not 1"));
     }
-    let Some((name, at)) = counted(buffer, 1) else { return Ok(None) };
-    let Some((secret, at)) = counted(buffer, at) else { return Ok(None) };
+    let Some((name, at)) = length_prefixed(buffer, 1) else { return Ok(None) };
+    let Some((secret, at)) = length_prefixed(buffer, at) else { return Ok(None) };
     let text = |bytes: &[u8]| core::str::from_utf8(bytes).map(str::to_owned).ok();
-    let read = text(name).zip(text(secret)).map(|(name, secret)| Credential { name, secret });
-    Ok(Some((at, read.filter(|one| !one.name.is_empty() && !one.secret.is_empty()))))
+    let read = text(name).zip(text(secret)).map(|(username, password)| Credential { username, password });
+    Ok(Some((at, read.filter(|one| !one.username.is_empty() && !one.password.is_empty()))))
 }
 
-/// What is answered to a name and a secret.
-pub const fn verdict(known: bool) -> [u8; 2] {
+/// Encodes the authentication status.
+pub const fn encode_auth_status(known: bool) -> [u8; 2] {
     [1, if known { 0 } else { 1 }]
 }
 
-fn counted(buffer: &[u8], at: usize) -> Option<(&[u8], usize)> {
+fn length_prefixed(buffer: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let end = at + 1 + usize::from(*buffer.get(at)?);
     Some((buffer.get(at + 1..end)?, end))
 }
 
-/// Reads a request (RFC 1928, section 4).
+/// Parses a request (RFC 1928, section 4).
 ///
 /// # Errors
-/// Where it is not what RFC 1928 says.
-pub fn request(buffer: &[u8]) -> Read<Request> {
+/// The request is malformed.
+pub fn parse_request(buffer: &[u8]) -> Parsed<Request> {
     let Some(&[version, command, reserved, kind]) = buffer.first_chunk() else {
         return match buffer.first() {
-            Some(version) if *version != 5 => Err(Bad("the version is not 5")),
+            Some(version) if *version != 5 => Err(ParseError("SOCKS version is not 5")),
             _ => Ok(None),
         };
     };
     if version != 5 || reserved != 0 {
-        return Err(Bad("the request begins with something else than 5, a command and 0"));
+        return Err(ParseError("malformed request header"));
     }
     let (host, at) = match kind {
         1 => {
@@ -134,8 +135,8 @@ pub fn request(buffer: &[u8]) -> Read<Request> {
             (Some(Host::Address(IpAddr::from(*bytes))), 20)
         }
         3 => {
-            let Some((name, at)) = counted(buffer, 4) else { return Ok(None) };
-            // Programs send addresses as names, too.
+            let Some((name, at)) = length_prefixed(buffer, 4) else { return Ok(None) };
+            // Some clients send addresses as names.
             let read = core::str::from_utf8(name).ok();
             let address = read.and_then(|text| text.parse::<IpAddr>().ok()).map(Host::Address);
             (address.or_else(|| read.and_then(Host::name)), at)
@@ -148,14 +149,14 @@ pub fn request(buffer: &[u8]) -> Read<Request> {
     let request = match host {
         _ if command != 1 => Request::Unserved(Reply::CommandNotSupported),
         Some(host) if port != 0 => Request::Connect(Destination { host, port }),
-        Some(_) => return Err(Bad("port 0")),
-        None => return Err(Bad("a name that no host has")),
+        Some(_) => return Err(ParseError("port 0")),
+        None => return Err(ParseError("invalid host name")),
     };
     Ok(Some((length, request)))
 }
 
-/// What is answered to a request (RFC 1928, section 6), with the address that the connection comes from.
-pub fn reply(reply: Reply, from: Option<SocketAddr>) -> Vec<u8> {
+/// Encodes a reply (RFC 1928, section 6) with the local address of the server connection.
+pub fn encode_reply(reply: Reply, from: Option<SocketAddr>) -> Vec<u8> {
     let mut out = vec![5, reply as u8, 0];
     let from = from.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
     match from.ip() {
@@ -179,26 +180,26 @@ mod tests {
 
     #[test]
     fn a_greeting_is_answered_with_the_method_that_is_needed() {
-        assert_eq!(greeting(&[5, 2, 0, 2, 9], false), Ok(Some((4, Some(Method::None)))));
-        assert_eq!(greeting(&[5, 2, 0, 2], true), Ok(Some((4, Some(Method::Password)))));
-        assert_eq!(greeting(&[5, 1, 0], true), Ok(Some((3, None))));
-        assert_eq!(greeting(&[5, 3, 0, 2], false), Ok(None));
-        assert!(greeting(&[4, 1], false).is_err() && greeting(&[5, 0], false).is_err());
-        assert_eq!((choice(None), choice(Some(Method::Password))), ([5, 255], [5, 2]));
+        assert_eq!(parse_greeting(&[5, 2, 0, 2, 9], false), Ok(Some((4, Some(Method::None)))));
+        assert_eq!(parse_greeting(&[5, 2, 0, 2], true), Ok(Some((4, Some(Method::Password)))));
+        assert_eq!(parse_greeting(&[5, 1, 0], true), Ok(Some((3, None))));
+        assert_eq!(parse_greeting(&[5, 3, 0, 2], false), Ok(None));
+        assert!(parse_greeting(&[4, 1], false).is_err() && parse_greeting(&[5, 0], false).is_err());
+        assert_eq!((encode_method(None), encode_method(Some(Method::Password))), ([5, 255], [5, 2]));
     }
 
     #[test]
     fn a_name_and_a_secret_are_read() {
         let one = Credential::parse("ann:xyz");
-        assert_eq!(password(b"\x01\x03ann\x03xyz+"), Ok(Some((9, one))));
-        assert_eq!(password(b"\x01\x03ann\x03xy"), Ok(None));
-        assert_eq!(password(b"\x01\x00\x00"), Ok(Some((3, None))));
-        assert!(password(b"\x05").is_err());
+        assert_eq!(parse_password(b"\x01\x03ann\x03xyz+"), Ok(Some((9, one))));
+        assert_eq!(parse_password(b"\x01\x03ann\x03xy"), Ok(None));
+        assert_eq!(parse_password(b"\x01\x00\x00"), Ok(Some((3, None))));
+        assert!(parse_password(b"\x05").is_err());
     }
 
     #[test]
     fn requests_are_read_with_every_kind_of_address() {
-        let to = |bytes: &[u8]| match request(bytes) {
+        let to = |bytes: &[u8]| match parse_request(bytes) {
             Ok(Some((length, Request::Connect(to)))) => (length, to.to_string()),
             other => panic!("{other:?}"),
         };
@@ -210,13 +211,13 @@ mod tests {
         six.extend_from_slice(&[1, 0, 80]);
         assert_eq!(to(&six), (22, "[::1]:80".to_owned()));
         for cut in 0..six.len() {
-            assert_eq!(request(&six[..cut]), Ok(None));
+            assert_eq!(parse_request(&six[..cut]), Ok(None));
         }
     }
 
     #[test]
     fn what_is_not_served_is_said() {
-        let unserved = |bytes: &[u8]| match request(bytes) {
+        let unserved = |bytes: &[u8]| match parse_request(bytes) {
             Ok(Some((_, Request::Unserved(reply)))) => reply,
             other => panic!("{other:?}"),
         };
@@ -231,30 +232,30 @@ mod tests {
             b"\x05\x01\x00\x03\x03a/b\x00\x50",
             b"\x05\x01\x00\x03\x03a\x00b\x00\x50",
         ] {
-            assert!(request(bad).is_err(), "{bad:?}");
+            assert!(parse_request(bad).is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn a_reply_names_the_address() {
         let from = "192.0.2.1:80".parse().ok();
-        assert_eq!(reply(Reply::Succeeded, from), [5, 0, 0, 1, 192, 0, 2, 1, 0, 80]);
-        assert_eq!(reply(Reply::Refused, None), [5, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(reply(Reply::Succeeded, "[::1]:80".parse().ok()).len(), 22);
+        assert_eq!(encode_reply(Reply::Succeeded, from), [5, 0, 0, 1, 192, 0, 2, 1, 0, 80]);
+        assert_eq!(encode_reply(Reply::Refused, None), [5, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(encode_reply(Reply::Succeeded, "[::1]:80".parse().ok()).len(), 22);
     }
 
     proptest! {
         #[test]
         fn what_was_read_does_not_change_with_what_follows(bytes in prop::collection::vec(0u8..6, 0..40)) {
-            if let Ok(Some((length, what))) = request(&bytes) {
+            if let Ok(Some((length, what))) = parse_request(&bytes) {
                 prop_assert!(length <= bytes.len());
                 if let Request::Connect(_) = what {
-                    prop_assert_eq!(request(&bytes[..length]), Ok(Some((length, what))));
-                    prop_assert_eq!(request(&bytes[..length - 1]), Ok(None));
+                    prop_assert_eq!(parse_request(&bytes[..length]), Ok(Some((length, what))));
+                    prop_assert_eq!(parse_request(&bytes[..length - 1]), Ok(None));
                 }
             }
-            if let Ok(Some((length, what))) = password(&bytes) {
-                prop_assert_eq!(password(&bytes[..length]), Ok(Some((length, what))));
+            if let Ok(Some((length, what))) = parse_password(&bytes) {
+                prop_assert_eq!(parse_password(&bytes[..length]), Ok(Some((length, what))));
             }
         }
     }

@@ -1,24 +1,24 @@
-//! Connections that never asked for a proxy: TPROXY of nftables hands them over, and the address that they were
-//! going to is the local address of their socket.
+//! Firewall rules for transparent proxying. TPROXY of nftables redirects connections and keeps the
+//! original destination as the socket's local address.
 
 use std::fmt::Write;
 
-/// What the rules are written for.
+/// Parameters of the firewall rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// The port of the transparent listener.
+    /// Port of the transparent listener.
     pub port: u16,
-    /// The mark of packets that are handed over; and the number of the routing table that takes them in.
+    /// Firewall mark of redirected packets, and number of their routing table.
     pub mark: u32,
-    /// The interfaces that clients are behind; any where it is empty.
+    /// Client-side interfaces; any if empty.
     pub interfaces: Vec<String>,
-    /// The ports of servers that connections to are handed over; any where it is empty.
+    /// Server ports to redirect; any if empty.
     pub ports: Vec<u16>,
 }
 
 impl Rules {
-    /// Commands of a shell that hand connections over, and how to take them back. Connections to addresses of
-    /// the host itself, and those that the proxy opens, are left alone: they are not forwarded.
+    /// Shell commands that set up the redirection, with the commands to undo it. Only forwarded
+    /// connections are redirected, not those to or from this host.
     pub fn to_script(&self) -> String {
         let Self { port, mark, .. } = self;
         let set = |items: Vec<String>| format!("{{ {} }}", items.join(", "));

@@ -1,18 +1,15 @@
-//! Bytes from one socket to another, as fast as the slower of the two takes them, without a copy through this
-//! process.
+//! Relay between two sockets with splice(2), at the pace of the slower one.
 //!
-//! A direction is a [`Flow`]. It moves data by splice(2) through a pipe that it holds for the time of one
-//! system call after the other only: what the receiver does not take at once is read out of the pipe, and the
-//! pipe serves the next flow. So there are as many pipes as threads, and a flow that waits holds nothing but
-//! what its receiver left over. How much it asks for follows what the receiver took before: the slow leave little.
+//! A [`Flow`] borrows a pipe only during a pair of system calls. Bytes that the receiver does not
+//! accept move from the pipe to memory, so a thread needs one pipe for all flows. The splice length
+//! adapts to the receiver, so slow receivers leave few bytes.
 
-mod hold;
 mod pipe;
+mod write_gate;
 
-use crate::counters::Tally;
+use crate::counters::ByteCounters;
 use core::future::poll_fn;
 use core::task::{Context, Poll, ready};
-pub(crate) use hold::Hold;
 use linux::socket;
 use pipe::Pipe;
 use std::io::{self, ErrorKind};
@@ -20,58 +17,59 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
+pub(crate) use write_gate::WriteGate;
 
-/// What a flow asks for at least, and at first.
-const LEAST: usize = 4 << 10;
-const FIRST: usize = 16 << 10;
-/// And at most: a pipe's length.
-const MOST: usize = pipe::LENGTH;
+/// Bounds and initial value of the splice length, in bytes.
+const MIN_SPLICE_BYTES: usize = 4 << 10;
+const INITIAL_SPLICE_BYTES: usize = 16 << 10;
+/// The capacity of a pipe.
+const MAX_SPLICE_BYTES: usize = pipe::PIPE_BYTES;
 
 /// One direction between two sockets.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// What is to be written before anything else: left over by the receiver, or read before the flow began.
-    left: Vec<u8>,
-    /// How much of it is written.
+    /// Bytes to write first: rejected by the receiver, or read before the relay began.
+    pending: Vec<u8>,
+    /// Bytes of `pending` already written.
     written: usize,
-    /// How much more is to be moved; all until the sender's end where it is `None`.
+    /// Bytes left to relay; `None` relays to the sender's end of stream.
     limit: Option<u64>,
-    /// How much the next call asks for.
-    ask: usize,
-    /// Bytes that the receiver's socket took.
+    /// Length of the next splice, in bytes.
+    splice_len: usize,
+    /// Bytes that the receiver's socket accepted.
     pub(crate) moved: u64,
-    /// The sender has sent all.
+    /// The sender has reached end of stream.
     ended: bool,
-    /// And the receiver knows.
+    /// The end of stream was propagated to the receiver.
     done: bool,
-    /// When more may be written.
-    hold: Hold,
+    /// Delays writes to multipath connections.
+    gate: WriteGate,
 }
 
-/// How a connection is relayed.
+/// Options of a relay.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
-    /// It is over when nothing was moved for so long.
+pub(crate) struct RelayOptions {
+    /// Time without progress after which the relay ends.
     pub(crate) idle: Duration,
-    /// How far ahead of its subflows it is written to; see [`Hold`].
+    /// Write-ahead beyond one round trip; see [`WriteGate`].
     pub(crate) ahead: Duration,
 }
 
-/// Why a relay is over.
+/// Reason for the end of a relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Both sides have said all.
+    /// Both directions reached end of stream.
     Closed,
-    /// One broke the connection off.
+    /// A connection was reset.
     Reset,
-    /// Nothing was moved for too long.
+    /// The idle timeout expired.
     Idle,
-    /// It lasted too long.
+    /// The lifetime limit expired.
     TooLong,
 }
 
 impl End {
-    /// For the access log.
+    /// Name in the access log.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -83,63 +81,63 @@ impl End {
 }
 
 impl Flow {
-    /// One that begins with `first`, and goes on until the sender's end.
+    /// Creates a flow that begins with `first` and continues to the end of stream.
     pub(crate) fn new(first: Vec<u8>) -> Self {
-        // Who has nothing holds nothing: its room would stay as long as the flow.
-        let left = if first.is_empty() { Vec::new() } else { first };
+        // Drop the allocation of an empty buffer: it would live as long as the flow.
+        let pending = if first.is_empty() { Vec::new() } else { first };
         Self {
-            left,
+            pending,
             written: 0,
             limit: None,
-            ask: FIRST,
+            splice_len: INITIAL_SPLICE_BYTES,
             moved: 0,
             ended: false,
             done: false,
-            hold: Hold::default(),
+            gate: WriteGate::default(),
         }
     }
 
-    /// One that moves so many bytes, and does not tell of the sender's end.
+    /// Creates a flow of `length` bytes that does not propagate the end of stream.
     pub(crate) fn of_length(length: u64) -> Self {
         Self { limit: Some(length), ..Self::new(Vec::new()) }
     }
 
-    /// Moves `first` before anything else, beside what it moves up to its limit.
-    pub(crate) fn begin_with(&mut self, first: Vec<u8>) {
-        self.left = first;
+    /// Sends `first` before the bytes of the limit.
+    pub(crate) fn prepend(&mut self, first: Vec<u8>) {
+        self.pending = first;
     }
 
-    /// Goes on as far as both sockets let it; `Ready` where all is moved, or the sender ended before the limit.
+    /// Relays as far as both sockets allow; `Ready` at the limit or at the end of stream.
     fn poll(
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
-        tally: Tally<'_>,
+        bytes: ByteCounters<'_>,
         ahead: Duration,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
-            while self.written < self.left.len() {
+            while self.written < self.pending.len() {
                 ready!(to.poll_write_ready(context))?;
-                match to.try_write(&self.left[self.written..]) {
+                match to.try_write(&self.pending[self.written..]) {
                     Ok(0) => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
                     Ok(count) => {
                         self.written += count;
-                        self.count(count, tally);
+                        self.count(count, bytes);
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                     Err(error) => return Poll::Ready(Err(error)),
                 }
             }
             if self.written > 0 {
-                (self.left, self.written) = (Vec::new(), 0);
+                (self.pending, self.written) = (Vec::new(), 0);
             }
             if self.limit == Some(0) || self.done {
                 return Poll::Ready(Ok(()));
             }
             if self.ended {
                 if self.limit.is_none() {
-                    // Whoever is gone needs no end.
+                    // Peer already closed: no FIN to send.
                     _ = rustix::net::shutdown(to, rustix::net::Shutdown::Write);
                 }
                 self.done = true;
@@ -147,8 +145,8 @@ impl Flow {
             }
             ready!(from.poll_read_ready(context))?;
             ready!(to.poll_write_ready(context))?;
-            let room = ready!(self.hold.poll(to, self.moved, ahead, context));
-            match self.step(from, to, tally, room) {
+            let allowance = ready!(self.gate.poll(to, self.moved, ahead, context));
+            match self.splice_once(from, to, bytes, allowance) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
@@ -156,18 +154,19 @@ impl Flow {
         }
     }
 
-    /// One portion through a pipe, no longer than there is `room` for.
-    fn step(
+    /// Splices once, limited to `allowance` bytes.
+    fn splice_once(
         &mut self,
         from: &TcpStream,
         to: &TcpStream,
-        tally: Tally<'_>,
-        room: Option<usize>,
+        bytes: ByteCounters<'_>,
+        allowance: Option<usize>,
     ) -> io::Result<()> {
         let mut pipe = Pipe::take()?;
-        let ask = self.limit.map_or(self.ask, |limit| limit.min(self.ask as u64) as usize);
-        let ask = room.map_or(ask, |room| ask.min(room));
-        let got = match from.try_io(Interest::READABLE, || pipe.fill(from, ask)) {
+        let splice_len =
+            self.limit.map_or(self.splice_len, |limit| limit.min(self.splice_len as u64) as usize);
+        let splice_len = allowance.map_or(splice_len, |allowance| splice_len.min(allowance));
+        let got = match from.try_io(Interest::READABLE, || pipe.fill(from, splice_len)) {
             Ok(got) => got,
             Err(error) => {
                 pipe.give_back();
@@ -188,105 +187,105 @@ impl Flow {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => gone += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.left = pipe.rest(got - gone)?;
+                    self.pending = pipe.drain(got - gone)?;
                     break;
                 }
-                // The pipe goes with what is in it: nobody else may ever see that.
+                // Drop the pipe with its content: no other flow may receive these bytes.
                 Err(error) => return Err(error),
             }
         }
-        self.count(gone, tally);
-        self.ask = if gone < got {
-            (self.ask / 2).max(LEAST)
-        } else if got == ask {
-            (self.ask * 2).min(MOST)
+        self.count(gone, bytes);
+        self.splice_len = if gone < got {
+            (self.splice_len / 2).max(MIN_SPLICE_BYTES)
+        } else if got == splice_len {
+            (self.splice_len * 2).min(MAX_SPLICE_BYTES)
         } else {
-            self.ask
+            self.splice_len
         };
         pipe.give_back();
         Ok(())
     }
 
-    fn count(&mut self, bytes: usize, tally: Tally<'_>) {
-        self.moved += bytes as u64;
-        tally.add(bytes as u64);
+    fn count(&mut self, count: usize, bytes: ByteCounters<'_>) {
+        self.moved += count as u64;
+        bytes.add(count as u64);
     }
 }
 
-/// Moves what `flow` is to move.
+/// Relays one flow to its end.
 ///
 /// # Errors
-/// Where either socket fails, the sender ends before the flow's limit, or nothing is moved for too long.
-pub(crate) async fn run(
+/// A socket fails, the sender ends before the limit, or the idle timeout expires.
+pub(crate) async fn relay_one_way(
     from: &TcpStream,
     to: &TcpStream,
     flow: &mut Flow,
-    tally: Tally<'_>,
-    pace: Pace,
+    bytes: ByteCounters<'_>,
+    options: RelayOptions,
 ) -> io::Result<()> {
-    let mut watch = Watch::new(pace.idle, None);
+    let mut idle_timer = IdleTimer::new(options.idle, None);
     poll_fn(|context| {
         let before = flow.moved;
-        match flow.poll(from, to, tally, pace.ahead, context) {
+        match flow.poll(from, to, bytes, options.ahead, context) {
             Poll::Ready(Ok(())) if flow.limit.is_some_and(|limit| limit > 0) => {
                 Poll::Ready(Err(ErrorKind::UnexpectedEof.into()))
             }
             Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending => {
-                watch.poll(flow.moved != before, context).map(|_| Err(ErrorKind::TimedOut.into()))
+                idle_timer.poll(flow.moved != before, context).map(|_| Err(ErrorKind::TimedOut.into()))
             }
         }
     })
     .await
 }
 
-/// Moves bytes both ways until both sides have said all, one breaks off, or time is up. `half` is called when
-/// the first of the two has said all: what the kernel knows of a connection's subflows it forgets soon after.
-pub(crate) async fn both(
+/// Relays both directions to their end, a reset or a timeout. Calls `on_half_close` at the first
+/// end of stream, before the kernel drops the subflow statistics.
+pub(crate) async fn relay_both(
     client: &TcpStream,
     server: &TcpStream,
     (up, down): (&mut Flow, &mut Flow),
-    (tally_up, tally_down): (Tally<'_>, Tally<'_>),
-    (pace, until): (Pace, Option<Instant>),
-    mut half: impl FnMut(),
+    (bytes_up, bytes_down): (ByteCounters<'_>, ByteCounters<'_>),
+    (options, until): (RelayOptions, Option<Instant>),
+    mut on_half_close: impl FnMut(),
 ) -> End {
-    let mut watch = Watch::new(pace.idle, until);
-    let mut told = false;
+    let mut idle_timer = IdleTimer::new(options.idle, until);
+    let mut reported = false;
     let end = poll_fn(|context| {
         let before = up.moved + down.moved;
-        let there = up.poll(client, server, tally_up, pace.ahead, context);
-        let back = down.poll(server, client, tally_down, pace.ahead, context);
-        if (up.done || down.done) && !told {
-            told = true;
-            half();
+        let there = up.poll(client, server, bytes_up, options.ahead, context);
+        let back = down.poll(server, client, bytes_down, options.ahead, context);
+        if (up.done || down.done) && !reported {
+            reported = true;
+            on_half_close();
         }
         match (there, back) {
             (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(End::Closed),
             (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(End::Reset),
-            _ => watch.poll(up.moved + down.moved != before, context),
+            _ => idle_timer.poll(up.moved + down.moved != before, context),
         }
     })
     .await;
-    if !told {
-        half();
+    if !reported {
+        on_half_close();
     }
     if end != End::Closed {
-        // Both are to know that it did not end well.
+        // Reset both connections, so that both peers detect the truncation.
         _ = socket::abort(client);
         _ = socket::abort(server);
     }
     end
 }
 
-/// Tells when nothing has been moved for too long, with one timer that is set anew only when it rings.
-struct Watch {
+/// Idle and lifetime timeouts with a single timer, rearmed only when it expires.
+struct IdleTimer {
     idle: Duration,
     until: Option<Instant>,
     last: Instant,
     sleep: core::pin::Pin<Box<Sleep>>,
 }
 
-impl Watch {
+impl IdleTimer {
     fn new(idle: Duration, until: Option<Instant>) -> Self {
         let last = Instant::now();
         let first = last + idle;
@@ -313,12 +312,12 @@ impl Watch {
     }
 }
 
-/// Says all to a peer that is to hear it before the connection is closed: ends our half, and waits for its end
-/// or a while. Closing at once with something unread would take back what was written (RFC 9112, section 9.6).
-pub(crate) async fn close_gently(stream: &TcpStream, wait: Duration) {
+/// Closes after the peer had time to read: shuts down the write half, then drains. Closing with
+/// unread data would make the kernel send RST and discard the response (RFC 9112, section 9.6).
+pub(crate) async fn lingering_close(stream: &TcpStream, wait: Duration) {
     _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Write);
     let mut buffer = [0; 1024];
-    // A bound beside the time: nobody is listened to for long.
+    // Bounded by reads as well as by time.
     let drain = async {
         for _ in 0..64 {
             if stream.readable().await.is_err() {
@@ -334,7 +333,7 @@ pub(crate) async fn close_gently(stream: &TcpStream, wait: Duration) {
         false
     };
     if !tokio::time::timeout(wait, drain).await.unwrap_or(false) {
-        // Who goes on all the same is not the kernel's to wait for either.
+        // Reset a peer that keeps sending.
         _ = socket::abort(stream);
     }
 }

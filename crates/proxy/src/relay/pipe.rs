@@ -1,4 +1,4 @@
-//! The pipes through which data goes from one socket to another.
+//! Pool of pipes for splice(2), one pool per thread.
 
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
@@ -6,49 +6,54 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// How much a pipe holds, in bytes; what the kernel lets everybody have (`fs.pipe-max-size`).
-pub(super) const LENGTH: usize = 256 << 10;
+/// Capacity of a pipe in bytes, within the default limit of unprivileged processes
+/// (`fs.pipe-max-size`).
+pub(super) const PIPE_BYTES: usize = 256 << 10;
 
-/// A pipe that is empty, unless its user says otherwise.
+/// Pipe that is empty unless a caller is using it.
 pub(super) struct Pipe {
     out: OwnedFd,
     into: OwnedFd,
 }
 
 thread_local! {
-    /// Those of this thread that nobody uses: one mostly, as a pipe is taken and given back between two awaits.
-    static SPARE: RefCell<Vec<Pipe>> = const { RefCell::new(Vec::new()) };
+    /// Unused pipes of this thread. Usually one, as no pipe is held across an await.
+    static IDLE_PIPES: RefCell<Vec<Pipe>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Pipe {
-    /// One that nobody uses, or a new one.
+    /// Takes an unused pipe, or creates one.
     pub(super) fn take() -> io::Result<Self> {
-        if let Some(pipe) = SPARE.with_borrow_mut(Vec::pop) {
+        if let Some(pipe) = IDLE_PIPES.with_borrow_mut(Vec::pop) {
             return Ok(pipe);
         }
         let (out, into) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // As large as one gets it.
-        _ = fcntl_setpipe_size(&into, LENGTH);
+        // A smaller pipe works as well.
+        _ = fcntl_setpipe_size(&into, PIPE_BYTES);
         Ok(Self { out, into })
     }
 
-    /// Gives it back, empty.
+    /// Returns an empty pipe to the pool.
     pub(super) fn give_back(self) {
-        SPARE.with_borrow_mut(|spare| spare.push(self));
+        IDLE_PIPES.with_borrow_mut(|spare| spare.push(self));
     }
 
-    /// Moves up to `most` bytes out of a socket; 0 at its end.
-    pub(super) fn fill(&mut self, from: impl AsFd, most: usize) -> io::Result<usize> {
-        again(|| splice(&from, None, &self.into, None, most, SpliceFlags::MOVE | SpliceFlags::NONBLOCK))
+    /// Splices up to `max_len` bytes from a socket into the pipe; 0 at end of stream.
+    pub(super) fn fill(&mut self, from: impl AsFd, max_len: usize) -> io::Result<usize> {
+        retry_on_intr(|| {
+            splice(&from, None, &self.into, None, max_len, SpliceFlags::MOVE | SpliceFlags::NONBLOCK)
+        })
     }
 
-    /// Moves up to `most` bytes of those in it into a socket.
-    pub(super) fn empty(&mut self, to: impl AsFd, most: usize) -> io::Result<usize> {
-        again(|| splice(&self.out, None, &to, None, most, SpliceFlags::MOVE | SpliceFlags::NONBLOCK))
+    /// Splices up to `max_len` bytes from the pipe into a socket.
+    pub(super) fn empty(&mut self, to: impl AsFd, max_len: usize) -> io::Result<usize> {
+        retry_on_intr(|| {
+            splice(&self.out, None, &to, None, max_len, SpliceFlags::MOVE | SpliceFlags::NONBLOCK)
+        })
     }
 
-    /// Reads the `length` bytes that are in it.
-    pub(super) fn rest(&mut self, length: usize) -> io::Result<Vec<u8>> {
+    /// Reads the remaining `length` bytes.
+    pub(super) fn drain(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
         let mut read = 0;
         while read < length {
@@ -63,6 +68,6 @@ impl Pipe {
     }
 }
 
-fn again(mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
+fn retry_on_intr(mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<usize> {
     rustix::io::retry_on_intr(&mut call).map_err(Into::into)
 }

@@ -1,21 +1,26 @@
-//! Metrics in the text format of Prometheus (version 0.0.4).
+//! Metrics in the Prometheus text format (version 0.0.4).
 
 use super::Status;
 use std::fmt::Write;
 
-/// All metrics.
+/// Renders all metrics.
 pub fn metrics(status: &Status) -> String {
     let mut out = String::new();
     let mut one = |name: &str, kind: &str, help: &str, value: f64| {
         let name = format!("tandem_proxy_{name}");
         _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
     };
-    one("running_seconds", "gauge", "Since the proxy began.", status.running_s);
-    one("draining", "gauge", "It takes nothing new.", f64::from(u8::from(status.draining)));
+    one("running_seconds", "gauge", "Uptime of the proxy in seconds.", status.running_s);
+    one(
+        "draining",
+        "gauge",
+        "1 while the proxy drains: it accepts no new connections.",
+        f64::from(u8::from(status.draining)),
+    );
     one(
         "connections_limit",
         "gauge",
-        "Connections of clients that there may be at once.",
+        "Limit of concurrent client connections.",
         status.most_connections as f64,
     );
     for (name, help, value) in status.totals.each() {

@@ -1,53 +1,53 @@
-//! How things stand: what a proxy tells whoever asks at its UNIX socket, in HTTP: `/status` in JSON, `/metrics` for
+//! Status of a running proxy, served over HTTP on a UNIX socket: `/status` in JSON, `/metrics` for
 //! Prometheus.
 
 mod metrics;
 mod server;
 
 pub use metrics::metrics;
-pub use server::ask;
+pub use server::query;
 pub(crate) use server::{bind, serve};
 
 use crate::counters::Totals;
 use report::{Cell, Column, Row, Table};
 use serde::{Deserialize, Serialize};
 
-/// How things stand.
+/// Status of a running proxy.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Status {
-    /// Since the proxy began, in seconds.
+    /// Uptime in seconds.
     pub running_s: f64,
-    /// It takes nothing new, and ends when what goes on has ended.
+    /// Whether the proxy drains: it accepts no new connections.
     pub draining: bool,
-    /// Where it listens.
+    /// Listeners.
     pub listening: Vec<Listening>,
-    /// The proxy behind it, where there is one.
+    /// Upstream proxy, if any.
     pub upstream: Option<String>,
-    /// How many connections there may be at once.
+    /// Limit of concurrent client connections.
     pub most_connections: u64,
-    /// What it has counted.
+    /// Counters.
     pub totals: Totals,
 }
 
-/// A place where it listens.
+/// Listener.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Listening {
-    /// The address and port.
+    /// Bound address and port.
     pub address: String,
-    /// What is spoken there.
+    /// Protocol of clients.
     pub serve: String,
-    /// `mptcp` or `tcp`.
+    /// Transport: `mptcp` or `tcp`.
     pub protocol: String,
 }
 
-/// How things stand, as tables for people.
+/// Renders the status as tables.
 pub fn tables(status: &Status) -> Vec<Table> {
-    let ends = if status.draining { ", ending" } else { "" };
-    let to = status.upstream.as_ref().map_or_else(String::new, |upstream| format!(", to {upstream}"));
-    let mut table = Table::new(format!("for {:.0} s{to}{ends}", status.running_s))
+    let ends = if status.draining { ", draining" } else { "" };
+    let to = status.upstream.as_ref().map_or_else(String::new, |upstream| format!(", upstream {upstream}"));
+    let mut table = Table::new(format!("uptime {:.0} s{to}{ends}", status.running_s))
         .column(Column::text("counter"))
         .column(Column::number("value"))
-        .column(Column::text("meaning"));
+        .column(Column::text("description"));
     for (name, meaning, value) in status.totals.each() {
         let name = name.replace('_', " ");
         table = table.row(Row::new([Cell::text(name), Cell::number(value as f64, 0), Cell::text(meaning)]));

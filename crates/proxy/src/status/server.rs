@@ -1,4 +1,4 @@
-//! The UNIX socket at which a proxy says how things stand.
+//! HTTP server on the status socket, and its client.
 
 use super::{Status, metrics};
 use crate::Error;
@@ -13,24 +13,24 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// How long a question may be, in bytes.
-const LONGEST: u64 = 4096;
-/// How long somebody may take to ask, and to hear.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How many may ask at once.
-const MOST: usize = 16;
+/// Length limit of a request, in bytes.
+const MAX_REQUEST_BYTES: u64 = 4096;
+/// Time limit of a request and its response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// Concurrent requests.
+const MAX_CONCURRENT_REQUESTS: usize = 16;
 
-/// Listens at `path`, where only its owner and group may ask.
+/// Binds the socket at `path` for its owner and group.
 pub(crate) fn bind(path: &Path) -> Result<UnixListener, Error> {
-    let own = |error| Error::own(format!("listen at {}", path.display()), error);
+    let own = |error| Error::setup(format!("listen at {}", path.display()), error);
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(Error::Another(path.to_owned()));
+        return Err(Error::AlreadyRunning(path.to_owned()));
     }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(own)?;
     }
     match fs::remove_file(path) {
-        // One that was killed left it.
+        // Stale socket of a killed process.
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(own(error)),
@@ -40,17 +40,17 @@ pub(crate) fn bind(path: &Path) -> Result<UnixListener, Error> {
     Ok(listener)
 }
 
-/// Answers whoever asks.
+/// Answers requests until the task is aborted.
 pub(crate) async fn serve(listener: UnixListener, status: Arc<dyn Fn() -> Status + Send + Sync>) {
-    let seats = Arc::new(Semaphore::new(MOST));
+    let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     loop {
-        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
                 let status = Arc::clone(&status);
                 tokio::spawn(async move {
-                    _ = timeout(PATIENCE, answer(stream, &*status)).await;
-                    drop(seat);
+                    _ = timeout(REQUEST_TIMEOUT, answer(stream, &*status)).await;
+                    drop(permit);
                 });
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -59,15 +59,16 @@ pub(crate) async fn serve(listener: UnixListener, status: Arc<dyn Fn() -> Status
 }
 
 async fn answer(mut stream: UnixStream, status: &(dyn Fn() -> Status + Send + Sync)) -> io::Result<()> {
-    let mut question = Vec::new();
-    // Until the empty line: who closes a socket with a question unread takes the answer back.
-    while !question.windows(4).any(|end| end == b"\r\n\r\n") {
-        let mut part = (&mut stream).take(LONGEST - question.len() as u64);
-        if part.read_buf(&mut question).await? == 0 {
+    let mut request = Vec::new();
+    // Read the whole request first: closing with unread data makes the kernel send RST and drop the
+    // response.
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let mut part = (&mut stream).take(MAX_REQUEST_BYTES - request.len() as u64);
+        if part.read_buf(&mut request).await? == 0 {
             return Ok(());
         }
     }
-    let line = question.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let reply = match line.split(|byte| *byte == b' ').collect::<Vec<_>>()[..] {
         [b"GET", b"/metrics", _] => {
             response("200 OK", "text/plain; version=0.0.4; charset=utf-8", &metrics(&status()))
@@ -76,8 +77,8 @@ async fn answer(mut stream: UnixStream, status: &(dyn Fn() -> Status + Send + Sy
             Ok(text) => response("200 OK", "application/json", &text),
             Err(error) => response("500 Internal Server Error", "text/plain", &error.to_string()),
         },
-        [b"GET", _, _] => response("404 Not Found", "text/plain", "there is /status and /metrics\n"),
-        _ => response("405 Method Not Allowed", "text/plain", "only GET\n"),
+        [b"GET", _, _] => response("404 Not Found", "text/plain", "unknown path: try /status or /metrics\n"),
+        _ => response("405 Method Not Allowed", "text/plain", "method not allowed: use GET\n"),
     };
     stream.write_all(&reply).await
 }
@@ -90,17 +91,18 @@ fn response(code: &str, kind: &str, content: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Asks the proxy that listens at `socket` for `path`, such as `/status`; gives what it answers.
+/// Sends a GET for `path`, such as `/status`, to the proxy at `socket` and returns the content.
 ///
 /// # Errors
-/// Where none listens there, the caller may not, or it does not answer in time.
-pub fn ask(socket: &Path, path: &str) -> io::Result<String> {
+/// No proxy listens there, permission is denied, it does not answer in time, or it answers with an
+/// error.
+pub fn query(socket: &Path, path: &str) -> io::Result<String> {
     let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(2 * PATIENCE))?;
+    stream.set_read_timeout(Some(2 * REQUEST_TIMEOUT))?;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: proxy\r\n\r\n").as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let odd = || io::Error::new(ErrorKind::InvalidData, "this is no answer of a proxy");
+    let odd = || io::Error::new(ErrorKind::InvalidData, "not a response of a proxy");
     let (head, content) = answer.split_once("\r\n\r\n").ok_or_else(odd)?;
     if head.split(' ').nth(1) != Some("200") {
         return Err(io::Error::other(content.trim_end().to_owned()));

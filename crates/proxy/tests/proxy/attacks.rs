@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tandem_proxy::config::Serve;
+use tandem_proxy::config::ListenerProtocol;
 use tandem_proxy::credentials::{Credential, Users};
 use tandem_proxy::{Config, Error, Proxy};
 
@@ -37,7 +37,7 @@ const PRIVATE: [&str; 22] = [
 ];
 
 fn closed() -> Config {
-    Config { listen: vec![listen(Serve::Auto)], ..Config::default() }
+    Config { listen: vec![listen(ListenerProtocol::Auto)], ..Config::default() }
 }
 
 #[test]
@@ -80,15 +80,15 @@ fn addresses_as_numbers_and_in_octal_are_addresses() {
 #[test]
 fn nobody_becomes_an_open_proxy_by_mistake() {
     for (address, serve) in [
-        ("0.0.0.0:0", Serve::Auto),
-        ("[::]:0", Serve::Http),
-        ("192.0.2.1:0", Serve::Socks5),
-        ("127.0.0.1:0", Serve::Transparent),
+        ("0.0.0.0:0", ListenerProtocol::Auto),
+        ("[::]:0", ListenerProtocol::Http),
+        ("192.0.2.1:0", ListenerProtocol::Socks5),
+        ("127.0.0.1:0", ListenerProtocol::Transparent),
     ] {
         let mut config = closed();
         config.listen[0] =
             tandem_proxy::config::Listen { address: address.parse().unwrap(), ..listen(serve) };
-        assert!(matches!(Proxy::start(config, None), Err(Error::Open { .. })), "{address}");
+        assert!(matches!(Proxy::start(config, None), Err(Error::OpenProxy { .. })), "{address}");
     }
 }
 

@@ -3,12 +3,12 @@
 use crate::support::{connect, listen, local, noise, protocol, rest, server, start, tunnel};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr};
-use tandem_proxy::config::{Serve, Speak, Upstream};
-use tandem_proxy::front::convert::{self, Answer, Code};
+use tandem_proxy::config::{ListenerProtocol, Upstream, UpstreamProtocol};
+use tandem_proxy::front::convert::{self, Code, Response};
 use tandem_proxy::{Config, Proxy};
 
 fn converter() -> (Proxy, SocketAddr) {
-    start(Config { listen: vec![listen(Serve::Convert)], ..local() })
+    start(Config { listen: vec![listen(ListenerProtocol::Convert)], ..local() })
 }
 
 /// This host's other address: Convert takes no loopback address (RFC 8803, section 6.2.5).
@@ -23,13 +23,19 @@ fn refused(bytes: &[u8], at: SocketAddr) -> Vec<u8> {
 #[test]
 fn loopback_private_and_malformed_are_refused_with_their_codes() {
     let (proxy, at) = converter();
-    let code = |bytes: &[u8]| match convert::answer(&refused(bytes, at)) {
-        Ok(Some((_, Answer::Failed(code, _)))) => code,
+    let code = |bytes: &[u8]| match convert::parse_response(&refused(bytes, at)) {
+        Ok(Some((_, Response::Failed(code, _)))) => code,
         other => panic!("{other:?}"),
     };
-    assert_eq!(code(&convert::ask("127.0.0.1:80".parse().unwrap(), None)), Code::Malformed as u8);
-    assert_eq!(code(&convert::ask("10.0.0.1:80".parse().unwrap(), None)), Code::NotAuthorized as u8);
-    assert_eq!(code(&convert::ask("[64:ff9b::a00:1]:80".parse().unwrap(), None)), Code::NotAuthorized as u8);
+    assert_eq!(code(&convert::encode_request("127.0.0.1:80".parse().unwrap(), None)), Code::Malformed as u8);
+    assert_eq!(
+        code(&convert::encode_request("10.0.0.1:80".parse().unwrap(), None)),
+        Code::NotAuthorized as u8
+    );
+    assert_eq!(
+        code(&convert::encode_request("[64:ff9b::a00:1]:80".parse().unwrap(), None)),
+        Code::NotAuthorized as u8
+    );
     assert_eq!(code(&[2, 1, 0x22, 0x63]), Code::UnsupportedVersion as u8);
     assert_eq!(code(&[1, 2, 0x22, 0x63, 0x99, 1, 0, 0]), Code::UnsupportedMessage as u8);
     assert_eq!(refused(b"GET / HTTP/1.1\r\n\r\n", at), b"", "no message: a reset");
@@ -67,7 +73,7 @@ fn elsewhere(test: impl FnOnce(std::net::IpAddr) + Send) {
 #[test]
 fn data_comes_right_behind_the_message_and_the_answer_before_the_servers() {
     elsewhere(|address| {
-        let mut config = Config { listen: vec![listen(Serve::Convert)], ..local() };
+        let mut config = Config { listen: vec![listen(ListenerProtocol::Convert)], ..local() };
         config.destinations.allow = vec!["10.9.8.7".parse().unwrap()];
         let (proxy, at) = start(config);
         let listener = std::net::TcpListener::bind((address, 0)).unwrap();
@@ -80,7 +86,7 @@ fn data_comes_right_behind_the_message_and_the_answer_before_the_servers() {
             }
         });
         let mut stream = connect(at);
-        stream.write_all(&[convert::ask(to, None), b"early".to_vec()].concat()).unwrap();
+        stream.write_all(&[convert::encode_request(to, None), b"early".to_vec()].concat()).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         let mut answer = [0; 4];
         stream.read_exact(&mut answer).unwrap();
@@ -88,14 +94,14 @@ fn data_comes_right_behind_the_message_and_the_answer_before_the_servers() {
         assert_eq!(rest(&mut stream), "early");
         assert_eq!(proxy.totals().tunnels, 1);
         let nobody = std::net::TcpListener::bind((address, 0)).unwrap().local_addr().unwrap();
-        let answer = convert::answer(&refused(&convert::ask(nobody, None), at));
-        assert!(matches!(answer, Ok(Some((_, Answer::Failed(96, _))))), "{answer:?}");
+        let answer = convert::parse_response(&refused(&convert::encode_request(nobody, None), at));
+        assert!(matches!(answer, Ok(Some((_, Response::Failed(96, _))))), "{answer:?}");
 
         // And from a proxy's own half, which clients speak to as they like.
         let mut near = local();
         near.upstream = Some(Upstream {
             destination: at.to_string().parse().unwrap(),
-            speak: Speak::Convert,
+            speak: UpstreamProtocol::Convert,
             protocol: protocol(),
             credential: None,
         });
@@ -121,11 +127,11 @@ fn a_cookie_that_a_converter_wants_is_given_back() {
     let at = server(move |mut stream| {
         let mut ask = [0; 64];
         let read = stream.read(&mut ask).unwrap();
-        let (_, request) = convert::request(&ask[..read]).unwrap().unwrap();
+        let (_, request) = convert::parse_request(&ask[..read]).unwrap().unwrap();
         match request.cookie {
             None => {
                 let value = [&[0], &wanted[..]].concat();
-                stream.write_all(&convert::error(Code::MissingCookie, &value)).unwrap();
+                stream.write_all(&convert::encode_error(Code::MissingCookie, &value)).unwrap();
             }
             Some(cookie) => {
                 assert!(cookie.starts_with(&wanted), "{cookie:?}");
@@ -136,7 +142,7 @@ fn a_cookie_that_a_converter_wants_is_given_back() {
     let mut near = local();
     near.upstream = Some(Upstream {
         destination: at.to_string().parse().unwrap(),
-        speak: Speak::Convert,
+        speak: UpstreamProtocol::Convert,
         protocol: linux::socket::Protocol::Tcp,
         credential: None,
     });

@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
-use tandem_proxy::config::{Listen, Serve};
-use tandem_proxy::status::{Status, ask};
+use tandem_proxy::config::{Listen, ListenerProtocol};
+use tandem_proxy::status::{Status, query};
 use tandem_proxy::{Error, Proxy};
 
 #[test]
@@ -56,10 +56,10 @@ fn another_configuration_is_taken_while_all_goes_on() {
     going.write_all(b"on").unwrap();
     going.read_exact(&mut [0; 2]).unwrap();
 
-    let open = Listen { address: "0.0.0.0:0".parse().unwrap(), ..listen(Serve::Auto) };
+    let open = Listen { address: "0.0.0.0:0".parse().unwrap(), ..listen(ListenerProtocol::Auto) };
     let mut bad = local();
     bad.listen.push(open);
-    assert!(matches!(proxy.reload(bad), Err(Error::Open { .. })));
+    assert!(matches!(proxy.reload(bad), Err(Error::OpenProxy { .. })));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut bad = local();
     bad.listen.push(Listen { address: taken.local_addr().unwrap(), ..open });
@@ -87,21 +87,21 @@ fn a_proxy_says_how_things_stand_at_its_socket() {
     config.socket = Some(path.clone());
     let (proxy, at) = start(config.clone());
     let going = tunnel(at, echo());
-    let status: Status = serde_json::from_str(&ask(&path, "/status").unwrap()).unwrap();
+    let status: Status = serde_json::from_str(&query(&path, "/status").unwrap()).unwrap();
     assert_eq!((status.totals.open, status.totals.tunnels, status.draining), (1, 1, false));
     assert_eq!(status.listening[0].address, at.to_string());
-    assert!(ask(&path, "/metrics").unwrap().contains("\ntandem_proxy_connections 1\n"));
-    assert!(ask(&path, "/").unwrap_err().to_string().contains("/metrics"));
-    assert!(matches!(Proxy::start(config.clone(), None), Err(Error::Another(_))));
+    assert!(query(&path, "/metrics").unwrap().contains("\ntandem_proxy_connections 1\n"));
+    assert!(query(&path, "/").unwrap_err().to_string().contains("/metrics"));
+    assert!(matches!(Proxy::start(config.clone(), None), Err(Error::AlreadyRunning(_))));
     let ending = thread::spawn(move || proxy.drain());
-    until("it is draining", || ask(&path, "/status").is_ok_and(|text| text.contains("\"draining\":true")));
+    until("it is draining", || query(&path, "/status").is_ok_and(|text| text.contains("\"draining\":true")));
     drop(going);
     assert!(ending.join().unwrap());
     assert!(!path.exists());
     // One that was killed leaves it.
     std::os::unix::net::UnixListener::bind(&path).unwrap();
     let (_proxy, _) = start(config);
-    assert!(ask(&path, "/status").is_ok());
+    assert!(query(&path, "/status").is_ok());
 }
 
 #[test]
@@ -147,5 +147,5 @@ fn each_connection_and_request_has_a_line_with_what_each_subflow_carried() {
     proxy.reload(config).unwrap();
     say(at, &format!("GET http://{to}/ HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n"));
     until("it is written to the new file", || !lines().is_empty());
-    assert_eq!(lines()[0]["outcome"], "the first line is not HTTP's", "an echo is no answer");
+    assert_eq!(lines()[0]["outcome"], "invalid HTTP version", "an echo is no answer");
 }

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tandem_proxy::config::{Listen, Serve};
+use tandem_proxy::config::{Listen, ListenerProtocol};
 use tandem_proxy::front::transparent::Rules;
 use tandem_proxy::{Config, Proxy};
 
@@ -75,7 +75,7 @@ fn a_client_that_knows_of_no_proxy_reaches_its_server_through_one() {
         }
         let any = Listen {
             address: "0.0.0.0:3129".parse().unwrap(),
-            serve: Serve::Transparent,
+            serve: ListenerProtocol::Transparent,
             protocol: protocol(),
             send_buffer: None,
         };

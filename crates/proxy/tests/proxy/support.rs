@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
-use tandem_proxy::config::{Listen, Serve};
+use tandem_proxy::config::{Listen, ListenerProtocol};
 use tandem_proxy::{Config, Proxy};
 
 /// A proxy that may lead to this host.
 pub(crate) fn local() -> Config {
     Config {
-        listen: vec![listen(Serve::Auto)],
+        listen: vec![listen(ListenerProtocol::Auto)],
         destinations: tandem_proxy::destination::Rules {
             allow: vec!["127.0.0.0/8".parse().unwrap()],
             ..Default::default()
@@ -20,7 +20,7 @@ pub(crate) fn local() -> Config {
     }
 }
 
-pub(crate) fn listen(serve: Serve) -> Listen {
+pub(crate) fn listen(serve: ListenerProtocol) -> Listen {
     Listen { address: "127.0.0.1:0".parse().unwrap(), serve, protocol: protocol(), send_buffer: None }
 }
 

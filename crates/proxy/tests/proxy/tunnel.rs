@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
-use tandem_proxy::config::{Speak, Upstream};
+use tandem_proxy::config::{Upstream, UpstreamProtocol};
 
 /// Sends `bytes` and reads them back at the same time, to the end of both directions.
 fn round(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
@@ -140,7 +140,7 @@ fn two_halves_carry_what_one_does() {
     let mut near = local();
     near.upstream = Some(Upstream {
         destination: there.to_string().parse().unwrap(),
-        speak: Speak::Connect,
+        speak: UpstreamProtocol::Connect,
         protocol: crate::support::protocol(),
         credential: None,
     });

@@ -1,39 +1,42 @@
-//! Where a message's body ends (RFC 9112, section 6).
+//! Message body framing (RFC 9112, section 6).
 
-use super::head::{Bad, Head};
+use super::head::{Head, ParseError};
 use core::ops::Range;
 
-/// How a body is delimited.
+/// Framing of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// There is none.
+    /// No body.
     Empty,
-    /// So many bytes.
+    /// Content-Length, in bytes.
     Length(u64),
-    /// In chunks, the last of which says so.
+    /// Chunked transfer coding.
     Chunked,
-    /// All until the connection ends.
+    /// The body ends with the connection.
     UntilClose,
 }
 
 impl Framing {
-    /// What the fields say; `None` where they say nothing. Only the one reading that everybody shares is taken:
-    /// one length, or `chunked` and nothing else, and never both.
-    pub(super) fn read(head: &Head<'_>, minor: u8) -> Result<Option<Self>, Bad> {
-        let coding = head.one("transfer-encoding").map_err(|()| Bad::request("Transfer-Encoding twice"))?;
-        let length = head.one("content-length").map_err(|()| Bad::request("Content-Length twice"))?;
+    /// Framing from the header fields; `None` if they specify none. Accepts a single
+    /// Content-Length, or `chunked` as the only transfer coding, never both.
+    pub(super) fn read(head: &Head<'_>, minor: u8) -> Result<Option<Self>, ParseError> {
+        let coding = head
+            .one("transfer-encoding")
+            .map_err(|()| ParseError::bad_request("duplicate Transfer-Encoding"))?;
+        let length =
+            head.one("content-length").map_err(|()| ParseError::bad_request("duplicate Content-Length"))?;
         match (coding, length) {
-            (Some(_), Some(_)) => Err(Bad::request("both Transfer-Encoding and Content-Length")),
-            (Some(_), _) if minor == 0 => Err(Bad::request("Transfer-Encoding in HTTP/1.0")),
+            (Some(_), Some(_)) => Err(ParseError::bad_request("both Transfer-Encoding and Content-Length")),
+            (Some(_), _) if minor == 0 => Err(ParseError::bad_request("Transfer-Encoding in HTTP/1.0")),
             (Some(coding), _) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Some(Self::Chunked)),
-            (Some(_), _) => Err(Bad { status: 501, why: "a transfer coding other than chunked" }),
+            (Some(_), _) => Err(ParseError { status: 501, reason: "unsupported transfer coding" }),
             (None, Some(length)) => {
                 let is_number = !length.is_empty() && length.iter().all(u8::is_ascii_digit);
                 let number = core::str::from_utf8(length).ok().filter(|_| is_number);
                 match number.and_then(|number| number.parse().ok()) {
                     Some(0) => Ok(Some(Self::Empty)),
                     Some(length) => Ok(Some(Self::Length(length))),
-                    None => Err(Bad::request("a Content-Length that is no number")),
+                    None => Err(ParseError::bad_request("invalid Content-Length")),
                 }
             }
             (None, None) => Ok(None),
@@ -41,25 +44,25 @@ impl Framing {
     }
 }
 
-/// What was found in a body of chunks.
+/// Output of [`ChunkDecoder`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// These bytes of the buffer are data; there may be more.
+pub enum ChunkEvent {
+    /// Range of the buffer with body data.
     Data(Range<usize>),
-    /// The body is over: so many bytes of the buffer belong to it.
+    /// End of the body; the bytes of the buffer up to here belong to it.
     End(usize),
-    /// All was read, and more is to come.
+    /// The buffer is consumed and the body continues.
     More,
 }
 
-/// Reads a body of chunks (RFC 9112, section 7.1), byte by byte in whatever portions. Extensions and trailers
-/// are read, held against their grammar, and dropped.
+/// Incremental decoder of chunked bodies (RFC 9112, section 7.1). Validates and discards extensions
+/// and trailers.
 #[derive(Debug, Clone, Default)]
-pub struct Chunks {
+pub struct ChunkDecoder {
     state: State,
-    /// Data left of this chunk.
+    /// Remaining data bytes of the current chunk.
     left: u64,
-    /// Digits of its size so far, or bytes of extensions, or of trailers.
+    /// Digits of the chunk size, or bytes of extensions or trailers, so far.
     read: u32,
 }
 
@@ -72,7 +75,7 @@ enum State {
     Data,
     DataCr,
     DataLf,
-    /// At the beginning of a line of the trailers.
+    /// Start of a trailer line.
     Trailer,
     TrailerLine,
     TrailerLf,
@@ -80,17 +83,17 @@ enum State {
     Done,
 }
 
-/// How long the extensions of a chunk are at most: as much again for each byte of data would be an attack.
-const EXTENSIONS: u32 = 256;
-/// How long the trailers are at most.
-const TRAILERS: u32 = 8192;
+/// Limit of extensions per chunk, so that they cannot amplify traffic.
+const MAX_EXTENSION_BYTES: u32 = 256;
+/// Limit of the trailer section.
+const MAX_TRAILER_BYTES: u32 = 8192;
 
-impl Chunks {
-    /// What comes next in `buffer` from `at` on, which is moved behind it.
+impl ChunkDecoder {
+    /// Decodes from `at`, which advances past the decoded bytes.
     ///
     /// # Errors
-    /// Where it is not what RFC 9112 says.
-    pub fn next(&mut self, buffer: &[u8], at: &mut usize) -> Result<Piece, &'static str> {
+    /// The encoding violates RFC 9112.
+    pub fn next(&mut self, buffer: &[u8], at: &mut usize) -> Result<ChunkEvent, &'static str> {
         while let Some(&byte) = buffer.get(*at) {
             if self.state == State::Data {
                 let there = (buffer.len() - *at) as u64;
@@ -101,7 +104,7 @@ impl Chunks {
                 if self.left == 0 {
                     self.state = State::DataCr;
                 }
-                return Ok(Piece::Data(range));
+                return Ok(ChunkEvent::Data(range));
             }
             if self.state == State::Done {
                 break;
@@ -109,16 +112,16 @@ impl Chunks {
             *at += 1;
             self.step(byte)?;
         }
-        Ok(if self.state == State::Done { Piece::End(*at) } else { Piece::More })
+        Ok(if self.state == State::Done { ChunkEvent::End(*at) } else { ChunkEvent::More })
     }
 
     fn step(&mut self, byte: u8) -> Result<(), &'static str> {
         self.state = match (self.state, byte) {
             (State::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
-                // 15 digits are more than anybody has, and cannot overflow.
+                // 15 digits cannot overflow a `u64`.
                 self.read += 1;
                 if self.read > 15 {
-                    return Err("a chunk's size is too long");
+                    return Err("chunk size too long");
                 }
                 let digit = char::from(byte).to_digit(16).unwrap_or(0);
                 self.left = self.left << 4 | u64::from(digit);
@@ -129,15 +132,15 @@ impl Chunks {
                 State::Extension
             }
             (State::Size, b'\r') if self.read > 0 => State::SizeEnd,
-            (State::Size, _) => return Err("a chunk's size is no number"),
+            (State::Size, _) => return Err("invalid chunk size"),
             (State::Extension, b'\r') => State::SizeEnd,
             (State::Extension, byte) if super::head::is_control(byte) => {
-                return Err("a control character in a chunk's extension");
+                return Err("control character in a chunk extension");
             }
             (State::Extension, _) => {
                 self.read += 1;
-                if self.read > EXTENSIONS {
-                    return Err("a chunk's extensions are too long");
+                if self.read > MAX_EXTENSION_BYTES {
+                    return Err("chunk extensions too long");
                 }
                 State::Extension
             }
@@ -152,14 +155,14 @@ impl Chunks {
             (State::TrailerLine, b'\r') => State::TrailerLf,
             (State::TrailerLine, byte) if !super::head::is_control(byte) => {
                 self.read += 1;
-                if self.read > TRAILERS {
-                    return Err("the trailers are too long");
+                if self.read > MAX_TRAILER_BYTES {
+                    return Err("trailers too long");
                 }
                 State::TrailerLine
             }
             (State::TrailerLf, b'\n') => State::Trailer,
             (State::EndLf, b'\n') => State::Done,
-            _ => return Err("a chunk does not end where it should"),
+            _ => return Err("invalid chunk delimiter"),
         };
         Ok(())
     }
@@ -170,17 +173,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The data, and how many bytes belong to the body where it is whole; fed in portions of `step` bytes.
+    /// Decoded data, and the length of a complete body; fed in portions of `step` bytes.
     fn read(bytes: &[u8], step: usize) -> Result<(Vec<u8>, Option<usize>), &'static str> {
-        let (mut chunks, mut data) = (Chunks::default(), Vec::new());
+        let (mut chunks, mut data) = (ChunkDecoder::default(), Vec::new());
         let mut before = 0;
         for portion in bytes.chunks(step.max(1)) {
             let mut at = 0;
             loop {
                 match chunks.next(portion, &mut at)? {
-                    Piece::Data(range) => data.extend_from_slice(&portion[range]),
-                    Piece::End(length) => return Ok((data, Some(before + length))),
-                    Piece::More => break,
+                    ChunkEvent::Data(range) => data.extend_from_slice(&portion[range]),
+                    ChunkEvent::End(length) => return Ok((data, Some(before + length))),
+                    ChunkEvent::More => break,
                 }
             }
             before += portion.len();

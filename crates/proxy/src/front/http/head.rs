@@ -1,84 +1,84 @@
-//! A message's head: its first line and its fields, held against a strict reading of RFC 9112.
+//! Message head: start line and header fields, with strict RFC 9112 parsing.
 
-/// How many fields a head has at most.
-pub const MOST_FIELDS: usize = 128;
+/// Header fields per message.
+pub const MAX_FIELDS: usize = 128;
 
-/// What is wrong with a message, and which status says so.
+/// Rejected message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bad {
-    /// The status for the client.
+pub struct ParseError {
+    /// Status of the error response.
     pub status: u16,
-    /// In words.
-    pub why: &'static str,
+    /// Message for the client and the log.
+    pub reason: &'static str,
 }
 
-impl Bad {
-    /// A request that is malformed, or that could be read in two ways.
-    pub(super) const fn request(why: &'static str) -> Self {
-        Self { status: 400, why }
+impl ParseError {
+    /// Malformed or ambiguous message (400).
+    pub(super) const fn bad_request(reason: &'static str) -> Self {
+        Self { status: 400, reason }
     }
 }
 
-/// A head in pieces, as it lies in the buffer.
+/// Parsed head that borrows from the buffer.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
-    /// The first line, without its end.
+    /// Start line without its line end.
     pub(super) start: &'a [u8],
-    /// The fields' names and values, without the white space around values.
+    /// Field names and values, without whitespace around values.
     pub(super) fields: Vec<(&'a [u8], &'a [u8])>,
-    /// How long it is, with the empty line at its end.
+    /// Length in bytes, including the final empty line.
     pub(super) length: usize,
 }
 
 impl<'a> Head<'a> {
-    /// Reads a head from the beginning of `bytes`; `None` where it does not end there. No head is longer than
-    /// `most` bytes.
-    pub(super) fn read(bytes: &'a [u8], most: usize) -> Result<Option<Self>, Bad> {
-        // Line by line, so that what is wrong is told before the end is there.
+    /// Parses a head at the start of `bytes`; `None` while it is incomplete. `max_len` limits its
+    /// length.
+    pub(super) fn read(bytes: &'a [u8], max_len: usize) -> Result<Option<Self>, ParseError> {
+        // Line by line, to reject a malformed line before the head is complete.
         let mut lines = Vec::with_capacity(16);
         let mut at = 0;
         loop {
             let Some(length) = bytes[at..].iter().position(|&byte| byte == b'\n') else {
-                return if bytes.len() >= most {
-                    Err(Bad { status: 431, why: "the head is too long" })
+                return if bytes.len() >= max_len {
+                    Err(ParseError { status: 431, reason: "head too long" })
                 } else if bytes[at..].iter().rev().skip(1).any(|&byte| byte == b'\r') {
-                    Err(Bad::request("a carriage return within a line"))
+                    Err(ParseError::bad_request("bare CR in a line"))
                 } else {
                     Ok(None)
                 };
             };
-            if at + length >= most {
-                return Err(Bad { status: 431, why: "the head is too long" });
+            if at + length >= max_len {
+                return Err(ParseError { status: 431, reason: "head too long" });
             }
             let line = &bytes[at..at + length];
             at += length + 1;
             let Some((b'\r', line)) = line.split_last() else {
-                return Err(Bad::request("a line feed without a carriage return"));
+                return Err(ParseError::bad_request("bare LF"));
             };
             if line.contains(&b'\r') {
-                return Err(Bad::request("a carriage return within a line"));
+                return Err(ParseError::bad_request("bare CR in a line"));
             }
             if line.is_empty() {
                 break;
             }
-            if lines.len() > MOST_FIELDS {
-                return Err(Bad { status: 431, why: "too many fields" });
+            if lines.len() > MAX_FIELDS {
+                return Err(ParseError { status: 431, reason: "too many header fields" });
             }
             lines.push(line);
         }
         let Some((start, rest)) = lines.split_first() else {
-            return Err(Bad::request("an empty head"));
+            return Err(ParseError::bad_request("empty head"));
         };
         let fields = rest.iter().map(|line| field(line)).collect::<Result<_, _>>()?;
         Ok(Some(Self { start, fields, length: at }))
     }
 
-    /// The values of the fields of that name, which is in lower case.
+    /// Values of the fields with this lowercase name.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.fields.iter().filter(move |(one, _)| one.eq_ignore_ascii_case(name.as_bytes())).map(|one| one.1)
     }
 
-    /// The value of the only field of that name.
+    /// Value of the field with this name; `Err` if there are several.
     pub(super) fn one(&self, name: &str) -> Result<Option<&'a [u8]>, ()> {
         let mut all = self.all(name);
         match (all.next(), all.next()) {
@@ -88,47 +88,50 @@ impl<'a> Head<'a> {
     }
 }
 
-fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Bad> {
+fn field(line: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     if matches!(line.first(), Some(b' ' | b'\t')) {
-        return Err(Bad::request("a field over several lines (obs-fold)"));
+        return Err(ParseError::bad_request("folded header field (obs-fold)"));
     }
-    let colon = line.iter().position(|&byte| byte == b':').ok_or(Bad::request("a field without a colon"))?;
+    let colon = line
+        .iter()
+        .position(|&byte| byte == b':')
+        .ok_or(ParseError::bad_request("header field without a colon"))?;
     let (name, value) = line.split_at(colon);
     if name.is_empty() || !name.iter().all(|&byte| is_token(byte)) {
-        // White space before the colon among them (RFC 9112, section 5.1).
-        return Err(Bad::request("a field's name that is none"));
+        // Includes whitespace before the colon (RFC 9112, section 5.1).
+        return Err(ParseError::bad_request("invalid header field name"));
     }
     let value = value[1..].trim_ascii();
     if value.iter().any(|&byte| is_control(byte)) {
-        return Err(Bad::request("a control character in a field"));
+        return Err(ParseError::bad_request("control character in a header field"));
     }
     Ok((name, value))
 }
 
-/// A letter of a token (RFC 9110, section 5.6.2).
+/// Token character (RFC 9110, section 5.6.2).
 pub(super) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A control character that may not stand in a value.
+/// Control character that field values must not contain.
 pub(super) fn is_control(byte: u8) -> bool {
     (byte < b' ' && byte != b'\t') || byte == 0x7f
 }
 
-/// The version of a message: 1.0 or 1.1; a request of another one is told so.
-pub(super) fn version(text: &[u8]) -> Result<u8, Bad> {
+/// Minor version of HTTP/1.x; other versions are rejected with 505.
+pub(super) fn version(text: &[u8]) -> Result<u8, ParseError> {
     match text {
         b"HTTP/1.1" => Ok(1),
         b"HTTP/1.0" => Ok(0),
         [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => {
-            Err(Bad { status: 505, why: "only HTTP/1.0 and HTTP/1.1 are spoken here" })
+            Err(ParseError { status: 505, reason: "only HTTP/1.0 and HTTP/1.1 are supported" })
         }
-        _ => Err(Bad::request("the first line is not HTTP's")),
+        _ => Err(ParseError::bad_request("invalid HTTP version")),
     }
 }
 
-/// Fields of one hop (RFC 9110, section 7.6.1), and what only a proxy reads.
-const OF_THIS_HOP: [&[u8]; 10] = [
+/// Hop-by-hop fields (RFC 9110, section 7.6.1) and fields addressed to the proxy.
+const HOP_BY_HOP: [&[u8]; 10] = [
     b"connection",
     b"proxy-connection",
     b"keep-alive",
@@ -141,8 +144,8 @@ const OF_THIS_HOP: [&[u8]; 10] = [
     b"http2-settings",
 ];
 
-/// Fields that `Connection` may not take away: whoever did could hide from the next reader what this one saw.
-const NEVER_OF_ONE_HOP: [&[u8]; 9] = [
+/// Fields that `Connection` must not remove: the next parser would then see a different message.
+const END_TO_END: [&[u8]; 9] = [
     b"host",
     b"content-length",
     b"content-type",
@@ -154,28 +157,28 @@ const NEVER_OF_ONE_HOP: [&[u8]; 9] = [
     b"x-real-ip",
 ];
 
-/// What `Connection` says.
+/// Options of the `Connection` field.
 #[derive(Debug, Default)]
 pub(super) struct Hop<'a> {
-    /// The connection ends after this message.
+    /// `close`: the connection ends after this message.
     pub(super) close: bool,
-    /// It goes on, although the version is 1.0.
+    /// `keep-alive`: an HTTP/1.0 connection persists.
     pub(super) keep_alive: bool,
     named: Vec<&'a [u8]>,
 }
 
 impl<'a> Hop<'a> {
-    pub(super) fn read(head: &Head<'a>) -> Result<Self, Bad> {
+    pub(super) fn read(head: &Head<'a>) -> Result<Self, ParseError> {
         let mut hop = Self::default();
-        // Old programs say it to proxies under another name.
+        // Old clients send `Proxy-Connection` to proxies.
         for value in head.all("connection").chain(head.all("proxy-connection")) {
             for option in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
                 if option.eq_ignore_ascii_case(b"close") {
                     hop.close = true;
                 } else if option.eq_ignore_ascii_case(b"keep-alive") {
                     hop.keep_alive = true;
-                } else if NEVER_OF_ONE_HOP.iter().any(|name| option.eq_ignore_ascii_case(name)) {
-                    return Err(Bad::request("Connection names a field that is for the other end"));
+                } else if END_TO_END.iter().any(|name| option.eq_ignore_ascii_case(name)) {
+                    return Err(ParseError::bad_request("Connection names an end-to-end field"));
                 } else if !option.is_empty() {
                     hop.named.push(option);
                 }
@@ -184,11 +187,11 @@ impl<'a> Hop<'a> {
         Ok(hop)
     }
 
-    /// Writes the fields that go on.
+    /// Writes the end-to-end fields, except those in `without`.
     pub(super) fn pass(&self, head: &Head<'_>, without: &[&[u8]], out: &mut Vec<u8>) {
         for (name, value) in &head.fields {
             let is = |other: &&[u8]| name.eq_ignore_ascii_case(other);
-            if !OF_THIS_HOP.iter().any(is) && !without.iter().any(is) && !self.named.iter().any(is) {
+            if !HOP_BY_HOP.iter().any(is) && !without.iter().any(is) && !self.named.iter().any(is) {
                 out.extend_from_slice(name);
                 out.extend_from_slice(b": ");
                 out.extend_from_slice(value);

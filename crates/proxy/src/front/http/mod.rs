@@ -1,18 +1,17 @@
-//! HTTP/1.1 as a forward proxy speaks it (RFC 9110, RFC 9112): requests in absolute form, and CONNECT.
+//! HTTP/1.1 for a forward proxy (RFC 9110, RFC 9112): absolute-form requests and CONNECT.
 //!
-//! A message is taken apart and written anew: what goes on is what was understood, so that whoever reads it next
-//! cannot understand it otherwise (request smuggling). What two readers might understand in two ways is
-//! refused, also where RFC 9112 would let it pass.
+//! Forwarded messages are re-encoded from the parsed form, and ambiguous messages are rejected even
+//! where RFC 9112 permits them. Both prevent request smuggling.
 
 mod body;
 mod head;
 mod request;
 mod response;
 
-pub use body::{Chunks, Framing, Piece};
-pub use head::{Bad, MOST_FIELDS};
-pub use request::{Request, Wanted, read as read_request};
+pub use body::{ChunkDecoder, ChunkEvent, Framing};
+pub use head::{MAX_FIELDS, ParseError};
+pub use request::{Request, RequestKind, read as read_request};
 pub use response::{Response, read as read_response};
 
-/// How this proxy calls itself in `Via` (RFC 9110, section 7.6.3).
+/// Name of this proxy in `Via` (RFC 9110, section 7.6.3).
 pub const PSEUDONYM: &str = "tandem";

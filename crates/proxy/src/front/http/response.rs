@@ -1,57 +1,58 @@
-//! Responses of servers, on their way to the client.
+//! Responses of servers.
 
 use super::PSEUDONYM;
 use super::body::Framing;
-use super::head::{Bad, Head, Hop, is_control, version};
+use super::head::{Head, Hop, ParseError, is_control, version};
 
-/// What a server answers.
+/// Parsed response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// Bytes of the buffer that belong to its head.
+    /// Length of the head in the buffer.
     pub length: usize,
     /// The status, from 100 to 599.
     pub status: u16,
-    /// The head that goes on.
+    /// Re-encoded head for the client.
     pub head: Vec<u8>,
-    /// The body that follows.
+    /// Framing of the response body.
     pub body: Framing,
-    /// The server's connection may be used for another request afterwards.
+    /// The server connection persists after this response.
     pub keep_alive: bool,
-    /// The client's may: where the body's end is the connection's end, it may not.
+    /// The client connection persists; never with a body that ends with the connection.
     pub client_keep_alive: bool,
 }
 
 impl Response {
-    /// Others follow until there is one that is not (RFC 9110, section 15.2).
+    /// Whether it is an interim response (RFC 9110, section 15.2).
     pub const fn is_interim(&self) -> bool {
         self.status < 200
     }
 }
 
-/// Reads a response to a request of that `method` from the beginning of `buffer`; `None` where its head is not
-/// whole yet. `is_old` is whether the client speaks HTTP/1.0, and `keep_alive` whether its connection may go on.
+/// Parses a response to a request of that `method` at the start of `buffer`; `None` while its head
+/// is incomplete. `keep_alive` is whether the client connection may persist.
 ///
 /// # Errors
-/// Where it is malformed, or could be understood in two ways.
+/// The response is malformed or ambiguous.
 pub fn read(
     buffer: &[u8],
-    most: usize,
+    max_len: usize,
     method: &str,
-    is_old: bool,
+    is_http10: bool,
     keep_alive: bool,
 ) -> Result<Option<Response>, &'static str> {
-    read_strictly(buffer, most, method, is_old, keep_alive).map_err(|bad| bad.why)
+    read_strictly(buffer, max_len, method, is_http10, keep_alive).map_err(|bad| bad.reason)
 }
 
 fn read_strictly(
     buffer: &[u8],
-    most: usize,
+    max_len: usize,
     method: &str,
-    is_old: bool,
+    is_http10: bool,
     keep_alive: bool,
-) -> Result<Option<Response>, Bad> {
-    let Some(head) = Head::read(buffer, most)? else { return Ok(None) };
-    let (first, rest) = head.start.split_at_checked(8).ok_or(Bad::request("the first line is not HTTP's"))?;
+) -> Result<Option<Response>, ParseError> {
+    let Some(head) = Head::read(buffer, max_len)? else { return Ok(None) };
+    let (first, rest) =
+        head.start.split_at_checked(8).ok_or(ParseError::bad_request("invalid HTTP version"))?;
     let minor = version(first)?;
     let (status, reason) = match rest {
         [b' ', a @ b'1'..=b'5', b @ b'0'..=b'9', c @ b'0'..=b'9', reason @ ..]
@@ -59,13 +60,13 @@ fn read_strictly(
         {
             (u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0'), reason)
         }
-        _ => return Err(Bad::request("the status is none")),
+        _ => return Err(ParseError::bad_request("invalid status code")),
     };
     if reason.iter().any(|&byte| is_control(byte)) {
-        return Err(Bad::request("a control character in the reason"));
+        return Err(ParseError::bad_request("control character in the reason phrase"));
     }
     if status == 101 {
-        return Err(Bad::request("the server changes the protocol, which nobody asked it to"));
+        return Err(ParseError::bad_request("unsolicited 101 response"));
     }
     let hop = Hop::read(&head)?;
     let framing = Framing::read(&head, minor)?;
@@ -75,11 +76,11 @@ fn read_strictly(
         Some(framing) => framing,
         None => Framing::UntilClose,
     };
-    // Who reads HTTP/1.0 gets the data of the chunks, and the connection's end behind it.
+    // An HTTP/1.0 client receives decoded chunks, delimited by the end of the connection.
     let goes_on = keep_alive
         && match body {
             Framing::UntilClose => false,
-            Framing::Chunked => !is_old,
+            Framing::Chunked => !is_http10,
             Framing::Empty | Framing::Length(_) => true,
         };
     let mut out = Vec::with_capacity(head.length + 64);
@@ -90,13 +91,13 @@ fn read_strictly(
     }
     out.extend_from_slice(b"\r\n");
     hop.pass(&head, &[], &mut out);
-    if body == Framing::Chunked && !is_old {
+    if body == Framing::Chunked && !is_http10 {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
     out.extend_from_slice(format!("Via: 1.{minor} {PSEUDONYM}\r\n").as_bytes());
     if status >= 200 {
         let says = if goes_on { "keep-alive" } else { "close" };
-        if !goes_on || is_old {
+        if !goes_on || is_http10 {
             out.extend_from_slice(format!("Connection: {says}\r\n").as_bytes());
         }
     }
@@ -115,8 +116,12 @@ fn read_strictly(
 mod tests {
     use super::*;
 
-    fn answer(text: &str, method: &str, is_old: bool) -> Result<(String, Framing, bool, bool), &'static str> {
-        let one = read(text.as_bytes(), 4096, method, is_old, true)?.ok_or("not whole")?;
+    fn answer(
+        text: &str,
+        method: &str,
+        is_http10: bool,
+    ) -> Result<(String, Framing, bool, bool), &'static str> {
+        let one = read(text.as_bytes(), 4096, method, is_http10, true)?.ok_or("not whole")?;
         assert_eq!(one.length, text.len());
         Ok((String::from_utf8(one.head).unwrap(), one.body, one.keep_alive, one.client_keep_alive))
     }
