@@ -71,23 +71,23 @@ impl UsageStore {
     }
 
     /// Allowance and usage of a rule; `None` without an allowance.
-    pub fn usage<'a>(&'a self, rule: &'a InterfaceRule) -> Option<(&'a Allowance, &'a Usage)> {
+    pub fn of<'a>(&'a self, rule: &'a InterfaceRule) -> Option<(&'a Allowance, &'a Usage)> {
         rule.allowance.as_ref().zip(self.usages.get(&rule.pattern))
     }
 
     /// Remaining allowance; `None` without a limit.
     pub fn remaining(&self, rule: &InterfaceRule) -> Option<Bytes> {
-        self.usage(rule).map(|(allowance, usage)| usage.remaining(allowance))
+        self.of(rule).map(|(allowance, usage)| usage.remaining(allowance))
     }
 
     /// True when the allowance is used up at this rate, see [`Usage::is_used_up`].
     pub fn is_used_up(&self, rule: &InterfaceRule, rate: Bitrate) -> bool {
-        self.usage(rule).is_some_and(|(allowance, usage)| usage.is_used_up(allowance, rate))
+        self.of(rule).is_some_and(|(allowance, usage)| usage.is_used_up(allowance, rate))
     }
 
     /// Start of the next period, in seconds since 1970.
     pub fn next_period(&self, rule: &InterfaceRule) -> Option<i64> {
-        self.usage(rule).map(|(allowance, usage)| allowance.period.next(usage.period, self.zone))
+        self.of(rule).map(|(allowance, usage)| allowance.period.next(usage.period, self.zone))
     }
 
     /// Saves changes when the save interval has passed, or at once if `urgent`.

@@ -1,6 +1,6 @@
 //! Rules for connections.
 
-use super::path::BackupFlag;
+use super::interface_state::BackupFlag;
 use super::{Agent, Diag, Steering, Wanted};
 use crate::Error;
 use crate::allowance::CapAction;

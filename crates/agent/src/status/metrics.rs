@@ -3,6 +3,45 @@
 use super::{AllowanceStatus, Interface, Status};
 use std::fmt::Write;
 
+/// Name without prefix, type, help, and value of a metric per interface.
+type InterfaceMetric = (&'static str, &'static str, &'static str, fn(&Interface) -> Option<f64>);
+
+const INTERFACE_METRICS: [InterfaceMetric; 11] = [
+    ("up", "gauge", "Whether the interface is usable: 1 with a link and an address and not closed.", |one| {
+        flag(one.link == "up")
+    }),
+    ("backup", "gauge", "Whether subflows over the interface are marked as backup.", |one| flag(one.backup)),
+    ("receiving", "gauge", "Whether bytes were received in the last sampling interval.", |one| {
+        flag(one.channel == "rx")
+    }),
+    ("receive_bytes_total", "counter", "Bytes received since the agent started.", |one| {
+        Some(one.down_bytes as f64)
+    }),
+    ("transmit_bytes_total", "counter", "Bytes sent since the agent started.", |one| {
+        Some(one.up_bytes as f64)
+    }),
+    ("share_ratio", "gauge", "Fraction of all bytes since the agent started.", |one| one.share),
+    ("energy_joules_total", "counter", "Energy drawn by the radio according to its profile.", |one| {
+        Some(one.joules)
+    }),
+    ("switches", "gauge", "Number of switches to backup in the last minute.", |one| {
+        Some(one.switches as f64)
+    }),
+    ("switching_saved_joules", "gauge", "Estimated energy saved by switching in the last minute.", |one| {
+        Some(one.saved_j)
+    }),
+    ("allowance_bytes", "gauge", "Data allowance per period.", |one| {
+        allowance(one, |allowance| allowance.data_bytes)
+    }),
+    ("allowance_used_bytes", "gauge", "Bytes used of the data allowance in the current period.", |one| {
+        allowance(one, |allowance| allowance.used_bytes)
+    }),
+];
+
+fn flag(flag: bool) -> Option<f64> {
+    Some(f64::from(u8::from(flag)))
+}
+
 /// Formats all metrics.
 pub fn metrics(status: &Status) -> String {
     let mut out = String::new();
@@ -18,51 +57,7 @@ pub fn metrics(status: &Status) -> String {
         "# HELP tandem_agent_policy Steering policy, as a label of a constant 1.\n# TYPE tandem_agent_policy gauge"
     );
     let _ = writeln!(out, "tandem_agent_policy{{policy=\"{}\"}} 1", escape(&status.policy));
-    let flag = |flag: bool| Some(f64::from(u8::from(flag)));
-    type Read<'a> = &'a dyn Fn(&Interface) -> Option<f64>;
-    let each: [(&str, &str, &str, Read<'_>); 11] = [
-        (
-            "up",
-            "gauge",
-            "Whether the interface is usable: 1 with a link and an address and not closed.",
-            &|one| flag(one.link == "up"),
-        ),
-        ("backup", "gauge", "Whether subflows over the interface are marked as backup.", &|one| {
-            flag(one.backup)
-        }),
-        ("receiving", "gauge", "Whether bytes were received in the last sampling interval.", &|one| {
-            flag(one.channel == "rx")
-        }),
-        ("receive_bytes_total", "counter", "Bytes received since the agent started.", &|one| {
-            Some(one.down_bytes as f64)
-        }),
-        ("transmit_bytes_total", "counter", "Bytes sent since the agent started.", &|one| {
-            Some(one.up_bytes as f64)
-        }),
-        ("share_ratio", "gauge", "Fraction of all bytes since the agent started.", &|one| one.share),
-        ("energy_joules_total", "counter", "Energy drawn by the radio according to its profile.", &|one| {
-            Some(one.joules)
-        }),
-        ("switches", "gauge", "Number of switches to backup in the last minute.", &|one| {
-            Some(one.switches as f64)
-        }),
-        (
-            "switching_saved_joules",
-            "gauge",
-            "Estimated energy saved by switching in the last minute.",
-            &|one| Some(one.saved_j),
-        ),
-        ("allowance_bytes", "gauge", "Data allowance per period.", &|one| {
-            allowance(one, |allowance| allowance.data_bytes)
-        }),
-        (
-            "allowance_used_bytes",
-            "gauge",
-            "Bytes used of the data allowance in the current period.",
-            &|one| allowance(one, |allowance| allowance.used_bytes),
-        ),
-    ];
-    for (name, kind, help, read) in each {
+    for (name, kind, help, read) in INTERFACE_METRICS {
         let name = format!("tandem_interface_{name}");
         let mut head = Some(format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
         for one in &status.interfaces {
