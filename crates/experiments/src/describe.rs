@@ -1,16 +1,16 @@
-//! An experiment in words, and where its figures come from.
+//! Describes an experiment in words, and the sources of its power figures.
 
 use abr::Video;
 use link::{CellKind, Delay, Loss, QueueLimit, Rate};
 use radio::{Origin, Profile};
 use report::{Badge, Cell, Column, Row, Table, Tone, literal};
 use serde_json::{Value, json};
-use sim::{BackgroundSpec, Experiment, Hop, Protocol};
+use sim::{BackgroundSpec, Experiment, Hop, PathSpec, Protocol};
 use std::fmt::Write as _;
 use traffic::{Direction, Kind, TrafficConfig, Vbr};
 use units::{Duration, Instant};
 
-/// Names and what they stand for, for a page: values carry inline markup.
+/// Names and values of the experiment's parameters for a page. Values have inline markup.
 pub fn facts(experiment: &Experiment) -> Vec<(String, String)> {
     let device = &experiment.device;
     let mut facts = vec![
@@ -21,24 +21,7 @@ pub fn facts(experiment: &Experiment) -> Vec<(String, String)> {
         ("Transport".to_owned(), transport(experiment)),
     ];
     for path in &experiment.paths {
-        let mut text = format!("`{}`", path.profile.name);
-        let _ = write!(text, "; down {}; up {}", hop(experiment, &path.down), hop(experiment, &path.up));
-        if path.backup {
-            text.push_str("; backup");
-        }
-        if path.join_at > Instant::ZERO {
-            let _ = write!(text, "; up from {}", seconds(path.join_at));
-        }
-        if let Some(leave) = path.leave_at {
-            let _ = write!(text, "; gone at {}", seconds(leave));
-        }
-        if let Some(plan) = path.allowance {
-            let _ = write!(text, "; allowance {}", spaced(&plan.allowance.to_string()));
-            if let Some(period) = plan.period {
-                let _ = write!(text, " for {}", spaced(&period.to_string()));
-            }
-        }
-        facts.push((format!("Path {}", path.name), text));
+        facts.push((format!("Path {}", path.name), path_text(experiment, path)));
     }
     for cell in &experiment.cells {
         let kind = match cell.config.kind {
@@ -58,14 +41,14 @@ pub fn facts(experiment: &Experiment) -> Vec<(String, String)> {
     facts
 }
 
-/// What has to be said where a policy has nothing to decide.
-pub fn idle_policy(experiment: &Experiment) -> Option<&'static str> {
-    let asked = !experiment.device.policy.is_none();
+/// Note for an experiment in which the policy has no effect.
+pub fn policy_note(experiment: &Experiment) -> Option<&'static str> {
+    let has_policy = !experiment.device.policy.is_none();
     let single = matches!(experiment.transport.protocol, Protocol::Tcp { .. }) || experiment.paths.len() < 2;
-    (asked && single).then_some("All data goes over one path: a policy has nothing to decide.")
+    (has_policy && single).then_some("All data uses one path: the policy has no effect.")
 }
 
-/// Which profiles an experiment measures with: those of its paths first, each once.
+/// The distinct power profiles of an experiment, its paths' own profiles first.
 pub fn profiles(experiment: &Experiment) -> Vec<&Profile> {
     let own = experiment.paths.iter().map(|path| &*path.profile);
     let also = experiment.paths.iter().flat_map(|path| path.also_measure.iter().map(|p| &**p));
@@ -78,9 +61,9 @@ pub fn profiles(experiment: &Experiment) -> Vec<&Profile> {
     all
 }
 
-/// Where the figures of these profiles come from and how their digits are known.
+/// Sources of the profiles' power figures, and the origin of each group of figures.
 pub fn sources(profiles: &[&Profile]) -> Table {
-    let mut table = Table::new("Where the power figures come from").column(Column::text("profile"));
+    let mut table = Table::new("Sources of the power figures").column(Column::text("profile"));
     for group in ["rate", "active", "promotion", "inactivity", "tail", "idle"] {
         table = table.column(Column::text(group));
     }
@@ -108,8 +91,8 @@ pub fn sources(profiles: &[&Profile]) -> Table {
         table = table.row(row);
     }
     table = table.note(
-        "*read*: in the source that is named. *known*: from the literature, not checked against it again. \
-         *fit*: derived from measurements. *assumed*: taken for want of a figure.",
+        "*read*: in the named source. *known*: from the literature, not verified there. *fit*: derived from \
+         measurements. *assumed*: chosen without a source.",
     );
     for profile in profiles {
         let source =
@@ -123,7 +106,7 @@ pub fn sources(profiles: &[&Profile]) -> Table {
     table
 }
 
-/// How the digits of a profile are known, group by group.
+/// Origin of each group of a profile's figures as JSON.
 pub fn origins(profile: &Profile) -> Value {
     let o = &profile.origins;
     json!({
@@ -136,18 +119,18 @@ pub fn origins(profile: &Profile) -> Value {
     })
 }
 
-/// Whether any group of the profile's digits is a fit.
+/// Whether any group of the profile's figures is a fit.
 pub fn has_fit(profile: &Profile) -> bool {
     let o = &profile.origins;
     [o.rate, o.active, o.promotion, o.inactivity, o.tail, o.idle].contains(&Origin::Fit)
 }
 
-/// The word for a row whose figures rest on a fit.
+/// Badge of a row with fitted figures.
 pub fn fitted() -> Badge {
     Badge::new("fitted")
 }
 
-/// Batteries are sold by watt-hours; small ones of papers are given in joules.
+/// Capacity in Wh, as batteries are sold, or in joules below 1 Wh, as papers give it.
 fn battery(energy: units::Energy) -> String {
     match energy.as_joules() {
         joules if joules >= 3600.0 => format!("{} Wh", trimmed(joules / 3600.0)),
@@ -157,28 +140,50 @@ fn battery(energy: units::Energy) -> String {
 
 fn transport(experiment: &Experiment) -> String {
     let config = &experiment.transport.config;
-    let what = match experiment.transport.protocol {
+    let protocol = match experiment.transport.protocol {
         Protocol::Mptcp => format!("Multipath TCP, scheduler `{}`", config.scheduler),
         Protocol::Tcp { path } => {
             format!("TCP over {}", experiment.paths.get(path).map_or("no path", |p| p.name.as_str()))
         }
     };
-    format!("{what}, congestion control `{}`", config.congestion)
+    format!("{protocol}, congestion control `{}`", config.congestion)
+}
+
+fn path_text(experiment: &Experiment, path: &PathSpec) -> String {
+    let mut text = format!("`{}`", path.profile.name);
+    let _ = write!(text, "; down {}; up {}", hop(experiment, &path.down), hop(experiment, &path.up));
+    if path.backup {
+        text.push_str("; backup");
+    }
+    if path.join_at > Instant::ZERO {
+        let _ = write!(text, "; up from {}", seconds(path.join_at));
+    }
+    if let Some(leave) = path.leave_at {
+        let _ = write!(text, "; down from {}", seconds(leave));
+    }
+    if let Some(plan) = path.allowance {
+        let _ = write!(text, "; allowance {}", spaced(&plan.allowance.to_string()));
+        if let Some(period) = plan.period {
+            let _ = write!(text, " for {}", spaced(&period.to_string()));
+        }
+    }
+    text
+}
+
+fn rate_text(rate: &Rate) -> String {
+    match rate {
+        Rate::Fixed(rate) => spaced(&rate.to_string()),
+        Rate::Steps(steps) => format!("{} rate steps", steps.len()),
+        Rate::Trace(trace) => {
+            let (mean, period) = (trace.mean_rate().as_mbps(), trace.period().as_secs_f64());
+            format!("a trace of {period:.0} s, mean {mean:.1} Mbps")
+        }
+    }
 }
 
 fn hop(experiment: &Experiment, hop: &Hop) -> String {
-    let (what, queue, delay, loss, outages) = match hop {
-        Hop::Link(link) => {
-            let what = match &link.rate {
-                Rate::Fixed(rate) => spaced(&rate.to_string()),
-                Rate::Steps(steps) => format!("{} steps of rate", steps.len()),
-                Rate::Trace(trace) => {
-                    let (mean, period) = (trace.mean_rate().as_mbps(), trace.period().as_secs_f64());
-                    format!("a trace of {period:.0} s, {mean:.1} Mbps in the mean")
-                }
-            };
-            (what, link.queue, link.delay, link.loss, link.outages.len())
-        }
+    let (mut text, queue, delay, loss, outages) = match hop {
+        Hop::Link(link) => (rate_text(&link.rate), link.queue, link.delay, link.loss, link.outages.len()),
         Hop::Cell { cell, station } => {
             let name = experiment.cells.get(*cell).map_or("?", |c| c.name.as_str());
             (
@@ -190,34 +195,15 @@ fn hop(experiment: &Experiment, hop: &Hop) -> String {
             )
         }
     };
-    let mut text = what;
-    let delay = match delay {
-        Delay::Fixed(Duration::ZERO) => String::new(),
-        Delay::Fixed(delay) => spaced(&delay.to_string()),
-        Delay::Uniform { min, max } => {
-            format!("{} to {}", spaced(&min.to_string()), spaced(&max.to_string()))
-        }
-        Delay::Normal { mean, sd } => {
-            format!("{} ± {}", spaced(&mean.to_string()), spaced(&sd.to_string()))
-        }
-    };
-    if !delay.is_empty() {
-        let _ = write!(text, ", {delay}");
-    }
-    let queue = match queue {
-        QueueLimit::Packets(packets) => format!("{packets} packets"),
-        QueueLimit::Bytes(bytes) => spaced(&bytes.to_string()),
-        QueueLimit::Time(time) => spaced(&time.to_string()),
-        QueueLimit::Unlimited => "without end".to_owned(),
-    };
-    let _ = write!(text, ", queue {queue}");
+    text.push_str(&delay_text(delay));
+    let _ = write!(text, ", queue {}", queue_text(queue));
     match loss {
         Loss::None => {}
         Loss::Uniform(p) => {
-            let _ = write!(text, ", loses {} %", trimmed(100.0 * p.get()));
+            let _ = write!(text, ", loss {} %", trimmed(100.0 * p.get()));
         }
         Loss::GilbertElliott { .. } => {
-            let _ = write!(text, ", loses {} % in bursts", trimmed(100.0 * loss.mean()));
+            let _ = write!(text, ", loss {} % in bursts", trimmed(100.0 * loss.mean()));
         }
     }
     match outages {
@@ -230,6 +216,29 @@ fn hop(experiment: &Experiment, hop: &Hop) -> String {
     text
 }
 
+/// The delay after a comma; empty without a delay.
+fn delay_text(delay: Delay) -> String {
+    match delay {
+        Delay::Fixed(Duration::ZERO) => String::new(),
+        Delay::Fixed(delay) => format!(", {}", spaced(&delay.to_string())),
+        Delay::Uniform { min, max } => {
+            format!(", {} to {}", spaced(&min.to_string()), spaced(&max.to_string()))
+        }
+        Delay::Normal { mean, sd } => {
+            format!(", {} ± {}", spaced(&mean.to_string()), spaced(&sd.to_string()))
+        }
+    }
+}
+
+fn queue_text(queue: QueueLimit) -> String {
+    match queue {
+        QueueLimit::Packets(packets) => format!("{packets} packets"),
+        QueueLimit::Bytes(bytes) => spaced(&bytes.to_string()),
+        QueueLimit::Time(time) => spaced(&time.to_string()),
+        QueueLimit::Unlimited => "unlimited".to_owned(),
+    }
+}
+
 fn traffic(config: &TrafficConfig) -> String {
     let mut text = match &config.kind {
         Kind::Bulk => "bulk".to_owned(),
@@ -237,13 +246,13 @@ fn traffic(config: &TrafficConfig) -> String {
             format!("{} in packets of {}", spaced(&rate.to_string()), spaced(&packet.to_string()))
         }
         Kind::OnOff { rate, on, off, exponential, .. } => {
-            let spans = if *exponential { "exponential times" } else { "turns" };
+            let periods = if *exponential { "exponential periods" } else { "periods" };
             let (on, off) = (spaced(&on.to_string()), spaced(&off.to_string()));
-            format!("{} in {spans} of {on} on and {off} off", spaced(&rate.to_string()))
+            format!("{} in {periods} of {on} on and {off} off", spaced(&rate.to_string()))
         }
-        Kind::Vbr(vbr) => mixed(vbr),
+        Kind::Vbr(vbr) => vbr_text(vbr),
         Kind::File { size } => format!("a file of {}", spaced(&size.to_string())),
-        Kind::Video(video) => of_video(video),
+        Kind::Video(video) => video_text(video),
     };
     text.push_str(match config.direction {
         Direction::Down => ", down",
@@ -258,7 +267,7 @@ fn traffic(config: &TrafficConfig) -> String {
     text
 }
 
-fn of_video(video: &Video) -> String {
+fn video_text(video: &Video) -> String {
     let rates = video.manifest.bitrates();
     let span = spaced(&video.manifest.duration().to_string());
     let buffer = spaced(&video.player.max_buffer.to_string());
@@ -276,7 +285,7 @@ fn of_video(video: &Video) -> String {
     }
 }
 
-fn mixed(vbr: &Vbr) -> String {
+fn vbr_text(vbr: &Vbr) -> String {
     let bursts = if vbr.bursts.is_some() { ", in bursts" } else { "" };
     format!("{} in packets of mixed sizes{bursts}", spaced(&vbr.mean_rate().to_string()))
 }
@@ -284,20 +293,20 @@ fn mixed(vbr: &Vbr) -> String {
 fn background(experiment: &Experiment, spec: &BackgroundSpec) -> String {
     let direction = if spec.direction == Direction::Down { "down" } else { "up" };
     let path = experiment.paths.get(spec.path).map_or("", |path| path.name.as_str());
-    format!("{} over UDP, {path} {direction}", mixed(&spec.packets))
+    format!("{} over UDP, {path} {direction}", vbr_text(&spec.packets))
 }
 
 fn seconds(time: Instant) -> String {
     format!("{} s", trimmed(time.as_secs_f64()))
 }
 
-/// With at most four decimals, and none that say nothing.
+/// A number with at most four decimals and without trailing zeros.
 fn trimmed(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `20Mbps` as a page writes it: `20 Mbps`.
+/// Separates number and unit: `20Mbps` becomes `20 Mbps`.
 pub fn spaced(text: &str) -> String {
     match text.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) if at > 0 => format!("{} {}", &text[..at], &text[at..]),
@@ -310,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_set_apart_from_their_units() {
+    fn numbers_are_separated_from_units_and_trimmed() {
         assert_eq!(spaced("20Mbps"), "20 Mbps");
         assert_eq!(spaced("0s"), "0 s");
         assert_eq!(spaced("none"), "none");

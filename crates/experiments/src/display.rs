@@ -1,6 +1,6 @@
-//! How figures are shown: decimals and units that fit them.
+//! Decimals and units for displayed values.
 
-/// Digits after the point with which the largest of `values` shows about four digits that count.
+/// Number of decimals that shows about four significant digits of the largest of `values`.
 pub(crate) fn decimals(values: impl IntoIterator<Item = f64>) -> usize {
     let largest = values.into_iter().filter(|v| v.is_finite()).fold(0.0_f64, |max, v| max.max(v.abs()));
     match largest {
@@ -12,7 +12,7 @@ pub(crate) fn decimals(values: impl IntoIterator<Item = f64>) -> usize {
     }
 }
 
-/// The unit in which spans of up to so many seconds are read at a glance, and its length in seconds.
+/// Unit of time that suits the longest of `seconds`, and its length in seconds.
 pub(crate) fn time_unit(seconds: impl IntoIterator<Item = f64>) -> (&'static str, f64) {
     let longest = seconds.into_iter().filter(|v| v.is_finite()).fold(0.0_f64, f64::max);
     match longest {
@@ -23,7 +23,7 @@ pub(crate) fn time_unit(seconds: impl IntoIterator<Item = f64>) -> (&'static str
     }
 }
 
-/// Bytes as megabytes of a million.
+/// Bytes in megabytes of 10^6.
 pub(crate) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 * 1e-6
 }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_digits_count() {
+    fn decimals_give_four_significant_digits() {
         assert_eq!(decimals([0.25]), 4);
         assert_eq!(decimals([1.0, f64::NAN]), 3);
         assert_eq!(decimals([-12.0, 3.0]), 2);
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn a_battery_that_lasts_a_day_is_counted_in_hours() {
+    fn one_day_is_shown_in_hours() {
         assert_eq!(time_unit([300.0]).0, "s");
         assert_eq!(time_unit([86_400.0, 60.0]).0, "h");
         assert_eq!(time_unit([f64::INFINITY]).0, "s");

@@ -1,16 +1,21 @@
-//! Parts that the reports have in common.
+//! Text that several reports share.
 
-/// The last line of a page.
+/// Footer of a simulated report.
 pub fn footer() -> String {
     format!("Made by `tandem` {}. The same scenario and seed give the same page.", env!("CARGO_PKG_VERSION"))
 }
 
-/// A title that does not break within `Wi-Fi`: large letters on a phone soon come to the end of a line.
+/// Footer of a report on a kernel run, which is not reproducible to the byte.
+pub fn kernel_footer() -> String {
+    format!("Made by `tandem` {} on a real kernel.", env!("CARGO_PKG_VERSION"))
+}
+
+/// A title with a non-breaking hyphen in `Wi-Fi`, for large letters on a narrow phone.
 pub fn unbroken(title: &str) -> String {
     title.replace("Wi-Fi", "Wi\u{2011}Fi")
 }
 
-/// The lines of a description as one paragraph.
+/// Joins the lines of a description to one paragraph.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,16 +1,16 @@
-//! Many runs on all cores, with the same result as on one.
+//! Runs many simulations on several threads, with the same result for any number of threads.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many jobs to run at once: as many as asked for, else one a core.
-pub fn jobs(asked: Option<NonZeroUsize>) -> NonZeroUsize {
-    asked.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+/// Number of jobs to run at once: as requested, else one per core.
+pub fn jobs(requested: Option<NonZeroUsize>) -> NonZeroUsize {
+    requested.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Does `work` on every item, `jobs` at a time; results come in the order of the items, whatever the
-/// order in which they were done. `done` is told after each item how many are.
+/// Applies `work` to every item with `jobs` threads. Results have the order of the items. `done`
+/// receives the number of finished items after each of them.
 pub fn map<T: Sync, R: Send>(
     jobs: NonZeroUsize,
     items: &[T],
@@ -27,14 +27,14 @@ pub fn map<T: Sync, R: Send>(
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(i) else { break };
                     let result = work(item);
-                    *results[i].lock().expect("no other thread panicked with it") = Some(result);
+                    *results[i].lock().expect("no other thread holds this lock") = Some(result);
                     done(finished.fetch_add(1, Ordering::Relaxed) + 1);
                 }
             });
         }
     });
     let take = |cell: Mutex<Option<R>>| {
-        cell.into_inner().expect("no thread panicked").expect("every item was worked on")
+        cell.into_inner().expect("no thread panicked").expect("every item has a result")
     };
     results.into_iter().map(take).collect()
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_the_order_of_the_items() {
+    fn results_have_the_order_of_the_items() {
         let items: Vec<u64> = (0..100).collect();
         for jobs in [1, 2, 7] {
             let squares = map(NonZeroUsize::new(jobs).unwrap(), &items, &|_| {}, |n| n * n);

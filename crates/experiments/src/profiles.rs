@@ -1,4 +1,4 @@
-//! The radio profiles as a list.
+//! List of the radio profiles as a table and as JSON.
 
 use crate::describe;
 use radio::{Direction, Origin, Profile, Pulse, Stage};
@@ -6,7 +6,7 @@ use report::{Cell, Column, Row, Table};
 use serde_json::{Value, json};
 use units::Duration;
 
-/// The profiles under their sources, with what they draw and how their digits are known.
+/// The profiles grouped by source, with their powers and the origin of their figures.
 pub fn table(profiles: &[Profile]) -> Table {
     let mut table = Table::default()
         .column(Column::text("profile"))
@@ -37,9 +37,8 @@ pub fn table(profiles: &[Profile]) -> Table {
         ]));
     }
     table.note(
-        "Digits: *read* in the source that is named; *known* from the literature; *fit* to measurements; \
-         *assumed* for want of a figure. The tail counts from the last packet. `tandem profiles NAME` shows all \
-         of a profile, with its note.",
+        "Digits: *read* in the named source; *known* from the literature; *fit* to measurements; *assumed* without a \
+         source. The tail counts from the last packet. `tandem profiles NAME` shows the whole profile with its note.",
     )
 }
 
@@ -80,7 +79,7 @@ pub fn json(profiles: &[Profile]) -> Value {
     json!(list)
 }
 
-/// The origins of a profile's digits, the best known first, each once.
+/// The distinct origins of a profile's figures, the most reliable first.
 fn digits(profile: &Profile) -> String {
     let o = &profile.origins;
     let mut all = vec![o.rate, o.active, o.inactivity, o.idle];

@@ -1,13 +1,13 @@
-//! Means over seeds, and how far to trust them.
+//! Statistics over seeds.
 
 use report::Estimate;
 
-/// The mean; NaN of nothing.
+/// Mean; NaN for an empty slice.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The median, of the finite ones among `values`; NaN of nothing.
+/// Median of the finite values; NaN if there are none.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
@@ -28,7 +28,7 @@ pub fn deviation(values: &[f64]) -> f64 {
     (squares / (values.len() - 1) as f64).sqrt()
 }
 
-/// The mean with half the width of its 95 % confidence interval, as [`Estimate::of`] has it.
+/// Mean with half its 95 % confidence interval; see [`Estimate::of`].
 pub fn estimate(values: &[f64]) -> Estimate {
     Estimate::of(values)
 }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_of_five_values_by_hand() {
+    fn interval_of_five_values_matches_hand_computation() {
         // Mean 3, standard deviation sqrt(2.5), t(4) = 2.776.
         let estimate = estimate(&[1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!(estimate.mean, 3.0);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_in_the_middle() {
+    fn median_ignores_nan() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, f64::NAN, 2.0, 3.0]), 2.5);
         assert!(median(&[]).is_nan());

@@ -1,15 +1,15 @@
-//! What a run's series show over time.
+//! Timeline chart of a run's series.
 
 use report::{Axis, Lane, Line, Mark, Panel, Timeline};
 use sim::{Experiment, Outcome, Series};
 use traffic::Direction;
 use units::Instant;
 
-/// More connections than this are drawn as their sum.
-const MOST_CONNECTIONS: usize = 4;
+/// Maximum number of connections with a line each; the chart shows the sum of more connections.
+const MAX_CONNECTIONS: usize = 4;
 
-/// Goodput, then each path's rate, congestion window, round-trip time, queue, power and energy, then
-/// the power states. `None` where no series was taken.
+/// Chart of rates, goodput, congestion windows, round-trip times, queues, power, energy and power
+/// states; `None` for an outcome without series.
 pub fn timeline(title: &str, experiment: &Experiment, outcome: &Outcome) -> Option<Timeline> {
     let series = &outcome.series;
     if series.rows() == 0 {
@@ -19,33 +19,24 @@ pub fn timeline(title: &str, experiment: &Experiment, outcome: &Outcome) -> Opti
     let mut chart = Timeline::new(title);
     chart.x = Axis::seconds().from(0.0).to(end);
 
-    // The paths come first, so that they have the colours that they have in the other charts.
-    let directions =
-        [(Direction::Down, "rate down", "rate_down_mbps"), (Direction::Up, "rate up", "rate_up_mbps")];
-    for (direction, title, quantity) in directions {
-        // The other direction carries acknowledgements only.
+    // Paths come first, so that they have the same colours as in the other charts.
+    for (direction, rate) in [(Direction::Down, &RATE_DOWN), (Direction::Up, &RATE_UP)] {
+        // A direction without traffic carries only acknowledgements.
         if experiment.traffic.iter().any(|traffic| traffic.direction == direction) {
-            chart = chart.panel(events(
-                experiment,
-                by_path(experiment, series, title, "Mbit/s", quantity, Zero::Drawn),
-            ));
+            chart = chart.panel(events(experiment, by_path(experiment, series, rate)));
         }
     }
     chart = chart.panel(goodput(experiment, series));
-    for (title, unit, quantity, zero) in [
-        ("congestion window", "kB", "cwnd_kb", Zero::Gap),
-        ("smoothed round-trip time", "ms", "srtt_ms", Zero::Gap),
-        ("queue", "kB", "queue_kb", Zero::Drawn),
-    ] {
-        chart = chart.panel(by_path(experiment, series, title, unit, quantity, zero));
+    for quantity in [&CONGESTION_WINDOW, &SMOOTHED_RTT, &QUEUE] {
+        chart = chart.panel(by_path(experiment, series, quantity));
     }
-    if experiment.traffic.len() <= MOST_CONNECTIONS
+    if experiment.traffic.len() <= MAX_CONNECTIONS
         && let Some(panel) = out_of_order(experiment, series)
     {
         chart = chart.panel(panel);
     }
-    chart = chart.panel(by_path(experiment, series, "power", "W", "power_w", Zero::Drawn));
-    let mut energy = by_path(experiment, series, "energy", "J", "energy_j", Zero::Drawn);
+    chart = chart.panel(by_path(experiment, series, &POWER));
+    let mut energy = by_path(experiment, series, &ENERGY);
     if experiment.paths.len() > 1
         && let Some(line) = line(series, "all radios", "device.energy_j", Zero::Drawn)
     {
@@ -58,36 +49,53 @@ pub fn timeline(title: &str, experiment: &Experiment, outcome: &Outcome) -> Opti
     }
     let interval = crate::describe::spaced(&experiment.sample.to_string());
     Some(chart.caption(format!(
-        "Means over {interval}; windows and round-trip times are the sender’s at that moment. Rates are those on \
-         the wire, goodput is what the applications read."
+        "Means over {interval}; windows and round-trip times are samples of the sender’s state. Rates include all \
+         headers; goodput is the data read by the applications."
     )))
 }
 
-/// What a value of zero says.
+/// Drawing of a value of zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Zero {
-    /// That there is none: a point like any other.
+    /// A point like any other.
     Drawn,
-    /// That there was nothing to measure.
+    /// A gap: zero stands for a missing measurement.
     Gap,
 }
 
-fn by_path(
-    experiment: &Experiment,
-    series: &Series,
-    title: &str,
-    unit: &str,
-    quantity: &str,
+/// A quantity that every path has a series of.
+struct PathQuantity {
+    title: &'static str,
+    unit: &'static str,
+    /// Column of the series, after the path's name.
+    column: &'static str,
     zero: Zero,
-) -> Panel {
-    let mut panel = Panel::new(Axis::new(title).unit(unit).from(0.0));
+}
+
+const RATE_DOWN: PathQuantity =
+    PathQuantity { title: "rate down", unit: "Mbit/s", column: "rate_down_mbps", zero: Zero::Drawn };
+const RATE_UP: PathQuantity =
+    PathQuantity { title: "rate up", unit: "Mbit/s", column: "rate_up_mbps", zero: Zero::Drawn };
+const CONGESTION_WINDOW: PathQuantity =
+    PathQuantity { title: "congestion window", unit: "kB", column: "cwnd_kb", zero: Zero::Gap };
+const SMOOTHED_RTT: PathQuantity =
+    PathQuantity { title: "smoothed round-trip time", unit: "ms", column: "srtt_ms", zero: Zero::Gap };
+const QUEUE: PathQuantity =
+    PathQuantity { title: "queue", unit: "kB", column: "queue_kb", zero: Zero::Drawn };
+const POWER: PathQuantity = PathQuantity { title: "power", unit: "W", column: "power_w", zero: Zero::Drawn };
+const ENERGY: PathQuantity =
+    PathQuantity { title: "energy", unit: "J", column: "energy_j", zero: Zero::Drawn };
+
+fn by_path(experiment: &Experiment, series: &Series, quantity: &PathQuantity) -> Panel {
+    let mut panel = Panel::new(Axis::new(quantity.title).unit(quantity.unit).from(0.0));
     for path in &experiment.paths {
-        panel.lines.extend(line(series, &path.name, &format!("{}.{quantity}", path.name), zero));
+        let column = format!("{}.{}", path.name, quantity.column);
+        panel.lines.extend(line(series, &path.name, &column, quantity.zero));
     }
     panel
 }
 
-/// When interfaces come and go.
+/// Adds marks for interfaces that appear or disappear.
 fn events(experiment: &Experiment, mut panel: Panel) -> Panel {
     for path in &experiment.paths {
         if path.join_at > Instant::ZERO {
@@ -108,7 +116,7 @@ fn goodput(experiment: &Experiment, series: &Series) -> Panel {
         .collect();
     let sampled =
         |name: String, values: Vec<f64>| Line::sampled(name, series.interval_s, series.interval_s, values);
-    if columns.len() <= MOST_CONNECTIONS {
+    if columns.len() <= MAX_CONNECTIONS {
         let name = |i: usize| {
             if columns.len() == 1 { "goodput".to_owned() } else { format!("connection {}", i + 1) }
         };
@@ -121,9 +129,9 @@ fn goodput(experiment: &Experiment, series: &Series) -> Panel {
     panel.line(sampled("all connections".to_owned(), sum))
 }
 
-/// Nothing where nothing ever waited.
+/// Data out of order at the receiver; `None` if there never was any.
 fn out_of_order(experiment: &Experiment, series: &Series) -> Option<Panel> {
-    let mut panel = Panel::new(Axis::new("waiting for a gap to fill").unit("kB").from(0.0));
+    let mut panel = Panel::new(Axis::new("out-of-order data").unit("kB").from(0.0));
     let single = experiment.traffic.len() == 1;
     for i in 1..=experiment.traffic.len() {
         let name = if single { "goodput".to_owned() } else { format!("connection {i}") };

@@ -1,23 +1,23 @@
-//! What viewers got: a table, and a chart of each one's buffer, bitrate and waits.
+//! Video sessions of a run: a table of their quality, and a chart of buffer, bitrate and stalls.
 
 use crate::display::decimals;
 use abr::{Kpis, Session};
 use report::{Axis, Cell, Column, Lane, Line, Panel, Row, Shade, Span, Table, Timeline};
 use sim::Outcome;
 
-/// The sessions of a run, each with the number of its connection, from 1.
+/// The video sessions of a run, each with the number of its connection, from 1.
 pub fn sessions(outcome: &Outcome) -> impl Iterator<Item = (usize, &Session)> {
     let numbered = outcome.connections.iter().zip(1..);
     numbered.filter_map(|(connection, number)| Some((number, connection.video.as_ref()?)))
 }
 
-/// When the last segment came, in seconds from the start; `None` where not all have.
+/// Arrival of the last segment, in seconds from the session's start; `None` if some are missing.
 pub fn all_fetched_s(session: &Session) -> Option<f64> {
     let all = session.segments_in_video == session.segments.len();
     session.segments.last().filter(|_| all).map(|last| last.arrived.since(session.start).as_secs_f64())
 }
 
-/// The figures of each session; `None` where there was no video.
+/// The quality metrics of each session; `None` without video.
 pub(crate) fn table(outcome: &Outcome) -> Option<Table> {
     let mut table = Table::new("Video")
         .column(Column::number("#"))
@@ -27,11 +27,11 @@ pub(crate) fn table(outcome: &Outcome) -> Option<Table> {
         .column(Column::number("stalled").unit("s").key("stalled_s"))
         .column(Column::number("mean stall").unit("s").key("mean_stall_s"))
         .column(Column::number("bitrate").unit("Mbit/s").key("mean_bitrate_mbps"))
-        .column(Column::number("changes").key("switches"))
+        .column(Column::number("switches").key("switches"))
         .column(Column::number("played").unit("s").key("played_s"))
-        .column(Column::number("all there after").unit("s").key("fetched_s"))
+        .column(Column::number("fetched after").unit("s").key("fetched_s"))
         .column(Column::number("MOS").key("mos"))
-        .column(Column::number("linear"));
+        .column(Column::number("linear QoE").key("linear"));
     let mut any = false;
     for (number, session) in sessions(outcome) {
         any = true;
@@ -55,13 +55,13 @@ pub(crate) fn table(outcome: &Outcome) -> Option<Table> {
     }
     any.then(|| {
         table.note(
-            "MOS: Mok, Chan, Chang 2011, from load time, stalls for each second, and their mean length; at most \
-             3.3148. Linear: Yin et al. 2015.",
+            "MOS: Mok, Chan, Chang 2011, from load time, stall frequency and mean stall length; at most 3.3148. Linear \
+             QoE: Yin et al. 2015.",
         )
     })
 }
 
-/// A chart for each session; none where no series was taken.
+/// A chart for each session; empty without series.
 pub fn charts(outcome: &Outcome, duration_s: f64) -> Vec<Timeline> {
     let series = &outcome.series;
     let mut charts = Vec::new();
@@ -85,18 +85,18 @@ pub fn charts(outcome: &Outcome, duration_s: f64) -> Vec<Timeline> {
             chart
                 .panel(panel("buffer", "s", buffer))
                 .panel(panel("bitrate", "Mbit/s", bitrate))
-                .lane(Lane::new("picture", picture(session)))
+                .lane(Lane::new("playback", playback(session)))
                 .caption(
-                    "The picture: a full block while it moves, a low one while the viewer waits. The bitrate is that \
-                     of the segment on its way.",
+                    "Playback: a full block while the video plays, a low one while it loads or stalls. Bitrate: that of \
+                     the segment in download.",
                 ),
         );
     }
     charts
 }
 
-/// When the picture moved, and when it did not.
-fn picture(session: &Session) -> Vec<Span> {
+/// Spans of loading, playing and stalling.
+fn playback(session: &Session) -> Vec<Span> {
     let span = |from: f64, to: f64, label: &str, shade| Span { from, to, label: label.to_owned(), shade };
     let at = |time: units::Instant| time.as_secs_f64();
     let mut from = at(session.start) + session.initial.length.as_secs_f64();

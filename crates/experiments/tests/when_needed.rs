@@ -1,4 +1,5 @@
-//! The policies `when-needed` and `allowance` in whole runs: what a stream loses, what LTE carries of it.
+//! The policies `when-needed` and `allowance` in whole runs: data lost by a stream, and data over
+//! LTE.
 #![allow(clippy::disallowed_methods, reason = "these tests read the repository's own files")]
 
 use policy::PolicyConfig;
@@ -10,12 +11,14 @@ use std::path::Path;
 use tandem_experiments::parallel;
 use units::{Duration, Probability, Rng, Seed};
 
-/// The stream's rate, in Mbit/s.
-const STREAM: f64 = 5.0;
-/// On the wire, down: 1400 bytes with the headers of IP and TCP, timestamps, and a DSS with a short acknowledgement.
-const ON_THE_WIRE: f64 = STREAM * (1400.0 + 20.0 + 20.0 + 12.0 + 24.0) / 1400.0;
+/// Rate of the stream, in Mbit/s.
+const STREAM_MBPS: f64 = 5.0;
+/// Downlink rate on the wire, in Mbit/s: 1400 bytes of payload with IP and TCP headers, timestamps,
+/// and a DSS with a short acknowledgement.
+const WIRE_MBPS: f64 = STREAM_MBPS * (1400.0 + 20.0 + 20.0 + 12.0 + 24.0) / 1400.0;
 
-/// A stream of 100 s over Wi-Fi and LTE, which carry what `wifi` and `lte` say, and a second for what is under way then.
+/// A scenario with a stream of 100 s over Wi-Fi and LTE with these rates. It lasts one second
+/// longer, for the data in flight.
 fn stream(wifi: &str, lte: &str, transport: &str) -> String {
     format!(
         "duration = '101s'\n[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
@@ -23,7 +26,7 @@ fn stream(wifi: &str, lte: &str, transport: &str) -> String {
          [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\n\
          down = {{ {lte}, delay = '25ms', queue = '1MB' }}\nup = {{ rate = '10Mbps', delay = '25ms' }}\n\
          [transport]\n{transport}\n\
-         [[traffic]]\nkind = 'cbr'\nrate = '{STREAM}Mbps'\npacket = '1400B'\non_full = 'drop'\nstop = '100s'\n"
+         [[traffic]]\nkind = 'cbr'\nrate = '{STREAM_MBPS}Mbps'\npacket = '1400B'\non_full = 'drop'\nstop = '100s'\n"
     )
 }
 
@@ -36,18 +39,18 @@ fn trace_text(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// One run, as figures.
+/// Figures of one run.
 #[derive(Debug, Clone, Copy, Default)]
 struct Figures {
     delivered_mb: f64,
     dropped_mb: f64,
-    /// Over LTE both ways, with all headers.
+    /// Data over LTE in both directions, with all headers.
     lte_mb: f64,
-    /// Down alone.
+    /// Downlink data over LTE, with all headers.
     lte_down_mb: f64,
-    /// What was written and not yet acknowledged, at most, in seconds of the stream.
+    /// Maximum of written and unacknowledged data, in seconds of the stream.
     latest_s: f64,
-    /// Least goodput of a second, after the first.
+    /// Minimum goodput of a second, after the first second.
     least_mbps: f64,
     energy_j: f64,
     changes: f64,
@@ -63,7 +66,8 @@ impl Figures {
             dropped_mb: connection.dropped_bytes as f64 * 1e-6,
             lte_mb: (outcome.paths[1].wire_down_bytes + outcome.paths[1].wire_up_bytes) as f64 * 1e-6,
             lte_down_mb: outcome.paths[1].wire_down_bytes as f64 * 1e-6,
-            latest_s: column("connection1.unsent_kb").iter().copied().fold(0.0, f64::max) * 8e-3 / STREAM,
+            latest_s: column("connection1.unsent_kb").iter().copied().fold(0.0, f64::max) * 8e-3
+                / STREAM_MBPS,
             least_mbps: seconds.map(|second| second.iter().sum::<f64>() / 10.0).fold(f64::INFINITY, f64::min),
             energy_j: outcome.device.energy_j,
             changes: outcome.device.policy_changes as f64,
@@ -114,27 +118,28 @@ fn rates(trace: &str) -> Vec<f64> {
     trace.lines().skip(1).map(|line| rate(line) * 8e-6).collect()
 }
 
-/// The part of the stream that Wi-Fi cannot carry, in MB: the sum over all seconds in which its rate is below the
-/// stream's.
+/// The part of the stream that Wi-Fi cannot carry, in MB: the sum over all seconds in which its
+/// rate is below the stream's.
 fn shortfall_mb(rates: &[f64]) -> f64 {
-    rates.iter().map(|rate| (ON_THE_WIRE - rate).max(0.0) / 8.0).sum()
+    rates.iter().map(|rate| (WIRE_MBPS - rate).max(0.0) / 8.0).sum()
 }
 
-/// Upper bound of what LTE may carry, in MB. Linux's scheduler leaves a backup subflow alone once it is one again: LTE
-/// carries what Wi-Fi cannot. With the preset `rfc` data already queued for LTE still goes over it, and after each
-/// shortage the policy keeps LTE open for at most its `longest_hold`, in which LTE may carry the whole stream.
+/// Upper bound of the data over LTE, in MB. Linux's scheduler stops using a subflow that becomes a
+/// backup again, so LTE carries at most the shortfall of Wi-Fi. With the preset `rfc`, data already
+/// queued for LTE still uses it. After each shortage the policy keeps LTE open for at most its
+/// `longest_hold`, in which LTE may carry the whole stream.
 fn lte_bound_mb(rates: &[f64], preset: &str) -> f64 {
     if preset == "linux" {
         return shortfall_mb(rates);
     }
     let longest_hold = policy::WhenNeeded::DEFAULT.longest_hold.as_secs_f64();
-    let short = |rate: &f64| *rate < ON_THE_WIRE;
+    let short = |rate: &f64| *rate < WIRE_MBPS;
     let shortages =
         (0..rates.len()).filter(|&i| short(&rates[i]) && (i == 0 || !short(&rates[i - 1]))).count();
-    shortfall_mb(rates) + shortages as f64 * longest_hold * ON_THE_WIRE / 8.0
+    shortfall_mb(rates) + shortages as f64 * longest_hold * WIRE_MBPS / 8.0
 }
 
-/// A link with these rates of each second, whose seconds begin so long after those of the clock.
+/// A link with these rates, one for each second; the steps are shifted by `by`.
 fn shifted(rates: &[f64], by: Duration) -> String {
     let step = |(second, rate): (usize, &f64)| {
         let from = Duration::from_secs(second as u64) + if second == 0 { Duration::ZERO } else { by };
@@ -146,7 +151,7 @@ fn shifted(rates: &[f64], by: Duration) -> String {
 const POLICIES: [&str; 4] = ["none", "wifi-first", "when-needed", "emtcp:mp-prio"];
 
 #[test]
-fn on_walks_a_stream_loses_nothing_and_lte_stays_within_its_bound() {
+fn when_needed_loses_nothing_and_limits_lte_on_walks() {
     let read = |name: &str| -> Result<String, String> { Ok(trace_text(name)) };
     let mut table = String::new();
     for walk in WALKS {
@@ -154,7 +159,7 @@ fn on_walks_a_stream_loses_nothing_and_lte_stays_within_its_bound() {
         for preset in ["rfc", "linux"] {
             let (wifi, lte) = (format!("trace = '{walk}.wifi.csv'"), format!("trace = '{walk}.lte.csv'"));
             let text = stream(&wifi, &lte, &format!("preset = '{preset}'"));
-            let scenario = Scenario::parse("walk.toml", &text, &read).expect("it is valid");
+            let scenario = Scenario::parse("walk.toml", &text, &read).expect("the scenario is valid");
             let rows = POLICIES.map(|policy| run(&scenario.experiment, policy));
             let _ =
                 write!(table, "{walk}, {preset}: Wi-Fi lacks {:.2} MB\n{HEADER}", shortfall_mb(&wifi_rates));
@@ -170,12 +175,12 @@ fn on_walks_a_stream_loses_nothing_and_lte_stays_within_its_bound() {
     insta::assert_snapshot!(table);
 }
 
-/// The policy decides every 100 ms. The walks are therefore shifted by 20 offsets within that interval, so that the
-/// result does not depend on where a decision falls.
+/// The policy decides every 100 ms. The walks are therefore shifted by 20 offsets within that
+/// interval, so that the result does not depend on where a decision falls.
 #[test]
-fn on_walks_the_offset_of_the_decisions_changes_nothing() {
-    let none = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
-    let jobs = NonZeroUsize::new(2).expect("two");
+fn when_needed_limits_lte_for_any_offset_of_its_decisions() {
+    let no_files = |_: &str| -> Result<String, String> { Err("the scenario reads no files".to_owned()) };
+    let jobs = NonZeroUsize::new(2).expect("two is not zero");
     let shifts: Vec<u64> = (0..20).collect();
     let mut table = String::new();
     for walk in WALKS {
@@ -186,7 +191,7 @@ fn on_walks_the_offset_of_the_decisions_changes_nothing() {
                     paths.each_ref().map(|rates| shifted(rates, Duration::from_millis(5 * shift)));
                 let text = stream(&wifi, &lte, &format!("preset = '{preset}'"))
                     + &format!("start = '{}ms'\n", 37 * shift % 100);
-                let scenario = Scenario::parse("walk.toml", &text, &none);
+                let scenario = Scenario::parse("walk.toml", &text, &no_files);
                 let scenario = scenario.unwrap_or_else(|found| panic!("{found:?}"));
                 ["none", "when-needed"].map(|policy| run(&scenario.experiment, policy))
             };
@@ -211,8 +216,9 @@ fn on_walks_the_offset_of_the_decisions_changes_nothing() {
     insta::assert_snapshot!(table);
 }
 
-/// A hundred seconds of a Wi-Fi and a cellular network, of pieces of 3 to 8 s of the walks, of which every seventh is
-/// taken from where Wi-Fi falls short of the stream; both are good at the beginning and at the end.
+/// Rates of Wi-Fi and a cellular network over 100 s, drawn as pieces of 3 to 8 s of the walks.
+/// About one piece in seven is drawn around a time when Wi-Fi is below the stream's rate. Both
+/// networks are good at the beginning and at the end.
 fn mixture(pairs: &[[Vec<f64>; 2]], rng: &mut Rng) -> [Vec<f64>; 2] {
     const GOOD: [f64; 5] = [40.0; 5];
     let mut mixed = [GOOD.to_vec(), GOOD.to_vec()];
@@ -222,7 +228,7 @@ fn mixture(pairs: &[[Vec<f64>; 2]], rng: &mut Rng) -> [Vec<f64>; 2] {
         let length = (3 + drawn(rng, 6)).min(95 - mixed[0].len());
         let mut first = drawn(rng, wifi.len());
         if rng.chance(Probability::new(0.15).expect("a part of one")) {
-            let short: Vec<usize> = (0..wifi.len()).filter(|&i| wifi[i] < ON_THE_WIRE).collect();
+            let short: Vec<usize> = (0..wifi.len()).filter(|&i| wifi[i] < WIRE_MBPS).collect();
             first = short[drawn(rng, short.len())].saturating_sub(drawn(rng, length));
         }
         let first = first.min(wifi.len() - length);
@@ -236,19 +242,22 @@ fn mixture(pairs: &[[Vec<f64>; 2]], rng: &mut Rng) -> [Vec<f64>; 2] {
 }
 
 #[test]
-fn on_mixtures_of_the_walks_lte_stays_within_its_bound_in_the_long_run() {
+fn when_needed_limits_lte_on_mixtures_of_the_walks() {
     const MIXTURES: u64 = 60;
-    let none = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
+    let no_files = |_: &str| -> Result<String, String> { Err("the scenario reads no files".to_owned()) };
     let walks =
         WALKS.map(|walk| ["wifi", "lte"].map(|path| rates(&trace_text(&format!("{walk}.{path}.csv")))));
-    let jobs = NonZeroUsize::new(2).expect("two");
+    let jobs = NonZeroUsize::new(2).expect("two is not zero");
     let mut table = String::new();
     for preset in ["rfc", "linux"] {
         let one = |seed: &u64| {
             let paths = mixture(&walks, &mut Seed::new(*seed).rng("mixture"));
             let [wifi, lte] = paths.each_ref().map(|rates| shifted(rates, Duration::ZERO));
-            let scenario =
-                Scenario::parse("mixed.toml", &stream(&wifi, &lte, &format!("preset = '{preset}'")), &none);
+            let scenario = Scenario::parse(
+                "mixed.toml",
+                &stream(&wifi, &lte, &format!("preset = '{preset}'")),
+                &no_files,
+            );
             let scenario = scenario.unwrap_or_else(|found| panic!("{found:?}"));
             let [none, when_needed] = ["none", "when-needed"].map(|policy| run(&scenario.experiment, policy));
             assert!(when_needed.delivered_mb >= none.delivered_mb, "{seed}: {when_needed:?} {none:?}");
@@ -273,32 +282,33 @@ fn on_mixtures_of_the_walks_lte_stays_within_its_bound_in_the_long_run() {
 }
 
 #[test]
-fn on_thirty_generated_channels_of_each_kind() {
-    let none = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
+fn policies_on_thirty_generated_channels_of_each_kind() {
+    let no_files = |_: &str| -> Result<String, String> { Err("the scenario reads no files".to_owned()) };
     let channels = [
         ("indoors", "model = 'wifi-indoor'", "model = { name = 'lte-walking', snr_db = 12 }"),
-        // Shadowed most of the time, so that it often falls below the stream.
+        // Shadowed most of the time: Wi-Fi is often below the stream's rate.
         ("indoors, far away", "model = { name = 'wifi-indoor', snr_db = 3 }", "model = 'lte-walking'"),
     ];
-    let mut told = String::new();
+    let mut table = String::new();
     for (name, wifi, lte) in channels {
-        let scenario = Scenario::parse("drawn.toml", &stream(wifi, lte, ""), &none).expect("it is valid");
-        let _ = write!(told, "{name}: means of 30 seeds\n{HEADER}");
+        let scenario =
+            Scenario::parse("drawn.toml", &stream(wifi, lte, ""), &no_files).expect("the scenario is valid");
+        let _ = write!(table, "{name}: means of 30 seeds\n{HEADER}");
         for policy in POLICIES {
             let seeds: Vec<u64> = (1..=30).collect();
-            let jobs = NonZeroUsize::new(2).expect("two");
+            let jobs = NonZeroUsize::new(2).expect("two is not zero");
             let one = |seed: &u64| run(&scenario.with_seed(Seed::new(*seed)), policy);
             let all = parallel::map(jobs, &seeds, &|_| {}, one);
-            told.push_str(&Figures::mean(&all).row(policy));
+            table.push_str(&Figures::mean(&all).row(policy));
         }
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(table);
 }
 
-/// In whole runs too: bursts of a bulk transfer over a path that can carry the allowance in a second.
+/// The bulk transfer could use up the allowance in a second.
 #[test]
-fn an_allowance_is_never_exceeded_by_more_than_what_one_look_lets_through() {
-    let none = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
+fn allowance_is_exceeded_by_at_most_the_data_of_one_policy_interval() {
+    let no_files = |_: &str| -> Result<String, String> { Err("the scenario reads no files".to_owned()) };
     let text = include_str!("../../../scenarios/data-allowance.toml");
     let (before, live) = text.split_once("[[traffic]]\n").expect("one application, at the end");
     let bulk = "kind = \"bulk\"\n";
@@ -307,7 +317,8 @@ fn an_allowance_is_never_exceeded_by_more_than_what_one_look_lets_through() {
         (10.0, bulk, ""),
         (2.0, bulk, ""),
         (1e-6, bulk, ""),
-        // Wi-Fi goes, and LTE, a backup so far, carries all until it is closed.
+        // Wi-Fi disappears, and LTE, until then a backup, carries all data until its path is
+        // closed.
         (10.0, bulk, "leave_at = \"20s\"\n"),
         (1.0, bulk, "leave_at = \"20s\"\n"),
     ] {
@@ -316,10 +327,10 @@ fn an_allowance_is_never_exceeded_by_more_than_what_one_look_lets_through() {
             .replace("allowance = \"10MB\"", &format!("allowance = \"{}B\"", allowance_mb * 1e6));
         for seed in 1..=5 {
             let text = text.replace("seed = 1", &format!("seed = {seed}")) + "[[traffic]]\n" + traffic;
-            let scenario = Scenario::parse("data-allowance.toml", &text, &none);
+            let scenario = Scenario::parse("data-allowance.toml", &text, &no_files);
             let scenario = scenario.unwrap_or_else(|found| panic!("{found:?}"));
             let figures = run(&scenario.experiment, "allowance");
-            // A look near the cap is 20 ms, and LTE carries 30 Mbit/s down.
+            // Near the cap the policy interval is 20 ms, and LTE carries 30 Mbit/s down.
             let bound = allowance_mb + 30.0 / 8.0 * Duration::from_millis(20).as_secs_f64();
             assert!(figures.lte_mb <= bound, "{} MB of {allowance_mb}: {traffic} {wifi}", figures.lte_mb);
             if allowance_mb >= 10.0 {

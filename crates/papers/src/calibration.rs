@@ -1,16 +1,16 @@
-//! Files of fitted parameters: `key = value` lines, as TOML has them too.
+//! Reads calibration files: `key = value` lines, a subset of TOML.
 
 use thiserror::Error;
 
-/// What was wrong with a calibration file.
+/// An error in a calibration file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}:{line}: {problem}")]
 pub struct CalibrationError {
     /// The file.
     pub file: String,
-    /// The line, from 1; 0 where the whole file is meant.
+    /// The line, from 1; 0 for the whole file.
     pub line: usize,
-    /// What was found and what was expected.
+    /// The problem, with found and expected values.
     pub problem: String,
 }
 
@@ -26,7 +26,7 @@ impl<'a, const N: usize> Values<'a, N> {
     /// Reads a file with each of `keys` once; comments begin with `#`.
     ///
     /// # Errors
-    /// Names file, line, what was found and what was expected.
+    /// A line that is not `key = value`, or an unknown, repeated or missing key.
     pub(crate) fn read(
         file: &'a str,
         text: &'a str,
@@ -60,10 +60,10 @@ impl<'a, const N: usize> Values<'a, N> {
         }
     }
 
-    /// Reads the value of the key in this place; `read` says what is wrong with it.
+    /// Parses the value of the key at this index with `read`.
     ///
     /// # Errors
-    /// What `read` says, with the file and the line.
+    /// The error of `read`, with file and line.
     pub(crate) fn get<T>(
         &self,
         slot: usize,
@@ -73,10 +73,10 @@ impl<'a, const N: usize> Values<'a, N> {
         read(value).map_err(|problem| self.error(line, problem))
     }
 
-    /// The same of a number within bounds.
+    /// Parses a number between `least` and `most`.
     ///
     /// # Errors
-    /// Where it is none, or beyond them.
+    /// The value is not a number or is out of bounds.
     pub(crate) fn number(&self, slot: usize, least: f64, most: f64) -> Result<f64, CalibrationError> {
         let key = self.keys[slot];
         self.get(slot, |value| {

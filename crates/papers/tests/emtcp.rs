@@ -1,4 +1,4 @@
-//! The eMTCP paper, reproduced: what is promised of it, and that it repeats.
+//! The eMTCP reproduction: accuracy of fit and predictions, and determinism.
 
 use report::TextStyle;
 use std::num::NonZeroUsize;
@@ -11,9 +11,9 @@ fn run(seeds: u64, jobs: usize) -> Reproduction {
     reproduce(&Options { seeds, jobs, calibration: Calibration::shipped() }, &|_, _| {})
 }
 
-/// The tolerances are those that the report itself checks.
+/// Predictions are checked with the tolerances of the report.
 #[test]
-fn the_calibrated_cases_fit_and_the_predictions_hold() {
+fn calibrated_cases_match_and_predictions_hold() {
     let result = run(30, 2);
     for case in [Case::TcpWifi, Case::TcpLte] {
         let (ours, printed) = (result.case(case), case.printed());
@@ -28,7 +28,7 @@ fn the_calibrated_cases_fit_and_the_predictions_hold() {
 }
 
 #[test]
-fn the_object_has_the_promised_keys_in_order_and_does_not_depend_on_the_jobs() {
+fn json_has_the_documented_keys_and_does_not_depend_on_the_number_of_jobs() {
     let (one, two) = (run(1, 1), run(1, 2));
     let json = one.to_json();
     assert_eq!(json.to_string(), two.to_json().to_string());
@@ -43,15 +43,16 @@ fn the_object_has_the_promised_keys_in_order_and_does_not_depend_on_the_jobs() {
     assert!(one.figures().to_text(TextStyle::PLAIN).contains("predicted"));
 }
 
-/// The scenario that ships is case 4, to the byte: what a user changes starts from what was published.
+/// A user who edits the shipped scenario starts from the published case.
 #[test]
-fn the_scenario_of_the_test_bed_is_case_4() {
+fn shipped_scenario_gives_the_same_result_as_case_4() {
     use tandem_papers::emtcp::model::{Variant, experiment};
     let text = include_str!("../../../scenarios/emtcp-paper.toml");
-    let nothing = |_: &str| -> Result<String, String> { Err("no file is needed".to_owned()) };
-    let scenario = scenario::Scenario::parse("emtcp-paper.toml", text, &nothing).expect("it is valid");
-    let theirs = sim::run(&scenario.experiment);
-    let ours = sim::run(&experiment(Case::Emtcp, &Calibration::shipped(), &Variant::default(), 1));
-    assert_eq!(theirs.connections, ours.connections);
-    assert_eq!(theirs.device, ours.device);
+    let no_files = |_: &str| -> Result<String, String> { Err("the scenario reads no files".to_owned()) };
+    let scenario =
+        scenario::Scenario::parse("emtcp-paper.toml", text, &no_files).expect("the scenario is valid");
+    let shipped = sim::run(&scenario.experiment);
+    let case = sim::run(&experiment(Case::Emtcp, &Calibration::shipped(), &Variant::default(), 1));
+    assert_eq!(shipped.connections, case.connections);
+    assert_eq!(shipped.device, case.device);
 }

@@ -1,10 +1,10 @@
-//! The paper on LTE-Wi-Fi integration, reproduced: a small version of it, always the same.
+//! A small, deterministic version of the LTE-Wi-Fi reproduction.
 
 use report::TextStyle;
 use std::num::NonZeroUsize;
 use tandem_papers::lwi::calibration::Calibration;
-use tandem_papers::lwi::paper::{Access, Clip, mos_of_wifi_over_lte};
-use tandem_papers::lwi::{Figure, Options, Reproduction, reproduce};
+use tandem_papers::lwi::paper::{Access, Clip, mos_ratio_wifi_to_lte};
+use tandem_papers::lwi::{Metric, Options, Reproduction, reproduce};
 
 fn run(seeds: u64, jobs: usize) -> Reproduction {
     let jobs = NonZeroUsize::new(jobs).expect("at least one");
@@ -12,7 +12,7 @@ fn run(seeds: u64, jobs: usize) -> Reproduction {
 }
 
 #[test]
-fn the_tables_of_two_seeds_whatever_the_jobs() {
+fn tables_of_two_seeds_do_not_depend_on_the_number_of_jobs() {
     let (one, two) = (run(2, 1), run(2, 2));
     let tables: Vec<String> = one.tables().iter().map(|table| table.to_text(TextStyle::PLAIN)).collect();
     insta::assert_snapshot!("tables", tables.join("\n"));
@@ -22,26 +22,26 @@ fn the_tables_of_two_seeds_whatever_the_jobs() {
 }
 
 #[test]
-fn what_the_paper_found_is_found() {
+fn both_links_improve_every_metric_as_in_the_paper() {
     let result = run(10, 2);
-    let row = |access| result.row(access).expect("it is one of the paper's");
-    let of = |figure: &Figure, access, clip| result.estimate(figure, row(access), clip).mean;
-    let mos = |access| of(&Figure::MOS, access, Clip::FourK);
+    let row = |access| result.row(access).expect("the paper prints it");
+    let of = |metric: &Metric, access, clip| result.estimate(metric, row(access), clip).mean;
+    let mos = |access| of(&Metric::MOS, access, Clip::FourK);
     assert!(mos(Access::Lte) < mos(Access::Wifi) && mos(Access::Wifi) < mos(Access::Both));
     for clip in Clip::ALL {
         let both = row(Access::Both);
         for alone in [Access::Wifi, Access::Lte] {
-            assert!(of(&Figure::STALLS, Access::Both, clip) < of(&Figure::STALLS, alone, clip));
+            assert!(of(&Metric::STALLS, Access::Both, clip) < of(&Metric::STALLS, alone, clip));
             assert!(result.mean_stall(both, clip).mean < result.mean_stall(row(alone), clip).mean);
-            assert!(of(&Figure::LOAD, Access::Both, clip) < of(&Figure::LOAD, alone, clip));
+            assert!(of(&Metric::LOAD_TIME, Access::Both, clip) < of(&Metric::LOAD_TIME, alone, clip));
         }
-        assert!(of(&Figure::OVER_WIFI, Access::Both, clip) > 50.0);
+        assert!(of(&Metric::OVER_WIFI, Access::Both, clip) > 50.0);
     }
-    assert!((mos_of_wifi_over_lte() - 1.344 / 1.204).abs() < 1e-12);
+    assert!((mos_ratio_wifi_to_lte() - 1.344 / 1.204).abs() < 1e-12);
 }
 
 #[test]
-fn the_object_has_the_promised_keys() {
+fn json_has_the_documented_keys() {
     let json = run(1, 1).to_json();
     assert_eq!(json["paper"], "lwi");
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(10));
@@ -54,7 +54,7 @@ fn the_object_has_the_promised_keys() {
 }
 
 #[test]
-fn both_links_under_a_policy_stand_beside_none() {
+fn policies_are_compared_with_no_policy() {
     let options = Options {
         seeds: 2,
         jobs: NonZeroUsize::new(2).expect("at least one"),
@@ -62,17 +62,18 @@ fn both_links_under_a_policy_stand_beside_none() {
         policies: ["none", "qoe", "wifi-first"].map(|name| name.parse().expect("a policy")).to_vec(),
     };
     let result = reproduce(&options, &|_, _| {});
-    let table = result.tables().pop().expect("there are some");
+    let table = result.tables().pop().expect("there are tables");
     insta::assert_snapshot!("policies", table.to_text(TextStyle::PLAIN));
     let json = result.to_json();
     let rows = json["rows"].as_array().expect("a list");
-    assert_eq!(rows.len(), 14, "no policy is there already");
-    let row =
-        |way: &str| rows.iter().find(|row| row["way"] == way && row["video"] == "2K").expect("it is there");
+    assert_eq!(rows.len(), 14, "policy none adds no setup");
+    let row = |setup: &str| {
+        rows.iter().find(|row| row["way"] == setup && row["video"] == "2K").expect("the setup was run")
+    };
     let (none, first) = (row("both-min-rtt"), row("both-min-rtt-wifi-first"));
     assert_eq!((&none["policy"], &first["policy"]), (&"none".into(), &"wifi-first".into()));
     assert!(none["paper"].is_object() && first["paper"].is_null(), "the paper has no policies");
     assert!(none["lte_j"]["mean"].as_f64() > first["lte_j"]["mean"].as_f64());
-    assert!(result.page().to_html().contains("Its future work"));
-    assert!(!run(1, 1).page().to_html().contains("Its future work"));
+    assert!(result.page().to_html().contains("With policies"));
+    assert!(!run(1, 1).page().to_html().contains("With policies"));
 }

@@ -1,14 +1,14 @@
-//! The MPTCP-rec paper, reproduced: a small version of it, always the same.
+//! A small, deterministic version of the MPTCP-rec reproduction.
 
 use mptcp::{CongestionKind, SchedulerKind};
 use report::TextStyle;
 use std::num::NonZeroUsize;
 use tandem_papers::mptcp_rec::model::{GridPoint, LossKind};
 use tandem_papers::mptcp_rec::schemes::{self, Role, Scheme};
-use tandem_papers::mptcp_rec::{Figure, Group, Options, Reproduction, reproduce};
+use tandem_papers::mptcp_rec::{Group, Metric, Options, Reproduction, reproduce};
 use units::Duration;
 
-/// Two buffers, two kinds of loss, 12 s, three seeds.
+/// Reproduction with two buffers, two kinds of loss, runs of 12 s and three seeds.
 fn run(schemes: Vec<Scheme>, jobs: usize) -> Reproduction {
     let point = |buffer_kb, loss| GridPoint { buffer_kb, loss, average: 0.02 };
     let options = Options {
@@ -26,8 +26,9 @@ fn run(schemes: Vec<Scheme>, jobs: usize) -> Reproduction {
     reproduce(&options, &|_, _| {})
 }
 
-/// Standard MPTCP, the paper's scheme with its parts and Tandem's variant, and a scheduler of today.
-fn all_kinds() -> Vec<Scheme> {
+/// Standard MPTCP, the paper's scheme with its parts and Tandem's variant, and a scheduler of
+/// today.
+fn schemes_of_every_role() -> Vec<Scheme> {
     let today = Scheme::of(SchedulerKind::Blest, CongestionKind::Olia, Role::SenderSide);
     [schemes::standard(), schemes::proposed(), vec![today]].concat()
 }
@@ -38,40 +39,40 @@ fn text(result: &Reproduction) -> String {
 }
 
 #[test]
-fn the_tables_of_a_small_grid() {
-    let result = run(all_kinds(), 2);
+fn tables_of_a_small_grid() {
+    let result = run(schemes_of_every_role(), 2);
     insta::assert_snapshot!("tables", text(&result));
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&result.to_json()).expect("it is JSON"));
 }
 
 #[test]
-fn nothing_depends_on_the_jobs() {
-    let (one, three) = (run(all_kinds(), 1), run(all_kinds(), 3));
+fn results_do_not_depend_on_the_number_of_jobs() {
+    let (one, three) = (run(schemes_of_every_role(), 1), run(schemes_of_every_role(), 3));
     assert_eq!(one.to_json().to_string(), three.to_json().to_string());
     assert_eq!(one.page().to_html(), three.page().to_html());
     assert_eq!(one.runs_table().to_csv(), three.runs_table().to_csv());
 }
 
 #[test]
-fn the_object_has_the_promised_keys() {
-    let json = run(all_kinds(), 2).to_json();
+fn json_has_the_documented_keys() {
+    let json = run(schemes_of_every_role(), 2).to_json();
     assert_eq!(json["paper"], "mptcp-rec");
     let point = &json["grid"][0];
     assert_eq!((&point["buffer_kb"], &point["loss"]), (&64.into(), &"uniform".into()));
     for scheme in ["mptcp", "mptcp_rec"] {
-        for figure in ["goodput_mbps", "delay_ms", "jitter_ms", "peak_out_of_order"] {
-            assert!(point[scheme][figure].as_f64().is_some_and(|value| value > 0.0), "{scheme}: {figure}");
+        for metric in ["goodput_mbps", "delay_ms", "jitter_ms", "peak_out_of_order"] {
+            assert!(point[scheme][metric].as_f64().is_some_and(|value| value > 0.0), "{scheme}: {metric}");
         }
     }
-    for figure in ["throughput_gain", "delay_reduction", "peak_out_of_order_ratio"] {
-        assert!(json["summary"][figure].is_f64(), "{figure}");
+    for metric in ["throughput_gain", "delay_reduction", "peak_out_of_order_ratio"] {
+        assert!(json["summary"][metric].is_f64(), "{metric}");
     }
     assert_eq!(json["paper_figures"]["throughput_gain"], 0.4093);
     assert_eq!(json["paper_figures"]["peak_out_of_order"]["mptcp_rec"], 1.8e5);
 }
 
 #[test]
-fn without_the_paper_s_scheme_there_are_the_others_and_no_claim() {
+fn report_without_the_papers_scheme_makes_no_claim() {
     let schemes = [schemes::standard(), schemes::sender_side()].concat();
     let result = run(schemes, 2);
     assert_eq!(result.proposed(), None);
@@ -82,27 +83,26 @@ fn without_the_paper_s_scheme_there_are_the_others_and_no_claim() {
     assert!(page.contains("round-robin") && !page.contains("changes throughput"));
 }
 
-/// What all of this is about: a small buffer is blocked by the slow path, a large one is not, and a scheme
-/// against blocking gains more where there is more of it.
+/// The premise of the paper: the slow path blocks a small receive buffer but not a large one, so
+/// that a scheme against blocking gains most with a small buffer.
 #[test]
-fn a_small_buffer_costs_goodput_and_a_scheme_against_blocking_gains_most_there() {
-    let result = run(all_kinds(), 2);
-    let goodput = |scheme: usize, point: usize| result.estimate(&Figure::GOODPUT, scheme, point).mean;
+fn small_buffer_reduces_goodput_and_mptcp_rec_gains_most_there() {
+    let result = run(schemes_of_every_role(), 2);
+    let goodput = |scheme: usize, point: usize| result.estimate(&Metric::GOODPUT, scheme, point).mean;
     for loss in [0, 1] {
         assert!(goodput(0, loss) < goodput(0, loss + 2), "min-rtt, point {loss}");
     }
-    let proposed = result.proposed().expect("it is among them");
-    let small = result.over_grid(&Figure::GOODPUT, proposed, 0, Group::Small);
-    let all = result.over_grid(&Figure::GOODPUT, proposed, 0, Group::All);
+    let proposed = result.proposed().expect("the schemes include the proposed one");
+    let small = result.grid_summary(&Metric::GOODPUT, proposed, 0, Group::Small);
+    let all = result.grid_summary(&Metric::GOODPUT, proposed, 0, Group::All);
     assert!(small.median.mean > all.median.mean && small.median.mean > 0.0, "{small:?}, {all:?}");
 }
 
-/// The work that the paper's scheme makes is seen, and that of others is none of it.
 #[test]
-fn options_of_the_scheme_are_counted_where_they_are() {
-    let result = run(all_kinds(), 2);
-    let counted = |scheme: usize| result.over_common(|run| run.work[0].experimental, scheme).mean;
+fn only_mptcp_rec_sends_experimental_options() {
+    let result = run(schemes_of_every_role(), 2);
+    let counted = |scheme: usize| result.common_mean(|run| run.work[0].experimental, scheme).mean;
     let last = result.schemes.len() - 1;
     assert_eq!((counted(0), counted(1), counted(last)), (0.0, 0.0, 0.0));
-    assert!(counted(result.proposed().expect("it is among them")) > 0.0);
+    assert!(counted(result.proposed().expect("the schemes include the proposed one")) > 0.0);
 }

@@ -1,4 +1,4 @@
-//! The policy `qoe` in whole runs: what the viewer gets, and what LTE carries for it.
+//! The policy `qoe` in whole runs: quality for the viewer, and data and energy over LTE.
 #![allow(clippy::disallowed_methods, reason = "these tests read the repository's own files")]
 
 use experiments::parallel;
@@ -6,25 +6,25 @@ use policy::PolicyConfig;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use tandem_papers::lwi::calibration::Calibration;
-use tandem_papers::lwi::model::{Way, experiment};
+use tandem_papers::lwi::model::{Setup, experiment};
 use tandem_papers::lwi::paper::Clip;
 use units::Duration;
 
-/// One run.
+/// Results of one run.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct Session {
     mos: f64,
     stalls: usize,
     lte_mb: f64,
     lte_j: f64,
 }
 
-fn run(mut experiment: sim::Experiment, policy: &str) -> Seen {
+fn run(mut experiment: sim::Experiment, policy: &str) -> Session {
     experiment.device.policy = policy.parse::<PolicyConfig>().expect("a policy");
     experiment.sample = Duration::ZERO;
     let outcome = sim::run(&experiment);
     let session = outcome.connections[0].video.as_ref().expect("the connection carries video");
-    Seen {
+    Session {
         mos: session.kpis().mos,
         stalls: session.stalls.len(),
         lte_mb: outcome.paths[1].payload_down_bytes as f64 * 1e-6,
@@ -32,31 +32,31 @@ fn run(mut experiment: sim::Experiment, policy: &str) -> Seen {
     }
 }
 
-/// The same seeds under each of some policies.
+/// Runs the same seeds with each policy.
 fn all<const N: usize>(
     policies: [&str; N],
     seeds: u64,
     of: impl Fn(u64) -> sim::Experiment + Sync,
-) -> [Vec<Seen>; N] {
-    let two = NonZeroUsize::new(2).expect("it is not zero");
+) -> [Vec<Session>; N] {
+    let two = NonZeroUsize::new(2).expect("two is not zero");
     let seeds: Vec<u64> = (1..=seeds).collect();
     policies.map(|policy| parallel::map(two, &seeds, &|_| {}, |&seed| run(of(seed), policy)))
 }
 
-fn mean(runs: &[Seen], of: fn(&Seen) -> f64) -> f64 {
+fn mean(runs: &[Session], of: fn(&Session) -> f64) -> f64 {
     runs.iter().map(of).sum::<f64>() / runs.len() as f64
 }
 
 #[test]
-fn on_the_links_of_the_lwi_paper_the_viewer_loses_nothing_and_lte_carries_less() {
+fn qoe_keeps_mos_and_reduces_lte_data_on_the_links_of_the_lwi_paper() {
     let calibration = Calibration::shipped();
     for (clip, most) in [(Clip::FourK, 0.9), (Clip::TwoK, 0.8)] {
         let [plain, first, qoe] = all(["none", "wifi-first", "qoe"], 10, |seed| {
-            experiment(&Way::all()[2], clip, &calibration, seed)
+            experiment(&Setup::all()[2], clip, &calibration, seed)
         });
-        let mos = |runs: &[Seen]| mean(runs, |run| run.mos);
+        let mos = |runs: &[Session]| mean(runs, |run| run.mos);
         assert!(mos(&qoe) >= mos(&plain), "{}: {} and {}", clip.name(), mos(&qoe), mos(&plain));
-        assert!(mos(&first) < mos(&plain) - 0.1, "Wi-Fi alone is no choice here: {}", mos(&first));
+        assert!(mos(&first) < mos(&plain) - 0.1, "wifi-first must be worse: {}", mos(&first));
         let lte = mean(&qoe, |run| run.lte_mb) / mean(&plain, |run| run.lte_mb);
         assert!(lte < most, "{}: {lte}", clip.name());
         assert!(mean(&qoe, |run| run.lte_j) < mean(&plain, |run| run.lte_j));
@@ -69,7 +69,7 @@ fn trace_text(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A video of `mbps` over a measured pair of links, begun at another time with each seed.
+/// A video of `mbps` over a measured pair of links; the seed determines the start time.
 fn on_a_walk(walk: &str, mbps: f64, seconds: u64, seed: u64) -> sim::Experiment {
     let path = |name: &str, trace: &str, delay: u32| {
         format!(
@@ -88,15 +88,16 @@ fn on_a_walk(walk: &str, mbps: f64, seconds: u64, seed: u64) -> sim::Experiment 
         2 * seed
     );
     let read = |name: &str| -> Result<String, String> { Ok(trace_text(name)) };
-    scenario::Scenario::parse("measured.toml", &text, &read).expect("it is right").experiment
+    scenario::Scenario::parse("walk.toml", &text, &read).expect("the scenario is valid").experiment
 }
 
-/// The least that LTE has to carry, in MB, for who knows both traces, so that the picture comes as early as both links
-/// can bring it and nothing stalls: of each link 0.93 of the rate are the video's, and nothing is ever late for
-/// a round trip.
+/// Minimum LTE data in MB of an optimal policy that knows both traces: playback starts as early as
+/// both links allow and never stalls. The video gets 0.93 of each link's rate, and round trips take
+/// no time.
 ///
-/// What has to be there at a moment for all that follows is known from behind; LTE brings it at the last moment, so that
-/// the buffer of 20 s never fills with what Wi-Fi would have brought too.
+/// A backward pass computes the data required at each step for all later segments. The forward pass
+/// uses LTE at the last moment, so that it never fills the buffer of 20 s with data that Wi-Fi
+/// would have carried.
 fn oracle_mb(walk: &str, mbps: f64, seed: u64) -> f64 {
     const STEP: f64 = 0.05;
     const SEGMENT: f64 = 2.0;
@@ -122,11 +123,11 @@ fn oracle_mb(walk: &str, mbps: f64, seed: u64) -> f64 {
     for step in (0..end).rev() {
         least[step] = needed(step).max(least[step + 1] - both(step));
     }
-    let (mut there, mut over_lte) = (0.0_f64, 0.0);
+    let (mut received, mut over_lte) = (0.0_f64, 0.0);
     for step in 0..end {
-        there = (there + at(&wifi, step)).min(segments(played(step) + 20.0 - SEGMENT)).min(whole);
-        let more = (least[step + 1] - there).clamp(0.0, at(&lte, step));
-        there += more;
+        received = (received + at(&wifi, step)).min(segments(played(step) + 20.0 - SEGMENT)).min(whole);
+        let more = (least[step + 1] - received).clamp(0.0, at(&lte, step));
+        received += more;
         over_lte += more;
     }
     over_lte * 1e-6
@@ -137,15 +138,14 @@ const WALKS: [(&str, f64); 4] =
     [("walk-towards", 33.0), ("walk-away", 31.2), ("walk-towards", 26.4), ("walk-away", 24.9)];
 
 #[test]
-fn on_walks_whose_wifi_carries_the_video_lte_carries_little() {
+fn qoe_uses_little_lte_on_walks_with_sufficient_wifi() {
     for (walk, mbps) in WALKS {
         let [plain, qoe] = all(["none", "qoe"], 7, |seed| on_a_walk(walk, mbps, 100, 4 * seed));
         for (plain, qoe) in plain.iter().zip(&qoe) {
             assert!(qoe.mos >= plain.mos && qoe.stalls <= plain.stalls, "{walk}: {qoe:?} and {plain:?}");
         }
-        let lte = |runs: &[Seen]| mean(runs, |run| run.lte_mb);
+        let lte = |runs: &[Session]| mean(runs, |run| run.lte_mb);
         let least = (1..=7).map(|seed| oracle_mb(walk, mbps, 4 * seed)).sum::<f64>() / 7.0;
-        println!("{walk} {mbps}: none {:.2}, qoe {:.2}, oracle {least:.2}", lte(&plain), lte(&qoe));
         assert!(lte(&qoe) < 0.24 * lte(&plain), "{walk}: {} of {}", lte(&qoe), lte(&plain));
         assert!(lte(&qoe) > least, "{walk}: LTE carries {} MB, less than the oracle's {least}", lte(&qoe));
         let energy = mean(&qoe, |run| run.lte_j) / mean(&plain, |run| run.lte_j);
@@ -153,17 +153,16 @@ fn on_walks_whose_wifi_carries_the_video_lte_carries_little() {
     }
 }
 
-/// LTE is needed mostly at the start. Over ten minutes at five sixths of the mean rate of Wi-Fi it carries less than a
-/// tenth of its load under plain Multipath TCP.
+/// LTE is needed mostly at the start. Over ten minutes at five sixths of the mean rate of Wi-Fi it
+/// carries less than a tenth of its load under plain Multipath TCP.
 #[test]
-fn of_a_longer_video_lte_carries_less_than_a_tenth() {
+fn qoe_needs_less_than_a_tenth_of_the_lte_data_for_a_long_video() {
     for (walk, mbps) in &WALKS[..2] {
         let [plain, qoe] = all(["none", "qoe"], 4, |seed| on_a_walk(walk, *mbps, 600, 7 * seed));
         for (plain, qoe) in plain.iter().zip(&qoe) {
             assert!(qoe.mos >= plain.mos && qoe.stalls <= plain.stalls, "{walk}: {qoe:?} and {plain:?}");
         }
         let lte = mean(&qoe, |run| run.lte_mb) / mean(&plain, |run| run.lte_mb);
-        println!("{walk} {mbps}: {lte:.3}");
         assert!(lte < 0.1, "{walk}: {lte}");
     }
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::progress;
-use experiments::fidelity::{Case, Compared, Figures, cases, measured};
+use experiments::fidelity::{Case, CaseResult, Measurements, cases, measured};
 use experiments::parallel;
 use sim::Outcome;
 use std::fs;
@@ -43,13 +43,15 @@ pub(crate) fn run(arguments: &Fidelity, talk: Talk) -> Result<(), Failure> {
         let seeds = first..first + u64::from(arguments.seeds);
         let outcomes: Vec<Outcome> =
             seeds.map(|seed| sim::run(&case.scenario.with_seed(Seed::new(seed)))).collect();
-        Figures::of(&outcomes)
+        Measurements::of(&outcomes)
     });
     bar.finish_and_clear();
-    let kernels = on_kernel.chunks(arguments.runs as usize).map(Figures::of);
+    let kernels = on_kernel.chunks(arguments.runs as usize).map(Measurements::of);
     let compared = cases.into_iter().zip(simulated).zip(kernels);
     let fidelity = experiments::fidelity::Fidelity {
-        compared: compared.map(|((case, simulated), kernel)| Compared { case, simulated, kernel }).collect(),
+        compared: compared
+            .map(|((case, simulated), kernel)| CaseResult { case, simulated, kernel })
+            .collect(),
         release: linux::clock::kernel_release(),
         runs: [u64::from(arguments.seeds), u64::from(arguments.runs)],
     };

@@ -8,7 +8,7 @@ use crate::page::Browser;
 use crate::progress;
 use experiments::parallel;
 use papers::lwi::calibration::Calibration;
-use papers::lwi::{Plan, Run, Watched};
+use papers::lwi::{BrowserRun, Plan, Run};
 use session::Record;
 use sim::Experiment;
 use std::num::NonZeroUsize;
@@ -27,9 +27,9 @@ pub(super) fn pages(
     plans: &[(Plan, Experiment)],
     edge: Edge,
     talk: Talk,
-) -> Result<Vec<(Watched, Record)>, Failure> {
+) -> Result<Vec<(BrowserRun, Record)>, Failure> {
     // What the page says by CMCD nobody hears here, so that a policy would know nothing of it.
-    let played = |plan: &Plan| plan.seed == SEED && plan.way.policy.is_none();
+    let played = |plan: &Plan| plan.seed == SEED && plan.setup.policy.is_none();
     let plans: Vec<&(Plan, Experiment)> = plans.iter().filter(|(plan, _)| played(plan)).collect();
     let stop = stop_on_signals()?;
     let bar = progress::bar(talk, plans.len() as u64, "in Chromium");
@@ -44,13 +44,13 @@ pub(super) fn pages(
             Ok(seen) => {
                 let outcome = &seen.emulated.outcome;
                 let counted = |path: usize| outcome.paths.get(path).map_or(0, |path| path.payload_down_bytes);
-                let run = Run::of_record(&seen.record, [counted(0), counted(1)]);
+                let run = Run::from_record(&seen.record, [counted(0), counted(1)]);
                 let run = Run { captured: Some(split(outcome, &seen.summary)), ..run };
-                pages.push((Watched { plan: plan.clone(), run }, seen.record));
+                pages.push((BrowserRun { plan: plan.clone(), run }, seen.record));
             }
             Err(failure) if stop.load(Ordering::Relaxed) => return Err(failure),
             Err(failure) => {
-                let row = format!("{}, {}", plan.clip.name(), plan.way.access.name());
+                let row = format!("{}, {}", plan.clip.name(), plan.setup.access.name());
                 talk.remark(&format!("{row}: {}\n", failure.to_text()));
             }
         }

@@ -147,7 +147,7 @@ fn on_kernel<T: Send>(
 fn mptcp_rec(arguments: &Reproduce, talk: Talk) -> Results {
     let options = mptcp_rec::Options {
         seeds: seeds(arguments, 30),
-        duration: arguments.duration.unwrap_or(mptcp_rec::model::whole()),
+        duration: arguments.duration.unwrap_or(mptcp_rec::model::paper_duration()),
         jobs: parallel::jobs(arguments.jobs),
         grid: mptcp_rec::model::grid(),
         schemes: mptcp_rec::schemes::all(),
@@ -247,7 +247,7 @@ fn lwi_on_kernel(arguments: &Reproduce, talk: Talk) -> Result<Results, Failure> 
     };
     let (pages, records): (Vec<_>, Vec<_>) = pages.into_iter().unzip();
     let (release, jobs) = (linux::clock::kernel_release(), parallel::jobs(None));
-    let linux = lwi::kernel::Linux { release, send_buffer, ahead };
+    let linux = lwi::kernel::LinuxSetup { release, send_buffer, ahead };
     let made: Vec<_> = plans.iter().map(|(plan, _)| plan.clone()).collect();
     let result = lwi::kernel::KernelReproduction::new(calibration, (seeds, &made), runs, linux, jobs)
         .with_pages(pages);

@@ -6,7 +6,7 @@ use crate::failure::{Failure, reason};
 use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::{input, progress};
-use experiments::run::{Captured, Kernel, Reaction, Run, prepare};
+use experiments::run::{CapturedSubflow, Kernel, Reaction, Run, prepare};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::{BufReader, Seek};
@@ -59,7 +59,10 @@ pub(crate) fn run(arguments: &Testbed, talk: Talk) -> Result<(), Failure> {
 }
 
 /// What a run's capture says of each subflow of the device, beside what the kernel has counted of it.
-fn beside_capture(mut file: &File, subflows: &[linux::diag::Subflow]) -> Result<Vec<Captured>, Failure> {
+fn beside_capture(
+    mut file: &File,
+    subflows: &[linux::diag::Subflow],
+) -> Result<Vec<CapturedSubflow>, Failure> {
     let cannot = |error: &dyn std::fmt::Display| Failure::Other {
         message: format!("cannot read the run's capture: {error}"),
         hint: String::new(),
@@ -69,7 +72,7 @@ fn beside_capture(mut file: &File, subflows: &[linux::diag::Subflow]) -> Result<
     let seen = read.connections.iter().flat_map(|connection| &connection.subflows);
     let beside = seen.filter_map(|one| {
         let kernel = &subflows.iter().find(|kernel| kernel.local == one.client)?.tcp;
-        Some(Captured {
+        Some(CapturedSubflow {
             path: one.path.clone(),
             client: one.client.to_string(),
             received: [one.down.in_order_bytes?, kernel.bytes_received],
@@ -89,12 +92,12 @@ pub(crate) fn late(lateness: &testbed::Lateness) -> [units::Duration; 3] {
 pub(crate) fn reactions(experiment: &sim::Experiment, reactions: &[testbed::Reaction]) -> Vec<Reaction> {
     let named = |reaction: &testbed::Reaction| Reaction {
         path: experiment.paths[reaction.path].name.clone(),
-        took: reaction.took,
-        order: reaction.order,
+        total: reaction.took,
+        signalling: reaction.order,
         sender: reaction.sender,
         link: reaction.link,
-        needed: reaction.needed,
-        given: reaction.given,
+        committed_time: reaction.needed,
+        committed: reaction.given,
     };
     reactions.iter().map(named).collect()
 }

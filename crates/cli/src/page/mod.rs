@@ -220,8 +220,8 @@ mod tests {
         let rate = Bitrate::from_mbps(1000.0);
         let edge = Edge { delay: proxy_to_server(), rate, send_buffer: None, ahead: Edge::AHEAD };
         for (plan, experiment) in plans(&calibration, 1, &[]) {
-            let both = plan.way.access == Access::Both;
-            if plan.clip != Clip::TwoK || plan.way.access == Access::Wifi {
+            let both = plan.setup.access == Access::Both;
+            if plan.clip != Clip::TwoK || plan.setup.access == Access::Wifi {
                 continue;
             }
             let seen = browser.play(plan.clip, &experiment, calibration.buffer, edge, &AtomicBool::default());

@@ -257,8 +257,9 @@ fn without_the_privilege_it_says_what_is_missing() {
     let said = as_nobody(&["emulate", "small.toml", "--", "true"]);
     assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
     assert!(
-        said.err
-            .starts_with("error: cannot create a network namespace: permission denied\n hint: this needs root")
+        said.err.starts_with(
+            "error: cannot create a network namespace: permission denied\n hint: this needs root"
+        )
     );
 }
 

@@ -70,7 +70,7 @@ fn the_report_stands_alone_and_says_where_its_figures_come_from() {
     place.done(&["run", "tiny.toml"]);
     let page = place.read("tandem-out/tiny/report.html");
     for text in
-        ["A tiny scenario", "emtcp:mp-prio", "MobiSys 2012", "fitted", "assumed", "Where the energy went"]
+        ["A tiny scenario", "emtcp:mp-prio", "MobiSys 2012", "fitted", "assumed", "Energy by component"]
     {
         assert!(page.contains(text), "{text}");
     }

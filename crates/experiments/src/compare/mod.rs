@@ -1,6 +1,7 @@
-//! Several cases of one scenario, with the same seeds: other policies, other settings, or both.
+//! Comparison of several cases of one scenario with the same seeds. Cases differ in policy,
+//! settings or both.
 
-mod figures;
+mod metrics;
 mod page;
 mod sweep;
 mod tables;
@@ -8,7 +9,7 @@ mod tables;
 use crate::display::time_unit;
 use crate::parallel;
 use crate::run::prepare;
-use figures::Figure;
+use metrics::Metric;
 use policy::{PolicyConfig, PolicyError};
 use report::{Estimate, Page, Table};
 use scenario::{Scenario, Setting};
@@ -17,77 +18,77 @@ use sim::{Experiment, Outcome};
 use std::num::NonZeroUsize;
 use units::{Duration, Seed};
 
-/// One of what is compared.
+/// A case to compare.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The scenario, with what was set in it.
+    /// The scenario with the settings applied.
     pub scenario: Scenario,
-    /// What was set.
+    /// The settings.
     pub settings: Vec<Setting>,
-    /// Another policy than the scenario's.
+    /// Policy in place of the scenario's.
     pub policy: Option<PolicyConfig>,
 }
 
 impl Case {
-    /// A scenario as it is, under another policy.
-    pub fn of_policy(scenario: &Scenario, policy: PolicyConfig) -> Self {
+    /// A scenario without settings, with another policy.
+    pub fn with_policy(scenario: &Scenario, policy: PolicyConfig) -> Self {
         Self { scenario: scenario.clone(), settings: Vec::new(), policy: Some(policy) }
     }
 
-    /// What tells it from the others: its policy and its settings, by the last part of their keys.
+    /// Name of the case: its policy and its settings. Keys are shortened to their last part if that
+    /// is unambiguous.
     pub fn name(&self) -> String {
-        let whole =
+        let is_ambiguous =
             |setting: &Setting| self.settings.iter().any(|s| s != setting && s.name() == setting.name());
         let policy = self.policy.as_ref().map(|policy| policy.to_string());
         let settings = self.settings.iter().map(|setting| {
-            let key = if whole(setting) { setting.key() } else { setting.name().to_owned() };
+            let key = if is_ambiguous(setting) { setting.key() } else { setting.name().to_owned() };
             format!("{key}={}", setting.text().trim_matches('"'))
         });
         policy.into_iter().chain(settings).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// What is to be compared.
+/// The cases and the size of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The cases; the others are held against the first.
+    /// The cases; the first is the baseline.
     pub cases: Vec<Case>,
-    /// How many seeds, from the scenario's on.
+    /// Number of seeds, from the scenario's seed on.
     pub seeds: u32,
-    /// How many runs at once. Changes nothing but the time it takes.
+    /// Number of runs at once; it does not affect the results.
     pub jobs: NonZeroUsize,
 }
 
-/// Cases side by side.
+/// Results of all cases.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     title: String,
     description: Option<String>,
     source: String,
     seeds: Vec<Seed>,
-    /// None only if none was asked for.
+    /// Empty only for a comparison without cases.
     cases: Vec<Compared>,
-    figures: Vec<Figure>,
-    /// Every seed gave the same run.
+    metrics: Vec<Metric>,
+    /// Whether every seed gave the same run.
     repeats: bool,
 }
 
-/// One case.
+/// Results of one case.
 #[derive(Debug, Clone)]
 struct Compared {
     name: String,
     settings: Vec<Setting>,
-    /// With the first seed, series and all.
+    /// Experiment of the first seed, with its series.
     experiment: Experiment,
-    /// One a seed; only the first has series.
+    /// One outcome per seed; only the first has series.
     outcomes: Vec<Outcome>,
 }
 
-/// Runs every case with every seed; `done` is told after each run how many are. `scenario` is what the cases
-/// are of.
+/// Runs every case of `scenario` with every seed; `done` receives the number of finished runs.
 ///
 /// # Errors
-/// Where a policy does not fit its case's paths.
+/// A policy does not fit the paths of its case.
 pub fn compare(
     scenario: &Scenario,
     options: &Options,
@@ -105,7 +106,7 @@ pub fn compare(
         let mut experiment = prepare(&case.scenario, Some(seeds[seed]), case.policy.as_ref())
             .expect("the policy was checked above");
         if seed > 0 {
-            // A series of every run would fill the memory; only the first is drawn.
+            // Only the series of the first run is drawn; keeping all would need much memory.
             experiment.sample = Duration::ZERO;
         }
         let mut outcome = sim::run(&experiment);
@@ -124,7 +125,7 @@ pub fn compare(
             outcomes: outcomes.by_ref().take(seeds.len()).collect(),
         });
     }
-    let figures = cases.first().map_or_else(Vec::new, |first| figures::figures(&first.experiment));
+    let metrics = cases.first().map_or_else(Vec::new, |first| metrics::metrics(&first.experiment));
     Ok(Comparison {
         title: scenario.title.clone(),
         description: scenario.description.clone(),
@@ -132,7 +133,7 @@ pub fn compare(
         repeats: seeds.len() > 1 && cases.iter().all(Compared::repeats),
         seeds,
         cases,
-        figures,
+        metrics,
     })
 }
 
@@ -146,29 +147,29 @@ impl Compared {
 }
 
 impl Comparison {
-    /// The means side by side, then the differences to the first case.
+    /// Means of all cases, then differences from the first case.
     pub fn tables(&self) -> Vec<Table> {
         let mut tables = vec![tables::means(self)];
         tables.extend(tables::differences(self));
         tables
     }
 
-    /// Every mean in a row of its own, with its interval and the difference to the first case.
+    /// A row for each mean, with its confidence interval and the difference from the first case.
     pub fn long_table(&self) -> Table {
         tables::long(self)
     }
 
-    /// Every single run: a row for each case and seed.
+    /// A row for each run: each case and seed.
     pub fn runs_table(&self) -> Table {
         tables::runs(self)
     }
 
-    /// The report.
+    /// The HTML report.
     pub fn page(&self) -> Page {
         page::page(self)
     }
 
-    /// What `result.json` holds; docs/reference/output.md describes it.
+    /// Contents of `result.json`; docs/reference/output.md describes it.
     pub fn to_json(&self) -> Value {
         let estimate = |e: Estimate| json!({"mean": e.mean, "ci95": e.ci95});
         let cases: Vec<Value> = self
@@ -176,24 +177,24 @@ impl Comparison {
             .iter()
             .enumerate()
             .map(|(i, case)| {
-                let figures: serde_json::Map<String, Value> = self
-                    .figures
+                let metrics: serde_json::Map<String, Value> = self
+                    .metrics
                     .iter()
-                    .map(|figure| {
-                        let found = self.values(figure, i).len();
-                        let mut value = estimate(self.estimate(figure, i));
-                        value["unit"] = json!(figure.unit);
+                    .map(|metric| {
+                        let found = self.values(metric, i).len();
+                        let mut value = estimate(self.estimate(metric, i));
+                        value["unit"] = json!(metric.unit);
                         value["runs"] = json!(found);
                         if i > 0 {
-                            value["difference_percent"] = estimate(self.difference(figure, i));
+                            value["difference_percent"] = estimate(self.difference(metric, i));
                         }
-                        (figure.key.clone(), value)
+                        (metric.key.clone(), value)
                     })
                     .collect();
                 let settings: serde_json::Map<String, Value> =
                     case.settings.iter().map(|s| (s.key(), json!(s.text()))).collect();
                 let policy = case.experiment.device.policy.to_string();
-                json!({"name": case.name, "policy": policy, "settings": settings, "figures": figures})
+                json!({"name": case.name, "policy": policy, "settings": settings, "figures": metrics})
             })
             .collect();
         let seeds: Vec<u64> = self.seeds.iter().map(|seed| seed.get()).collect();
@@ -206,46 +207,46 @@ impl Comparison {
         })
     }
 
-    /// What the cases are, for people: policies, where nothing else is different.
+    /// Plural noun for the cases: policies if they differ in nothing else.
     fn noun(&self) -> &'static str {
         if self.cases.iter().all(|case| case.settings.is_empty()) { "policies" } else { "cases" }
     }
 
-    /// Whether every seed gave the same run: nothing in the scenario was random.
+    /// Whether every seed gave the same run, because the scenario has no random element.
     fn repeats(&self) -> bool {
         self.repeats
     }
 
-    /// An interval of no width says less than none.
+    /// Removes the interval if every seed gave the same run.
     fn shown(&self, estimate: Estimate) -> Estimate {
         if self.repeats { Estimate::exact(estimate.mean) } else { estimate }
     }
 
-    /// The unit in which people read a figure of all cases, and what to divide it by.
-    fn unit(&self, figure: &Figure) -> (&'static str, f64) {
-        match figure.unit {
-            "s" => time_unit((0..self.cases.len()).map(|case| self.estimate(figure, case).mean)),
+    /// Display unit of a metric over all cases, and the divisor that converts values to it.
+    fn unit(&self, metric: &Metric) -> (&'static str, f64) {
+        match metric.unit {
+            "s" => time_unit((0..self.cases.len()).map(|case| self.estimate(metric, case).mean)),
             unit => (unit, 1.0),
         }
     }
 
-    /// What the runs of a case say of a figure; runs that say nothing are left out.
-    fn values(&self, figure: &Figure, case: usize) -> Vec<f64> {
-        self.cases[case].outcomes.iter().filter_map(|outcome| figure.value(outcome)).collect()
+    /// Values of a metric in the runs of a case that have one.
+    fn values(&self, metric: &Metric, case: usize) -> Vec<f64> {
+        self.cases[case].outcomes.iter().filter_map(|outcome| metric.value(outcome)).collect()
     }
 
-    fn estimate(&self, figure: &Figure, case: usize) -> Estimate {
-        crate::stats::estimate(&self.values(figure, case))
+    fn estimate(&self, metric: &Metric, case: usize) -> Estimate {
+        crate::stats::estimate(&self.values(metric, case))
     }
 
-    /// How far a case is from the first, in percent of the first's mean. Seed by seed, since the
-    /// runs of one seed have their luck in common.
-    fn difference(&self, figure: &Figure, case: usize) -> Estimate {
+    /// Difference of a case from the first, in percent of the first's mean. Differences are paired
+    /// by seed, because the runs of one seed have the same random events.
+    fn difference(&self, metric: &Metric, case: usize) -> Estimate {
         let pairs: Vec<(f64, f64)> = self.cases[0]
             .outcomes
             .iter()
             .zip(&self.cases[case].outcomes)
-            .filter_map(|(first, other)| Some((figure.value(first)?, figure.value(other)?)))
+            .filter_map(|(first, other)| Some((metric.value(first)?, metric.value(other)?)))
             .collect();
         let first: Vec<f64> = pairs.iter().map(|(first, _)| *first).collect();
         let mean = crate::stats::mean(&first);
@@ -286,7 +287,7 @@ mod tests {
     }
 
     fn options(scenario: &Scenario, policies: &[PolicyConfig], seeds: u32) -> Options {
-        let cases = policies.iter().map(|policy| Case::of_policy(scenario, policy.clone())).collect();
+        let cases = policies.iter().map(|policy| Case::with_policy(scenario, policy.clone())).collect();
         Options { cases, seeds, jobs: NonZeroUsize::MIN }
     }
 
@@ -296,41 +297,41 @@ mod tests {
     }
 
     #[test]
-    fn looking_at_a_run_does_not_change_it() {
+    fn sampling_does_not_change_a_run() {
         let mut experiment = scenario().experiment;
-        let watched = sim::run(&experiment);
+        let sampled = sim::run(&experiment);
         experiment.sample = Duration::ZERO;
-        let unwatched = sim::run(&experiment);
-        assert!(watched.series.rows() > 0 && unwatched.series.rows() == 0);
-        assert_eq!(serde_json::to_value(watched).unwrap(), serde_json::to_value(unwatched).unwrap());
+        let unsampled = sim::run(&experiment);
+        assert!(sampled.series.rows() > 0 && unsampled.series.rows() == 0);
+        assert_eq!(serde_json::to_value(sampled).unwrap(), serde_json::to_value(unsampled).unwrap());
     }
 
     #[test]
-    fn a_policy_is_no_different_from_itself() {
+    fn policy_has_no_difference_from_itself() {
         let both = comparison(&[none(), none()], 4);
-        for figure in &both.figures {
-            let difference = both.difference(figure, 1);
-            assert!(difference.mean == 0.0 || difference.mean.is_nan(), "{figure:?}: {difference:?}");
+        for metric in &both.metrics {
+            let difference = both.difference(metric, 1);
+            assert!(difference.mean == 0.0 || difference.mean.is_nan(), "{metric:?}: {difference:?}");
         }
     }
 
     #[test]
-    fn the_difference_is_that_of_the_means_and_its_interval_that_of_the_pairs() {
+    fn difference_is_of_means_and_its_interval_of_pairs() {
         let both = comparison(&[none(), SinglePath::WIFI.into()], 4);
-        let figure = both.figures.iter().find(|f| f.key == "goodput_mbps").unwrap();
-        let (first, other) = (both.estimate(figure, 0).mean, both.estimate(figure, 1).mean);
-        let difference = both.difference(figure, 1);
+        let metric = both.metrics.iter().find(|f| f.key == "goodput_mbps").unwrap();
+        let (first, other) = (both.estimate(metric, 0).mean, both.estimate(metric, 1).mean);
+        let difference = both.difference(metric, 1);
         assert!((difference.mean - 100.0 * (other - first) / first).abs() < 1e-9);
         let percent: Vec<f64> = both
-            .values(figure, 0)
+            .values(metric, 0)
             .iter()
-            .zip(both.values(figure, 1))
+            .zip(both.values(metric, 1))
             .map(|(a, b)| 100.0 * (b - a) / first)
             .collect();
         assert_eq!(difference.ci95, crate::stats::estimate(&percent).ci95);
     }
 
-    /// Every policy with every value of a key.
+    /// Comparison of every policy with every value of a key.
     fn varied(policies: &[PolicyConfig], key: &str, values: &[&str], seeds: u32) -> Comparison {
         let case = |policy: PolicyConfig, value: &str| {
             let settings = vec![Setting::new(key, value).unwrap()];
@@ -345,38 +346,38 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_takes_numbers_is_drawn_over_them() {
+    fn numeric_key_with_enough_values_gives_line_charts() {
         let policies = [none(), WifiFirst.into()];
         let swept = varied(&policies, "path.wifi.down.rate", &["3Mbps", "1Mbps", "'2.5Mbps'"], 2);
-        let sweep = sweep::Sweep::of(&swept).unwrap();
-        let goodput = swept.figures.iter().find(|figure| figure.key == "goodput_mbps").unwrap();
+        let sweep = sweep::Sweep::find(&swept).unwrap();
+        let goodput = swept.metrics.iter().find(|metric| metric.key == "goodput_mbps").unwrap();
         let chart = sweep.chart(&swept, goodput);
         assert_eq!(chart.lines.len(), 2);
         for (line, policy) in chart.lines.iter().zip([0, 1]) {
             assert_eq!(line.name, policies[policy].to_string());
             assert_eq!(line.x, [1.0, 2.5, 3.0]);
-            // In the order of the cases these are the second, the third and the first value.
+            // Sorted by value, these are the second, third and first case.
             let means = [2 + policy, 4 + policy, policy].map(|case| swept.estimate(goodput, case).mean);
             assert_eq!(line.y, means);
         }
         for values in [&["1Mbps", "2Mbps"][..], &["1Mbps", "2Mbps", "300kbps"]] {
             let few = varied(&policies, "path.wifi.down.rate", values, 1);
-            assert_eq!(sweep::Sweep::of(&few), None, "{values:?}");
+            assert_eq!(sweep::Sweep::find(&few), None, "{values:?}");
         }
         let names = varied(&policies, "transport.scheduler", &["min-rtt", "blest", "ecf"], 1);
-        assert_eq!(sweep::Sweep::of(&names), None);
+        assert_eq!(sweep::Sweep::find(&names), None);
     }
 
     #[test]
-    fn a_policy_that_does_not_fit_is_refused_before_anything_runs() {
+    fn unsuitable_policy_is_refused_before_any_run() {
         let text = LOSSY.replace("huang2012.lte", "huang2012.3g");
         let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
         let options = options(&scenario, &[none(), SinglePath::LTE.into()], 1);
-        assert!(compare(&scenario, &options, &|_| panic!("nothing was to run")).is_err());
+        assert!(compare(&scenario, &options, &|_| panic!("no run must start")).is_err());
     }
 
     #[test]
-    fn without_randomness_no_interval_is_shown() {
+    fn deterministic_scenario_shows_no_interval() {
         let text = LOSSY.replace(", loss = 0.02", "");
         let scenario = Scenario::parse("s.toml", &text, &|_: &str| Err(String::new())).unwrap();
         let options = options(&scenario, &[none(), WifiFirst.into()], 3);
@@ -388,14 +389,14 @@ mod tests {
     }
 
     #[test]
-    fn where_one_path_carries_everything_the_table_says_that_policies_decide_nothing() {
-        let told = |text: &str| {
+    fn table_notes_that_a_policy_has_no_effect_with_a_single_path() {
+        let has_note = |text: &str| {
             let scenario = Scenario::parse("s.toml", text, &|_: &str| Err(String::new())).unwrap();
             let options = options(&scenario, &[none(), WifiFirst.into()], 1);
             let compared = compare(&scenario, &options, &|_| {}).unwrap();
-            compared.tables()[0].notes.iter().any(|note| note.contains("nothing to decide"))
+            compared.tables()[0].notes.iter().any(|note| note.contains("policy has no effect"))
         };
-        assert!(told(&format!("{LOSSY}\n[transport]\nprotocol = \"tcp\"\npath = \"lte\"\n")));
-        assert!(!told(LOSSY));
+        assert!(has_note(&format!("{LOSSY}\n[transport]\nprotocol = \"tcp\"\npath = \"lte\"\n")));
+        assert!(!has_note(LOSSY));
     }
 }

@@ -1,58 +1,64 @@
-//! The report of a comparison.
+//! HTML report of a comparison.
 
 use super::Comparison;
-use super::figures::{Figure, Quantity, Seen};
+use super::metrics::{Metric, Quantity, VideoMetric};
 use super::sweep::Sweep;
-use crate::describe;
 use crate::display::decimals;
-use crate::{page, timeline, video};
+use crate::{describe, page, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
-/// Of more cases nobody looks at what each did second by second, and the page would take long to come.
-const MOST_TIMELINES: usize = 8;
+/// Maximum number of timelines, which limits the size of the page.
+const MAX_TIMELINES: usize = 8;
 
 pub(super) fn page(comparison: &Comparison) -> Page {
     let mut out = Page::new(page::unbroken(&format!("{}: {} compared", comparison.title, comparison.noun())));
     if let Some(description) = &comparison.description {
         out = out.lead(literal(&page::one_line(description)));
     }
-    out = out.lead(summary(comparison));
+    out.lead(summary(comparison))
+        .section(results(comparison))
+        .section(timelines(comparison))
+        .section(scenario(comparison))
+        .footer(page::footer())
+}
 
+fn results(comparison: &Comparison) -> Section {
     let mut tables = comparison.tables().into_iter();
-    let mut side = Section::new("Side by side");
+    let mut section = Section::new("Comparison");
     if let Some(means) = tables.next() {
-        side = side.table(means);
+        section = section.table(means);
     }
-    if let Some(sweep) = Sweep::of(comparison) {
-        let drawn = comparison.figures.iter().filter(|figure| is_drawn(figure.quantity));
-        side = side.charts(drawn.map(|figure| sweep.chart(comparison, figure)));
+    if let Some(sweep) = Sweep::find(comparison) {
+        let drawn = comparison.metrics.iter().filter(|metric| is_drawn(metric.quantity));
+        section = section.charts(drawn.map(|metric| sweep.chart(comparison, metric)));
     } else {
-        side = bar_charts(comparison, side);
+        section = bar_charts(comparison, section);
     }
-    side = tables.fold(side, Section::table);
-    out = out.section(side);
+    tables.fold(section, Section::table)
+}
 
-    let mut time = Section::new("Second by second");
+fn timelines(comparison: &Comparison) -> Section {
+    let mut section = Section::new("Timelines");
     if let Some(seed) = comparison.seeds.first() {
-        let which = if comparison.cases.len() > MOST_TIMELINES {
-            format!("One run of each of the first {MOST_TIMELINES}, with seed {}.", seed.get())
+        section = section.prose(if comparison.cases.len() > MAX_TIMELINES {
+            format!("One run of each of the first {MAX_TIMELINES} cases, with seed {}.", seed.get())
         } else {
-            format!("One run of each, with seed {}.", seed.get())
-        };
-        time = time.prose(which);
+            format!("One run of each case, with seed {}.", seed.get())
+        });
     }
-    for case in comparison.cases.iter().take(MOST_TIMELINES) {
+    for case in comparison.cases.iter().take(MAX_TIMELINES) {
         if let Some(outcome) = case.outcomes.first()
             && let Some(chart) = timeline::timeline(&case.name, &case.experiment, outcome)
         {
-            time = time.chart(chart);
             let seconds = case.experiment.duration.as_secs_f64();
-            time = time.charts(video::charts(outcome, seconds));
+            section = section.chart(chart).charts(video::charts(outcome, seconds));
         }
     }
-    out = out.section(time);
+    section
+}
 
-    let mut what = Section::new("What was run");
+fn scenario(comparison: &Comparison) -> Section {
+    let mut section = Section::new("Scenario");
     if let Some(first) = comparison.cases.first() {
         let names: Vec<String> = comparison.cases.iter().map(|p| format!("`{}`", p.name)).collect();
         let facts = describe::facts(&first.experiment).into_iter().map(|(name, value)| match name.as_str() {
@@ -60,28 +66,28 @@ pub(super) fn page(comparison: &Comparison) -> Page {
             "Policy" if comparison.noun() == "policies" => ("Policies".to_owned(), names.join(", ")),
             _ => (name, value),
         });
-        // Of what the cases differ in, the other facts tell the first's.
+        // Facts in which the cases differ are those of the first case.
         let cases = (comparison.noun() != "policies").then(|| ("Cases".to_owned(), names.join(", ")));
         let facts = facts.chain(cases);
-        what = what.facts(facts).table(describe::sources(&describe::profiles(&first.experiment)));
+        section = section.facts(facts).table(describe::sources(&describe::profiles(&first.experiment)));
     }
-    out.section(what.details("The scenario file", &*comparison.source)).footer(page::footer())
+    section.details("Scenario file", &*comparison.source)
 }
 
-/// The cases' bars, of what most look for first.
+/// Bar charts of the main metrics.
 fn bar_charts(comparison: &Comparison, side: Section) -> Section {
     let quantities = [Quantity::Goodput, Quantity::Power, Quantity::Efficiency, Quantity::Lifespan];
     side.charts(quantities.into_iter().filter_map(|quantity| bars(comparison, quantity)))
         .charts([by_path(comparison, false), by_path(comparison, true)])
 }
 
-/// Whether a figure is drawn over what varies.
+/// Whether a sweep has a chart of this metric.
 fn is_drawn(quantity: Quantity) -> bool {
     !matches!(
         quantity,
         Quantity::ConnectionGoodput(_)
             | Quantity::Energy
-            | Quantity::Video(_, Seen::Switches | Seen::Fetched)
+            | Quantity::Video(_, VideoMetric::Switches | VideoMetric::Fetched)
     )
 }
 
@@ -93,23 +99,23 @@ fn seeds(comparison: &Comparison) -> String {
     }
 }
 
-/// Which case got the most out of a joule, and at what price.
+/// The fastest and the most efficient case in a sentence.
 fn summary(comparison: &Comparison) -> String {
-    let of = |quantity| comparison.figures.iter().find(|figure| figure.quantity == quantity);
+    let of = |quantity| comparison.metrics.iter().find(|metric| metric.quantity == quantity);
     let (Some(efficiency), Some(goodput)) = (of(Quantity::Efficiency), of(Quantity::Goodput)) else {
         return String::new();
     };
-    let mean = |figure: &Figure, i: usize| comparison.estimate(figure, i).mean;
-    let best = |figure: &Figure| {
+    let mean = |metric: &Metric, i: usize| comparison.estimate(metric, i).mean;
+    let best = |metric: &Metric| {
         (0..comparison.cases.len())
-            .filter(|&i| mean(figure, i).is_finite())
-            .max_by(|&a, &b| mean(figure, a).total_cmp(&mean(figure, b)))
+            .filter(|&i| mean(metric, i).is_finite())
+            .max_by(|&a, &b| mean(metric, a).total_cmp(&mean(metric, b)))
     };
     let (Some(thrifty), Some(fast)) = (best(efficiency), best(goodput)) else { return String::new() };
     let name = |i: usize| &comparison.cases[i].name;
     if thrifty == fast {
         return format!(
-            "Of {} {}, `{}` is the fastest, at {:.2} Mbit/s, and carries the most for each joule, **{:.2} Mbit**.",
+            "Of {} {}, `{}` is both the fastest, with {:.2} Mbit/s, and the most efficient, with **{:.2} Mbit/J**.",
             comparison.cases.len(),
             comparison.noun(),
             name(fast),
@@ -118,8 +124,8 @@ fn summary(comparison: &Comparison) -> String {
         );
     }
     format!(
-        "Of {} {}, `{}` carries the most for each joule, **{:.2} Mbit**, at {:.2} Mbit/s; `{}` is the \
-         fastest, at {:.2} Mbit/s and {:.2} Mbit for each joule.",
+        "Of {} {}, `{}` is the most efficient, with **{:.2} Mbit/J** at {:.2} Mbit/s; `{}` is the fastest, with \
+         {:.2} Mbit/s at {:.2} Mbit/J.",
         comparison.cases.len(),
         comparison.noun(),
         name(thrifty),
@@ -132,35 +138,35 @@ fn summary(comparison: &Comparison) -> String {
 }
 
 fn bars(comparison: &Comparison, quantity: Quantity) -> Option<Bars> {
-    let figure = comparison.figures.iter().find(|figure| figure.quantity == quantity)?;
-    let all: Vec<Estimate> = (0..comparison.cases.len()).map(|i| comparison.estimate(figure, i)).collect();
-    let (unit, scale) = comparison.unit(figure);
+    let metric = comparison.metrics.iter().find(|metric| metric.quantity == quantity)?;
+    let all: Vec<Estimate> = (0..comparison.cases.len()).map(|i| comparison.estimate(metric, i)).collect();
+    let (unit, scale) = comparison.unit(metric);
     let all: Vec<Estimate> = all.iter().map(|e| Estimate::new(e.mean / scale, e.ci95 / scale)).collect();
     Some(
-        Bars::new(figure.title(), Axis::new(&*figure.name).unit(unit).from(0.0))
+        Bars::new(metric.title(), Axis::new(&*metric.name).unit(unit).from(0.0))
             .decimals(decimals(all.iter().map(|e| e.mean)))
             .groups(comparison.cases.iter().map(|p| &*p.name))
             .series(if comparison.seeds.len() > 1 { "mean" } else { "one seed" }, all),
     )
 }
 
-/// What each path carried, or drew.
+/// Energy of each radio, or payload of each path.
 fn by_path(comparison: &Comparison, energy: bool) -> Bars {
     let (title, axis) = if energy {
-        ("What each radio drew", Axis::new("energy").unit("J").from(0.0))
+        ("Energy by radio", Axis::new("energy").unit("J").from(0.0))
     } else {
-        ("What each path carried", Axis::new("payload, both ways").unit("MB").from(0.0))
+        ("Payload by path", Axis::new("payload, both directions").unit("MB").from(0.0))
     };
     let mut bars = Bars::new(title, axis).groups(comparison.cases.iter().map(|p| &*p.name));
     let mut largest: f64 = 0.0;
-    for figure in &comparison.figures {
-        let path = match figure.quantity {
+    for metric in &comparison.metrics {
+        let path = match metric.quantity {
             Quantity::PathEnergy(path) if energy => path,
             Quantity::PathBytes(path) if !energy => path,
             _ => continue,
         };
         let all: Vec<Estimate> =
-            (0..comparison.cases.len()).map(|i| comparison.estimate(figure, i)).collect();
+            (0..comparison.cases.len()).map(|i| comparison.estimate(metric, i)).collect();
         largest = all.iter().fold(largest, |max, e| max.max(e.mean));
         let name = comparison.cases[0].experiment.paths[path].name.as_str();
         bars = bars.series(name, all);

@@ -1,25 +1,27 @@
-//! A key that takes several numbers in turn: what each figure comes to is drawn over it.
+//! Parameter sweep: a key with several numeric values gives line charts of each metric over the
+//! key.
 
 use super::Comparison;
-use super::figures::Figure;
+use super::metrics::Metric;
 use report::{Axis, Estimate, Line, Lines};
 use scenario::Setting;
 
-/// Of fewer values a line says no more than bars do.
-const LEAST_VALUES: usize = 3;
+/// Minimum number of values for a line chart instead of bars.
+const MIN_VALUES: usize = 3;
 
-/// A key and its numbers.
+/// A swept key and the cases along it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Sweep {
     key: String,
     unit: String,
-    /// For each of what else differs, its name, and its cases with their numbers, in order.
+    /// One line per combination of the other settings: its name, and its cases with the key's
+    /// values in ascending order.
     lines: Vec<(String, Vec<(f64, usize)>)>,
 }
 
 impl Sweep {
-    /// The first key that takes numbers of one unit, and enough of them.
-    pub(super) fn of(comparison: &Comparison) -> Option<Self> {
+    /// The first key with at least [`MIN_VALUES`] numeric values in the same unit.
+    pub(super) fn find(comparison: &Comparison) -> Option<Self> {
         let first = comparison.cases.first()?;
         (0..first.settings.len()).find_map(|which| Self::over(comparison, which))
     }
@@ -48,21 +50,21 @@ impl Sweep {
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         let key = comparison.cases.first()?.settings.get(which)?.key();
-        let enough = lines.iter().all(|(_, points)| points.len() >= LEAST_VALUES);
+        let enough = lines.iter().all(|(_, points)| points.len() >= MIN_VALUES);
         enough.then(|| Self { key, unit: unit.to_owned(), lines })
     }
 
-    /// What a figure comes to over the key.
-    pub(super) fn chart(&self, comparison: &Comparison, figure: &Figure) -> Lines {
+    /// Line chart of a metric over the key.
+    pub(super) fn chart(&self, comparison: &Comparison, metric: &Metric) -> Lines {
         let axis = |name: &str, unit: &str| {
             if unit.is_empty() { Axis::new(name) } else { Axis::new(name).unit(unit) }
         };
-        let (unit, scale) = comparison.unit(figure);
-        let y = axis(&figure.name, unit).from(0.0);
-        let chart = Lines::new(figure.title(), axis(&self.key, &self.unit), y);
+        let (unit, scale) = comparison.unit(metric);
+        let y = axis(&metric.name, unit).from(0.0);
+        let chart = Lines::new(metric.title(), axis(&self.key, &self.unit), y);
         self.lines.iter().fold(chart, |chart, (name, points)| {
             let estimate = |&(x, case): &(f64, usize)| {
-                let Estimate { mean, ci95 } = comparison.estimate(figure, case);
+                let Estimate { mean, ci95 } = comparison.estimate(metric, case);
                 (x, comparison.shown(Estimate::new(mean / scale, ci95 / scale)))
             };
             chart.line(Line::estimates(name, points.iter().map(estimate)).dots())
@@ -70,7 +72,7 @@ impl Sweep {
     }
 }
 
-/// The number of a value, and the unit behind it.
+/// Splits a value such as `20Mbps` into its number and unit.
 fn number(setting: &Setting) -> Option<(f64, &str)> {
     let text = setting.text().trim_matches(['"', '\'']);
     let digits = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');

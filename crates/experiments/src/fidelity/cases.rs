@@ -1,5 +1,5 @@
-//! The scenarios that both worlds run: one TCP connection, then Multipath TCP, over what real paths are
-//! like and a little beyond.
+//! The scenarios of the fidelity matrix: one TCP connection, then Multipath TCP, over realistic and
+//! some extreme paths.
 
 use scenario::{Files, Scenario};
 use std::fmt::Write as _;
@@ -7,114 +7,114 @@ use std::fmt::Write as _;
 /// One scenario of the matrix.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What it is, in a few words.
+    /// Short description.
     pub name: String,
-    /// Which part of the matrix it belongs to.
+    /// Part of the matrix.
     pub group: &'static str,
-    /// The scenario, ready to run.
+    /// The parsed scenario.
     pub scenario: Scenario,
 }
 
-/// One direction of a path, as the matrix varies it.
+/// A path of a case.
 #[derive(Debug, Clone, Copy)]
-struct Way<'a> {
-    /// A rate such as `20Mbps`, or a file of measured data.
+struct PathText<'a> {
+    /// A rate such as `20Mbps`, or a file with a measured trace.
     rate: &'a str,
-    /// Round trip, in milliseconds.
+    /// Round-trip time, in milliseconds.
     rtt: u32,
-    /// Loss in per cent, towards the device.
+    /// Loss towards the device, in percent.
     loss: f64,
-    /// When nothing goes through, in seconds.
+    /// Start and end of an outage, in seconds.
     outage: Option<(u32, u32)>,
 }
 
-const fn way(rate: &str, rtt: u32) -> Way<'_> {
-    Way { rate, rtt, loss: 0.0, outage: None }
+const fn path(rate: &str, rtt: u32) -> PathText<'_> {
+    PathText { rate, rtt, loss: 0.0, outage: None }
 }
 
-/// What a case does besides.
+/// Transport, traffic and duration of a case.
 #[derive(Debug, Clone, Copy)]
-struct Made<'a> {
+struct Settings<'a> {
     congestion: &'a str,
-    /// Receive buffer; the default grows with what is read, as Linux's does.
+    /// Receive buffer; `None` for automatic growth as in Linux.
     buffer: Option<&'a str>,
     traffic: &'a str,
     seconds: u32,
 }
 
 const BULK: &str = "kind = \"bulk\"";
-const PLAIN: Made<'_> = Made { congestion: "cubic", buffer: None, traffic: BULK, seconds: 10 };
+const PLAIN: Settings<'_> = Settings { congestion: "cubic", buffer: None, traffic: BULK, seconds: 10 };
 
-/// The matrix: 1 to 100 Mbit/s, 10 to 200 ms, 0 to 2 % loss, equal and very unequal paths, small buffers and
-/// large ones, a path that dies and returns, a file, the other direction.
+/// The matrix: 1 to 100 Mbit/s, 10 to 200 ms, 0 to 2 % loss, equal and very unequal paths, small
+/// and large buffers, an outage, file transfers, an upload.
 pub fn cases() -> Vec<Case> {
     let mut all = Vec::new();
-    let reno = Made { congestion: "reno", ..PLAIN };
+    let reno = Settings { congestion: "reno", ..PLAIN };
     for (rate, rtt) in
         [("1Mbps", 40), ("10Mbps", 10), ("10Mbps", 40), ("20Mbps", 200), ("50Mbps", 20), ("100Mbps", 40)]
     {
-        for made in [reno, PLAIN] {
-            let name = format!("{}, {rate}, {rtt} ms", made.congestion);
-            // The slowest need their time for one window after another.
-            let seconds = if rtt >= 200 || rate == "1Mbps" { 20 } else { made.seconds };
-            all.push(single(&name, way(rate, rtt), Made { seconds, ..made }));
+        for settings in [reno, PLAIN] {
+            let name = format!("{}, {rate}, {rtt} ms", settings.congestion);
+            // Slow paths need more time for several congestion epochs.
+            let seconds = if rtt >= 200 || rate == "1Mbps" { 20 } else { settings.seconds };
+            all.push(single(&name, path(rate, rtt), Settings { seconds, ..settings }));
         }
     }
-    for (rate, rtt, loss, made) in [
+    for (rate, rtt, loss, settings) in [
         ("10Mbps", 20, 2.0, PLAIN),
         ("10Mbps", 20, 2.0, reno),
         ("20Mbps", 40, 0.5, PLAIN),
         ("50Mbps", 10, 0.1, reno),
     ] {
-        let name = format!("{}, {rate}, {rtt} ms, {loss} % lost", made.congestion);
-        all.push(single(&name, Way { loss, ..way(rate, rtt) }, Made { seconds: 20, ..made }));
+        let name = format!("{}, {rate}, {rtt} ms, {loss} % lost", settings.congestion);
+        all.push(single(&name, PathText { loss, ..path(rate, rtt) }, Settings { seconds: 20, ..settings }));
     }
-    let file = Made { traffic: "kind = \"file\"\nsize = \"2MB\"", seconds: 8, ..PLAIN };
-    all.push(single("2 MB file, 20Mbps, 40 ms", way("20Mbps", 40), file));
-    let up = Made { traffic: "kind = \"bulk\"\ndirection = \"up\"", ..PLAIN };
-    all.push(single("upload, 10Mbps, 40 ms", way("10Mbps", 40), up));
+    let file = Settings { traffic: "kind = \"file\"\nsize = \"2MB\"", seconds: 8, ..PLAIN };
+    all.push(single("2 MB file, 20Mbps, 40 ms", path("20Mbps", 40), file));
+    let up = Settings { traffic: "kind = \"bulk\"\ndirection = \"up\"", ..PLAIN };
+    all.push(single("upload, 10Mbps, 40 ms", path("10Mbps", 40), up));
 
-    let (wifi, lte) = (way("20Mbps", 20), way("30Mbps", 60));
+    let (wifi, lte) = (path("20Mbps", 20), path("30Mbps", 60));
     let two = [
-        ("equal, 20 and 20 Mbit/s", [way("20Mbps", 30), way("20Mbps", 30)], PLAIN),
-        ("equal, reno", [way("20Mbps", 30), way("20Mbps", 30)], reno),
+        ("equal, 20 and 20 Mbit/s", [path("20Mbps", 30), path("20Mbps", 30)], PLAIN),
+        ("equal, reno", [path("20Mbps", 30), path("20Mbps", 30)], reno),
         ("Wi-Fi and LTE, 20 and 30 Mbit/s", [wifi, lte], PLAIN),
         ("Wi-Fi and LTE, reno", [wifi, lte], reno),
-        ("unequal, 2 and 50 Mbit/s", [way("2Mbps", 10), way("50Mbps", 50)], PLAIN),
+        ("unequal, 2 and 50 Mbit/s", [path("2Mbps", 10), path("50Mbps", 50)], PLAIN),
         (
             "very unequal round trips, 10 and 200 ms",
-            [way("10Mbps", 10), way("10Mbps", 200)],
-            Made { seconds: 20, ..PLAIN },
+            [path("10Mbps", 10), path("10Mbps", 200)],
+            Settings { seconds: 20, ..PLAIN },
         ),
-        ("Wi-Fi loses 1 %", [Way { loss: 1.0, ..wifi }, lte], Made { seconds: 20, ..PLAIN }),
-        ("buffer of 256 KiB", [wifi, lte], Made { buffer: Some("256KiB"), ..PLAIN }),
-        ("buffer of 1 MiB", [wifi, lte], Made { buffer: Some("1MiB"), ..PLAIN }),
+        ("Wi-Fi loses 1 %", [PathText { loss: 1.0, ..wifi }, lte], Settings { seconds: 20, ..PLAIN }),
+        ("buffer of 256 KiB", [wifi, lte], Settings { buffer: Some("256KiB"), ..PLAIN }),
+        ("buffer of 1 MiB", [wifi, lte], Settings { buffer: Some("1MiB"), ..PLAIN }),
         (
             "Wi-Fi dies at 4 s and returns at 8 s",
-            [Way { outage: Some((4, 8)), ..wifi }, lte],
-            Made { seconds: 14, ..PLAIN },
+            [PathText { outage: Some((4, 8)), ..wifi }, lte],
+            Settings { seconds: 14, ..PLAIN },
         ),
-        ("10 MB file", [wifi, lte], Made { traffic: "kind = \"file\"\nsize = \"10MB\"", ..PLAIN }),
+        ("10 MB file", [wifi, lte], Settings { traffic: "kind = \"file\"\nsize = \"10MB\"", ..PLAIN }),
         (
             "stream of 8 Mbit/s",
             [wifi, lte],
-            Made { traffic: "kind = \"cbr\"\nrate = \"8Mbps\"\npacket = \"1400B\"", ..PLAIN },
+            Settings { traffic: "kind = \"cbr\"\nrate = \"8Mbps\"\npacket = \"1400B\"", ..PLAIN },
         ),
     ];
-    for (name, ways, made) in two {
-        all.push(double(name, ways, made));
+    for (name, paths, settings) in two {
+        all.push(double(name, paths, settings));
     }
     all
 }
 
-/// The same over measured Wi-Fi and cellular, for those that `files` has.
+/// Cases over measured Wi-Fi and cellular traces, as far as `files` has them.
 pub fn measured(files: &dyn Files) -> Vec<Case> {
     let pairs = [
         ("measured Wi-Fi and cellular, 7", "mpwl_7_1_wifi.csv", "mpwl_7_1_cellular.csv"),
         ("measured Wi-Fi and cellular, 12", "mpwl_12_1_wifi.csv", "mpwl_12_1_cellular.csv"),
     ];
     let pairs = pairs.iter().filter_map(|(name, wifi, lte)| {
-        let text = text(&[way(wifi, 30), way(lte, 70)], Made { seconds: 20, ..PLAIN });
+        let text = text(&[path(wifi, 30), path(lte, 70)], Settings { seconds: 20, ..PLAIN });
         let scenario = Scenario::parse(name, &text, files).ok()?;
         Some(Case { name: (*name).to_owned(), group: TWO, scenario })
     });
@@ -124,49 +124,50 @@ pub fn measured(files: &dyn Files) -> Vec<Case> {
 const ONE: &str = "One TCP connection";
 const TWO: &str = "Multipath TCP over two paths";
 
-fn single(name: &str, way: Way<'_>, made: Made<'_>) -> Case {
-    build(ONE, name, &[way], made)
+fn single(name: &str, path: PathText<'_>, settings: Settings<'_>) -> Case {
+    build(ONE, name, &[path], settings)
 }
 
-fn double(name: &str, ways: [Way<'_>; 2], made: Made<'_>) -> Case {
-    build(TWO, name, &ways, made)
+fn double(name: &str, paths: [PathText<'_>; 2], settings: Settings<'_>) -> Case {
+    build(TWO, name, &paths, settings)
 }
 
-fn build(group: &'static str, name: &str, ways: &[Way<'_>], made: Made<'_>) -> Case {
-    let text = text(ways, made);
-    let none = |_: &str| Err("these scenarios read no files".to_owned());
-    let scenario = Scenario::parse(name, &text, &none).expect("a test parses every one of them");
+fn build(group: &'static str, name: &str, paths: &[PathText<'_>], settings: Settings<'_>) -> Case {
+    let text = text(paths, settings);
+    let no_files = |_: &str| Err("these scenarios read no files".to_owned());
+    let scenario = Scenario::parse(name, &text, &no_files).expect("a test parses every case");
     Case { name: name.to_owned(), group, scenario }
 }
 
-fn text(ways: &[Way<'_>], made: Made<'_>) -> String {
+fn text(paths: &[PathText<'_>], settings: Settings<'_>) -> String {
     let mut text = format!(
         "title = \"fidelity\"\nseed = 1\nduration = \"{}s\"\nsample = \"1s\"\n\n[device]\nname = \"phone\"\n\n",
-        made.seconds
+        settings.seconds
     );
-    for (way, (name, radio)) in ways.iter().zip([("wifi", "huang2012.wifi"), ("lte", "huang2012.lte")]) {
-        let trace = way.rate.contains(".csv");
+    for (path, (name, radio)) in paths.iter().zip([("wifi", "huang2012.wifi"), ("lte", "huang2012.lte")]) {
+        let trace = path.rate.contains(".csv");
         let key = if trace { "trace" } else { "rate" };
-        let back = if trace { "10Mbps" } else { way.rate };
-        let half = format!("{}us", way.rtt * 500);
+        let back = if trace { "10Mbps" } else { path.rate };
+        let half = format!("{}us", path.rtt * 500);
         let outage =
-            way.outage.map_or(String::new(), |(from, to)| format!(", outages = [[\"{from}s\", \"{to}s\"]]"));
-        let loss = if way.loss > 0.0 { format!(", loss = {}", way.loss / 100.0) } else { String::new() };
+            path.outage.map_or(String::new(), |(from, to)| format!(", outages = [[\"{from}s\", \"{to}s\"]]"));
+        let loss = if path.loss > 0.0 { format!(", loss = {}", path.loss / 100.0) } else { String::new() };
         let _ = write!(
             text,
             "[[path]]\nname = \"{name}\"\nradio = \"{radio}\"\n\
              down = {{ {key} = \"{}\", delay = \"{half}\", queue = \"100ms\"{loss}{outage} }}\n\
              up = {{ rate = \"{back}\", delay = \"{half}\", queue = \"100ms\"{outage} }}\n\n",
-            way.rate
+            path.rate
         );
     }
     let protocol =
-        if ways.len() == 1 { "protocol = \"tcp\"\npath = \"wifi\"\n" } else { "protocol = \"mptcp\"\n" };
-    let _ = write!(text, "[transport]\npreset = \"linux\"\n{protocol}congestion = \"{}\"\n", made.congestion);
-    if let Some(buffer) = made.buffer {
+        if paths.len() == 1 { "protocol = \"tcp\"\npath = \"wifi\"\n" } else { "protocol = \"mptcp\"\n" };
+    let _ =
+        write!(text, "[transport]\npreset = \"linux\"\n{protocol}congestion = \"{}\"\n", settings.congestion);
+    if let Some(buffer) = settings.buffer {
         let _ = writeln!(text, "recv_buffer = \"{buffer}\"");
     }
-    let _ = write!(text, "\n[[traffic]]\n{}\n", made.traffic);
+    let _ = write!(text, "\n[[traffic]]\n{}\n", settings.traffic);
     text
 }
 
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_matrix_has_more_than_two_dozen_scenarios_with_names_of_their_own() {
+    fn matrix_has_at_least_24_cases_with_distinct_names() {
         let cases = cases();
         assert!(cases.len() >= 24, "{}", cases.len());
         let mut names: Vec<_> = cases.iter().map(|case| &case.name).collect();

@@ -1,41 +1,42 @@
-//! The same scenarios in both worlds, and how far the simulator is from the kernel.
+//! Fidelity of the simulator: the same scenarios in simulation and on the Linux kernel.
 
 mod cases;
 mod tables;
 
 pub use cases::{Case, cases, measured};
 
+use crate::page::kernel_footer;
 use crate::stats::mean;
 use report::{Page, Section, Table};
 use serde_json::{Value, json};
 use sim::Outcome;
 
-/// What both worlds made of a scenario.
+/// Results of a scenario in simulation and on the kernel.
 #[derive(Debug, Clone)]
-pub struct Compared {
+pub struct CaseResult {
     /// The scenario.
     pub case: Case,
-    /// In simulation, the mean over the seeds.
-    pub simulated: Figures,
-    /// On the kernel, the mean over the runs.
-    pub kernel: Figures,
+    /// Means over the seeds in simulation.
+    pub simulated: Measurements,
+    /// Means over the runs on the kernel.
+    pub kernel: Measurements,
 }
 
-/// What is compared.
+/// The compared quantities.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
+pub struct Measurements {
     /// Goodput of the connection, in Mbit/s.
     pub goodput_mbps: f64,
     /// Payload carried by each path in the direction of the data, in Mbit/s.
     pub paths_mbps: Vec<f64>,
-    /// From the start to the last byte, in seconds; not a number where it was not complete.
+    /// Time from the start to the last byte, in seconds; NaN if a transfer did not complete.
     pub completed_s: f64,
     /// Smallest and largest goodput of the runs, in Mbit/s.
     pub range_mbps: [f64; 2],
 }
 
-impl Figures {
-    /// The means of several runs of one scenario.
+impl Measurements {
+    /// Means over several runs of one scenario.
     pub fn of(outcomes: &[Outcome]) -> Self {
         let goodputs: Vec<f64> = outcomes.iter().map(|outcome| outcome.connections[0].goodput_mbps).collect();
         let paths = outcomes.first().map_or(0, |outcome| outcome.paths.len());
@@ -59,8 +60,8 @@ impl Figures {
     }
 }
 
-impl Compared {
-    /// The simulator's goodput against the kernel's: 0.05 is 5 % more.
+impl CaseResult {
+    /// Relative error of the simulator's goodput: 0.05 means 5 % above the kernel's.
     pub fn error(&self) -> f64 {
         self.simulated.goodput_mbps / self.kernel.goodput_mbps - 1.0
     }
@@ -69,16 +70,16 @@ impl Compared {
 /// The whole matrix.
 #[derive(Debug, Clone)]
 pub struct Fidelity {
-    /// One for each scenario, in the order of the matrix.
-    pub compared: Vec<Compared>,
-    /// The kernel's release.
+    /// One result per scenario, in the order of the matrix.
+    pub compared: Vec<CaseResult>,
+    /// Kernel release.
     pub release: String,
-    /// Seeds in simulation, and runs on the kernel, of each scenario.
+    /// Number of seeds in simulation and of runs on the kernel, for each scenario.
     pub runs: [u64; 2],
 }
 
 impl Fidelity {
-    /// The median and the largest of the errors' sizes.
+    /// Median and maximum of the absolute errors.
     pub fn errors(&self) -> [f64; 2] {
         let mut errors: Vec<f64> = self.compared.iter().map(|each| each.error().abs()).collect();
         errors.sort_unstable_by(f64::total_cmp);
@@ -90,15 +91,15 @@ impl Fidelity {
         [median, errors.last().copied().unwrap_or(f64::NAN)]
     }
 
-    /// The summary, then the scenarios.
+    /// The table of scenarios, then the summary.
     pub fn tables(&self) -> Vec<Table> {
         tables::tables(self)
     }
 
-    /// What `result.json` holds.
+    /// Contents of `result.json`.
     pub fn to_json(&self) -> Value {
         let [median, largest] = self.errors();
-        let figures = |figures: &Figures| {
+        let figures = |figures: &Measurements| {
             json!({
                 "goodput_mbps": figures.goodput_mbps,
                 "paths_mbps": figures.paths_mbps,
@@ -134,18 +135,18 @@ impl Fidelity {
     /// The report.
     pub fn page(&self) -> Page {
         let [median, largest] = self.errors();
-        let mut section = Section::new("Scenario by scenario");
+        let mut section = Section::new("Results by scenario");
         for table in self.tables() {
             section = section.table(table);
         }
-        let mut scenarios = Section::new("What was run");
+        let mut scenarios = Section::new("Scenarios");
         for each in &self.compared {
             scenarios = scenarios.details(&*each.case.name, &*each.case.scenario.source);
         }
-        Page::new("The simulator beside the kernel")
+        Page::new("Simulator compared with the Linux kernel")
             .lead(format!(
-                "{} scenarios ran in simulation and on Linux {}. The median error of the goodput is {:.1} %, the \
-                 largest {:.1} %.",
+                "{} scenarios ran in simulation and on Linux {}. The median error of the simulated goodput is {:.1} %, \
+                 the largest {:.1} %.",
                 self.compared.len(),
                 self.release,
                 100.0 * median,
@@ -153,6 +154,6 @@ impl Fidelity {
             ))
             .section(section)
             .section(scenarios)
-            .footer(format!("Made by `tandem` {} on a real kernel.", env!("CARGO_PKG_VERSION")))
+            .footer(kernel_footer())
     }
 }

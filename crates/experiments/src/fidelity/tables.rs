@@ -1,10 +1,10 @@
-//! The tables of both worlds.
+//! Tables of the fidelity matrix.
 
-use super::{Compared, Fidelity};
+use super::{CaseResult, Fidelity};
 use report::{Cell, Column, Row, Table, Tone};
 
-/// Beyond this a difference is to be explained.
-const LARGE: f64 = 0.15;
+/// Error above which a result is marked as bad.
+const MAX_GOOD_ERROR: f64 = 0.15;
 
 pub(super) fn tables(fidelity: &Fidelity) -> Vec<Table> {
     vec![scenarios(fidelity), summary(fidelity)]
@@ -13,7 +13,7 @@ pub(super) fn tables(fidelity: &Fidelity) -> Vec<Table> {
 fn summary(fidelity: &Fidelity) -> Table {
     let [median, largest] = fidelity.errors();
     let within = |bound: f64| fidelity.compared.iter().filter(|each| each.error().abs() <= bound).count();
-    Table::new("In all")
+    Table::new("Summary")
         .column(Column::number("scenarios"))
         .column(Column::number("median error").unit("%"))
         .column(Column::number("largest").unit("%"))
@@ -24,11 +24,11 @@ fn summary(fidelity: &Fidelity) -> Table {
             Cell::number(100.0 * median, 1),
             Cell::number(100.0 * largest, 1),
             Cell::number(within(0.05) as f64, 0),
-            Cell::number(within(LARGE) as f64, 0),
+            Cell::number(within(MAX_GOOD_ERROR) as f64, 0),
         ]))
         .note(format!(
-            "Linux {}; the kernel: {} run{} of each; the simulator: means of {} seeds. The error is the simulator's \
-             goodput against the kernel's.",
+            "Linux {}. Kernel: {} run{} of each scenario; simulator: means of {} seeds. Error: the simulator's goodput \
+             relative to the kernel's.",
             fidelity.release,
             fidelity.runs[1],
             if fidelity.runs[1] == 1 { "" } else { "s" },
@@ -59,10 +59,10 @@ fn scenarios(fidelity: &Fidelity) -> Table {
     table
 }
 
-fn row(each: &Compared) -> Row {
-    let Compared { case, simulated, kernel } = each;
+fn row(each: &CaseResult) -> Row {
+    let CaseResult { case, simulated, kernel } = each;
     let error = Cell::number(100.0 * each.error(), 1);
-    let error = if each.error().abs() > LARGE { error.tone(Tone::Bad) } else { error };
+    let error = if each.error().abs() > MAX_GOOD_ERROR { error.tone(Tone::Bad) } else { error };
     let mut cells = vec![
         Cell::text(&*case.name),
         Cell::number(kernel.goodput_mbps, 2),
@@ -70,7 +70,7 @@ fn row(each: &Compared) -> Row {
         error,
     ];
     for path in 0..2 {
-        // With one path its rate says no more than the goodput.
+        // With a single path, its rate repeats the goodput.
         let of = |rates: &[f64]| rates.get(path).filter(|_| rates.len() > 1).copied().unwrap_or(f64::NAN);
         cells.push(Cell::number(of(&kernel.paths_mbps), 2));
         cells.push(Cell::number(of(&simulated.paths_mbps), 2));

@@ -1,10 +1,10 @@
 //! `result.json` of a run.
 
-use super::Run;
+use super::{CapturedSubflow, Kernel, Reaction, Run};
 use crate::describe;
 use serde_json::{Map, Value, json};
 use sim::Timeline;
-use units::Instant;
+use units::{Duration, Instant};
 
 /// The result as JSON, in a fixed order.
 pub(super) fn result(run: &Run) -> Value {
@@ -20,63 +20,65 @@ pub(super) fn result(run: &Run) -> Value {
     let states: Vec<Value> = run.outcome.timelines.iter().map(|timeline| states(timeline, end)).collect();
     object.insert("power_states".to_owned(), json!(states));
     object.insert("profiles".to_owned(), profiles(run));
-    if let Some(kernel) = &run.kernel {
-        let [median, p99, longest] = kernel.lateness.map(units::Duration::as_secs_f64);
-        let late = json!({"median": median, "p99": p99, "longest": longest});
-        let reactions = kernel.reactions.iter().map(|reaction| {
-            json!({
-                "path": reaction.path,
-                "took_s": reaction.took.as_secs_f64(),
-                "order_s": reaction.order.as_secs_f64(),
-                "sender_s": reaction.sender.as_secs_f64(),
-                "link_s": reaction.link.as_secs_f64(),
-                "given_bytes": reaction.given.get(),
-                "given_needs_s": reaction.needed.as_secs_f64(),
-            })
-        });
-        let reactions: Vec<Value> = reactions.collect();
-        let captured = kernel.captured.iter().map(|one| {
-            let [[received, counted], [acknowledged, heard]] = [one.received, one.acknowledged];
-            json!({
-                "path": one.path,
-                "client": one.client,
-                "received_bytes": {"capture": received, "kernel": counted},
-                "acknowledged_bytes": {"capture": acknowledged, "kernel": heard},
-                "agrees": one.agrees(),
-            })
-        });
-        let captured: Vec<Value> = captured.collect();
-        let mut about = json!({
-            "release": kernel.release,
-            "packets_late_s": late,
-            "priorities_heard": kernel.priorities_heard,
-            "reactions": reactions,
-            "captured": captured,
-            "notes": kernel.notes,
-        });
-        if let Some(programs) = &kernel.programs {
-            let [asked, agreed, joined] = programs.multipath;
-            let seconds = |delays: &[Option<(units::Duration, units::Duration)>; 2]| {
-                delays.map(|delay| {
-                    delay.map(
-                        |(all, queued)| json!({"mean": all.as_secs_f64(), "queued": queued.as_secs_f64()}),
-                    )
-                })
-            };
-            let paths = run.outcome.paths.iter().zip(&programs.delays);
-            let delays = paths.map(|(path, delays)| {
-                let [down, up] = seconds(delays);
-                json!({"path": path.name, "down": down, "up": up})
-            });
-            about["multipath"] = json!({"asked": asked, "agreed": agreed, "joined": joined});
-            about["delays_s"] = json!(delays.collect::<Vec<_>>());
-        }
-        object.insert("kernel".to_owned(), about);
+    if let Some(measured) = &run.kernel {
+        object.insert("kernel".to_owned(), kernel(run, measured));
     }
     Value::Object(object)
 }
 
-/// How long the interface was in each state, and how often it went there.
+fn kernel(run: &Run, kernel: &Kernel) -> Value {
+    let [median, p99, longest] = kernel.lateness.map(Duration::as_secs_f64);
+    let mut object = json!({
+        "release": kernel.release,
+        "packets_late_s": {"median": median, "p99": p99, "longest": longest},
+        "priorities_heard": kernel.priorities_heard,
+        "reactions": kernel.reactions.iter().map(reaction).collect::<Vec<_>>(),
+        "captured": kernel.captured.iter().map(captured).collect::<Vec<_>>(),
+        "notes": kernel.notes,
+    });
+    if let Some(programs) = &kernel.programs {
+        let [requested, accepted, joined] = programs.multipath;
+        let paths = run.outcome.paths.iter().zip(&programs.delays);
+        let delays = paths.map(|(path, delays)| {
+            let [down, up] = delays.map(delay);
+            json!({"path": path.name, "down": down, "up": up})
+        });
+        object["multipath"] = json!({"asked": requested, "agreed": accepted, "joined": joined});
+        object["delays_s"] = json!(delays.collect::<Vec<_>>());
+    }
+    object
+}
+
+fn reaction(reaction: &Reaction) -> Value {
+    json!({
+        "path": reaction.path,
+        "took_s": reaction.total.as_secs_f64(),
+        "order_s": reaction.signalling.as_secs_f64(),
+        "sender_s": reaction.sender.as_secs_f64(),
+        "link_s": reaction.link.as_secs_f64(),
+        "given_bytes": reaction.committed.get(),
+        "given_needs_s": reaction.committed_time.as_secs_f64(),
+    })
+}
+
+fn captured(subflow: &CapturedSubflow) -> Value {
+    let [received, acknowledged] = [subflow.received, subflow.acknowledged]
+        .map(|[capture, kernel]| json!({"capture": capture, "kernel": kernel}));
+    json!({
+        "path": subflow.path,
+        "client": subflow.client,
+        "received_bytes": received,
+        "acknowledged_bytes": acknowledged,
+        "agrees": subflow.agrees(),
+    })
+}
+
+/// Mean delay and its queueing part; `None` without packets.
+fn delay(delay: Option<(Duration, Duration)>) -> Option<Value> {
+    delay.map(|(mean, queued)| json!({"mean": mean.as_secs_f64(), "queued": queued.as_secs_f64()}))
+}
+
+/// Time in each power state of an interface, and number of entries into it.
 fn states(timeline: &Timeline, end: Instant) -> Value {
     let mut sums: Vec<(&str, f64, u64)> = Vec::new();
     let ends = timeline.states.iter().skip(1).map(|(at, _)| *at).chain([end]);
@@ -97,7 +99,7 @@ fn states(timeline: &Timeline, end: Instant) -> Value {
     json!({"path": timeline.path, "states": list})
 }
 
-/// Where the power figures come from.
+/// Sources of the power figures.
 fn profiles(run: &Run) -> Value {
     let list: Vec<Value> = describe::profiles(&run.experiment)
         .iter()

@@ -1,6 +1,7 @@
-//! One scenario, looked at closely.
+//! A single run of a scenario, simulated or on a kernel, with tables, series and report.
 
 mod json;
+mod kernel_tables;
 mod page;
 mod series;
 mod tables;
@@ -12,107 +13,107 @@ use serde_json::Value;
 use sim::{Experiment, Outcome};
 use units::{Bytes, Duration, Seed};
 
-/// What a run changes of its scenario.
+/// Changes of a scenario for one run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings {
-    /// Another seed.
+    /// Seed in place of the scenario's.
     pub seed: Option<Seed>,
-    /// Another policy.
+    /// Policy in place of the scenario's.
     pub policy: Option<PolicyConfig>,
-    /// Write down every packet.
+    /// Whether to capture every packet.
     pub capture: bool,
 }
 
-/// A scenario that was run, and what came of it.
+/// A finished run of a scenario.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// The scenario's title.
     pub title: String,
-    /// More about it.
+    /// The scenario's description.
     pub description: Option<String>,
     /// The scenario's text.
     pub source: String,
-    /// What was simulated, the settings applied.
+    /// The experiment with the settings applied.
     pub experiment: Experiment,
-    /// What came of it.
+    /// Outcome of the experiment.
     pub outcome: Outcome,
-    /// What there is to say of the kernel that ran it; `None` where it was simulated.
+    /// Measurements of the kernel run; `None` for a simulation.
     pub kernel: Option<Kernel>,
 }
 
-/// How soon a path fell silent that was not to be used any more.
+/// Time until a path carries no more payload after the policy has stopped using it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reaction {
     /// The path's name.
     pub path: String,
-    /// From the decision to the last payload: the sum of the three that follow.
-    pub took: Duration,
-    /// Until the server heard of it.
-    pub order: Duration,
-    /// From then until the last payload left the server, which had given it to the path's subflow before.
+    /// From the decision to the last payload: sum of `signalling`, `sender` and `link`.
+    pub total: Duration,
+    /// From the decision until the server received the signal.
+    pub signalling: Duration,
+    /// From the signal until the last payload left the server's queue of the path's subflow.
     pub sender: Duration,
-    /// From then until it arrived: the link's queue and its delay.
+    /// From then until the payload arrived: the link's queue and delay.
     pub link: Duration,
-    /// How long the path takes for what left the server meanwhile.
-    pub needed: Duration,
-    /// So much it was, headers and all.
-    pub given: Bytes,
+    /// Transmission time on the path of the bytes in `committed`.
+    pub committed_time: Duration,
+    /// Bytes, with headers, that the server had committed to the subflow before the signal.
+    pub committed: Bytes,
 }
 
-/// A subflow by the capture and by the device's kernel, which have seen the same packets.
+/// Byte counts of a subflow in the capture and in the device's kernel, for the same packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedSubflow {
     /// The path's name.
     pub path: String,
     /// The device's address and port.
     pub client: String,
-    /// Bytes that came in order, by the capture and by the kernel.
+    /// Bytes received in order, by the capture and by the kernel.
     pub received: [u64; 2],
-    /// Bytes that were acknowledged, likewise.
+    /// Bytes acknowledged, by the capture and by the kernel.
     pub acknowledged: [u64; 2],
 }
 
-impl Captured {
-    /// Both say the same.
+impl CapturedSubflow {
+    /// Whether capture and kernel agree.
     pub fn agrees(&self) -> bool {
         self.received[0] == self.received[1] && self.acknowledged[0] == self.acknowledged[1]
     }
 }
 
-/// A run on a real kernel.
+/// Measurements of a run on a kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
-    /// Its release, such as `6.18.0`.
+    /// Kernel release, such as `6.18.0`.
     pub release: String,
-    /// How far behind the model packets were written: median, 99th percentile and longest.
+    /// Delay of packets in the emulator behind the model: median, 99th percentile and maximum.
     pub lateness: [Duration; 3],
-    /// How often MP_PRIO reached the server.
+    /// Number of MP_PRIO options that the server received.
     pub priorities_heard: u64,
-    /// What came of each decision to use a path no more.
+    /// Reaction to each decision to stop using a path.
     pub reactions: Vec<Reaction>,
-    /// What the capture says of each subflow and what the kernel has counted of it; none without a capture.
-    pub captured: Vec<Captured>,
-    /// Where the kernel did something else than the scenario says.
+    /// Byte counts of each subflow in capture and kernel; empty without a capture.
+    pub captured: Vec<CapturedSubflow>,
+    /// Differences between the kernel's behaviour and the scenario.
     pub notes: Vec<String>,
-    /// What there is to say where programs of somebody's own ran in place of the scenario's traffic.
+    /// Measurements of user programs that replaced the scenario's traffic.
     pub programs: Option<Programs>,
 }
 
-/// Programs that ran over a scenario's paths.
+/// Measurements of user programs that ran over a scenario's paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
-    /// Connections of the device that asked for Multipath TCP, those of them in which the server agreed, and
-    /// the subflows that joined them.
+    /// Number of the device's connections that requested MPTCP, of accepted ones among them, and of
+    /// joined subflows.
     pub multipath: [u64; 3],
-    /// For each path, down and up: how long packets were under way in the mean, and of that how long beyond
-    /// the path's own delay.
+    /// Mean one-way delay of packets for each path, down and up, and the part of it beyond the
+    /// path's configured delay.
     pub delays: Vec<[Option<(Duration, Duration)>; 2]>,
 }
 
-/// Simulates a scenario; `progress` is told the share that is done, from 0 to 1, now and then.
+/// Simulates a scenario; `progress` receives the finished share, from 0 to 1, from time to time.
 ///
 /// # Errors
-/// Where the policy asked for does not fit the scenario's paths.
+/// The policy does not fit the scenario's paths.
 pub fn simulate(
     scenario: &Scenario,
     settings: &Settings,
@@ -134,7 +135,7 @@ pub fn simulate(
 /// The scenario's experiment with another seed and policy.
 ///
 /// # Errors
-/// Where the policy does not fit the scenario's paths.
+/// The policy does not fit the scenario's paths.
 pub fn prepare(
     scenario: &Scenario,
     seed: Option<Seed>,
@@ -153,7 +154,7 @@ pub fn prepare(
 }
 
 impl Run {
-    /// A scenario that ran on a kernel: what `experiment` was made of it, and what came of it there.
+    /// A run of `experiment`, made from `scenario`, on a kernel.
     pub fn on_kernel(scenario: &Scenario, experiment: Experiment, outcome: Outcome, kernel: Kernel) -> Self {
         Self {
             title: scenario.title.clone(),
@@ -165,34 +166,34 @@ impl Run {
         }
     }
 
-    /// Device, paths, energy and connections.
+    /// All tables: device, paths, energy, connections, then tables that only some runs have.
     pub fn tables(&self) -> Vec<Table> {
         let mut tables = match self.kernel.as_ref().and_then(|kernel| kernel.programs.as_ref()) {
-            Some(programs) => tables::of_programs(&self.experiment, &self.outcome, programs),
+            Some(programs) => tables::with_programs(&self.experiment, &self.outcome, programs),
             None => tables::tables(&self.experiment, &self.outcome),
         };
-        tables.extend(self.kernel.as_ref().map(tables::kernel));
-        tables.extend(self.kernel.as_ref().and_then(tables::reactions));
-        tables.extend(self.kernel.as_ref().and_then(tables::captured));
+        tables.extend(self.kernel.as_ref().map(kernel_tables::kernel));
+        tables.extend(self.kernel.as_ref().and_then(kernel_tables::reactions));
+        tables.extend(self.kernel.as_ref().and_then(kernel_tables::captured));
         tables
     }
 
-    /// Everything that was measured as one long table: a row for each quantity, with its owner.
+    /// A row for each measured quantity, with its owner.
     pub fn long_table(&self) -> Table {
         tables::long(&self.outcome)
     }
 
-    /// What `result.json` holds; docs/reference/output.md describes it.
+    /// Contents of `result.json`; docs/reference/output.md describes it.
     pub fn to_json(&self) -> Value {
         json::result(self)
     }
 
-    /// What `series.csv` holds: a row for each sample, the first column its time in seconds.
+    /// Contents of `series.csv`: a row for each sample, with its time in seconds first.
     pub fn series_csv(&self) -> String {
         series::csv(&self.outcome.series)
     }
 
-    /// The report.
+    /// The HTML report.
     pub fn page(&self) -> Page {
         page::page(self)
     }

@@ -1,7 +1,7 @@
-//! The report of a run.
+//! HTML report of a run.
 
 use super::{Run, tables};
-use crate::page::{footer, one_line, unbroken};
+use crate::page::{footer, kernel_footer, one_line, unbroken};
 use crate::{describe, timeline, video};
 use report::{Axis, Bars, Estimate, Page, Section, literal};
 
@@ -16,33 +16,30 @@ pub(super) fn page(run: &Run) -> Page {
     let mut tables = run.tables();
     let more = tables.split_off(4);
     let [device, paths, energy, connections]: [report::Table; 4] =
-        tables.try_into().expect("a run has four tables at least");
+        tables.try_into().expect("a run has at least four tables");
     let result = Section::new("Result").table(device).table(connections).table(paths);
     page = page
         .section(more.into_iter().fold(result, Section::table))
-        .section(Section::new("Energy").table(energy).charts([split(run)]));
+        .section(Section::new("Energy").table(energy).charts([energy_bars(run)]));
 
-    let mut time = Section::new("Second by second");
+    let mut time = Section::new("Timeline");
     let title = format!("Policy {}, seed {}", run.experiment.device.policy, outcome.seed);
     match timeline::timeline(&title, &run.experiment, outcome) {
         Some(chart) => time = time.chart(chart),
-        None => time = time.prose("No series was taken: the scenario’s `sample` is zero."),
+        None => time = time.prose("The run has no series, because the scenario’s `sample` is zero."),
     }
     time = time.charts(video::charts(outcome, run.experiment.duration.as_secs_f64()));
     page.section(time)
         .section(
-            Section::new("What was run")
+            Section::new("Scenario")
                 .facts(describe::facts(&run.experiment))
                 .table(describe::sources(&describe::profiles(&run.experiment)))
-                .details("The scenario file", &*run.source),
+                .details("Scenario file", &*run.source),
         )
-        .footer(match run.kernel {
-            None => footer(),
-            Some(_) => format!("Made by `tandem` {} on a real kernel.", env!("CARGO_PKG_VERSION")),
-        })
+        .footer(if run.kernel.is_some() { kernel_footer() } else { footer() })
 }
 
-/// The run in a sentence or two.
+/// The main result in a sentence or two.
 fn summary(run: &Run) -> String {
     let outcome = &run.outcome;
     let goodput: f64 = outcome.connections.iter().map(|c| c.delivered_bytes as f64 * 8e-6).sum::<f64>()
@@ -61,24 +58,24 @@ fn summary(run: &Run) -> String {
     let efficiency = outcome
         .device
         .efficiency_mbit_per_j
-        .map_or_else(String::new, |mbit| format!(": **{mbit:.2} Mbit for each joule**"));
+        .map_or_else(String::new, |mbit| format!(", or **{mbit:.2} Mbit/J**"));
     format!(
-        "With policy `{}` the applications received {goodput:.2} Mbit/s in the mean{carried}. The radios drew \
+        "With policy `{}` the mean goodput was {goodput:.2} Mbit/s{carried}. The mean power of the radios was \
          {power:.3} W{efficiency}.",
         run.experiment.device.policy
     )
 }
 
-fn split(run: &Run) -> Bars {
+fn energy_bars(run: &Run) -> Bars {
     let outcome = &run.outcome;
-    let mut bars = Bars::new("Where the energy went", Axis::new("energy").unit("J"))
+    let mut bars = Bars::new("Energy by component", Axis::new("energy").unit("J"))
         .groups(["idle", "promotion", "active", "data", "tail"])
         .decimals(crate::display::decimals(outcome.paths.iter().map(|p| p.energy.total_j)).min(2));
     for path in &outcome.paths {
         bars = bars.series(&*path.name, tables::parts(&path.energy).map(Estimate::exact));
     }
     bars.caption(
-        "Active is the power of being awake whatever the rate, data what the bits add to it, tail what is drawn \
-         after the last packet until the radio sleeps.",
+        "Active: base power of an awake radio. Data: power that grows with the rate. Tail: power after the last packet \
+         until the radio sleeps.",
     )
 }

@@ -1,9 +1,9 @@
-//! The series as CSV.
+//! `series.csv` of a run.
 
 use sim::Series;
 use std::fmt::Write as _;
 
-/// A header line, then a row for each sample; lines end with a line feed, numbers have at most six
+/// A header line, then a row for each sample. Lines end with a line feed; numbers have at most six
 /// decimals.
 pub(super) fn csv(series: &Series) -> String {
     let mut out = String::from("time_s");
@@ -23,7 +23,7 @@ pub(super) fn csv(series: &Series) -> String {
     out
 }
 
-/// What is not finite is left empty.
+/// Writes a number; an empty field if it is not finite.
 fn number(out: &mut String, value: f64) {
     if value.is_finite() {
         let start = out.len();
@@ -39,7 +39,7 @@ mod tests {
     use sim::SeriesColumn;
 
     #[test]
-    fn a_row_for_each_sample() {
+    fn csv_has_a_row_for_each_sample() {
         let column = |name: &str, values: &[f64]| SeriesColumn {
             name: name.to_owned(),
             unit: "W",

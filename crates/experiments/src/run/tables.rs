@@ -1,13 +1,13 @@
-//! The tables of a run.
+//! Tables of a run.
 
-use super::{Captured, Kernel, Programs, Reaction};
+use super::Programs;
 use crate::describe;
 use crate::display::{decimals, megabytes, time_unit};
 use report::{Cell, Column, Row, Table, Tone};
 use sim::{ConnectionOutcome, EnergyOutcome, Experiment, Outcome, PathOutcome};
 use units::Duration;
 
-/// Device, paths, energy, connections, and then those that not every run has.
+/// Device, paths, energy, connections, and the tables that only some runs have.
 pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
     let mut all =
         vec![device(experiment, outcome), paths(outcome), energy(experiment, outcome), connections(outcome)];
@@ -17,8 +17,8 @@ pub(super) fn tables(experiment: &Experiment, outcome: &Outcome) -> Vec<Table> {
     all
 }
 
-/// The same where nothing is known of connections but how many there were.
-pub(super) fn of_programs(experiment: &Experiment, outcome: &Outcome, programs: &Programs) -> Vec<Table> {
+/// Tables of a run with user programs, for which per-connection results are not available.
+pub(super) fn with_programs(experiment: &Experiment, outcome: &Outcome, programs: &Programs) -> Vec<Table> {
     let mut all = vec![
         device(experiment, outcome),
         paths(outcome),
@@ -31,9 +31,9 @@ pub(super) fn of_programs(experiment: &Experiment, outcome: &Outcome, programs: 
     all
 }
 
-/// How long packets were under way.
+/// One-way delays of packets.
 fn delays(outcome: &Outcome, programs: &Programs) -> Table {
-    let mut table = Table::new("Delay of a packet, means").column(Column::text("path"));
+    let mut table = Table::new("Mean one-way delay of packets").column(Column::text("path"));
     for (name, key) in [("down", "down_ms"), ("up", "up_ms")] {
         let queued = format!("queued {name}");
         table = table
@@ -52,12 +52,12 @@ fn delays(outcome: &Outcome, programs: &Programs) -> Table {
 }
 
 fn multipath(programs: &Programs) -> Table {
-    let [asked, agreed, joined] = programs.multipath;
+    let [requested, accepted, joined] = programs.multipath;
     Table::new("Multipath TCP of the device")
-        .column(Column::number("connections that asked").key("asked"))
-        .column(Column::number("got it").key("agreed"))
-        .column(Column::number("subflows that joined").key("joined"))
-        .row(Row::new([count(asked), count(agreed), count(joined)]))
+        .column(Column::number("connections requesting it").key("asked"))
+        .column(Column::number("accepted").key("agreed"))
+        .column(Column::number("joined subflows").key("joined"))
+        .row(Row::new([count(requested), count(accepted), count(joined)]))
 }
 
 fn device(experiment: &Experiment, outcome: &Outcome) -> Table {
@@ -84,7 +84,7 @@ fn device(experiment: &Experiment, outcome: &Outcome) -> Table {
             Cell::number(100.0 * device.battery_left, 1),
             number(efficiency),
         ]));
-    describe::idle_policy(experiment).into_iter().fold(table, Table::note)
+    describe::policy_note(experiment).into_iter().fold(table, Table::note)
 }
 
 fn paths(outcome: &Outcome) -> Table {
@@ -101,17 +101,18 @@ fn paths(outcome: &Outcome) -> Table {
         .column(Column::number("dropped").unit("packets"))
         .column(Column::number("lost").unit("packets"));
     type Count = fn(&PathOutcome) -> u64;
-    // What happens on few paths has a column only where it happened.
+    // Rare events have a column only if they occurred.
     let rare: [(&str, Count); 3] = [
         ("marked", |path| path.marked_packets),
         ("damaged", |path| path.damaged_packets),
-        ("doubled", |path| path.doubled_packets),
+        ("duplicated", |path| path.doubled_packets),
     ];
     let rare = || rare.iter().filter(|(_, of)| outcome.paths.iter().any(|path| of(path) > 0));
     for (name, _) in rare() {
-        table = table.column(Column::number(*name).unit("packets"));
+        let key = if *name == "duplicated" { "doubled" } else { name };
+        table = table.column(Column::number(*name).unit("packets").key(key));
     }
-    table = table.column(Column::number("sent again").unit("segments"));
+    table = table.column(Column::number("retransmitted").unit("segments").key("sent_again"));
     for path in &outcome.paths {
         let row = Row::new([
             Cell::text(&*path.name),
@@ -128,7 +129,7 @@ fn paths(outcome: &Outcome) -> Table {
     table
 }
 
-/// What the middleboxes did, where there are any.
+/// Segments that the middleboxes processed; `None` without middleboxes.
 fn middleboxes(outcome: &Outcome) -> Option<Table> {
     let mut table =
         Table::new("Middleboxes, segments").column(Column::text("path")).column(Column::text("box"));
@@ -146,10 +147,10 @@ fn middleboxes(outcome: &Outcome) -> Option<Table> {
     any.then_some(table)
 }
 
-/// The datagrams beside the connections, where there are any.
+/// Background datagrams; `None` without background traffic.
 fn background(outcome: &Outcome) -> Option<Table> {
     let all = &outcome.background;
-    let mut table = Table::new("Background")
+    let mut table = Table::new("Background traffic")
         .column(Column::text("path"))
         .column(Column::text("direction"))
         .column(Column::number("offered").unit("packets").key("offered_packets"))
@@ -172,7 +173,7 @@ fn background(outcome: &Outcome) -> Option<Table> {
     (!all.is_empty()).then_some(table)
 }
 
-/// The energy by path and by part.
+/// Energy by path and component.
 pub(super) fn energy(experiment: &Experiment, outcome: &Outcome) -> Table {
     let all = || outcome.paths.iter().flat_map(|path| std::iter::once(&path.energy).chain(&path.also));
     let digits = decimals(all().map(|e| e.total_j).chain([outcome.device.energy_j]));
@@ -193,10 +194,10 @@ pub(super) fn energy(experiment: &Experiment, outcome: &Outcome) -> Table {
     for path in &outcome.paths {
         table = table.row(row(Cell::text(&*path.name), &path.energy));
     }
-    // Where a device draws nothing extra, a row of zeros would only ask what it means.
+    // Omit the row of the joint power if the device has none.
     if outcome.device.joint_energy_j > 0.0 {
         let joules = Cell::number(outcome.device.joint_energy_j, digits);
-        table = table.row(Row::new([Cell::text("both at once"), Cell::empty(), joules]));
+        table = table.row(Row::new([Cell::text("both active"), Cell::empty(), joules]));
     }
     let others: Vec<_> = outcome.paths.iter().filter(|path| !path.also.is_empty()).collect();
     if !others.is_empty() {
@@ -210,7 +211,7 @@ pub(super) fn energy(experiment: &Experiment, outcome: &Outcome) -> Table {
     table
 }
 
-/// Idle, promotion, active, data, tail.
+/// Energy of the components idle, promotion, active, data and tail.
 pub(super) fn parts(energy: &EnergyOutcome) -> [f64; 5] {
     [energy.idle_j, energy.promotion_j, energy.active_j, energy.data_j, energy.tail_j]
 }
@@ -257,94 +258,11 @@ fn connections(outcome: &Outcome) -> Table {
     table
 }
 
-fn count(number: u64) -> Cell {
+pub(super) fn count(number: u64) -> Cell {
     Cell::number(number as f64, 0)
 }
 
-/// How soon paths fell silent that the policy wanted no more, where there were any.
-pub(super) fn reactions(kernel: &Kernel) -> Option<Table> {
-    let mut table = Table::new("Reaction, from the decision to the last payload; medians")
-        .column(Column::text("path"))
-        .column(Column::number("decisions"))
-        .column(Column::number("order").unit("ms").key("order_ms"))
-        .column(Column::number("link").unit("ms").key("link_ms"))
-        .column(Column::number("sender").unit("ms").key("sender_ms"))
-        .column(Column::number("reaction").unit("ms").key("took_ms"))
-        .column(Column::number("longest").unit("ms").key("longest_ms"))
-        .column(Column::number("given before").unit("kB").key("given_kb"))
-        .column(Column::number("takes").unit("ms").key("given_needs_ms"))
-        .column(Column::number("unexplained").unit("ms").key("unexplained_ms"));
-    let mut names: Vec<&str> = kernel.reactions.iter().map(|reaction| &*reaction.path).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in &names {
-        let of = |figure: fn(&Reaction) -> f64| {
-            let reactions = kernel.reactions.iter().filter(|reaction| reaction.path == *name);
-            let mut all: Vec<f64> = reactions.map(|reaction| figure(reaction) * 1e3).collect();
-            all.sort_unstable_by(f64::total_cmp);
-            all
-        };
-        let median = |figure| of(figure).get(of(figure).len() / 2).copied().unwrap_or(f64::NAN);
-        let took = of(|reaction| reaction.took.as_secs_f64());
-        let row = Row::new([Cell::text(*name), count(took.len() as u64)]);
-        let cells = [
-            median(|reaction| reaction.order.as_secs_f64()),
-            median(|reaction| reaction.link.as_secs_f64()),
-            median(|reaction| reaction.sender.as_secs_f64()),
-            median(|reaction| reaction.took.as_secs_f64()),
-            took.last().copied().unwrap_or(f64::NAN),
-            median(|reaction| reaction.given.get() as f64 * 1e-6),
-            median(|reaction| reaction.needed.as_secs_f64()),
-            median(|reaction| reaction.sender.as_secs_f64() - reaction.needed.as_secs_f64()),
-        ];
-        table = table.row(cells.map(|ms| Cell::number(ms, 0)).into_iter().fold(row, Row::cell));
-    }
-    (!names.is_empty()).then(|| {
-        table.note("order and link: one round trip, with what waited in the link's queue").note(
-            "sender: what it had given to the path before it heard, which a priority does not take back",
-        )
-    })
-}
-
-/// Whether the capture and the kernel's counters agree, where there is a capture.
-pub(super) fn captured(kernel: &Kernel) -> Option<Table> {
-    let table = Table::new("The capture beside the kernel's counters")
-        .column(Column::text("path"))
-        .column(Column::text("subflow from").key("client"))
-        .column(Column::number("received: capture").unit("bytes").key("received_captured"))
-        .column(Column::number("kernel").unit("bytes").key("received_counted"))
-        .column(Column::number("acknowledged: capture").unit("bytes").key("acknowledged_captured"))
-        .column(Column::number("kernel").unit("bytes").key("acknowledged_counted"));
-    let row = |one: &Captured| {
-        let cells =
-            one.received.into_iter().chain(one.acknowledged).map(|bytes| (count(bytes), one.agrees()));
-        let cells = cells.map(|(cell, agrees)| if agrees { cell } else { cell.tone(Tone::Bad) });
-        cells.fold(Row::new([Cell::text(&*one.path), Cell::text(&*one.client)]), Row::cell)
-    };
-    let table = kernel.captured.iter().map(row).fold(table, Table::row);
-    let differ = kernel.captured.iter().filter(|one| !one.agrees()).count();
-    let table = match differ {
-        0 => table.note("they agree to the byte"),
-        1 => table.note("one subflow differs: the kernel drops what it has no room for"),
-        n => table.note(format!("{n} subflows differ: the kernel drops what it has no room for")),
-    };
-    (!kernel.captured.is_empty()).then_some(table)
-}
-
-/// The kernel that ran it.
-pub(super) fn kernel(kernel: &Kernel) -> Table {
-    let [median, p99, longest] = kernel.lateness.map(|late| Cell::number(late.as_secs_f64() * 1e3, 3));
-    let table = Table::new("Kernel")
-        .column(Column::text("Linux"))
-        .column(Column::number("packets late: median").unit("ms").key("late_median_ms"))
-        .column(Column::number("99 %").unit("ms").key("late_p99_ms"))
-        .column(Column::number("longest").unit("ms").key("late_longest_ms"))
-        .column(Column::number("MP_PRIO heard").key("priorities_heard"))
-        .row(Row::new([Cell::text(&*kernel.release), median, p99, longest, count(kernel.priorities_heard)]));
-    kernel.notes.iter().fold(table, |table, note| table.note(&**note))
-}
-
-/// Every number of the outcome with its owner: `device`, `path.NAME`, `connection.N`.
+/// Every number of the outcome with its owner: `device`, `path.NAME` or `connection.N`.
 pub(super) fn long(outcome: &Outcome) -> Table {
     let mut table = Table::default()
         .column(Column::text("owner"))

@@ -1,4 +1,4 @@
-//! What the paper does not print, fitted to its single-path cases.
+//! Parameters that the paper does not print, fitted to its single-path cases.
 
 use super::measure::{Measured, measure, psnr_of};
 use super::model::{Mac, Variant, experiment};
@@ -11,23 +11,23 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use units::{Bitrate, Duration, Power, Probability, UnitError};
 
-/// The fit that the program carries with it.
+/// The calibration file built into the program.
 pub const SHIPPED: &str = include_str!("../../../../calibration/emtcp.toml");
 
-/// The fitted parameters. Everything else in the model is a figure of the paper or of a standard.
+/// The fitted parameters. All other parameters of the model come from the paper or a standard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
-    /// What each other sink takes of the Wi-Fi cell.
+    /// Rate of each other sink in the Wi-Fi cell.
     pub other_sink_rate: Bitrate,
-    /// Loss of the LTE link, uniform.
+    /// Uniform loss of the LTE link.
     pub lte_loss: Probability,
-    /// Intervals over which PSNR is taken, in seconds.
+    /// Interval over which PSNR is computed, in seconds.
     pub psnr_interval_s: u32,
-    /// The PSNR of an interval that lacks nothing, in dB: Eq. (2) would say infinity.
+    /// PSNR of an interval at the full rate, in dB, where Eq. (2) gives infinity.
     pub psnr_clamp_db: u32,
-    /// Base power of the Wi-Fi interface, and what each Mbit/s received adds.
+    /// Wi-Fi interface: base power, and power per Mbit/s received.
     pub wifi: (Power, Power),
-    /// The same of the LTE interface.
+    /// LTE interface: base power, and power per Mbit/s received.
     pub lte: (Power, Power),
 }
 
@@ -43,15 +43,15 @@ const KEYS: [&str; 8] = [
 ];
 
 impl Calibration {
-    /// The fit that ships.
+    /// The calibration built into the program.
     pub fn shipped() -> Self {
-        Self::parse("calibration.toml", SHIPPED).expect("the shipped file is tested")
+        Self::parse("calibration.toml", SHIPPED).expect("a test parses the shipped file")
     }
 
     /// Reads a calibration file: `key = value` lines, each key of [`to_toml`](Self::to_toml) once.
     ///
     /// # Errors
-    /// Names file, line, what was found and what was expected.
+    /// An unknown, repeated, missing or invalid key; the error names file, line and expected value.
     pub fn parse(file: &str, text: &str) -> Result<Self, CalibrationError> {
         fn unit<T: core::str::FromStr<Err = UnitError>>(value: &str) -> Result<T, String> {
             value.parse().map_err(|problem: UnitError| {
@@ -79,22 +79,22 @@ impl Calibration {
         })
     }
 
-    /// The file that [`parse`](Self::parse) reads.
+    /// The calibration as a file for [`parse`](Self::parse).
     pub fn to_toml(&self) -> String {
         format!(
             "# Fitted by `tandem reproduce emtcp --calibrate` to cases 1 and 2 of the eMTCP paper, and to\n\
              # nothing else; docs/background/emtcp.md says how. Cases 3 and 4 and the sweep are predictions.\n\
              \n\
-             # What each of the nine other sinks takes of the Wi-Fi cell, so that case 1 gives 0.846 Mbit/s.\n\
+             # Rate of each of the nine other sinks in the Wi-Fi cell; case 1 then has 0.846 Mbit/s.\n\
              other_sink_rate = \"{}\"\n\
-             # Uniform loss on the LTE link, so that case 2 gives 0.934 Mbit/s.\n\
+             # Uniform loss of the LTE link; case 2 then has 0.934 Mbit/s.\n\
              lte_loss = {}\n\
-             # Over how long PSNR is taken, and where it is clamped, so that its mean and its deviation in\n\
-             # cases 1 and 2 are nearest to those printed.\n\
+             # Interval and upper limit of PSNR for which its mean and deviation in cases 1 and 2 are\n\
+             # nearest to the printed figures.\n\
              psnr_interval = \"{}s\"\n\
              psnr_clamp_db = {}\n\
-             # Power of the interfaces, so that cases 1 and 2 draw 0.052 W and 0.505 W. How it divides into\n\
-             # base and cost per Mbit/s received is an assumption: 52.2 % is base (docs/background/emtcp.md).\n\
+             # Power of the interfaces; cases 1 and 2 then draw 0.052 W and 0.505 W. The split into base\n\
+             # power and power per Mbit/s received is an assumption: 52.2 % is base (docs/background/emtcp.md).\n\
              wifi_base = \"{}\"\n\
              wifi_per_mbps = \"{}\"\n\
              lte_base = \"{}\"\n\
@@ -110,14 +110,14 @@ impl Calibration {
         )
     }
 
-    /// The `chen2013` profile of an interface.
+    /// The calibrated `chen2013` power profile of an interface.
     pub fn profile(&self, kind: InterfaceKind) -> Arc<Profile> {
         let (base, per_mbps) = if kind == InterfaceKind::Wifi { self.wifi } else { self.lte };
         Arc::new(Profile::chen2013(kind, base, per_mbps))
     }
 }
 
-/// Redoes the fit with seeds 1 to `seeds`; `progress` is told each finished step of [`STEPS`].
+/// Repeats the fit with seeds 1 to `seeds`; `progress` receives the number of finished [`STEPS`].
 pub fn fit(seeds: u64, jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) -> Calibration {
     let mut calibration = Calibration {
         other_sink_rate: Bitrate::ZERO,
@@ -127,67 +127,71 @@ pub fn fit(seeds: u64, jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) ->
         wifi: (Power::ZERO, Power::ZERO),
         lte: (Power::ZERO, Power::ZERO),
     };
-    let all: Vec<u64> = (1..=seeds).collect();
+    let seeds: Vec<u64> = (1..=seeds).collect();
     let runs = |case: Case, calibration: &Calibration| -> Vec<Measured> {
-        parallel::map(jobs, &all, &|_| {}, |&seed| {
+        parallel::map(jobs, &seeds, &|_| {}, |&seed| {
             measure(&experiment(case, calibration, &Variant::default(), seed), case)
         })
     };
     let mut step = 0;
-    let mut done = || {
+    let mut finish_step = || {
         step += 1;
         progress(step);
     };
 
-    calibration.other_sink_rate = fit_cell(&calibration, &Variant::default(), &all, jobs, &mut done);
+    calibration.other_sink_rate =
+        fit_other_sinks(&calibration, &Variant::default(), &seeds, jobs, &mut finish_step);
     let target = Case::TcpLte.printed().throughput_mbps;
     let loss = bisect((0.002, 0.03), target, |loss| {
-        done();
+        finish_step();
         calibration.lte_loss = Probability::new(loss).expect("between 0.002 and 0.03");
         mean_of(&runs(Case::TcpLte, &calibration), |m| m.throughput_mbps)
     });
-    // Rounded to what the file says, so that the file and the fit are the same.
+    // Rounded as in the file, so that a calibration equals its file.
     let loss = (loss * 1e5).round() / 1e5;
     calibration.lte_loss = Probability::new(loss).expect("between 0.002 and 0.03");
 
-    // One energy an interface determines one number, and base and slope are two: see BASE_SHARE.
     let (wifi, lte) = (runs(Case::TcpWifi, &calibration), runs(Case::TcpLte, &calibration));
-    done();
+    finish_step();
     let split = |case: Case, rate_mbps: f64| {
         split_power(Power::from_watts(case.printed().energy_rate_w), BASE_SHARE, rate_mbps)
     };
     calibration.wifi = split(Case::TcpWifi, mean_of(&wifi, |m| m.wifi_wire_mbps));
     calibration.lte = split(Case::TcpLte, mean_of(&lte, |m| m.lte_wire_mbps));
 
-    // Where PSNR has the mean and the spread of both cases most nearly, by the ratios.
+    (calibration.psnr_interval_s, calibration.psnr_clamp_db) = fit_psnr(&wifi, &lte);
+    finish_step();
+    calibration
+}
+
+/// Interval in seconds and clamp in dB for which the mean and deviation of the PSNR of cases 1 and
+/// 2 are nearest to the printed ones, by the logarithms of their ratios.
+fn fit_psnr(wifi: &[Measured], lte: &[Measured]) -> (u32, u32) {
     let misfit = |(interval, clamp): (u32, u32)| -> f64 {
-        let off = |case: Case, runs: &[Measured]| {
+        let case_misfit = |case: Case, runs: &[Measured]| {
             let psnr = |m: &Measured| psnr_of(case, &m.goodput_mbps, interval, clamp);
             let printed = case.printed();
             let mean = libm::log(mean_of(runs, |m| psnr(m).0).max(1e-9) / printed.psnr_db).abs();
             mean + libm::log(mean_of(runs, |m| psnr(m).1).max(1e-9) / printed.psnr_sd_db).abs()
         };
-        off(Case::TcpWifi, &wifi) + off(Case::TcpLte, &lte)
+        case_misfit(Case::TcpWifi, wifi) + case_misfit(Case::TcpLte, lte)
     };
     let grid = INTERVALS_S.iter().flat_map(|&interval| CLAMPS_DB.map(|clamp| (interval, clamp)));
-    let best = grid.min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)));
-    (calibration.psnr_interval_s, calibration.psnr_clamp_db) = best.expect("the grid is not empty");
-    done();
-    calibration
+    grid.min_by(|a, b| misfit(*a).total_cmp(&misfit(*b))).expect("the grid is not empty")
 }
 
-/// What the other sinks take of a cell with this timing so that case 1 has its throughput; the same
-/// seeds at every step.
-fn fit_cell(
+/// Rate of each other sink at which case 1 has its printed throughput. Every step of the bisection
+/// uses the same seeds.
+fn fit_other_sinks(
     calibration: &Calibration,
     variant: &Variant,
     seeds: &[u64],
     jobs: NonZeroUsize,
-    done: &mut dyn FnMut(),
+    finish_step: &mut dyn FnMut(),
 ) -> Bitrate {
     let mut trial = calibration.clone();
     let rate = bisect((0.0, 0.2), Case::TcpWifi.printed().throughput_mbps, |mbps| {
-        done();
+        finish_step();
         trial.other_sink_rate = Bitrate::from_mbps(mbps);
         let runs = parallel::map(jobs, seeds, &|_| {}, |&seed| {
             measure(&experiment(Case::TcpWifi, &trial, variant, seed), Case::TcpWifi)
@@ -197,7 +201,7 @@ fn fit_cell(
     Bitrate::from_bps(((rate * 1e5).round() * 10.0) as u64)
 }
 
-/// Where `throughput`, which falls, comes down to `target`.
+/// The argument at which the decreasing function `throughput` reaches `target`.
 fn bisect((mut low, mut high): (f64, f64), target: f64, mut throughput: impl FnMut(f64) -> f64) -> f64 {
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
@@ -210,36 +214,37 @@ fn bisect((mut low, mut high): (f64, f64), target: f64, mut throughput: impl FnM
     f64::midpoint(low, high)
 }
 
-/// The same calibration with the Wi-Fi cell fitted again for another timing.
+/// The calibration with the rate of the other sinks fitted again for another Wi-Fi timing.
 pub(super) fn refit_cell(calibration: &Calibration, mac: Mac, jobs: NonZeroUsize) -> Calibration {
     let variant = Variant { mac, ..Variant::default() };
-    // Case 1 varies by a tenth of a percent from seed to seed: three are enough.
-    let other_sink_rate = fit_cell(calibration, &variant, &[1, 2, 3], jobs, &mut || {});
+    // Three seeds suffice: case 1 varies by a tenth of a percent between seeds.
+    let other_sink_rate = fit_other_sinks(calibration, &variant, &[1, 2, 3], jobs, &mut || {});
     Calibration { other_sink_rate, ..calibration.clone() }
 }
 
-/// The part of an interface's power in cases 1 and 2 that is there whatever the rate.
+/// Share of an interface's power in cases 1 and 2 that does not depend on the rate.
 ///
-/// An assumption, and not a fitted figure: the paper gives one energy for each interface, which cannot
-/// say how it divides. This is the division that was measured on a real Wi-Fi interface at case 1's
-/// rate: 132.86 mW of base against 137.01 mW for each of 0.889 Mbit/s (Huang et al. 2012, wire rate). It
-/// is taken for both interfaces; the report shows every result under others.
+/// This is an assumption: the paper gives one energy for each interface, which does not determine
+/// two parameters. The value is the share of a measured Wi-Fi interface at the rate of case 1:
+/// 132.86 mW base power and 137.01 mW per Mbit/s at 0.889 Mbit/s on the wire (Huang et al. 2012).
+/// It applies to both interfaces; the report shows the results for other shares.
 pub const BASE_SHARE: f64 = 0.522;
 
-/// Base power, and what each Mbit/s adds, of an interface that draws `power` at `rate_mbps` of which
-/// the part `base_share` is base. Rounded to a microwatt, as the file writes it.
+/// Base power and power per Mbit/s of an interface that draws `power` at `rate_mbps`, of which
+/// `base_share` is base power. Rounded to a microwatt, as in the file.
 pub fn split_power(power: Power, base_share: f64, rate_mbps: f64) -> (Power, Power) {
     let round = |watts: f64| Power::from_watts((watts * 1e6).round() / 1e6);
     let watts = power.as_watts();
     (round(watts * base_share), round(watts * (1.0 - base_share) / rate_mbps))
 }
 
-/// Divisors of the paper's 150 s that leave at least three intervals.
+/// PSNR intervals to try: divisors of the paper's 150 s that give at least three intervals.
 const INTERVALS_S: [u32; 8] = [1, 2, 5, 10, 15, 25, 30, 50];
-/// Clamps that leave the best level, above 37 dB (Table III), within reach.
+/// PSNR clamps to try: the best quality level, above 37 dB (Table III), stays within reach.
 const CLAMPS_DB: [u32; 5] = [40, 45, 50, 55, 60];
+/// Steps of a bisection.
 const HALVINGS: usize = 11;
-/// How many steps [`fit`] reports.
+/// Number of steps that [`fit`] reports.
 pub const STEPS: usize = 2 * HALVINGS + 2;
 
 fn mean_of(runs: &[Measured], figure: impl Fn(&Measured) -> f64) -> f64 {
@@ -251,13 +256,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_file_reads_back() {
+    fn shipped_calibration_round_trips() {
         let shipped = Calibration::shipped();
         assert_eq!(Calibration::parse("again", &shipped.to_toml()), Ok(shipped));
     }
 
     #[test]
-    fn a_bad_file_says_what_and_where() {
+    fn parse_errors_name_key_and_place() {
         let bad = |from: &str, to: &str| {
             let text = SHIPPED.replace(from, to);
             Calibration::parse("cal.toml", &text).unwrap_err().to_string()

@@ -1,7 +1,8 @@
-//! The reproduction as one JSON object; docs/reference/output.md describes it.
+//! `result.json` of the reproduction; docs/reference/output.md describes it.
 
+use super::calibration::{BASE_SHARE, Calibration};
 use super::paper::Case;
-use super::reproduce::{CaseResult, Reproduction};
+use super::reproduce::{ActuatorResult, CaseResult, Reproduction, Sensitivity, SweepPoint};
 use report::Estimate;
 use serde_json::{Map, Value, json};
 
@@ -9,7 +10,7 @@ fn estimate(estimate: Estimate) -> Value {
     json!({ "mean": number(estimate.mean), "ci95": number(estimate.ci95) })
 }
 
-/// A number that is not finite is null.
+/// A JSON number; null if it is not finite.
 fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
@@ -45,73 +46,66 @@ fn case(result: &CaseResult) -> Value {
     Value::Object(object)
 }
 
+fn sweep_point(point: &SweepPoint) -> Value {
+    let (throughput, energy) = (point.result.throughput_mbps.mean, point.result.energy_rate_w.mean);
+    json!({
+        "share": point.share,
+        "throughput_mbps": number(throughput),
+        "energy_rate_w": number(energy),
+        "efficiency_mbit_per_j": number(throughput / energy),
+    })
+}
+
+fn actuator(row: &ActuatorResult) -> Value {
+    json!({
+        "server": row.server,
+        "policy": row.policy,
+        "throughput_mbps": estimate(row.result.throughput_mbps),
+        "energy_rate_w": estimate(row.result.energy_rate_w),
+        "wifi_mbps": estimate(row.result.wifi_mbps),
+        "lte_mbps": estimate(row.result.lte_mbps),
+        "changes": number(row.result.policy_changes),
+    })
+}
+
+fn sensitivity(row: &Sensitivity) -> Value {
+    json!({
+        "group": row.group,
+        "choice": row.choice,
+        "chosen": row.chosen,
+        "mptcp": { "throughput_mbps": number(row.mptcp.0), "energy_rate_w": number(row.mptcp.1) },
+        "emtcp": { "throughput_mbps": number(row.emtcp.0), "energy_rate_w": number(row.emtcp.1) },
+        "best_share": row.best_share,
+    })
+}
+
+fn calibration(calibration: &Calibration) -> Value {
+    json!({
+        "other_sink_rate_mbps": calibration.other_sink_rate.as_mbps(),
+        "lte_loss": calibration.lte_loss.get(),
+        "psnr_interval_s": calibration.psnr_interval_s,
+        "psnr_clamp_db": calibration.psnr_clamp_db,
+        "wifi_base_w": calibration.wifi.0.as_watts(),
+        "wifi_w_per_mbps": calibration.wifi.1.as_watts(),
+        "lte_base_w": calibration.lte.0.as_watts(),
+        "lte_w_per_mbps": calibration.lte.1.as_watts(),
+        "base_share_assumed": BASE_SHARE,
+    })
+}
+
 impl Reproduction {
-    /// Everything, as one object.
+    /// The whole reproduction as one JSON object.
     pub fn to_json(&self) -> Value {
-        let calibration = &self.calibration;
-        let sweep: Vec<Value> = self
-            .sweep
-            .iter()
-            .map(|point| {
-                let (throughput, energy) =
-                    (point.result.throughput_mbps.mean, point.result.energy_rate_w.mean);
-                json!({
-                    "share": point.share,
-                    "throughput_mbps": number(throughput),
-                    "energy_rate_w": number(energy),
-                    "efficiency_mbit_per_j": number(throughput / energy),
-                })
-            })
-            .collect();
-        let actuators: Vec<Value> = self
-            .actuators
-            .iter()
-            .map(|row| {
-                json!({
-                    "server": row.server,
-                    "policy": row.policy,
-                    "throughput_mbps": estimate(row.result.throughput_mbps),
-                    "energy_rate_w": estimate(row.result.energy_rate_w),
-                    "wifi_mbps": estimate(row.result.wifi_mbps),
-                    "lte_mbps": estimate(row.result.lte_mbps),
-                    "changes": number(row.result.policy_changes),
-                })
-            })
-            .collect();
-        let sensitivity: Vec<Value> = self
-            .sensitivity
-            .iter()
-            .map(|row| {
-                json!({
-                    "group": row.group,
-                    "choice": row.choice,
-                    "chosen": row.chosen,
-                    "mptcp": { "throughput_mbps": number(row.mptcp.0), "energy_rate_w": number(row.mptcp.1) },
-                    "emtcp": { "throughput_mbps": number(row.emtcp.0), "energy_rate_w": number(row.emtcp.1) },
-                    "best_share": row.best_share,
-                })
-            })
-            .collect();
         json!({
             "paper": "emtcp",
             "seeds": self.seeds,
             "cases": self.cases.iter().map(case).collect::<Vec<_>>(),
-            "sweep": sweep,
+            "sweep": self.sweep.iter().map(sweep_point).collect::<Vec<_>>(),
             "best_share": self.best_share(),
             "sweep_seeds": self.sweep_seeds,
-            "calibration": {
-                "other_sink_rate_mbps": calibration.other_sink_rate.as_mbps(),
-                "lte_loss": calibration.lte_loss.get(),
-                "psnr_interval_s": calibration.psnr_interval_s,
-                "psnr_clamp_db": calibration.psnr_clamp_db,
-                "wifi_base_w": calibration.wifi.0.as_watts(),
-                "wifi_w_per_mbps": calibration.wifi.1.as_watts(),
-                "lte_base_w": calibration.lte.0.as_watts(),
-                "lte_w_per_mbps": calibration.lte.1.as_watts(),
-                "base_share_assumed": super::calibration::BASE_SHARE,
-            },
-            "actuators": actuators,
-            "sensitivity": sensitivity,
+            "calibration": calibration(&self.calibration),
+            "actuators": self.actuators.iter().map(actuator).collect::<Vec<_>>(),
+            "sensitivity": self.sensitivity.iter().map(sensitivity).collect::<Vec<_>>(),
         })
     }
 }

@@ -1,43 +1,43 @@
-//! The four cases on a real kernel, beside the paper and the simulation.
+//! The four cases on the Linux kernel, compared with the paper and the simulation.
 
 use super::calibration::Calibration;
 use super::measure::read;
 use super::model::{Variant, experiment};
 use super::paper::Case;
 use super::reproduce::CaseResult;
+use experiments::page::kernel_footer;
 use experiments::parallel;
 use mptcp::SchedulerKind;
 use policy::{Actuator, Emtcp};
-use report::{Cell, Column, Estimate, Page, Row, Section, Table, Tone};
+use report::{Cell, Column, Estimate, Page, Row, Section, Table};
 use serde_json::{Value, json};
 use sim::{Experiment, Outcome};
 use std::num::NonZeroUsize;
 
-/// How near eMTCP's throughput has to come to MPTCP's, in percent.
-const THROUGHPUT_WITHIN: f64 = 5.0;
+/// Allowed difference between the throughputs of eMTCP and MPTCP, in percent.
+const THROUGHPUT_TOLERANCE_PERCENT: f64 = 5.0;
 
-/// What is to run on the kernel: each case with each seed, in this order.
+/// The runs for the kernel: each case with each seed, in this order.
 pub fn plans(calibration: &Calibration, seeds: u64) -> Vec<(Case, Experiment)> {
     let each = |case: Case| (1..=seeds).map(move |seed| (case, seed));
     let all = Case::ALL.into_iter().flat_map(each);
-    all.map(|(case, seed)| (case, experiment(case, calibration, &as_on_linux(case), seed))).collect()
+    all.map(|(case, seed)| (case, experiment(case, calibration, &linux_variant(case), seed))).collect()
 }
 
-/// What Linux has instead of the paper's model: its own scheduler, and a device that cannot tell a sender
-/// its shares.
-fn as_on_linux(case: Case) -> Variant {
+/// The variant that Linux supports: its own scheduler, and MP_PRIO instead of exact shares.
+fn linux_variant(case: Case) -> Variant {
     let policy = (case == Case::Emtcp).then_some(Emtcp { actuator: Actuator::MpPrio, ..Emtcp::PAPER }.into());
     Variant { scheduler: SchedulerKind::Linux, policy, ..Variant::default() }
 }
 
-/// A case in the three worlds.
+/// Results of one case in both simulations and on the kernel.
 #[derive(Debug, Clone)]
 pub struct KernelCase {
-    /// The paper's model in simulation: shares are held exactly.
+    /// Simulation of the paper's model, with exact shares.
     pub model: CaseResult,
-    /// In simulation with what Linux has.
+    /// Simulation with Linux's scheduler and MP_PRIO.
     pub simulated: CaseResult,
-    /// On the kernel.
+    /// Run on the kernel.
     pub kernel: CaseResult,
 }
 
@@ -46,14 +46,14 @@ pub struct KernelCase {
 pub struct KernelReproduction {
     /// The four cases.
     pub cases: Vec<KernelCase>,
-    /// Runs of each case, on the kernel and in simulation.
+    /// Number of runs of each case, on the kernel and in simulation.
     pub seeds: u64,
-    /// The kernel's release.
+    /// Kernel release.
     pub release: String,
 }
 
 impl KernelReproduction {
-    /// Puts the kernel's outcomes, in the order of [`plans`], beside simulations with the same seeds.
+    /// Pairs the kernel's outcomes, in the order of [`plans`], with simulations of the same seeds.
     pub fn new(
         calibration: &Calibration,
         seeds: u64,
@@ -72,7 +72,7 @@ impl KernelReproduction {
             };
             KernelCase {
                 model: simulate(&Variant::default()),
-                simulated: simulate(&as_on_linux(case)),
+                simulated: simulate(&linux_variant(case)),
                 kernel: CaseResult::new(
                     case,
                     calibration,
@@ -87,22 +87,22 @@ impl KernelReproduction {
         self.cases.iter().map(|each| &each.kernel).find(|result| result.case == case)
     }
 
-    /// eMTCP against MPTCP on the kernel, in percent: energy rate and throughput under the paper's
-    /// profile, and energy rate under the measured ones.
+    /// Change from MPTCP to eMTCP on the kernel, in percent: energy rate with the paper's power
+    /// profile, throughput, and energy rate with the measured profiles.
     pub fn against_mptcp(&self) -> Option<[f64; 3]> {
         let (mptcp, emtcp) = (self.on_kernel(Case::Mptcp)?, self.on_kernel(Case::Emtcp)?);
         let percent = |of: fn(&CaseResult) -> Estimate| (of(emtcp).mean / of(mptcp).mean - 1.0) * 100.0;
         Some([percent(|r| r.energy_rate_w), percent(|r| r.throughput_mbps), percent(|r| r.measured_rate_w)])
     }
 
-    /// The figures, then what came of it.
+    /// Every figure, then the checks on the kernel's figures.
     pub fn tables(&self) -> Vec<Table> {
-        vec![self.figures(), self.verdict()]
+        vec![self.figures(), self.checks()]
     }
 
-    /// Every figure in all worlds.
+    /// Every figure in the paper, in both simulations and on the kernel.
     pub fn figures(&self) -> Table {
-        let mut table = Table::new(format!("The paper, simulation and Linux {}", self.release))
+        let mut table = Table::new(format!("Paper, simulation and Linux {}", self.release))
             .column(Column::text("figure"))
             .column(Column::text("unit").key("unit"))
             .column(Column::number("paper"))
@@ -120,7 +120,7 @@ impl KernelReproduction {
                 ("PSNR", "dB", |r| r.psnr_db, Some(printed.psnr_db), 2),
                 ("over Wi-Fi", "Mbit/s", |r| r.wifi_mbps, None, 3),
                 ("over LTE", "Mbit/s", |r| r.lte_mbps, None, 3),
-                ("energy rate, measured radios", "W", |r| r.measured_rate_w, None, 3),
+                ("energy rate, measured profiles", "W", |r| r.measured_rate_w, None, 3),
             ];
             for (name, unit, of, paper, digits) in figures {
                 table = table.row(Row::new([
@@ -134,38 +134,37 @@ impl KernelReproduction {
             }
         }
         table.note(format!(
-            "Cases 1 and 2 were fitted in simulation; on the kernel nothing was. Means of {} runs ± half a 95 % \
-             interval. The paper’s model holds a share exactly; Linux has its own scheduler, Reno on each \
-             subflow, and a device that can only mark a path as backup and back (actuator mp-prio).",
+            "Cases 1 and 2 were fitted in simulation; nothing was fitted to the kernel. Means of {} runs ± half the \
+             95 % confidence interval. The paper’s model holds a share exactly. Linux uses its own scheduler and Reno \
+             on each subflow, and the device can only set and clear the backup flag of a path (actuator mp-prio).",
             self.seeds
         ))
     }
 
-    fn verdict(&self) -> Table {
-        let mut table = Table::new("eMTCP against MPTCP, on the kernel")
-            .column(Column::text("figure"))
+    fn checks(&self) -> Table {
+        let mut table = Table::new("eMTCP compared with MPTCP, on the kernel")
+            .column(Column::text("metric").key("figure"))
             .column(Column::number("eMTCP"))
-            .column(Column::number("wanted"))
+            .column(Column::number("target").key("wanted"))
             .column(Column::text("holds"));
         let Some([energy, throughput, measured]) = self.against_mptcp() else { return table };
-        let told = |holds: bool| {
-            if holds { Cell::text("yes").tone(Tone::Good) } else { Cell::text("no").tone(Tone::Bad) }
-        };
+        let yes_or_no = |holds: bool| Cell::text(if holds { "yes" } else { "no" }).good_if(holds);
         let percent = |value: f64| Cell::text(format!("{value:+.1} %"));
-        for (name, value, wanted, cell) in [
-            ("energy rate, the paper’s profile", energy, "below 0", told(energy < 0.0)),
-            ("throughput", throughput, "within 5 %", told(throughput.abs() <= THROUGHPUT_WITHIN)),
-            ("energy rate, measured radios", measured, "", Cell::empty()),
+        let throughput_holds = throughput.abs() <= THROUGHPUT_TOLERANCE_PERCENT;
+        for (name, value, target, holds) in [
+            ("energy rate, paper’s power profile", energy, "below 0", yes_or_no(energy < 0.0)),
+            ("throughput", throughput, "within 5 %", yes_or_no(throughput_holds)),
+            ("energy rate, measured power profiles", measured, "", Cell::empty()),
         ] {
-            table = table.row(Row::new([Cell::text(name), percent(value), Cell::text(wanted), cell]));
+            table = table.row(Row::new([Cell::text(name), percent(value), Cell::text(target), holds]));
         }
         table.note(
-            "The paper prints -14.2 % of energy and -2.1 % of throughput. Measured radios (huang2012) have tails: LTE \
-             that is used now and then hardly sleeps, so that moving a part of its data saves little.",
+            "The paper prints -14.2 % for energy and -2.1 % for throughput. The measured profiles (huang2012) have \
+             tails: an LTE radio that carries data now and then rarely sleeps, so moving part of its data saves little.",
         )
     }
 
-    /// What `result.json` holds.
+    /// Contents of `result.json`.
     pub fn to_json(&self) -> Value {
         let figures = |result: &CaseResult| {
             json!({
@@ -210,9 +209,9 @@ impl KernelReproduction {
         for table in self.tables() {
             section = section.table(table);
         }
-        Page::new("Energy-aware Multipath TCP on a real kernel")
+        Page::new("Energy-aware Multipath TCP on the Linux kernel")
             .lead("The four cases of the eMTCP paper, run by Linux’s own Multipath TCP over emulated cells.")
             .section(section)
-            .footer(format!("Made by `tandem` {} on a real kernel.", env!("CARGO_PKG_VERSION")))
+            .footer(kernel_footer())
     }
 }

@@ -1,8 +1,8 @@
-//! The eMTCP paper, reproduced.
+//! Reproduction of the eMTCP paper (Chen, Yuan, Muntean 2013); see docs/background/emtcp.md.
 //!
-//! `paper` holds its printed figures, `model` its test bed, `calibration` what had to be fitted and
-//! how, `measure` what is read off a run, `reproduce` the runs, `tables`, `page` and `json` how they
-//! are shown. docs/background/emtcp.md tells the whole story.
+//! `paper` holds the printed figures, `model` the test bed and `calibration` the fitted parameters.
+//! `measure` reads the figures of a run, `reproduce` plans the runs, `tables`, `page` and `json`
+//! present them. `kernel` compares the same cases on the Linux kernel.
 
 pub mod calibration;
 mod json;

@@ -1,4 +1,4 @@
-//! The paper's test bed as an experiment: twelve nodes, a Wi-Fi cell, an LTE cell, four cases.
+//! The paper's test bed as an experiment: twelve nodes, one Wi-Fi cell, one LTE cell, four cases.
 
 use super::calibration::Calibration;
 use super::paper::{BATTERY_J, Case, DURATION_S, LTE_ONLY_SINKS, OTHER_SINKS, PACKET_BYTES};
@@ -11,32 +11,33 @@ use std::sync::Arc;
 use traffic::{Kind, OnFull, TrafficConfig};
 use units::{Bitrate, Bytes, Duration, Energy, Instant, Power, Seed};
 
-/// Bandwidths and round trips as Fig. 3 labels them.
+// Bandwidths and round-trip times as Fig. 3 labels them.
 const WIFI_MBPS: f64 = 2.0;
 const LTE_MBPS: f64 = 100.0;
 const WIFI_RTT: Duration = Duration::from_millis(10);
 const LTE_RTT: Duration = Duration::from_millis(100);
-/// Send buffer of a socket of ns-3 (`TcpSocket::SndBufSize`).
-const SOCKET_BUFFER: u64 = 131_072;
-/// Options that every data segment carries: timestamps, and with MPTCP a DSS.
-const TCP_OPTIONS: u64 = 12;
-const MPTCP_OPTIONS: u64 = 36;
+/// Send buffer of an ns-3 socket (`TcpSocket::SndBufSize`).
+const SOCKET_BUFFER_BYTES: u64 = 131_072;
+/// Options of a TCP data segment: timestamps.
+const TCP_OPTION_BYTES: u64 = 12;
+/// Options of an MPTCP data segment: timestamps and a DSS.
+const MPTCP_OPTION_BYTES: u64 = 36;
 
-/// What the air costs beside a frame's own bytes.
+/// Airtime of a frame beside its own bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mac {
-    /// Nothing: the label's 2 Mbit/s are all for IP packets.
+    /// No overhead: IP packets get the whole 2 Mbit/s of the label.
     None,
-    /// OFDM timing (IEEE 802.11a, which ns-3 takes by default): DIFS 34 µs, mean backoff of 7.5 slots of
-    /// 9 µs, preamble 20 µs, SIFS 16 µs, an ACK of 44 µs, and 36 bytes of MAC and LLC header at 2 Mbit/s.
+    /// OFDM timing (IEEE 802.11a, the default of ns-3): DIFS 34 µs, mean backoff of 7.5 slots of 9
+    /// µs, preamble 20 µs, SIFS 16 µs, ACK 44 µs, and 36 bytes of MAC and LLC headers at 2 Mbit/s.
     Ofdm,
-    /// DSSS timing with long preambles (IEEE 802.11b): DIFS 50 µs, 15.5 slots of 20 µs, preamble 192 µs,
-    /// SIFS 10 µs, an ACK of 248 µs, and the same headers.
+    /// DSSS timing with long preambles (IEEE 802.11b): DIFS 50 µs, mean backoff of 15.5 slots of
+    /// 20 µs, preamble 192 µs, SIFS 10 µs, ACK 248 µs, and the same headers.
     Dsss,
 }
 
 impl Mac {
-    /// Time added to each frame.
+    /// Airtime added to each frame.
     pub const fn overhead(self) -> Duration {
         match self {
             Self::None => Duration::ZERO,
@@ -46,16 +47,16 @@ impl Mac {
     }
 }
 
-/// What may be otherwise than in the reproduction itself.
+/// Parameters that the sweep and the sensitivity analysis vary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
-    /// The multipath cases' congestion control.
+    /// Congestion control of the multipath cases.
     pub congestion: CongestionKind,
-    /// Their scheduler.
+    /// Scheduler of the multipath cases.
     pub scheduler: SchedulerKind,
-    /// The policy in place of that of the case.
+    /// Policy that replaces the policy of the case.
     pub policy: Option<PolicyConfig>,
-    /// The Wi-Fi cell's timing.
+    /// Frame timing of the Wi-Fi cell.
     pub mac: Mac,
 }
 
@@ -71,26 +72,14 @@ impl Default for Variant {
 }
 
 impl Variant {
-    /// The ideal actuator with this share.
+    /// eMTCP with the ideal actuator and this offload share.
     pub fn share(share: f64) -> Self {
         Self { policy: Some(Emtcp { share, actuator: Actuator::Ideal }.into()), ..Self::default() }
     }
 }
 
-/// One run of a case.
+/// The experiment of one run of a case.
 pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed: u64) -> Experiment {
-    let transport = mptcp::Config {
-        // Each packet carries the paper's 1040 bytes, in every case.
-        mss: (PACKET_BYTES + if case.is_multipath() { MPTCP_OPTIONS } else { TCP_OPTIONS }) as u16,
-        send_buffer: if case.is_multipath() { receive_buffer() } else { SOCKET_BUFFER },
-        subflow_buffer: if case.is_multipath() { SOCKET_BUFFER } else { u64::MAX },
-        recv_buffer: receive_buffer(),
-        scheduler: variant.scheduler.into(),
-        congestion: if case.is_multipath() { variant.congestion.into() } else { CongestionKind::Reno.into() },
-        // RFC 6298 and ns-3: a second.
-        min_rto: Duration::from_secs(1),
-        ..mptcp::Config::default()
-    };
     Experiment {
         seed: Seed::new(seed),
         duration: Duration::from_secs(DURATION_S),
@@ -109,10 +98,10 @@ pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed
                 Case::TcpLte => Protocol::Tcp { path: 1 },
                 Case::Mptcp | Case::Emtcp => Protocol::Mptcp,
             },
-            config: transport,
+            config: transport(case, variant),
         },
         traffic: vec![TrafficConfig {
-            // As ns-3's on-off application: what finds the buffer full is dropped.
+            // As the on-off application of ns-3: it drops packets while the send buffer is full.
             on_full: OnFull::Drop,
             ..TrafficConfig::new(Kind::Cbr {
                 rate: Bitrate::from_mbps(case.max_bitrate_mbps()),
@@ -124,7 +113,35 @@ pub fn experiment(case: Case, calibration: &Calibration, variant: &Variant, seed
     }
 }
 
-/// The case's own policy.
+fn transport(case: Case, variant: &Variant) -> mptcp::Config {
+    let common = mptcp::Config {
+        recv_buffer: receive_buffer(),
+        scheduler: variant.scheduler.into(),
+        // RFC 6298 and ns-3: one second.
+        min_rto: Duration::from_secs(1),
+        ..mptcp::Config::default()
+    };
+    // The MSS counts options too, so that each packet carries the paper's 1040 bytes of payload.
+    if case.is_multipath() {
+        mptcp::Config {
+            mss: (PACKET_BYTES + MPTCP_OPTION_BYTES) as u16,
+            send_buffer: receive_buffer(),
+            subflow_buffer: SOCKET_BUFFER_BYTES,
+            congestion: variant.congestion.into(),
+            ..common
+        }
+    } else {
+        mptcp::Config {
+            mss: (PACKET_BYTES + TCP_OPTION_BYTES) as u16,
+            send_buffer: SOCKET_BUFFER_BYTES,
+            subflow_buffer: u64::MAX,
+            congestion: CongestionKind::Reno.into(),
+            ..common
+        }
+    }
+}
+
+/// The policy of a case in the paper.
 fn policy(case: Case) -> PolicyConfig {
     match case {
         Case::Emtcp => Emtcp::PAPER.into(),
@@ -137,8 +154,8 @@ fn receive_buffer() -> u64 {
     mptcp::receive_buffer(&[(WIFI_MBPS * 1e6) as u64, (LTE_MBPS * 1e6) as u64], LTE_RTT)
 }
 
-/// In case 1 the cell is shared by the nine other sinks. With an LTE cell beside it, the four that see
-/// LTE only are there, and five are left on Wi-Fi (UE-B5 and UE-B7 to UE-B10).
+/// The Wi-Fi cell. In case 1 all nine other sinks share it. With an LTE cell beside it, the four
+/// sinks with LTE coverage only use that cell, and five stay on Wi-Fi (UE-B5 and UE-B7 to UE-B10).
 fn wifi_cell(case: Case, calibration: &Calibration, mac: Mac) -> CellSpec {
     let others = if case == Case::TcpWifi { OTHER_SINKS } else { OTHER_SINKS - LTE_ONLY_SINKS };
     CellSpec {
@@ -153,7 +170,7 @@ fn wifi_cell(case: Case, calibration: &Calibration, mac: Mac) -> CellSpec {
     }
 }
 
-/// Each of the others receives the paper's 1 Mbit/s; the cell has room for all of them.
+/// The LTE cell. Each other sink receives the paper's 1 Mbit/s; the cell is never saturated.
 fn lte_cell(case: Case) -> CellSpec {
     let others = if case == Case::TcpLte { OTHER_SINKS } else { LTE_ONLY_SINKS };
     CellSpec {
@@ -173,7 +190,7 @@ fn load(count: u32, rate: Bitrate) -> Load {
 
 fn paths(calibration: &Calibration) -> Vec<PathSpec> {
     let station = |rtt: Duration, loss: Loss| StationConfig {
-        // ns-3's drop-tail queue.
+        // Drop-tail queue of ns-3.
         queue: QueueLimit::Packets(100),
         delay: Delay::Fixed(rtt / 2),
         loss,
@@ -189,11 +206,11 @@ fn paths(calibration: &Calibration) -> Vec<PathSpec> {
         join_at: Instant::ZERO,
         leave_at: None,
         allowance: None,
-        also_measure: vec![Arc::new(Profile::named(measured).expect("it is built in"))],
+        also_measure: vec![Arc::new(Profile::named(measured).expect("the profile is built in"))],
     };
     let wifi = || Hop::Cell { cell: 0, station: station(WIFI_RTT, Loss::None) };
     let lte_down = Hop::Cell { cell: 1, station: station(LTE_RTT, Loss::Uniform(calibration.lte_loss)) };
-    // An LTE cell is one direction; nobody else sends on the way up.
+    // An LTE cell models the downlink. No other station uses the uplink, so a plain link does.
     let lte_up = Hop::Link(LinkConfig {
         rate: Rate::Fixed(Bitrate::from_mbps(LTE_MBPS)),
         delay: Delay::Fixed(LTE_RTT / 2),
@@ -210,12 +227,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_receive_buffer_is_that_of_the_paper() {
+    fn receive_buffer_matches_equation_1() {
         assert_eq!(receive_buffer(), 2_550_000);
     }
 
     #[test]
-    fn the_topology_has_the_papers_sinks() {
+    fn cells_hold_the_nine_other_sinks_in_every_case() {
         let calibration = Calibration::shipped();
         let others = |case: Case, cell: usize| {
             let experiment = experiment(case, &calibration, &Variant::default(), 1);

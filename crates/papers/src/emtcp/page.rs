@@ -1,86 +1,116 @@
-//! The reproduction as a report.
+//! HTML report of the reproduction.
 
-use super::paper::{BEST_SHARE, Case};
+use super::paper::{BEST_SHARE, Case, Printed};
 use super::reproduce::{CaseResult, Reproduction};
 use experiments::describe;
 use experiments::timeline::timeline;
 use report::{Axis, Bars, Estimate, Line, Lines, Mark, Page, Section};
 
-type Figure = fn(&CaseResult) -> Estimate;
+/// A bar chart of one figure of all cases beside the paper's.
+struct CaseChart {
+    title: &'static str,
+    unit: &'static str,
+    decimals: usize,
+    simulated: fn(&CaseResult) -> Estimate,
+    printed: fn(&Printed) -> f64,
+}
+
+const FIGURE_5: CaseChart = CaseChart {
+    title: "Fig. 5: energy consumption rate",
+    unit: "W",
+    decimals: 3,
+    simulated: |result| result.energy_rate_w,
+    printed: |printed| printed.energy_rate_w,
+};
+const FIGURE_7: CaseChart = CaseChart {
+    title: "Fig. 7: throughput",
+    unit: "Mbit/s",
+    decimals: 3,
+    simulated: |result| result.throughput_mbps,
+    printed: |printed| printed.throughput_mbps,
+};
+const FIGURE_8: CaseChart = CaseChart {
+    title: "Fig. 8: estimated PSNR",
+    unit: "dB",
+    decimals: 1,
+    simulated: |result| result.psnr_db,
+    printed: |printed| printed.psnr_db,
+};
 
 impl Reproduction {
-    /// One page with everything.
+    /// The whole report.
     pub fn page(&self) -> Page {
-        let (mptcp, emtcp) = (self.case(Case::Mptcp), self.case(Case::Emtcp));
-        let saved = (1.0 - emtcp.energy_rate_w.mean / mptcp.energy_rate_w.mean) * 100.0;
-        let slower = (1.0 - emtcp.throughput_mbps.mean / mptcp.throughput_mbps.mean) * 100.0;
-        let cost = if slower > 0.0 {
-            format!("for {slower:.1} % of its throughput")
-        } else {
-            "and loses no throughput by it".to_owned()
-        };
-        let page = Page::new("eMTCP, reproduced")
-            .lead(format!(
-                "A phone downloads 2 Mbit/s over Wi\u{2011}Fi and LTE at once. eMTCP moves {:.0} % of what is \
-                 queued for LTE to Wi\u{2011}Fi. In the simulated test bed of the paper it draws *{saved:.1} % less* \
-                 than MPTCP {cost}; the paper printed 14.2 % less for 2.1 % of the throughput.",
-                BEST_SHARE * 100.0
-            ))
+        Page::new("Reproduction of eMTCP")
+            .lead(self.finding())
             .lead(self.measured_finding())
             .section(
-                Section::new("The paper’s figures and ours")
+                Section::new("Figures of the paper and of Tandem")
                     .prose(
-                        "Cases 1 and 2, one path each, were used to fit what the paper does not say. Cases 3 and 4 and \
-                         the sweep of shares are predictions: nothing was fitted to them.",
+                        "Cases 1 and 2 use one path each. Parameters that the paper does not print were fitted to \
+                         them. Cases 3 and 4 and the sweep of shares are predictions.",
                     )
                     .table(self.checks())
                     .table(self.figures())
                     .table(self.against_mptcp()),
             )
+            .section(Section::new("Figures 4 to 8").anchor("figures").chart(self.figure_4()).charts([
+                self.bars(&FIGURE_5),
+                self.figure_6(),
+                self.bars(&FIGURE_7),
+                self.bars(&FIGURE_8),
+            ]))
             .section(
-                Section::new("Figures 4 to 8")
-                    .anchor("figures")
-                    .chart(self.figure_4())
-                    .charts([
-                        self.bars("Fig. 5: energy consumption rate", "W", 3, |r| r.energy_rate_w, |p| p.0),
-                        self.figure_6(),
-                        self.bars("Fig. 7: throughput", "Mbit/s", 3, |r| r.throughput_mbps, |p| p.1),
-                        self.bars("Fig. 8: estimated PSNR", "dB", 1, |r| r.psnr_db, |p| p.2),
-                    ]),
-            )
-            .section(
-                Section::new("With measured radios")
+                Section::new("With measured power profiles")
                     .prose(
-                        "The paper’s watts are a fraction of anything measured on a phone. Here the same packets \
-                         pass by radios that were: with a promotion before the first, and a tail after the last.",
+                        "The paper’s power figures are far below the power measured on phones. This table applies \
+                         measured profiles to the same packets: with a promotion before the first packet and a tail \
+                         after the last.",
                     )
                     .table(self.measured()),
             )
             .section(
-                Section::new("What a device can do by itself")
+                Section::new("With MP_PRIO in place of exact shares")
                     .anchor("actuators")
                     .prose(
-                        "The sender decides which path carries a byte, and eMTCP is to leave the server as it is. \
-                         The one lever of a receiver is MP_PRIO. It is all or nothing, so that a share has to be held \
-                         by switching over time.",
+                        "The sender’s scheduler chooses the path of each byte, and eMTCP does not change the server. \
+                         The receiver can only send MP_PRIO, which marks a whole path as backup. A device therefore \
+                         holds a share by switching over time.",
                     )
                     .table(self.actuator_table()),
             )
             .section(
-                Section::new("Where the paper is silent")
+                Section::new("Choices that the paper leaves open")
                     .anchor("silent")
-                    .prose(
-                        "Some choices had to be made that the paper does not. This is what others would have given.",
-                    )
+                    .prose("Results for other values of the parameters that the paper does not give.")
                     .table(self.sensitivity_table()),
-            );
-        self.second_by_second(page).section(self.test_bed()).footer(experiments::page::footer())
+            )
+            .section(self.timelines())
+            .section(self.test_bed())
+            .footer(experiments::page::footer())
     }
 
-    fn second_by_second(&self, mut page: Page) -> Page {
-        let mut section = Section::new("Second by second").prose(
-            "The first seed of MPTCP and of eMTCP. Drag, pinch, or turn the wheel after a click to zoom; \
-             double-click for all of it.",
+    /// The main result in a sentence or two.
+    fn finding(&self) -> String {
+        let (mptcp, emtcp) = (self.case(Case::Mptcp), self.case(Case::Emtcp));
+        let saved = (1.0 - emtcp.energy_rate_w.mean / mptcp.energy_rate_w.mean) * 100.0;
+        let slower = (1.0 - emtcp.throughput_mbps.mean / mptcp.throughput_mbps.mean) * 100.0;
+        let cost = if slower > 0.0 {
+            format!("and loses {slower:.1} % of the throughput")
+        } else {
+            "and loses no throughput".to_owned()
+        };
+        format!(
+            "A phone downloads 2 Mbit/s over Wi\u{2011}Fi and LTE at once. eMTCP moves {:.0} % of the data queued for \
+             LTE to Wi\u{2011}Fi. In the simulated test bed of the paper it draws *{saved:.1} % less* power than MPTCP \
+             {cost}. The paper prints 14.2 % less power and 2.1 % less throughput.",
+            BEST_SHARE * 100.0
+        )
+    }
+
+    fn timelines(&self) -> Section {
+        let mut section = Section::new("Timelines").prose(
+            "The first seed of MPTCP and of eMTCP. To zoom, drag, pinch, or click and use the wheel; double-click \
+             to see the whole run.",
         );
         for (case, (experiment, outcome)) in Case::ALL.iter().zip(&self.shown) {
             if !case.is_multipath() {
@@ -90,16 +120,15 @@ impl Reproduction {
                 section = section.chart(chart);
             }
         }
-        page = page.section(section);
-        page
+        section
     }
 
     fn test_bed(&self) -> Section {
         let mut section = Section::new("The test bed").anchor("test-bed").prose(
             "Twelve nodes (Fig. 3): the source UE-A, an eNB, UE-B6 with both interfaces, and nine other sinks. UE-B1 \
-             to B4 see LTE only and are on it where there is LTE; UE-B5 and UE-B7 to B10 are on Wi-Fi. In case 1 all \
-             nine are on Wi-Fi. The Wi-Fi medium carries one frame at a time; the LTE cell shares its \
-             milliseconds by proportional fairness.",
+             to B4 have LTE coverage only and use LTE in cases 2 to 4; UE-B5 and UE-B7 to B10 use Wi-Fi. In case 1 \
+             all nine use Wi-Fi. The Wi-Fi medium carries one frame at a time; the LTE cell schedules each \
+             millisecond by proportional fairness.",
         );
         if let Some((experiment, _)) = self.shown.last() {
             section = section
@@ -109,7 +138,7 @@ impl Reproduction {
         section.details("The fitted parameters", self.calibration.to_toml())
     }
 
-    /// Efficiency against offload share.
+    /// Energy efficiency against offload share.
     fn figure_4(&self) -> Lines {
         let points = self.sweep.iter().map(|point| (point.share * 100.0, point.result.efficiency()));
         let best = self.best_share();
@@ -118,7 +147,7 @@ impl Reproduction {
         let mut chart = Lines::new(
             "Fig. 4: energy efficiency against offload share",
             Axis::new("share of LTE’s data moved to Wi-Fi").unit("%").from(0.0).to(100.0),
-            // Room above the peak for what the marks say.
+            // Leave room above the peak for the labels of the marks.
             Axis::new("energy efficiency").unit("Mbit/J").to(peak * 1.03),
         )
         .line(Line::estimates("Tandem, predicted", points).dots())
@@ -128,8 +157,8 @@ impl Reproduction {
             chart = chart.mark(Mark::point(best * 100.0, point.result.efficiency().mean, label));
         }
         chart.caption(format!(
-            "Mean of {} seeds, band: 95 % interval. Up to its peak Wi-Fi has room for what is moved; beyond it, what \
-             is moved is lost to the source, and throughput falls with the energy.",
+            "Mean of {} seeds; the band is the 95 % confidence interval. Below the peak Wi-Fi carries all data moved \
+             to it. Beyond it Wi-Fi is saturated, and throughput falls together with energy.",
             self.sweep_seeds
         ))
     }
@@ -147,23 +176,13 @@ impl Reproduction {
             .reference("paper", paper)
     }
 
-    fn bars(
-        &self,
-        title: &str,
-        unit: &str,
-        decimals: usize,
-        ours: Figure,
-        theirs: fn((f64, f64, f64)) -> f64,
-    ) -> Bars {
-        let paper = self.cases.iter().map(|r| {
-            let p = r.case.printed();
-            Estimate::exact(theirs((p.energy_rate_w, p.throughput_mbps, p.psnr_db)))
-        });
-        let axis = title.split(": ").last().unwrap_or(title);
-        Bars::new(title, Axis::new(axis).unit(unit).from(0.0))
-            .decimals(decimals)
+    fn bars(&self, chart: &CaseChart) -> Bars {
+        let paper = self.cases.iter().map(|r| Estimate::exact((chart.printed)(&r.case.printed())));
+        let axis = chart.title.split(": ").last().unwrap_or(chart.title);
+        Bars::new(chart.title, Axis::new(axis).unit(chart.unit).from(0.0))
+            .decimals(chart.decimals)
             .groups(self.cases.iter().map(group))
-            .series("Tandem", self.cases.iter().map(ours))
+            .series("Tandem", self.cases.iter().map(chart.simulated))
             .reference("paper", paper)
     }
 }

@@ -1,4 +1,4 @@
-//! What the paper prints: Chen, Yuan, Muntean: An Energy-aware Multipath-TCP-based Content Delivery
+//! Figures printed in Chen, Yuan, Muntean: An Energy-aware Multipath-TCP-based Content Delivery
 //! Scheme in Heterogeneous Wireless Networks (2013).
 
 use serde::Serialize;
@@ -35,7 +35,7 @@ impl Case {
     /// All four.
     pub const ALL: [Self; 4] = [Self::TcpWifi, Self::TcpLte, Self::Mptcp, Self::Emtcp];
 
-    /// Its name in results.
+    /// Identifier in result files.
     pub const fn id(self) -> &'static str {
         match self {
             Self::TcpWifi => "tcp-wifi",
@@ -45,7 +45,7 @@ impl Case {
         }
     }
 
-    /// Its name in prose.
+    /// Name in tables and text.
     pub const fn title(self) -> &'static str {
         match self {
             Self::TcpWifi => "TCP over Wi-Fi",
@@ -55,17 +55,17 @@ impl Case {
         }
     }
 
-    /// True for the cases that parameters are fitted on.
+    /// Whether parameters are fitted to this case.
     pub const fn is_calibrated(self) -> bool {
         matches!(self, Self::TcpWifi | Self::TcpLte)
     }
 
-    /// True with both interfaces.
+    /// Whether the case uses both interfaces.
     pub const fn is_multipath(self) -> bool {
         !self.is_calibrated()
     }
 
-    /// MAX_Bitrate and EXP_Thr of Eq. (2), in Mbit/s: 1 a path.
+    /// `MAX_Bitrate` and `EXP_Thr` of Eq. (2), in Mbit/s: 1 per path.
     pub const fn max_bitrate_mbps(self) -> f64 {
         if self.is_multipath() { 2.0 } else { 1.0 }
     }
@@ -82,15 +82,15 @@ impl Case {
     }
 }
 
-/// Where Fig. 4 has its peak.
+/// Offload share at the peak of Fig. 4.
 pub const BEST_SHARE: f64 = 0.24;
-/// Of UE-B6's battery, in joules (Table II).
+/// Capacity of UE-B6's battery, in joules (Table II).
 pub const BATTERY_J: f64 = 300.0;
-/// Of each case, in seconds (Table II).
+/// Duration of each case, in seconds (Table II).
 pub const DURATION_S: u64 = 150;
-/// Size of a packet's data (section V.A).
+/// Payload of a packet, in bytes (section V.A).
 pub const PACKET_BYTES: u64 = 1040;
-/// Other sinks than UE-B6 in the topology (Fig. 3).
+/// Sinks beside UE-B6 in the topology (Fig. 3).
 pub const OTHER_SINKS: u32 = 9;
-/// Those of them that see LTE only: UE-B1 to UE-B4.
+/// Sinks with LTE coverage only: UE-B1 to UE-B4.
 pub const LTE_ONLY_SINKS: u32 = 4;

@@ -1,6 +1,6 @@
-//! All the runs of the reproduction.
+//! Plans and runs the simulations of the reproduction: cases, sweep, actuators, alternatives.
 
-use super::calibration::{Calibration, refit_cell, split_power};
+use super::calibration::{BASE_SHARE, Calibration, refit_cell, split_power};
 use super::measure::{Measured, measure, psnr_of, read};
 use super::model::{Mac, Variant, experiment};
 use super::paper::{BATTERY_J, Case};
@@ -15,43 +15,43 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use units::Power;
 
-/// What to reproduce, and with what.
+/// Size and parameters of the reproduction.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Seeds 1 to this for each case.
+    /// Number of seeds of each case, from seed 1.
     pub seeds: u64,
-    /// Runs at once.
+    /// Number of runs at once.
     pub jobs: NonZeroUsize,
     /// The fitted parameters.
     pub calibration: Calibration,
 }
 
-/// A case over all seeds.
+/// Means of one case over its seeds.
 #[derive(Debug, Clone)]
 pub struct CaseResult {
-    /// Which.
+    /// The test case.
     pub case: Case,
-    /// In order of seeds.
+    /// The runs, in the order of their seeds.
     pub runs: Vec<Measured>,
-    /// Delivered to the application, in Mbit/s.
+    /// Goodput of the application, in Mbit/s.
     pub throughput_mbps: Estimate,
-    /// Drawn under the paper's profile, in W.
+    /// Energy rate under the paper's power profiles, in W.
     pub energy_rate_w: Estimate,
-    /// Drawn under the measured profiles, in W.
+    /// Energy rate under the measured power profiles, in W.
     pub measured_rate_w: Estimate,
     /// Mean PSNR over intervals, in dB.
     pub psnr_db: Estimate,
-    /// Its standard deviation over intervals, in dB.
+    /// Standard deviation of the PSNR over intervals, in dB.
     pub psnr_sd_db: Estimate,
-    /// Of the paper's battery, in seconds.
+    /// Life of the paper's battery, in seconds.
     pub lifespan_s: Estimate,
     /// Payload over Wi-Fi, in Mbit/s.
     pub wifi_mbps: Estimate,
     /// Payload over LTE, in Mbit/s.
     pub lte_mbps: Estimate,
-    /// The level of the mean PSNR (Table III).
+    /// Quality level of the mean PSNR (Table III).
     pub quality: Level,
-    /// How often the policy changed something.
+    /// Mean number of changes of a priority or share by the policy.
     pub policy_changes: f64,
 }
 
@@ -78,7 +78,7 @@ impl CaseResult {
         }
     }
 
-    /// Megabits per joule.
+    /// Energy efficiency, in Mbit per joule.
     pub fn efficiency(&self) -> Estimate {
         estimate(&self.runs.iter().map(|m| m.throughput_mbps / m.energy_rate_w).collect::<Vec<_>>())
     }
@@ -87,46 +87,47 @@ impl CaseResult {
 /// One offload share of the sweep.
 #[derive(Debug, Clone)]
 pub struct SweepPoint {
-    /// The share.
+    /// Offload share, from 0 to 1.
     pub share: f64,
-    /// Its runs.
+    /// Means of its runs.
     pub result: CaseResult,
 }
 
-/// The multipath cases under another choice where the paper is silent.
+/// The multipath cases under one choice of a parameter that the paper does not give.
 #[derive(Debug, Clone)]
 pub struct Sensitivity {
-    /// What kind of choice.
+    /// The parameter.
     pub group: &'static str,
-    /// The choice.
+    /// Its value.
     pub choice: String,
-    /// It is the one of the reproduction.
+    /// Whether the reproduction uses this value.
     pub chosen: bool,
-    /// Case 3's throughput and energy rate.
+    /// Throughput in Mbit/s and energy rate in W of case 3.
     pub mptcp: (f64, f64),
-    /// Case 4's.
+    /// Throughput in Mbit/s and energy rate in W of case 4; NaN where the choice does not change
+    /// it.
     pub emtcp: (f64, f64),
-    /// The best share of the sweep, where it was swept.
+    /// The most efficient share of the sweep; `None` without a sweep.
     pub best_share: Option<f64>,
 }
 
-/// A way to hold the share, against a kind of server.
+/// An actuator of the offload share with one kind of server.
 #[derive(Debug, Clone)]
 pub struct ActuatorResult {
-    /// How the server divides data without being told.
+    /// How the server divides data over paths by itself.
     pub server: &'static str,
     /// The policy's name.
     pub policy: String,
-    /// Its runs.
+    /// Means of its runs.
     pub result: CaseResult,
 }
 
 /// The whole reproduction.
 #[derive(Debug, Clone)]
 pub struct Reproduction {
-    /// Seeds for each case.
+    /// Number of seeds of each case.
     pub seeds: u64,
-    /// Seeds for each share of the sweep and each variant.
+    /// Number of seeds of each share of the sweep and of each alternative.
     pub sweep_seeds: u64,
     /// The fitted parameters.
     pub calibration: Calibration,
@@ -134,12 +135,80 @@ pub struct Reproduction {
     pub cases: Vec<CaseResult>,
     /// Offload shares 0 to 1 in steps of 0.04.
     pub sweep: Vec<SweepPoint>,
-    /// Ideal and mp-prio.
+    /// The ideal actuator and `mp-prio`.
     pub actuators: Vec<ActuatorResult>,
-    /// Other choices.
+    /// Choices of parameters that the paper does not give.
     pub sensitivity: Vec<Sensitivity>,
-    /// The first seed of each case, for its series.
+    /// First run of each case, for its timeline.
     pub shown: Vec<(Experiment, Outcome)>,
+}
+
+/// Runs of one case that differ in their seed only.
+struct Batch {
+    case: Case,
+    calibration: Calibration,
+    variant: Variant,
+    /// Runs the seeds 1 to this.
+    seeds: u64,
+}
+
+/// A row of the actuator table before its runs.
+struct PlannedActuator {
+    server: &'static str,
+    policy: PolicyConfig,
+    batch: usize,
+}
+
+/// A row of the sensitivity table before its runs.
+struct PlannedChoice {
+    group: &'static str,
+    choice: String,
+    mptcp: usize,
+    /// `None` where the choice does not change case 4.
+    emtcp: Option<usize>,
+}
+
+/// All batches, and which of them each part of the reproduction reads, by index.
+struct Plan {
+    batches: Vec<Batch>,
+    cases: Vec<usize>,
+    sweep: Vec<(f64, usize)>,
+    actuators: Vec<PlannedActuator>,
+    choices: Vec<PlannedChoice>,
+}
+
+const WIFI_TIMING: &str = "Wi-Fi timing";
+const CONGESTION: &str = "Congestion control";
+const SCHEDULER: &str = "Scheduler of plain MPTCP";
+const BASE_SHARE_GROUP: &str = "Base share of power";
+/// Groups of the sensitivity table in the order of its rows.
+const CHOICE_GROUPS: [&str; 4] = [BASE_SHARE_GROUP, WIFI_TIMING, CONGESTION, SCHEDULER];
+
+/// Runs everything; `progress` receives the number of finished runs and of all runs.
+pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
+    let sweep_seeds = reduced_seeds(options.seeds);
+    let plan = Plan::new(options, sweep_seeds);
+    let (results, shown) = plan.run(options.jobs, progress);
+
+    let result = |batch: usize| results[batch].clone();
+    let cases: Vec<CaseResult> = plan.cases.iter().map(|&batch| result(batch)).collect();
+    let sweep: Vec<SweepPoint> =
+        plan.sweep.iter().map(|&(share, batch)| SweepPoint { share, result: result(batch) }).collect();
+    let actuators = plan.actuators.iter().map(|row| ActuatorResult {
+        server: row.server,
+        policy: row.policy.to_string(),
+        result: result(row.batch),
+    });
+    Reproduction {
+        seeds: options.seeds,
+        sweep_seeds,
+        calibration: options.calibration.clone(),
+        actuators: actuators.collect(),
+        sensitivity: sensitivity(&plan.choices, &results, &cases, &sweep),
+        sweep,
+        shown,
+        cases,
+    }
 }
 
 /// Shares 0, 0.04, … 1 (Fig. 4).
@@ -147,121 +216,149 @@ fn shares() -> impl Iterator<Item = f64> {
     (0..=25).map(|step| f64::from(step) / 25.0)
 }
 
-/// How many times a sweep point or a variant is run when a case is run `seeds` times.
-fn fewer(seeds: u64) -> u64 {
+/// Seeds of a sweep point or a variant when each case runs `seeds` of them.
+fn reduced_seeds(seeds: u64) -> u64 {
     (seeds / 3).max(seeds.min(10))
 }
 
-/// Runs everything; `progress` is told how many runs of how many are done.
-pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
-    let calibration = &options.calibration;
-    let sweep_seeds = fewer(options.seeds);
-    let mut plan: Vec<(Case, Calibration, Variant, u64)> = Vec::new();
-    let mut add = |case: Case, calibration: &Calibration, variant: Variant, seeds: u64| {
-        plan.push((case, calibration.clone(), variant, seeds));
-        plan.len() - 1
-    };
-
-    let cases: Vec<usize> =
-        Case::ALL.iter().map(|&case| add(case, calibration, Variant::default(), options.seeds)).collect();
-    let sweep: Vec<(f64, usize)> =
-        shares().map(|s| (s, add(Case::Emtcp, calibration, Variant::share(s), sweep_seeds))).collect();
-
-    let emtcp = |actuator| PolicyConfig::from(Emtcp { actuator, ..Emtcp::PAPER });
-    let none = PolicyConfig::default;
-    let own = "two streams, as in the paper";
-    let linux = "Linux's scheduler, unmodified";
-    let mut actuators: Vec<(&'static str, PolicyConfig, usize)> =
-        vec![(own, none(), cases[2]), (own, emtcp(Actuator::Ideal), cases[3])];
-    for (server, scheduler, policy) in [
-        (own, SchedulerKind::Share, emtcp(Actuator::MpPrio)),
-        (linux, SchedulerKind::Linux, none()),
-        (linux, SchedulerKind::Linux, emtcp(Actuator::MpPrio)),
-    ] {
-        let variant = Variant { scheduler, policy: Some(policy.clone()), ..Variant::default() };
-        actuators.push((server, policy, add(Case::Emtcp, calibration, variant, options.seeds)));
+impl Plan {
+    fn new(options: &Options, sweep_seeds: u64) -> Self {
+        let mut plan = Self {
+            batches: Vec::new(),
+            cases: Vec::new(),
+            sweep: Vec::new(),
+            actuators: Vec::new(),
+            choices: Vec::new(),
+        };
+        plan.cases =
+            Case::ALL.map(|case| plan.add(case, options, Variant::default(), options.seeds)).to_vec();
+        plan.sweep = shares()
+            .map(|share| (share, plan.add(Case::Emtcp, options, Variant::share(share), sweep_seeds)))
+            .collect();
+        plan.add_actuators(options);
+        plan.add_wifi_timings(options, sweep_seeds);
+        plan.add_congestion_controls(options, sweep_seeds);
+        plan.add_schedulers(options, sweep_seeds);
+        plan
     }
 
-    let mut variants: Vec<(&'static str, String, Option<usize>, usize)> = Vec::new();
-    for mac in [Mac::None, Mac::Dsss] {
-        // With other timing the other sinks have to leave as much in case 1: that fit is redone.
-        let refitted = refit_cell(calibration, mac, options.jobs);
-        let variant = Variant { mac, ..Variant::default() };
-        let three = add(Case::Mptcp, &refitted, variant.clone(), sweep_seeds);
-        let four = add(Case::Emtcp, &refitted, variant, sweep_seeds);
-        variants.push(("Wi-Fi timing", mac_name(mac).into(), Some(three), four));
-    }
-    for congestion in [CongestionKind::Cubic, CongestionKind::Lia] {
-        let variant = Variant { congestion, ..Variant::default() };
-        let three = add(Case::Mptcp, calibration, variant.clone(), sweep_seeds);
-        let four = add(Case::Emtcp, calibration, variant, sweep_seeds);
-        variants.push(("Congestion control", congestion.name().into(), Some(three), four));
-    }
-    for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::MinRtt, SchedulerKind::Linux] {
-        let variant = Variant { scheduler, ..Variant::default() };
-        let three = add(Case::Mptcp, calibration, variant, sweep_seeds);
-        variants.push(("Scheduler of plain MPTCP", scheduler.name().into(), Some(three), cases[3]));
+    /// Adds a batch with the calibration of `options` and returns its index.
+    fn add(&mut self, case: Case, options: &Options, variant: Variant, seeds: u64) -> usize {
+        self.push(Batch { case, calibration: options.calibration.clone(), variant, seeds })
     }
 
-    // One list of runs, so that no core waits for the last of a case.
-    let runs: Vec<(usize, u64)> =
-        plan.iter().enumerate().flat_map(|(i, entry)| (1..=entry.3).map(move |seed| (i, seed))).collect();
-    let total = runs.len();
-    let done = AtomicUsize::new(0);
-    let told = |_| progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-    let measured = parallel::map(options.jobs, &runs, &told, |&(i, seed)| {
-        let (case, calibration, variant, _) = &plan[i];
-        let experiment = experiment(*case, calibration, variant, seed);
-        // The first run of each case is shown second by second.
-        if i < Case::ALL.len() && seed == 1 {
-            let outcome = sim::run(&experiment);
-            (read(&outcome, *case), Some((experiment, outcome)))
-        } else {
-            (measure(&experiment, *case), None)
+    fn push(&mut self, batch: Batch) -> usize {
+        self.batches.push(batch);
+        self.batches.len() - 1
+    }
+
+    /// Adds the ideal actuator and `mp-prio`, each with the paper's server and with Linux's.
+    fn add_actuators(&mut self, options: &Options) {
+        let emtcp = |actuator| PolicyConfig::from(Emtcp { actuator, ..Emtcp::PAPER });
+        let paper = "two streams, as in the paper";
+        let linux = "Linux's scheduler, unmodified";
+        let row = |server, policy, batch| PlannedActuator { server, policy, batch };
+        self.actuators.push(row(paper, PolicyConfig::default(), self.cases[Case::Mptcp as usize]));
+        self.actuators.push(row(paper, emtcp(Actuator::Ideal), self.cases[Case::Emtcp as usize]));
+        for (server, scheduler, policy) in [
+            (paper, SchedulerKind::Share, emtcp(Actuator::MpPrio)),
+            (linux, SchedulerKind::Linux, PolicyConfig::default()),
+            (linux, SchedulerKind::Linux, emtcp(Actuator::MpPrio)),
+        ] {
+            let variant = Variant { scheduler, policy: Some(policy.clone()), ..Variant::default() };
+            let batch = self.add(Case::Emtcp, options, variant, options.seeds);
+            self.actuators.push(row(server, policy, batch));
         }
-    });
-    let mut grouped: Vec<Vec<Measured>> = vec![Vec::new(); plan.len()];
-    let mut shown = Vec::new();
-    for (&(i, _), (figures, outcome)) in runs.iter().zip(measured) {
-        grouped[i].push(figures);
-        shown.extend(outcome);
     }
-    let results: Vec<CaseResult> =
-        plan.iter().zip(grouped).map(|(entry, runs)| CaseResult::new(entry.0, &entry.1, runs)).collect();
 
-    let sweep: Vec<SweepPoint> =
-        sweep.into_iter().map(|(share, i)| SweepPoint { share, result: results[i].clone() }).collect();
-    let cases: Vec<CaseResult> = cases.into_iter().map(|i| results[i].clone()).collect();
-    let mut sensitivity = base_shares(&cases, &sweep);
-    sensitivity.extend(chosen_rows(&cases));
-    let pair = |result: &CaseResult| (result.throughput_mbps.mean, result.energy_rate_w.mean);
-    sensitivity.extend(variants.into_iter().map(|(group, choice, three, four)| Sensitivity {
-        group,
-        choice,
+    /// Adds other timings of the Wi-Fi cell. Each is calibrated again, so that case 1 still has its
+    /// printed throughput.
+    fn add_wifi_timings(&mut self, options: &Options, seeds: u64) {
+        for mac in [Mac::None, Mac::Dsss] {
+            let calibration = refit_cell(&options.calibration, mac, options.jobs);
+            let variant = Variant { mac, ..Variant::default() };
+            let [mptcp, emtcp] = [Case::Mptcp, Case::Emtcp].map(|case| {
+                let (calibration, variant) = (calibration.clone(), variant.clone());
+                self.push(Batch { case, calibration, variant, seeds })
+            });
+            let choice = mac_name(mac).into();
+            self.choices.push(PlannedChoice { group: WIFI_TIMING, choice, mptcp, emtcp: Some(emtcp) });
+        }
+    }
+
+    fn add_congestion_controls(&mut self, options: &Options, seeds: u64) {
+        for congestion in [CongestionKind::Cubic, CongestionKind::Lia] {
+            let variant = Variant { congestion, ..Variant::default() };
+            let mptcp = self.add(Case::Mptcp, options, variant.clone(), seeds);
+            let emtcp = Some(self.add(Case::Emtcp, options, variant, seeds));
+            let choice = congestion.name().into();
+            self.choices.push(PlannedChoice { group: CONGESTION, choice, mptcp, emtcp });
+        }
+    }
+
+    fn add_schedulers(&mut self, options: &Options, seeds: u64) {
+        for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::MinRtt, SchedulerKind::Linux] {
+            let variant = Variant { scheduler, ..Variant::default() };
+            let mptcp = self.add(Case::Mptcp, options, variant, seeds);
+            let choice = scheduler.name().into();
+            self.choices.push(PlannedChoice { group: SCHEDULER, choice, mptcp, emtcp: None });
+        }
+    }
+
+    /// Runs all batches as one list, so that no core waits for the last run of a batch. Returns the
+    /// result of each batch, and experiment and outcome of the first run of each case.
+    fn run(
+        &self,
+        jobs: NonZeroUsize,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> (Vec<CaseResult>, Vec<(Experiment, Outcome)>) {
+        let numbered = self.batches.iter().enumerate();
+        let runs: Vec<(usize, u64)> =
+            numbered.flat_map(|(i, batch)| (1..=batch.seeds).map(move |seed| (i, seed))).collect();
+        let total = runs.len();
+        let finished = AtomicUsize::new(0);
+        let on_finished = |_| progress(finished.fetch_add(1, Ordering::Relaxed) + 1, total);
+        let outcomes = parallel::map(jobs, &runs, &on_finished, |&(i, seed)| {
+            let Batch { case, calibration, variant, .. } = &self.batches[i];
+            let experiment = experiment(*case, calibration, variant, seed);
+            if i < Case::ALL.len() && seed == 1 {
+                let outcome = sim::run(&experiment);
+                (read(&outcome, *case), Some((experiment, outcome)))
+            } else {
+                (measure(&experiment, *case), None)
+            }
+        });
+        let mut by_batch: Vec<Vec<Measured>> = vec![Vec::new(); self.batches.len()];
+        let mut shown = Vec::new();
+        for (&(i, _), (measured, outcome)) in runs.iter().zip(outcomes) {
+            by_batch[i].push(measured);
+            shown.extend(outcome);
+        }
+        let results = self.batches.iter().zip(by_batch);
+        (results.map(|(batch, runs)| CaseResult::new(batch.case, &batch.calibration, runs)).collect(), shown)
+    }
+}
+
+/// The sensitivity table: base shares of power, the choices made, and the alternatives to them.
+fn sensitivity(
+    choices: &[PlannedChoice],
+    results: &[CaseResult],
+    cases: &[CaseResult],
+    sweep: &[SweepPoint],
+) -> Vec<Sensitivity> {
+    let means = |batch: usize| (results[batch].throughput_mbps.mean, results[batch].energy_rate_w.mean);
+    let mut rows = base_shares(cases, sweep);
+    rows.extend(chosen_rows(cases));
+    rows.extend(choices.iter().map(|planned| Sensitivity {
+        group: planned.group,
+        choice: planned.choice.clone(),
         chosen: false,
-        mptcp: three.map_or((f64::NAN, f64::NAN), |i| pair(&results[i])),
-        emtcp: if group.starts_with("Scheduler") { (f64::NAN, f64::NAN) } else { pair(&results[four]) },
+        mptcp: means(planned.mptcp),
+        emtcp: planned.emtcp.map_or((f64::NAN, f64::NAN), means),
         best_share: None,
     }));
-    let order = ["Base share of power", "Wi-Fi timing", "Congestion control", "Scheduler of plain MPTCP"];
-    sensitivity.sort_by_key(|row| order.iter().position(|group| *group == row.group));
-    Reproduction {
-        seeds: options.seeds,
-        sweep_seeds,
-        calibration: calibration.clone(),
-        sweep,
-        actuators: actuators
-            .into_iter()
-            .map(|(server, policy, i)| ActuatorResult {
-                server,
-                policy: policy.to_string(),
-                result: results[i].clone(),
-            })
-            .collect(),
-        sensitivity,
-        shown,
-        cases,
-    }
+    rows.sort_by_key(|row| CHOICE_GROUPS.iter().position(|group| *group == row.group));
+    rows
 }
 
 const fn mac_name(mac: Mac) -> &'static str {
@@ -272,69 +369,78 @@ const fn mac_name(mac: Mac) -> &'static str {
     }
 }
 
-/// The choices that were made, beside those that were not.
+/// The choices of the reproduction itself.
 fn chosen_rows(cases: &[CaseResult]) -> Vec<Sensitivity> {
-    let pair = |i: usize| (cases[i].throughput_mbps.mean, cases[i].energy_rate_w.mean);
+    let pair = |case: Case| {
+        let result = &cases[case as usize];
+        (result.throughput_mbps.mean, result.energy_rate_w.mean)
+    };
     let row = |group, choice: &str| Sensitivity {
         group,
         choice: choice.into(),
         chosen: true,
-        mptcp: pair(2),
-        emtcp: pair(3),
+        mptcp: pair(Case::Mptcp),
+        emtcp: pair(Case::Emtcp),
         best_share: None,
     };
     vec![
-        row("Wi-Fi timing", mac_name(Mac::Ofdm)),
-        row("Congestion control", CongestionKind::Reno.name()),
-        Sensitivity {
-            emtcp: (f64::NAN, f64::NAN),
-            ..row("Scheduler of plain MPTCP", "two streams of 1 Mbit/s")
-        },
+        row(WIFI_TIMING, mac_name(Mac::Ofdm)),
+        row(CONGESTION, CongestionKind::Reno.name()),
+        Sensitivity { emtcp: (f64::NAN, f64::NAN), ..row(SCHEDULER, "two streams of 1 Mbit/s") },
     ]
 }
 
-/// Energy is linear in what was received: other divisions of the same power need no other runs.
+/// Cases 3 and 4 under other base shares of power. Energy is linear in the bytes received, so that
+/// the measured rates suffice and nothing runs again.
 fn base_shares(cases: &[CaseResult], sweep: &[SweepPoint]) -> Vec<Sensitivity> {
-    let wire =
-        |runs: &[Measured], figure: fn(&Measured) -> f64| mean(&runs.iter().map(figure).collect::<Vec<_>>());
-    let wifi_at = wire(&cases[0].runs, |m| m.wifi_wire_mbps);
-    let lte_at = wire(&cases[1].runs, |m| m.lte_wire_mbps);
-    let chosen = super::calibration::BASE_SHARE;
-    [0.0, 0.25, chosen, 0.75, 1.0]
-        .into_iter()
-        .map(|share| {
-            let power =
-                |case: Case, at: f64| split_power(Power::from_watts(case.printed().energy_rate_w), share, at);
-            let (wifi, lte) = (power(Case::TcpWifi, wifi_at), power(Case::TcpLte, lte_at));
-            let rate = |result: &CaseResult| {
-                if share == chosen {
-                    return result.energy_rate_w.mean;
-                }
-                let part = |(base, per): (Power, Power), at: f64| base.as_watts() + per.as_watts() * at;
-                part(wifi, wire(&result.runs, |m| m.wifi_wire_mbps))
-                    + part(lte, wire(&result.runs, |m| m.lte_wire_mbps))
-            };
-            let efficiency = |point: &SweepPoint| point.result.throughput_mbps.mean / rate(&point.result);
-            let best = sweep.iter().max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)));
-            Sensitivity {
-                group: "Base share of power",
-                choice: format!("{:.0} %", share * 100.0),
-                chosen: share == chosen,
-                mptcp: (cases[2].throughput_mbps.mean, rate(&cases[2])),
-                emtcp: (cases[3].throughput_mbps.mean, rate(&cases[3])),
-                best_share: best.map(|point| point.share),
-            }
-        })
-        .collect()
+    let wifi_mbps = mean_over(&cases[Case::TcpWifi as usize].runs, |run| run.wifi_wire_mbps);
+    let lte_mbps = mean_over(&cases[Case::TcpLte as usize].runs, |run| run.lte_wire_mbps);
+    let power = |case: Case, share: f64, rate_mbps: f64| {
+        split_power(Power::from_watts(case.printed().energy_rate_w), share, rate_mbps)
+    };
+    let row = |share: f64| {
+        let wifi = power(Case::TcpWifi, share, wifi_mbps);
+        let lte = power(Case::TcpLte, share, lte_mbps);
+        let chosen = share == BASE_SHARE;
+        let energy_rate = |result: &CaseResult| {
+            if chosen { result.energy_rate_w.mean } else { energy_rate_w(result, wifi, lte) }
+        };
+        let efficiency = |point: &SweepPoint| point.result.throughput_mbps.mean / energy_rate(&point.result);
+        let best = sweep.iter().max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)));
+        let pair = |case: Case| {
+            let result = &cases[case as usize];
+            (result.throughput_mbps.mean, energy_rate(result))
+        };
+        Sensitivity {
+            group: BASE_SHARE_GROUP,
+            choice: format!("{:.0} %", share * 100.0),
+            chosen,
+            mptcp: pair(Case::Mptcp),
+            emtcp: pair(Case::Emtcp),
+            best_share: best.map(|point| point.share),
+        }
+    };
+    [0.0, 0.25, BASE_SHARE, 0.75, 1.0].map(row).to_vec()
+}
+
+/// Energy rate of a case, in W, for interfaces with these base powers and powers per Mbit/s.
+fn energy_rate_w(result: &CaseResult, wifi: (Power, Power), lte: (Power, Power)) -> f64 {
+    let part = |(base, per_mbps): (Power, Power), rate: f64| base.as_watts() + per_mbps.as_watts() * rate;
+    part(wifi, mean_over(&result.runs, |run| run.wifi_wire_mbps))
+        + part(lte, mean_over(&result.runs, |run| run.lte_wire_mbps))
+}
+
+fn mean_over(runs: &[Measured], value: fn(&Measured) -> f64) -> f64 {
+    mean(&runs.iter().map(value).collect::<Vec<_>>())
 }
 
 impl Reproduction {
-    /// The case's results.
+    /// Results of a case.
     pub fn case(&self, case: Case) -> &CaseResult {
-        self.cases.iter().find(|result| result.case == case).expect("all four were run")
+        self.cases.iter().find(|result| result.case == case).expect("all four cases run")
     }
 
-    /// The share at which the sweep's energy efficiency is highest.
+    /// The share of the sweep with the highest energy efficiency.
     pub fn best_share(&self) -> f64 {
         let efficiency =
             |point: &SweepPoint| point.result.throughput_mbps.mean / point.result.energy_rate_w.mean;

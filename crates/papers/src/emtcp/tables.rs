@@ -1,23 +1,65 @@
-//! The reproduction as tables.
+//! Tables of the reproduction.
 
 use super::paper::{BATTERY_J, BEST_SHARE, Case};
 use super::reproduce::{CaseResult, Reproduction};
 use qoe::Level;
 use report::{Badge, Cell, Column, Estimate, Row, Table};
 
-/// How near a prediction has to come, in percent.
-const THROUGHPUT_WITHIN: f64 = 5.0;
-const ENERGY_WITHIN: f64 = 10.0;
-/// Where the best share may lie.
-const BEST_SHARE_WITHIN: (f64, f64) = (0.16, 0.32);
+/// Allowed difference of a predicted throughput from the printed one, in percent.
+const THROUGHPUT_TOLERANCE_PERCENT: f64 = 5.0;
+/// Allowed difference of a predicted energy rate from the printed one, in percent.
+const ENERGY_TOLERANCE_PERCENT: f64 = 10.0;
+/// Allowed range of the best offload share.
+const BEST_SHARE_RANGE: (f64, f64) = (0.16, 0.32);
+/// Difference of MPTCP's energy rate from the paper above which the table explains it, in percent.
+const EXPLAINED_DIFFERENCE_PERCENT: f64 = 5.0;
 
-/// In percent of theirs.
-fn difference(ours: f64, theirs: f64) -> f64 {
-    (ours - theirs) / theirs * 100.0
+/// A prediction, its target, and the value found.
+struct Check {
+    prediction: String,
+    target: String,
+    measured: String,
+    holds: bool,
+}
+
+impl Check {
+    fn row(self) -> Row {
+        let answer = Cell::text(if self.holds { "yes" } else { "no" }).good_if(self.holds);
+        Row::new([Cell::text(self.prediction), answer, Cell::text(self.measured), Cell::text(self.target)])
+    }
+}
+
+/// Difference of `value` from `reference`, in percent of `reference`.
+fn difference_percent(value: f64, reference: f64) -> f64 {
+    (value - reference) / reference * 100.0
+}
+
+/// Checks of throughput and energy rate of one case.
+fn case_checks(result: &CaseResult) -> [Check; 2] {
+    let (name, printed) = (result.case.title(), result.case.printed());
+    let throughput = difference_percent(result.throughput_mbps.mean, printed.throughput_mbps);
+    let energy = difference_percent(result.energy_rate_w.mean, printed.energy_rate_w);
+    [
+        Check {
+            prediction: format!("throughput of {name}"),
+            target: format!(
+                "within {THROUGHPUT_TOLERANCE_PERCENT:.0} % of {} Mbit/s",
+                printed.throughput_mbps
+            ),
+            measured: format!("{:.3} Mbit/s, {throughput:+.1} %", result.throughput_mbps.mean),
+            holds: throughput.abs() <= THROUGHPUT_TOLERANCE_PERCENT,
+        },
+        Check {
+            prediction: format!("energy rate of {name}"),
+            target: format!("within {ENERGY_TOLERANCE_PERCENT:.0} % of {} W", printed.energy_rate_w),
+            measured: format!("{:.3} W, {energy:+.1} %", result.energy_rate_w.mean),
+            holds: energy.abs() <= ENERGY_TOLERANCE_PERCENT,
+        },
+    ]
 }
 
 impl Reproduction {
-    /// Every table, in the order in which they are read.
+    /// All tables in their order on a terminal.
     pub fn tables(&self) -> Vec<Table> {
         vec![
             self.figures(),
@@ -29,9 +71,9 @@ impl Reproduction {
         ]
     }
 
-    /// Each figure of the paper beside ours.
+    /// Each figure of the paper beside Tandem's.
     pub fn figures(&self) -> Table {
-        let mut table = Table::new(format!("The paper’s figures and ours, {} seeds", self.seeds))
+        let mut table = Table::new(format!("Figures of the paper and of Tandem, {} seeds", self.seeds))
             .column(Column::text("figure"))
             .column(Column::text("unit").key("unit"))
             .column(Column::number("Tandem").key("tandem"))
@@ -69,10 +111,11 @@ impl Reproduction {
         }
         let c = &self.calibration;
         table.note(format!(
-            "Calibrated: fitted to this very figure or following from it. Predicted: nothing was fitted to it. \
-             Fitted on cases 1 and 2 alone: what each other sink takes of Wi-Fi ({}), LTE’s loss ({:.2} %), the \
-             power of both interfaces ({} and {} of base, {} and {} for each Mbit/s), and over what PSNR is \
-             taken ({} s, at most {} dB). Assumed: {:.0} % of an interface’s power is base. ± is a 95 % interval.",
+            "Calibrated: fitted to this figure, or derived from such a figure. Predicted: not used in the fit. \
+             Fitted to cases 1 and 2: the rate of each other Wi-Fi sink ({}), LTE’s loss ({:.2} %), the power of \
+             both interfaces ({} and {} base power, {} and {} per Mbit/s), and interval and upper limit of PSNR \
+             ({} s, {} dB). Assumed: {:.0} % of an interface’s power is base power. ± is half the 95 % confidence \
+             interval.",
             c.other_sink_rate,
             c.lte_loss.get() * 100.0,
             c.wifi.0,
@@ -85,7 +128,7 @@ impl Reproduction {
         ))
     }
 
-    /// Every run of the four cases, a row each.
+    /// Every run of the four cases, one row each.
     pub fn runs_table(&self) -> Table {
         let mut table = Table::new("Runs").column(Column::text("case")).column(Column::number("seed"));
         for name in ["throughput_mbps", "energy_rate_w", "measured_rate_w", "wifi_mbps", "lte_mbps"] {
@@ -110,81 +153,78 @@ impl Reproduction {
         table
     }
 
-    /// What a prediction has to hold, and whether it does.
+    /// Predictions, their measured values and their targets.
     pub fn checks(&self) -> Table {
-        let mut table = Table::new("Do the predictions hold?")
+        let table = Table::new("Predictions checked against the paper")
             .column(Column::text("prediction"))
             .column(Column::text("holds"))
-            .column(Column::text("found"))
-            .column(Column::text("wanted"));
-        let mut check = |what: String, wanted: String, found: String, holds: bool| {
-            let answer = Cell::text(if holds { "yes" } else { "no" }).good_if(holds);
-            let row = Row::new([Cell::text(what), answer, Cell::text(found), Cell::text(wanted)]);
-            table = core::mem::replace(&mut table, Table::new("")).row(row);
-        };
-        for result in self.cases.iter().filter(|result| result.case.is_multipath()) {
-            let (name, printed) = (result.case.title(), result.case.printed());
-            let off = difference(result.throughput_mbps.mean, printed.throughput_mbps);
-            check(
-                format!("throughput of {name}"),
-                format!("within {THROUGHPUT_WITHIN:.0} % of {} Mbit/s", printed.throughput_mbps),
-                format!("{:.3} Mbit/s, {off:+.1} %", result.throughput_mbps.mean),
-                off.abs() <= THROUGHPUT_WITHIN,
-            );
-            let off = difference(result.energy_rate_w.mean, printed.energy_rate_w);
-            check(
-                format!("energy rate of {name}"),
-                format!("within {ENERGY_WITHIN:.0} % of {} W", printed.energy_rate_w),
-                format!("{:.3} W, {off:+.1} %", result.energy_rate_w.mean),
-                off.abs() <= ENERGY_WITHIN,
-            );
-        }
+            .column(Column::text("measured").key("found"))
+            .column(Column::text("target").key("wanted"));
+        let multipath = self.cases.iter().filter(|result| result.case.is_multipath());
+        let checks = multipath.flat_map(case_checks).chain(self.comparison_checks());
+        let table = checks.map(Check::row).fold(table, Table::row);
+        self.check_notes().into_iter().fold(table, Table::note)
+    }
+
+    /// Checks of eMTCP's quality level, its saving against MPTCP, and the best share.
+    fn comparison_checks(&self) -> [Check; 3] {
         let (mptcp, emtcp) = (self.case(Case::Mptcp), self.case(Case::Emtcp));
         let level = Level::of(Case::Emtcp.printed().psnr_db);
-        check(
-            "quality of eMTCP".into(),
-            level.name().into(),
-            format!("{}, {:.1} dB", emtcp.quality.name(), emtcp.psnr_db.mean),
-            emtcp.quality == level,
-        );
-        let saved = -difference(emtcp.energy_rate_w.mean, mptcp.energy_rate_w.mean);
-        check(
-            "eMTCP draws less than MPTCP".into(),
-            "less".into(),
-            format!("{saved:.1} % less"),
-            emtcp.energy_rate_w.mean < mptcp.energy_rate_w.mean,
-        );
+        let saved = -difference_percent(emtcp.energy_rate_w.mean, mptcp.energy_rate_w.mean);
         let best = self.best_share();
-        let (low, high) = BEST_SHARE_WITHIN;
-        check(
-            "best offload share".into(),
-            format!("{:.0} to {:.0} %, printed {:.0} %", low * 100.0, high * 100.0, BEST_SHARE * 100.0),
-            format!("{:.0} %", best * 100.0),
-            (low..=high).contains(&best),
-        );
+        let (low, high) = BEST_SHARE_RANGE;
+        [
+            Check {
+                prediction: "quality of eMTCP".into(),
+                target: level.name().into(),
+                measured: format!("{}, {:.1} dB", emtcp.quality.name(), emtcp.psnr_db.mean),
+                holds: emtcp.quality == level,
+            },
+            Check {
+                prediction: "eMTCP draws less than MPTCP".into(),
+                target: "less".into(),
+                measured: format!("{saved:.1} % less"),
+                holds: emtcp.energy_rate_w.mean < mptcp.energy_rate_w.mean,
+            },
+            Check {
+                prediction: "best offload share".into(),
+                target: format!(
+                    "{:.0} to {:.0} %, printed {:.0} %",
+                    low * 100.0,
+                    high * 100.0,
+                    BEST_SHARE * 100.0
+                ),
+                measured: format!("{:.0} %", best * 100.0),
+                holds: (low..=high).contains(&best),
+            },
+        ]
+    }
+
+    fn check_notes(&self) -> Vec<&'static str> {
         let mut notes = Vec::new();
-        let gain = difference(mptcp.energy_rate_w.mean, Case::Mptcp.printed().energy_rate_w);
-        if gain.abs() > 5.0 {
+        let mptcp = self.case(Case::Mptcp).energy_rate_w.mean;
+        let difference = difference_percent(mptcp, Case::Mptcp.printed().energy_rate_w);
+        if difference.abs() > EXPLAINED_DIFFERENCE_PERCENT {
             notes.push(
-                "MPTCP’s energy comes out low because the printed 0.628 W is 12.7 % more than the paper’s own \
-                 two interfaces draw apart (0.505 W and 0.052 W), and a model that knows cases 1 and 2 alone has \
-                 nothing to put there.",
+                "MPTCP’s simulated energy is low because the printed 0.628 W exceeds the sum of the paper’s two \
+                 interfaces (0.505 W and 0.052 W) by 12.7 %. A model fitted to cases 1 and 2 cannot explain that excess.",
             );
         }
         notes.push(
-            "Beyond its peak the efficiency curve is nearly flat: how it falls hangs on the base share of power, \
-             which cases 1 and 2 cannot tell (last table). Below about half, it rises to 100 % instead.",
+            "Beyond its peak the efficiency curve is nearly flat. Its slope depends on the base share of power, which \
+             cases 1 and 2 do not determine (last table). With a base share below about 50 %, the curve rises up to a \
+             share of 100 %.",
         );
-        notes.into_iter().fold(table, Table::note)
+        notes
     }
 
-    /// What eMTCP changes against MPTCP, as the paper says it.
+    /// Change of each figure from MPTCP to eMTCP, beside the paper's.
     pub fn against_mptcp(&self) -> Table {
         type Figure = fn(&CaseResult) -> f64;
         let (mptcp, emtcp) = (self.case(Case::Mptcp), self.case(Case::Emtcp));
         let printed = (Case::Mptcp.printed(), Case::Emtcp.printed());
-        let mut table = Table::new("eMTCP against MPTCP")
-            .column(Column::text("figure"))
+        let mut table = Table::new("eMTCP compared with MPTCP")
+            .column(Column::text("metric").key("figure"))
             .column(Column::number("Tandem").key("tandem"))
             .column(Column::number("paper"));
         let rows: [(&str, Figure, f64, f64); 5] = [
@@ -209,13 +249,13 @@ impl Reproduction {
         table
     }
 
-    /// The same runs under measured power profiles.
+    /// Energy rates of the same runs with measured power profiles.
     pub fn measured(&self) -> Table {
-        let mut table = Table::new("The same runs with measured radios")
+        let mut table = Table::new("The same runs with measured power profiles")
             .column(Column::text("case"))
-            .column(Column::number("as in the paper").unit("W").key("chen2013"))
-            .column(Column::number("measured").unit("W").key("huang2012"))
-            .column(Column::number("lifespan, measured").unit("s"));
+            .column(Column::number("paper’s profiles").unit("W").key("chen2013"))
+            .column(Column::number("measured profiles").unit("W").key("huang2012"))
+            .column(Column::number("lifespan, measured").unit("s").key("lifespan_measured"));
         for result in &self.cases {
             table = table.row(Row::new([
                 Cell::text(result.case.title()),
@@ -225,40 +265,38 @@ impl Reproduction {
             ]));
         }
         table.note(self.measured_finding()).note(
-            "Measured: huang2012.wifi and huang2012.lte, with promotion, tail and paging (Huang et al. 2012).",
+            "Measured profiles: huang2012.wifi and huang2012.lte, with promotion, tail and paging (Huang et al. 2012).",
         )
     }
 
-    /// What the measured profiles mean for a user, in a sentence.
+    /// Conclusion from the measured profiles in two sentences.
     pub fn measured_finding(&self) -> String {
         let (mptcp, emtcp) = (self.case(Case::Mptcp), self.case(Case::Emtcp));
-        let saved = -difference(emtcp.measured_rate_w.mean, mptcp.measured_rate_w.mean);
-        let without = self.case(Case::TcpWifi);
-        let verdict = if saved.abs() < 2.0 {
-            format!("changes the power by {:+.1} %, which is nothing", -saved)
-        } else {
-            format!("changes the power by {:+.1} %", -saved)
-        };
+        let saved = -difference_percent(emtcp.measured_rate_w.mean, mptcp.measured_rate_w.mean);
+        let wifi_alone = self.case(Case::TcpWifi);
+        let negligible = if saved.abs() < 2.0 { ", a negligible amount" } else { "" };
         format!(
-            "With a real LTE radio, moving {:.0} % of a steady stream to Wi-Fi {verdict}: LTE’s power is nearly all \
-             base and tail, and a radio that still gets a packet every few milliseconds never sleeps. What saves \
-             a battery is LTE carrying nothing at all ({:.2} W on Wi-Fi alone against {:.2} W on both).",
+            "With a measured LTE radio, moving {:.0} % of a steady stream to Wi-Fi changes the power by \
+             {:+.1} %{negligible}: LTE’s power is nearly all base and tail, and a radio that receives a packet every \
+             few milliseconds never sleeps. The battery lasts longer only if LTE carries no data at all \
+             ({:.2} W with Wi-Fi alone, {:.2} W with both).",
             BEST_SHARE * 100.0,
-            without.measured_rate_w.mean,
+            -saved,
+            wifi_alone.measured_rate_w.mean,
             mptcp.measured_rate_w.mean,
         )
     }
 
-    /// The two actuators.
+    /// Results of the ideal actuator and of `mp-prio`.
     pub fn actuator_table(&self) -> Table {
-        let mut table = Table::new("Holding the share: ideal, and with MP_PRIO as a device can")
+        let mut table = Table::new("Offload share with the ideal actuator and with MP_PRIO")
             .column(Column::text("policy"))
             .column(Column::number("throughput").unit("Mbit/s"))
             .column(Column::number("Wi-Fi").unit("Mbit/s"))
             .column(Column::number("LTE").unit("Mbit/s"))
-            .column(Column::number("LTE’s part").unit("%"))
+            .column(Column::number("LTE’s share").unit("%").key("lte_s_part"))
             .column(Column::number("energy rate").unit("W"))
-            .column(Column::number("changes"));
+            .column(Column::number("policy changes").key("changes"));
         let mut server = "";
         for row in &self.actuators {
             if row.server != server {
@@ -278,15 +316,15 @@ impl Reproduction {
             ]));
         }
         table.note(
-            "`emtcp` moves the exact share, which needs the sender’s help. `emtcp:mp-prio` marks LTE as backup and \
-             back (RFC 8684, section 3.3.8), which any server obeys. The share wanted of LTE is 38 %: half, less \
-             24 % of it.",
+            "`emtcp` holds the exact share, which needs support by the sender. `emtcp:mp-prio` sets and clears LTE’s \
+             backup flag (RFC 8684, section 3.3.8), which any server follows. The target of LTE’s share is 38 %: \
+             half of the data, less 24 % of that half.",
         )
     }
 
-    /// What other choices would have given where the paper is silent.
+    /// Results for other values of the parameters that the paper does not give.
     pub fn sensitivity_table(&self) -> Table {
-        let mut table = Table::new("Where the paper is silent: other choices")
+        let mut table = Table::new("Other choices of parameters that the paper leaves open")
             .column(Column::text("choice"))
             .column(Column::number("MPTCP").unit("Mbit/s").key("mptcp_mbps"))
             .column(Column::number("MPTCP").unit("W").key("mptcp_w"))
@@ -325,14 +363,14 @@ impl Reproduction {
         }
         table
             .note(format!(
-                "{} seeds where not chosen. The base share needs no other runs: energy is linear in what is \
-                 received. With another timing of the Wi-Fi cell, what the other sinks take is fitted again on \
+                "{} seeds for each alternative. The base share needs no other runs, because energy is linear in the \
+                 bytes received. For each timing of the Wi-Fi cell, the rate of the other sinks is fitted again to \
                  case 1.",
                 self.sweep_seeds
             ))
             .note(
-                "Two streams: the application offers each interface its 1 Mbit/s, as the paper’s 11 Mbit/s for ten \
-                 sinks say. The other schedulers give whichever path has room what comes next.",
+                "Two streams: the application offers 1 Mbit/s to each interface, which follows from the paper’s \
+                 11 Mbit/s for ten sinks. The other schedulers send the next data on any path with a free window.",
             )
     }
 }

@@ -1,87 +1,88 @@
-//! What the player's page saw in a browser, beside the headless player over the same links.
+//! Runs of the player's page in a browser, compared with the headless player over the same links.
 
 use super::kernel::KernelReproduction;
 use super::measure::Run;
-use super::reproduce::{Figure, Plan};
+use super::reproduce::{Metric, Plan};
 use report::{Cell, Column, Row, Table};
 use serde_json::{Value, json};
 
-/// A run with the page in place of the headless player.
+/// A run with the player's page in place of the headless player.
 #[derive(Debug, Clone)]
-pub struct Watched {
-    /// Which row, and with whose links.
+pub struct BrowserRun {
+    /// Setup, video and seed of the links.
     pub plan: Plan,
-    /// What the page tells of it.
+    /// Metrics that the page reported.
     pub run: Run,
 }
 
-/// The mean length of a stall is of the runs together; here there is one.
-const MEAN_STALL: Figure = Figure {
+/// Mean length of a stall in a single run.
+const MEAN_STALL: Metric = Metric {
     key: "mean_stall_s",
-    title: "mean length",
+    title: "mean stall",
     unit: "s",
     decimals: 2,
     of: |run| run.stalled_s / run.stalls as f64,
 };
 
-/// Of Table III and Figs. 5 to 8.
-const FIGURES: [Figure; 6] =
-    [Figure::STALLS, MEAN_STALL, Figure::MOS, Figure::LOAD, Figure::FETCHED, Figure::OVER_WIFI];
+/// Metrics of Table III and Figs. 5 to 8.
+const METRICS: [Metric; 6] =
+    [Metric::STALLS, MEAN_STALL, Metric::MOS, Metric::LOAD_TIME, Metric::FETCH_TIME, Metric::OVER_WIFI];
 
 impl KernelReproduction {
-    /// Puts runs of the page beside the headless player's.
+    /// Adds runs of the player's page.
     #[must_use]
-    pub fn with_pages(mut self, pages: Vec<Watched>) -> Self {
+    pub fn with_pages(mut self, pages: Vec<BrowserRun>) -> Self {
         self.pages = pages;
         self
     }
 
-    /// The headless player's run over the same links.
+    /// Run of the headless player over the same links.
     fn headless(&self, plan: &Plan) -> Option<&Run> {
-        let row = self.kernel.ways.iter().position(|way| *way == plan.way)?;
+        let row = self.kernel.setups.iter().position(|setup| *setup == plan.setup)?;
         self.kernel.runs(row, plan.clip).get(usize::try_from(plan.seed).ok()?.checked_sub(1)?)
     }
 
-    /// The page beside the headless player; `None` where it was not played.
+    /// The page compared with the headless player; `None` without runs of the page.
     pub fn page_table(&self) -> Option<Table> {
         let first = self.pages.first()?;
-        let mut table = Table::new("The player’s page in Chromium, one run of each row")
-            .column(Column::text("figure"))
+        let mut table = Table::new("Player’s page in Chromium, one run of each setup")
+            .column(Column::text("metric").key("figure"))
             .column(Column::text("unit").key("unit"))
             .column(Column::number("headless player, one run").key("headless"))
             .column(Column::number("page, one run").key("page"));
-        for Watched { plan, run } in &self.pages {
-            table = table.row(Row::heading(format!("{}, {}", plan.clip.name(), plan.way.access.name())));
+        for BrowserRun { plan, run } in &self.pages {
+            table = table.row(Row::heading(format!("{}, {}", plan.clip.name(), plan.setup.access.name())));
             let headless = self.headless(plan);
-            for figure in FIGURES {
+            for metric in METRICS {
                 let cell = |run: Option<&Run>| {
-                    let value = run.map(figure.of).filter(|value| value.is_finite());
-                    value.map_or_else(Cell::empty, |value| Cell::number(value, figure.decimals))
+                    let value = run.map(metric.of).filter(|value| value.is_finite());
+                    value.map_or_else(Cell::empty, |value| Cell::number(value, metric.decimals))
                 };
                 table = table.row(Row::new([
-                    Cell::text(figure.title),
-                    Cell::text(figure.unit),
+                    Cell::text(metric.title),
+                    Cell::text(metric.unit),
                     cell(headless),
                     cell(Some(run)),
                 ]));
             }
         }
         Some(table.note(format!(
-            "One run each, over the links of seed {}, which are some seconds on when Chromium has started: it says whether \
-             the page sees what the headless player does, and nothing of means. The page plays a film of the paper’s \
-             sizes whose picture is small, so that decoding it costs little; dash.js decides when to ask and to begin.",
+            "One run each over the links of seed {}. The page starts some seconds later than the headless player, when \
+             Chromium is ready. The table checks that both players measure the same; it gives no means. The page plays \
+             a film with the paper’s segment sizes but small pictures, which are cheap to decode. dash.js schedules the \
+             requests and the start.",
             first.plan.seed
         )))
     }
 
-    /// What `result.json` holds of them.
+    /// The page's runs in `result.json`.
     pub(super) fn pages_json(&self) -> Vec<Value> {
         let figures = |run: &Run| -> Value {
-            FIGURES.iter().map(|figure| (figure.key.to_owned(), Value::from((figure.of)(run)))).collect()
+            METRICS.iter().map(|metric| (metric.key.to_owned(), Value::from((metric.of)(run)))).collect()
         };
-        let row = |Watched { plan, run }: &Watched| {
+        let row = |BrowserRun { plan, run }: &BrowserRun| {
             json!({
-                "way": plan.way.key(),
+                "way": plan.setup.key(),
                 "video": plan.clip.name(),
                 "seed": plan.seed,
                 "complete": run.complete,
@@ -97,23 +98,23 @@ impl KernelReproduction {
 mod tests {
     use super::*;
     use crate::lwi::calibration::Calibration;
-    use crate::lwi::kernel::{Linux, plans};
+    use crate::lwi::kernel::{LinuxSetup, plans};
     use std::num::NonZeroUsize;
     use units::Duration;
 
     #[test]
-    fn the_page_stands_beside_the_headless_player_of_its_links() {
+    fn page_runs_are_paired_with_headless_runs_of_the_same_seed() {
         let calibration = Calibration::shipped();
         let plans = plans(&calibration, 2, &[]);
         let run =
             |seed: u64| Run { stalls: seed as usize, stalled_s: 3.0, fetched_s: f64::NAN, ..Run::sample() };
         let runs = plans.iter().map(|(plan, _)| Some(run(plan.seed))).collect();
         let made: Vec<Plan> = plans.iter().map(|(plan, _)| plan.clone()).collect();
-        let linux = Linux { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::ZERO };
+        let linux = LinuxSetup { release: "6.1".to_owned(), send_buffer: None, ahead: Duration::ZERO };
         let kernel = KernelReproduction::new(calibration, (2, &made), runs, linux, NonZeroUsize::MIN);
         assert!(kernel.page_table().is_none() && kernel.pages_json().is_empty());
         let pages = plans.iter().filter(|(plan, _)| plan.seed == 2);
-        let pages = pages.map(|(plan, _)| Watched { plan: plan.clone(), run: run(7) }).collect();
+        let pages = pages.map(|(plan, _)| BrowserRun { plan: plan.clone(), run: run(7) }).collect();
         let kernel = kernel.with_pages(pages);
         let json = kernel.pages_json();
         assert_eq!(json.len(), 6);
@@ -124,7 +125,7 @@ mod tests {
                 (&json!(3.0 / 7.0), &Value::Null)
             );
         }
-        let text = kernel.page_table().expect("there are pages").to_csv();
+        let text = kernel.page_table().expect("the page was run").to_csv();
         assert!(text.contains("stalls,,2,7"), "{text}");
     }
 }

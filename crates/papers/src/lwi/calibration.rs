@@ -1,9 +1,9 @@
-//! What the paper does not print, fitted to the rows of Table III in which the device has one link.
+//! Parameters that the paper does not print, fitted to the rows of Table III with one link.
 
 use super::fluid;
-use super::model::{self, PATIENCE};
+use super::model::{self, SESSION_TIMEOUT};
 use super::paper::{
-    Access, Clip, LTE_MOST_MBPS, PROXY_TO_SERVER_MS, mos_of_wifi_over_lte, round_trip_ms, stalls,
+    Access, Clip, LTE_MAX_MBPS, PROXY_TO_SERVER_MS, mos_ratio_wifi_to_lte, round_trip_ms, stalls,
 };
 use super::process::RateProcess;
 use crate::calibration::{CalibrationError, Values};
@@ -13,29 +13,29 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use units::{Duration, Instant, Rng, Seed};
 
-/// The fit that the program carries with it.
+/// The calibration file built into the program.
 pub const SHIPPED: &str = include_str!("../../../../calibration/lwi.toml");
 
-/// The fitted parameters: how each link varies, and the player. Everything else in the model is a figure of the
-/// paper, or said in [`model`] to be chosen.
+/// The fitted parameters of the links and the player. All other parameters of the model come from
+/// the paper or are choices documented in [`model`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
-    /// The Wi-Fi link.
+    /// Rate of the Wi-Fi link.
     pub wifi: RateProcess,
-    /// The LTE link.
+    /// Rate of the LTE link.
     pub lte: RateProcess,
-    /// The most that the player's buffer holds.
+    /// Maximum buffer of the player.
     pub buffer: Duration,
-    /// What is in it before the first picture.
+    /// Buffer at which playback starts.
     pub startup: Duration,
-    /// What is in it before a stall ends.
+    /// Buffer at which playback resumes after a stall.
     pub resume: Duration,
 }
 
-/// What the Wi-Fi link is allowed to carry at most, in Mbit/s: the paper does not say which Wi-Fi it is.
-const WIFI_MOST_MBPS: f64 = 50.0;
+/// Maximum rate of the Wi-Fi link, in Mbit/s. The paper does not name the Wi-Fi standard.
+const WIFI_MAX_MBPS: f64 = 50.0;
 
-/// Each key with the least and the most that it may be.
+/// Each key with its minimum and maximum.
 const KEYS: [(&str, f64, f64); 13] = [
     ("wifi_good_mbps", 0.1, 1000.0),
     ("wifi_bad_mbps", 0.05, 1000.0),
@@ -53,12 +53,12 @@ const KEYS: [(&str, f64, f64); 13] = [
 ];
 
 impl Calibration {
-    /// The fit that ships.
+    /// The calibration built into the program.
     pub fn shipped() -> Self {
-        Self::parse("calibration.toml", SHIPPED).expect("the shipped file is tested")
+        Self::parse("calibration.toml", SHIPPED).expect("a test parses the shipped file")
     }
 
-    /// How a link varies.
+    /// Rate process of a link.
     pub fn process(&self, access: Access) -> RateProcess {
         if access == Access::Lte { self.lte } else { self.wifi }
     }
@@ -81,7 +81,7 @@ impl Calibration {
     /// Reads a calibration file: `key = number` lines, each key of [`to_toml`](Self::to_toml) once.
     ///
     /// # Errors
-    /// Names file, line, what was found and what was expected.
+    /// An unknown, repeated, missing or invalid key; the error names file, line and expected value.
     pub fn parse(file: &str, text: &str) -> Result<Self, CalibrationError> {
         let values = Values::read(file, text, KEYS.map(|(key, ..)| key))?;
         let mut whole = [0.0; KEYS.len()];
@@ -91,24 +91,24 @@ impl Calibration {
         Ok(Self::of(&whole))
     }
 
-    /// The file that [`parse`](Self::parse) reads.
+    /// The calibration as a file for [`parse`](Self::parse).
     pub fn to_toml(&self) -> String {
-        let mut text = "# Fitted by `tandem reproduce lwi --calibrate` to what the paper on LTE-Wi-Fi integration prints\n\
-                        # of one link alone, with both videos, and to nothing else; docs/background/lwi.md says how. What it prints\n\
-                        # of both links together is predicted.\n"
+        let mut text = "# Fitted by `tandem reproduce lwi --calibrate` to the figures for one link, with both videos, in\n\
+                        # the paper on LTE-Wi-Fi integration, and to nothing else (docs/background/lwi.md). The figures\n\
+                        # for both links together are predictions.\n"
             .to_owned();
-        let about = |key: &str| match key {
-            "wifi_good_mbps" => Some(
-                "Rates of the two states of each link, how long each lasts in the mean, and how runs differ.",
-            ),
-            "buffer_s" => {
-                Some("The player: what its buffer holds at most, at the start, and when a stall ends.")
+        let comment = |key: &str| match key {
+            "wifi_good_mbps" => {
+                Some("Each link: rates of its two states, their mean durations, and the spread between runs.")
             }
+            "buffer_s" => Some(
+                "The player: its maximum buffer, and the buffer for the start and for the end of a stall.",
+            ),
             _ => None,
         };
         for ((key, ..), value) in KEYS.iter().zip(self.values()) {
-            if let Some(about) = about(key) {
-                let _ = writeln!(text, "\n# {about}");
+            if let Some(comment) = comment(key) {
+                let _ = writeln!(text, "\n# {comment}");
             }
             let _ = writeln!(text, "{key} = {value}");
         }
@@ -118,22 +118,22 @@ impl Calibration {
 
 /// Sessions of each trial.
 const SESSIONS: u64 = 200;
-/// Trials of each link, from each beginning.
+/// Trials of each link from each start point.
 const TRIALS: usize = 250;
-/// Buffers that are tried.
+/// Buffers to try, in seconds.
 const BUFFERS_S: [u64; 2] = [8, 12];
-/// Spreads that are tried.
+/// Spreads to try.
 const SPREADS: [f64; 5] = [0.0, 0.15, 0.3, 0.45, 0.6];
-/// Steps of [`fit`].
+/// Number of steps that [`fit`] reports.
 pub const STEPS: usize = 2 * BUFFERS_S.len() * SPREADS.len();
 
-/// Redoes the fit; `progress` is told each finished step of [`STEPS`].
+/// Repeats the fit; `progress` receives the number of finished [`STEPS`].
 ///
-/// For each of some buffers and spreads, each link's four other parameters are moved at random, by smaller and
-/// smaller steps, and stay where they bring its four figures in Table III nearer: the squared differences of their
-/// logarithms. The sessions are those of `fluid`, always with the same seeds. What stays is the buffer, with a
-/// spread for each link, for which the sum of both and of the same of [`mos_of_wifi_over_lte`] is smallest. Startup
-/// and resume are a segment each: the least that a player can do.
+/// For each buffer and spread, a random local search varies the four other parameters of each link.
+/// It minimises the squared logarithmic distance to the link's four figures in Table III, over
+/// sessions of `fluid` with fixed seeds. The result is the combination of one buffer and a spread
+/// for each link with the smallest sum of both distances and that of [`mos_ratio_wifi_to_lte`].
+/// Startup and resume are one segment each, the minimum for a player.
 pub fn fit(jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) -> Calibration {
     let links = [Access::Wifi, Access::Lte];
     let each = BUFFERS_S.iter().flat_map(|&buffer| SPREADS.map(|spread| (buffer, spread)));
@@ -150,7 +150,7 @@ pub fn fit(jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) -> Calibration
             access == Access::Wifi && *other == buffer && *link == Access::Lte
         });
         for (_, (lte_off, lte, lte_mos)) in others {
-            let apart = libm::log(mos / lte_mos / mos_of_wifi_over_lte());
+            let apart = libm::log(mos / lte_mos / mos_ratio_wifi_to_lte());
             let sum = off + lte_off + apart * apart;
             if sum < best.0 {
                 best = (sum, Calibration { wifi: *wifi, lte: *lte, ..with_buffer(buffer) });
@@ -160,7 +160,7 @@ pub fn fit(jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) -> Calibration
     best.1
 }
 
-/// One whose links are still to be found.
+/// A calibration with this buffer and initial values for the links.
 fn with_buffer(buffer: u64) -> Calibration {
     Calibration {
         wifi: process_of([16.0, 2.0, 8.0, 8.0, 0.0], Access::Wifi),
@@ -174,19 +174,20 @@ fn with_buffer(buffer: u64) -> Calibration {
 fn search(buffer: u64, spread: f64, access: Access) -> (f64, RateProcess) {
     let videos = Clip::ALL.map(|clip| (clip, model::video(clip, &with_buffer(buffer))));
     let mut rng = Seed::new(1).derive(access.name()).rng("fit");
-    // A second beginning, so that the first need not be lucky.
-    let beginnings = [[16.0, 2.0, 8.0, 8.0, spread], [30.0, 1.0, 3.0, 6.0, spread]];
-    let found = beginnings.map(|beginning| climb(beginning, access, &videos, &mut rng));
+    // Two start points reduce the risk of a poor local minimum.
+    let starts = [[16.0, 2.0, 8.0, 8.0, spread], [30.0, 1.0, 3.0, 6.0, spread]];
+    let found = starts.map(|start| local_search(start, access, &videos, &mut rng));
     if found[1].0 < found[0].0 { found[1] } else { found[0] }
 }
 
-fn climb(
-    beginning: [f64; 5],
+/// Random local search from `start`: distance and process of the best trial.
+fn local_search(
+    start: [f64; 5],
     access: Access,
     videos: &[(Clip, Video); 2],
     rng: &mut Rng,
 ) -> (f64, RateProcess) {
-    let mut at = process_of(beginning, access);
+    let mut at = process_of(start, access);
     let mut best = distance(&at, access, videos);
     let mut step = 0.4;
     for _ in 0..TRIALS {
@@ -208,21 +209,22 @@ fn parameters(process: &RateProcess) -> [f64; 5] {
     [good_mbps, bad_mbps, good_s, bad_s, spread]
 }
 
-/// Within what the link can be; rounded to what the file says, so that the file and the fit are the same.
+/// A process with these parameters, clamped to the link's limits. Values are rounded as in the
+/// file, so that a calibration equals its file.
 fn process_of([good, bad, good_s, bad_s, spread]: [f64; 5], access: Access) -> RateProcess {
-    let most = if access == Access::Lte { LTE_MOST_MBPS } else { WIFI_MOST_MBPS };
+    let max = if access == Access::Lte { LTE_MAX_MBPS } else { WIFI_MAX_MBPS };
     let rounded = |value: f64| (value * 1e3).round() / 1e3;
     RateProcess {
-        good_mbps: rounded(good.clamp(1.0, most)),
-        bad_mbps: rounded(bad.clamp(0.05, most)),
+        good_mbps: rounded(good.clamp(1.0, max)),
+        bad_mbps: rounded(bad.clamp(0.05, max)),
         good_s: rounded(good_s.clamp(0.5, 60.0)),
         bad_s: rounded(bad_s.clamp(0.5, 60.0)),
         spread: rounded(spread),
-        most_mbps: most,
+        max_mbps: max,
     }
 }
 
-/// How far the stalls of a link are from the paper's.
+/// Distance of a link's stalls from the paper's: the sum of squared logarithms of the ratios.
 fn distance(process: &RateProcess, access: Access, videos: &[(Clip, Video); 2]) -> f64 {
     let mut error = 0.0;
     for (clip, video) in videos {
@@ -235,13 +237,12 @@ fn distance(process: &RateProcess, access: Access, videos: &[(Clip, Video); 2]) 
     error
 }
 
-/// What the sessions of a trial come to.
+/// Means over the sessions of a trial.
 struct Trial {
-    /// Stalls of a session, in the mean.
+    /// Stalls per session.
     stalls: f64,
     /// Mean length of a stall, in seconds.
     mean_s: f64,
-    /// In the mean.
     mos: f64,
 }
 
@@ -249,8 +250,8 @@ fn of_fluid(process: &RateProcess, access: Access, video: &Video) -> Trial {
     let latency = Duration::from_secs_f64((round_trip_ms(access) + PROXY_TO_SERVER_MS) * 1e-3);
     let (mut count, mut length, mut mos) = (0, 0.0, 0.0);
     for seed in 1..=SESSIONS {
-        let steps = process.draw(PATIENCE, Seed::new(seed).derive(access.name()));
-        let session = fluid::session(video, &steps, latency, Instant::ZERO + PATIENCE);
+        let steps = process.draw(SESSION_TIMEOUT, Seed::new(seed).derive(access.name()));
+        let session = fluid::session(video, &steps, latency, Instant::ZERO + SESSION_TIMEOUT);
         count += session.stalls.len();
         length += session.stalls.iter().map(|stall| stall.length().as_secs_f64()).sum::<f64>();
         mos += session.kpis().mos;
@@ -268,24 +269,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_fit_is_read_and_written_back() {
+    fn shipped_calibration_round_trips() {
         let shipped = Calibration::shipped();
         assert_eq!(shipped.to_toml(), SHIPPED);
     }
 
     #[test]
-    fn the_shipped_fit_is_near_the_rows_it_was_made_for() {
+    fn shipped_calibration_matches_the_single_link_rows() {
         let shipped = Calibration::shipped();
         for access in [Access::Wifi, Access::Lte] {
             let videos = Clip::ALL.map(|clip| (clip, model::video(clip, &shipped)));
             let off = distance(&shipped.process(access), access, &videos);
-            // Four figures, each a tenth off.
+            // Corresponds to four figures with a difference of 10 % each.
             assert!(off < 0.04, "{}: {off}", access.name());
         }
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn parse_errors_name_key_and_place() {
         let with = |from: &str, to: &str| {
             Calibration::parse("c.toml", &SHIPPED.replace(from, to)).unwrap_err().to_string()
         };

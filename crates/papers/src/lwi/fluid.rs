@@ -1,14 +1,16 @@
-//! The player over one link without a transport: what a fit of many thousand sessions can afford.
+//! Fluid model of a session: the player over one link without a transport protocol. It is fast
+//! enough for a fit over many thousand sessions.
 
 use abr::{Player, Session, Video};
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// Of what a link carries, the part that is video: the rest are headers, acknowledged losses, and the moments in
-/// which a congestion window has not caught up with the rate. Held against the simulation, it is the part that a
-/// bulk transfer gets of the same links.
+/// Share of a link's rate that carries video. Headers, retransmissions and a congestion window
+/// below the rate take the rest. It is the goodput share of a bulk transfer over the simulated
+/// links.
 pub(super) const EFFICIENCY: f64 = 0.93;
 
-/// A session over a link of these `steps`: each segment comes `latency` after its request, at the link's rate.
+/// A session over a link with these rates. The first byte of a segment arrives `latency` after its
+/// request, the others at the link's rate.
 pub(super) fn session(
     video: &Video,
     steps: &[(Instant, Bitrate)],
@@ -38,7 +40,7 @@ pub(super) fn session(
     }
 }
 
-/// When so much has come that began to at `from`; never before it.
+/// Time at which `size` bytes have arrived that start to arrive at `from`.
 fn arrival(steps: &[(Instant, Bitrate)], from: Instant, size: Bytes) -> Instant {
     let mut left = size.bits() as f64 / EFFICIENCY;
     let mut at = from;
@@ -46,11 +48,11 @@ fn arrival(steps: &[(Instant, Bitrate)], from: Instant, size: Bytes) -> Instant 
     for (i, &(_, rate)) in steps.iter().enumerate().skip(first) {
         let bps = rate.as_bps() as f64;
         let until = steps.get(i + 1).map_or(Instant::MAX, |&(next, _)| next);
-        let carries = bps * until.since(at).as_secs_f64();
-        if carries >= left {
+        let capacity = bps * until.since(at).as_secs_f64();
+        if capacity >= left {
             return at + Duration::from_secs_f64(left / bps);
         }
-        left -= carries;
+        left -= capacity;
         at = until;
     }
     Instant::MAX

@@ -1,13 +1,13 @@
-//! The reproduction as one JSON object; docs/reference/output.md describes it.
+//! `result.json` of the reproduction; docs/reference/output.md describes it.
 
 use super::paper::{
     Access, Clip, LOAD_TIME_REDUCTION_IN_CONCLUSION, load_time_reduction, mos_gain_4k, stalls,
 };
-use super::reproduce::{Figure, Reproduction};
+use super::reproduce::{Metric, Reproduction};
 use report::Estimate;
 use serde_json::{Map, Value, json};
 
-/// A number that is not finite is null.
+/// A JSON number; null if it is not finite.
 fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
@@ -17,13 +17,14 @@ fn estimate(estimate: Estimate) -> Value {
 }
 
 impl Reproduction {
-    /// Everything, as one object.
+    /// The whole reproduction as one JSON object.
     pub fn to_json(&self) -> Value {
-        let rows: Vec<Value> =
-            (0..self.ways.len()).flat_map(|way| Clip::ALL.map(|clip| self.row_json(way, clip))).collect();
-        let change = |figure: &Figure, paper: fn(Access) -> f64| {
+        let rows: Vec<Value> = (0..self.setups.len())
+            .flat_map(|setup| Clip::ALL.map(|clip| self.row_json(setup, clip)))
+            .collect();
+        let change = |metric: &Metric, paper: fn(Access) -> f64| {
             let over = |access| {
-                let ours = self.change_percent(figure, access, Clip::FourK);
+                let ours = self.change_percent(metric, access, Clip::FourK);
                 json!({ "percent": estimate(ours), "paper_percent": number(100.0 * paper(access)) })
             };
             json!({ "over_wifi": over(Access::Wifi), "over_lte": over(Access::Lte) })
@@ -47,8 +48,8 @@ impl Reproduction {
             "paper": "lwi",
             "seeds": self.seeds,
             "rows": rows,
-            "mos_4k": change(&Figure::MOS, mos_gain_4k),
-            "initial_load_4k": change(&Figure::LOAD, |over| -load_time_reduction(over)),
+            "mos_4k": change(&Metric::MOS, mos_gain_4k),
+            "initial_load_4k": change(&Metric::LOAD_TIME, |over| -load_time_reduction(over)),
             "paper_load_time_reduction_in_conclusion": LOAD_TIME_REDUCTION_IN_CONCLUSION,
             "links": links,
             "player": {
@@ -61,29 +62,29 @@ impl Reproduction {
     }
 
     fn row_json(&self, i: usize, clip: Clip) -> Value {
-        let way = &self.ways[i];
+        let setup = &self.setups[i];
         let mut object = Map::new();
-        object.insert("way".into(), way.key().into());
+        object.insert("way".into(), setup.key().into());
         object.insert("video".into(), clip.name().into());
-        let role = if way.access == Access::Both { "predicted" } else { "fitted" };
+        let role = if setup.access == Access::Both { "predicted" } else { "fitted" };
         object.insert("role".into(), role.into());
-        object.insert("policy".into(), way.policy.to_string().into());
-        for figure in [
-            Figure::STALLS,
-            Figure::MOS,
-            Figure::LOAD,
-            Figure::FETCHED,
-            Figure::OVER_WIFI,
-            Figure::OVER_LTE,
-            Figure::LTE_ENERGY,
-            Figure::ENERGY,
+        object.insert("policy".into(), setup.policy.to_string().into());
+        for metric in [
+            Metric::STALLS,
+            Metric::MOS,
+            Metric::LOAD_TIME,
+            Metric::FETCH_TIME,
+            Metric::OVER_WIFI,
+            Metric::OVER_LTE,
+            Metric::LTE_ENERGY,
+            Metric::ENERGY,
         ] {
-            object.insert(figure.key.into(), estimate(self.estimate(&figure, i, clip)));
+            object.insert(metric.key.into(), estimate(self.estimate(&metric, i, clip)));
         }
         object.insert("mean_stall_s".into(), estimate(self.mean_stall(i, clip)));
         let levels = [1, 2, 3].map(|level| number(self.at_level_percent(i, clip, level)));
         object.insert("runs_at_level_percent".into(), json!(levels));
-        let printed = way.printed().map(|access| stalls(access, clip));
+        let printed = setup.printed().map(|access| stalls(access, clip));
         let printed = printed.map(|(count, mean)| json!({ "stalls": count, "mean_stall_s": mean }));
         object.insert("paper".into(), printed.unwrap_or(Value::Null));
         Value::Object(object)

@@ -1,4 +1,4 @@
-//! What is read off a run.
+//! Metrics of one run.
 
 use experiments::video::all_fetched_s;
 use report::Estimate;
@@ -6,36 +6,37 @@ use session::Record;
 use sim::Outcome;
 use units::Duration;
 
-/// The figures of one run.
+/// The metrics of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// How many stalls there were.
+    /// Number of stalls.
     pub stalls: usize,
-    /// How long they were together, in seconds.
+    /// Total length of the stalls, in seconds.
     pub stalled_s: f64,
-    /// T_init, in seconds.
+    /// Initial load time (T_init), in seconds.
     pub load_s: f64,
-    /// Until the whole video had come, in seconds; NaN where it never did.
+    /// Time until the whole video has arrived, in seconds; NaN if it never does.
     pub fetched_s: f64,
-    /// By the paper's formula and levels.
+    /// MOS by the paper's formula and levels.
     pub mos: f64,
-    /// The level of the frequency of stalls, from 1 to 3.
+    /// Level of the stall frequency, from 1 to 3.
     pub frequency_level: u8,
-    /// Payload to the device over Wi-Fi and over LTE, in bytes; copies count. Counted where the links end.
+    /// Payload to the device over Wi-Fi and LTE, in bytes, counted at the links' ends; duplicates
+    /// count.
     pub payload: [u64; 2],
-    /// The same as a capture of the device's interfaces has it, where there is one.
+    /// That payload in a capture of the device's interfaces; `None` without a capture.
     pub captured: Option<[u64; 2]>,
-    /// What the radios of Wi-Fi and LTE drew, in joules, until the run ended; NaN where that is not known.
+    /// Energy of the Wi-Fi and LTE radios until the run's end, in joules; NaN if unknown.
     pub radio_j: [f64; 2],
-    /// How late an emulator wrote one packet in a hundred at least, where there was one.
+    /// 99th percentile of the emulator's delay in writing packets; `None` in simulation.
     pub late: Option<Duration>,
-    /// The video was played to its end.
+    /// Whether the video was played to its end.
     pub complete: bool,
 }
 
 impl Run {
-    /// Of a run of [`model::experiment`](super::model::experiment), in simulation or on a kernel; `None` where it
-    /// played no video.
+    /// Reads a run of [`model::experiment`](super::model::experiment), simulated or on a kernel;
+    /// `None` if it played no video.
     pub fn read(outcome: &Outcome) -> Option<Self> {
         let session = outcome.connections.first()?.video.as_ref()?;
         let kpis = session.kpis();
@@ -56,8 +57,8 @@ impl Run {
         })
     }
 
-    /// Of a session that a player tells of, whose payload was counted on the paths.
-    pub fn of_record(record: &Record, payload: [u64; 2]) -> Self {
+    /// Reads a playback record; `payload` is the payload counted on the paths.
+    pub fn from_record(record: &Record, payload: [u64; 2]) -> Self {
         let last = record.segments.iter().map(|segment| segment.arrived_s).fold(f64::NAN, f64::max);
         Self {
             stalls: record.stalls.len(),
@@ -74,21 +75,23 @@ impl Run {
         }
     }
 
-    /// Of the payload, the part over Wi-Fi, in percent: by the capture, where there is one.
+    /// Share of the payload over Wi-Fi, in percent, from the capture if there is one.
     pub fn over_wifi_percent(&self) -> f64 {
         let [wifi, lte] = self.captured.unwrap_or(self.payload).map(|bytes| bytes as f64);
         100.0 * wifi / (wifi + lte)
     }
 
-    /// By how many bytes a path's payload in the capture is at most off what was counted, where there is a capture.
-    pub fn capture_off_bytes(&self) -> Option<u64> {
-        let off = |captured: [u64; 2]| self.payload.iter().zip(captured).map(|(a, b)| a.abs_diff(b)).max();
-        self.captured.and_then(off)
+    /// Largest difference on a path between captured and counted payload, in bytes; `None` without
+    /// a capture.
+    pub fn capture_difference_bytes(&self) -> Option<u64> {
+        let largest =
+            |captured: [u64; 2]| self.payload.iter().zip(captured).map(|(a, b)| a.abs_diff(b)).max();
+        self.captured.and_then(largest)
     }
 }
 
-/// The mean length of a stall over all stalls of all runs, with the 95 % interval of the jackknife, which leaves out
-/// one run after the other (Efron and Stein 1981). NaN where nothing stalled.
+/// Mean length over all stalls of all runs, with the 95 % confidence interval of the jackknife,
+/// which omits each run once (Efron and Stein 1981). NaN without stalls.
 pub fn mean_stall(runs: &[Run]) -> Estimate {
     let count: usize = runs.iter().map(|run| run.stalls).sum();
     let length: f64 = runs.iter().map(|run| run.stalled_s).sum();
@@ -102,7 +105,7 @@ pub fn mean_stall(runs: &[Run]) -> Estimate {
 
 #[cfg(test)]
 impl Run {
-    /// One that played well, for tests to make others of.
+    /// A run without stalls, as a template for tests.
     pub(super) const fn sample() -> Self {
         Self {
             stalls: 0,
@@ -129,22 +132,22 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_stall_by_hand() {
-        // Three stalls of 2 s in the mean. Without the first run 4 s, without the second 1 s.
+    fn mean_stall_matches_hand_computed_jackknife() {
+        // Three stalls with a mean of 2 s; 4 s without the first run, 1 s without the second.
         let estimate = mean_stall(&[run(2, 2.0), run(1, 4.0)]);
         assert!((estimate.mean - 2.0).abs() < 1e-12);
-        // The two are 1.5 from their mean, and (n - 1) / n is a half.
+        // Both differ from their mean by 1.5, and (n - 1) / n is one half.
         assert!((estimate.ci95 - 1.96 * 2.25_f64.sqrt()).abs() < 1e-12);
         assert!(mean_stall(&[run(0, 0.0)]).mean.is_nan());
     }
 
     #[test]
-    fn the_split_is_that_of_the_capture_where_there_is_one() {
+    fn wifi_share_uses_the_capture_if_there_is_one() {
         let counted = run(0, 0.0);
         assert!((counted.over_wifi_percent() - 75.0).abs() < 1e-12);
-        assert_eq!(counted.capture_off_bytes(), None);
+        assert_eq!(counted.capture_difference_bytes(), None);
         let captured = Run { captured: Some([4, 6]), ..counted };
         assert!((captured.over_wifi_percent() - 40.0).abs() < 1e-12);
-        assert_eq!(captured.capture_off_bytes(), Some(5));
+        assert_eq!(captured.capture_difference_bytes(), Some(5));
     }
 }

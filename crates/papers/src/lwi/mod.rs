@@ -1,9 +1,10 @@
-//! The paper on LTE-Wi-Fi integration, reproduced.
+//! Reproduction of the paper on LTE-Wi-Fi integration (Kumar, Gupta, Franklin 2017); see
+//! docs/background/lwi.md.
 //!
-//! `paper` holds its printed figures, `process` how its links vary, `model` its test bed, `calibration` what was
-//! fitted and how (with the sessions of `fluid`), `measure` what is read off a run, `reproduce` the runs, `tables`,
-//! `page` and `json` how they are shown; `kernel` has the same on Linux, and `browser`
-//! what the player's page saw there.
+//! `paper` holds the printed figures, `model` the test bed and `process` the rates of its links.
+//! `calibration` fits the parameters, with the sessions of `fluid`. `measure` reads the metrics of
+//! a run, `reproduce` runs everything, and `tables`, `page` and `json` present the results.
+//! `kernel` compares the same sessions on Linux, and `browser` the player's page in Chromium.
 
 mod browser;
 pub mod calibration;
@@ -18,6 +19,6 @@ pub mod process;
 mod reproduce;
 mod tables;
 
-pub use browser::Watched;
+pub use browser::BrowserRun;
 pub use measure::{Run, mean_stall};
-pub use reproduce::{Figure, Options, Plan, Reproduction, plans, reproduce};
+pub use reproduce::{Metric, Options, Plan, Reproduction, plans, reproduce};

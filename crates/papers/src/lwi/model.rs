@@ -12,29 +12,30 @@ use std::sync::Arc;
 use traffic::{Kind, TrafficConfig};
 use units::{Bitrate, Bytes, Duration, Energy, Power, Seed};
 
-/// A viewer who has waited so long gives up: no session of the paper's is near it.
-pub const PATIENCE: Duration = Duration::from_secs(300);
-/// How long each segment plays. The paper does not say; YouTube's are some seconds long.
+/// Time limit of a session. All sessions of the paper are far shorter.
+pub const SESSION_TIMEOUT: Duration = Duration::from_secs(300);
+/// Duration of a segment. The paper does not give it; YouTube's segments take a few seconds.
 pub const SEGMENT: Duration = Duration::from_secs(2);
-/// What the paper does not say of the way up, where only requests and acknowledgements go.
-const UP: Bitrate = Bitrate::from_bps(5_000_000);
-/// What may wait before a link, at its present rate; not said either. A queue of many packets behind a link that
-/// turns bad holds up what comes over the other one: docs/background/lwi.md has the rows with other queues.
+/// Uplink rate, which carries requests and acknowledgements only. The paper does not give it.
+const UPLINK_RATE: Bitrate = Bitrate::from_bps(5_000_000);
+/// Queue of a link, as time at its current rate. The paper does not give it. A long queue before a
+/// link in its bad state delays the data of the other link; docs/background/lwi.md shows results
+/// for other queues.
 pub const QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
 
-/// Over what, by which scheduler, under which policy.
+/// Access networks, scheduler and policy: one row of the tables.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
-    /// Over what.
+pub struct Setup {
+    /// Access networks.
     pub access: Access,
-    /// By which scheduler; of one path alone it means nothing.
+    /// Scheduler; without effect on a single path.
     pub scheduler: SchedulerKind,
-    /// What the device does with its paths. The paper has none: it is its future work.
+    /// Policy of the device. Policies are future work in the paper.
     pub policy: PolicyConfig,
 }
 
-impl Way {
-    /// Table III's rows, then the other two schedulers that the paper speaks of.
+impl Setup {
+    /// The rows of Table III, then the other two schedulers that the paper mentions.
     pub fn all() -> [Self; 5] {
         [
             Self::plain(Access::Wifi, SchedulerKind::MinRtt),
@@ -45,26 +46,26 @@ impl Way {
         ]
     }
 
-    /// Without a policy.
+    /// A setup without a policy.
     pub fn plain(access: Access, scheduler: SchedulerKind) -> Self {
         Self { access, scheduler, policy: PolicyConfig::default() }
     }
 
-    /// Both links under each of these policies, by the scheduler of the paper's row of both.
-    pub fn under(policies: &[PolicyConfig]) -> impl Iterator<Item = Self> {
+    /// Both links with each of these policies and the scheduler of the paper's row with both links.
+    pub fn with_policies(policies: &[PolicyConfig]) -> impl Iterator<Item = Self> {
         let policies = policies.iter().filter(|policy| !policy.is_none());
         policies
             .map(|policy| Self { policy: policy.clone(), ..Self::plain(Access::Both, SchedulerKind::MinRtt) })
     }
 
-    /// The row of Table III that is printed of it.
+    /// The row of Table III with this setup, if the paper prints it.
     pub fn printed(&self) -> Option<Access> {
         let is_of_the_paper =
             self.access != Access::Both || (self.scheduler == SchedulerKind::MinRtt && self.policy.is_none());
         is_of_the_paper.then_some(self.access)
     }
 
-    /// Its name where there is one scheduler.
+    /// Name in tables that have one scheduler only.
     pub fn title(&self) -> String {
         if self.policy.is_none() {
             return self.access.name().to_owned();
@@ -72,7 +73,7 @@ impl Way {
         format!("{}, {}", self.access.name(), self.policy)
     }
 
-    /// Its name in tables.
+    /// Name in tables.
     pub fn name(&self) -> String {
         match (self.access, self.scheduler) {
             _ if !self.policy.is_none() => self.title(),
@@ -83,12 +84,12 @@ impl Way {
         }
     }
 
-    /// What tells it from other ways over both.
-    pub fn split_name(&self) -> String {
+    /// Name among the setups with both links: the scheduler or the policy.
+    pub fn variant_name(&self) -> String {
         if self.policy.is_none() { self.scheduler.to_string() } else { self.policy.to_string() }
     }
 
-    /// For programs.
+    /// Key in JSON and CSV.
     pub fn key(&self) -> String {
         match self.access {
             Access::Wifi => "wifi".to_owned(),
@@ -99,44 +100,45 @@ impl Way {
     }
 }
 
-/// A video of one quality, in segments of one size.
+/// A video with one bitrate in segments of equal size.
 pub fn video(clip: Clip, calibration: &Calibration) -> Video {
     let count = DURATION_S / (SEGMENT.as_millis() / 1000);
     let size = Bytes::new(clip.bytes() / count);
     let manifest = Manifest::new(SEGMENT, vec![size.per(SEGMENT)], vec![vec![size]; count as usize])
-        .expect("segments of some size");
+        .expect("all segments have a size");
     let player = PlayerConfig {
         max_buffer: calibration.buffer,
         startup: calibration.startup,
         resume: calibration.resume,
         abandon: false,
-        // With one bitrate there is nothing to choose.
+        // With one bitrate the rule has no effect.
         ..PlayerConfig::new(THROUGHPUT)
     };
-    // The proxy asks the server anew for each segment, over a connection that it keeps.
+    // The proxy requests each segment from the server over a persistent connection.
     let wait = Duration::from_secs_f64(PROXY_TO_SERVER_MS * 1e-3);
     Video { wait, ..Video::new(manifest, player) }
 }
 
-/// One run. The proxy is where the connection ends: it and the device speak Multipath TCP or TCP, and what it takes
-/// from the server comes a round trip later. How much the server's own connection carries is no limit.
-pub fn experiment(way: &Way, clip: Clip, calibration: &Calibration, seed: u64) -> Experiment {
+/// The experiment of one run. The proxy terminates the device's connection, which uses MPTCP or
+/// TCP. Data from the server arrives there one round trip after the request; the rate of the
+/// server's connection is not limited.
+pub fn experiment(setup: &Setup, clip: Clip, calibration: &Calibration, seed: u64) -> Experiment {
     let seed = Seed::new(seed);
     let transport = mptcp::Config {
-        scheduler: way.scheduler.into(),
-        // As MPTCP 0.9 does: what blocks the window goes over another subflow, which is slowed down.
+        scheduler: setup.scheduler.into(),
+        // As MPTCP 0.9: opportunistic retransmission, and penalisation of the blocking subflow.
         opportunistic: true,
         penalise: true,
         ..mptcp::Config::linux()
     };
     Experiment {
         seed,
-        duration: PATIENCE,
+        duration: SESSION_TIMEOUT,
         sample: Duration::ZERO,
         device: Device {
             name: "workstation".into(),
             battery: Energy::from_joules(54_000.0),
-            policy: way.policy.clone(),
+            policy: setup.policy.clone(),
             joint_power: Power::ZERO,
         },
         cells: Vec::new(),
@@ -145,7 +147,7 @@ pub fn experiment(way: &Way, clip: Clip, calibration: &Calibration, seed: u64) -
             path("lte", "huang2012.lte", Access::Lte, calibration, seed),
         ],
         transport: Transport {
-            protocol: match way.access {
+            protocol: match setup.access {
                 Access::Wifi => Protocol::Tcp { path: 0 },
                 Access::Lte => Protocol::Tcp { path: 1 },
                 Access::Both => Protocol::Mptcp,
@@ -159,15 +161,15 @@ pub fn experiment(way: &Way, clip: Clip, calibration: &Calibration, seed: u64) -
 }
 
 fn path(name: &str, profile: &str, access: Access, calibration: &Calibration, seed: Seed) -> PathSpec {
-    // The printed mean. How far it is off at times is what a queue adds here.
+    // The printed mean; queues add the variation.
     let delay = Delay::Fixed(Duration::from_secs_f64(round_trip_ms(access) * 0.5e-3));
-    let rate = Rate::Steps(calibration.process(access).draw(PATIENCE, seed.derive(name)));
+    let rate = Rate::Steps(calibration.process(access).draw(SESSION_TIMEOUT, seed.derive(name)));
     let hop = |rate| Hop::Link(LinkConfig { rate, delay, queue: QUEUE, ..LinkConfig::default() });
     PathSpec {
         name: name.into(),
-        profile: Arc::new(Profile::named(profile).expect("it is built in")),
+        profile: Arc::new(Profile::named(profile).expect("the profile is built in")),
         down: hop(rate),
-        up: hop(Rate::Fixed(UP)),
+        up: hop(Rate::Fixed(UPLINK_RATE)),
         middleboxes: Vec::new(),
         backup: false,
         join_at: units::Instant::ZERO,

@@ -1,13 +1,38 @@
-//! The reproduction as a report.
+//! HTML report of the reproduction.
 
 use super::paper::{Access, Clip, mos_gain_4k, stalls};
-use super::reproduce::{Figure, Reproduction};
+use super::reproduce::{Metric, Reproduction};
 use report::{Axis, Bars, Estimate, Page, Section};
 
+/// Change of MOS from one level of stall frequency to the next (Table I).
+const MOS_PER_FREQUENCY_LEVEL: f64 = 0.742;
+
+const CONTRADICTIONS: [&str; 4] = [
+    "Load time is 35 % and 43 % shorter in section VI, and 17.39 % in the conclusion.",
+    "Both links carry about 8.4 Mbit/s, “nearly equal” to 2K video. 4K video needs 15.9 Mbit/s. At 8.4 Mbit/s it would \
+     stall for 60 s, but Table III gives 24 s over Wi\u{2011}Fi and 38 s over LTE.",
+    "If the download ends together with playback, Wi\u{2011}Fi carried 11.6 Mbit/s of 4K video and 5.3 Mbit/s of 2K \
+     video over the same link. No constant rate explains both: a 6 Mbit/s video never stalls at 10 Mbit/s.",
+    "The means of Table III would place all three rows at the same level of stall frequency, with nearly equal MOS. The \
+     MOS of Fig. 6 must therefore be means over runs, as in this report.",
+];
+
+const MODEL: [&str; 4] = [
+    "*Links.* Rates vary as in the table, differently for each seed. Delays are the means of Table II; queues add the \
+     variation. A queue holds 100 ms at the current rate, a choice where the paper gives no value. An LTE carrier of 25 \
+     resource blocks carries at most 18.3 Mbit/s.",
+    "*Proxy.* It terminates the device’s connections. It requests a segment from the server over a persistent \
+     connection; the first byte arrives 24.75 ms later. The rate of that connection is not limited, and its handshake \
+     is not modelled.",
+    "*Transport.* TCP over one link. Over both links, MPTCP with CUBIC on each subflow, and opportunistic retransmission \
+     and penalisation as in MPTCP 0.9; otherwise the endpoint of Linux.",
+    "*Video.* 131 MB and 50 MB in 33 segments of 2 s, each of equal size. One request at a time.",
+];
+
 impl Reproduction {
-    /// One page with everything.
+    /// The whole report.
     pub fn page(&self) -> Page {
-        let page = Page::new("LTE-Wi\u{2011}Fi integration, reproduced")
+        let page = Page::new("Reproduction of LTE-Wi\u{2011}Fi integration")
             .lead(self.finding())
             .section(
                 Section::new("Table III: stalls")
@@ -22,71 +47,43 @@ impl Reproduction {
                     .table(self.figures_5_to_8())
                     .charts([
                         self.split_chart(),
-                        self.bars("Fig. 6: MOS", &Figure::MOS),
-                        self.bars("Fig. 7: load time", &Figure::LOAD),
-                        self.bars("Fig. 8: time to buffer the whole video", &Figure::FETCHED),
+                        self.bars("Fig. 6: MOS", &Metric::MOS),
+                        self.bars("Fig. 7: load time", &Metric::LOAD_TIME),
+                        self.bars("Fig. 8: time to buffer the whole video", &Metric::FETCH_TIME),
                     ])
                     .table(self.gains()),
             )
             .section(
-                Section::new("What MOS is made of")
+                Section::new("Levels of MOS")
                     .anchor("levels")
                     .prose(
-                        "MOS changes in steps: by whether a run stalls at most once, some times, or ten times and more. \
-                         So the mean stalls of Table III say little of it. What says more is how runs differ, which the \
-                         paper does not print.",
+                        "MOS changes in steps: up to one stall, up to nine, and ten or more. The mean number of stalls in \
+                         Table III therefore says little about MOS. The distribution over runs matters, which the paper \
+                         does not print.",
                     )
-                    .prose(self.needed())
+                    .prose(self.required_level_shares())
                     .table(self.levels()),
             )
-            .section(
-                Section::new("What the paper says twice, and not alike")
-                    .anchor("contradictions")
-                    .list([
-                        "Load time is 35 % and 43 % shorter in section VI, and 17.39 % in the conclusion.",
-                        "Both links carry some 8.4 Mbit/s, “nearly equal” to 2K video. 4K video takes 15.9 Mbit/s; at \
-                         that rate it would stall for 60 s, and Table III has 24 s over Wi\u{2011}Fi and 38 s over LTE.",
-                        "If the download ends about when the play does, Wi\u{2011}Fi carried 11.6 Mbit/s of 4K video and \
-                         5.3 Mbit/s of 2K video, on the same link. No constant rate gives both: 10 Mbit/s never stall a \
-                         video of 6.",
-                        "From the means of Table III, all three ways would be at the same level of stall frequency, and \
-                         MOS would hardly differ. So the MOS of Fig. 6 are means over runs, as they are here.",
-                    ]),
-            )
-            .section(
-                Section::new("What was modelled")
-                    .anchor("model")
-                    .table(self.links())
-                    .list([
-                        "*Links.* Rates vary as above, each seed otherwise; delays are the means of Table II, what they \
-                         are off at times is what a queue adds. A queue takes 100 ms at the present rate, which is a \
-                         choice: the paper does not say. An LTE carrier of 25 resource blocks carries at most 18.3 Mbit/s.",
-                        "*Proxy.* Connections end at it. A segment is asked for over a connection to the server that is \
-                         kept: its first byte comes 24.75 ms later. What that connection carries is no limit, and its \
-                         start is not modelled.",
-                        "*Transport.* TCP over one link; over both, MPTCP with CUBIC on each subflow, opportunistic \
-                         retransmission and penalisation, as MPTCP 0.9 has them, and the endpoint of Linux otherwise.",
-                        "*Video.* 131 MB and 50 MB in 33 segments of 2 s, of one size each. One request at a time.",
-                    ]),
-            )
+            .section(Section::new("Contradictions in the paper").anchor("contradictions").list(CONTRADICTIONS))
+            .section(Section::new("Model").anchor("model").table(self.links()).list(MODEL))
             .footer(experiments::page::footer());
-        match self.policies("Under policies") {
-            Some(table) => page.section(Section::new("Its future work").anchor("policies").table(table)),
+        match self.policies("With policies") {
+            Some(table) => page.section(Section::new("With policies").anchor("policies").table(table)),
             None => page,
         }
     }
 
-    /// The result in a sentence or two.
+    /// The main result in a sentence or two.
     fn finding(&self) -> String {
-        let change = |over| self.change_percent(&Figure::MOS, over, Clip::FourK);
+        let change = |over| self.change_percent(&Metric::MOS, over, Clip::FourK);
         let (wifi, lte) = (change(Access::Wifi), change(Access::Lte));
         let Some(both) = self.row(Access::Both) else { return String::new() };
-        let found = |clip| self.estimate(&Figure::STALLS, both, clip).mean;
+        let found = |clip| self.estimate(&Metric::STALLS, both, clip).mean;
         format!(
-            "A video over Wi\u{2011}Fi, over LTE, and over both by Multipath TCP. The links were fitted to what the paper \
-             prints of one alone. With both, *{:.2}* stalls are predicted in 4K and *{:.2}* in 2K, where the paper has \
-             {:.2} and {:.2}; MOS of 4K rises by *{:.1} %* over Wi\u{2011}Fi and *{:.1} %* over LTE, where the paper has \
-             {:.1} % and {:.1} %.",
+            "A video over Wi\u{2011}Fi, over LTE, and over both by Multipath TCP. The links were fitted to the paper’s \
+             figures for a single link. With both links the model predicts *{:.2}* stalls in 4K and *{:.2}* in 2K; the \
+             paper prints {:.2} and {:.2}. The MOS of 4K rises by *{:.1} %* compared with Wi\u{2011}Fi and by *{:.1} %* \
+             compared with LTE; the paper prints {:.1} % and {:.1} %.",
             found(Clip::FourK),
             found(Clip::TwoK),
             stalls(Access::Both, Clip::FourK).0,
@@ -98,29 +95,29 @@ impl Reproduction {
         )
     }
 
-    /// What the paper's gain over LTE would take.
-    fn needed(&self) -> String {
+    /// Share of runs at the best level that the paper's gain over LTE would require.
+    fn required_level_shares(&self) -> String {
         let (Some(lte), Some(both)) = (self.row(Access::Lte), self.row(Access::Both)) else {
             return String::new();
         };
-        let mos = |row| self.estimate(&Figure::MOS, row, Clip::FourK).mean;
-        let wanted = mos(lte) * (1.0 + mos_gain_4k(Access::Lte));
-        let here = self.at_level_percent(both, Clip::FourK, 1);
-        // One level is worth so much.
-        let more = 100.0 * (wanted - mos(both)) / 0.742;
+        let mos = |row| self.estimate(&Metric::MOS, row, Clip::FourK).mean;
+        let required = mos(lte) * (1.0 + mos_gain_4k(Access::Lte));
+        let simulated = self.at_level_percent(both, Clip::FourK, 1);
+        let more = 100.0 * (required - mos(both)) / MOS_PER_FREQUENCY_LEVEL;
         format!(
-            "For the paper’s gain over LTE, MOS with both would have to be {wanted:.2}: {:.0} % of the runs would stall \
-             at most once, where {here:.0} % do here, and the others often enough for 2.38 stalls in the mean.",
-            (here + more).min(100.0)
+            "The paper’s gain over LTE requires a MOS of {required:.2} with both links. Then {:.0} % of the runs would \
+             stall at most once ({simulated:.0} % in this simulation), and the other runs often enough for a mean of \
+             2.38 stalls.",
+            (simulated + more).min(100.0)
         )
     }
 
-    /// Rows that the paper prints, as groups, with one bar of ours and one of the paper's.
+    /// Bars of the setups that the paper prints: one for Tandem, one for the paper.
     fn printed(
         &self,
         title: String,
         axis: Axis,
-        ours: impl Fn(usize) -> Estimate,
+        simulated: impl Fn(usize) -> Estimate,
         paper: impl Fn(Access) -> f64,
     ) -> Bars {
         let rows: Vec<(usize, Access)> =
@@ -128,7 +125,7 @@ impl Reproduction {
         let mut bars = Bars::new(title, axis.from(0.0))
             .decimals(2)
             .groups(rows.iter().map(|(_, access)| access.name()))
-            .series("here", rows.iter().map(|&(row, _)| ours(row)));
+            .series("Tandem", rows.iter().map(|&(row, _)| simulated(row)));
         bars = bars.reference("paper", rows.iter().map(|&(_, access)| Estimate::exact(paper(access))));
         bars
     }
@@ -137,7 +134,7 @@ impl Reproduction {
         self.printed(
             format!("Stalls, {}", clip.name()),
             Axis::new("stalls"),
-            |row| self.estimate(&Figure::STALLS, row, clip),
+            |row| self.estimate(&Metric::STALLS, row, clip),
             |access| stalls(access, clip).0,
         )
     }
@@ -151,32 +148,32 @@ impl Reproduction {
         )
     }
 
-    /// A group for each row, a bar for each video.
-    fn bars(&self, title: &str, figure: &Figure) -> Bars {
-        let mut bars = Bars::new(title, Axis::new(figure.title).unit(figure.unit).from(0.0))
-            .decimals(figure.decimals)
-            .groups(self.ways.iter().map(|way| way.name()));
+    /// Bars of a metric: a group for each setup, a bar for each video.
+    fn bars(&self, title: &str, metric: &Metric) -> Bars {
+        let mut bars = Bars::new(title, Axis::new(metric.title).unit(metric.unit).from(0.0))
+            .decimals(metric.decimals)
+            .groups(self.setups.iter().map(|setup| setup.name()));
         for clip in Clip::ALL {
-            let values = (0..self.ways.len()).map(|way| self.estimate(figure, way, clip));
+            let values = (0..self.setups.len()).map(|setup| self.estimate(metric, setup, clip));
             bars = bars.series(clip.name(), values);
         }
         bars
     }
 
-    /// Fig. 5, of the rows with both links.
+    /// Fig. 5, for the setups with both links.
     fn split_chart(&self) -> Bars {
         let rows: Vec<usize> =
-            (0..self.ways.len()).filter(|&way| self.ways[way].access == Access::Both).collect();
-        let groups = rows.iter().flat_map(|&way| {
-            Clip::ALL.map(|clip| format!("{}, {}", clip.name(), self.ways[way].split_name()))
+            (0..self.setups.len()).filter(|&setup| self.setups[setup].access == Access::Both).collect();
+        let groups = rows.iter().flat_map(|&setup| {
+            Clip::ALL.map(|clip| format!("{}, {}", clip.name(), self.setups[setup].variant_name()))
         });
         let wifi: Vec<Estimate> = rows
             .iter()
-            .flat_map(|&way| Clip::ALL.map(|clip| self.estimate(&Figure::OVER_WIFI, way, clip)))
+            .flat_map(|&setup| Clip::ALL.map(|clip| self.estimate(&Metric::OVER_WIFI, setup, clip)))
             .collect();
         let lte: Vec<Estimate> =
             wifi.iter().map(|share| Estimate::new(100.0 - share.mean, share.ci95)).collect();
-        Bars::new("Fig. 5: data over Wi-Fi and LTE", Axis::new("part of the data").unit("%").from(0.0))
+        Bars::new("Fig. 5: data over Wi-Fi and LTE", Axis::new("share of the data").unit("%").from(0.0))
             .decimals(1)
             .groups(groups)
             .series("Wi-Fi", wifi)

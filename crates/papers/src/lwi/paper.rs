@@ -1,7 +1,7 @@
-//! What the paper prints: Kumar, Gupta, Franklin: Experimental Evaluation of YouTube Performance on MPTCP-based
-//! LTE-WLAN Integration (2017).
+//! Figures printed in Kumar, Gupta, Franklin: Experimental Evaluation of YouTube Performance on
+//! MPTCP-based LTE-WLAN Integration (2017).
 
-/// Over what the device was connected.
+/// Access networks of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// TCP over Wi-Fi.
@@ -13,10 +13,10 @@ pub enum Access {
 }
 
 impl Access {
-    /// In the order of Table III.
+    /// All of them in the order of Table III.
     pub const ALL: [Self; 3] = [Self::Wifi, Self::Lte, Self::Both];
 
-    /// As the paper calls it.
+    /// Name in the paper.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wifi => "Wi-Fi",
@@ -26,7 +26,7 @@ impl Access {
     }
 }
 
-/// Which of the two encodings (section VI).
+/// The two encodings of the video (section VI).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Clip {
     /// 3840 x 2160.
@@ -36,10 +36,10 @@ pub enum Clip {
 }
 
 impl Clip {
-    /// In the order of Table III.
+    /// Both in the order of Table III.
     pub const ALL: [Self; 2] = [Self::FourK, Self::TwoK];
 
-    /// As the paper calls it.
+    /// Name in the paper.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FourK => "4K",
@@ -47,7 +47,7 @@ impl Clip {
         }
     }
 
-    /// Its size, in bytes.
+    /// Size in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
             Self::FourK => 131_000_000,
@@ -56,10 +56,10 @@ impl Clip {
     }
 }
 
-/// How long the video plays, in seconds.
+/// Duration of the video, in seconds.
 pub const DURATION_S: u64 = 66;
 
-/// Of Table III: stalls, and their mean length in seconds.
+/// Table III: number of stalls, and their mean length in seconds.
 pub const fn stalls(access: Access, clip: Clip) -> (f64, f64) {
     match (access, clip) {
         (Access::Wifi, Clip::FourK) => (5.32, 4.55),
@@ -71,7 +71,7 @@ pub const fn stalls(access: Access, clip: Clip) -> (f64, f64) {
     }
 }
 
-/// Table II: the mean round trip to the proxy, in milliseconds.
+/// Table II: mean round-trip time to the proxy, in milliseconds.
 pub const fn round_trip_ms(access: Access) -> f64 {
     match access {
         Access::Wifi => 11.686,
@@ -79,14 +79,14 @@ pub const fn round_trip_ms(access: Access) -> f64 {
     }
 }
 
-/// What an LTE carrier of 25 resource blocks carries at most, in Mbit/s: 18,336 bits in a millisecond (3GPP TS
-/// 36.213, table 7.1.7.2.1-1, the largest transport block; one antenna).
-pub const LTE_MOST_MBPS: f64 = 18.336;
+/// Maximum rate of an LTE carrier with 25 resource blocks, in Mbit/s: 18,336 bits per millisecond,
+/// the largest transport block with one antenna (3GPP TS 36.213, table 7.1.7.2.1-1).
+pub const LTE_MAX_MBPS: f64 = 18.336;
 
-/// The round trip between proxy and server, in milliseconds (Table II).
+/// Round-trip time between proxy and server, in milliseconds (Table II).
 pub const PROXY_TO_SERVER_MS: f64 = 24.751;
 
-/// MOS of 4K over both, over that of one alone, less one (section VI).
+/// Relative gain of the MOS of 4K video over both links, compared with one link (section VI).
 pub const fn mos_gain_4k(over: Access) -> f64 {
     match over {
         Access::Lte => 0.344,
@@ -94,7 +94,7 @@ pub const fn mos_gain_4k(over: Access) -> f64 {
     }
 }
 
-/// By how much the load time over both is shorter than over one alone, as a part of that (section VI).
+/// Relative reduction of the load time over both links, compared with one link (section VI).
 pub const fn load_time_reduction(over: Access) -> f64 {
     match over {
         Access::Lte => 0.43,
@@ -102,11 +102,11 @@ pub const fn load_time_reduction(over: Access) -> f64 {
     }
 }
 
-/// The same in the conclusion, which does not say of what.
+/// Reduction of the load time in the conclusion, which does not name the reference.
 pub const LOAD_TIME_REDUCTION_IN_CONCLUSION: f64 = 0.1739;
 
-/// What both gains say of the single links: MOS of 4K over Wi-Fi, over that over LTE. The row with both links
-/// cancels out.
-pub const fn mos_of_wifi_over_lte() -> f64 {
+/// Ratio of the MOS of 4K video over Wi-Fi to that over LTE. It follows from both printed gains, in
+/// which the MOS over both links cancels out.
+pub const fn mos_ratio_wifi_to_lte() -> f64 {
     (1.0 + mos_gain_4k(Access::Lte)) / (1.0 + mos_gain_4k(Access::Wifi))
 }

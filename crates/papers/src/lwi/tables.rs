@@ -1,37 +1,37 @@
-//! The reproduction as tables.
+//! Tables of the reproduction.
 
 use super::calibration::Calibration;
 use super::measure::Run;
-use super::model::Way;
+use super::model::Setup;
 use super::paper::{
     Access, Clip, LOAD_TIME_REDUCTION_IN_CONCLUSION, load_time_reduction, mos_gain_4k, stalls,
 };
-use super::reproduce::{Figure, Reproduction};
+use super::reproduce::{Metric, Reproduction};
 use experiments::describe::fitted;
 use report::{Badge, Cell, Column, Row, Table};
 
-/// Of what the paper says how both links change it, against which link, and by how many percent in 4K.
-pub(super) fn changes() -> impl Iterator<Item = (Figure, Access, f64)> {
-    let against = |figure: Figure, of: fn(Access) -> f64| {
-        [Access::Wifi, Access::Lte].map(|over| (figure, over, 100.0 * of(over)))
+/// Changes printed in the paper for 4K video: metric, single link of the comparison, and percent.
+pub(super) fn changes() -> impl Iterator<Item = (Metric, Access, f64)> {
+    let against = |metric: Metric, of: fn(Access) -> f64| {
+        [Access::Wifi, Access::Lte].map(|over| (metric, over, 100.0 * of(over)))
     };
-    let load = against(Figure::LOAD, |over| -load_time_reduction(over));
-    against(Figure::MOS, mos_gain_4k).into_iter().chain(load)
+    let load = against(Metric::LOAD_TIME, |over| -load_time_reduction(over));
+    against(Metric::MOS, mos_gain_4k).into_iter().chain(load)
 }
 
 impl Reproduction {
-    /// Everything, for the terminal.
+    /// All tables in their order on a terminal.
     pub fn tables(&self) -> Vec<Table> {
         let all = [self.table_3(), self.figures_5_to_8(), self.gains(), self.levels(), self.links()];
-        all.into_iter().chain(self.policies("Under policies")).collect()
+        all.into_iter().chain(self.policies("With policies")).collect()
     }
 
-    /// What a row rests on.
-    fn role(way: &Way) -> Badge {
-        if way.access == Access::Both { Badge::predicted() } else { fitted() }
+    /// Badge that tells fitted rows from predicted ones.
+    fn role(setup: &Setup) -> Badge {
+        if setup.access == Access::Both { Badge::predicted() } else { fitted() }
     }
 
-    /// Table III beside the paper's.
+    /// Table III with the paper's figures.
     pub(super) fn table_3(&self) -> Table {
         let mut table = Table::new("Table III: stalls and their mean length").column(Column::text(""));
         for clip in Clip::ALL {
@@ -39,111 +39,110 @@ impl Reproduction {
             table = table
                 .column(Column::number(format!("{name} stalls")).key(format!("stalls_{key}")))
                 .column(Column::number("paper").key(format!("paper_stalls_{key}")))
-                .column(Column::number(format!("{name} length")).unit("s").key(format!("mean_stall_{key}_s")))
+                .column(Column::number(format!("{name} mean")).unit("s").key(format!("mean_stall_{key}_s")))
                 .column(Column::number("paper").unit("s").key(format!("paper_mean_stall_{key}_s")));
         }
-        for (i, way) in self.ways.iter().enumerate() {
-            let mut row = Row::new([Cell::text(way.name())]);
+        for (i, setup) in self.setups.iter().enumerate() {
+            let mut row = Row::new([Cell::text(setup.name())]);
             for clip in Clip::ALL {
-                let printed = way.printed().map(|access| stalls(access, clip));
+                let printed = setup.printed().map(|access| stalls(access, clip));
                 let cell =
                     |value: Option<f64>| value.map_or_else(Cell::empty, |value| Cell::number(value, 2));
                 row = row
-                    .cell(Cell::estimate(self.estimate(&Figure::STALLS, i, clip), 2))
+                    .cell(Cell::estimate(self.estimate(&Metric::STALLS, i, clip), 2))
                     .cell(cell(printed.map(|(count, _)| count)))
                     .cell(Cell::estimate(self.mean_stall(i, clip), 2))
                     .cell(cell(printed.map(|(_, mean)| mean)));
             }
-            table = table.row(row.badge(Self::role(way)));
+            table = table.row(row.badge(Self::role(setup)));
         }
         let unfinished = self.all_runs().filter(|run| !run.complete).count();
         table = table.note(format!(
-            "Means of {} runs with their 95 % intervals; the length is that of all stalls. The links were fitted to \
-             the rows of one link; what is printed of both is predicted.",
+            "Means of {} runs with 95 % confidence intervals; the mean length is taken over all stalls. The links were \
+             fitted to the rows with one link; the rows with both links are predictions.",
             self.seeds
         ));
         if unfinished > 0 {
-            table = table
-                .note(format!("{unfinished} runs were not over after 300 s and count as far as they came."));
+            table = table.note(format!("{unfinished} runs ended unfinished at the time limit of 300 s."));
         }
         table
     }
 
-    /// Figs. 5 to 8, of which the paper prints no values.
+    /// Figs. 5 to 8, for which the paper prints no values.
     pub(super) fn figures_5_to_8(&self) -> Table {
         let mut table = Table::new("Figs. 5 to 8").column(Column::text("")).column(Column::text("video"));
-        let figures = [Figure::MOS, Figure::LOAD, Figure::FETCHED, Figure::OVER_WIFI];
-        for figure in &figures {
-            table = table.column(Column::number(figure.title).unit(figure.unit).key(figure.key));
+        let figures = [Metric::MOS, Metric::LOAD_TIME, Metric::FETCH_TIME, Metric::OVER_WIFI];
+        for metric in &figures {
+            table = table.column(Column::number(metric.title).unit(metric.unit).key(metric.key));
         }
         for clip in Clip::ALL {
-            for (i, way) in self.ways.iter().enumerate() {
-                let mut row = Row::new([Cell::text(way.name()), Cell::text(clip.name())]);
-                for figure in &figures {
-                    let alone = figure.key == Figure::OVER_WIFI.key && way.access != Access::Both;
+            for (i, setup) in self.setups.iter().enumerate() {
+                let mut row = Row::new([Cell::text(setup.name()), Cell::text(clip.name())]);
+                for metric in &figures {
+                    let alone = metric.key == Metric::OVER_WIFI.key && setup.access != Access::Both;
                     row = row.cell(if alone {
                         Cell::empty()
                     } else {
-                        Cell::estimate(self.estimate(figure, i, clip), figure.decimals)
+                        Cell::estimate(self.estimate(metric, i, clip), metric.decimals)
                     });
                 }
-                table = table.row(row.badge(Self::role(way)));
+                table = table.row(row.badge(Self::role(setup)));
             }
         }
         table.note(
-            "MOS of each run, then the mean. The paper prints no value of these figures, but the changes below, and \
-             that more goes over Wi-Fi.",
+            "MOS: computed for each run, then averaged. The paper prints no values for these figures. It gives the \
+             changes of the next table and states that Wi-Fi carries more than LTE.",
         )
     }
 
-    /// What both links change, beside what the paper says.
+    /// Change from one link to both, with the paper's figures.
     pub(super) fn gains(&self) -> Table {
-        let mut table = Table::new("What both links change, 4K, in %")
+        let mut table = Table::new("Change from one link to both, 4K, in %")
             .column(Column::text(""))
-            .column(Column::number("here").key("change_percent"))
+            .column(Column::number("Tandem").key("change_percent"))
             .column(Column::number("paper").key("paper_percent"))
-            .column(Column::number("apart").unit("points").key("points"));
-        for (figure, over, paper) in changes() {
-            let ours = self.change_percent(&figure, over, Clip::FourK);
+            .column(Column::number("difference").unit("points").key("points"));
+        for (metric, over, paper) in changes() {
+            let change = self.change_percent(&metric, over, Clip::FourK);
             table = table.row(Row::new([
-                Cell::text(format!("{}, against {}", figure.title, over.name())),
-                Cell::estimate(ours, 1),
+                Cell::text(format!("{}, from {}", metric.title, over.name())),
+                Cell::estimate(change, 1),
                 Cell::number(paper, 1),
-                Cell::number(ours.mean - paper, 1),
+                Cell::number(change.mean - paper, 1),
             ]));
         }
         table.note(format!(
-            "Seed by seed, with the 95 % interval. Of the load time the paper’s conclusion says {:.2} % and not what \
-             that is of.",
+            "Paired by seed, with 95 % confidence intervals. The paper’s conclusion gives {:.2} % for the load time, \
+             without the reference.",
             -100.0 * LOAD_TIME_REDUCTION_IN_CONCLUSION
         ))
     }
 
-    /// What policies save, and what the viewer has of it, beside plain Multipath TCP with the same seeds; `None` where
-    /// there are none.
+    /// Savings of the policies and their effect on the viewer, compared with plain Multipath TCP
+    /// with the same seeds; `None` without policies.
     pub(super) fn policies(&self, title: &str) -> Option<Table> {
         let plain = self.row(Access::Both)?;
-        let rows = || (0..self.ways.len()).filter(|&way| !self.ways[way].policy.is_none());
+        let rows = || (0..self.setups.len()).filter(|&setup| !self.setups[setup].policy.is_none());
         rows().next()?;
         let mut table = Table::new(title).column(Column::text("video")).column(Column::text("policy"));
-        let figures = [Figure::MOS, Figure::STALLS, Figure::OVER_LTE, Figure::LTE_ENERGY, Figure::ENERGY];
-        for figure in &figures {
-            table = table.column(Column::number(figure.title).unit(figure.unit).key(figure.key));
+        let figures = [Metric::MOS, Metric::STALLS, Metric::OVER_LTE, Metric::LTE_ENERGY, Metric::ENERGY];
+        for metric in &figures {
+            table = table.column(Column::number(metric.title).unit(metric.unit).key(metric.key));
         }
         table = table
             .column(Column::number("LTE data").unit("%").key("lte_data_percent"))
             .column(Column::number("MOS lower").unit("runs").key("lower_mos_runs"))
             .column(Column::number("more stalls").unit("runs").key("more_stalls_runs"));
         for clip in Clip::ALL {
-            let lte = self.estimate(&Figure::OVER_LTE, plain, clip).mean;
-            for way in core::iter::once(plain).chain(rows()) {
+            let lte = self.estimate(&Metric::OVER_LTE, plain, clip).mean;
+            for setup in core::iter::once(plain).chain(rows()) {
                 let mut row =
-                    Row::new([Cell::text(clip.name()), Cell::text(self.ways[way].policy.to_string())]);
-                for figure in &figures {
-                    row = row.cell(Cell::estimate(self.estimate(figure, way, clip), figure.decimals));
+                    Row::new([Cell::text(clip.name()), Cell::text(self.setups[setup].policy.to_string())]);
+                for metric in &figures {
+                    row = row.cell(Cell::estimate(self.estimate(metric, setup, clip), metric.decimals));
                 }
-                let pairs = || self.runs(plain, clip).iter().zip(self.runs(way, clip));
-                let here = self.estimate(&Figure::OVER_LTE, way, clip).mean;
+                let pairs = || self.runs(plain, clip).iter().zip(self.runs(setup, clip));
+                let here = self.estimate(&Metric::OVER_LTE, setup, clip).mean;
                 let lower = pairs().filter(|(plain, here)| here.mos < plain.mos - 1e-9).count();
                 let more = pairs().filter(|(plain, here)| here.stalls > plain.stalls).count();
                 let beside = [
@@ -153,28 +152,28 @@ impl Reproduction {
                 ];
                 row = beside
                     .into_iter()
-                    .fold(row, |row, cell| row.cell(if way == plain { Cell::empty() } else { cell }));
+                    .fold(row, |row, cell| row.cell(if setup == plain { Cell::empty() } else { cell }));
                 table = table.row(row.badge(Badge::predicted()));
             }
         }
         Some(table.note(format!(
-            "Over both links, means of {} runs with 95 % intervals; \"LTE data\" is the change beside no policy. The last \
-             two columns count runs that had a lower MOS, or more stalls, than without a policy and with the same seed.",
+            "Over both links, means of {} runs with 95 % confidence intervals. LTE data: change compared with no policy. \
+             MOS lower, more stalls: number of runs that are worse than the run without a policy and with the same seed.",
             self.seeds
         )))
     }
 
-    /// What MOS is made of.
+    /// Distribution of the runs over the levels of stall frequency, which dominate MOS.
     pub(super) fn levels(&self) -> Table {
-        let mut table = Table::new("Runs by how often they stall, in %").column(Column::text(""));
+        let mut table = Table::new("Runs by number of stalls, in %").column(Column::text(""));
         for clip in Clip::ALL {
-            for (level, stalls) in [(1, "0 or 1"), (2, "2 to 9"), (3, "10 and more")] {
+            for (level, stalls) in [(1, "0 or 1"), (2, "2 to 9"), (3, "10 or more")] {
                 let key = format!("level_{level}_{}_percent", clip.name().to_lowercase());
                 table = table.column(Column::number(format!("{}: {stalls}", clip.name())).key(key));
             }
         }
-        for (i, way) in self.ways.iter().enumerate() {
-            let mut row = Row::new([Cell::text(way.name())]);
+        for (i, setup) in self.setups.iter().enumerate() {
+            let mut row = Row::new([Cell::text(setup.name())]);
             for clip in Clip::ALL {
                 for level in 1..=3 {
                     row = row.cell(Cell::number(self.at_level_percent(i, clip, level), 0));
@@ -183,22 +182,22 @@ impl Reproduction {
             table = table.row(row);
         }
         table.note(
-            "The levels of stall frequency in Table I, for 66 s of video. A level is worth 0.742 of MOS; load time and \
-             the length of stalls together at most 0.35.",
+            "The levels of stall frequency in Table I, for 66 s of video. One level changes MOS by 0.742; load time and \
+             the length of stalls together change it by at most 0.35.",
         )
     }
 
-    /// How the links vary.
+    /// Parameters of the links.
     pub(super) fn links(&self) -> Table {
-        let mut table = Table::new("The links")
+        let mut table = Table::new("Links")
             .column(Column::text(""))
             .column(Column::number("good").unit("Mbit/s").key("good_mbps"))
             .column(Column::number("bad").unit("Mbit/s").key("bad_mbps"))
             .column(Column::number("good for").unit("s").key("good_s"))
             .column(Column::number("bad for").unit("s").key("bad_s"))
-            .column(Column::number("spread of runs").key("spread"))
+            .column(Column::number("run spread").key("spread"))
             .column(Column::number("mean").unit("Mbit/s").key("mean_mbps"))
-            .column(Column::number("deviation").unit("% of it").key("deviation_percent"));
+            .column(Column::number("deviation").unit("% of mean").key("deviation_percent"));
         for access in [Access::Wifi, Access::Lte] {
             let process = self.calibration.process(access);
             let (mean, variation) = self.rate(access);
@@ -219,16 +218,17 @@ impl Reproduction {
         let Calibration { buffer, startup, resume, .. } = self.calibration;
         let seconds = |span: units::Duration| span.as_secs_f64();
         table.note(format!(
-            "Rates of two states that last for exponential times, with these means; a run’s are multiplied by a factor \
-             whose logarithm has this deviation. The player’s buffer holds {} s, which is fitted too; it plays from \
-             {} s on, and after a stall from {} s on, which is the least it can do.",
+            "The rate alternates between two states with exponential durations of these means. A log-normal factor \
+             scales the rates of each run; the run spread is the standard deviation of its logarithm. The player buffers \
+             at most {} s, which is fitted too. Playback starts at {} s of buffer, and resumes after a stall at {} s, \
+             the minimum for a player.",
             seconds(buffer),
             seconds(startup),
             seconds(resume),
         ))
     }
 
-    /// Every run.
+    /// Every run, one row each.
     pub fn runs_table(&self) -> Table {
         let mut table = Table::default()
             .column(Column::text("way"))
@@ -256,11 +256,11 @@ impl Reproduction {
         for (name, _) in &values {
             table = table.column(Column::number(*name));
         }
-        for (i, way) in self.ways.iter().enumerate() {
+        for (i, setup) in self.setups.iter().enumerate() {
             for clip in Clip::ALL {
                 for (seed, run) in (1_u32..).zip(self.runs(i, clip)) {
                     let head =
-                        [Cell::text(way.key()), Cell::text(clip.name()), Cell::number(f64::from(seed), 0)];
+                        [Cell::text(setup.key()), Cell::text(clip.name()), Cell::number(f64::from(seed), 0)];
                     let rest = values.iter().map(|(_, of)| Cell::number(of(run), 6));
                     table = table.row(Row::new(head.into_iter().chain(rest)));
                 }
@@ -269,7 +269,7 @@ impl Reproduction {
         table
     }
 
-    /// A row for each way, video and figure.
+    /// A row for each setup, video and metric.
     pub fn figures(&self) -> Table {
         let mut table = Table::default()
             .column(Column::text("way"))
@@ -277,22 +277,22 @@ impl Reproduction {
             .column(Column::text("figure"))
             .column(Column::number("mean"))
             .column(Column::number("paper"));
-        for (i, way) in self.ways.iter().enumerate() {
+        for (i, setup) in self.setups.iter().enumerate() {
             for clip in Clip::ALL {
-                let printed = way.printed().map(|access| stalls(access, clip));
+                let printed = setup.printed().map(|access| stalls(access, clip));
                 let mut add = |key: &str, estimate, paper: Option<f64>| {
                     table.rows.push(Row::new([
-                        Cell::text(way.key()),
+                        Cell::text(setup.key()),
                         Cell::text(clip.name()),
                         Cell::text(key),
                         Cell::estimate(estimate, 6),
                         paper.map_or_else(Cell::empty, |paper| Cell::number(paper, 6)),
                     ]));
                 };
-                add(Figure::STALLS.key, self.estimate(&Figure::STALLS, i, clip), printed.map(|p| p.0));
+                add(Metric::STALLS.key, self.estimate(&Metric::STALLS, i, clip), printed.map(|p| p.0));
                 add("mean_stall_s", self.mean_stall(i, clip), printed.map(|p| p.1));
-                for figure in [Figure::MOS, Figure::LOAD, Figure::FETCHED, Figure::OVER_WIFI] {
-                    add(figure.key, self.estimate(&figure, i, clip), None);
+                for metric in [Metric::MOS, Metric::LOAD_TIME, Metric::FETCH_TIME, Metric::OVER_WIFI] {
+                    add(metric.key, self.estimate(&metric, i, clip), None);
                 }
             }
         }

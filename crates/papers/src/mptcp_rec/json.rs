@@ -1,14 +1,14 @@
-//! The reproduction as one JSON object; docs/reference/output.md describes it.
+//! `result.json` of the reproduction; docs/reference/output.md describes it.
 
-use super::measure::Figure;
-use super::over_grid::Group;
+use super::grid_summary::Group;
+use super::measure::Metric;
 use super::paper;
 use super::reproduce::Reproduction;
 use super::schemes::Role;
 use report::Estimate;
 use serde_json::{Map, Value, json};
 
-/// A number that is not finite is null.
+/// A JSON number; null if it is not finite.
 fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
@@ -28,13 +28,13 @@ const fn role(role: Role) -> &'static str {
 }
 
 impl Reproduction {
-    /// Everything, as one object.
+    /// The whole reproduction as one JSON object.
     pub fn to_json(&self) -> Value {
         let seconds = self.duration.as_secs_f64();
         json!({
             "paper": "mptcp-rec",
             "seeds": self.seeds,
-            "fewer_seeds": self.fewer_seeds,
+            "fewer_seeds": self.reduced_seeds,
             "duration_s": seconds,
             "grid": (0..self.grid.len()).map(|i| self.point_json(i)).collect::<Vec<_>>(),
             "summary": self.summary_json(Group::All),
@@ -51,13 +51,14 @@ impl Reproduction {
         })
     }
 
-    /// Of the paper's two schemes and the other standards, the means; what is not there is null.
+    /// Means of the standard schemes and the proposed one at a grid point; null for a scheme not
+    /// run.
     fn point_json(&self, i: usize) -> Value {
         let point = &self.grid[i];
-        let figures = |scheme: usize| {
+        let metrics = |scheme: usize| {
             let mut object = Map::new();
-            for figure in &Figure::ALL {
-                object.insert(figure.key.into(), number(self.estimate(figure, scheme, i).mean));
+            for metric in &Metric::ALL {
+                object.insert(metric.key.into(), number(self.estimate(metric, scheme, i).mean));
             }
             Value::Object(object)
         };
@@ -66,13 +67,13 @@ impl Reproduction {
         object.insert("loss".into(), point.loss.name().into());
         object.insert("average_loss".into(), number(point.average));
         for scheme in self.standards() {
-            object.insert(self.schemes[scheme].key.replace('-', "_"), figures(scheme));
+            object.insert(self.schemes[scheme].key.replace('-', "_"), metrics(scheme));
         }
-        object.insert("mptcp_rec".into(), self.proposed().map_or(Value::Null, figures));
+        object.insert("mptcp_rec".into(), self.proposed().map_or(Value::Null, metrics));
         let changes = self.proposed().map(|proposed| {
             let mut changes = Map::new();
-            for figure in &Figure::ALL {
-                changes.insert(figure.key.into(), estimate(self.change(figure, proposed, 0, i)));
+            for metric in &Metric::ALL {
+                changes.insert(metric.key.into(), estimate(self.change(metric, proposed, 0, i)));
             }
             Value::Object(changes)
         });
@@ -80,12 +81,12 @@ impl Reproduction {
         Value::Object(object)
     }
 
-    /// Over the grid, as shares: medians, and at how many points the paper's figure is reached.
+    /// Medians over the grid as ratios, and the number of points that reach the paper's figure.
     fn summary_json(&self, group: Group) -> Value {
         let Some(proposed) = self.proposed() else { return Value::Null };
-        let of = |figure: &Figure| self.over_grid(figure, proposed, 0, group);
-        let (goodput, delay) = (of(&Figure::GOODPUT), of(&Figure::DELAY));
-        let (jitter, peak) = (of(&Figure::JITTER), of(&Figure::PEAK));
+        let of = |metric: &Metric| self.grid_summary(metric, proposed, 0, group);
+        let (goodput, delay) = (of(&Metric::GOODPUT), of(&Metric::DELAY));
+        let (jitter, peak) = (of(&Metric::JITTER), of(&Metric::PEAK));
         json!({
             "throughput_gain": number(goodput.median.mean / 100.0),
             "delay_reduction": number(-delay.median.mean / 100.0),
@@ -100,17 +101,17 @@ impl Reproduction {
         })
     }
 
-    /// A scheme at the points at which all run.
+    /// Means of a scheme over the points where every scheme runs.
     fn scheme_json(&self, scheme: usize) -> Value {
         let mut object = Map::new();
         object.insert("scheme".into(), self.schemes[scheme].key.as_str().into());
         object.insert("role".into(), role(self.schemes[scheme].role).into());
-        for figure in &Figure::ALL {
-            object.insert(figure.key.into(), estimate(self.over_common(figure.of, scheme)));
+        for metric in &Metric::ALL {
+            object.insert(metric.key.into(), estimate(self.common_mean(metric.of, scheme)));
         }
         for (end, name) in ["sender", "receiver"].into_iter().enumerate() {
-            let segments = self.over_common(|run| run.work[end].segments, scheme).mean;
-            let options = self.over_common(|run| run.work[end].options, scheme).mean;
+            let segments = self.common_mean(|run| run.work[end].segments, scheme).mean;
+            let options = self.common_mean(|run| run.work[end].options, scheme).mean;
             let work = json!({ "segments_per_mb": number(segments), "options_per_mb": number(options) });
             object.insert(name.into(), work);
         }

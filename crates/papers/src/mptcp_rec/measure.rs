@@ -1,73 +1,72 @@
-//! What is read off a run.
+//! Metrics of one run.
 
 use qoe::PsnrSeries;
 use sim::{DeliveryOutcome, Outcome, SegmentCounts, WorkOutcome};
 use units::Bitrate;
 
-/// The stream whose PSNR is told needs so much, in Mbit/s: video of 1080 lines, which is within reach
-/// of good schemes at some points of the grid and not at others.
+/// Rate of the video stream whose PSNR is computed, in Mbit/s: 1080p video. Good schemes reach it
+/// at some points of the grid only.
 pub(super) const STREAM_MBPS: f64 = 4.0;
-/// PSNR is at most so much, in dB: within a hundredth of the rate counts as exact.
+/// Maximum PSNR, in dB. It corresponds to a rate one hundredth below the stream's.
 const PSNR_CLAMP_DB: f64 = 40.0;
 
-/// The figures of one run.
+/// The metrics of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// Delivered in order to the application, in Mbit/s.
+    /// Goodput of the application, in Mbit/s.
     pub goodput_mbps: f64,
-    /// Mean end-to-end delay from first sending to delivery, in milliseconds; NaN where nothing came.
+    /// Mean delay from first transmission to delivery in order, in milliseconds; NaN without data.
     pub delay_ms: f64,
-    /// 95 % quantile of the same.
+    /// 95th percentile of that delay, in milliseconds.
     pub delay_p95_ms: f64,
-    /// Mean difference of the delays of two pieces delivered one after the other, in milliseconds.
+    /// Mean difference between the delays of consecutive deliveries, in milliseconds.
     pub jitter_ms: f64,
-    /// The largest distance in the stream of two segments that arrived one after the other, in bytes.
+    /// Largest distance in sequence space between two consecutive arrivals, in bytes.
     pub peak_out_of_order: f64,
-    /// 95 % quantile of these distances, in bytes.
+    /// 95th percentile of that distance, in bytes.
     pub out_of_order_p95: f64,
-    /// Drawn by all radios for a delivered megabyte, in joules.
+    /// Energy of all radios per delivered megabyte, in joules.
     pub joules_per_mb: f64,
-    /// Mean PSNR over seconds of a stream of 4 Mbit/s, in dB.
+    /// Mean PSNR, second by second, of a stream of 4 Mbit/s, in dB.
     pub psnr_db: f64,
     /// Payload received over paths A, B and C, in Mbit/s.
     pub path_mbps: [f64; 3],
-    /// Of the server and of the device.
+    /// Protocol work of the server and of the device.
     pub work: [Work; 2],
 }
 
-/// What an end did for a delivered megabyte.
+/// Protocol work of one end per delivered megabyte.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
-    /// Segments that it made and read.
+    /// Segments sent and received.
     pub segments: f64,
-    /// Options that it wrote and read.
+    /// Options sent and received.
     pub options: f64,
-    /// Of which experimental ones of MPTCP.
+    /// Experimental MPTCP options among them.
     pub experimental: f64,
 }
 
-/// A quantity that schemes are compared by.
+/// A metric by which schemes are compared.
 #[derive(Debug, Clone, Copy)]
-pub struct Figure {
-    /// Its name for programs, with the unit.
+pub struct Metric {
+    /// Key in JSON and CSV, with the unit.
     pub key: &'static str,
-    /// Its name for people.
+    /// Name in tables and charts.
     pub title: &'static str,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: &'static str,
-    /// Digits after the point.
+    /// Number of decimals in tables.
     pub decimals: usize,
-    /// More of it is better.
+    /// Whether larger values are better.
     pub more_is_better: bool,
-    /// How much the paper has MPTCP-rec change it, in percent of standard MPTCP's; `None` where it prints
-    /// no figure.
+    /// Change from standard MPTCP to MPTCP-rec in the paper, in percent; `None` if it prints none.
     pub paper_percent: Option<f64>,
-    /// Its value.
+    /// Reads the value from a run.
     pub of: fn(&Run) -> f64,
 }
 
-impl Figure {
-    /// Fig. 8.
+impl Metric {
+    /// Goodput (Fig. 8).
     pub const GOODPUT: Self = Self {
         key: "goodput_mbps",
         title: "goodput",
@@ -77,7 +76,7 @@ impl Figure {
         paper_percent: Some(super::paper::THROUGHPUT_GAIN * 100.0),
         of: |run| run.goodput_mbps,
     };
-    /// Fig. 9.
+    /// End-to-end delay (Fig. 9).
     pub const DELAY: Self = Self {
         key: "delay_ms",
         title: "delay",
@@ -87,7 +86,7 @@ impl Figure {
         paper_percent: Some(-super::paper::DELAY_REDUCTION * 100.0),
         of: |run| run.delay_ms,
     };
-    /// Fig. 10.
+    /// Jitter (Fig. 10).
     pub const JITTER: Self = Self {
         key: "jitter_ms",
         title: "jitter",
@@ -97,7 +96,7 @@ impl Figure {
         paper_percent: None,
         of: |run| run.jitter_ms,
     };
-    /// Fig. 7.
+    /// Peak out-of-order offset (Fig. 7).
     pub const PEAK: Self = Self {
         key: "peak_out_of_order",
         title: "peak out-of-order offset",
@@ -109,17 +108,17 @@ impl Figure {
         ),
         of: |run| run.peak_out_of_order,
     };
-    /// Of Fig. 7, but for the largest.
+    /// 95th percentile of the out-of-order offsets of Fig. 7.
     pub const OFFSETS: Self = Self {
         key: "out_of_order_p95",
-        title: "95 % of out-of-order offsets",
+        title: "out-of-order offset, p95",
         unit: "bytes",
         decimals: 0,
         more_is_better: false,
         paper_percent: None,
         of: |run| run.out_of_order_p95,
     };
-    /// Not in the paper.
+    /// Energy per megabyte (not in the paper).
     pub const ENERGY: Self = Self {
         key: "joules_per_mb",
         title: "energy",
@@ -129,7 +128,7 @@ impl Figure {
         paper_percent: None,
         of: |run| run.joules_per_mb,
     };
-    /// Not in the paper.
+    /// PSNR of a video stream (not in the paper).
     pub const PSNR: Self = Self {
         key: "psnr_db",
         title: "PSNR",
@@ -139,25 +138,26 @@ impl Figure {
         paper_percent: None,
         of: |run| run.psnr_db,
     };
-    /// Those that the grid is summed up by.
+    /// Metrics of the summary over the grid.
     pub const HEADLINE: [Self; 5] = [Self::GOODPUT, Self::DELAY, Self::JITTER, Self::PEAK, Self::OFFSETS];
-    /// Those that the paper has figures of.
+    /// Metrics that the paper shows.
     pub const PAPER: [Self; 4] = [Self::GOODPUT, Self::DELAY, Self::JITTER, Self::PEAK];
-    /// All of them.
+    /// All metrics.
     pub const ALL: [Self; 7] =
         [Self::GOODPUT, Self::DELAY, Self::JITTER, Self::PEAK, Self::OFFSETS, Self::ENERGY, Self::PSNR];
 }
 
 impl Run {
-    /// The figures of an outcome that was recorded ([`sim::run_recorded`]).
+    /// Reads the metrics of an outcome of [`sim::run_recorded`].
     pub fn read(outcome: &Outcome) -> Self {
         let delivered_mb = outcome.connections[0].delivered_bytes as f64 * 1e-6;
         let delivery = &outcome.deliveries[0];
         let ms = |seconds: Option<f64>| seconds.map_or(f64::NAN, |s| s * 1e3);
-        let goodput = outcome.series.column("connection1.goodput_mbps").expect("it is recorded");
+        let goodput =
+            outcome.series.column("connection1.goodput_mbps").expect("the model samples every second");
         let stream = Bitrate::from_mbps(STREAM_MBPS);
         let mut psnr = PsnrSeries::new(stream, stream, PSNR_CLAMP_DB);
-        // What comes beyond the stream's rate is not shown: it has all that it needs.
+        // The stream uses no more than its own rate.
         psnr.extend(goodput.values.iter().map(|&mbps| Bitrate::from_mbps(mbps.min(STREAM_MBPS))));
         let mut path_mbps = [0.0; 3];
         for (rate, path) in path_mbps.iter_mut().zip(&outcome.paths) {

@@ -1,19 +1,20 @@
-//! The MPTCP-rec paper, reproduced.
+//! Reproduction of the MPTCP-rec paper (Cao et al. 2016); see docs/background/mptcp-rec.md.
 //!
-//! `paper` holds its printed figures, `model` its network and the grid of what did not survive, `schemes`
-//! what is held against what, `measure` what is read off a run, `reproduce` the runs, `over_grid` how they
-//! are summed up, `tables`, `page` and `json` how they are shown.
+//! `paper` holds the printed figures, `model` the network and the grid of losses and buffers, and
+//! `schemes` the compared schemes. `measure` reads the metrics of a run, `reproduce` runs
+//! everything, `grid_summary` aggregates over the grid, and `tables`, `page` and `json` present the
+//! results.
 
+mod grid_summary;
 mod json;
 mod measure;
 pub mod model;
-mod over_grid;
 mod page;
 pub mod paper;
 mod reproduce;
 pub mod schemes;
 mod tables;
 
-pub use measure::{Figure, Run, Work};
-pub use over_grid::Group;
+pub use grid_summary::Group;
+pub use measure::{Metric, Run, Work};
 pub use reproduce::{Options, Reproduction, Shown, reproduce};

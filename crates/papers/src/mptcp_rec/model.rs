@@ -1,9 +1,10 @@
-//! The paper's network as an experiment, and the grid of what it does not say.
+//! The paper's network as an experiment, and the grid over losses and buffers that it does not
+//! give.
 //!
-//! What the paper leaves open is decided here, in constants with a reason each; [`CHOICES`] tells a reader
-//! of the report.
+//! The constants here fix parameters that the paper leaves open; [`CHOICES`] lists them in the
+//! report.
 
-use super::paper::{DURATION_S, MOST_BACKGROUND, PATHS, PaperPath};
+use super::paper::{DURATION_S, MAX_BACKGROUND_SHARE, PATHS, PaperPath};
 use link::{Delay, LinkConfig, Loss, QueueLimit, Rate};
 use policy::PolicyConfig;
 use radio::Profile;
@@ -12,31 +13,32 @@ use std::sync::Arc;
 use traffic::{Direction, Kind, Mix, TrafficConfig, Vbr};
 use units::{Bitrate, Duration, Energy, Instant, Power, Probability, Seed};
 
-/// Receive buffers, in KB of 1024 bytes. 64 is the default of the MPTCP of ns-2; the paper's point are small ones.
+/// Receive buffers, in KB of 1024 bytes. 64 KB is the default of MPTCP in ns-2; the paper is about
+/// small buffers.
 pub const BUFFERS_KB: [u64; 4] = [64, 128, 256, 512];
-/// Buffers that the paper's claim is about: constrained ones.
-pub const SMALL_KB: u64 = 128;
-/// Packets lost in a row in the mean, where losses come in bursts: the length of a fade is not in the
-/// paper. Four packets of 1500 bytes are 4.4 ms on the Wi-Fi link.
+/// Largest of the constrained buffers that the paper's claim is about, in KB.
+pub const SMALL_BUFFER_KB: u64 = 128;
+/// Mean length of a loss burst, in packets. The paper does not give it; four packets of 1500 bytes
+/// take 4.4 ms on the Wi-Fi link.
 pub const BURST_PACKETS: f64 = 4.0;
-/// How many packets a queue holds: drop-tail and 50, which is what ns-2 has where a script says nothing.
+/// Length of a drop-tail queue, in packets: the default of ns-2.
 pub const QUEUE_PACKETS: u32 = 50;
-/// How long a rate of the background holds before another is drawn.
-pub const BACKGROUND_HOLDS: Duration = Duration::from_secs(1);
+/// Time after which the background traffic draws a new rate.
+pub const BACKGROUND_RATE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How losses come.
+/// Distribution of losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LossKind {
-    /// Each packet by itself: "distributed loss".
+    /// Independent losses: "distributed loss".
     Uniform,
-    /// In bursts: Gilbert's two states, all lost in the bad one.
+    /// Bursts by Gilbert's two-state model, which loses every packet in the bad state.
     Gilbert,
-    /// Half of the loss by each of the two, as where a link has both loss models.
+    /// Half of the average loss by each of the two models on the same link.
     Both,
 }
 
 impl LossKind {
-    /// Its name in results.
+    /// Name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -49,17 +51,17 @@ impl LossKind {
 /// A point of the grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GridPoint {
-    /// Of the device, in KB of 1024 bytes.
+    /// Receive buffer of the device, in KB of 1024 bytes.
     pub buffer_kb: u64,
-    /// How losses come, on every link towards the device.
+    /// Distribution of losses on every link towards the device.
     pub loss: LossKind,
-    /// Share of packets that a link loses in the mean, from 0 to below 1.
+    /// Mean share of lost packets, from 0 to below 1.
     pub average: f64,
 }
 
-/// Average losses of each kind, in percent: from what is left after a link layer's own repeats to what
-/// is hardly usable. Bursts and single losses have the same averages, so that they can be held
-/// against each other; both on one link, as the paper's words have it, stands in the middle.
+/// Average losses of each kind, in percent: from the residual loss after link-layer retransmission
+/// to a barely usable link. Uniform and burst losses have the same averages and can be compared.
+/// The combination of both, which the paper describes, has a medium value.
 const AVERAGES: [(LossKind, &[f64]); 3] = [
     (LossKind::Uniform, &[0.5, 1.0, 2.0, 4.0]),
     (LossKind::Gilbert, &[0.5, 1.0, 2.0, 4.0]),
@@ -78,24 +80,24 @@ pub fn grid() -> Vec<GridPoint> {
 }
 
 impl GridPoint {
-    /// One of the points at which every scheme runs: each buffer with both kinds of loss on one link.
+    /// Whether every scheme runs at this point: each buffer with both loss models on one link.
     pub fn is_common(&self) -> bool {
         self.loss == LossKind::Both
     }
 
-    /// One of the points with a buffer that the paper's claim is about.
+    /// Whether the buffer is one of the constrained buffers of the paper's claim.
     pub fn is_small(&self) -> bool {
-        self.buffer_kb <= SMALL_KB
+        self.buffer_kb <= SMALL_BUFFER_KB
     }
 
-    /// The loss in words.
+    /// Name of the loss in tables, such as `uniform 2 %`.
     pub fn loss_name(&self) -> String {
         format!("{} {} %", self.loss.name(), self.average * 100.0)
     }
 
     fn link_loss(&self) -> Loss {
         let share = |p: f64| Probability::new(p).unwrap_or_default();
-        // The share of time in the bad state is p / (p + r).
+        // The Gilbert model is in its bad state for the share p / (p + r) of the time.
         let gilbert = |average: f64, loss_good: f64| {
             let r = 1.0 / BURST_PACKETS;
             Loss::GilbertElliott {
@@ -113,27 +115,28 @@ impl GridPoint {
     }
 }
 
-/// What had to be chosen because the paper does not say it, in sentences with inline markup.
+/// Choices of parameters that the paper does not give, in sentences with inline markup.
 pub const CHOICES: [&str; 8] = [
-    "**Loss**: the values of Table 1 are lost. Shown is a grid: 0.5 to 4 %, each packet by itself (uniform), in \
-     bursts of 4 packets (Gilbert), and 2 % half by each of the two on the same link; all three links alike. \
-     Lost is what goes to the device, acknowledgements are not: ns-2 attaches a loss model to one direction, and a \
-     burst that is counted in packets would last for minutes on a way back that carries one packet a timeout.",
-    "**Propagation delay**: “20–50 ms” is read as the range of networks that the path stands for. A run draws each \
-     path’s delay once, uniformly; it is the same either way, and the same for every scheme and loss with that seed.",
-    "**Queues**: 50 packets, drop-tail, before each link: what ns-2 has where a script says nothing.",
-    "**Background**: a Poisson process of the paper’s three packet sizes at a rate that is drawn anew each second, \
-     uniformly between 0 and half of the link’s rate, towards the device. All of it is datagrams: the paper’s 90 % \
-     over TCP would back off, but it is the sum that is said to vary between 0 and 50 %.",
-    "**Application**: one download for the whole 120 s that always has more to send.",
-    "**Standard MPTCP**: all three paths, LIA, `min-rtt` (and `round-robin` beside it), segments for an Ethernet of \
-     1500 bytes, a send buffer that never binds.",
-    "**Energy**: `huang2012.3g` on path A and `huang2012.wifi` on B. Nobody measured WiMAX like this: \
-     `huang2012.lte` stands for it on C, the other OFDMA radio of its time.",
-    "**QoE**: PSNR from throughput, second by second (Eq. (2) of Chen et al. 2013), of a stream that needs 4 Mbit/s.",
+    "**Loss**: the loss values of Table 1 are not available. The grid has losses of 0.5 to 4 %, either independent \
+     (uniform) or in bursts of 4 packets (Gilbert), and 2 % with half of it from each model on the same link. All \
+     three links have the same loss. Only packets to the device are lost: ns-2 attaches a loss model to one direction, \
+     and a burst counted in packets would last for minutes on a return path that carries one packet per timeout.",
+    "**Propagation delay**: “20–50 ms” is taken as the range over networks of this technology. Each run draws a delay \
+     for each path from a uniform distribution. Both directions, and all schemes and losses with the same seed, have \
+     the same delay.",
+    "**Queues**: drop-tail, 50 packets, before each link: the default of ns-2.",
+    "**Background**: a Poisson process of the paper’s three packet sizes towards the device. Its rate is drawn every \
+     second from a uniform distribution between 0 and half of the link’s rate. All background traffic is UDP. In the \
+     paper 90 % of it is TCP, which would back off, but the paper states that the sum varies between 0 and 50 %.",
+    "**Application**: one download that always has data to send, for the whole 120 s.",
+    "**Standard MPTCP**: all three paths, LIA, `min-rtt` (and `round-robin` for comparison), segments for an MTU of \
+     1500 bytes, a send buffer that never limits the connection.",
+    "**Energy**: `huang2012.3g` on path A and `huang2012.wifi` on path B. No comparable WiMAX profile exists; path C \
+     uses `huang2012.lte`, the other OFDMA radio of that time.",
+    "**QoE**: PSNR from throughput, second by second (Eq. (2) of Chen et al. 2013), of a stream of 4 Mbit/s.",
 ];
 
-/// One run: `config` is both ends', but for the receive buffer.
+/// The experiment of one run. Both ends use `config`; the receive buffer is the point's.
 pub fn experiment(point: &GridPoint, config: &mptcp::Config, seed: u64, duration: Duration) -> Experiment {
     let seed = Seed::new(seed);
     Experiment {
@@ -158,8 +161,8 @@ pub fn experiment(point: &GridPoint, config: &mptcp::Config, seed: u64, duration
     }
 }
 
-/// Of a whole run.
-pub const fn whole() -> Duration {
+/// Duration of a run in the paper.
+pub const fn paper_duration() -> Duration {
     Duration::from_secs(DURATION_S)
 }
 
@@ -167,7 +170,7 @@ fn rate(path: &PaperPath) -> Bitrate {
     Bitrate::from_bps(u64::from(path.rate_kbps) * 1000)
 }
 
-/// A run's propagation delay of a path, one way: drawn from the seed and the path's name alone.
+/// One-way propagation delay of a path in a run. It depends on the seed and the path's name only.
 fn propagation(path: &PaperPath, seed: Seed) -> Duration {
     let (low, high) = path.delay_ms;
     let ms = seed.derive("propagation").rng(path.name).between(f64::from(low), f64::from(high));
@@ -191,7 +194,7 @@ fn path_spec(path: &PaperPath, point: &GridPoint, seed: Seed) -> PathSpec {
     };
     PathSpec {
         name: path.name.into(),
-        profile: Arc::new(Profile::named(radio).expect("it is built in")),
+        profile: Arc::new(Profile::named(radio).expect("the profile is built in")),
         down: link(point.link_loss()),
         up: link(Loss::None),
         middleboxes: Vec::new(),
@@ -204,7 +207,7 @@ fn path_spec(path: &PaperPath, point: &GridPoint, seed: Seed) -> PathSpec {
 }
 
 fn background(index: usize, path: &PaperPath) -> BackgroundSpec {
-    let high = Bitrate::from_bps((rate(path).as_bps() as f64 * MOST_BACKGROUND) as u64);
+    let high = Bitrate::from_bps((rate(path).as_bps() as f64 * MAX_BACKGROUND_SHARE) as u64);
     BackgroundSpec {
         path: index,
         direction: Direction::Down,
@@ -213,8 +216,8 @@ fn background(index: usize, path: &PaperPath) -> BackgroundSpec {
         packets: Vbr {
             low: Bitrate::ZERO,
             high,
-            every: BACKGROUND_HOLDS,
-            // The paper's mix: half of 44 bytes, a quarter each of 576 and 1500.
+            every: BACKGROUND_RATE_INTERVAL,
+            // The paper's mix: half of the packets have 44 bytes, a quarter each 576 and 1500.
             mix: Mix::TRIMODAL,
             bursts: None,
         },
@@ -226,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grid_has_every_buffer_with_every_loss_once() {
+    fn grid_has_every_buffer_with_every_loss_once() {
         let grid = grid();
         assert_eq!(grid.len(), BUFFERS_KB.len() * 9);
         for (i, point) in grid.iter().enumerate() {
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_averages_of_all_kinds_are_alike() {
+    fn link_loss_has_the_average_of_its_point() {
         for point in grid() {
             let average = match point.link_loss() {
                 Loss::None => 0.0,
@@ -246,13 +249,13 @@ mod tests {
                     bad * loss_bad.get() + (1.0 - bad) * loss_good.get()
                 }
             };
-            // With both, a packet that one would have lost may have been lost by the other.
+            // With both models, some packets are lost by both: the average is slightly lower.
             assert!((average / point.average - 1.0).abs() < 0.011, "{point:?}: {average}");
         }
     }
 
     #[test]
-    fn a_path_s_delay_is_the_run_s_and_lies_in_the_paper_s_range() {
+    fn path_delay_depends_on_the_seed_only_and_is_in_the_papers_range() {
         for path in &PATHS {
             let drawn: Vec<Duration> = (1..=30).map(|seed| propagation(path, Seed::new(seed))).collect();
             let (low, high) = path.delay_ms;
@@ -262,7 +265,7 @@ mod tests {
         }
         let of = |buffer_kb, average| {
             let point = GridPoint { buffer_kb, loss: LossKind::Uniform, average };
-            let experiment = experiment(&point, &mptcp::Config::default(), 7, whole());
+            let experiment = experiment(&point, &mptcp::Config::default(), 7, paper_duration());
             experiment
                 .paths
                 .iter()

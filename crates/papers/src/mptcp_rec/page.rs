@@ -1,24 +1,24 @@
-//! The reproduction as a report.
+//! HTML report of the reproduction.
 
-use super::measure::Figure;
+use super::grid_summary::Group;
+use super::measure::Metric;
 use super::model::{BUFFERS_KB, CHOICES};
-use super::over_grid::Group;
 use super::paper::{DELAY_REDUCTION, THROUGHPUT_GAIN};
 use super::reproduce::{Reproduction, Shown};
 use experiments::describe;
 use report::{Axis, Bars, Estimate, Line, Lines, Page, Section};
 
 impl Reproduction {
-    /// One page with everything.
+    /// The whole report.
     pub fn page(&self) -> Page {
         let mut result = Section::new("The paper’s claim over the grid").anchor("claim").prose(
-            "The paper’s table of losses is lost, so that there is no one point to hold its figures against. Shown is \
-             a grid of losses and buffers, each point with the same seeds for every scheme.",
+            "The paper’s table of losses is not available, so its figures cannot be compared at a single point. The \
+             table covers a grid of losses and buffers. Every scheme runs each point with the same seeds.",
         );
         if let Some(headline) = self.headline() {
             result = result.table(headline);
         }
-        let mut page = Page::new("MPTCP\u{2011}rec, reproduced")
+        Page::new("Reproduction of MPTCP\u{2011}rec")
             .lead(self.finding())
             .section(result)
             .section(self.over_time())
@@ -26,60 +26,60 @@ impl Reproduction {
                 Section::new("Figures 7 to 10 by buffer")
                     .anchor("figures")
                     .prose(
-                        "Medians over the losses of the grid. Hatched: what standard MPTCP has here, changed by as much \
-                         as the paper says. The paper prints ratios and no values, but for the peak of Fig. 7.",
+                        "Medians over the losses of the grid. Hatched: standard MPTCP’s value here, multiplied by the \
+                         paper’s ratio. The paper prints ratios only, apart from the peak of Fig. 7.",
                     )
-                    .charts(Figure::PAPER.iter().map(|figure| self.by_buffer(figure))),
+                    .charts(Metric::PAPER.iter().map(|metric| self.by_buffer(metric))),
             )
             .section(
                 Section::new("Today’s schedulers, energy and quality").anchor("schemes").table(self.by_scheme()),
             )
             .section(
-                Section::new("Who does the work")
+                Section::new("Protocol work of sender and receiver")
                     .anchor("work")
                     .prose(
-                        "“Balancing overhead between sender and receiver” is one of the paper’s aims. It is not \
-                         measured there.",
+                        "“Balancing overhead between sender and receiver” is one of the paper’s aims. The paper does \
+                         not measure it.",
                     )
                     .table(self.work()),
             )
-            .section(self.by_point().into_iter().fold(Section::new("Every point").anchor("points"), Section::table));
-        page = page.section(self.network());
-        page.footer(experiments::page::footer())
+            .section(self.by_point().into_iter().fold(Section::new("Every point").anchor("points"), Section::table))
+            .section(self.network())
+            .footer(experiments::page::footer())
     }
 
-    /// The result in a sentence or two.
+    /// The main result in a sentence or two.
     fn finding(&self) -> String {
         let Some(proposed) = self.proposed() else {
             return "A download over 3G, Wi\u{2011}Fi and WiMAX at once, into a small receive buffer: standard MPTCP \
                     and the schedulers of today, in the simulated network of the MPTCP\u{2011}rec paper."
                 .to_owned();
         };
-        let median = |figure: &Figure| self.over_grid(figure, proposed, 0, Group::Small).median.mean;
+        let median = |metric: &Metric| self.grid_summary(metric, proposed, 0, Group::Small).median.mean;
         format!(
-            "A download over 3G, Wi\u{2011}Fi and WiMAX at once, into a receive buffer of up to 128 KB. Against standard \
-             MPTCP, {} changes throughput by *{:+.1} %* and end-to-end delay by *{:+.1} %* (medians over the grid of \
-             losses); the paper printed {:+.1} % and {:+.1} %.",
+            "A download over 3G, Wi\u{2011}Fi and WiMAX at once, into a receive buffer of up to 128 KB. Compared with \
+             standard MPTCP, {} changes throughput by *{:+.1} %* and end-to-end delay by *{:+.1} %* (medians over the \
+             grid of losses). The paper prints {:+.1} % and {:+.1} %.",
             self.schemes[proposed].title,
-            median(&Figure::GOODPUT),
-            median(&Figure::DELAY),
+            median(&Metric::GOODPUT),
+            median(&Metric::DELAY),
             THROUGHPUT_GAIN * 100.0,
             -DELAY_REDUCTION * 100.0,
         )
     }
 
-    /// Figs. 6, 7, 9 and 10 as the paper draws them: over time, one run of each.
+    /// Figs. 6, 7, 9 and 10 over time, as in the paper: one run of each scheme.
     fn over_time(&self) -> Section {
         let mut section = Section::new("Figures 6, 7, 9 and 10 over time").anchor("over-time");
         let Some(first) = self.shown.first() else { return section };
         let buffer = first.experiment.transport.config.recv_buffer / 1024;
         let loss = self.grid.iter().find(|point| point.is_common()).map(|point| point.average * 50.0);
         section = section.prose(format!(
-            "One run of each: seed 1, a receive buffer of {buffer} KB, {} % uniform and as much Gilbert loss on each \
-             link.",
+            "One run of each scheme with seed 1, a receive buffer of {buffer} KB, and {} % each of uniform and Gilbert \
+             loss on every link.",
             loss.unwrap_or(f64::NAN)
         ));
-        section = section.charts([self.figure_6(), self.figure_6_closely()]);
+        section = section.charts([self.figure_6(), self.figure_6_detail()]);
         section = section.charts(self.figure_7());
         section.chart(self.distribution()).charts([
             self.delays("Fig. 9: end-to-end delay", "delay", |point| Some(point.mean_s)),
@@ -91,8 +91,8 @@ impl Reproduction {
         &self.schemes[shown.scheme].title
     }
 
-    /// What a point of a figure over time is about.
-    fn span(&self) -> String {
+    /// Time that one point of a chart over time aggregates, in words.
+    fn point_interval(&self) -> String {
         format!("{} s", self.duration.as_secs_f64() / 240.0)
     }
 
@@ -113,15 +113,18 @@ impl Reproduction {
             let (x, y) = of(&shown.delivery.received);
             chart = chart.line(Line::new(self.title(shown), x, y));
         }
-        chart.caption("Less the first one. The paper prints no values, but that MPTCP-rec’s rise faster.")
+        chart.caption(
+            "Relative to the initial sequence number. The paper prints no values; it states that the curve of MPTCP-rec \
+             rises faster.",
+        )
     }
 
-    /// A twelfth of the run, in which what was sent and what was received can be told apart.
-    fn figure_6_closely(&self) -> Lines {
+    /// A twelfth of the run, where the curves of sent and received data are distinguishable.
+    fn figure_6_detail(&self) -> Lines {
         let seconds = self.duration.as_secs_f64();
         let (from, to) = (seconds * 5.0 / 12.0, seconds * 6.0 / 12.0);
         let mut chart = Lines::new(
-            "Fig. 6 closely: sent and received",
+            "Fig. 6, detail: sent and received",
             Axis::seconds().from(from).to(to),
             Axis::new("data sequence number").unit("MB"),
         );
@@ -136,10 +139,12 @@ impl Reproduction {
                 chart = chart.line(Line::new(name, x, y));
             }
         }
-        chart.caption("Some points of many. A fall is data over a slower path, or sent again.")
+        chart.caption(
+            "A sample of the points. A falling curve shows data over a slower path or a retransmission.",
+        )
     }
 
-    /// One chart a scheme: on one they would hide each other.
+    /// One chart per scheme, because the curves overlap.
     fn figure_7(&self) -> Vec<Lines> {
         let offsets = |shown: &Shown| {
             let points = &shown.delivery.offsets.over_time;
@@ -147,27 +152,27 @@ impl Reproduction {
         };
         let most = self.shown.iter().map(|shown| shown.delivery.offsets.peak_bytes).max().unwrap_or(0);
         let most = most as f64 * 1e-3;
-        let span = self.span();
+        let interval = self.point_interval();
         let charts = self.shown.iter().map(|shown| {
             let (x, y) = offsets(shown);
             let peak = shown.delivery.offsets.peak_bytes as f64 * 1e-3;
             Lines::new(
                 format!("Fig. 7: out-of-order offsets, {}", self.title(shown)),
                 self.time_axis(),
-                Axis::new("offset to the segment before").unit("kB").from(-most).to(most),
+                Axis::new("offset from the previous segment").unit("kB").from(-most).to(most),
             )
             .line(Line::new(self.title(shown), x, y))
-            .caption(format!("The lowest and the highest of each {span}. Peak: {peak:.0} kB."))
+            .caption(format!("Minimum and maximum of each {interval}. Peak: {peak:.0} kB."))
         });
         charts.collect()
     }
 
-    /// Of all offsets, how many are no larger.
+    /// Cumulative distribution of the out-of-order offsets.
     fn distribution(&self) -> Lines {
         let mut chart = Lines::new(
-            "Fig. 7, all offsets: how many are no larger",
+            "Fig. 7: cumulative distribution of the offsets",
             Axis::new("offset, as a power of two in bytes").from(10.0),
-            Axis::new("of all segments").unit("%").to(100.0),
+            Axis::new("share of segments").unit("%").to(100.0),
         );
         for shown in &self.shown {
             let offsets = &shown.delivery.offsets;
@@ -183,8 +188,8 @@ impl Reproduction {
             chart = chart.line(Line::new(self.title(shown), x, y).dots());
         }
         chart.caption(
-            "At 11, or below 2048 bytes, are the segments that came in order; 16 stands for 64 KB and 17 for 128 KB. The \
-             paper prints peaks only, near 300,000 and 180,000, in a unit and with a buffer that it does not say.",
+            "11, below 2048 bytes, counts the segments that arrived in order; 16 stands for 64 KB and 17 for 128 KB. The \
+             paper prints peaks only, near 300,000 and 180,000, without their unit and the buffer.",
         )
     }
 
@@ -196,43 +201,43 @@ impl Reproduction {
             let y = points.iter().map(|point| of(point).map_or(f64::NAN, |s| s * 1e3)).collect();
             chart = chart.line(Line::new(self.title(shown), x, y));
         }
-        chart.caption(format!("Mean of each {}.", self.span()))
+        chart.caption(format!("Mean of each {}.", self.point_interval()))
     }
 
-    /// A figure by buffer: medians over the losses.
-    fn by_buffer(&self, figure: &Figure) -> Bars {
+    /// A metric by buffer: medians over the losses.
+    fn by_buffer(&self, metric: &Metric) -> Bars {
         let buffers: Vec<u64> = BUFFERS_KB
             .into_iter()
             .filter(|&kb| self.grid.iter().any(|point| point.buffer_kb == kb))
             .collect();
         let of = |scheme: usize| {
-            buffers.iter().map(move |&kb| self.over_losses(figure, scheme, kb)).collect::<Vec<f64>>()
+            buffers.iter().map(move |&kb| self.buffer_median(metric, scheme, kb)).collect::<Vec<f64>>()
         };
-        let number = match figure.key {
-            key if key == Figure::GOODPUT.key => "Fig. 8: throughput",
-            key if key == Figure::DELAY.key => "Fig. 9: end-to-end delay",
-            key if key == Figure::JITTER.key => "Fig. 10: jitter",
+        let number = match metric.key {
+            key if key == Metric::GOODPUT.key => "Fig. 8: throughput",
+            key if key == Metric::DELAY.key => "Fig. 9: end-to-end delay",
+            key if key == Metric::JITTER.key => "Fig. 10: jitter",
             _ => "Fig. 7: peak out-of-order offset",
         };
-        let (unit, scale) = if figure.key == Figure::PEAK.key { ("kB", 1e-3) } else { (figure.unit, 1.0) };
+        let (unit, scale) = if metric.key == Metric::PEAK.key { ("kB", 1e-3) } else { (metric.unit, 1.0) };
         let exact = move |values: Vec<f64>| values.into_iter().map(move |v| Estimate::exact(v * scale));
-        let mut chart = Bars::new(number, Axis::new(figure.title).unit(unit).from(0.0))
-            .decimals(figure.decimals)
+        let mut chart = Bars::new(number, Axis::new(metric.title).unit(unit).from(0.0))
+            .decimals(metric.decimals)
             .groups(buffers.iter().map(|kb| format!("{kb} KB")));
         for scheme in self.standards().chain(self.proposed()) {
             chart = chart.series(&self.schemes[scheme].title, exact(of(scheme)));
         }
-        if let Some(percent) = figure.paper_percent {
-            let wanted = of(0).into_iter().map(|value| value * (1.0 + percent / 100.0)).collect();
-            chart = chart.reference("paper’s ratio", exact(wanted));
+        if let Some(percent) = metric.paper_percent {
+            let expected = of(0).into_iter().map(|value| value * (1.0 + percent / 100.0)).collect();
+            chart = chart.reference("paper’s ratio", exact(expected));
         }
         chart
     }
 
     fn network(&self) -> Section {
-        let mut section = Section::new("The network, and where the paper is silent").anchor("silent").prose(
-            "One server, one device, three paths (section 5.1). Stated are rates, ranges of delays, the background’s \
-             share and sizes, and 120 s. The rest was chosen:",
+        let mut section = Section::new("Network, and choices that the paper leaves open").anchor("silent").prose(
+            "One server, one device, three paths (section 5.1). The paper gives rates, ranges of delays, share and packet \
+             sizes of the background traffic, and a duration of 120 s. The other parameters were chosen:",
         );
         section = section.list(CHOICES.iter().copied());
         if let Some(shown) = self.shown.first() {

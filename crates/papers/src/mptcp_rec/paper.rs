@@ -1,16 +1,16 @@
-//! What the paper prints: Cao et al.: Receiver-centric Buffer Blocking-aware Multipath Data Distribution
-//! in MPTCP-based Heterogeneous Wireless Networks (2016).
+//! Figures printed in Cao et al.: Receiver-centric Buffer Blocking-aware Multipath Data
+//! Distribution in MPTCP-based Heterogeneous Wireless Networks (2016).
 
-/// One of the three paths (section 5.1 and Table 1, whose loss columns are lost).
+/// One of the three paths (section 5.1 and Table 1; the loss columns of that table are lost).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaperPath {
-    /// Its letter.
+    /// The path's letter.
     pub name: &'static str,
-    /// What it stands for.
+    /// Access technology that the path models.
     pub technology: &'static str,
     /// Rate of the access link, in kbit/s.
     pub rate_kbps: u32,
-    /// Propagation delay from and to, in milliseconds.
+    /// Range of the propagation delay, in milliseconds.
     pub delay_ms: (u32, u32),
 }
 
@@ -21,13 +21,14 @@ pub const PATHS: [PaperPath; 3] = [
     PaperPath { name: "C", technology: "WiMAX/IEEE 802.16", rate_kbps: 10_000, delay_ms: (20, 50) },
 ];
 
-/// Of each run, in seconds (section 5.1).
+/// Duration of each run, in seconds (section 5.1).
 pub const DURATION_S: u64 = 120;
-/// Background on each path goes up to this share of the access rate (section 5.1).
-pub const MOST_BACKGROUND: f64 = 0.5;
-/// MPTCP-rec's throughput over standard MPTCP's, less one (section 5.2, Fig. 8).
+/// Maximum rate of background traffic, as a share of the access rate (section 5.1).
+pub const MAX_BACKGROUND_SHARE: f64 = 0.5;
+/// Throughput ratio of MPTCP-rec to standard MPTCP, minus one (section 5.2, Fig. 8).
 pub const THROUGHPUT_GAIN: f64 = 0.4093;
-/// One less MPTCP-rec's end-to-end delay over standard MPTCP's (section 5.2, Fig. 9).
+/// One minus the ratio of the end-to-end delays of MPTCP-rec and standard MPTCP (section 5.2, Fig.
+/// 9).
 pub const DELAY_REDUCTION: f64 = 0.4873;
-/// Peak of the out-of-order offset of standard MPTCP and of MPTCP-rec (section 5.2, Fig. 7).
+/// Peak out-of-order offset of standard MPTCP and of MPTCP-rec (section 5.2, Fig. 7).
 pub const PEAK_OUT_OF_ORDER: (f64, f64) = (3.0e5, 1.8e5);

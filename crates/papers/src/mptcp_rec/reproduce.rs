@@ -1,88 +1,88 @@
-//! All the runs of the reproduction.
+//! Runs all simulations of the reproduction.
 
 use super::measure::Run;
-use super::model::{GridPoint, SMALL_KB, experiment};
+use super::model::{GridPoint, SMALL_BUFFER_KB, experiment};
 use super::schemes::{Role, Scheme};
 use experiments::parallel;
 use sim::{DeliveryOutcome, Experiment};
 use std::num::NonZeroUsize;
 use units::Duration;
 
-/// What to reproduce.
+/// Size and parameters of the reproduction.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Seeds 1 to this for the schemes that the paper compares.
+    /// Number of seeds, from seed 1, of the schemes that the paper compares.
     pub seeds: u64,
-    /// Of each run.
+    /// Duration of each run.
     pub duration: Duration,
-    /// Runs at once. Changes nothing but the time it takes.
+    /// Number of runs at once; it does not affect the results.
     pub jobs: NonZeroUsize,
-    /// The points to run at: [`model::grid`](super::model::grid), or a part of it.
+    /// The points to run: [`model::grid`](super::model::grid), or a part of it.
     pub grid: Vec<GridPoint>,
-    /// What is held against what: [`schemes::all`](super::schemes::all). The first is what the paper's figures
-    /// are held against; a first of [`Role::Proposed`] is what they are about.
+    /// The schemes to compare: [`schemes::all`](super::schemes::all). The first is the baseline of
+    /// the paper's ratios; the first with [`Role::Proposed`] is compared with it.
     pub schemes: Vec<Scheme>,
 }
 
 /// The whole reproduction.
 #[derive(Debug, Clone)]
 pub struct Reproduction {
-    /// Seeds of the schemes that the paper compares, at every point.
+    /// Number of seeds, at every point, of the schemes that the paper compares.
     pub seeds: u64,
-    /// Seeds of the others.
-    pub fewer_seeds: u64,
-    /// Of each run.
+    /// Number of seeds of the other schemes.
+    pub reduced_seeds: u64,
+    /// Duration of each run.
     pub duration: Duration,
     /// The points.
     pub grid: Vec<GridPoint>,
     /// The schemes.
     pub schemes: Vec<Scheme>,
-    /// By scheme and point, in order of seeds; empty where a scheme does not run.
+    /// By scheme and point, in the order of seeds; empty at points where a scheme does not run.
     pub(super) runs: Vec<Vec<Vec<Run>>>,
-    /// Over time, with the first seed.
+    /// Runs with seed 1 for the charts over time.
     pub shown: Vec<Shown>,
 }
 
-/// One run, looked at closely.
+/// One run with its data over time.
 #[derive(Debug, Clone)]
 pub struct Shown {
     /// Index into [`Reproduction::schemes`].
     pub scheme: usize,
-    /// What was run.
+    /// The simulated experiment.
     pub experiment: Experiment,
-    /// What became of its data.
+    /// Delivery of its data over time.
     pub delivery: DeliveryOutcome,
 }
 
-/// How many times the others are run when the paper's two schemes are run `seeds` times.
-fn fewer(seeds: u64) -> u64 {
+/// Seeds of the other schemes when the paper's two schemes run `seeds` of them.
+fn reduced_seeds(seeds: u64) -> u64 {
     (seeds / 3).max(seeds.min(10))
 }
 
-/// With how many seeds a scheme runs at a point.
+/// Number of seeds of a scheme at a point.
 fn seeds_at(scheme: usize, schemes: &[Scheme], point: &GridPoint, seeds: u64) -> u64 {
     let proposed = schemes.iter().position(|scheme| scheme.role == Role::Proposed);
     if scheme == 0 || Some(scheme) == proposed {
         seeds
     } else if schemes[scheme].role == Role::Standard || point.is_common() {
-        fewer(seeds)
+        reduced_seeds(seeds)
     } else {
         0
     }
 }
 
-/// Runs everything; `progress` is told how many runs of how many are done.
+/// Runs everything; `progress` receives the number of finished runs and of all runs.
 pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
     let Options { grid, schemes, .. } = options;
-    // The point that is shown over time: a constrained buffer, and both kinds of loss.
+    // Charts over time show a point with a constrained buffer and both loss models.
     let shown_at = grid
         .iter()
-        .position(|point| point.is_common() && point.buffer_kb == SMALL_KB)
+        .position(|point| point.is_common() && point.buffer_kb == SMALL_BUFFER_KB)
         .or_else(|| grid.iter().position(GridPoint::is_common))
         .unwrap_or(0);
-    let proposed = schemes.iter().position(|scheme| scheme.role == Role::Proposed);
-    // Beside the paper's baseline; the other one where nothing is proposed yet.
-    let beside = proposed.unwrap_or(1);
+    // They show the baseline and the proposed scheme, or the second baseline without a proposed
+    // one.
+    let compared = schemes.iter().position(|scheme| scheme.role == Role::Proposed).unwrap_or(1);
 
     let mut work: Vec<(usize, usize, u64)> = Vec::new();
     for scheme in 0..schemes.len() {
@@ -97,19 +97,19 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
         let experiment = experiment(&grid[i], &schemes[scheme].config, seed, options.duration);
         let mut outcome = sim::run_recorded(&experiment);
         let run = Run::read(&outcome);
-        let is_shown = seed == 1 && i == shown_at && (scheme == 0 || scheme == beside);
+        let is_shown = seed == 1 && i == shown_at && (scheme == 0 || scheme == compared);
         let shown = is_shown.then(|| outcome.deliveries.pop()).flatten();
         (run, shown.map(|delivery| Shown { scheme, experiment, delivery }))
     });
     let mut runs = vec![vec![Vec::new(); grid.len()]; schemes.len()];
     let mut shown = Vec::new();
-    for (&(scheme, i, _), (run, closely)) in work.iter().zip(results) {
+    for (&(scheme, i, _), (run, over_time)) in work.iter().zip(results) {
         runs[scheme][i].push(run);
-        shown.extend(closely);
+        shown.extend(over_time);
     }
     Reproduction {
         seeds: options.seeds,
-        fewer_seeds: fewer(options.seeds),
+        reduced_seeds: reduced_seeds(options.seeds),
         duration: options.duration,
         grid: grid.clone(),
         schemes: schemes.clone(),
@@ -119,16 +119,17 @@ pub fn reproduce(options: &Options, progress: &(dyn Fn(usize, usize) + Sync)) ->
 }
 
 impl Reproduction {
-    /// What the paper proposes: an index into [`schemes`](Self::schemes), where there is one.
+    /// Index of the paper's scheme in [`schemes`](Self::schemes), if it is there.
     pub fn proposed(&self) -> Option<usize> {
         self.schemes.iter().position(|scheme| scheme.role == Role::Proposed)
     }
-    /// What it is held against: indices of those that the paper may have meant, the chosen one first.
+    /// Indices of the baselines: the candidates for the paper's "standard MPTCP", the chosen one
+    /// first.
     pub fn standards(&self) -> impl Iterator<Item = usize> {
         let standard = |&i: &usize| i == 0 || self.schemes[i].role == Role::Standard;
         (0..self.schemes.len()).filter(standard)
     }
-    /// The runs of a scheme at a point, in order of seeds; none where it did not run there.
+    /// The runs of a scheme at a point in the order of seeds; empty if it did not run there.
     pub fn runs(&self, scheme: usize, point: usize) -> &[Run] {
         self.runs.get(scheme).and_then(|points| points.get(point)).map_or(&[], Vec::as_slice)
     }

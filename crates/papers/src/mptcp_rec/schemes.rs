@@ -1,51 +1,51 @@
-//! What is held against what.
+//! The compared schemes: standard MPTCP, MPTCP-rec with its parts, and the schedulers of today.
 
 use mptcp::rec::{Rec, Removal};
 use mptcp::{Config, CongestionKind, SchedulerKind};
 
-/// A way to send over several paths.
+/// A multipath transmission scheme.
 #[derive(Debug, Clone)]
 pub struct Scheme {
-    /// Its name in results.
+    /// Name in results.
     pub key: String,
-    /// Its name in prose.
+    /// Name in tables and text.
     pub title: String,
-    /// Why it is there.
+    /// Role in the comparison.
     pub role: Role,
-    /// Both ends, but for the receive buffer.
+    /// Configuration of both ends, apart from the receive buffer.
     pub config: Config,
 }
 
-/// Why a scheme is there.
+/// Role of a scheme in the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The paper's "standard MPTCP"; the first of them is what its figures are held against. Runs over
-    /// the whole grid.
+    /// Candidate for the paper's "standard MPTCP"; the first is the baseline. Runs over the whole
+    /// grid.
     Standard,
-    /// What the paper proposes, whole; the first of them stands for it. Runs over the whole grid.
+    /// The complete scheme of the paper. Runs over the whole grid.
     Proposed,
-    /// A part of what the paper proposes, the rest switched off.
+    /// One part of the paper's scheme, with the other parts off.
     Part,
-    /// What the paper proposes, changed: not the paper's.
+    /// A modification of the paper's scheme that is not in the paper.
     Variant,
-    /// What a sender does by itself.
+    /// A scheduler of today, which needs no support by the receiver.
     SenderSide,
 }
 
 impl Role {
-    /// Runs over the whole grid with all seeds.
+    /// Whether the role is compared over the whole grid.
     pub const fn is_headline(self) -> bool {
         matches!(self, Self::Standard | Self::Proposed)
     }
 }
 
 impl Scheme {
-    /// A scheme of this name.
+    /// A scheme with this name and configuration.
     pub fn new(key: impl Into<String>, title: impl Into<String>, role: Role, config: Config) -> Self {
         Self { key: key.into(), title: title.into(), role, config }
     }
 
-    /// A scheduler and a congestion control of today, everything else as the endpoint has it.
+    /// A scheme with this scheduler and congestion control, and the endpoint's defaults otherwise.
     pub fn of(scheduler: SchedulerKind, congestion: CongestionKind, role: Role) -> Self {
         let config =
             Config { scheduler: scheduler.into(), congestion: congestion.into(), ..Config::default() };
@@ -54,9 +54,9 @@ impl Scheme {
     }
 }
 
-/// The paper's "standard MPTCP": all paths, coupled by LIA (RFC 6356). The paper names no scheduler. It says
-/// "allocates traffic fairly over all its available paths", which is round-robin's idea; `min-rtt` is what
-/// implementations of its time had as default.
+/// The paper's "standard MPTCP": all paths, coupled by LIA (RFC 6356). The paper names no
+/// scheduler. `min-rtt` was the default of implementations of its time. Round-robin matches its
+/// words "allocates traffic fairly over all its available paths".
 pub fn standard() -> Vec<Scheme> {
     let titled = |key: &str, title: &str, scheduler| Scheme {
         key: key.into(),
@@ -69,8 +69,8 @@ pub fn standard() -> Vec<Scheme> {
     ]
 }
 
-/// What the paper proposes, each part of it alone, and what is Tandem's own. With a part switched off its
-/// work is done as in standard MPTCP: `min-rtt`, LIA.
+/// The paper's scheme, each of its parts alone, and Tandem's variant. A part that is off is
+/// replaced by that of standard MPTCP: `min-rtt`, LIA.
 pub fn proposed() -> Vec<Scheme> {
     let none = Rec { nr_sack: false, rates: false, path_choice: false, ..Rec::default() };
     let rec = |key: &str, title: &str, role, rec| {
@@ -90,7 +90,7 @@ pub fn proposed() -> Vec<Scheme> {
     ]
 }
 
-/// The first of the [`standard`] ones.
+/// Configuration of the baseline, the first of [`standard`].
 fn standard_config() -> Config {
     Config {
         scheduler: SchedulerKind::MinRtt.into(),
@@ -99,7 +99,7 @@ fn standard_config() -> Config {
     }
 }
 
-/// The schedulers of today, each with LIA and OLIA; those that are among the [`standard`] ones left out.
+/// The schedulers of today, each with LIA and OLIA, without those in [`standard`].
 pub fn sender_side() -> Vec<Scheme> {
     use SchedulerKind::{Blest, Ecf, Linux, MinRtt, RoundRobin};
     let known = standard();
@@ -113,7 +113,7 @@ pub fn sender_side() -> Vec<Scheme> {
         .collect()
 }
 
-/// Everything that the reproduction runs, in the order in which tables show it.
+/// All schemes of the reproduction in the order of its tables.
 pub fn all() -> Vec<Scheme> {
     [standard(), proposed(), sender_side()].concat()
 }
@@ -123,13 +123,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_scheme_runs_twice_under_two_names() {
+    fn schemes_have_distinct_keys_and_configurations() {
         let all = all();
         for (i, scheme) in all.iter().enumerate() {
             let same = |other: &Scheme| other.config == scheme.config || other.key == scheme.key;
             assert!(!all[..i].iter().any(same), "{}", scheme.key);
         }
-        // Five schedulers with two congestion controls.
+        // Five schedulers, two congestion controls each.
         assert_eq!(standard().len() + sender_side().len(), 10);
         assert_eq!(standard()[0].config, standard_config());
     }

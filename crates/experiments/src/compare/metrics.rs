@@ -1,4 +1,4 @@
-//! What is compared.
+//! Metrics of a comparison.
 
 use crate::display::megabytes;
 use crate::video::all_fetched_s;
@@ -6,28 +6,28 @@ use abr::Session;
 use sim::{Experiment, Outcome};
 use traffic::Kind;
 
-/// More connections than this are not told one by one.
-const MOST_CONNECTIONS: usize = 4;
+/// Maximum number of connections with metrics of their own.
+const MAX_CONNECTIONS: usize = 4;
 
-/// One quantity of a run.
+/// One metric of a run.
 #[derive(Debug, Clone)]
-pub(super) struct Figure {
-    /// Its name for programs, with the unit.
+pub(super) struct Metric {
+    /// Key in JSON and CSV, with the unit.
     pub(super) key: String,
-    /// Its name for people.
+    /// Name in tables and charts.
     pub(super) name: String,
-    /// Its unit.
+    /// Unit of the values.
     pub(super) unit: &'static str,
     pub(super) quantity: Quantity,
 }
 
-/// Where it is found.
+/// Quantity that a metric reads from an outcome. Numbers are indices of connections and paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
     Goodput,
     ConnectionGoodput(usize),
     Completion(usize),
-    Video(usize, Seen),
+    Video(usize, VideoMetric),
     Power,
     Energy,
     Efficiency,
@@ -37,9 +37,9 @@ pub(super) enum Quantity {
     OutOfOrder,
 }
 
-/// What a viewer got.
+/// Quantity that a metric reads from a video session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum VideoMetric {
     Load,
     Stalls,
     Stalled,
@@ -50,17 +50,17 @@ pub(super) enum Seen {
     Linear,
 }
 
-impl Seen {
-    /// With their keys, names and units.
+impl VideoMetric {
+    /// All of them with key, name and unit.
     const ALL: [(Self, &'static str, &'static str, &'static str); 8] = [
         (Self::Mos, "mos", "MOS", ""),
-        (Self::Linear, "linear", "linear score", ""),
+        (Self::Linear, "linear", "linear QoE", ""),
         (Self::Load, "initial_load_s", "load time", "s"),
         (Self::Stalls, "stalls", "stalls", ""),
         (Self::Stalled, "stalled_s", "stalled", "s"),
         (Self::Bitrate, "mean_bitrate_mbps", "bitrate", "Mbit/s"),
-        (Self::Switches, "switches", "changes of bitrate", ""),
-        (Self::Fetched, "fetched_s", "whole video there", "s"),
+        (Self::Switches, "switches", "bitrate switches", ""),
+        (Self::Fetched, "fetched_s", "video fetched after", "s"),
     ];
 
     fn of(self, session: &Session) -> Option<f64> {
@@ -78,19 +78,20 @@ impl Seen {
     }
 }
 
-impl Figure {
+impl Metric {
     fn new(key: impl Into<String>, name: impl Into<String>, unit: &'static str, quantity: Quantity) -> Self {
         Self { key: key.into(), name: name.into(), unit, quantity }
     }
 
-    /// Its name, as it heads a chart.
+    /// Title of a chart of the metric.
     pub(super) fn title(&self) -> String {
         let mut title = self.name.clone();
         title[..1].make_ascii_uppercase();
         title
     }
 
-    /// What a run says; `None` where it has nothing to say, such as of a file that did not arrive.
+    /// Value in a run; `None` if the run has none, such as the completion time of an unfinished
+    /// file.
     pub(super) fn value(&self, outcome: &Outcome) -> Option<f64> {
         let device = &outcome.device;
         match self.quantity {
@@ -100,7 +101,9 @@ impl Figure {
             }
             Quantity::ConnectionGoodput(i) => outcome.connections.get(i).map(|c| c.goodput_mbps),
             Quantity::Completion(i) => outcome.connections.get(i).and_then(|c| c.completed_s),
-            Quantity::Video(i, seen) => seen.of(outcome.connections.get(i)?.video.as_ref()?),
+            Quantity::Video(i, video_metric) => {
+                video_metric.of(outcome.connections.get(i)?.video.as_ref()?)
+            }
             Quantity::Power => Some(device.energy_rate_w),
             Quantity::Energy => Some(device.energy_j),
             Quantity::Efficiency => device.efficiency_mbit_per_j,
@@ -118,55 +121,55 @@ impl Figure {
     }
 }
 
-/// The figures of an experiment's runs, those that matter first.
-pub(super) fn figures(experiment: &Experiment) -> Vec<Figure> {
-    let mut all = vec![Figure::new("goodput_mbps", "goodput", "Mbit/s", Quantity::Goodput)];
+/// The metrics of an experiment's runs, the most important first.
+pub(super) fn metrics(experiment: &Experiment) -> Vec<Metric> {
+    let mut all = vec![Metric::new("goodput_mbps", "goodput", "Mbit/s", Quantity::Goodput)];
     let connections = experiment.traffic.len();
-    if (2..=MOST_CONNECTIONS).contains(&connections) {
+    if (2..=MAX_CONNECTIONS).contains(&connections) {
         for i in 0..connections {
             let (key, name) =
                 (format!("connection{}_goodput_mbps", i + 1), format!("goodput, connection {}", i + 1));
-            all.push(Figure::new(key, name, "Mbit/s", Quantity::ConnectionGoodput(i)));
+            all.push(Metric::new(key, name, "Mbit/s", Quantity::ConnectionGoodput(i)));
         }
     }
     let files = experiment.traffic.iter().enumerate().filter(|(_, t)| matches!(t.kind, Kind::File { .. }));
-    for (i, _) in files.take(MOST_CONNECTIONS) {
+    for (i, _) in files.take(MAX_CONNECTIONS) {
         let name = if connections == 1 {
             "completion".to_owned()
         } else {
             format!("completion, connection {}", i + 1)
         };
         let key = format!("connection{}_completion_s", i + 1);
-        all.push(Figure::new(key, name, "s", Quantity::Completion(i)));
+        all.push(Metric::new(key, name, "s", Quantity::Completion(i)));
     }
     let videos = experiment.traffic.iter().enumerate().filter(|(_, t)| matches!(t.kind, Kind::Video(_)));
-    for (i, _) in videos.take(MOST_CONNECTIONS) {
-        for (seen, key, name, unit) in Seen::ALL {
+    for (i, _) in videos.take(MAX_CONNECTIONS) {
+        for (video_metric, key, name, unit) in VideoMetric::ALL {
             let name =
                 if connections == 1 { name.to_owned() } else { format!("{name}, connection {}", i + 1) };
             let key = format!("connection{}_{key}", i + 1);
-            all.push(Figure::new(key, name, unit, Quantity::Video(i, seen)));
+            all.push(Metric::new(key, name, unit, Quantity::Video(i, video_metric)));
         }
     }
     all.extend([
-        Figure::new("energy_rate_w", "mean power", "W", Quantity::Power),
-        Figure::new("energy_j", "energy", "J", Quantity::Energy),
-        Figure::new("efficiency_mbit_per_j", "efficiency", "Mbit/J", Quantity::Efficiency),
-        Figure::new("lifespan_s", "battery lasts", "s", Quantity::Lifespan),
+        Metric::new("energy_rate_w", "mean power", "W", Quantity::Power),
+        Metric::new("energy_j", "energy", "J", Quantity::Energy),
+        Metric::new("efficiency_mbit_per_j", "efficiency", "Mbit/J", Quantity::Efficiency),
+        Metric::new("lifespan_s", "battery lasts", "s", Quantity::Lifespan),
     ]);
     for (i, path) in experiment.paths.iter().enumerate() {
         let name = &path.name;
-        all.push(Figure::new(format!("{name}_mb"), format!("over {name}"), "MB", Quantity::PathBytes(i)));
+        all.push(Metric::new(format!("{name}_mb"), format!("over {name}"), "MB", Quantity::PathBytes(i)));
     }
     for (i, path) in experiment.paths.iter().enumerate() {
         let name = &path.name;
-        all.push(Figure::new(
+        all.push(Metric::new(
             format!("{name}_energy_j"),
             format!("energy of {name}"),
             "J",
             Quantity::PathEnergy(i),
         ));
     }
-    all.push(Figure::new("peak_out_of_order_kb", "peak out of order", "kB", Quantity::OutOfOrder));
+    all.push(Metric::new("peak_out_of_order_kb", "peak out of order", "kB", Quantity::OutOfOrder));
     all
 }
