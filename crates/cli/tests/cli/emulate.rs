@@ -79,7 +79,9 @@ fn programs_that_know_nothing_of_multipath_tcp_go_over_both_paths() {
     let place = place();
     let before = host();
     let (said, result) = download(&place, &["--pcap"]);
-    for table in ["Paths", "Delay of a packet", "Energy, J", "Multipath TCP of the device", "Kernel"] {
+    for table in
+        ["Paths", "Mean one-way delay of packets", "Energy, J", "Multipath TCP of the device", "Kernel"]
+    {
         assert!(said.err.contains(table) && !said.out.contains(table), "{table}: {}", said.err);
     }
     let multipath = &result["kernel"]["multipath"];
