@@ -1,12 +1,12 @@
-//! Durations as XML Schema writes them: `PT1H2M3.5S`.
+//! Durations of XML Schema: `PT1H2M3.5S`.
 
 use units::Duration;
 
-/// The longest that is read: a year.
+/// Longest accepted duration: a year.
 const LONGEST: f64 = 365.0 * 86_400.0;
 
-/// A duration; `None` where the text is none, is negative or longer than a year, or counts years or months,
-/// whose length nobody knows.
+/// Parses a duration. Returns `None` for invalid text, negative values, more than a year, and years or
+/// months, which vary in length.
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     let mut rest = text.trim().strip_prefix('P')?;
     let (mut seconds, mut time, mut any) = (0.0, false, false);
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read() {
+    fn durations_parse() {
         let ms = |text: &str| parse(text).map(Duration::as_millis);
         let table = [
             ("PT634.566S", Some(634_566)),

@@ -1,23 +1,25 @@
-//! DASH manifests (ISO/IEC 23009-1): the video of a static presentation, with the address and length of each of
-//! its segments.
+//! DASH manifests (ISO/IEC 23009-1): address and length of each video segment of a static
+//! presentation.
 //!
-//! [`Presentation::parse`] reads an MPD. A representation whose segments are listed in the file itself
-//! ([`Representation::missing`]) is told that index, or how large the file is; then
-//! [`Representation::address`] and [`Representation::lengths`] know all of it.
-//!
-//! | Part of the standard | Here |
-//! |---|---|
-//! | 5.3.2 Period | any number, of which each has to have as many bitrates |
-//! | 5.3.3 Adaptation Set | the first of video that is no trick mode |
-//! | 5.3.5 Representation | from the lowest bitrate; of several with one bitrate the first |
-//! | 5.3.9.2 SegmentBase | `indexRange` with a `sidx` of one level, else cut by time |
-//! | 5.3.9.3 SegmentList | with `duration` or a timeline |
-//! | 5.3.9.4 SegmentTemplate | `$RepresentationID$`, `$Bandwidth$`, `$Number$`, `$Time$`, `$$`, with widths |
-//! | 5.3.9.6 SegmentTimeline | `t`, `d`, `r`, negative too |
-//! | 5.6 Base URLs | the first of each level |
-//!
-//! Live presentations, remote elements (XLink) and document type definitions are refused. Whatever the bytes
-//! are, memory is bounded by some megabytes beyond them, and nothing panics.
+//! [`Presentation::parse`] reads an MPD. If the media file contains the segment index
+//! ([`Representation::missing`]), the caller supplies the index or the file's size. Then
+//! [`Representation::address`] and [`Representation::lengths`] are complete. The module [`support`]
+//! lists the supported parts. Memory is bounded for any input, and nothing panics.
+
+/// Supported parts of ISO/IEC 23009-1. Live presentations, remote elements (XLink) and document type
+/// definitions are rejected.
+///
+/// | Part of the standard | Support |
+/// |---|---|
+/// | 5.3.2 Period | any number, each with the same number of bitrates |
+/// | 5.3.3 Adaptation Set | the first video set that is not a trick mode |
+/// | 5.3.5 Representation | by ascending bitrate; of equal bitrates the first |
+/// | 5.3.9.2 SegmentBase | `indexRange` with a `sidx` of one level, otherwise cut by time |
+/// | 5.3.9.3 SegmentList | with `duration` or a timeline |
+/// | 5.3.9.4 SegmentTemplate | `$RepresentationID$`, `$Bandwidth$`, `$Number$`, `$Time$`, `$$`, with widths |
+/// | 5.3.9.6 SegmentTimeline | `t`, `d`, `r`, including negative `r` |
+/// | 5.6 Base URLs | the first of each level |
+pub mod support {}
 
 mod duration;
 mod mpd;

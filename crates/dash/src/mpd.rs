@@ -1,4 +1,4 @@
-//! The document.
+//! Reader of an MPD document.
 
 use crate::duration;
 use crate::segments::{Address, Part, Representation, Source};
@@ -8,34 +8,35 @@ use roxmltree::{Document, Node, ParsingOptions};
 use units::{Bitrate, Duration};
 use url::Url;
 
-/// The most segments of a representation, and of all of them together.
-pub(crate) const MOST_SEGMENTS: usize = 100_000;
-const MOST_IN_ALL: usize = 1_000_000;
-/// The most bitrates.
-const MOST_LEVELS: usize = 256;
-/// The longest reference or template, in bytes.
-const LONGEST: usize = 4_096;
-/// The most elements of the document.
+/// Maximum number of segments of one representation, and of all together.
+pub(crate) const MAX_SEGMENTS: usize = 100_000;
+const MAX_TOTAL_SEGMENTS: usize = 1_000_000;
+/// Maximum number of bitrates.
+const MAX_LEVELS: usize = 256;
+/// Maximum length of a reference or template, in bytes.
+const MAX_REFERENCE_BYTES: usize = 4_096;
+const TIME_TOO_LARGE: &str = "expected a presentation time below 2^62 units";
+/// Maximum number of elements in the document.
 const MOST_NODES: u32 = 2_000_000;
 
 /// The video of a static presentation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Presentation {
-    /// From the lowest bitrate to the highest, no two with the same; never empty. Once nothing is missing
-    /// ([`Representation::missing`]), those that are [`complete`](Self::complete) have as many segments.
+    /// Representations by ascending bitrate, without duplicates; never empty. After
+    /// [`complete`](Self::complete) all have the same number of segments.
     pub representations: Vec<Representation>,
-    /// What `Title` says.
+    /// Text of the element `Title`.
     pub title: Option<String>,
 }
 
-/// Why a document is no manifest that can be played. Prints as `file:line:column: message`.
+/// Error in a manifest. Displays as `file:line:column: message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MpdError {
-    /// The name that was given to the reader.
+    /// Name given to the reader.
     pub file: String,
     /// Line and column, from 1.
     pub place: (u32, u32),
-    /// What is wrong, and what would be right.
+    /// The problem and the expected value.
     pub message: String,
 }
 
@@ -47,27 +48,32 @@ impl fmt::Display for MpdError {
 
 impl core::error::Error for MpdError {}
 
-/// A problem and where it is.
+/// A problem with the element that contains it.
 type Wrong<'a, 'i> = (Node<'a, 'i>, String);
 
 impl Presentation {
-    /// Reads an MPD. `name` is for the error; relative references are resolved against `base`, which the
-    /// document's own base URLs may make unnecessary.
+    /// Parses an MPD. `name` appears in errors. Relative references are resolved against `base`, unless
+    /// the document has absolute base URLs.
     pub fn parse(name: &str, text: &str, base: Option<&Url>) -> Result<Self, MpdError> {
         let wrong = |place, message| MpdError { file: name.to_owned(), place, message };
-        // No document type definition: no entities that expand.
+        // Document type definitions are rejected: no entity expansion.
         let options =
             ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options)
             .map_err(|error| wrong((error.pos().row, error.pos().col), error.to_string()))?;
-        Reader { left: MOST_IN_ALL }.presentation(document.root_element(), base).map_err(|(node, message)| {
-            let place = document.text_pos_at(node.range().start);
-            wrong((place.row, place.col), message)
-        })
+        Reader { remaining: MAX_TOTAL_SEGMENTS }.presentation(document.root_element(), base).map_err(
+            |(node, message)| {
+                let place = document.text_pos_at(node.range().start);
+                wrong((place.row, place.col), message)
+            },
+        )
     }
 
-    /// Sees that all representations have as many segments: where one has some few more than another, as
-    /// encoders leave it, these are not played. An error says what differs by more.
+    /// Cuts all representations to the same number of segments. Encoders may leave a few more in one of
+    /// them.
+    ///
+    /// # Errors
+    /// The numbers, if they differ by more than that.
     pub fn complete(&mut self) -> Result<(), String> {
         let counts: Vec<usize> = self.representations.iter().map(Representation::len).collect();
         let (least, most) =
@@ -76,7 +82,9 @@ impl Presentation {
             return Err("expected at least one segment of each bitrate, found none".to_owned());
         }
         if most - least > 1 {
-            return Err(format!("expected as many segments of each bitrate, found {least} and {most}"));
+            return Err(format!(
+                "expected the same number of segments for each bitrate, found {least} and {most}"
+            ));
         }
         for representation in &mut self.representations {
             let mut more = representation.len() - least;
@@ -94,8 +102,8 @@ impl Presentation {
 }
 
 struct Reader {
-    /// How many segments there may still be.
-    left: usize,
+    /// Segments that the presentation may still have.
+    remaining: usize,
 }
 
 impl Reader {
@@ -108,16 +116,13 @@ impl Reader {
             return Err((root, format!("expected an MPD, found `{}`", cut(root.tag_name().name()))));
         }
         if root.attribute("type").is_some_and(|kind| kind != "static") {
-            return Err((root, "expected a static presentation: live ones are not played here".to_owned()));
+            return Err((root, "expected a static presentation, found a live one".to_owned()));
         }
         let remote = |node: &Node<'_, '_>| {
             node.attributes().any(|attribute| attribute.namespace() == Some("http://www.w3.org/1999/xlink"))
         };
         if let Some(node) = root.descendants().find(remote) {
-            return Err((
-                node,
-                "expected all of the document here, found a remote element (XLink)".to_owned(),
-            ));
+            return Err((node, "expected a complete document, found a remote element (XLink)".to_owned()));
         }
         let total = span(root, "mediaPresentationDuration")?;
         let base = resolve(root, base.cloned())?;
@@ -151,7 +156,7 @@ impl Reader {
                 }
             } else {
                 let message = format!(
-                    "expected as many bitrates in each period, found {} and {}",
+                    "expected the same number of bitrates in each period, found {} and {}",
                     representations.len(),
                     found.len()
                 );
@@ -162,7 +167,11 @@ impl Reader {
             return Err((root, "expected a period with video".to_owned()));
         }
         if representations[0].parts.len() > 1 && representations.iter().any(|one| one.missing().is_some()) {
-            return Err((root, "several periods of single files are not played here".to_owned()));
+            return Err((
+                root,
+                "expected segment lists or templates: several periods of single files are not supported"
+                    .to_owned(),
+            ));
         }
         let title = root
             .descendants()
@@ -172,7 +181,7 @@ impl Reader {
         Ok(Presentation { representations, title })
     }
 
-    /// The representations of a period's video, from the lowest bitrate.
+    /// Video representations of a period, by ascending bitrate.
     fn period<'a, 'i>(
         &mut self,
         period: Node<'a, 'i>,
@@ -184,13 +193,13 @@ impl Reader {
         let usable = |set: &&Node<'_, '_>| !trick_mode(**set) && kind(**set) != Kind::Other;
         let set = sets.iter().filter(usable).find(|set| kind(**set) == Kind::Video);
         let Some(set) = set.or_else(|| sets.iter().find(usable)) else {
-            return Err((period, "expected a set of video, found none".to_owned()));
+            return Err((period, "expected a video adaptation set, found none".to_owned()));
         };
         let base = resolve(*set, base)?;
         let mut found: Vec<(Node<'_, '_>, Representation)> = Vec::new();
         for node in children(*set, "Representation") {
-            if found.len() == MOST_LEVELS {
-                return Err((node, format!("expected at most {MOST_LEVELS} bitrates")));
+            if found.len() == MAX_LEVELS {
+                return Err((node, format!("expected at most {MAX_LEVELS} bitrates")));
             }
             found.push((node, self.representation(node, [period, *set], base.clone(), length)?));
         }
@@ -214,8 +223,7 @@ impl Reader {
         let Some(base) = base else {
             return Err((
                 node,
-                "expected a base for its addresses: it names none, and nobody said where it is from"
-                    .to_owned(),
+                "expected a base URL: the manifest has none, and its own address is unknown".to_owned(),
             ));
         };
         let own = |name: &str| node.attribute(name).or_else(|| set.attribute(name));
@@ -235,7 +243,7 @@ impl Reader {
             frame_rate: own("frameRate").and_then(frame_rate),
             parts: Vec::new(),
         };
-        // From the innermost to the outermost: what is nearer holds.
+        // Innermost element first: it overrides the outer ones.
         let levels = |name: &'static str| -> Vec<Node<'a, 'i>> {
             [node, set, period].into_iter().filter_map(|node| children(node, name).next()).collect()
         };
@@ -266,12 +274,15 @@ impl Reader {
         let first = info.number("startNumber")?.unwrap_or(1);
         let values = Values { id: &of.id, bandwidth: of.bandwidth.as_bps(), number: first, time: 0 };
         let name = |template: &str| {
-            if template.len() > LONGEST {
-                return Err((info.node(), format!("expected a template of at most {LONGEST} bytes")));
+            if template.len() > MAX_REFERENCE_BYTES {
+                return Err((
+                    info.node(),
+                    format!("expected a template of at most {MAX_REFERENCE_BYTES} bytes"),
+                ));
             }
             fill(template, values).map_err(|message| (info.node(), message))
         };
-        // What is right for one segment is for all.
+        // If the template is valid for one segment, it is valid for all.
         join(info.node(), &base, &name(media)?)?;
         let init = match info.attribute("initialization") {
             Some(template) => Some(Address { url: join(info.node(), &base, &name(template)?)?, range: None }),
@@ -290,15 +301,15 @@ impl Reader {
         let mut entries = Vec::new();
         let urls = info.levels.iter().find(|node| children(**node, "SegmentURL").next().is_some());
         for node in urls.into_iter().flat_map(|node| children(*node, "SegmentURL")) {
-            if entries.len() == MOST_SEGMENTS {
-                return Err((node, format!("expected at most {MOST_SEGMENTS} segments")));
+            if entries.len() == MAX_SEGMENTS {
+                return Err((node, format!("expected at most {MAX_SEGMENTS} segments")));
             }
             let media = node.attribute("media").unwrap_or_default();
             join(node, &base, media)?;
             entries.push((media.to_owned(), range(node, "mediaRange")?));
         }
         if entries.is_empty() {
-            return Err((info.node(), "expected a list of some segments".to_owned()));
+            return Err((info.node(), "expected at least one segment in the list".to_owned()));
         }
         let limit = Some(entries.len());
         let mut times = self.times_of(info, length, limit)?;
@@ -317,8 +328,8 @@ impl Reader {
         self.times_of(info, length, None)
     }
 
-    /// When each segment begins, in its own units, and how long it plays. Where the length of the period is not
-    /// known, `count` says how many there are.
+    /// Start of each segment in units of the timescale, and its length. `count` is the number of
+    /// segments, for periods of unknown length.
     fn times_of<'a, 'i>(
         &mut self,
         info: &Info<'a, 'i>,
@@ -330,92 +341,122 @@ impl Reader {
         if !(1..=1_000_000_000).contains(&timescale) {
             return Err((node, "expected a timescale from 1 to 1000000000".to_owned()));
         }
-        let offset = info.number("presentationTimeOffset")?.unwrap_or(0);
-        let nanos = |units: u64| (u128::from(units) * 1_000_000_000 / u128::from(timescale)) as u64;
-        // In its own units; the period ends there.
-        let total = length.map(|length| {
+        let period_units = length.map(|length| {
             (u128::from(length.as_nanos()) * u128::from(timescale)).div_ceil(1_000_000_000) as u64
         });
-        let mut times = Vec::new();
-        let mut add = |left: &mut usize, node, at: u64, units: u64| {
-            *left = left.checked_sub(1).filter(|_| times.len() < MOST_SEGMENTS).ok_or_else(|| {
-                (
-                    node,
-                    format!(
-                        "expected at most {MOST_SEGMENTS} segments of each bitrate, and {MOST_IN_ALL} in all"
-                    ),
-                )
-            })?;
-            let end = at.checked_add(units).filter(|end| *end < 1 << 62);
-            let end = end.ok_or_else(|| (node, "a time that no player lives to see".to_owned()))?;
-            // So that sums have no rounding in them.
-            let length = Duration::from_nanos(nanos(end).saturating_sub(nanos(at)));
-            if length.is_zero() {
-                return Err((node, "expected segments of some length".to_owned()));
+        let mut times = SegmentTimes { timescale, remaining: &mut self.remaining, times: Vec::new() };
+        match info.child("SegmentTimeline") {
+            Some(timeline) => {
+                let offset = info.number("presentationTimeOffset")?.unwrap_or(0);
+                times.add_timeline(timeline, offset, period_units)?;
             }
-            times.push((at, length));
-            Ok(())
-        };
-        if let Some(timeline) = info.child("SegmentTimeline") {
-            let mut at = None;
-            let entries: Vec<Node<'_, '_>> = children(timeline, "S").collect();
-            for (index, entry) in entries.iter().enumerate() {
-                let start = number(*entry, "t")?.or(at).unwrap_or(offset);
-                let Some(units) = number(*entry, "d")?.filter(|units| *units > 0) else {
-                    return Err((*entry, "expected a length `d` above 0".to_owned()));
-                };
-                let repeat = entry.attribute("r").map_or(Ok(0), |text| {
-                    text.trim().parse::<i64>().map_err(|_| (*entry, "expected a whole number `r`".to_owned()))
-                })?;
-                let repeat = if repeat >= 0 {
-                    repeat as u64
-                } else {
-                    // Until the next, or until the period ends.
-                    let next = entries.get(index + 1).map(|next| number(*next, "t")).transpose()?.flatten();
-                    let Some(end) = next.or(total.map(|total| offset.saturating_add(total))) else {
-                        return Err((*entry, "it repeats until nobody knows when".to_owned()));
-                    };
-                    end.saturating_sub(start).div_ceil(units).saturating_sub(1)
-                };
-                let mut begin = start;
-                for _ in 0..=repeat {
-                    add(&mut self.left, *entry, begin, units)?;
-                    begin += units;
-                }
-                at = Some(begin);
-            }
-            if times.is_empty() {
-                return Err((timeline, "expected a timeline of some segments".to_owned()));
-            }
-            return Ok(times);
+            None => times.add_equal_segments(info, period_units, count)?,
         }
+        Ok(times.times)
+    }
+}
+
+/// Collects the times of a representation's segments, within the limits on their number.
+struct SegmentTimes<'r> {
+    timescale: u64,
+    /// Segments that the presentation may still have.
+    remaining: &'r mut usize,
+    times: Vec<(u64, Duration)>,
+}
+
+impl SegmentTimes<'_> {
+    fn add<'a, 'i>(&mut self, node: Node<'a, 'i>, start: u64, units: u64) -> Result<(), Wrong<'a, 'i>> {
+        let below_limit = self.times.len() < MAX_SEGMENTS;
+        *self.remaining = self.remaining.checked_sub(1).filter(|_| below_limit).ok_or_else(|| {
+            let limits =
+                format!("{MAX_SEGMENTS} segments of each bitrate, and {MAX_TOTAL_SEGMENTS} in total");
+            (node, format!("expected at most {limits}"))
+        })?;
+        let end = start.checked_add(units).filter(|end| *end < 1 << 62);
+        let end = end.ok_or_else(|| (node, TIME_TOO_LARGE.to_owned()))?;
+        // The difference of two rounded times: sums of lengths have no rounding error.
+        let nanos = |units: u64| (u128::from(units) * 1_000_000_000 / u128::from(self.timescale)) as u64;
+        let length = Duration::from_nanos(nanos(end).saturating_sub(nanos(start)));
+        if length.is_zero() {
+            return Err((node, "expected segments longer than zero".to_owned()));
+        }
+        self.times.push((start, length));
+        Ok(())
+    }
+
+    /// Adds the entries of a SegmentTimeline (ISO/IEC 23009-1, 5.3.9.6).
+    fn add_timeline<'a, 'i>(
+        &mut self,
+        timeline: Node<'a, 'i>,
+        offset: u64,
+        period_units: Option<u64>,
+    ) -> Result<(), Wrong<'a, 'i>> {
+        let entries: Vec<Node<'a, 'i>> = children(timeline, "S").collect();
+        let mut previous_end = None;
+        for (index, entry) in entries.iter().enumerate() {
+            let start = number(*entry, "t")?.or(previous_end).unwrap_or(offset);
+            let Some(units) = number(*entry, "d")?.filter(|units| *units > 0) else {
+                return Err((*entry, "expected a length `d` above 0".to_owned()));
+            };
+            let repeat = entry.attribute("r").map_or(Ok(0), |text| {
+                text.trim().parse::<i64>().map_err(|_| (*entry, "expected a whole number `r`".to_owned()))
+            })?;
+            let repeat = if repeat >= 0 {
+                repeat as u64
+            } else {
+                // A negative count repeats until the next entry, or the end of the period.
+                let next = entries.get(index + 1).map(|next| number(*next, "t")).transpose()?.flatten();
+                let Some(end) = next.or(period_units.map(|units| offset.saturating_add(units))) else {
+                    let found = "a negative `r` without a next `t`, in a period of unknown length";
+                    return Err((*entry, format!("expected the end of the repetition, found {found}")));
+                };
+                end.saturating_sub(start).div_ceil(units).saturating_sub(1)
+            };
+            let mut at = start;
+            for _ in 0..=repeat {
+                self.add(*entry, at, units)?;
+                at += units;
+            }
+            previous_end = Some(at);
+        }
+        if self.times.is_empty() {
+            return Err((timeline, "expected at least one `S` in the timeline".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Adds segments of equal `duration`; the last one ends with the period.
+    fn add_equal_segments<'a, 'i>(
+        &mut self,
+        info: &Info<'a, 'i>,
+        period_units: Option<u64>,
+        count: Option<usize>,
+    ) -> Result<(), Wrong<'a, 'i>> {
+        let node = info.node();
         let Some(units) = info.number("duration")?.filter(|units| *units > 0) else {
             return Err((node, "expected a `duration` above 0, or a timeline".to_owned()));
         };
-        let last = match info.number("endNumber")? {
+        let limit = match info.number("endNumber")? {
             Some(last) => {
                 Some(last.saturating_sub(info.number("startNumber")?.unwrap_or(1)).saturating_add(1))
             }
             None => count.map(|count| count as u64),
         };
-        let Some(many) = total.map(|total| total.div_ceil(units)).or(last) else {
-            return Err((
-                node,
-                "nobody says how long the period is, so that nobody knows how many segments".to_owned(),
-            ));
+        let Some(segments) = period_units.map(|total| total.div_ceil(units)).or(limit) else {
+            return Err((node, "expected the length of the period, or the number of segments".to_owned()));
         };
-        let many = last.map_or(many, |last| last.min(many));
-        if many == 0 {
-            return Err((node, "expected a period of some length".to_owned()));
+        let segments = limit.map_or(segments, |limit| limit.min(segments));
+        if segments == 0 {
+            return Err((node, "expected a period longer than zero".to_owned()));
         }
-        for index in 0..many {
-            let Some(begin) = index.checked_mul(units) else {
-                return Err((node, "a time that no player lives to see".to_owned()));
+        for index in 0..segments {
+            let Some(start) = index.checked_mul(units) else {
+                return Err((node, TIME_TOO_LARGE.to_owned()));
             };
-            let rest = total.map_or(units, |total| total.saturating_sub(begin).min(units));
-            add(&mut self.left, node, begin, if index + 1 == many { rest } else { units })?;
+            let rest = period_units.map_or(units, |total| total.saturating_sub(start).min(units));
+            self.add(node, start, if index + 1 == segments { rest } else { units })?;
         }
-        Ok(times)
+        Ok(())
     }
 }
 
@@ -437,7 +478,7 @@ fn file<'a, 'i>(
         (None, None) => {
             return Err((
                 node,
-                "expected a list of segments, a template or an index, or how long the period is".to_owned(),
+                "expected a list of segments, a template, an index, or the length of the period".to_owned(),
             ));
         }
     };
@@ -450,7 +491,7 @@ fn initialization<'a, 'i>(info: &Info<'a, 'i>, base: &Url) -> Result<Option<Addr
     Ok(Some(Address { url, range: range(node, "range")? }))
 }
 
-/// Elements of one kind on several levels, the innermost first.
+/// Elements of one kind at several levels, innermost first.
 struct Info<'a, 'i> {
     levels: Vec<Node<'a, 'i>>,
 }
@@ -489,7 +530,7 @@ fn kind(set: Node<'_, '_>) -> Kind {
     told(set).or_else(|| parts.into_iter().find_map(told)).unwrap_or(Kind::Unknown)
 }
 
-/// Pictures for winding on, not for watching.
+/// True for trick-mode sets (thumbnails for fast forward).
 fn trick_mode(set: Node<'_, '_>) -> bool {
     children(set, "EssentialProperty")
         .any(|node| node.attribute("schemeIdUri").is_some_and(|scheme| scheme.contains("trickmode")))
@@ -502,71 +543,81 @@ fn children<'a, 'i>(
     node.children().filter(move |child| child.is_element() && child.tag_name().name() == name)
 }
 
-/// The base that holds for an element: its first own, against that above.
+/// Base URL of an element: its first own one, resolved against the parent's.
 fn resolve<'a, 'i>(node: Node<'a, 'i>, base: Option<Url>) -> Result<Option<Url>, Wrong<'a, 'i>> {
     let Some(own) = children(node, "BaseURL").next() else { return Ok(base) };
     let text = own.text().unwrap_or_default().trim();
     let wrong = |message| (own, message);
     match base {
         Some(base) => join(own, &base, text).map(Some),
-        None if text.len() <= LONGEST => match Url::parse(text) {
+        None if text.len() <= MAX_REFERENCE_BYTES => match Url::parse(text) {
             Ok(url) => Ok(Some(url)),
             Err(url::ParseError::RelativeUrlWithoutBase) => {
-                Err(wrong("expected a whole address: nobody said where the manifest is from".to_owned()))
+                Err(wrong("expected an absolute address: the manifest's own address is unknown".to_owned()))
             }
-            Err(error) => Err(wrong(format!("expected an address: {error}"))),
+            Err(error) => Err(wrong(format!("invalid address: {error}"))),
         },
-        None => Err(wrong(format!("expected an address of at most {LONGEST} bytes"))),
+        None => Err(wrong(format!("expected an address of at most {MAX_REFERENCE_BYTES} bytes"))),
     }
 }
 
 fn join<'a, 'i>(node: Node<'a, 'i>, base: &Url, reference: &str) -> Result<Url, Wrong<'a, 'i>> {
-    if reference.len() > LONGEST {
-        return Err((node, format!("expected an address of at most {LONGEST} bytes")));
+    if reference.len() > MAX_REFERENCE_BYTES {
+        return Err((node, format!("expected an address of at most {MAX_REFERENCE_BYTES} bytes")));
     }
     if reference.is_empty() {
         return Ok(base.clone());
     }
-    let url = base.join(reference).map_err(|error| (node, format!("expected an address: {error}")))?;
-    if url.as_str().len() > 4 * LONGEST || !matches!(url.scheme(), "http" | "https") {
-        return Err((node, "expected an address of http: or https: that is not too long".to_owned()));
+    let url = base.join(reference).map_err(|error| (node, format!("invalid address: {error}")))?;
+    if url.as_str().len() > 4 * MAX_REFERENCE_BYTES || !matches!(url.scheme(), "http" | "https") {
+        return Err((node, "expected an address with http: or https:, within the length limit".to_owned()));
     }
     Ok(url)
 }
 
 fn number<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<u64>, Wrong<'a, 'i>> {
     node.attribute(name).map_or(Ok(None), |text| {
-        let wrong = || (node, format!("{name}: expected a whole number from 0 on, found `{}`", cut(text)));
+        let wrong =
+            || (node, format!("{name}: expected a whole number of at least 0, found `{}`", cut(text)));
         text.trim().parse().map(Some).map_err(|_| wrong())
     })
 }
 
 fn span<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<Duration>, Wrong<'a, 'i>> {
     node.attribute(name).map_or(Ok(None), |text| {
-        let wrong =
-            || (node, format!("{name}: expected such as `PT1M30.5S`, up to a year, found `{}`", cut(text)));
+        let wrong = || {
+            (
+                node,
+                format!(
+                    "{name}: expected a duration such as `PT1M30.5S`, at most a year, found `{}`",
+                    cut(text)
+                ),
+            )
+        };
         duration::parse(text).map(Some).ok_or_else(wrong)
     })
 }
 
-/// From a byte to another, this one included.
+/// Parses a byte range `first-last`, both inclusive.
 fn range<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<(u64, u64)>, Wrong<'a, 'i>> {
     let Some(text) = node.attribute(name) else { return Ok(None) };
     let parsed = text.split_once('-').and_then(|(from, to)| {
         let range = (from.trim().parse().ok()?, to.trim().parse().ok()?);
         (range.0 <= range.1 && range.1 < u64::MAX).then_some(range)
     });
-    parsed.map(Some).ok_or_else(|| (node, format!("{name}: expected such as `0-999`, found `{}`", cut(text))))
+    parsed
+        .map(Some)
+        .ok_or_else(|| (node, format!("{name}: expected a range such as `0-999`, found `{}`", cut(text))))
 }
 
-/// `30`, or `30000/1001`.
+/// Parses a frame rate: `30`, or `30000/1001`.
 fn frame_rate(text: &str) -> Option<f64> {
     let (above, below) = text.split_once('/').unwrap_or((text, "1"));
     let rate = above.trim().parse::<f64>().ok()? / below.trim().parse::<f64>().ok()?;
     (rate > 0.0 && rate <= 1_000.0).then_some(rate)
 }
 
-/// What somebody wrote is told back only in part.
+/// Shortens a value of the document for an error message.
 fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }

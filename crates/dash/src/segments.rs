@@ -1,46 +1,46 @@
-//! A representation: the address and length of each of its segments.
+//! Representation: the address and length of each of its segments.
 
 use crate::sidx;
 use crate::template::{Values, fill};
 use units::{Bitrate, Duration};
 use url::Url;
 
-/// Where something is: a whole resource, or from one byte of it to another, this one included.
+/// Address of a resource, or of a byte range in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The resource.
     pub url: Url,
-    /// The part of it.
+    /// First and last byte, both inclusive; `None` for the whole resource.
     pub range: Option<(u64, u64)>,
 }
 
-/// What a representation has to be told before its segments are known.
+/// Information that a representation needs before its segments are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// The index that is there: [`Representation::index`].
+    /// The index at this address, for [`Representation::index`].
     Index(Address),
-    /// How large this file is: [`Representation::cut`].
+    /// The size of this file, for [`Representation::cut`].
     Size(Url),
 }
 
-/// One of the bitrates in which the video is there.
+/// The video at one bitrate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Representation {
-    /// Its name.
+    /// Identifier in the manifest.
     pub id: String,
-    /// Its bitrate.
+    /// Bitrate.
     pub bandwidth: Bitrate,
-    /// Its codecs, as RFC 6381 has them: `avc1.64001f`.
+    /// Codecs in the form of RFC 6381: `avc1.64001f`.
     pub codecs: Option<String>,
     /// Width and height in pixels.
     pub pixels: Option<(u32, u32)>,
-    /// Frames a second.
+    /// Frames per second.
     pub frame_rate: Option<f64>,
-    /// One for each period.
+    /// One part per period.
     pub(crate) parts: Vec<Part>,
 }
 
-/// What of it is in one period.
+/// Segments of a representation in one period.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Part {
     pub(crate) init: Option<Address>,
@@ -50,11 +50,11 @@ pub(crate) struct Part {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Source {
-    /// A name for each, made of a template, from a number and a time each.
+    /// A template, with the number and time of each segment.
     Template { base: Url, media: String, first: u64, times: Vec<u64> },
     /// Each is told: a reference to be resolved, a range.
     List { base: Url, entries: Vec<(String, Option<(u64, u64)>)> },
-    /// In one file whose index is to be read.
+    /// In one file with an index that the caller supplies.
     Index { file: Address },
     /// In one file without an index.
     File { url: Url, duration: Duration },
@@ -64,7 +64,7 @@ pub(crate) enum Source {
 const PIECE: Duration = Duration::from_secs(2);
 
 impl Representation {
-    /// What it has to be told first. After that, or where nothing is missing, its segments are known.
+    /// Information that the caller has to supply before the segments are known, if any.
     pub fn missing(&self) -> Option<Missing> {
         self.parts.iter().find_map(|part| match &part.source {
             Source::Index { file } => Some(Missing::Index(file.clone())),
@@ -73,7 +73,10 @@ impl Representation {
         })
     }
 
-    /// Reads the index that was missing. An error says what is wrong with it.
+    /// Reads the missing index.
+    ///
+    /// # Errors
+    /// The problem, if the bytes are not a valid index.
     pub fn index(&mut self, bytes: &[u8]) -> Result<(), String> {
         for part in &mut self.parts {
             let Source::Index { file } = &part.source else { continue };
@@ -86,15 +89,17 @@ impl Representation {
         Ok(())
     }
 
-    /// Cuts the file whose size was missing into pieces of two seconds, as if its bytes were spread evenly
-    /// over its time. An error says why that cannot be.
+    /// Cuts the file into ranges of two seconds, with its bytes spread evenly over time.
+    ///
+    /// # Errors
+    /// If the size or the length of the file is zero.
     pub fn cut(&mut self, size: u64) -> Result<(), String> {
         for part in &mut self.parts {
             let Source::File { url, duration } = &part.source else { continue };
             let count = duration.as_nanos().div_ceil(PIECE.as_nanos()).min(size);
-            if count == 0 || count > crate::mpd::MOST_SEGMENTS as u64 {
+            if count == 0 || count > crate::mpd::MAX_SEGMENTS as u64 {
                 return Err(format!(
-                    "{url}: expected a file of some length, found {size} bytes in {duration}"
+                    "{url}: expected a size and a length above zero, found {size} bytes in {duration}"
                 ));
             }
             let place = |index: u64| (u128::from(size) * u128::from(index) / u128::from(count)) as u64;
@@ -108,22 +113,22 @@ impl Representation {
         Ok(())
     }
 
-    /// How many segments there are; 0 while something is missing.
+    /// Number of segments; 0 while information is [`missing`](Self::missing).
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| part.lengths.len()).sum()
     }
 
-    /// Whether there are none.
+    /// True without segments.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How long each segment plays.
+    /// Playback length of each segment.
     pub fn lengths(&self) -> impl Iterator<Item = Duration> {
         self.parts.iter().flat_map(|part| part.lengths.iter().copied())
     }
 
-    /// Where a segment is, from 0; `None` where there is no such.
+    /// Address of a segment, counted from 0; `None` beyond the last.
     pub fn address(&self, segment: usize) -> Option<Address> {
         let (part, index) = self.part(segment)?;
         match &part.source {
@@ -138,7 +143,7 @@ impl Representation {
             }
             Source::List { base, entries } => {
                 let (reference, range) = entries.get(index)?;
-                // An empty reference would take the base's query away.
+                // Joining an empty reference would remove the base's query.
                 let url = if reference.is_empty() { base.clone() } else { base.join(reference).ok()? };
                 Some(Address { url, range: *range })
             }
@@ -146,8 +151,7 @@ impl Representation {
         }
     }
 
-    /// What a decoder needs before a segment, and which of the representation's it is: the same for all
-    /// segments of a period.
+    /// Initialization segment for a segment, with its index in the representation: one per period.
     pub fn init(&self, segment: usize) -> Option<(usize, &Address)> {
         let (part, _) = self.part(segment)?;
         let index = self.parts.iter().position(|other| core::ptr::eq(other, part))?;

@@ -1,28 +1,28 @@
-//! The segment index of a file (ISO/IEC 14496-12, 8.16.3).
+//! Segment index box `sidx` (ISO/IEC 14496-12, 8.16.3).
 
 use units::Duration;
 
-/// A part of the file and how long it plays.
+/// Byte range of a segment and its playback length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reference {
-    /// Its first and its last byte.
+    /// First and last byte, both inclusive.
     pub(crate) range: (u64, u64),
     pub(crate) duration: Duration,
 }
 
-/// Reads the first `sidx` in `bytes`, which begin at place `at` of the file.
+/// Parses the first `sidx` in `bytes`, which begin at offset `at` of the file.
 pub(crate) fn parse(bytes: &[u8], at: u64) -> Result<Vec<Reference>, String> {
     let mut rest = bytes;
     let mut place = at;
     loop {
         let mut reader = Reader(rest);
-        let cut = || "expected an index (`sidx`), and the bytes end before it does".to_owned();
+        let cut = || "expected an index (`sidx`), found the end of the bytes".to_owned();
         let (small, kind) = (reader.u32().ok_or_else(cut)?, reader.take(4).ok_or_else(cut)?);
         let size = if small == 1 { reader.u64().ok_or_else(cut)? } else { u64::from(small) };
         let inner = usize::try_from(size).ok().and_then(|size| rest.get(..size)).ok_or_else(cut)?;
         let end = place.checked_add(size).ok_or_else(cut)?;
         if size < 8 {
-            return Err("a box that is shorter than its own head".to_owned());
+            return Err("expected a box at least as long as its header".to_owned());
         }
         if kind == b"sidx" {
             let head = rest.len() - reader.0.len();
@@ -33,7 +33,7 @@ pub(crate) fn parse(bytes: &[u8], at: u64) -> Result<Vec<Reference>, String> {
     }
 }
 
-/// `None` where the bytes end too soon.
+/// Returns `None` if the bytes end too early.
 fn references(mut reader: Reader<'_>, anchor: u64) -> Option<Result<Vec<Reference>, String>> {
     let version = reader.u32()? >> 24;
     let (_id, timescale) = (reader.u32()?, reader.u32()?);
@@ -49,7 +49,7 @@ fn references(mut reader: Reader<'_>, anchor: u64) -> Option<Result<Vec<Referenc
     }
     let count = reader.u32()? & 0xffff;
     let Some(mut from) = anchor.checked_add(offset) else {
-        return Some(Err("an index that points beyond the end of any file".to_owned()));
+        return Some(Err("expected offsets below 2^64".to_owned()));
     };
     let mut references = Vec::new();
     let mut units = 0_u64;
@@ -58,19 +58,19 @@ fn references(mut reader: Reader<'_>, anchor: u64) -> Option<Result<Vec<Referenc
         let (size, duration) = (reader.u32()?, reader.u32()?);
         reader.u32()?;
         if size >> 31 == 1 {
-            return Some(Err("an index of indexes, which is not read here".to_owned()));
+            return Some(Err("expected an index of one level, found an index of indexes".to_owned()));
         }
         let before = nanos(units);
         units += u64::from(duration);
         let duration = Duration::from_nanos(nanos(units) - before);
         let Some(end) = from.checked_add(u64::from(size)).filter(|_| size > 0 && !duration.is_zero()) else {
-            return Some(Err("expected segments of some size and some length".to_owned()));
+            return Some(Err("expected segments with a size and a length above zero".to_owned()));
         };
         references.push(Reference { range: (from, end - 1), duration });
         from = end;
     }
     if references.is_empty() {
-        return Some(Err("expected an index of some segments, found none".to_owned()));
+        return Some(Err("expected at least one segment in the index".to_owned()));
     }
     Some(Ok(references))
 }
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
 pub(crate) mod tests {
     use super::*;
 
-    /// An index of segments of such sizes and lengths in ms, as version 0 or 1.
+    /// Builds an index with these sizes in bytes and lengths in ms, as version 0 or 1.
     pub(crate) fn index(version: u8, segments: &[(u32, u32)]) -> Vec<u8> {
         let mut body = vec![version, 0, 0, 0];
         body.extend([0, 0, 0, 1].iter().chain(&1_000_u32.to_be_bytes()));
@@ -111,7 +111,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_index_says_where_segments_are() {
+    fn index_yields_byte_ranges_and_lengths() {
         for version in [0, 1] {
             let mut bytes = b"\0\0\0\x0cstyp\0\0\0\0".to_vec();
             bytes.extend(index(version, &[(1_000, 2_000), (500, 1_500)]));
@@ -131,7 +131,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_wherever_it_is_cut() {
+    fn truncated_and_invalid_indexes_are_rejected() {
         let whole = index(0, &[(1_000, 2_000), (500, 1_500)]);
         for cut in 0..whole.len() {
             assert!(parse(&whole[..cut], 0).is_err(), "{cut}");
@@ -141,10 +141,10 @@ pub(crate) mod tests {
             bytes[at] = byte;
             parse(&bytes, 0).unwrap_err()
         };
-        assert_eq!(with(32, 0x80), "an index of indexes, which is not read here");
+        assert_eq!(with(32, 0x80), "expected an index of one level, found an index of indexes");
         assert_eq!(
             parse(&[0, 0, 0, 4, b'f', b'r', b'e', b'e'], 0).unwrap_err(),
-            "a box that is shorter than its own head"
+            "expected a box at least as long as its header"
         );
         assert!(parse(&index(0, &[]), 0).is_err() && parse(&index(0, &[(0, 5)]), 0).is_err());
         assert!(parse(&whole, u64::MAX).is_err());

@@ -1,11 +1,11 @@
-//! Identifiers in a template (ISO/IEC 23009-1, 5.3.9.4.4).
+//! Segment templates (ISO/IEC 23009-1, 5.3.9.4.4).
 
 use core::fmt::Write as _;
 
-/// The widest number that a template may ask for.
+/// Maximum width of a number in a template.
 const WIDEST: usize = 32;
 
-/// What stands for the identifiers.
+/// Values of the identifiers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Values<'a> {
     pub(crate) id: &'a str,
@@ -14,7 +14,10 @@ pub(crate) struct Values<'a> {
     pub(crate) time: u64,
 }
 
-/// Puts values in the place of identifiers; what is wrong with the template otherwise.
+/// Replaces identifiers by values.
+///
+/// # Errors
+/// The problem, if the template is invalid.
 pub(crate) fn fill(template: &str, values: Values<'_>) -> Result<String, String> {
     let mut filled = String::with_capacity(template.len() + 16);
     let mut rest = template;
@@ -33,7 +36,7 @@ pub(crate) fn fill(template: &str, values: Values<'_>) -> Result<String, String>
             Some((name, format)) => {
                 let digits = format.strip_prefix('0').and_then(|format| format.strip_suffix('d'));
                 let width = digits.and_then(|digits| digits.parse().ok()).filter(|width| *width <= WIDEST);
-                (name, width.ok_or_else(|| format!("expected such as `%05d`, found `%{format}`"))?)
+                (name, width.ok_or_else(|| format!("expected a width such as `%05d`, found `%{format}`"))?)
             }
         };
         let number = match name {
@@ -61,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_filled_in() {
+    fn identifiers_are_replaced() {
         let values = Values { id: "v$1", bandwidth: 5_000, number: 42, time: 90_000 };
         let table = [
             ("plain.m4s", Ok("plain.m4s")),
@@ -69,8 +72,8 @@ mod tests {
             ("$Bandwidth$-$Time$-$Number%05d$", Ok("5000-90000-00042")),
             ("a$$b$Time%02d$", Ok("a$b90000")),
             ("$Number", Err("expected a `$` after `$Number`")),
-            ("$Number%5d$", Err("expected such as `%05d`, found `%5d`")),
-            ("$Number%0999d$", Err("expected such as `%05d`, found `%0999d`")),
+            ("$Number%5d$", Err("expected a width such as `%05d`, found `%5d`")),
+            ("$Number%0999d$", Err("expected a width such as `%05d`, found `%0999d`")),
             (
                 "$Index$",
                 Err("expected `$RepresentationID$`, `$Bandwidth$`, `$Number$` or `$Time$`, found `$Index$`"),

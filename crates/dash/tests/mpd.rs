@@ -1,6 +1,6 @@
-//! Manifests as packagers write them, and as nobody should.
+//! Valid and invalid manifests.
 
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 use tandem_dash::{Missing, Presentation};
 use units::Duration;
@@ -11,7 +11,7 @@ fn read(text: &str) -> Result<Presentation, String> {
     Presentation::parse("film.mpd", text, Some(&base)).map_err(|error| error.to_string())
 }
 
-/// A presentation of 10 s with one set of video.
+/// A presentation of 10 s with one video adaptation set.
 fn mpd(set: &str) -> String {
     format!(
         "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" type=\"static\" mediaPresentationDuration=\"PT10S\">\n\
@@ -35,7 +35,7 @@ fn lengths(presentation: &Presentation, level: usize) -> Vec<u64> {
 }
 
 #[test]
-fn a_template_with_numbers_is_inherited_and_its_last_segment_is_shorter() {
+fn number_template_is_inherited_and_its_last_segment_is_shorter() {
     let read = read(&mpd(
         "<SegmentTemplate timescale=\"1000\" duration=\"4000\" startNumber=\"5\" \
          media=\"$RepresentationID$/$Number%03d$.m4s\" initialization=\"$RepresentationID$/init.mp4\"/>\
@@ -61,7 +61,7 @@ fn a_template_with_numbers_is_inherited_and_its_last_segment_is_shorter() {
 }
 
 #[test]
-fn a_timeline_says_times_and_repeats() {
+fn timeline_has_times_and_repetitions() {
     let read = read(&mpd(
         "<SegmentTemplate timescale=\"10\" media=\"$Time$-$Bandwidth$\" presentationTimeOffset=\"100\">\
          <SegmentTimeline><S t=\"100\" d=\"20\" r=\"1\"/><S d=\"30\"/><S d=\"10\" r=\"-1\"/></SegmentTimeline>\
@@ -75,7 +75,7 @@ fn a_timeline_says_times_and_repeats() {
 }
 
 #[test]
-fn a_list_names_each_segment_or_its_bytes() {
+fn list_has_an_address_or_a_range_per_segment() {
     let read = read(&mpd("<Representation id=\"v\" bandwidth=\"900\"><BaseURL>one.mp4?key=1</BaseURL>\
          <SegmentList duration=\"5\"><Initialization range=\"0-99\"/>\
          <SegmentURL mediaRange=\"100-199\"/><SegmentURL media=\"two.mp4\"/></SegmentList></Representation>"))
@@ -89,7 +89,7 @@ fn a_list_names_each_segment_or_its_bytes() {
 }
 
 #[test]
-fn a_single_file_is_told_its_index_or_its_size() {
+fn single_file_takes_its_index_or_its_size() {
     let mut indexed = read(&mpd(
         "<Representation id=\"v\" bandwidth=\"900\"><BaseURL>v.mp4</BaseURL>\
          <SegmentBase indexRange=\"700-767\"><Initialization range=\"0-699\"/></SegmentBase></Representation>",
@@ -121,7 +121,7 @@ fn a_single_file_is_told_its_index_or_its_size() {
 }
 
 #[test]
-fn periods_follow_one_another() {
+fn periods_are_concatenated() {
     let period = |start: &str, dir: &str| {
         format!(
             "<Period{start}><BaseURL>{dir}/</BaseURL><AdaptationSet contentType=\"audio\"/>\
@@ -148,7 +148,7 @@ fn periods_follow_one_another() {
 }
 
 #[test]
-fn a_representation_with_a_segment_more_is_played_without_it() {
+fn surplus_segments_of_one_representation_are_dropped() {
     let list = |id: &str, rate: u32, names: &[&str]| {
         let urls: Vec<String> = names.iter().map(|name| format!("<SegmentURL media=\"{name}\"/>")).collect();
         let urls = urls.concat();
@@ -163,11 +163,14 @@ fn a_representation_with_a_segment_more_is_played_without_it() {
     one_more.complete().unwrap();
     assert_eq!([one_more.representations[0].len(), one_more.representations[1].len()], [2, 2]);
     let mut many = read(&text(&["1", "2", "3", "4"])).unwrap();
-    assert_eq!(many.complete().unwrap_err(), "expected as many segments of each bitrate, found 2 and 4");
+    assert_eq!(
+        many.complete().unwrap_err(),
+        "expected the same number of segments for each bitrate, found 2 and 4"
+    );
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_have_a_position_and_an_expectation() {
     let template = |attributes: &str, inner: &str| {
         read(&mpd(&format!(
             "<SegmentTemplate {attributes}>{inner}</SegmentTemplate><Representation id=\"v\" bandwidth=\"9\"/>"
@@ -180,15 +183,18 @@ fn what_is_wrong_is_said_with_its_place() {
         (read("<MPD type=\"dynamic\"/>").unwrap_err(), "film.mpd:1:1: expected a static presentation"),
         (read("<MPD/>").unwrap_err(), "film.mpd:1:1: expected a period with video"),
         (read("<!DOCTYPE x [<!ENTITY a \"aa\">]><MPD>&a;</MPD>").unwrap_err(), "film.mpd:1:1: "),
-        (read("<MPD><Period/></MPD>").unwrap_err(), "film.mpd:1:6: expected a set of video, found none"),
+        (
+            read("<MPD><Period/></MPD>").unwrap_err(),
+            "film.mpd:1:6: expected a video adaptation set, found none",
+        ),
         (
             read("<MPD><Period xmlns:x=\"http://www.w3.org/1999/xlink\" x:href=\"http://e\"/></MPD>")
                 .unwrap_err(),
-            "film.mpd:1:6: expected all of the document here",
+            "film.mpd:1:6: expected a complete document",
         ),
         (
             read("<MPD mediaPresentationDuration=\"soon\"/>").unwrap_err(),
-            "film.mpd:1:1: mediaPresentationDuration: expected such as `PT1M30.5S`",
+            "film.mpd:1:1: mediaPresentationDuration: expected a duration such as `PT1M30.5S`",
         ),
         (read(&mpd("<Representation bandwidth=\"0\"/>")).unwrap_err(), "film.mpd:3:1: expected a bandwidth"),
         (
@@ -203,7 +209,7 @@ fn what_is_wrong_is_said_with_its_place() {
         (template("media=\"a\" timescale=\"0\" duration=\"1\"", ""), "film.mpd:3:1: expected a timescale"),
         (
             template("media=\"file:///etc/passwd\" duration=\"2\"", ""),
-            "film.mpd:3:1: expected an address of http",
+            "film.mpd:3:1: expected an address with http",
         ),
         (
             template("media=\"a\" timescale=\"1000000\" duration=\"1\"", ""),
@@ -218,11 +224,11 @@ fn what_is_wrong_is_said_with_its_place() {
                 "media=\"a\"",
                 "<SegmentTimeline><S t=\"18446744073709551615\" d=\"1\"/></SegmentTimeline>",
             ),
-            "film.mpd:3:45: a time that no player lives to see",
+            "film.mpd:3:45: expected a presentation time below 2^62 units",
         ),
         (
             template("media=\"a\"", "<SegmentTimeline/>"),
-            "film.mpd:3:28: expected a timeline of some segments",
+            "film.mpd:3:28: expected at least one `S` in the timeline",
         ),
     ];
     for (found, expected) in table {
@@ -231,5 +237,5 @@ fn what_is_wrong_is_said_with_its_place() {
     let relative =
         mpd("<SegmentTemplate media=\"a\" duration=\"2\"/><Representation id=\"v\" bandwidth=\"9\"/>");
     let error = Presentation::parse("m", &relative, None).unwrap_err().to_string();
-    assert!(error.contains("nobody said where it is from"), "{error}");
+    assert!(error.contains("its own address is unknown"), "{error}");
 }
