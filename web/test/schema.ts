@@ -1,4 +1,4 @@
-/** Checks a record against crates/session/session.schema.json: as much of JSON Schema as that file uses. */
+/** Checks a record against crates/playback/session.schema.json: as much of JSON Schema as that file uses. */
 
 import { readFileSync } from 'node:fs';
 
@@ -25,7 +25,7 @@ const KNOWN = new Set([
 
 /** What is wrong with it, each with its place; nothing where it fits. */
 export function misfits(value: unknown): string[] {
-  const schema = JSON.parse(readFileSync('../crates/session/session.schema.json', 'utf8')) as Schema;
+  const schema = JSON.parse(readFileSync('../crates/playback/session.schema.json', 'utf8')) as Schema;
   return check(value, schema, '');
 }
 

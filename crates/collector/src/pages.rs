@@ -1,9 +1,9 @@
 //! Pages that list, show and compare sessions.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use playback::summary::{self, Summary, groups, means};
+use playback::{Record, Summary as One};
 use report::{Page, Section};
-use session::summary::{self, Summary, groups, means};
-use session::{Record, Summary as One};
 
 /// Page of sessions, newest first. `more` is the id before which the next page begins.
 pub(crate) fn list(sessions: &[Summary], label: Option<&str>, more: Option<&str>, player: bool) -> Page {

@@ -6,9 +6,9 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use playback::{LARGEST, Record, RecordError, Summary, summary};
 use player::content::{Body, Content};
 use serde_json::{Value, json};
-use session::{LARGEST, Record, RecordError, Summary, summary};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 

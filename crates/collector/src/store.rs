@@ -1,7 +1,7 @@
 //! Session store: one SQLite table with the documents and their summaries.
 
+use playback::{Record, Summary};
 use rusqlite::{Connection, OptionalExtension, params};
-use session::{Record, Summary};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -3,7 +3,7 @@
 use abr::Manifest;
 use cmcd::State;
 use dash::{Missing, Presentation};
-use session::{Record, RecordError};
+use playback::{Record, RecordError};
 use units::Duration;
 use url::Url;
 
@@ -107,5 +107,5 @@ pub fn record(bytes: &[u8]) {
     record.p1203();
     record.segments().to_csv();
     assert!(record.page().to_html().starts_with("<!doctype html>"));
-    session::summary::comparison(&[record.summary(), record.summary()]);
+    playback::summary::comparison(&[record.summary(), record.summary()]);
 }

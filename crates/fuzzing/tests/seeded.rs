@@ -391,7 +391,7 @@ fn record_target_does_not_panic() {
     let text = include_str!("../../../docs/reference/session.md");
     let example =
         text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
-    session::Record::parse(example.as_bytes()).expect("a valid input");
+    playback::Record::parse(example.as_bytes()).expect("a valid input");
     run_target("record", &[example.as_bytes().to_vec()], env_number("TANDEM_SEEDS", 5_000));
     // Extreme numbers in a valid record, which mutations rarely produce.
     let extremes = ["1e308", "1e-308", "1e18", "0"];
@@ -413,6 +413,6 @@ fn record_target_does_not_panic() {
             extremes.map(|number| example.replace(place, &format!("{key}: {number}{rest}")).into_bytes())
         })
         .collect();
-    assert!(inputs.iter().any(|input| session::Record::parse(input).is_ok()));
+    assert!(inputs.iter().any(|input| playback::Record::parse(input).is_ok()));
     run_target("record", &inputs, 0);
 }

@@ -4,7 +4,7 @@
 //! stands alone, and one that is false not at all. `v` is left out, as the specification asks of version 1.
 
 use ::cmcd::{Object, encoded, quoted};
-use session::Cmcd;
+use playback::Cmcd;
 use units::{Bitrate, Duration};
 
 /// All that may be told with a request; what is `None` or false is not.

@@ -2,7 +2,7 @@
 
 use crate::http::Proxy;
 use abr::{Manifest, PlayerConfig};
-use session::{Cmcd, Viewing};
+use playback::{Cmcd, Viewing};
 use std::path::PathBuf;
 use std::time::Duration;
 use url::Url;

@@ -6,7 +6,7 @@ use crate::source::{Address, without_login};
 use crate::{Network, PlayError};
 use ::cmcd::Object;
 use linux::clock::Clock;
-use session::{Cmcd, Failure};
+use playback::{Cmcd, Failure};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

@@ -10,7 +10,7 @@ use crate::text::{rfc3339, uuid};
 use ::cmcd::Object;
 use abr::{Player, Request, Session};
 use linux::clock::Clock;
-use session::{About, Record, Sample, Settings};
+use playback::{About, Record, Sample, Settings};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
@@ -132,7 +132,7 @@ async fn session(
         About {
             id,
             started_at,
-            player: session::Player {
+            player: playback::Player {
                 name: "tandem-play".to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 engine: None,

@@ -2,7 +2,7 @@
 
 use crate::Network;
 use crate::http::{Client, HttpError};
-use session::Record;
+use playback::Record;
 use std::fmt;
 use std::time::Duration;
 use url::Url;

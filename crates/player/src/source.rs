@@ -6,7 +6,7 @@ use crate::http::Range;
 use crate::{Config, PlayError};
 use ::cmcd::Object;
 use abr::Manifest;
-use session::{Kind, Level, Video};
+use playback::{Kind, Level, Video};
 use units::{Bitrate, Bytes, Duration};
 use url::Url;
 

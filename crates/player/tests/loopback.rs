@@ -80,7 +80,7 @@ fn a_dash_manifest_is_played_whatever_form_its_segments_have() {
     let played = play(&config, &mut go).unwrap();
     assert_eq!((played.failure, played.mismatches, played.record.complete), (None, 0, true));
     assert_eq!(played.record.problems(), Vec::<String>::new());
-    assert_eq!(played.record.video.kind, session::Kind::Dash);
+    assert_eq!(played.record.video.kind, playback::Kind::Dash);
     assert!(played.record.segments.iter().all(|segment| matches!(segment.size_bytes, 10_000 | 50_000)));
     let log = server.stop();
     assert_eq!(log.len(), 5);
@@ -110,7 +110,7 @@ fn a_dash_manifest_is_played_whatever_form_its_segments_have() {
     let server = Server::start(Content { directory: Some(folder.path().to_owned()), ..Content::default() });
     config.source = Source::Url(server.url("film.mpd"));
     config.verify = None;
-    config.cmcd = session::Cmcd::Header;
+    config.cmcd = playback::Cmcd::Header;
     let played = play(&config, &mut go).unwrap();
     assert_eq!((played.failure, played.record.complete, played.record.played_s), (None, true, 1.0));
     assert_eq!(

@@ -9,7 +9,7 @@ use crate::progress;
 use experiments::parallel;
 use papers::lwi::calibration::Calibration;
 use papers::lwi::{BrowserRun, Plan, Run};
-use session::Record;
+use playback::Record;
 use sim::Experiment;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;

@@ -7,9 +7,9 @@ use crate::folder::Folder;
 use crate::output::{self, Talk};
 use crate::progress;
 use abr::PlayerConfig;
+use playback::{Cmcd, Record, Summary, summary};
 use player::{Config, Glance, Network, PlayError, Played, Source, play, post};
 use report::{Page, Section, Table};
-use session::{Cmcd, Record, Summary, summary};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -94,8 +94,9 @@ fn config(arguments: &Play) -> Result<Config, Failure> {
     } else {
         let text = fs::read_to_string(name).map_err(|error| Failure::Unreadable {
             message: format!("cannot read the manifest {name}: {}", reason(&error)),
-            hint: "an address begins with http:// or https://; docs/background/player.md describes the formats"
-                .to_owned(),
+            hint:
+                "an address begins with http:// or https://; docs/background/player.md describes the formats"
+                    .to_owned(),
         })?;
         let name =
             Path::new(name).file_name().map_or_else(|| name.clone(), |n| n.to_string_lossy().into_owned());

@@ -1,8 +1,8 @@
 //! Metrics of one run.
 
 use experiments::video::all_fetched_s;
+use playback::Record;
 use report::Estimate;
-use session::Record;
 use sim::Outcome;
 use units::Duration;
 

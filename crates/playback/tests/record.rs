@@ -4,7 +4,7 @@
 
 use abr::{Manifest, PlayerConfig, THROUGHPUT};
 use serde_json::{Value, json};
-use tandem_session::{About, Kind, LARGEST, Player, Record, RecordError, SCHEMA, Settings, Video};
+use tandem_playback::{About, Kind, LARGEST, Player, Record, RecordError, SCHEMA, Settings, Video};
 use units::{Bitrate, Bytes, Duration, Instant};
 
 /// The example of the documentation.
@@ -293,15 +293,15 @@ fn labels_are_compared_by_the_means_of_their_sessions() {
         record.summary()
     };
     let sessions = [with("a", [1, 1, 1]), with("b", [1, 3, 1]), with("a", [1, 2, 1])];
-    let groups = tandem_session::summary::groups(&sessions);
+    let groups = tandem_playback::summary::groups(&sessions);
     assert_eq!(groups.iter().map(|group| group.sessions.len()).collect::<Vec<_>>(), [2, 1]);
-    let json = tandem_session::summary::comparison(&sessions);
+    let json = tandem_playback::summary::comparison(&sessions);
     // 3.3148 and 2.5728: their mean, and 12.706 times their standard error of 0.371.
     let mos = &json["labels"][0]["kpis"]["mos"];
     assert!((mos["mean"].as_f64().unwrap() - 2.9438).abs() < 1e-9, "{mos}");
     assert!((mos["ci95"].as_f64().unwrap() - 12.706 * 0.371).abs() < 1e-9, "{mos}");
     assert_eq!(json["labels"][1]["kpis"]["mos"]["ci95"], Value::Null, "one has no interval");
-    let text = tandem_session::summary::means(&groups).to_text(report::TextStyle::PLAIN);
+    let text = tandem_playback::summary::means(&groups).to_text(report::TextStyle::PLAIN);
     assert!(text.contains("2.9438"), "{text}");
-    assert!(tandem_session::summary::table(&sessions, true).to_html().contains("href=\"/sessions/0193a6f2"));
+    assert!(tandem_playback::summary::table(&sessions, true).to_html().contains("href=\"/sessions/0193a6f2"));
 }
