@@ -54,35 +54,7 @@ fn measure(span: Duration) -> Result<(), Error> {
     let device = Namespace::create()?;
     let peer = Namespace::create()?;
     let folder = tempfile::tempdir().expect("temporary directory");
-    for namespace in [&device, &peer] {
-        // Router solicitations would keep new interfaces busy for a minute.
-        namespace.run(|| {
-            sysctl::write("net.ipv6.conf.all.disable_ipv6", "1")?;
-            sysctl::write("net.ipv6.conf.default.disable_ipv6", "1")?;
-            sysctl::write("net.mptcp.enabled", "1")
-        })?;
-    }
-    device.run(|| {
-        // Joins of the loopback connections would keep the interfaces busy.
-        sysctl::write("net.mptcp.allow_join_initial_addr_port", "0")?;
-        let mut route = Route::open()?;
-        let loopback = route.link("lo")?.index;
-        route.set_up(loopback, true)?;
-        for (net, name) in ["wlan0", "wwan0", "wwan1"].into_iter().enumerate() {
-            let there = format!("eth{net}");
-            route.add_veth(name, &there, &peer)?;
-            let index = route.link(name)?.index;
-            route.add_address(index, [10, net as u8 + 1, 0, 2].into(), 24)?;
-            route.set_up(index, true)?;
-            peer.run(|| {
-                let mut route = Route::open()?;
-                let index = route.link(&there)?.index;
-                route.add_address(index, [10, net as u8 + 1, 0, 1].into(), 24)?;
-                route.set_up(index, true)
-            })?;
-        }
-        Ok::<(), Error>(())
-    })?;
+    configure(&device, &peer)?;
     let agent = device.run(|| {
         let program = env::current_exe().expect("path of the executable");
         let child = Command::new(program).arg("agent").arg(folder.path()).spawn();
@@ -98,6 +70,52 @@ fn measure(span: Duration) -> Result<(), Error> {
     thread::sleep(Duration::from_secs(4));
     agent.costs("idle, with them", span);
 
+    measure_busy(&device, &peer, &agent, span)?;
+    let before = agent.cpu();
+    let length = query(&agent.1, "/status").expect("status of the agent").len();
+    println!(
+        "a status, with them: {:.1} ms of CPU, {length} bytes",
+        agent.cpu().saturating_sub(before).as_secs_f64() * 1e3
+    );
+    Ok(())
+}
+
+/// Gives the device three interfaces, connected to the peer.
+fn configure(device: &Namespace, peer: &Namespace) -> Result<(), Error> {
+    for namespace in [device, peer] {
+        // Router solicitations would keep new interfaces busy for a minute.
+        namespace.run(|| {
+            sysctl::write("net.ipv6.conf.all.disable_ipv6", "1")?;
+            sysctl::write("net.ipv6.conf.default.disable_ipv6", "1")?;
+            sysctl::write("net.mptcp.enabled", "1")
+        })?;
+    }
+    device.run(|| {
+        // Joins of the loopback connections would keep the interfaces busy.
+        sysctl::write("net.mptcp.allow_join_initial_addr_port", "0")?;
+        let mut route = Route::open()?;
+        let loopback = route.link("lo")?.index;
+        route.set_up(loopback, true)?;
+        for (net, name) in ["wlan0", "wwan0", "wwan1"].into_iter().enumerate() {
+            let there = format!("eth{net}");
+            route.add_veth(name, &there, peer)?;
+            let index = route.link(name)?.index;
+            route.add_address(index, [10, net as u8 + 1, 0, 2].into(), 24)?;
+            route.set_up(index, true)?;
+            peer.run(|| {
+                let mut route = Route::open()?;
+                let index = route.link(&there)?.index;
+                route.add_address(index, [10, net as u8 + 1, 0, 1].into(), 24)?;
+                route.set_up(index, true)
+            })?;
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(())
+}
+
+/// Measures while a connection carries 10 Mbit/s.
+fn measure_busy(device: &Namespace, peer: &Namespace, agent: &Agent, span: Duration) -> Result<(), Error> {
     let over = AtomicBool::new(false);
     peer.run(|| PathManager::open()?.set_limits(Limits { subflows: 8, accepted_addresses: 8 }))?;
     thread::scope(|scope| -> Result<(), Error> {
@@ -121,14 +139,7 @@ fn measure(span: Duration) -> Result<(), Error> {
         agent.costs("at 10 Mbit/s, with them", span);
         over.store(true, Ordering::Relaxed);
         Ok(())
-    })?;
-    let before = agent.cpu();
-    let length = query(&agent.1, "/status").expect("status of the agent").len();
-    println!(
-        "a status, with them: {:.1} ms of CPU, {length} bytes",
-        agent.cpu().saturating_sub(before).as_secs_f64() * 1e3
-    );
-    Ok(())
+    })
 }
 
 /// Opens `count` connections over loopback and returns both ends.

@@ -77,7 +77,7 @@ impl Connection {
         for subflow in &self.subflows {
             match choice(subflow.local.ip()) {
                 Some(choice) if !choice.open && has_another => {
-                    commands.push(Command::Close(subflow.local, subflow.remote))
+                    commands.push(Command::Close(subflow.local, subflow.remote));
                 }
                 Some(choice) if choice.open && choice.backup != subflow.backup => {
                     commands.push(Command::SetBackup(subflow.local, subflow.remote, choice.backup));

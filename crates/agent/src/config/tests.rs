@@ -51,7 +51,7 @@ fn connection_rules_are_parsed_and_checked() {
     let config = read(&format!("policy = 'none'\n{WIFI}{rules}")).unwrap();
     let [web, shell] = &config.connections[..] else { panic!("{:?}", config.connections) };
     assert!(web.remote.matches("203.0.113.4:443".parse().unwrap()));
-    assert_eq!(web.policy.as_ref().map(|policy| policy.to_string()).as_deref(), Some("wifi-only"));
+    assert_eq!(web.policy.as_ref().map(ToString::to_string).as_deref(), Some("wifi-only"));
     assert!(!web.excludes("wlan0") && shell.excludes("wlan0") && !shell.excludes("wwan0"));
     let wrong = "[[connection]]\nremote = 'example.org:443'\nnever = 'wlan*'\n\
         [[connection]]\nremote = ':22'\n[[connection]]\nremote = ':22'\npolicy = 'wifi-frist'\n";

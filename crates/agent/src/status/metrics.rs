@@ -8,11 +8,13 @@ type InterfaceMetric = (&'static str, &'static str, &'static str, fn(&Interface)
 
 const INTERFACE_METRICS: [InterfaceMetric; 11] = [
     ("up", "gauge", "Whether the interface is usable: 1 with a link and an address and not closed.", |one| {
-        flag(one.link == "up")
+        Some(flag(one.link == "up"))
     }),
-    ("backup", "gauge", "Whether subflows over the interface are marked as backup.", |one| flag(one.backup)),
+    ("backup", "gauge", "Whether subflows over the interface are marked as backup.", |one| {
+        Some(flag(one.backup))
+    }),
     ("receiving", "gauge", "Whether bytes were received in the last sampling interval.", |one| {
-        flag(one.channel == "rx")
+        Some(flag(one.channel == "rx"))
     }),
     ("receive_bytes_total", "counter", "Bytes received since the agent started.", |one| {
         Some(one.down_bytes as f64)
@@ -38,8 +40,8 @@ const INTERFACE_METRICS: [InterfaceMetric; 11] = [
     }),
 ];
 
-fn flag(flag: bool) -> Option<f64> {
-    Some(f64::from(u8::from(flag)))
+fn flag(flag: bool) -> f64 {
+    f64::from(u8::from(flag))
 }
 
 /// Formats all metrics.

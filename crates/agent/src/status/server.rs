@@ -15,6 +15,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustix::event::{EventfdFlags, eventfd};
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::io;
 use std::net::{self, SocketAddr};
@@ -159,6 +160,11 @@ fn bind_tcp(address: SocketAddr) -> io::Result<net::TcpListener> {
     Ok(listener)
 }
 
+/// Error status and text of a request that the agent does not answer.
+type Rejection = (StatusCode, &'static str);
+
+const MISSING_BUFFER_STATE: Rejection = (StatusCode::BAD_REQUEST, "expected CMCD with `bl`, or with `su`\n");
+
 /// Content that a client requested from the agent.
 #[derive(Debug)]
 enum Query {
@@ -181,7 +187,7 @@ fn respond(query: Query, now: Instant, responder: &mut dyn Responder) -> Respons
             return if responder.player(now, state) {
                 response(StatusCode::NO_CONTENT, "text/plain", String::new())
             } else {
-                missing_buffer_state()
+                rejection(MISSING_BUFFER_STATE)
             };
         }
     };
@@ -270,7 +276,7 @@ impl Handler {
     async fn handle(&self, request: Request<Incoming>, access: Access) -> Response<Full<Bytes>> {
         let query = match parse_query(&request, access) {
             Ok(query) => query,
-            Err(response) => return response,
+            Err(error) => return rejection(error),
         };
         let (reply, response_of_agent) = oneshot::channel();
         // Both fail only while the agent ends.
@@ -282,18 +288,17 @@ impl Handler {
     }
 }
 
-fn parse_query(request: &Request<Incoming>, access: Access) -> Result<Query, Response<Full<Bytes>>> {
-    let text = |status, text: &str| Err(response(status, "text/plain", text.to_owned()));
+fn parse_query(request: &Request<Incoming>, access: Access) -> Result<Query, Rejection> {
     let all = access == Access::All;
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => Ok(Query::Metrics),
         (&Method::GET, "/status") if all => Ok(Query::Status),
         (&Method::POST, "/player") if all => {
             let state = cmcd::State::of_request(head_text(request).as_bytes());
-            state.map(Query::Player).ok_or_else(missing_buffer_state)
+            state.map(Query::Player).ok_or(MISSING_BUFFER_STATE)
         }
-        (&Method::GET, _) => text(StatusCode::NOT_FOUND, "available: /status and /metrics\n"),
-        _ => text(StatusCode::METHOD_NOT_ALLOWED, "supported: GET, and POST /player\n"),
+        (&Method::GET, _) => Err((StatusCode::NOT_FOUND, "available: /status and /metrics\n")),
+        _ => Err((StatusCode::METHOD_NOT_ALLOWED, "supported: GET, and POST /player\n")),
     }
 }
 
@@ -302,14 +307,13 @@ fn head_text(request: &Request<Incoming>) -> String {
     let mut head = format!("{} {} HTTP/1.1\r\n", request.method(), request.uri());
     for (name, value) in request.headers() {
         let value = String::from_utf8_lossy(value.as_bytes());
-        head.push_str(&format!("{name}: {value}\r\n"));
+        let _ = write!(head, "{name}: {value}\r\n");
     }
     head + "\r\n"
 }
 
-fn missing_buffer_state() -> Response<Full<Bytes>> {
-    let text = "expected CMCD with `bl`, or with `su`\n".to_owned();
-    response(StatusCode::BAD_REQUEST, "text/plain", text)
+fn rejection((status, text): Rejection) -> Response<Full<Bytes>> {
+    response(status, "text/plain", text.to_owned())
 }
 
 fn response(status: StatusCode, content_type: &'static str, content: String) -> Response<Full<Bytes>> {
