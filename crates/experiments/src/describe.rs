@@ -183,14 +183,14 @@ fn rate_text(rate: &Rate) -> String {
 
 fn hop(experiment: &Experiment, hop: &Hop) -> String {
     let (mut text, queue, delay, loss, outages) = match hop {
-        Hop::Link(link) => (rate_text(&link.rate), link.queue, link.delay, link.loss, link.outages.len()),
+        Hop::Link(link) => (rate_text(&link.rate), link.queue, link.delay, &link.loss, link.outages.len()),
         Hop::Cell { cell, station } => {
             let name = experiment.cells.get(*cell).map_or("?", |c| c.name.as_str());
             (
                 format!("cell {}", literal(name)),
                 station.queue,
                 station.delay,
-                station.loss,
+                &station.loss,
                 station.outages.len(),
             )
         }
@@ -204,6 +204,9 @@ fn hop(experiment: &Experiment, hop: &Hop) -> String {
         }
         Loss::GilbertElliott { .. } => {
             let _ = write!(text, ", loss {} % in bursts", trimmed(100.0 * loss.mean()));
+        }
+        Loss::Custom(model) => {
+            let _ = write!(text, ", loss {} % ({})", trimmed(100.0 * model.mean()), model.name());
         }
     }
     match outages {

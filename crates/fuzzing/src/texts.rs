@@ -16,7 +16,7 @@ use units::{Bitrate, Bytes, Duration, Energy, Power};
 pub fn trace(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     let guesses = ["trace", "trace.csv", "trace.json"].map(|name| Trace::parse(name, text, None));
-    let read = TraceFormat::ALL.into_iter().map(|format| Trace::parse("trace", text, Some(format)));
+    let read = TraceFormat::REGISTRY.iter().map(|format| Trace::parse("trace", text, Some(format)));
     for trace in read.chain(guesses).flatten() {
         assert!(trace.period() > Duration::ZERO, "a trace without duration");
         trace.mean_rate();
@@ -88,7 +88,7 @@ where
 /// Fuzz target: names of formats and algorithms, policies with parameters, and settings.
 pub fn names(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
-    check_name::<TraceFormat>(text);
+    check_name::<&TraceFormat>(text);
     check_name::<InterfaceKind>(text);
     check_name::<Origin>(text);
     check_name::<SchedulerKind>(text);

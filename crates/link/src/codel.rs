@@ -190,7 +190,7 @@ struct Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Codel, Impairments, Late, Link, LinkConfig, QueueLimit, Rate, Trace};
+    use crate::{Codel, Impairments, Link, LinkConfig, QueueLimit, Rate, Reorder, Trace};
     use std::sync::Arc;
     use units::{Bitrate, Duration, Instant, Probability, Seed};
 
@@ -278,13 +278,13 @@ mod tests {
         let config = LinkConfig { codel, ..config(12) };
         let gap = Duration::from_nanos(909_091);
         let mut marked = 0;
-        let mut link = Link::marking(&config, Seed::new(1), |_| true);
+        let mut link = Link::with_marking(&config, Seed::new(1), |_| true);
         let arrived = feed(&mut link, gap, Instant::from_secs(1));
         marked += link.stats().marked;
         assert!(marked > 10 && link.stats().dropped_early == 0, "{:?}", link.stats());
         assert_eq!(arrived.len() as u64, link.stats().pushed - link.stats().dropped_full);
         // Without the option, or with packets that cannot, they are dropped.
-        let mut deaf = Link::marking(&config, Seed::new(1), |_| false);
+        let mut deaf = Link::with_marking(&config, Seed::new(1), |_| false);
         feed(&mut deaf, gap, Instant::from_secs(1));
         assert!(deaf.stats().marked == 0 && deaf.stats().dropped_early > 10);
     }
@@ -314,8 +314,8 @@ mod tests {
     #[test]
     fn impairments_happen_as_often_as_they_are_told_to() {
         let p = |p| Probability::new(p).unwrap();
-        let late = Some(Late { chance: p(0.1), by: Duration::from_millis(5) });
-        let impairments = Impairments { corrupt: p(0.2), duplicate: p(0.3), late };
+        let reorder = Some(Reorder { probability: p(0.1), extra_delay: Duration::from_millis(5) });
+        let impairments = Impairments { corrupt: p(0.2), duplicate: p(0.3), reorder };
         let config = LinkConfig { codel: None, impairments, ..config(12) };
         let mut link = Link::new(&config, Seed::new(1));
         let arrived = feed(&mut link, Duration::from_millis(2), Instant::from_secs(200));

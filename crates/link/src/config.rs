@@ -1,5 +1,6 @@
 //! What a link or a cell is told at the start.
 
+use crate::loss::Loss;
 use crate::trace::Trace;
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration, Instant, Probability};
@@ -76,24 +77,26 @@ impl Default for Codel {
     }
 }
 
-/// What else happens to a packet on its way, each by its own chance. None by default.
+/// Impairments on the way, each with its own probability. None by default.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Impairments {
-    /// Arrives damaged: the receiver's checksum drops it, and it is counted apart from what is lost.
+    /// Probability of corruption. The receiver drops the packet by its checksum; it is counted apart
+    /// from losses.
     pub corrupt: Probability,
-    /// Arrives twice. The second is neither doubled nor damaged, but may be late on its own.
+    /// Probability of duplication. The duplicate is neither duplicated nor corrupted, but may be
+    /// reordered independently.
     pub duplicate: Probability,
-    /// Arrives later, so that others overtake it.
-    pub late: Option<Late>,
+    /// Extra delay of some packets.
+    pub reorder: Option<Reorder>,
 }
 
-/// Packets that others overtake.
+/// Extra delay of some packets, by which others overtake them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Late {
-    /// Of each packet.
-    pub chance: Probability,
-    /// How much later than its turn it arrives.
-    pub by: Duration,
+pub struct Reorder {
+    /// Probability that a packet is delayed.
+    pub probability: Probability,
+    /// Extra delay of such a packet.
+    pub extra_delay: Duration,
 }
 
 /// How long a packet is under way.
@@ -128,28 +131,6 @@ impl Delay {
             Self::Normal { mean, .. } => mean,
         }
     }
-}
-
-/// What is lost on the way. A lost packet has taken its time on the link.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Loss {
-    /// Nothing.
-    None,
-    /// Each packet alike, by itself.
-    Uniform(Probability),
-    /// In bursts: a chain of two states that moves once per packet, before it (Gilbert 1960,
-    /// Elliott 1963). It starts in its stationary state. The share of time in the bad state is
-    /// `p / (p + r)`, a bad spell lasts `1 / r` packets in the mean.
-    GilbertElliott {
-        /// From good to bad.
-        p: Probability,
-        /// From bad to good.
-        r: Probability,
-        /// Of losing a packet in the good state; zero in Gilbert's own model.
-        loss_good: Probability,
-        /// Of losing a packet in the bad state.
-        loss_bad: Probability,
-    },
 }
 
 /// A medium that several stations share.
@@ -269,38 +250,6 @@ impl Default for Delay {
     fn default() -> Self {
         Self::Fixed(Duration::ZERO)
     }
-}
-
-impl Default for Loss {
-    /// None.
-    fn default() -> Self {
-        Self::None
-    }
-}
-
-impl Loss {
-    /// Gilbert's model: everything is lost in the bad state and nothing in the good one.
-    pub const fn gilbert(p: Probability, r: Probability) -> Self {
-        Self::GilbertElliott { p, r, loss_good: Probability::NEVER, loss_bad: Probability::ALWAYS }
-    }
-
-    /// The share of packets that are lost in the long run.
-    pub fn mean(&self) -> f64 {
-        match *self {
-            Self::None => 0.0,
-            Self::Uniform(p) => p.get(),
-            Self::GilbertElliott { p, r, loss_good, loss_bad } => {
-                let bad = bad_share(p, r);
-                bad * loss_bad.get() + (1.0 - bad) * loss_good.get()
-            }
-        }
-    }
-}
-
-/// The share of time a chain with these chances is in its bad state; one that never moves is good.
-pub(crate) fn bad_share(p: Probability, r: Probability) -> f64 {
-    let sum = p.get() + r.get();
-    if sum > 0.0 { p.get() / sum } else { 0.0 }
 }
 
 impl Default for CellConfig {

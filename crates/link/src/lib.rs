@@ -29,14 +29,14 @@
 //!
 //! All randomness comes from a [`Seed`](units::Seed), of which each source takes its own stream.
 
-mod air;
 mod cell;
 mod channel;
 mod codel;
 mod config;
-mod faults;
+mod impairments;
 mod link;
 mod loss;
+mod propagation;
 mod server;
 mod stats;
 mod trace;
@@ -44,9 +44,10 @@ mod trace;
 pub use cell::Cell;
 pub use channel::ChannelModel;
 pub use config::{
-    CellConfig, CellKind, Codel, Delay, Fading, Impairments, Late, LinkConfig, Load, Loss, QueueLimit, Rate,
+    CellConfig, CellKind, Codel, Delay, Fading, Impairments, LinkConfig, Load, QueueLimit, Rate, Reorder,
     StationConfig,
 };
 pub use link::Link;
+pub use loss::{CloneLossModel, Loss, LossModel, LossModelFactory, Transmission};
 pub use stats::{LinkStats, LoadStats};
 pub use trace::{OPPORTUNITY_BYTES, RatePiece, Trace, TraceError, TraceFormat, UnknownFormat};

@@ -1,8 +1,9 @@
 //! One direction of a link.
 
-use crate::air::{Air, AirConfig};
 use crate::codel::{ManagedQueue, Taken, never};
 use crate::config::{LinkConfig, QueueLimit};
+use crate::loss::Transmission;
+use crate::propagation::{Propagation, PropagationConfig};
 use crate::server::Server;
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
@@ -29,7 +30,7 @@ pub struct Link<T> {
     waiting_bytes: u64,
     /// With CoDel, what waits to be sent; `waiting` then has only what is being sent.
     managed: Option<Box<ManagedQueue<T>>>,
-    air: Air<T>,
+    propagation: Propagation<T>,
     stats: LinkStats,
 }
 
@@ -37,15 +38,15 @@ impl<T: Clone> Link<T> {
     /// A link that is idle at time zero. Draws its randomness from streams `loss`, `delay`, `corrupt`,
     /// `duplicate` and `late` of `seed`.
     pub fn new(config: &LinkConfig, seed: Seed) -> Self {
-        Self::marking(config, seed, never)
+        Self::with_marking(config, seed, never)
     }
 
     /// The same, of packets that can be marked: `mark` marks one and says true, or says that it cannot.
-    pub fn marking(config: &LinkConfig, seed: Seed, mark: fn(&mut T) -> bool) -> Self {
-        let air = AirConfig {
+    pub fn with_marking(config: &LinkConfig, seed: Seed, mark: fn(&mut T) -> bool) -> Self {
+        let propagation = PropagationConfig {
             delay: config.delay,
             reorder: config.reorder,
-            loss: config.loss,
+            loss: &config.loss,
             outages: &config.outages,
             impairments: &config.impairments,
         };
@@ -56,7 +57,7 @@ impl<T: Clone> Link<T> {
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             managed: config.codel.map(|codel| Box::new(ManagedQueue::new(codel, mark))),
-            air: Air::new(&air, seed),
+            propagation: Propagation::new(&propagation, seed),
             stats: LinkStats::default(),
         }
     }
@@ -90,7 +91,8 @@ impl<T: Clone> Link<T> {
         self.busy_until = service.end;
         self.waiting.push_back((service.end, size));
         self.waiting_bytes += u64::from(size);
-        self.air.send((service.begin, service.end), service.latency, (size, make), &mut self.stats);
+        let packet = Transmission { begin: service.begin, end: service.end, size };
+        self.propagation.send(packet, service.latency, make, &mut self.stats);
         true
     }
 
@@ -100,60 +102,60 @@ impl<T: Clone> Link<T> {
         if self.managed.is_some() {
             self.serve(now);
         }
-        self.air.arrive(now, &mut self.stats)
+        self.propagation.deliver(now, &mut self.stats)
     }
 
     /// The size of the packet that [`poll`](Self::poll) would give and the packet, left where it is: to
     /// look at without moving it.
     #[inline]
-    pub fn front(&mut self, now: Instant) -> Option<(u32, &T)> {
+    pub fn peek(&mut self, now: Instant) -> Option<(u32, &T)> {
         if self.managed.is_some() {
             self.serve(now);
         }
-        self.air.front(now)
+        self.propagation.peek(now)
     }
 
-    /// Forgets the packet that [`front`](Self::front) showed: it has arrived.
+    /// Forgets the packet that [`peek`](Self::peek) showed: it has arrived.
     #[inline]
-    pub fn discard_front(&mut self) {
-        self.air.discard_front(&mut self.stats);
+    pub fn pop(&mut self) {
+        self.propagation.pop(&mut self.stats);
     }
 
     /// How far ahead arrivals are known: whatever is pushed at a time arrives no earlier than this after it,
     /// and changes nothing about packets pushed before. Zero with CoDel, where it may.
     pub fn lookahead(&self) -> Duration {
-        if self.managed.is_some() { Duration::ZERO } else { self.air.least_delay() }
+        if self.managed.is_some() { Duration::ZERO } else { self.propagation.min_delay() }
     }
 
     /// Until when arrivals are known, if everything before `now` has been pushed: what is pushed from then on arrives no
     /// earlier. Behind a queue that is later than the [lookahead](Self::lookahead) says.
     pub fn horizon(&self, now: Instant) -> Instant {
-        if self.managed.is_some() { now } else { self.air.horizon(now) }
+        if self.managed.is_some() { now } else { self.propagation.horizon(now) }
     }
 
     /// The packet under way with this place in the order of arrival, from 0: when it arrives, its size, and
     /// the packet, left where it is. Sure before [`horizon`](Self::horizon).
     #[inline]
-    pub fn coming(&self, place: usize) -> Option<(Instant, u32, &T)> {
-        self.air.coming(place)
+    pub fn arrival(&self, index: usize) -> Option<(Instant, u32, &T)> {
+        self.propagation.arrival(index)
     }
 
     /// Forgets the first `count` packets under way: they have arrived.
-    pub fn discard(&mut self, count: usize) {
-        self.air.discard(count, &mut self.stats);
+    pub fn pop_many(&mut self, count: usize) {
+        self.propagation.pop_many(count, &mut self.stats);
     }
 
     /// When the next packet arrives, or with CoDel leaves the queue.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
         let turn = if self.managed.is_some() { self.next_turn() } else { Instant::MAX };
-        Some(self.air.next().min(turn)).filter(|&at| at < Instant::MAX)
+        Some(self.propagation.next().min(turn)).filter(|&at| at < Instant::MAX)
     }
 
     /// Whether another packet would leave [`next`](Self::next) as it is: it arrives after another.
     #[inline]
-    pub fn keeps_next(&self) -> bool {
-        self.air.is_in_order() && self.managed.is_none()
+    pub fn push_preserves_next(&self) -> bool {
+        self.propagation.preserves_next() && self.managed.is_none()
     }
 
     /// Bytes whose packets have not left yet, the packet that is being sent among them.
@@ -176,7 +178,7 @@ impl<T: Clone> Link<T> {
 
     /// Packets that will arrive yet, queued or under way.
     pub fn in_flight(&self) -> usize {
-        self.air.len() + self.managed.as_ref().map_or(0, |queue| queue.len())
+        self.propagation.len() + self.managed.as_ref().map_or(0, |queue| queue.len())
     }
 
     /// What the link has done so far.
@@ -228,8 +230,8 @@ impl<T: Clone> Link<T> {
                 self.busy_until = service.end;
                 self.waiting.push_back((service.end, size));
                 self.waiting_bytes += u64::from(size);
-                let sent = (service.begin, service.end);
-                self.air.send(sent, service.latency, (size, || item), &mut self.stats);
+                let packet = Transmission { begin: service.begin, end: service.end, size };
+                self.propagation.send(packet, service.latency, || item, &mut self.stats);
             }
             self.stats.dropped_early += taken.dropped;
             self.stats.marked += u64::from(taken.marked);
@@ -307,11 +309,11 @@ mod tests {
     fn where_the_next_arrival_is_said_to_stay_it_does() {
         let far = Duration::from_millis(50);
         let delay = Delay::Uniform { min: Duration::ZERO, max: far };
-        let late = Some(crate::Late { chance: Probability::new(0.2).unwrap(), by: far });
+        let reorder = Some(crate::Reorder { probability: Probability::new(0.2).unwrap(), extra_delay: far });
         let plain = LinkConfig { rate: mbps(100), delay, ..LinkConfig::default() };
         let reordering = LinkConfig { reorder: true, ..plain.clone() };
         let impaired =
-            LinkConfig { impairments: crate::Impairments { late, ..Default::default() }, ..plain.clone() };
+            LinkConfig { impairments: crate::Impairments { reorder, ..Default::default() }, ..plain.clone() };
         let managed = LinkConfig { codel: Some(crate::Codel::default()), ..plain.clone() };
         let mut kept = Vec::new();
         for config in [plain, reordering, impaired, managed] {
@@ -321,7 +323,7 @@ mod tests {
                 let now = ms(u64::from(i) * 3);
                 while link.poll(now).is_some() {}
                 let before = link.next();
-                let keeps = link.keeps_next();
+                let keeps = link.push_preserves_next();
                 link.push(now, 1500, i);
                 told += u32::from(keeps);
                 assert!(!keeps || link.next() == before, "{config:?}, packet {i}");
@@ -337,7 +339,7 @@ mod tests {
         let chance = Probability::new(0.2).unwrap();
         let impairments = crate::Impairments {
             duplicate: chance,
-            late: Some(crate::Late { chance, by: far }),
+            reorder: Some(crate::Reorder { probability: chance, extra_delay: far }),
             corrupt: chance,
         };
         let plain = LinkConfig { rate: mbps(5), delay: Delay::Fixed(short), ..LinkConfig::default() };
@@ -351,7 +353,7 @@ mod tests {
                 let now = ms(3 * i);
                 let until = now + link.lookahead();
                 let mut place = 0;
-                while let Some((at, _, &item)) = link.coming(place).filter(|&(at, ..)| at < until) {
+                while let Some((at, _, &item)) = link.arrival(place).filter(|&(at, ..)| at < until) {
                     if at >= ms(3 * i + 7) {
                         told.push((at, item));
                     }
@@ -360,7 +362,7 @@ mod tests {
                 let horizon = link.horizon(now);
                 assert!(horizon >= until);
                 let before_it = |link: &Link<u32>| -> Vec<(Instant, u32)> {
-                    let coming = (0..).map_while(|place| link.coming(place));
+                    let coming = (0..).map_while(|place| link.arrival(place));
                     coming.take_while(|&(at, ..)| at < horizon).map(|(at, _, &item)| (at, item)).collect()
                 };
                 let known = before_it(&link);
@@ -369,12 +371,12 @@ mod tests {
                 // What arrives before the next push, one by one and at once.
                 let before = now + Duration::from_millis(3);
                 let mut count = 0;
-                while let Some((at, _, &item)) = link.coming(count).filter(|&(at, ..)| at < before) {
+                while let Some((at, _, &item)) = link.arrival(count).filter(|&(at, ..)| at < before) {
                     arrived.push((at, item));
                     count += 1;
                 }
                 let delivered = link.stats().delivered;
-                link.discard(count);
+                link.pop_many(count);
                 assert_eq!(link.stats().delivered - delivered, count as u64);
             }
             let last = arrived.last().map_or(Instant::ZERO, |&(at, _)| at);

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use std::sync::Arc;
 use tandem_link::{
-    Cell, CellConfig, CellKind, Codel, Delay, Fading, Impairments, Late, Link, LinkConfig, LinkStats, Load,
-    Loss, QueueLimit, Rate, RatePiece, StationConfig, Trace,
+    Cell, CellConfig, CellKind, Codel, Delay, Fading, Impairments, Link, LinkConfig, LinkStats, Load, Loss,
+    QueueLimit, Rate, RatePiece, Reorder, StationConfig, Trace,
 };
 use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
@@ -77,7 +77,7 @@ fn impairments() -> impl Strategy<Value = Impairments> {
         |(corrupt, duplicate, chance, by)| Impairments {
             corrupt,
             duplicate,
-            late: Some(Late { chance, by }),
+            reorder: Some(Reorder { probability: chance, extra_delay: by }),
         },
     );
     prop_oneof![Just(Impairments::default()), some]
@@ -142,7 +142,7 @@ proptest! {
         config in link_config(), traffic in traffic(), seed in any::<u64>(),
     ) {
         // Every other packet can be marked.
-        let mut link = Link::marking(&config, Seed::new(seed), |item: &mut usize| item.is_multiple_of(2));
+        let mut link = Link::with_marking(&config, Seed::new(seed), |item: &mut usize| item.is_multiple_of(2));
         let mut now = Instant::ZERO;
         let (mut taken, mut sent, mut arrived) = (0, Vec::new(), Vec::new());
         for (i, &(gap, _, size)) in traffic.iter().enumerate() {
@@ -180,7 +180,7 @@ proptest! {
         let most = if config.codel.is_some() { taken } else { 0 };
         prop_assert!(idle <= most);
         prop_assert_eq!(arrived.len() as u64, link.stats().delivered);
-        if !config.reorder && config.impairments.late.is_none() {
+        if !config.reorder && config.impairments.reorder.is_none() {
             prop_assert!(arrived.is_sorted());
         }
     }
@@ -304,7 +304,7 @@ proptest! {
         }
         for (station, items) in arrived.iter().enumerate() {
             prop_assert_eq!(items.len() as u64, cell.stats(station).delivered);
-            if !stations[station].reorder && stations[station].impairments.late.is_none() {
+            if !stations[station].reorder && stations[station].impairments.reorder.is_none() {
                 prop_assert!(items.is_sorted());
             }
         }
@@ -341,7 +341,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_a_loader_panic(text in "[0-9a-z.,\\[\\]{}\": \n-]{0,60}", name in "[a-z]{1,3}(\\.(csv|json))?") {
-        for format in [None].into_iter().chain(tandem_link::TraceFormat::ALL.map(Some)) {
+        for format in [None].into_iter().chain(tandem_link::TraceFormat::REGISTRY.iter().map(Some)) {
             if let Err(error) = Trace::parse(&name, &text, format) {
                 prop_assert!(error.to_string().starts_with(&name));
             }

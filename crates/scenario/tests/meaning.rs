@@ -321,8 +321,8 @@ fn queues_impairments_and_middleboxes_are_read() {
     let got = link(&path.down);
     assert_eq!(got.codel, Some(link::Codel { ecn: true, ..link::Codel::default() }));
     assert_eq!(got.queue, QueueLimit::Bytes(Bytes::new(20_000)));
-    let late = Some(link::Late { chance: p(0.3), by: Duration::from_millis(4) });
-    assert_eq!(got.impairments, link::Impairments { duplicate: p(0.1), corrupt: p(0.2), late });
+    let reorder = Some(link::Reorder { probability: p(0.3), extra_delay: Duration::from_millis(4) });
+    assert_eq!(got.impairments, link::Impairments { duplicate: p(0.1), corrupt: p(0.2), reorder });
     assert_eq!((link(&path.up).codel, link(&path.up).impairments), (None, link::Impairments::default()));
     let options = middlebox::OptionSet::JOIN | middlebox::OptionSet::SACK;
     let strip = middlebox::MiddleboxKind::StripOptions {

@@ -45,9 +45,9 @@ impl World<'_> {
     fn receive(&mut self, i: usize) -> Option<(u32, PacketLabel)> {
         match &mut self.network.media[i] {
             Medium::Link(link) => {
-                let (size, packet) = link.front(self.now)?;
+                let (size, packet) = link.peek(self.now)?;
                 let label = packet.unpack_into(&mut self.incoming);
-                link.discard_front();
+                link.pop();
                 Some((size, label))
             }
             Medium::Cell(cell) => {

@@ -63,9 +63,9 @@ impl<T: Clone> Medium<T> {
 
     /// True if another packet would leave [`next`](Self::next) unchanged.
     #[inline]
-    pub fn keeps_next(&self) -> bool {
+    pub fn push_preserves_next(&self) -> bool {
         match self {
-            Self::Link(link) => link.keeps_next(),
+            Self::Link(link) => link.push_preserves_next(),
             Self::Cell(_) => false,
         }
     }
@@ -100,7 +100,7 @@ pub fn media<T: Clone>(experiment: &Experiment, mark: fn(&mut T) -> bool) -> (Ve
             Port { medium: *cell, station: stations[*cell].len() - 1 }
         }
         Hop::Link(config) => {
-            links.push(Medium::Link(Box::new(Link::marking(config, seed, mark))));
+            links.push(Medium::Link(Box::new(Link::with_marking(config, seed, mark))));
             Port { medium: cells + links.len() - 1, station: 0 }
         }
     };

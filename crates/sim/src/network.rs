@@ -100,7 +100,7 @@ impl Network {
         let port = if label.down { path.down } else { path.up };
         let medium = &mut self.media[port.medium];
         // Usually true: the packet queues behind others, and the medium's next event stays.
-        let is_scheduled = medium.keeps_next();
+        let is_scheduled = medium.push_preserves_next();
         medium.push_with(now, port.station, size, || Packet::pack(label, segment));
         if !is_scheduled {
             queue.set(port.medium, medium.next());

@@ -3,7 +3,7 @@
 
 mod support;
 
-use link::{Codel, Impairments, Late, QueueLimit};
+use link::{Codel, Impairments, QueueLimit, Reorder};
 use middlebox::{ExpiryAction, MiddleboxConfig, MiddleboxKind, OptionAction, OptionSet, SegmentFilter};
 use support::{one_path, path, wifi_lte};
 use tandem_sim::{BackgroundSpec, Experiment, Hop, Outcome, run};
@@ -160,8 +160,9 @@ fn codel_with_ecn_marks_and_does_not_drop() {
 #[test]
 fn impaired_packets_are_counted_and_all_data_is_delivered() {
     let mut experiment = wifi_lte(Kind::File { size: Bytes::new(FILE_BYTES) }, 120);
-    let late = Some(Late { chance: probability(0.01), by: Duration::from_millis(8) });
-    let impairments = Impairments { corrupt: probability(0.002), duplicate: probability(0.01), late };
+    let reorder =
+        Some(Reorder { probability: probability(0.01), extra_delay: Duration::from_millis(8) });
+    let impairments = Impairments { corrupt: probability(0.002), duplicate: probability(0.01), reorder };
     with_link(&mut experiment, |link| link.impairments = impairments);
     let outcome = run(&experiment);
     assert_eq!(outcome.connections[0].delivered_bytes, FILE_BYTES);

@@ -3,7 +3,7 @@
 mod support;
 
 use abr::{Manifest, PlayerConfig, THROUGHPUT, Video};
-use link::{Impairments, Late};
+use link::{Impairments, Reorder};
 use std::sync::Arc;
 use support::any::any_experiment;
 use support::{path, wifi_lte};
@@ -52,11 +52,12 @@ fn outcomes_are_equal_with_impaired_links() {
     for seed in 0..SEEDS / 10 {
         let mut experiment = any_experiment(seed);
         let chance = Probability::new(0.02).expect("a probability");
-        let late = Some(Late { chance, by: Duration::from_millis(30) });
+        let reorder =
+            Some(Reorder { probability: chance, extra_delay: Duration::from_millis(30) });
         for path in &mut experiment.paths {
             for hop in [&mut path.down, &mut path.up] {
                 if let Hop::Link(link) = hop {
-                    link.impairments = Impairments { corrupt: chance, duplicate: chance, late };
+                    link.impairments = Impairments { corrupt: chance, duplicate: chance, reorder };
                 }
             }
         }

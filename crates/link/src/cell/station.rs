@@ -1,7 +1,8 @@
 //! A station that carries packets.
 
-use crate::air::{Air, AirConfig};
 use crate::config::{QueueLimit, StationConfig};
+use crate::loss::Transmission;
+use crate::propagation::{Propagation, PropagationConfig};
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
 use units::{Bitrate, Bytes, Duration, Instant, Seed};
@@ -15,17 +16,17 @@ pub(super) struct Station<T> {
     queue_bytes: u64,
     /// What is on the medium: until when, packets and bytes.
     on_air: (Instant, usize, u64),
-    air: Air<T>,
+    propagation: Propagation<T>,
     stats: LinkStats,
 }
 
 impl<T: Clone> Station<T> {
     /// Station `index` of a cell of this rate.
     pub(super) fn new(config: &StationConfig, cell_rate: Bitrate, index: usize, seed: Seed) -> Self {
-        let air = AirConfig {
+        let propagation = PropagationConfig {
             delay: config.delay,
             reorder: config.reorder,
-            loss: config.loss,
+            loss: &config.loss,
             outages: &config.outages,
             impairments: &config.impairments,
         };
@@ -35,7 +36,7 @@ impl<T: Clone> Station<T> {
             queue: VecDeque::new(),
             queue_bytes: 0,
             on_air: (Instant::ZERO, 0, 0),
-            air: Air::new(&air, seed.derive(&format!("station {index}"))),
+            propagation: Propagation::new(&propagation, seed.derive(&format!("station {index}"))),
             stats: LinkStats::default(),
         }
     }
@@ -73,15 +74,15 @@ impl<T: Clone> Station<T> {
         }
         self.on_air.1 += 1;
         self.on_air.2 += u64::from(size);
-        self.air.send((begin, end), Duration::ZERO, (size, || item), &mut self.stats);
+        self.propagation.send(Transmission { begin, end, size }, Duration::ZERO, || item, &mut self.stats);
     }
 
     pub(super) fn next_arrival(&self) -> Instant {
-        self.air.next()
+        self.propagation.next()
     }
 
     pub(super) fn arrive(&mut self, now: Instant) -> Option<T> {
-        self.air.arrive(now, &mut self.stats)
+        self.propagation.deliver(now, &mut self.stats)
     }
 
     pub(super) fn queued_bytes(&self, now: Instant) -> u64 {
@@ -93,7 +94,7 @@ impl<T: Clone> Station<T> {
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.queue.len() + self.air.len()
+        self.queue.len() + self.propagation.len()
     }
 
     pub(super) fn stats(&self) -> LinkStats {

@@ -1,23 +1,23 @@
-//! What is wrong with a trace.
+//! Errors in trace files.
 
 use core::fmt;
 
-/// Where a trace is wrong, and what would be right.
+/// An error in a trace file: its place, what was expected and what was found.
 ///
-/// Prints as `file:line: expected …, found …`; the hint is for the program to print beneath.
+/// Prints as `file:line: expected ..., found ...`. The hint is printed separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceError {
-    /// The name that was given to the loader.
+    /// File name as passed to [`Trace::parse`](crate::Trace::parse).
     pub file: String,
-    /// The line, from 1; `None` where the file as a whole is wrong.
+    /// Line, from 1; `None` if the error concerns the whole file.
     pub line: Option<usize>,
-    /// The column, from 1, where it is known.
+    /// Column, from 1, if known.
     pub column: Option<usize>,
-    /// What would have been right.
+    /// Description of valid input.
     pub expected: String,
-    /// What is there.
+    /// Description of the input.
     pub found: String,
-    /// What to do about it.
+    /// Advice on how to correct the file.
     pub hint: &'static str,
 }
 
@@ -36,9 +36,51 @@ impl fmt::Display for TraceError {
 
 impl core::error::Error for TraceError {}
 
-/// As much of `text` as an error message bears, in backticks.
+/// Returns an error about a line.
+pub(super) fn line_error(
+    file: &str,
+    line: usize,
+    expected: &str,
+    found: String,
+    hint: &'static str,
+) -> TraceError {
+    TraceError {
+        file: file.to_owned(),
+        line: Some(line),
+        column: None,
+        expected: expected.to_owned(),
+        found,
+        hint,
+    }
+}
+
+/// Returns the error about a file without entries.
+pub(super) fn empty_trace(file: &str, hint: &'static str) -> TraceError {
+    TraceError {
+        file: file.to_owned(),
+        line: None,
+        column: None,
+        expected: "at least one entry".to_owned(),
+        found: "an empty trace".to_owned(),
+        hint,
+    }
+}
+
+/// Returns the error about a trace whose rate is always zero.
+pub(super) fn zero_trace(file: &str) -> TraceError {
+    TraceError {
+        file: file.to_owned(),
+        line: None,
+        column: None,
+        expected: "a rate above zero somewhere".to_owned(),
+        found: "a trace that is zero throughout".to_owned(),
+        hint: "a link on this trace would stand still for ever; use an outage for a link that is down",
+    }
+}
+
+/// Quotes the beginning of `text` in backticks, without control characters.
 pub(super) fn quoted(text: &str) -> String {
-    const MOST: usize = 40;
-    let short: String = text.chars().take(MOST).map(|c| if c.is_control() { '?' } else { c }).collect();
-    if text.chars().nth(MOST).is_some() { format!("`{short}...`") } else { format!("`{short}`") }
+    const MAX_CHARS: usize = 40;
+    let start: String = text.chars().take(MAX_CHARS).map(|c| if c.is_control() { '?' } else { c }).collect();
+    if text.chars().nth(MAX_CHARS).is_some() { format!("`{start}...`") } else { format!("`{start}`") }
 }

@@ -1,22 +1,20 @@
-//! Recorded (or generated) rates over time.
+//! Traces: recorded or generated link rates over time.
 
 mod error;
-mod json;
-mod lines;
+mod format;
 
 pub use error::TraceError;
+pub use format::{TraceFormat, UnknownFormat};
 
-use core::fmt;
-use core::str::FromStr;
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration};
 
-/// What one opportunity of a mahimahi trace carries, in bytes.
+/// Capacity of one opportunity of a mahimahi trace, in bytes.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
-/// How much a link can carry over time, in a loop.
+/// Capacity of a link over time, in a loop.
 ///
-/// Cheap to clone: the numbers are shared.
+/// Clones share the data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
     pub(crate) kind: TraceKind,
@@ -32,68 +30,44 @@ pub(crate) enum TraceKind {
 /// One piece of a trace of rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RatePiece {
-    /// How long it is in force.
+    /// Length of the piece.
     pub duration: Duration,
-    /// What the link carries meanwhile; zero stalls it.
+    /// Link rate during the piece; nothing is transmitted at zero.
     pub rate: Bitrate,
-    /// One-way delay that a packet has beside the link's own where its last byte is sent meanwhile.
+    /// One-way delay added to that of the link for packets whose transmission ends in this piece.
     pub latency: Duration,
 }
 
-/// How a trace is written.
-///
-/// In the three formats of lines, empty lines and lines that begin with `#` are passed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceFormat {
-    /// mahimahi's: on each line a whole number of milliseconds since the start, not before that of
-    /// the line above. Each is an opportunity to send 1500 bytes: several packets may share one, a
-    /// packet may need several, and what nobody uses is lost. The trace loops with the period of
-    /// its last line.
-    Mahimahi,
-    /// `second,bytes_per_second`: a rate from its second on, until that of the next line; the last
-    /// one as long as the one before it. Time is counted from the first line. A first line that
-    /// begins with a letter is a header.
-    SecondBytes,
-    /// `seconds Mbps`, with white space between: read like [`SecondBytes`](Self::SecondBytes).
-    SecondsMbps,
-    /// A JSON list of `{"duration_ms": 1000, "bandwidth_kbps": 4500, "latency_ms": 20}`, one after
-    /// the other. `latency_ms` may be left out; it is one-way delay on top of the link's own, of
-    /// packets whose last byte is sent while the piece is in force.
-    JsonSegments,
-}
-
 impl Trace {
-    /// Reads `text` as `format`, or as what it looks like. `name` is only for errors and, where
-    /// `format` is `None`, for its extension (`.json`, `.csv`).
-    pub fn parse(name: &str, text: &str, format: Option<TraceFormat>) -> Result<Self, TraceError> {
+    /// Parses `text`. Without `format`, the extension of `file` or the first entry determines it.
+    ///
+    /// `file` is a name for errors; nothing is read.
+    ///
+    /// # Errors
+    /// If the text does not follow the format, or the format is unknown.
+    pub fn parse(file: &str, text: &str, format: Option<&TraceFormat>) -> Result<Self, TraceError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let format = match format {
             Some(format) => format,
-            None => lines::detect(name, text)?,
+            None => TraceFormat::detect(file, text)?,
         };
-        match format {
-            TraceFormat::Mahimahi => lines::mahimahi(name, text),
-            TraceFormat::SecondBytes => lines::second_bytes(name, text),
-            TraceFormat::SecondsMbps => lines::seconds_mbps(name, text),
-            TraceFormat::JsonSegments => json::segments(name, text),
-        }
+        (format.parse)(file, text)
     }
 
-    /// A trace of opportunities at these milliseconds. `None` unless they are in order and end after
-    /// zero.
+    /// Returns a trace of opportunities at these milliseconds; `None` unless they are sorted and end
+    /// after zero.
     pub fn from_opportunities(millis: Vec<u32>) -> Option<Self> {
-        let fine = millis.is_sorted() && millis.last().is_some_and(|&last| last > 0);
-        fine.then(|| Self { kind: TraceKind::Opportunities(millis.into()) })
+        let valid = millis.is_sorted() && millis.last().is_some_and(|&last| last > 0);
+        valid.then(|| Self { kind: TraceKind::Opportunities(millis.into()) })
     }
 
-    /// A trace of these rates. `None` where nothing would ever pass, or where one round takes longer
-    /// than a century.
+    /// Returns a trace of these rates; `None` if all rates are zero or one period exceeds 100 years.
     pub fn from_rates(pieces: &[RatePiece]) -> Option<Self> {
         let table = RateTable::looping(pieces)?;
         Some(Self { kind: TraceKind::Rates(Arc::new(table)) })
     }
 
-    /// How long one round of the trace takes.
+    /// Returns the length of one loop.
     pub fn period(&self) -> Duration {
         match &self.kind {
             TraceKind::Opportunities(millis) => {
@@ -103,7 +77,7 @@ impl Trace {
         }
     }
 
-    /// The rates of one round, in order; empty for a trace of opportunities.
+    /// Returns the rates of one loop, in order; empty for a trace of opportunities.
     pub fn pieces(&self) -> Vec<RatePiece> {
         let TraceKind::Rates(table) = &self.kind else { return Vec::new() };
         let starts = core::iter::once(0).chain(table.pieces.iter().map(|piece| piece.end));
@@ -115,7 +89,7 @@ impl Trace {
         starts.zip(&table.pieces).map(piece).collect()
     }
 
-    /// The mean of what the trace can carry.
+    /// Returns the mean capacity.
     pub fn mean_rate(&self) -> Bitrate {
         match &self.kind {
             TraceKind::Opportunities(millis) => {
@@ -128,66 +102,34 @@ impl Trace {
     }
 }
 
-impl TraceFormat {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Mahimahi, Self::SecondBytes, Self::SecondsMbps, Self::JsonSegments];
-
-    /// Its name in a scenario.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mahimahi => "mahimahi",
-            Self::SecondBytes => "second-bytes",
-            Self::SecondsMbps => "seconds-mbps",
-            Self::JsonSegments => "json",
-        }
-    }
-}
-
-impl fmt::Display for TraceFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for TraceFormat {
-    type Err = UnknownFormat;
-    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        Self::ALL.into_iter().find(|f| f.name() == text).ok_or_else(|| UnknownFormat(text.to_owned()))
-    }
-}
-
-/// A name that is not one of a [`TraceFormat`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a trace format; there are mahimahi, second-bytes, seconds-mbps and json")]
-pub struct UnknownFormat(pub String);
-
-/// Rates one after the other, ready to be walked.
+/// Consecutive rates, as a table for [`RateCursor`](crate::server::RateCursor).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RateTable {
     pub(crate) pieces: Vec<TablePiece>,
-    /// Nanoseconds of one round; `u64::MAX` where the last piece never ends.
+    /// Length of one loop, in nanoseconds; `u64::MAX` if the last piece never ends.
     pub(crate) period: u64,
-    /// Work of one round, in bit nanoseconds per second (a rate times nanoseconds).
+    /// Capacity of one loop, in bps times nanoseconds.
     pub(crate) work: u128,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TablePiece {
-    /// Where it ends, in nanoseconds since the round began.
+    /// End of the piece, in nanoseconds since the start of the loop.
     pub(crate) end: u64,
     pub(crate) bps: u64,
+    /// In nanoseconds.
     pub(crate) latency: u64,
 }
 
 /// 100 years, in nanoseconds.
-const LONGEST: u64 = 100 * 366 * 86_400 * 1_000_000_000;
+const MAX_PERIOD_NANOS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
 impl RateTable {
     fn looping(pieces: &[RatePiece]) -> Option<Self> {
         let mut table = Self { pieces: Vec::with_capacity(pieces.len()), period: 0, work: 0 };
         for piece in pieces.iter().filter(|p| !p.duration.is_zero()) {
             table.period = table.period.saturating_add(piece.duration.as_nanos());
-            if table.period > LONGEST {
+            if table.period > MAX_PERIOD_NANOS {
                 return None;
             }
             table.work += u128::from(piece.rate.as_bps()) * u128::from(piece.duration.as_nanos());
@@ -200,14 +142,14 @@ impl RateTable {
         (table.work > 0).then_some(table)
     }
 
-    /// Each rate from its time on, the first also before it and the last for ever.
+    /// Returns a table of steps: each rate holds from its time on, the first also before it.
     pub(crate) fn steps(steps: &[(units::Instant, Bitrate)]) -> Self {
         let mut steps = steps.to_vec();
         steps.sort_by_key(|&(from, _)| from);
         let mut pieces: Vec<TablePiece> = Vec::with_capacity(steps.len().max(1));
         for (i, &(_, rate)) in steps.iter().enumerate() {
             let end = steps.get(i + 1).map_or(u64::MAX, |&(next, _)| next.as_nanos());
-            // Two steps at one time: the later one holds.
+            // Of two steps at the same time, the later one holds.
             if end > pieces.last().map_or(0, |p| p.end) {
                 pieces.push(TablePiece { end, bps: rate.as_bps(), latency: 0 });
             }

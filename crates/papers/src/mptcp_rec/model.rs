@@ -248,6 +248,7 @@ mod tests {
                     let bad = p.get() / (p.get() + r.get());
                     bad * loss_bad.get() + (1.0 - bad) * loss_good.get()
                 }
+                Loss::Custom(model) => panic!("{} is not a loss of the paper", model.name()),
             };
             // With both models, some packets are lost by both: the average is slightly lower.
             assert!((average / point.average - 1.0).abs() < 0.011, "{point:?}: {average}");

@@ -3,7 +3,8 @@
 use super::{Builder, FileProblem, point};
 use core::ops::Range;
 use link::{
-    ChannelModel, Codel, Delay, Impairments, Late, LinkConfig, Loss, QueueLimit, Rate, StationConfig, Trace,
+    ChannelModel, Codel, Delay, Impairments, LinkConfig, Loss, QueueLimit, Rate, Reorder, StationConfig,
+    Trace,
 };
 use quantities::{Quantities as _, QuantityNode as _};
 use schema::node::{Fields, Node, Value};
@@ -245,10 +246,11 @@ fn codel(fields: &Fields) -> Codel {
 fn impairments(fields: &Fields) -> Impairments {
     let chance =
         |fields: &Fields, key: &str| fields.number(key).and_then(Probability::new).unwrap_or_default();
-    let late = fields
-        .fields("reorder")
-        .map(|late| Late { chance: chance(late, "chance"), by: late.time("by").unwrap_or_default() });
-    Impairments { corrupt: chance(fields, "corrupt"), duplicate: chance(fields, "duplicate"), late }
+    let reorder = fields.fields("reorder").map(|reorder| Reorder {
+        probability: chance(reorder, "chance"),
+        extra_delay: reorder.time("by").unwrap_or_default(),
+    });
+    Impairments { corrupt: chance(fields, "corrupt"), duplicate: chance(fields, "duplicate"), reorder }
 }
 
 fn loss(node: &Node) -> Loss {

@@ -2,6 +2,7 @@
 
 use super::choice;
 use super::queue::QUEUE_LIMIT;
+use link::TraceFormat;
 use quantities::{POSITIVE_RATE, POSITIVE_TIME, RATE, TIME};
 use schema::shape::{
     Choice, Key,
@@ -141,12 +142,16 @@ static TRACE: Table = Table {
     ],
 };
 
-pub(super) static TRACE_FORMATS: [Choice; 4] = [
-    choice("mahimahi", "one line for each packet of 1500 bytes: its time in milliseconds since the start"),
-    choice("second-bytes", "lines `second,bytes_per_second`"),
-    choice("seconds-mbps", "lines `seconds Mbps`"),
-    choice("json", "a list of `duration_ms`, `bandwidth_kbps` and, where known, `latency_ms`"),
-];
+static TRACE_FORMATS: [Choice; TraceFormat::REGISTRY.len()] = {
+    let mut choices = [const { choice("", "") }; TraceFormat::REGISTRY.len()];
+    let mut i = 0;
+    while i < choices.len() {
+        let format = &TraceFormat::REGISTRY[i];
+        choices[i] = choice(format.name, format.summary);
+        i += 1;
+    }
+    choices
+};
 
 pub(super) static MODELS: [Choice; 4] = [
     choice("lte-walking", "half of a 10 MHz LTE carrier at 2 GHz, walking"),

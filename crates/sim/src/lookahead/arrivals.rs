@@ -154,7 +154,7 @@ impl Arrivals {
     pub(super) fn discard_gathered(&mut self, media: &mut [Medium]) {
         for (medium, count) in media.iter_mut().zip(&mut self.gathered) {
             if let Medium::Link(link) = medium {
-                link.discard(core::mem::take(count));
+                link.pop_many(core::mem::take(count));
             }
         }
     }
@@ -169,7 +169,7 @@ impl Arrivals {
 #[inline]
 pub(crate) fn packet_at(medium: &Medium, index: usize) -> Option<(Instant, u32, &Packet)> {
     match medium {
-        Medium::Link(link) => link.coming(index),
+        Medium::Link(link) => link.arrival(index),
         Medium::Cell(_) => None,
     }
 }

@@ -1,11 +1,21 @@
-//! The JSON list of segments.
+//! A JSON list of segments.
 
-use super::error::quoted;
-use super::lines::{empty, stalls};
-use super::{RatePiece, Trace, TraceError};
+use crate::trace::error::{empty_trace, quoted, zero_trace};
+use crate::trace::{RatePiece, Trace, TraceError, TraceFormat};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use units::{Bitrate, Duration};
+
+/// Segments follow one another. `latency_ms`, 0 by default, is added to the one-way delay of the link
+/// for packets whose transmission ends during the segment.
+pub(super) const FORMAT: TraceFormat = TraceFormat {
+    name: "json",
+    summary: "a list of `duration_ms`, `bandwidth_kbps` and, where known, `latency_ms`",
+    extensions: &["json"],
+    first_entry: "a JSON list",
+    accepts: |line| line.starts_with(['[', '{']),
+    parse,
+};
 
 const HINT: &str =
     "a list of segments such as {\"duration_ms\": 1000, \"bandwidth_kbps\": 4500, \"latency_ms\": 20}";
@@ -21,13 +31,14 @@ struct Segment {
     latency_ms: f64,
 }
 
-pub(super) fn segments(name: &str, text: &str) -> Result<Trace, TraceError> {
+fn parse(file: &str, text: &str) -> Result<Trace, TraceError> {
     if text.trim().is_empty() {
-        return Err(empty(name, HINT));
+        return Err(empty_trace(file, HINT));
     }
-    let segments: Vec<Segment> = serde_json::from_str(text).map_err(|error| wrong(name, text, &error))?;
+    let segments: Vec<Segment> =
+        serde_json::from_str(text).map_err(|error| json_error(file, text, &error))?;
     if segments.is_empty() {
-        return Err(empty(name, HINT));
+        return Err(empty_trace(file, HINT));
     }
     let pieces: Vec<RatePiece> = segments
         .iter()
@@ -37,11 +48,11 @@ pub(super) fn segments(name: &str, text: &str) -> Result<Trace, TraceError> {
             latency: Duration::from_secs_f64(segment.latency_ms * 1e-3),
         })
         .collect();
-    Trace::from_rates(&pieces).ok_or_else(|| stalls(name))
+    Trace::from_rates(&pieces).ok_or_else(|| zero_trace(file))
 }
 
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    // At most three years, at least the nanosecond that time is counted in.
+    // From the resolution of simulated time, one nanosecond, to about three years.
     number(from, 1e-6, 1e11, "a duration_ms above 0")
 }
 
@@ -53,29 +64,24 @@ fn latency<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     number(from, 0.0, 1e9, "a latency_ms from 0 to 1e9")
 }
 
-fn number<'de, D: Deserializer<'de>>(
-    from: D,
-    least: f64,
-    most: f64,
-    expected: &str,
-) -> Result<f64, D::Error> {
+fn number<'de, D: Deserializer<'de>>(from: D, min: f64, max: f64, expected: &str) -> Result<f64, D::Error> {
     let value = f64::deserialize(from)?;
-    if (least..=most).contains(&value) {
+    if (min..=max).contains(&value) {
         Ok(value)
     } else {
         Err(D::Error::custom(format!("invalid value: `{value}`, expected {expected}")))
     }
 }
 
-fn wrong(name: &str, text: &str, error: &serde_json::Error) -> TraceError {
+fn json_error(file: &str, text: &str, error: &serde_json::Error) -> TraceError {
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-    let (found, expected) = in_our_words(message).unwrap_or_else(|| {
-        let there = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default().trim();
-        (quoted(there), message.strip_prefix("expected ").unwrap_or("a JSON list of segments").to_owned())
+    let (found, expected) = rephrased(message).unwrap_or_else(|| {
+        let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default().trim();
+        (quoted(line), message.strip_prefix("expected ").unwrap_or("a JSON list of segments").to_owned())
     });
     TraceError {
-        file: name.to_owned(),
+        file: file.to_owned(),
         line: Some(error.line().max(1)),
         column: Some(error.column().max(1)),
         expected,
@@ -84,9 +90,9 @@ fn wrong(name: &str, text: &str, error: &serde_json::Error) -> TraceError {
     }
 }
 
-/// What is found and what would be right, from the reader's "what is wrong, expected what would be
-/// right"; `None` where the text at the place says more.
-fn in_our_words(message: &str) -> Option<(String, String)> {
+/// Splits a message of `serde_json` into found and expected; `None` if the text of the line explains
+/// the error better.
+fn rephrased(message: &str) -> Option<(String, String)> {
     if let Some(field) = message.strip_prefix("missing field ") {
         return Some((format!("a segment without {field}"), format!("{field} in every segment")));
     }
@@ -113,16 +119,15 @@ fn in_our_words(message: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TraceFormat;
 
     fn error(text: &str) -> TraceError {
-        let error = Trace::parse("a.json", text, Some(TraceFormat::JsonSegments)).unwrap_err();
+        let error = Trace::parse("a.json", text, Some(&FORMAT)).unwrap_err();
         assert!(!error.hint.is_empty() && !error.expected.is_empty() && !error.found.is_empty());
         error
     }
 
     #[test]
-    fn segments_follow_each_other() {
+    fn segments_follow_one_another() {
         let text = r#"[{"duration_ms": 500, "bandwidth_kbps": 1000, "latency_ms": 20},
                        {"duration_ms": 1500, "bandwidth_kbps": 3000}]"#;
         let trace = Trace::parse("a", text, None).unwrap();
@@ -131,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_segment_is_named_by_its_line() {
+    fn malformed_segment_is_reported_with_its_line() {
         let good = r#"{"duration_ms": 500, "bandwidth_kbps": 1000}"#;
         let second = |segment: &str| error(&format!("[{good},\n{segment}]"));
         assert_eq!(second(r#"{"duration_ms": 500}"#).line, Some(2));

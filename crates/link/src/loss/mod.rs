@@ -1,0 +1,213 @@
+//! Loss models: which packets a link loses. One model per file, behind [`LossModel`].
+//!
+//! To add one here, write its file, its variant of [`Loss`] and its arm in `ActiveLoss::new`. A crate
+//! outside this one implements [`LossModel`] and [`LossModelFactory`] instead, and puts the factory
+//! into [`Loss::Custom`].
+
+mod gilbert_elliott;
+mod outages;
+mod uniform;
+
+use core::fmt;
+use gilbert_elliott::{GilbertElliott, Parameters, bad_state_share};
+pub(crate) use outages::Outages;
+use std::sync::Arc;
+use uniform::Uniform;
+use units::{Instant, Probability, Seed};
+
+/// A packet on the transmitter of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmission {
+    /// Time of the first bit.
+    pub begin: Instant,
+    /// Time after the last bit.
+    pub end: Instant,
+    /// Size on the wire, in bytes.
+    pub size: u32,
+}
+
+/// Decides for each packet of one direction whether it is lost.
+///
+/// Implementations derive `Clone` and `Debug`. A clone continues with the same random numbers.
+pub trait LossModel: CloneLossModel + fmt::Debug + Send + Sync {
+    /// Returns true if the packet is lost.
+    ///
+    /// Called exactly once for each transmitted packet, in order of transmission, also during outages.
+    /// The answer may depend only on the packet, on earlier calls and on the seed, so that a run can
+    /// be repeated.
+    fn is_lost(&mut self, packet: &Transmission) -> bool;
+}
+
+/// Clones a boxed loss model; implemented for every [`LossModel`] that is `Clone`.
+pub trait CloneLossModel {
+    /// Returns a copy with the same state.
+    fn clone_box(&self) -> Box<dyn LossModel>;
+}
+
+impl<T: LossModel + Clone + 'static> CloneLossModel for T {
+    fn clone_box(&self) -> Box<dyn LossModel> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn LossModel> {
+    fn clone(&self) -> Self {
+        (**self).clone_box()
+    }
+}
+
+/// Builds a loss model from another crate, one for each direction of a link or station of a cell.
+pub trait LossModelFactory: fmt::Debug + Send + Sync {
+    /// Returns the name for tables and reports.
+    fn name(&self) -> &str;
+    /// Returns the long-run share of lost packets, from 0 to 1.
+    fn mean(&self) -> f64;
+    /// Builds the model of one direction. All its random numbers come from `seed`, which differs
+    /// between directions.
+    fn build(&self, seed: Seed) -> Box<dyn LossModel>;
+}
+
+/// Losses after transmission. A lost packet still occupies the link while it is transmitted.
+#[derive(Debug, Clone, Default)]
+pub enum Loss {
+    /// No losses.
+    #[default]
+    None,
+    /// Independent losses with this probability.
+    Uniform(Probability),
+    /// Burst losses: a Markov chain of two states that moves once before each packet (Gilbert 1960,
+    /// Elliott 1963). The chain starts in its stationary distribution. The bad state has probability
+    /// `p / (p + r)` and a mean length of `1 / r` packets.
+    GilbertElliott {
+        /// Probability of moving from good to bad.
+        p: Probability,
+        /// Probability of moving from bad to good.
+        r: Probability,
+        /// Loss probability in the good state; zero in Gilbert's model.
+        loss_good: Probability,
+        /// Loss probability in the bad state.
+        loss_bad: Probability,
+    },
+    /// A loss model of another crate. Two are equal if they share the factory.
+    Custom(Arc<dyn LossModelFactory>),
+}
+
+impl Loss {
+    /// Returns Gilbert's model: every packet is lost in the bad state and none in the good state.
+    pub const fn gilbert(p: Probability, r: Probability) -> Self {
+        Self::GilbertElliott { p, r, loss_good: Probability::NEVER, loss_bad: Probability::ALWAYS }
+    }
+
+    /// Returns the long-run share of lost packets.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Uniform(p) => p.get(),
+            Self::GilbertElliott { p, r, loss_good, loss_bad } => {
+                let bad = bad_state_share(*p, *r);
+                bad * loss_bad.get() + (1.0 - bad) * loss_good.get()
+            }
+            Self::Custom(factory) => factory.mean(),
+        }
+    }
+}
+
+impl<F: LossModelFactory + 'static> From<Arc<F>> for Loss {
+    fn from(factory: Arc<F>) -> Self {
+        Self::Custom(factory)
+    }
+}
+
+impl PartialEq for Loss {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::None, Self::None) => true,
+            (Self::Uniform(a), Self::Uniform(b)) => a == b,
+            (
+                Self::GilbertElliott { p, r, loss_good, loss_bad },
+                Self::GilbertElliott { p: p2, r: r2, loss_good: good2, loss_bad: bad2 },
+            ) => (p, r, loss_good, loss_bad) == (p2, r2, good2, bad2),
+            (Self::Custom(a), Self::Custom(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+/// The loss model of one direction. Models of this crate are dispatched statically: the call is made
+/// for every packet.
+#[derive(Debug, Clone)]
+pub(crate) enum ActiveLoss {
+    None,
+    Uniform(Uniform),
+    GilbertElliott(GilbertElliott),
+    Custom(Box<dyn LossModel>),
+}
+
+impl ActiveLoss {
+    pub(crate) fn new(loss: &Loss, seed: Seed) -> Self {
+        match *loss {
+            Loss::None => Self::None,
+            Loss::Uniform(probability) => Self::Uniform(Uniform::new(probability, seed)),
+            Loss::GilbertElliott { p, r, loss_good, loss_bad } => {
+                let parameters = Parameters { p, r, loss_good, loss_bad };
+                Self::GilbertElliott(GilbertElliott::new(parameters, seed))
+            }
+            Loss::Custom(ref factory) => Self::Custom(factory.build(seed.derive("loss"))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_lost(&mut self, packet: &Transmission) -> bool {
+        match self {
+            Self::None => false,
+            Self::Uniform(model) => model.is_lost(packet),
+            Self::GilbertElliott(model) => model.is_lost(packet),
+            Self::Custom(model) => model.is_lost(packet),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn p(p: f64) -> Probability {
+        Probability::new(p).unwrap()
+    }
+
+    fn draw(loss: &Loss, n: usize) -> Vec<bool> {
+        let mut model = ActiveLoss::new(loss, Seed::new(3));
+        let packet = Transmission { begin: Instant::ZERO, end: Instant::ZERO, size: 1500 };
+        (0..n).map(|_| model.is_lost(&packet)).collect()
+    }
+
+    #[test]
+    fn uniform_loss_has_its_probability() {
+        let n = 200_000;
+        let share = draw(&Loss::Uniform(p(0.03)), n).iter().filter(|l| **l).count() as f64 / n as f64;
+        assert!((share - 0.03).abs() < 0.002, "{share}");
+        assert!(draw(&Loss::None, 100).iter().all(|l| !l));
+        assert!(draw(&Loss::Uniform(p(1.0)), 100).iter().all(|l| *l));
+    }
+
+    #[test]
+    fn gilbert_loss_has_its_stationary_share_and_mean_burst() {
+        let (n, loss) = (1_000_000, Loss::gilbert(p(0.02), p(0.25)));
+        let lost = draw(&loss, n);
+        let count = lost.iter().filter(|l| **l).count() as f64;
+        let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
+        // p / (p + r) = 0.0741, 1 / r = 4.
+        assert!((count / n as f64 - loss.mean()).abs() < 0.003, "{}", count / n as f64);
+        assert!((loss.mean() - 0.02 / 0.27).abs() < 1e-12);
+        assert!((count / bursts - 4.0).abs() < 0.1, "{}", count / bursts);
+    }
+
+    #[test]
+    fn elliott_loses_packets_in_both_states() {
+        let loss = Loss::GilbertElliott { p: p(0.1), r: p(0.3), loss_good: p(0.01), loss_bad: p(0.5) };
+        let n = 500_000;
+        let share = draw(&loss, n).iter().filter(|l| **l).count() as f64 / n as f64;
+        assert!((loss.mean() - (0.75 * 0.01 + 0.25 * 0.5)).abs() < 1e-12);
+        assert!((share - loss.mean()).abs() < 0.005, "{share}");
+    }
+}

@@ -1,0 +1,23 @@
+//! Independent losses with one probability.
+
+use super::{LossModel, Transmission};
+use units::{Probability, Rng, Seed};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Uniform {
+    probability: Probability,
+    rng: Rng,
+}
+
+impl Uniform {
+    pub(super) fn new(probability: Probability, seed: Seed) -> Self {
+        Self { probability, rng: seed.rng("loss") }
+    }
+}
+
+impl LossModel for Uniform {
+    #[inline]
+    fn is_lost(&mut self, _packet: &Transmission) -> bool {
+        self.rng.chance(self.probability)
+    }
+}

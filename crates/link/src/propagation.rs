@@ -1,0 +1,224 @@
+//! Propagation stage: packets after transmission, which are lost, impaired or delivered later.
+
+use crate::config::{Delay, Impairments};
+use crate::impairments::{ImpairmentModel, PacketImpairments};
+use crate::loss::{ActiveLoss, Loss, Outages, Transmission};
+use crate::stats::LinkStats;
+use std::collections::VecDeque;
+use units::{Duration, Instant, Rng, Seed};
+
+/// Settings that links and stations of a cell have in common.
+pub(crate) struct PropagationConfig<'a> {
+    pub(crate) delay: Delay,
+    pub(crate) reorder: bool,
+    pub(crate) loss: &'a Loss,
+    pub(crate) outages: &'a [(Instant, Instant)],
+    pub(crate) impairments: &'a Impairments,
+}
+
+/// Packets between transmission and arrival.
+#[derive(Debug, Clone)]
+pub(crate) struct Propagation<T> {
+    delay: Delay,
+    reorder: bool,
+    rng: Rng,
+    loss: ActiveLoss,
+    outages: Outages,
+    impairments: Option<Box<ImpairmentModel>>,
+    /// Latest arrival so far. Without reordering, no later packet arrives before it.
+    latest_arrival: Instant,
+    /// In order of arrival.
+    in_flight: VecDeque<InFlight<T>>,
+}
+
+/// A packet in flight.
+///
+/// The size is stored behind the item, so that reading arrival and size loads both ends of the item
+/// into the cache.
+#[derive(Debug, Clone)]
+#[repr(C)]
+struct InFlight<T> {
+    arrival: Instant,
+    item: T,
+    size: u32,
+}
+
+impl<T: Clone> Propagation<T> {
+    pub(crate) fn new(config: &PropagationConfig<'_>, seed: Seed) -> Self {
+        Self {
+            delay: config.delay,
+            reorder: config.reorder,
+            rng: seed.rng("delay"),
+            loss: ActiveLoss::new(config.loss, seed),
+            outages: Outages::new(config.outages),
+            impairments: ImpairmentModel::new(config.impairments, seed),
+            latest_arrival: Instant::ZERO,
+            in_flight: VecDeque::new(),
+        }
+    }
+
+    /// Accepts a transmitted packet. `latency` is extra delay of this packet from a trace.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        packet: Transmission,
+        latency: Duration,
+        make: impl FnOnce() -> T,
+        stats: &mut LinkStats,
+    ) {
+        // Every packet draws from both streams, so that an outage leaves later draws unchanged.
+        let is_lost = self.loss.is_lost(&packet);
+        let impairments = self.impairments.as_mut().map(|model| model.draw());
+        if self.outages.overlap(&packet) || is_lost {
+            stats.lost += 1;
+            return;
+        }
+        if let Some(impairments) = impairments {
+            self.send_impaired(packet, latency, impairments, make, stats);
+            return;
+        }
+        let mut arrival = packet.end + latency + self.draw_delay();
+        if arrival < self.latest_arrival {
+            if self.reorder {
+                self.insert(arrival, packet.size, make());
+                return;
+            }
+            arrival = self.latest_arrival;
+        }
+        self.latest_arrival = arrival;
+        // Construct the item in place: this branch takes nearly every packet.
+        self.in_flight.push_back(InFlight { arrival, item: make(), size: packet.size });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_impaired(
+        &mut self,
+        packet: Transmission,
+        latency: Duration,
+        impairments: PacketImpairments,
+        make: impl FnOnce() -> T,
+        stats: &mut LinkStats,
+    ) {
+        if impairments.corrupted {
+            stats.corrupted += 1;
+            return;
+        }
+        let sent = packet.end + latency;
+        let item = make();
+        let [extra_delay, duplicate_extra_delay] = impairments.extra_delay;
+        if impairments.duplicated {
+            stats.duplicated += 1;
+            self.propagate(sent, extra_delay, packet.size, item.clone());
+            self.propagate(sent, duplicate_extra_delay, packet.size, item);
+        } else {
+            self.propagate(sent, extra_delay, packet.size, item);
+        }
+    }
+
+    /// Schedules the arrival of a packet. A packet with extra delay does not delay later packets.
+    fn propagate(&mut self, sent: Instant, extra_delay: Option<Duration>, size: u32, item: T) {
+        let mut arrival = sent + self.draw_delay();
+        if !self.reorder {
+            arrival = arrival.max(self.latest_arrival);
+        }
+        match extra_delay {
+            Some(extra_delay) => arrival += extra_delay,
+            None => self.latest_arrival = self.latest_arrival.max(arrival),
+        }
+        self.insert(arrival, size, item);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert(&mut self, arrival: Instant, size: u32, item: T) {
+        let index = self.in_flight.partition_point(|packet| packet.arrival <= arrival);
+        self.in_flight.insert(index, InFlight { arrival, item, size });
+    }
+
+    /// Returns the next arrival time; [`Instant::MAX`] if nothing is in flight.
+    #[inline]
+    pub(crate) fn next(&self) -> Instant {
+        self.in_flight.front().map_or(Instant::MAX, |packet| packet.arrival)
+    }
+
+    /// Delivers the next packet that has arrived by `now`.
+    #[inline]
+    pub(crate) fn deliver(&mut self, now: Instant, stats: &mut LinkStats) -> Option<T> {
+        self.peek(now)?;
+        let packet = self.in_flight.pop_front()?;
+        stats.delivered += 1;
+        stats.bytes_delivered += u64::from(packet.size);
+        Some(packet.item)
+    }
+
+    /// Returns size and item of the packet that [`deliver`](Self::deliver) would return.
+    #[inline]
+    pub(crate) fn peek(&self, now: Instant) -> Option<(u32, &T)> {
+        let packet = self.in_flight.front().filter(|packet| packet.arrival <= now)?;
+        Some((packet.size, &packet.item))
+    }
+
+    /// Delivers the first packet without returning it.
+    #[inline]
+    pub(crate) fn pop(&mut self, stats: &mut LinkStats) {
+        if let Some(packet) = self.in_flight.pop_front() {
+            stats.delivered += 1;
+            stats.bytes_delivered += u64::from(packet.size);
+        }
+    }
+
+    /// Returns arrival time, size and item of the packet with this index in order of arrival.
+    #[inline]
+    pub(crate) fn arrival(&self, index: usize) -> Option<(Instant, u32, &T)> {
+        self.in_flight.get(index).map(|packet| (packet.arrival, packet.size, &packet.item))
+    }
+
+    /// Delivers the first `count` packets without returning them.
+    pub(crate) fn pop_many(&mut self, count: usize, stats: &mut LinkStats) {
+        for packet in self.in_flight.drain(..count.min(self.in_flight.len())) {
+            stats.delivered += 1;
+            stats.bytes_delivered += u64::from(packet.size);
+        }
+    }
+
+    /// Returns a lower bound of the propagation delay.
+    pub(crate) fn min_delay(&self) -> Duration {
+        match self.delay {
+            Delay::Fixed(min) | Delay::Uniform { min, .. } => min,
+            Delay::Normal { .. } => Duration::ZERO,
+        }
+    }
+
+    /// Returns a lower bound of the arrival time of every packet transmitted from `now` on.
+    pub(crate) fn horizon(&self, now: Instant) -> Instant {
+        let earliest = now + self.min_delay();
+        if self.reorder || self.impairments.is_some() { earliest } else { earliest.max(self.latest_arrival) }
+    }
+
+    /// Returns true if a packet transmitted now arrives after one already in flight.
+    #[inline]
+    pub(crate) fn preserves_next(&self) -> bool {
+        !self.in_flight.is_empty() && !self.reorder && self.impairments.is_none()
+    }
+
+    /// Returns the number of packets in flight.
+    pub(crate) fn len(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    #[inline]
+    fn draw_delay(&mut self) -> Duration {
+        match self.delay {
+            Delay::Fixed(delay) => delay,
+            Delay::Uniform { min, max } => {
+                min + Duration::from_nanos(self.rng.below(max.saturating_sub(min).as_nanos()))
+            }
+            Delay::Normal { mean, sd } => {
+                let nanos = mean.as_nanos() as f64 + self.rng.normal() * sd.as_nanos() as f64;
+                // The cast saturates: negative values become zero.
+                Duration::from_nanos(nanos as u64)
+            }
+        }
+    }
+}

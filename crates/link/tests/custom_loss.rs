@@ -1,0 +1,146 @@
+//! A loss model and a trace format from outside the crate.
+
+use std::sync::Arc;
+use tandem_link::{
+    Cell, CellConfig, Link, LinkConfig, Loss, LossModel, LossModelFactory, QueueLimit, Rate, StationConfig,
+    Trace, TraceError, TraceFormat, Transmission,
+};
+use units::{Bitrate, Duration, Instant, Probability, Rng, Seed};
+
+/// Loses large packets in the second half of each second, with a probability.
+#[derive(Debug)]
+struct Interference {
+    probability: Probability,
+}
+
+#[derive(Debug, Clone)]
+struct InterferenceModel {
+    probability: Probability,
+    rng: Rng,
+}
+
+impl LossModelFactory for Interference {
+    fn name(&self) -> &str {
+        "interference"
+    }
+
+    fn mean(&self) -> f64 {
+        self.probability.get() / 2.0
+    }
+
+    fn build(&self, seed: Seed) -> Box<dyn LossModel> {
+        Box::new(InterferenceModel { probability: self.probability, rng: seed.rng("interference") })
+    }
+}
+
+impl LossModel for InterferenceModel {
+    fn is_lost(&mut self, packet: &Transmission) -> bool {
+        let is_disturbed = packet.begin.as_millis() % 1000 >= 500 && packet.size > 100;
+        self.rng.chance(self.probability) && is_disturbed
+    }
+}
+
+fn interference() -> Loss {
+    Loss::from(Arc::new(Interference { probability: Probability::new(0.5).expect("between 0 and 1") }))
+}
+
+/// Pushes 10,000 packets, one each millisecond, and returns those that arrive.
+fn arrivals(link: &mut Link<u32>, size: u32) -> Vec<u32> {
+    let mut arrived = Vec::new();
+    for n in 0..10_000 {
+        let now = Instant::from_millis(u64::from(n));
+        while let Some(n) = link.poll(now) {
+            arrived.push(n);
+        }
+        assert!(link.push(now, size, n));
+    }
+    arrived.extend(core::iter::from_fn(|| link.poll(Instant::MAX)));
+    arrived
+}
+
+fn link_config() -> LinkConfig {
+    let rate = Rate::Fixed(Bitrate::from_bps(100_000_000));
+    LinkConfig { rate, loss: interference(), queue: QueueLimit::Unlimited, ..LinkConfig::default() }
+}
+
+#[test]
+fn link_runs_with_a_custom_loss_model() {
+    let config = link_config();
+    let arrived = arrivals(&mut Link::new(&config, Seed::new(1)), 1000);
+    let lost = 10_000 - arrived.len();
+    assert!((lost as f64 / 10_000.0 - config.loss.mean()).abs() < 0.01, "{lost} lost");
+    assert_eq!(arrived.iter().filter(|&n| n % 1000 < 500).count(), 5000, "none lost without interference");
+    assert_eq!(arrivals(&mut Link::new(&config, Seed::new(1)), 100).len(), 10_000);
+}
+
+#[test]
+fn custom_loss_model_depends_on_the_seed_alone() {
+    let config = link_config();
+    let run = |seed| arrivals(&mut Link::new(&config, Seed::new(seed)), 1000);
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+    let mut link = Link::new(&config, Seed::new(1));
+    let mut copy = link.clone();
+    assert_eq!(arrivals(&mut link, 1000), arrivals(&mut copy, 1000), "a clone draws the same numbers");
+}
+
+#[test]
+fn cell_stations_draw_custom_losses_independently() {
+    let station = StationConfig { loss: interference(), ..StationConfig::default() };
+    let mut cell = Cell::new(&CellConfig::default(), &[station.clone(), station], Seed::new(1));
+    let mut lost = [Vec::new(), Vec::new()];
+    for n in 500..1000 {
+        let now = Instant::from_millis(n);
+        for (station, lost) in lost.iter_mut().enumerate() {
+            let before = cell.stats(station).lost;
+            cell.push(now, station, 200, ());
+            while cell.poll(now + Duration::from_micros(500)).is_some() {}
+            lost.push(cell.stats(station).lost > before);
+        }
+    }
+    assert_ne!(lost[0], lost[1]);
+    for lost in &lost {
+        let count = lost.iter().filter(|&&lost| lost).count();
+        assert!((200..300).contains(&count), "{count} of 500 lost");
+    }
+}
+
+#[test]
+fn custom_losses_are_equal_if_they_share_the_factory() {
+    let loss = interference();
+    assert_eq!(loss, loss.clone());
+    assert_ne!(loss, interference());
+    assert_ne!(loss, Loss::None);
+}
+
+/// One line: the rate in kbit/s, for ever.
+static CONSTANT: TraceFormat = TraceFormat {
+    name: "constant",
+    summary: "the rate in kbit/s",
+    extensions: &[],
+    first_entry: "a rate",
+    accepts: |line| line.parse::<u64>().is_ok(),
+    parse: |file, text| {
+        let kbps: Option<u64> = text.trim().parse().ok();
+        let piece = kbps.map(|kbps| tandem_link::RatePiece {
+            duration: Duration::from_secs(1),
+            rate: Bitrate::from_bps(kbps * 1000),
+            latency: Duration::ZERO,
+        });
+        piece.and_then(|piece| Trace::from_rates(&[piece])).ok_or_else(|| TraceError {
+            file: file.to_owned(),
+            line: Some(1),
+            column: None,
+            expected: "a rate in kbit/s above 0".to_owned(),
+            found: format!("`{text}`"),
+            hint: "write one number",
+        })
+    },
+};
+
+#[test]
+fn trace_format_of_another_crate_is_parsed() {
+    let trace = Trace::parse("a", "2500\n", Some(&CONSTANT)).expect("a rate");
+    assert_eq!(trace.mean_rate(), Bitrate::from_bps(2_500_000));
+    assert!(Trace::parse("a", "0", Some(&CONSTANT)).is_err());
+}
