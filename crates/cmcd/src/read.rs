@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_cta_5004_are_read() {
+    fn examples_of_cta_5004_are_parsed() {
         // Sections 3.2 and 3.3: query and header fields.
         let query = "GET /a/1.mp4?CMCD=bl%3D21300%2Cbr%3D3200%2Cbs%2Ccid%3D%22faec5fc2-ac30-11ea-bb37-0242ac130002%22\
                      %2Cd%3D4004%2Cdl%3D18500%2Cmtp%3D48100%2Cnor%3D%22..%252F300kbps%252Ftrack.m4v%22%2Cnrr%3D%2212323-48763%22\
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_it_tells_nothing() {
+    fn request_without_cmcd_yields_no_state() {
         let none =
             ["", "GET", "GET / HTTP/1.1\r\n\r\n", "GET /?cmcd=bl%3D1 HTTP/1.1\r\n\r\nCMCD-Request: bl=1"];
         for head in none {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_of_its_key_leaves_it_unknown() {
+    fn invalid_values_are_ignored() {
         for text in
             ["bl=-1", "bl=1.5", "bl", "bl=", "bl=\"100\"", "bl=(100 200)", "bl=1000000000000000", "BL=100"]
         {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_plays_grows_less_and_what_waits_has_nothing() {
+    fn playback_drains_the_buffer_and_a_stall_means_empty() {
         let state = read("bl=5000,br=8000,d=2000");
         assert_eq!(state.buffer_after(Duration::from_secs(2)), Some(Duration::from_secs(3)));
         assert_eq!(state.buffer_after(Duration::from_secs(9)), Some(Duration::ZERO));

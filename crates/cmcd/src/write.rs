@@ -74,7 +74,7 @@ mod tests {
     use units::Bytes;
 
     #[test]
-    fn a_message_is_a_request_that_says_one_thing() {
+    fn message_is_a_request_with_cmcd_in_its_query() {
         let state = State {
             session: Some("a \"b\"".to_owned()),
             buffer: Some(Duration::from_millis(1_500)),
@@ -91,7 +91,7 @@ mod tests {
     proptest! {
         /// Decoding inverts encoding.
         #[test]
-        fn a_message_says_what_was_meant(
+        fn message_round_trips(
             session in proptest::option::of("[ -~äß]{0,64}"),
             object in proptest::option::of(0_usize..9),
             times in proptest::array::uniform2(proptest::option::of(0_u64..86_400_000)),

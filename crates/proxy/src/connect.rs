@@ -332,20 +332,20 @@ mod tests {
     }
 
     #[test]
-    fn families_take_turns() {
+    fn address_families_alternate() {
         let found = ["[2000::1]:1", "[2000::2]:1", "8.8.8.8:1", "8.8.4.4:1", "1.1.1.1:1"].map(at).to_vec();
         let told: Vec<_> = interleave(found).iter().map(|one| one.ip().to_string()).collect();
         assert_eq!(told, ["2000::1", "8.8.8.8", "2000::2", "8.8.4.4", "1.1.1.1"]);
     }
 
     #[test]
-    fn an_address_of_this_host_is_known() {
+    fn local_addresses_are_detected() {
         assert!(is_local_address("127.0.0.1".parse().unwrap()));
         assert!(!is_local_address("255.255.255.255".parse().unwrap()));
     }
 
     #[tokio::test]
-    async fn the_next_address_is_tried_when_one_fails() {
+    async fn next_address_is_tried_after_a_failure() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let good = listener.local_addr().unwrap();
         let closed = TcpListener::bind("127.0.0.2:0").await.unwrap().local_addr().unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn numbers_in_any_writing_are_addresses_and_are_checked() {
+    async fn numeric_host_names_are_resolved_and_checked() {
         let config = Config::default();
         let lookups = Semaphore::new(1);
         for name in ["localhost", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "0"] {

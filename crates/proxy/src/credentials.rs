@@ -150,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_example_of_rfc_7617_is_read() {
+    fn example_of_rfc_7617_is_parsed() {
         let one = Credential::from_basic(b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==").unwrap();
         assert_eq!((&*one.username, &*one.password), ("Aladdin", "open sesame"));
         assert_eq!(one.to_basic(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_known_by_name_and_secret() {
+    fn users_are_verified_by_username_and_password() {
         let users = Users::parse("# who\nann:secret:with colon\n\nbob:x\r\n").unwrap();
         let know = |text| users.verify(&Credential::parse(text).unwrap());
         assert!(know("ann:secret:with colon") && know("bob:x"));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn no_secret_is_shown() {
+    fn debug_output_contains_no_password() {
         let one = Credential::parse("ann:hunter2").unwrap();
         let mut users = Users::default();
         users.add(&one);
@@ -189,12 +189,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn base64_is_read_as_it_was_written(bytes: Vec<u8>) {
+        fn base64_round_trips(bytes: Vec<u8>) {
             prop_assert_eq!(base64_decode(base64_encode(&bytes).as_bytes()), Some(bytes));
         }
 
         #[test]
-        fn base64_has_one_way_to_write_it(text in "[A-Za-z0-9+/=]{0,12}") {
+        fn only_canonical_base64_is_accepted(text in "[A-Za-z0-9+/=]{0,12}") {
             if let Some(bytes) = base64_decode(text.as_bytes()) {
                 prop_assert_eq!(base64_encode(&bytes), text);
             }

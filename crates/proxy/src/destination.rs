@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_range_that_is_not_public_is_refused_to_its_edges() {
+    fn special_ranges_are_rejected_up_to_their_bounds() {
         let ranges = [
             ("0.0.0.0", "0.255.255.255"),
             ("10.0.0.0", "10.255.255.255"),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv4_address_within_an_ipv6_address_is_judged_as_itself() {
+    fn embedded_ipv4_addresses_are_classified_by_themselves() {
         for prefix in ["::ffff:", "64:ff9b::"] {
             for inside in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1"] {
                 assert!(special_range(ip(&format!("{prefix}{inside}"))).is_some(), "{prefix}{inside}");
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_allow_by_exception_and_deny_above_all() {
+    fn deny_takes_precedence_over_allow() {
         let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
         let rules = Rules {
             allow: networks(&["10.1.0.0/16", "8.8.8.0/24"]),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_are_read_strictly() {
+    fn destinations_are_parsed_strictly() {
         let read = |text: &str| text.parse::<Destination>().map(|one| one.to_string());
         assert_eq!(read("Example.ORG:443"), Ok("example.org:443".to_owned()));
         assert_eq!(read("[2001:DB8::1]:80"), Ok("[2001:db8::1]:80".to_owned()));
@@ -346,14 +346,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_read_is_read_again(text in "[a-z0-9.:\\[\\]-]{0,20}") {
+        fn destinations_round_trip(text in "[a-z0-9.:\\[\\]-]{0,20}") {
             if let Ok(one) = text.parse::<Destination>() {
                 prop_assert_eq!(one.to_string().parse::<Destination>(), Ok(one));
             }
         }
 
         #[test]
-        fn a_mapped_address_is_as_good_or_bad_as_what_it_maps(bits: u32) {
+        fn mapped_address_is_classified_as_its_ipv4_address(bits: u32) {
             let inside = Ipv4Addr::from(bits);
             prop_assert_eq!(special_range(IpAddr::V6(inside.to_ipv6_mapped())), special_range(IpAddr::V4(inside)));
         }

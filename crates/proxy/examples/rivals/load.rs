@@ -1,4 +1,4 @@
-//! What the client and the server do.
+//! Client and server of the benchmark.
 
 use crate::process::Ask;
 use crate::world::{SERVER, World};
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Builder;
 
-/// How many connections are idle at once.
+/// Idle connections.
 pub(crate) const IDLE: usize = 2000;
-/// How many ask at once, and for how long.
+/// Concurrent clients of the request test, and its duration.
 const ASKING: usize = 32;
 const SPAN: Duration = Duration::from_secs(3);
 
@@ -26,7 +26,7 @@ pub(crate) struct Requests {
     pub(crate) count: f64,
 }
 
-/// A server in a thread of its own, for MPTCP and TCP: `GET /N` is answered with N bytes.
+/// Starts a server thread for MPTCP and TCP: `GET /N` returns N bytes.
 pub(crate) fn site(place: &Namespace) -> Result<SocketAddr, Error> {
     let at = SocketAddr::new(SERVER.parse().expect("an address"), 0);
     let listener = place.run(|| socket::listen(at, Protocol::Mptcp, &Options::default()))?;
@@ -79,7 +79,7 @@ fn connect(ask: Ask) -> TcpStream {
     socket::connect(at, Protocol::Mptcp, &options).expect("it listens")
 }
 
-/// Connects, and asks a proxy for a tunnel.
+/// Connects, and requests a tunnel from a proxy.
 fn tunnel(world: &World, ask: Ask) -> TcpStream {
     let mut stream = connect(ask);
     if let Ask::Proxy(_) = ask {
@@ -104,7 +104,7 @@ fn inside<R: Send>(world: &World, work: impl FnOnce() -> R + Send) -> R {
     world.client.run(|| Ok::<_, Error>(work())).expect("the namespace is there")
 }
 
-/// Waits until somebody listens.
+/// Waits until the address accepts connections.
 pub(crate) fn wait_for(world: &World, ask: Ask) {
     let (Ask::Straight(at) | Ask::Proxy(at)) = ask;
     inside(world, || {
@@ -116,7 +116,7 @@ pub(crate) fn wait_for(world: &World, ask: Ask) {
     });
 }
 
-/// Fetches so many bytes over one connection.
+/// Downloads bytes over one connection.
 pub(crate) fn carry(world: &World, ask: Ask, bytes: usize) -> Carry {
     inside(world, || {
         let mut stream = tunnel(world, ask);
@@ -135,7 +135,7 @@ pub(crate) fn carry(world: &World, ask: Ask, bytes: usize) -> Carry {
     })
 }
 
-/// Asks for small answers over some connections, one request after the other on each.
+/// Sends sequential small requests over several connections.
 pub(crate) fn requests(world: &World, ask: Ask) -> Requests {
     let target = match ask {
         Ask::Straight(_) => "/1024".to_owned(),
@@ -158,7 +158,7 @@ pub(crate) fn requests(world: &World, ask: Ask) -> Requests {
                         while start.elapsed() < SPAN {
                             stream.write_all(request.as_bytes()).await.expect("it listens");
                             buffer.clear();
-                            // A head, and 1024 bytes behind it.
+                            // A head and 1024 bytes of body.
                             while buffer
                                 .windows(4)
                                 .position(|end| end == b"\r\n\r\n")
@@ -187,7 +187,7 @@ pub(crate) fn requests(world: &World, ask: Ask) -> Requests {
     })
 }
 
-/// Opens many connections, each of which has carried something, and says nothing more.
+/// Opens many connections that become idle after one exchange.
 pub(crate) fn idle(world: &World, ask: Ask) -> Vec<TcpStream> {
     inside(world, || {
         let open = |_| {

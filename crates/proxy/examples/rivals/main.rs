@@ -1,5 +1,5 @@
-//! The proxy beside a direct MPTCP connection, and beside Debian's squid and haproxy under mptcpize, in one run over
-//! namespaces: throughput, requests per second, processor time, memory for each connection.
+//! Benchmark of the proxy beside direct MPTCP, squid and haproxy under mptcpize: throughput,
+//! request rate, processor time and memory per connection.
 //!
 //! ```text
 //! cargo run --release -p tandem-proxy --example rivals
@@ -8,10 +8,7 @@
 //!     └────────── MPTCP, forwarded by middle ──────────────────┘
 //! ```
 //!
-//! Each proxy is a process of its own; client and server are threads of this one. The paths are shaped to a rate
-//! that no processor is busy with, or left as fast as the machine is. Rows take turns, and the best of several
-//! counts: what else the machine does only ever takes time. Processor time is the proxy's own, user and system.
-//! haproxy is no forward proxy: it has the one server in its configuration, and nothing to look up or to check. What is not installed is said.
+//! The best of several alternating runs counts. Missing programs are reported.
 
 mod load;
 mod process;
@@ -22,9 +19,9 @@ use process::{Rival, Rivals};
 use std::process::ExitCode;
 use world::World;
 
-/// How often each row is measured.
+/// Repetitions of each row.
 const ROUNDS: usize = 3;
-/// Of each of the two paths, where they are shaped.
+/// Rate of each shaped path.
 const RATE_MBPS: u64 = 200;
 
 fn main() -> ExitCode {

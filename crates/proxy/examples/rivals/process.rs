@@ -1,4 +1,4 @@
-//! The proxies, each a process in the middle.
+//! The proxies, each a process on the middle host.
 
 use crate::world::{MIDDLE, SERVER, World};
 use linux::Error;
@@ -10,12 +10,12 @@ use std::time::Duration;
 use tandem_proxy::config::{Listen, ListenerProtocol};
 use tandem_proxy::{Config, Proxy};
 
-/// How a client asks for the server.
+/// Way of a client to the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ask {
-    /// It connects, and speaks to it.
+    /// Direct connection.
     Straight(SocketAddr),
-    /// It asks a proxy: by CONNECT, or by requests in absolute form.
+    /// Proxy: CONNECT or absolute-form requests.
     Proxy(SocketAddr),
 }
 
@@ -39,7 +39,7 @@ impl Rival {
         self.process.is_some()
     }
 
-    /// Its processes: the one that was started, and those that it has started.
+    /// The process and its descendants.
     fn processes(&self) -> Vec<u32> {
         let Some(process) = &self.process else { return Vec::new() };
         let mut all = vec![process.id()];
@@ -53,18 +53,18 @@ impl Rival {
         all
     }
 
-    /// Processor time so far, in seconds.
+    /// Processor time, in seconds.
     pub(crate) fn busy(&self) -> f64 {
         let ticks = |process: &u32| {
             let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
             let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
             Some(fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?)
         };
-        // What `sysconf(_SC_CLK_TCK)` is on Linux.
+        // `sysconf(_SC_CLK_TCK)` on Linux.
         self.processes().iter().filter_map(ticks).sum::<f64>() / 100.0
     }
 
-    /// Bytes in memory.
+    /// Resident memory in bytes.
     pub(crate) fn resident(&self) -> usize {
         let size = |process: &u32| {
             let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -184,14 +184,14 @@ impl Rivals {
     }
 }
 
-/// Starts a program in the middle: a child is in the namespace of the thread that starts it.
+/// Starts a program on the middle host; a child inherits the namespace of its parent thread.
 fn spawn(world: &World, command: &mut Command) -> Result<Child, Error> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let name = command.get_program().to_string_lossy().into_owned();
     world.middle.run(|| command.spawn().map_err(|source| Error::Program { name, source }))
 }
 
-/// What this program is in the middle.
+/// Runs this program as the proxy.
 pub(crate) fn tandem() -> ExitCode {
     let parse = |text: &str| text.parse().ok();
     let listen = Listen {

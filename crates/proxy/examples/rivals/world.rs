@@ -1,4 +1,4 @@
-//! A client with two interfaces, the proxies' host in the middle, and a server.
+//! Namespaces: a client with two interfaces, a middle host for the proxies, and a server.
 
 use linux::Error;
 use linux::namespace::Namespace;
@@ -7,9 +7,9 @@ use linux::route::{Route, RouteEntry};
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
 
-/// Where the proxies listen: an address of no interface, so that both paths lead there.
+/// Listening address of the proxies, reachable over both paths.
 pub(crate) const MIDDLE: &str = "10.9.9.9";
-/// The server.
+/// Address of the server.
 pub(crate) const SERVER: &str = "10.3.0.2";
 
 pub(crate) struct World {
@@ -17,7 +17,7 @@ pub(crate) struct World {
     pub(crate) middle: Namespace,
     /// It ends with what is in it.
     _server: Namespace,
-    /// Where the server listens.
+    /// Listening address of the server.
     pub(crate) site: SocketAddr,
 }
 
@@ -44,7 +44,7 @@ impl World {
         for namespace in [&client, &middle, &server] {
             namespace.run(|| {
                 linux::sysctl::write("net.mptcp.enabled", "1")?;
-                // As large as a fast path needs.
+                // Large enough for a fast path.
                 linux::sysctl::write("net.ipv4.tcp_rmem", "4096 131072 16777216")?;
                 linux::sysctl::write("net.ipv4.tcp_wmem", "4096 65536 16777216")?;
                 let mut route = Route::open()?;
@@ -91,7 +91,7 @@ impl World {
         Ok(Self { client, middle, _server: server, site })
     }
 
-    /// Limits each of the two paths towards the client, or none.
+    /// Sets or removes the rate limit of each path toward the client.
     pub(crate) fn shape(&self, mbps: Option<u64>) -> Result<(), Error> {
         self.middle.run(|| {
             for device in ["m0", "m1"] {

@@ -16,13 +16,13 @@ fn read(text: &str) -> Result<Config, Vec<Diagnostic>> {
 }
 
 #[test]
-fn an_empty_file_and_the_example_are_the_defaults() {
+fn empty_file_and_example_equal_the_defaults() {
     assert_eq!(read("").unwrap(), Config::default());
     assert_eq!(read(EXAMPLE).unwrap(), Config::default());
 }
 
 #[test]
-fn every_key_stands_in_the_example() {
+fn example_contains_every_key() {
     fn keys(table: &'static schema::shape::Table, found: &mut Vec<&'static str>) {
         for key in table.keys {
             found.push(key.name);
@@ -43,7 +43,7 @@ fn every_key_stands_in_the_example() {
 }
 
 #[test]
-fn everything_is_read() {
+fn every_key_is_parsed() {
     let config = read(
         "servers = 'mptcp'\nworkers = 3\naccess_log = '-'\nlog = 'warn'\nagent = '/tmp/b.sock'\n\
         [[listen]]\naddress = '192.0.2.1:5124'\nserve = 'convert'\nprotocol = 'tcp'\n\
@@ -59,7 +59,7 @@ fn everything_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_no_secret() {
+fn problems_name_their_place_and_no_secret() {
     let told = read(
         "server = 'tcp'\n[[listen]]\naddress = 'localhost:1080'\nserve = 'sock5'\n\
         [clients]\nallow = ['192.0.2.1/24', '10/8']\nusers = 'odd'\n\
@@ -81,7 +81,7 @@ fn what_is_wrong_is_told_with_its_place_and_no_secret() {
 }
 
 #[test]
-fn an_open_proxy_is_refused() {
+fn open_proxy_configuration_is_rejected() {
     let open = |rest: &str| {
         let told = read(&format!("[[listen]]\naddress = '0.0.0.0:1080'\n{rest}"));
         told.err().map(|told| told[0].message.clone())
@@ -104,7 +104,7 @@ fn an_open_proxy_is_refused() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_told_what_is_wrong_with_it(text in "\\PC*") {
+    fn any_text_is_parsed_or_rejected_with_a_problem(text in "\\PC*") {
         if let Err(told) = read(&text) {
             prop_assert!(!told.is_empty());
         }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_on_its_way_is_missing_what_has_not_come() {
+    fn pending_response_reports_missing_bytes() {
         let watch = watch("bl=8000,br=8000,d=2000,sid=\"s\"");
         let state_during = watch.state_during(SECOND, 400, 1000);
         assert_eq!((seconds(&state_during), state_during.missing), (Some(7.0), Some(Bytes::new(600))));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_has_come_is_in_the_buffer() {
+    fn complete_response_adds_to_the_buffer() {
         let watch = watch("bl=8000,br=8000,d=2000");
         assert_eq!(seconds(&watch.state_after(SECOND, true)), Some(9.0));
         assert_eq!(seconds(&watch.state_after(SECOND, false)), Some(7.0), "it was not whole");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_plays_as_far_as_is_known() {
+    fn stalled_player_resumes_if_its_buffer_is_known() {
         let waits = watch("bl=0,br=8000,d=2000,su");
         assert_eq!(seconds(&waits.state_during(SECOND, 1, 2)), Some(0.0));
         let plays = waits.state_after(SECOND, true);

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connect_tlv_is_laid_out_as_figure_17_has_it() {
+    fn connect_tlv_matches_figure_17() {
         let peer = "198.51.100.7:443".parse().unwrap();
         assert_eq!(encode_request(peer, None), BASE);
         assert_eq!(parse_request(&BASE), Ok(Some((24, connect_to("198.51.100.7:443")))));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_asked_for_as_figure_18_has_it() {
+    fn extended_connect_matches_figure_18() {
         let extended = |options: &[u8]| {
             let mut bytes = BASE.to_vec();
             bytes.extend_from_slice(options);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_as_section_6_2_8_has_it() {
+    fn errors_match_section_6_2_8() {
         let with = |at: usize, byte| {
             let mut bytes = BASE;
             bytes[at] = byte;
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn information_and_cookies_go_both_ways() {
+    fn info_and_cookie_round_trip() {
         let (_, info) = parse_request(&[1, 2, 0x22, 0x63, 1, 1, 0, 0]).unwrap().unwrap();
         assert_eq!(encode_success(&info, &[]), [1, 4, 0x22, 0x63, 0x15, 3, 0, 0, 2, 3, 4, 8, 30, 0, 0, 0]);
         let peer = "198.51.100.7:443".parse().unwrap();
@@ -381,7 +381,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_read_does_not_change_with_what_follows(
+        fn parsing_ignores_bytes_after_the_message(
             head in prop::collection::vec(0u8..32, 0..60), words in 1u8..9,
         ) {
             let mut bytes = vec![1, words, 0x22, 0x63];

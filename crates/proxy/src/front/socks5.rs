@@ -179,7 +179,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_greeting_is_answered_with_the_method_that_is_needed() {
+    fn greeting_selects_the_required_method() {
         assert_eq!(parse_greeting(&[5, 2, 0, 2, 9], false), Ok(Some((4, Some(Method::None)))));
         assert_eq!(parse_greeting(&[5, 2, 0, 2], true), Ok(Some((4, Some(Method::Password)))));
         assert_eq!(parse_greeting(&[5, 1, 0], true), Ok(Some((3, None))));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_and_a_secret_are_read() {
+    fn username_and_password_are_parsed() {
         let one = Credential::parse("ann:xyz");
         assert_eq!(parse_password(b"\x01\x03ann\x03xyz+"), Ok(Some((9, one))));
         assert_eq!(parse_password(b"\x01\x03ann\x03xy"), Ok(None));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_read_with_every_kind_of_address() {
+    fn requests_with_every_address_type_are_parsed() {
         let to = |bytes: &[u8]| match parse_request(bytes) {
             Ok(Some((length, Request::Connect(to)))) => (length, to.to_string()),
             other => panic!("{other:?}"),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_served_is_said() {
+    fn unsupported_requests_yield_a_reply_code() {
         let unserved = |bytes: &[u8]| match parse_request(bytes) {
             Ok(Some((_, Request::Unserved(reply)))) => reply,
             other => panic!("{other:?}"),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_names_the_address() {
+    fn reply_contains_the_address() {
         let from = "192.0.2.1:80".parse().ok();
         assert_eq!(encode_reply(Reply::Succeeded, from), [5, 0, 0, 1, 192, 0, 2, 1, 0, 80]);
         assert_eq!(encode_reply(Reply::Refused, None), [5, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
@@ -246,7 +246,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_read_does_not_change_with_what_follows(bytes in prop::collection::vec(0u8..6, 0..40)) {
+        fn parsing_ignores_bytes_after_the_message(bytes in prop::collection::vec(0u8..6, 0..40)) {
             if let Ok(Some((length, what))) = parse_request(&bytes) {
                 prop_assert!(length <= bytes.len());
                 if let Request::Connect(_) = what {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rules_name_port_mark_interfaces_and_ports() {
+    fn rules_contain_port_mark_interfaces_and_ports() {
         let rules = Rules {
             port: 3129,
             mark: 7,

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_subflow_sends_in_the_longest_round_trip_and_a_little_more_is_written_for_it() {
+    fn allowance_covers_the_longest_rtt_plus_ahead() {
         // 70 ms at 80 Mbit/s are 700 kB; a write takes a quarter of the allowance.
         let other = subflow(8, 200_000, 0);
         assert_eq!(write_allowance(&[other, subflow(80, 300_000, 0)], AHEAD), Some(100_000));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_dealt_to_a_subflow_that_has_enough_waits() {
+    fn gate_closes_while_the_next_subflow_has_enough() {
         // The slower subflow has space, but the faster one would drain first.
         assert_eq!(write_allowance(&[subflow(8, 71_000, 0), subflow(80, 700_000, 0)], AHEAD), None);
         assert_eq!(
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subflow_that_is_passed_over_wants_nothing() {
+    fn backup_subflow_gets_no_allowance() {
         let weak = subflow(2, 20_000, 0);
         assert_eq!(write_allowance(&[weak, subflow(20, 0, BACKUP_IDLE_MS)], AHEAD), None, "a backup");
         assert_eq!(
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_has_rested_goes_on() {
+    fn idle_connection_resumes() {
         assert_eq!(
             write_allowance(&[subflow(20, 0, 9000), subflow(20, 0, 9000)], AHEAD),
             Some(MIN_WRITE_AHEAD_BYTES)

@@ -38,7 +38,7 @@ mod tests {
     use crate::Totals;
 
     #[test]
-    fn every_counter_has_a_line_with_its_meaning() {
+    fn every_counter_has_a_help_line() {
         let totals = Totals { accepted: 7, open: 2, bytes_down: 10_000_000_000, ..Totals::default() };
         let status = Status { running_s: 1.5, most_connections: 10_000, totals, ..Status::default() };
         insta::assert_snapshot!(metrics(&status));

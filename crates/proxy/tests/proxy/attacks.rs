@@ -1,6 +1,8 @@
-//! What somebody might try: `docs/how-to/proxy.md` lists each attack with its test here or beside the parsers.
+//! Attacks on the proxy. `docs/design/proxy-threats.md` lists each with its test.
 
-use crate::support::{connect, echo, head, listen, local, rest, say, server, start, tunnel, until};
+use crate::support::{
+    connect, echo, listen, local, read_head, read_to_end, request, server, start, tunnel, wait_until,
+};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use tandem_proxy::config::ListenerProtocol;
 use tandem_proxy::credentials::{Credential, Users};
 use tandem_proxy::{Config, Error, Proxy};
 
-/// Hosts that no client may reach, as they could be written.
+/// Hosts that no client may reach, in various notations.
 const PRIVATE: [&str; 22] = [
     "127.0.0.1",
     "127.1.2.3",
@@ -36,17 +38,17 @@ const PRIVATE: [&str; 22] = [
     "[::127.0.0.1]",
 ];
 
-fn closed() -> Config {
+fn default_rules() -> Config {
     Config { listen: vec![listen(ListenerProtocol::Auto)], ..Config::default() }
 }
 
 #[test]
-fn no_private_destination_is_reached_however_it_is_written() {
-    let (proxy, at) = start(closed());
+fn proxy_rejects_private_destinations_in_every_notation() {
+    let (proxy, at) = start(default_rules());
     for host in PRIVATE {
-        let answer = say(at, &format!("CONNECT {host}:80 HTTP/1.1\r\nHost: {host}:80\r\n\r\n"));
+        let answer = request(at, &format!("CONNECT {host}:80 HTTP/1.1\r\nHost: {host}:80\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{host}: {answer}");
-        let answer = say(at, &format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        let answer = request(at, &format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{host}: {answer}");
         let bare = host.trim_matches(['[', ']']);
         let mut ask = vec![5, 1, 0, 5, 1, 0];
@@ -60,32 +62,32 @@ fn no_private_destination_is_reached_however_it_is_written() {
         stream.write_all(&ask).unwrap();
         let mut reply = Vec::new();
         stream.read_to_end(&mut reply).unwrap();
-        assert_eq!(reply[..4], [5, 0, 5, 2], "{host}: not allowed");
+        assert_eq!(reply[..4], [5, 0, 5, 2], "{host}: expected reply 2");
     }
     assert_eq!(proxy.totals().refused_destinations, 3 * PRIVATE.len() as u64);
     assert_eq!(proxy.totals().tunnels, 0);
 }
 
 #[test]
-fn addresses_as_numbers_and_in_octal_are_addresses() {
-    let (proxy, at) = start(closed());
+fn proxy_rejects_numeric_and_octal_loopback_addresses() {
+    let (proxy, at) = start(default_rules());
     for host in ["2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0"] {
-        let answer = say(at, &format!("CONNECT {host}:80 HTTP/1.1\r\nHost: {host}:80\r\n\r\n"));
-        let no = answer.starts_with("HTTP/1.1 403 ") || answer.starts_with("HTTP/1.1 502 ");
-        assert!(no, "{host}: {answer}");
+        let answer = request(at, &format!("CONNECT {host}:80 HTTP/1.1\r\nHost: {host}:80\r\n\r\n"));
+        let rejected = answer.starts_with("HTTP/1.1 403 ") || answer.starts_with("HTTP/1.1 502 ");
+        assert!(rejected, "{host}: {answer}");
     }
     assert_eq!(proxy.totals().tunnels, 0);
 }
 
 #[test]
-fn nobody_becomes_an_open_proxy_by_mistake() {
+fn start_rejects_open_proxy_configurations() {
     for (address, serve) in [
         ("0.0.0.0:0", ListenerProtocol::Auto),
         ("[::]:0", ListenerProtocol::Http),
         ("192.0.2.1:0", ListenerProtocol::Socks5),
         ("127.0.0.1:0", ListenerProtocol::Transparent),
     ] {
-        let mut config = closed();
+        let mut config = default_rules();
         config.listen[0] =
             tandem_proxy::config::Listen { address: address.parse().unwrap(), ..listen(serve) };
         assert!(matches!(Proxy::start(config, None), Err(Error::OpenProxy { .. })), "{address}");
@@ -93,24 +95,24 @@ fn nobody_becomes_an_open_proxy_by_mistake() {
 }
 
 #[test]
-fn who_is_not_in_the_allow_list_is_turned_away() {
+fn client_outside_allow_list_is_reset() {
     let mut config = local();
     config.clients.allow = vec!["192.0.2.0/24".parse().unwrap()];
     let (proxy, at) = start(config);
-    assert_eq!(say(at, "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"), "");
-    until("it is counted", || proxy.totals().not_allowed == 1);
+    assert_eq!(request(at, "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"), "");
+    wait_until("the counter increases", || proxy.totals().not_allowed == 1);
 }
 
 #[test]
-fn who_says_no_name_and_secret_is_turned_away() {
+fn missing_or_wrong_credentials_are_rejected() {
     let mut config = local();
     let mut users = Users::default();
     users.add(&Credential::parse("ann:secret").unwrap());
     config.clients.users = users;
     let (proxy, at) = start(config);
-    let to = server(|mut stream| {
-        let head = head(&mut stream).to_ascii_lowercase();
-        assert!(!head.contains("proxy-authorization") && !head.contains("basic"), "{head}");
+    let (tx, rx) = std::sync::mpsc::channel();
+    let to = server(move |mut stream| {
+        _ = tx.send(read_head(&mut stream).to_ascii_lowercase());
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
     });
     let ask = |credential: &str| {
@@ -118,13 +120,18 @@ fn who_says_no_name_and_secret_is_turned_away() {
             "" => String::new(),
             one => format!("Proxy-Authorization: {}\r\n", Credential::parse(one).unwrap().to_basic()),
         };
-        let answer =
-            say(at, &format!("GET http://{to}/ HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n{field}\r\n"));
+        let answer = request(
+            at,
+            &format!("GET http://{to}/ HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n{field}\r\n"),
+        );
         answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
     };
     assert_eq!([ask(""), ask("ann:wrong"), ask("eve:secret"), ask("ann:secret")], [407, 407, 407, 200]);
+    let heads: Vec<String> = rx.try_iter().collect();
+    assert_eq!(heads.len(), 1, "only the authorized request reaches the server: {heads:?}");
+    assert!(!heads[0].contains("proxy-authorization") && !heads[0].contains("basic"), "{heads:?}");
     let tunnel = format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n");
-    assert_eq!(say(at, &tunnel).split(' ').nth(1), Some("407"));
+    assert_eq!(request(at, &tunnel).split(' ').nth(1), Some("407"));
 
     let socks = |bytes: &[u8]| {
         let mut stream = connect(at);
@@ -134,14 +141,14 @@ fn who_says_no_name_and_secret_is_turned_away() {
         read.unwrap();
         answer
     };
-    assert_eq!(socks(&[5, 1, 0]), [5, 0xff, 0, 0], "nothing but nameless");
+    assert_eq!(socks(&[5, 1, 0]), [5, 0xff, 0, 0], "only the method without authentication");
     assert_eq!(socks(b"\x05\x01\x02\x01\x03ann\x05wrong"), [5, 2, 1, 1]);
     assert_eq!(socks(b"\x05\x01\x02\x01\x03ann\x06secret"), [5, 2, 1, 0]);
-    until("they are counted", || proxy.totals().unauthorized == 6);
+    wait_until("the counters increase", || proxy.totals().unauthorized == 6);
 }
 
 #[test]
-fn a_request_that_two_could_read_in_two_ways_reaches_no_server() {
+fn ambiguous_request_reaches_no_server() {
     let (proxy, at) = start(local());
     let reached = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&reached);
@@ -169,11 +176,11 @@ fn a_request_that_two_could_read_in_two_ways_reaches_no_server() {
     ];
     for field in fields {
         let answer =
-            say(at, &format!("POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\n{field}\r\n0\r\n\r\n{hidden}"));
+            request(at, &format!("POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\n{field}\r\n0\r\n\r\n{hidden}"));
         assert_eq!(
             answer.matches("HTTP/1.1 ").count(),
             1,
-            "{field:?}: what is behind it is not read: {answer}"
+            "{field:?}: the proxy must not read the second request: {answer}"
         );
         let status = answer.split(' ').nth(1).unwrap();
         assert!(matches!(status, "400" | "501"), "{field:?}: {answer}");
@@ -185,7 +192,7 @@ fn a_request_that_two_could_read_in_two_ways_reaches_no_server() {
         "TRACE http://{to}/ HTTP/1.1",
     ] {
         let line = start.replace("{to}", &to.to_string());
-        let answer = say(at, &format!("{line}\r\nHost: {to}\r\n\r\n"));
+        let answer = request(at, &format!("{line}\r\nHost: {to}\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 40"), "{line}: {answer}");
     }
     assert_eq!(reached.load(Ordering::Relaxed), 0);
@@ -193,12 +200,10 @@ fn a_request_that_two_could_read_in_two_ways_reaches_no_server() {
 }
 
 #[test]
-fn a_body_of_bad_chunks_ends_both_connections() {
-    let (_proxy, at) = start(local());
-    let to = server(|mut stream| {
-        let got = rest(&mut stream);
-        assert!(!got.contains("hidden"), "{got}");
-    });
+fn malformed_chunked_body_ends_both_connections() {
+    let (proxy, at) = start(local());
+    let (tx, rx) = std::sync::mpsc::channel();
+    let to = server(move |mut stream| _ = tx.send(read_to_end(&mut stream)));
     for body in [
         "5\r\nhelloX\r\n0\r\n\r\n",
         "5\nhello\n0\n\n",
@@ -206,18 +211,22 @@ fn a_body_of_bad_chunks_ends_both_connections() {
         "fffffffffffffffff\r\n",
         "5;\r\r\nhello",
     ] {
-        let answer = say(
+        let answer = request(
             at,
             &format!(
                 "POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\nTransfer-Encoding: chunked\r\n\r\n{body}GET http://{to}/hidden HTTP/1.1\r\n\r\n"
             ),
         );
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 502 "), "{body:?}: {answer}");
+        let received = rx.recv_timeout(Duration::from_secs(20)).expect("the server connection must end");
+        assert!(received.starts_with("POST / HTTP/1.1"), "{body:?}: {received}");
+        assert!(!received.contains("hidden"), "{body:?}: {received}");
     }
+    wait_until("the client connections end", || proxy.totals().open == 0);
 }
 
 #[test]
-fn an_answer_that_two_could_read_in_two_ways_reaches_no_client() {
+fn ambiguous_response_reaches_no_client() {
     let (_proxy, at) = start(local());
     for fields in [
         "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
@@ -227,20 +236,20 @@ fn an_answer_that_two_could_read_in_two_ways_reaches_no_client() {
         "X : y\r\n",
     ] {
         let to = server(move |mut stream| {
-            head(&mut stream);
+            read_head(&mut stream);
             write!(stream, "HTTP/1.1 200 OK\r\n{fields}\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n").unwrap();
         });
-        let answer = say(at, &format!("GET http://{to}/ HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+        let answer = request(at, &format!("GET http://{to}/ HTTP/1.1\r\nHost: {to}\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{fields:?}: {answer}");
         assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
     }
 }
 
 #[test]
-fn what_a_server_says_unasked_is_no_answer_to_the_next_request() {
+fn unsolicited_response_is_not_used_for_the_next_request() {
     let (_proxy, at) = start(local());
     let to = server(|mut stream| {
-        let asked = head(&mut stream);
+        let asked = read_head(&mut stream);
         let (answer, evil) = (
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
             "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
@@ -252,18 +261,18 @@ fn what_a_server_says_unasked_is_no_answer_to_the_next_request() {
         if !at_once {
             stream.write_all(evil.as_bytes()).unwrap();
         }
-        rest(&mut stream);
+        read_to_end(&mut stream);
     });
-    let request = |path| format!("GET http://{to}/{path} HTTP/1.1\r\nHost: {to}\r\n\r\n");
-    let answer = say(at, &request("at-once").repeat(2));
+    let get = |path| format!("GET http://{to}/{path} HTTP/1.1\r\nHost: {to}\r\n\r\n");
+    let answer = request(at, &get("at-once").repeat(2));
     assert!(!answer.contains("evil"), "{answer}");
-    // Later, before the next request: over another connection to the server, or none at all.
+    // An unsolicited response between requests: the proxy opens another server connection, or none.
     let mut stream = connect(at);
     for nth in 0..2 {
-        if stream.write_all(request("").as_bytes()).is_err() {
+        if stream.write_all(get("").as_bytes()).is_err() {
             break;
         }
-        let answer = head(&mut stream);
+        let answer = read_head(&mut stream);
         assert!(answer.contains("\r\nContent-Length: 2\r\n") || (nth > 0 && answer.is_empty()), "{answer}");
         if !answer.is_empty() {
             stream.read_exact(&mut [0; 2]).unwrap();
@@ -273,14 +282,14 @@ fn what_a_server_says_unasked_is_no_answer_to_the_next_request() {
 }
 
 #[test]
-fn who_speaks_slowly_is_not_listened_to_for_ever() {
+fn slow_request_is_reset_at_the_handshake_timeout() {
     let mut config = local();
     config.timeouts.handshake = Duration::from_millis(300);
     let (proxy, at) = start(config);
     for start in ["GET http://a/ HTTP/1.1\r\nX: ", "\x05", "CONNECT "] {
         let mut stream = connect(at);
         stream.write_all(start.as_bytes()).unwrap();
-        // A byte now and then does not put it off.
+        // Single bytes do not extend the deadline.
         let mut sent = 0;
         while stream.write_all(b"\xff").is_ok() && sent < 200 {
             sent += 1;
@@ -289,12 +298,12 @@ fn who_speaks_slowly_is_not_listened_to_for_ever() {
         assert!(sent < 200, "{start:?}");
     }
     let mut silent = connect(at);
-    assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0, "who says nothing is let go");
-    until("they are counted", || proxy.totals().too_slow >= 3 && proxy.totals().open == 0);
+    assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0, "a silent client is disconnected");
+    wait_until("the counters increase", || proxy.totals().too_slow >= 3 && proxy.totals().open == 0);
 }
 
 #[test]
-fn a_head_without_an_end_is_not_read_to_its_end() {
+fn endless_head_is_rejected() {
     let (_proxy, at) = start(local());
     let mut stream = connect(at);
     stream.write_all(b"GET http://a/ HTTP/1.1\r\n").unwrap();
@@ -304,42 +313,43 @@ fn a_head_without_an_end_is_not_read_to_its_end() {
             break;
         }
     }
-    let answer = rest(&mut stream);
+    let answer = read_to_end(&mut stream);
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
 }
 
 #[test]
-fn one_client_does_not_take_all_places() {
+fn connection_limits_apply_per_client_and_in_total() {
     let mut config = local();
     config.limits.per_client = 3;
     let (proxy, at) = start(config);
     let to = echo();
     let mut held: Vec<_> = (0..3).map(|_| tunnel(at, to)).collect();
-    assert_eq!(say(at, &format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n")), "");
-    until("it is counted", || proxy.totals().too_many == 1);
+    assert_eq!(request(at, &format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n")), "");
+    wait_until("the counter increases", || proxy.totals().too_many == 1);
     held.pop();
-    until("its place is free", || proxy.totals().open == 2);
+    wait_until("the permit is released", || proxy.totals().open == 2);
     tunnel(at, to);
 
     let mut config = local();
     config.limits.connections = 1;
     let (proxy, at) = start(config);
     let _held = tunnel(at, to);
-    assert_eq!(say(at, "GET"), "");
+    assert_eq!(request(at, "GET"), "");
     assert_eq!(proxy.totals().too_many, 1);
 }
 
 #[test]
-fn a_proxy_asked_for_itself_ends_there() {
+fn request_to_the_proxy_itself_does_not_loop() {
     let (proxy, at) = start(local());
-    let answer = say(at, &format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"));
+    let answer =
+        request(at, &format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"));
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("this is a proxy"), "{answer}");
-    until("it is over", || proxy.totals().open == 0);
+    wait_until("the connections end", || proxy.totals().open == 0);
     assert_eq!(proxy.totals().accepted, 2);
 }
 
 #[test]
-fn no_secret_is_logged() {
+fn access_log_contains_no_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("access.log");
     let mut config = local();
@@ -349,22 +359,22 @@ fn no_secret_is_logged() {
     config.clients.users = users;
     let (proxy, at) = start(config);
     let to: SocketAddr = server(|mut stream| {
-        head(&mut stream);
+        read_head(&mut stream);
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: s3cr3t\r\n\r\nok").unwrap();
     });
     for credential in ["ann:hunter2", "ann:hunter3"] {
         let basic = Credential::parse(credential).unwrap().to_basic();
-        say(
+        request(
             at,
             &format!(
                 "GET http://{to}/s3cr3t?token=s3cr3t HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\nProxy-Authorization: {basic}\r\nCookie: s3cr3t\r\n\r\n"
             ),
         );
     }
-    until("all are gone", || proxy.totals().open == 0);
+    wait_until("all connections end", || proxy.totals().open == 0);
     drop(proxy);
     let log = || std::fs::read_to_string(&path).unwrap();
-    until("it is written", || log().lines().count() == 3);
+    wait_until("the log is written", || log().lines().count() == 3);
     let log = log();
     for secret in ["hunter", "s3cr3t", "Basic", "aHVudGVy"] {
         assert!(!log.contains(secret), "{secret}: {log}");
@@ -373,9 +383,9 @@ fn no_secret_is_logged() {
 }
 
 #[test]
-fn every_attack_in_the_list_has_its_test() {
+fn every_listed_threat_has_a_test() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let list = std::fs::read_to_string(root.join("docs/how-to/proxy.md")).unwrap();
+    let list = std::fs::read_to_string(root.join("docs/design/proxy-threats.md")).unwrap();
     let rows = list
         .lines()
         .skip_while(|line| !line.starts_with("| Attack"))

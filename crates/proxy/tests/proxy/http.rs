@@ -1,12 +1,12 @@
-//! Requests of HTTP, and their answers.
+//! HTTP requests and responses.
 
-use crate::support::{connect, head, local, rest, say, server, start, until};
+use crate::support::{connect, local, read_head, read_to_end, request, server, start, wait_until};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Reads a request's head and `body` bytes behind it.
-fn hear(stream: &mut TcpStream, body: usize) -> Option<(String, Vec<u8>)> {
+/// Reads a request's head and `body` bytes of its body.
+fn read_request(stream: &mut TcpStream, body: usize) -> Option<(String, Vec<u8>)> {
     let mut text = Vec::new();
     let mut byte = [0];
     while !text.ends_with(b"\r\n\r\n") {
@@ -20,10 +20,10 @@ fn hear(stream: &mut TcpStream, body: usize) -> Option<(String, Vec<u8>)> {
     Some((String::from_utf8(text).unwrap(), rest))
 }
 
-/// A server that answers each request on a connection with what `answer` says of the request's head.
+/// Server that responds to each request head with the text from `answer`.
 fn site(answer: impl Fn(&str) -> String + Clone + Send + 'static) -> SocketAddr {
     server(move |mut stream| {
-        while let Some((head, _)) = hear(&mut stream, 0) {
+        while let Some((head, _)) = read_request(&mut stream, 0) {
             let text = answer(&head);
             if stream.write_all(text.as_bytes()).is_err() || text.contains("Connection: close") {
                 return;
@@ -37,7 +37,7 @@ fn get(to: SocketAddr, fields: &str) -> String {
 }
 
 #[test]
-fn a_request_is_answered_by_its_server() {
+fn request_is_forwarded_and_answered() {
     let (proxy, at) = start(local());
     let to = site(|head| {
         assert!(
@@ -46,7 +46,7 @@ fn a_request_is_answered_by_its_server() {
         );
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_owned()
     });
-    let answer = say(at, &get(to, "Connection: close\r\n"));
+    let answer = request(at, &get(to, "Connection: close\r\n"));
     assert_eq!(
         answer,
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nVia: 1.1 tandem\r\nConnection: close\r\n\r\nhello"
@@ -55,13 +55,14 @@ fn a_request_is_answered_by_its_server() {
 }
 
 #[test]
-fn one_connection_has_many_requests_also_all_at_once() {
+fn pipelined_requests_are_answered_in_order() {
     let (proxy, at) = start(local());
     let to = site(|_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_owned());
     let other =
         site(|_| "HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n".to_owned());
     let last = get(other, "Connection: close\r\n");
-    let answers = say(at, &format!("{}{}{}{}{last}", get(to, ""), get(to, ""), get(other, ""), get(to, "")));
+    let answers =
+        request(at, &format!("{}{}{}{}{last}", get(to, ""), get(to, ""), get(other, ""), get(to, "")));
     let (ok, yes) = ("\r\n\r\nok", "\r\n\r\n3\r\nyes\r\n0\r\n\r\n");
     let order: Vec<&str> = answers.split("HTTP/1.1 ").skip(1).map(|one| one.split_at(3).0).collect();
     assert_eq!(order, ["200", "200", "404", "200", "404"], "{answers}");
@@ -70,7 +71,7 @@ fn one_connection_has_many_requests_also_all_at_once() {
 }
 
 #[test]
-fn bodies_of_every_kind_come_through() {
+fn responses_of_every_framing_are_relayed() {
     let (_proxy, at) = start(local());
     let body = "0123456789".repeat(30_000);
     let big = body.clone();
@@ -95,7 +96,7 @@ fn bodies_of_every_kind_come_through() {
         }
     });
     let ask = |path, version| {
-        let answer = say(
+        let answer = request(
             at,
             &format!("GET http://{to}{path} HTTP/{version}\r\nHost: {to}\r\nConnection: close\r\n\r\n"),
         );
@@ -106,8 +107,8 @@ fn bodies_of_every_kind_come_through() {
     assert_eq!(ask("/close", "1.1").1, body);
     assert_eq!(ask("/none", "1.1").1, "");
     assert!(ask("/early", "1.1").1.starts_with("HTTP/1.1 200 OK\r\n"));
-    assert!(ask("/early", "1.0").0.starts_with("HTTP/1.1 200 OK\r\n"), "HTTP/1.0 knows no interim answers");
-    assert_eq!(ask("/chunks", "1.0").1, body, "HTTP/1.0 knows no chunks");
+    assert!(ask("/early", "1.0").0.starts_with("HTTP/1.1 200 OK\r\n"), "HTTP/1.0 has no interim responses");
+    assert_eq!(ask("/chunks", "1.0").1, body, "HTTP/1.0 has no chunks");
     let (_, mut chunked) = ask("/chunks", "1.1");
     let mut data = String::new();
     loop {
@@ -116,7 +117,7 @@ fn bodies_of_every_kind_come_through() {
         data.push_str(&rest[..size]);
         assert_eq!(&rest[size..size + 2], "\r\n");
         if size == 0 {
-            assert_eq!(rest, "\r\n", "the trailers are gone");
+            assert_eq!(rest, "\r\n", "trailers are dropped");
             break;
         }
         chunked = rest[size + 2..].to_owned();
@@ -125,13 +126,13 @@ fn bodies_of_every_kind_come_through() {
 }
 
 #[test]
-fn bodies_of_requests_come_through_and_an_answer_may_come_before_their_end() {
+fn request_bodies_are_relayed_and_early_responses_accepted() {
     let (_proxy, at) = start(local());
     let to = server(|mut stream| {
-        let (head, body) = hear(&mut stream, 300_000).unwrap();
+        let (head, body) = read_request(&mut stream, 300_000).unwrap();
         assert!(head.contains("Content-Length: 300000\r\n") && body.iter().all(|&byte| byte == b'x'));
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone").unwrap();
-        let (head, chunks) = hear(&mut stream, 15).unwrap();
+        let (head, chunks) = read_request(&mut stream, 15).unwrap();
         assert!(head.contains("Transfer-Encoding: chunked\r\n"), "{head}");
         assert_eq!(chunks, b"5\r\nhello\r\n0\r\n\r\n");
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmore").unwrap();
@@ -139,36 +140,36 @@ fn bodies_of_requests_come_through_and_an_answer_may_come_before_their_end() {
     let post = format!("POST http://{to}/ HTTP/1.1\r\nHost: {to}\r\n");
     let mut stream = connect(at);
     write!(stream, "{post}Content-Length: 300000\r\n\r\n{}", "x".repeat(300_000)).unwrap();
-    assert!(head(&mut stream).starts_with("HTTP/1.1 200"));
+    assert!(read_head(&mut stream).starts_with("HTTP/1.1 200"));
     stream.read_exact(&mut [0; 4]).unwrap();
     write!(
         stream,
         "{post}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n5;a\r\nhello\r\n0\r\nX: y\r\n\r\n"
     )
     .unwrap();
-    assert!(rest(&mut stream).ends_with("more"));
+    assert!(read_to_end(&mut stream).ends_with("more"));
 
     let refusing = site(|_| "HTTP/1.1 413 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned());
     let mut stream = connect(at);
     write!(stream, "POST http://{refusing}/ HTTP/1.1\r\nHost: {refusing}\r\nContent-Length: 9\r\n\r\n123")
         .unwrap();
     assert!(
-        rest(&mut stream).starts_with("HTTP/1.1 413 No\r\n"),
-        "and it ends, as the body never came whole"
+        read_to_end(&mut stream).starts_with("HTTP/1.1 413 No\r\n"),
+        "the connection closes because the body is incomplete"
     );
 }
 
 #[test]
-fn a_connection_that_the_server_ended_meanwhile_is_made_anew() {
+fn closed_server_connection_is_reopened() {
     let (proxy, at) = start(local());
     let to = server(|mut stream| {
-        hear(&mut stream, 0);
+        read_request(&mut stream, 0);
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
     });
     let mut stream = connect(at);
     for _ in 0..3 {
         stream.write_all(get(to, "").as_bytes()).unwrap();
-        assert!(head(&mut stream).starts_with("HTTP/1.1 200"));
+        assert!(read_head(&mut stream).starts_with("HTTP/1.1 200"));
         stream.read_exact(&mut [0; 2]).unwrap();
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -176,20 +177,20 @@ fn a_connection_that_the_server_ended_meanwhile_is_made_anew() {
 }
 
 #[test]
-fn a_server_that_is_not_there_or_talks_nonsense_is_told_of() {
+fn unreachable_or_invalid_server_yields_502() {
     let (proxy, at) = start(local());
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    assert!(say(at, &get(nobody, "")).starts_with("HTTP/1.1 502 Bad Gateway\r\n"));
+    assert!(request(at, &get(nobody, "")).starts_with("HTTP/1.1 502 Bad Gateway\r\n"));
     let odd = site(|_| "hello\r\n\r\n".to_owned());
-    assert!(say(at, &get(odd, "")).starts_with("HTTP/1.1 502 Bad Gateway\r\n"));
+    assert!(request(at, &get(odd, "")).starts_with("HTTP/1.1 502 Bad Gateway\r\n"));
     let short = server(|mut stream| {
-        hear(&mut stream, 0);
+        read_request(&mut stream, 0);
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").unwrap();
     });
     let mut stream = connect(at);
     stream.write_all(get(short, "").as_bytes()).unwrap();
-    head(&mut stream);
+    read_head(&mut stream);
     let mut got = Vec::new();
-    assert!(stream.read_to_end(&mut got).is_err(), "a cut answer ends in a reset: {got:?}");
-    until("all are counted", || proxy.totals().failed == 3);
+    assert!(stream.read_to_end(&mut got).is_err(), "a truncated response ends in a reset: {got:?}");
+    wait_until("the counters increase", || proxy.totals().failed == 3);
 }

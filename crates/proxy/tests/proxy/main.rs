@@ -1,5 +1,5 @@
-//! A proxy on this host's loopback, and everything that goes through it.
-#![allow(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+//! Integration tests of a proxy on the loopback interface.
+#![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
 mod attacks;
 mod converter;

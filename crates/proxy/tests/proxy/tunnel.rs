@@ -1,14 +1,16 @@
-//! Tunnels: CONNECT, SOCKS5, and what is in them.
+//! Tunnels over CONNECT and SOCKS5.
 
-use crate::support::{connect, echo, head, local, noise, rest, server, start, tunnel, until};
+use crate::support::{
+    connect, echo, local, random_bytes, read_head, read_to_end, server, start, tunnel, wait_until,
+};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 use tandem_proxy::config::{Upstream, UpstreamProtocol};
 
-/// Sends `bytes` and reads them back at the same time, to the end of both directions.
-fn round(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
+/// Sends `bytes` while reading the echo, to the end of both directions.
+fn round_trip(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
     let mut out = stream.try_clone().unwrap();
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -39,15 +41,15 @@ fn socks(at: SocketAddr, to: SocketAddr) -> TcpStream {
 }
 
 #[test]
-fn bytes_come_through_both_ways_as_they_are() {
+fn tunnels_relay_bytes_unchanged() {
     let (proxy, at) = start(local());
     let to = echo();
     for length in [0, 1, 4096, 100_000, 20_000_000] {
-        let bytes = noise(length, length as u64);
-        assert!(round(tunnel(at, to), &bytes) == bytes, "CONNECT, {length} bytes");
-        assert!(round(socks(at, to), &bytes) == bytes, "SOCKS5, {length} bytes");
+        let bytes = random_bytes(length, length as u64);
+        assert!(round_trip(tunnel(at, to), &bytes) == bytes, "CONNECT, {length} bytes");
+        assert!(round_trip(socks(at, to), &bytes) == bytes, "SOCKS5, {length} bytes");
     }
-    until("all are gone", || proxy.totals().open == 0);
+    wait_until("all connections end", || proxy.totals().open == 0);
     let totals = proxy.totals();
     assert_eq!((totals.accepted, totals.tunnels), (10, 10));
     assert_eq!((totals.bytes_up, totals.bytes_down), (40_208_194, 40_208_194));
@@ -55,20 +57,20 @@ fn bytes_come_through_both_ways_as_they_are() {
 }
 
 #[test]
-fn what_is_sent_with_the_request_is_not_lost() {
+fn early_tunnel_data_is_relayed() {
     let (_proxy, at) = start(local());
     let to = echo();
     let mut stream = connect(at);
     write!(stream, "CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\nearly").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
-    head(&mut stream);
-    assert_eq!(rest(&mut stream), "early");
+    read_head(&mut stream);
+    assert_eq!(read_to_end(&mut stream), "early");
 }
 
 #[test]
-fn one_direction_may_end_before_the_other() {
+fn tunnel_supports_half_close() {
     let (_proxy, at) = start(local());
-    // Speaks only when it has heard all.
+    // Responds only after the end of stream.
     let to = server(|mut stream| {
         let mut all = String::new();
         stream.read_to_string(&mut all).unwrap();
@@ -78,17 +80,17 @@ fn one_direction_may_end_before_the_other() {
     let mut stream = tunnel(at, to);
     stream.write_all(&[b'x'; 10_000]).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(rest(&mut stream), "heard 10000");
+    assert_eq!(read_to_end(&mut stream), "heard 10000");
 }
 
 #[test]
-fn a_reader_that_waits_holds_its_writer_back() {
+fn slow_reader_applies_backpressure() {
     let (proxy, at) = start(local());
-    let to = server(|mut stream| _ = stream.write_all(&noise(64 << 20, 1)));
+    let to = server(|mut stream| _ = stream.write_all(&random_bytes(64 << 20, 1)));
     let mut stream = tunnel(at, to);
     let mut before = 0;
-    // Nothing is read: what the proxy has taken stops growing, far before all.
-    until("it stops", || {
+    // Without reads the proxy stops taking data long before the end.
+    wait_until("the relay stops", || {
         thread::sleep(Duration::from_millis(200));
         let now = proxy.totals().bytes_down;
         std::mem::replace(&mut before, now) == now && now > 0
@@ -96,21 +98,21 @@ fn a_reader_that_waits_holds_its_writer_back() {
     assert!(before < 32 << 20, "{before}");
     let mut all = Vec::new();
     stream.read_to_end(&mut all).unwrap();
-    assert!(all == noise(64 << 20, 1));
+    assert!(all == random_bytes(64 << 20, 1));
 }
 
 #[test]
-fn a_connection_without_a_byte_is_ended() {
+fn idle_tunnel_is_reset() {
     let mut config = local();
     config.timeouts.idle = Duration::from_millis(200);
     let (proxy, at) = start(config);
     let mut stream = tunnel(at, echo());
-    assert!(stream.read(&mut [0]).is_err(), "it is broken off, and not ended");
-    until("it is counted", || proxy.totals().timed_out == 1);
+    assert!(stream.read(&mut [0]).is_err(), "reset instead of end of stream");
+    wait_until("the counter increases", || proxy.totals().timed_out == 1);
 }
 
 #[test]
-fn a_connection_lasts_no_longer_than_it_may() {
+fn tunnel_is_reset_at_its_lifetime_limit() {
     let mut config = local();
     config.timeouts.total = Some(Duration::from_millis(300));
     let (proxy, at) = start(config);
@@ -118,11 +120,11 @@ fn a_connection_lasts_no_longer_than_it_may() {
     while stream.write_all(b"again").is_ok() && matches!(stream.read(&mut [0; 5]), Ok(1..)) {
         thread::sleep(Duration::from_millis(20));
     }
-    until("it is counted", || proxy.totals().timed_out == 1);
+    wait_until("the counter increases", || proxy.totals().timed_out == 1);
 }
 
 #[test]
-fn a_reset_is_passed_on() {
+fn reset_is_propagated() {
     let (_proxy, at) = start(local());
     let to = server(|mut stream| {
         stream.read_exact(&mut [0]).unwrap();
@@ -135,7 +137,7 @@ fn a_reset_is_passed_on() {
 }
 
 #[test]
-fn two_halves_carry_what_one_does() {
+fn chained_proxies_relay_bytes_unchanged() {
     let (far, there) = start(local());
     let mut near = local();
     near.upstream = Some(Upstream {
@@ -145,10 +147,10 @@ fn two_halves_carry_what_one_does() {
         credential: None,
     });
     let (_near, at) = start(near);
-    let bytes = noise(1_000_000, 5);
+    let bytes = random_bytes(1_000_000, 5);
     let to = echo();
-    assert!(round(tunnel(at, to), &bytes) == bytes);
-    assert!(round(socks(at, to), &bytes) == bytes);
+    assert!(round_trip(tunnel(at, to), &bytes) == bytes);
+    assert!(round_trip(socks(at, to), &bytes) == bytes);
     assert_eq!(far.totals().tunnels, 2);
     if crate::support::protocol() == linux::socket::Protocol::Mptcp {
         assert_eq!(far.totals().accepted_mptcp, 2);

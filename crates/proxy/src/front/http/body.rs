@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_chunks_ends_where_it_says() {
+    fn chunked_body_ends_at_the_last_chunk() {
         let body = b"4\r\nWiki\r\n6;a=b\r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n0\r\nName: value\r\n\r\nGET ";
         for step in 1..body.len() {
             assert_eq!(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn malformed_chunks_are_rejected() {
         let bad = [
             "\r\n0\r\n\r\n",
             " 5\r\nhello\r\n",
@@ -235,7 +235,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn portions_do_not_matter(bytes in "[0-5a;:\r\n]{0,40}", step in 1usize..7) {
+        fn decoding_is_independent_of_portions(bytes in "[0-5a;:\r\n]{0,40}", step in 1usize..7) {
             let (whole, parts) = (read(bytes.as_bytes(), 1000), read(bytes.as_bytes(), step));
             prop_assert_eq!(whole, parts);
         }

@@ -19,7 +19,7 @@ fn refused(text: &str) -> &'static str {
 }
 
 #[test]
-fn a_request_goes_on_in_origin_form() {
+fn request_is_forwarded_in_origin_form() {
     let head =
         on("GET http://Example.org:8080/a?b=c HTTP/1.1\r\nHost: example.org:8080\r\nAccept: */*\r\n\r\n");
     assert_eq!(
@@ -32,7 +32,7 @@ fn a_request_goes_on_in_origin_form() {
 }
 
 #[test]
-fn a_tunnel_is_asked_for_by_connect() {
+fn connect_requests_a_tunnel() {
     let one = asked("CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\nhello").unwrap();
     assert_eq!(one.kind, RequestKind::Tunnel);
     assert_eq!(one.destination.to_string(), "[2001:db8::1]:443");
@@ -50,7 +50,7 @@ fn a_tunnel_is_asked_for_by_connect() {
 }
 
 #[test]
-fn two_lengths_are_refused() {
+fn conflicting_body_lengths_are_rejected() {
     let with = |fields: &str| refused(&format!("POST http://a/ HTTP/1.1\r\nHost: a\r\n{fields}\r\n\r\n"));
     assert_eq!(
         with("Content-Length: 5\r\nTransfer-Encoding: chunked"),
@@ -79,7 +79,7 @@ fn two_lengths_are_refused() {
 }
 
 #[test]
-fn lines_that_others_end_elsewhere_are_refused() {
+fn ambiguous_line_ends_are_rejected() {
     let with = |field: &str| refused(&format!("GET http://a/ HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
     assert_eq!(with("A: b\nTransfer-Encoding: chunked"), "bare LF");
     assert_eq!(with("A: b\rTransfer-Encoding: chunked"), "bare CR in a line");
@@ -97,7 +97,7 @@ fn lines_that_others_end_elsewhere_are_refused() {
 }
 
 #[test]
-fn the_first_line_has_one_reading() {
+fn ambiguous_request_lines_are_rejected() {
     for line in [
         "GET  http://a/ HTTP/1.1",
         "GET http://a/  HTTP/1.1",
@@ -121,7 +121,7 @@ fn the_first_line_has_one_reading() {
 }
 
 #[test]
-fn the_target_is_what_it_seems() {
+fn misleading_request_targets_are_rejected() {
     let to = |target: &str| refused(&format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
     assert_eq!(to("http://a@127.0.0.1/"), "userinfo in the request target");
     assert_eq!(to("http://a:80@b/"), "userinfo in the request target");
@@ -140,7 +140,7 @@ fn the_target_is_what_it_seems() {
 }
 
 #[test]
-fn host_and_target_name_the_same() {
+fn host_must_equal_the_request_target() {
     let with = |hosts: &str| refused(&format!("GET http://a/ HTTP/1.1\r\n{hosts}\r\n"));
     assert_eq!(with("Host: b\r\n"), "Host differs from the request target");
     assert_eq!(with("Host: a:81\r\n"), "Host differs from the request target");
@@ -152,7 +152,7 @@ fn host_and_target_name_the_same() {
 }
 
 #[test]
-fn what_is_for_this_hop_does_not_go_on() {
+fn hop_by_hop_fields_are_not_forwarded() {
     let head = on(
         "GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: close, X-Mine\r\nX-Mine: 1\r\nProxy-Connection: keep-alive\r\n\
         Keep-Alive: 5\r\nTE: trailers\r\nTrailer: X\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n\
@@ -166,7 +166,7 @@ fn what_is_for_this_hop_does_not_go_on() {
 }
 
 #[test]
-fn a_head_is_no_longer_than_allowed() {
+fn head_size_and_field_count_are_limited() {
     let long = format!("GET http://a/ HTTP/1.1\r\nHost: a\r\nA: {}\r\n\r\n", "b".repeat(5000));
     assert_eq!(asked(&long).unwrap_err().status, 431);
     assert_eq!(read(&long.as_bytes()[..4096], 4096).unwrap_err().status, 431);
@@ -176,7 +176,7 @@ fn a_head_is_no_longer_than_allowed() {
 }
 
 #[test]
-fn connections_go_on_as_versions_have_it() {
+fn persistence_depends_on_version_and_connection_field() {
     let goes = |version: &str, fields: &str| {
         asked(&format!("GET http://a/ HTTP/{version}\r\nHost: a\r\n{fields}\r\n")).unwrap().keep_alive
     };
@@ -185,7 +185,7 @@ fn connections_go_on_as_versions_have_it() {
 }
 
 #[test]
-fn a_body_and_credentials_are_found() {
+fn body_framing_and_credentials_are_parsed() {
     let one = asked(
         "POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: CHUNKED\r\nProxy-Authorization: basic YW5uOng=\r\n\r\n",
     )
@@ -200,7 +200,7 @@ fn a_body_and_credentials_are_found() {
 
 proptest! {
     #[test]
-    fn what_goes_on_is_read_the_same_way_again(
+    fn forwarded_request_is_parsed_identically(
         path in "[a-z/?%.&=]{0,20}",
         fields in prop::collection::vec(("[A-Za-z-]{1,12}", "[ -~\t]{0,20}"), 0..6),
     ) {
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(prop::sample::select(b"GET htp:/a1\r\n\t.CLx".to_vec()), 0..80)) {
+    fn any_bytes_are_parsed_or_rejected(bytes in prop::collection::vec(prop::sample::select(b"GET htp:/a1\r\n\t.CLx".to_vec()), 0..80)) {
         // Later bytes do not change a parsed request, and a truncated head is incomplete.
         if let Ok(Some(one)) = read(&bytes, 64) {
             for cut in 0..bytes.len() {

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_goes_on_without_what_was_for_this_hop() {
+    fn response_is_forwarded_without_hop_by_hop_fields() {
         let text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n\
             Keep-Alive: timeout=5\r\nUpgrade: h2c\r\nSet-Cookie: a=b\r\n\r\n";
         let on = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nSet-Cookie: a=b\r\nVia: 1.1 tandem\r\n\r\n";
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_body_follows_rfc_9112() {
+    fn response_framing_follows_rfc_9112() {
         let body = |text: &str, method| answer(text, method, false).map(|one| (one.1, one.2));
         assert_eq!(body("HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n", "GET"), Ok((Framing::Empty, true)));
         assert_eq!(body("HTTP/1.1 304 No\r\nContent-Length: 5\r\n\r\n", "GET"), Ok((Framing::Empty, true)));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_client_gets_no_chunks() {
+    fn http10_client_receives_no_chunks() {
         let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
         let (head, body, server, client) = answer(text, "GET", true).unwrap();
         assert_eq!((body, server, client), (Framing::Chunked, true, false));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_two_could_read_in_two_ways_is_refused() {
+    fn ambiguous_responses_are_rejected() {
         for fields in [
             "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
             "Content-Length: 5\r\nContent-Length: 5\r\n",
