@@ -137,5 +137,9 @@ if [ "$need" = test ] && [ $all_here = yes ]; then
     helper tshark tshark "the tests that read captures with it"
     helper chromium chromium "the tests that look at pages"
     helper ffmpeg ffmpeg "the tests that play a video"
+    if [ "$(id -u)" = 0 ]; then
+        helper nft nftables "the tests of transparent proxying"
+        helper tc iproute2 "the tests that throttle an interface"
+    fi
 fi
 [ $all_here = yes ] || exit 4

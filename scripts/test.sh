@@ -10,10 +10,11 @@ cd "$(dirname "$0")/.."
 locked=; keep_going=
 if [ "${CI:-}" = true ]; then locked=--locked; keep_going=--no-fail-fast; fi
 
-# root: network namespaces, TUN devices and Linux's Multipath TCP. Any other need is a program.
+# root: network namespaces, TUN devices, Linux's Multipath TCP, nft and tc. Any other need is a program.
 is_met() {
     case $1 in
-    root) [ "$(id -u)" = 0 ] && [ -c /dev/net/tun ] && [ -e /proc/sys/net/mptcp/enabled ] ;;
+    root) [ "$(id -u)" = 0 ] && [ -c /dev/net/tun ] && [ -e /proc/sys/net/mptcp/enabled ] &&
+        command -v nft >/dev/null && command -v tc >/dev/null ;;
     chromium) command -v "${CHROMIUM:-chromium}" >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
     esac
