@@ -1,43 +1,44 @@
-//! What a player tells a server with each request: Common Media Client Data, CTA-5004 (2020), version 1.
+//! CMCD of a request (Common Media Client Data, CTA-5004 of 2020, version 1).
 //!
-//! Keys stand in alphabetical order, apart by commas; a string is in quotes, a token is not; a key that is true
-//! stands alone, and one that is false not at all. `v` is left out, as the specification asks of version 1.
+//! Keys are in alphabetical order, separated by commas. Strings are quoted, tokens are not; a true
+//! key has no value, a false one is absent. `v` is absent, as the specification asks for version
+//! 1.
 
 use ::cmcd::{Object, encoded, quoted};
 use playback::Cmcd;
 use units::{Bitrate, Duration};
 
-/// All that may be told with a request; what is `None` or false is not.
+/// Values for one request; `None` and false are absent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Told<'a> {
     pub(crate) object: Object,
-    /// `br`: of the level that is asked for, to the kbit/s.
+    /// `br`: bitrate of the requested level, in kbit/s.
     pub(crate) bitrate: Option<Bitrate>,
-    /// `d`: how long the segment plays, to the millisecond.
+    /// `d`: length of the segment, in ms.
     pub(crate) duration: Option<Duration>,
-    /// `tb`: the highest bitrate that there is.
+    /// `tb`: highest bitrate of the video.
     pub(crate) top: Option<Bitrate>,
-    /// `bl`: what is in the buffer, to 100 ms.
+    /// `bl`: buffer level, rounded to 100 ms.
     pub(crate) buffer: Option<Duration>,
-    /// `dl`: until when the segment is to be there, to 100 ms.
+    /// `dl`: deadline of the segment, rounded to 100 ms.
     pub(crate) deadline: Option<Duration>,
-    /// `mtp`: measured throughput, to 100 kbit/s.
+    /// `mtp`: measured throughput, rounded to 100 kbit/s.
     pub(crate) throughput: Option<Bitrate>,
-    /// `nor`: what is likely to be asked for next, as a path relative to this one.
+    /// `nor`: probable next request, as a path relative to this one.
     pub(crate) next: Option<String>,
-    /// `su`: it is urgent, as nothing is played until it comes.
+    /// `su`: urgent, because playback waits for this response.
     pub(crate) startup: bool,
-    /// `bs`: the buffer ran dry since the request before.
+    /// `bs`: the buffer ran dry since the previous request.
     pub(crate) starved: bool,
-    /// `cid`: of the content.
+    /// `cid`: content identifier.
     pub(crate) content_id: Option<&'a str>,
-    /// `sid`: of the session.
+    /// `sid`: session identifier.
     pub(crate) session_id: &'a str,
-    /// `sf` is `d`: it is DASH; `o` otherwise.
+    /// `sf`: `d` for DASH, `o` otherwise.
     pub(crate) dash: bool,
 }
 
-/// The header field that a key goes into.
+/// Header field of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Object,
@@ -47,7 +48,7 @@ enum Field {
 }
 
 impl<'a> Told<'a> {
-    /// What the object is, and whose session it belongs to.
+    /// Object type, session and content.
     pub(crate) const fn new(object: Object, session_id: &'a str) -> Self {
         Self {
             object,
@@ -96,14 +97,14 @@ impl<'a> Told<'a> {
         pairs
     }
 
-    /// As it stands in a query, not yet encoded for a URL.
+    /// The value of the query parameter, before URL encoding.
     pub(crate) fn query(&self) -> String {
         let pairs: Vec<String> =
             self.pairs().into_iter().map(|(_, key, value)| format!("{key}{value}")).collect();
         pairs.join(",")
     }
 
-    /// As header fields, without those that would be empty.
+    /// Header fields, without empty ones.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
         let pairs = self.pairs();
         let fields = [
@@ -125,13 +126,14 @@ impl<'a> Told<'a> {
             .collect()
     }
 
-    /// Puts it where the mode says: into the URL, or into the fields that are returned.
+    /// Adds the data to the URL, or returns header fields, depending on the mode.
     pub(crate) fn send(&self, mode: Cmcd, url: &mut url::Url) -> Vec<(&'static str, String)> {
         match mode {
             Cmcd::Off => Vec::new(),
             Cmcd::Header => self.headers(),
             Cmcd::Query => {
-                // By hand: a form would write a blank as `+`, which a reader of CMCD need not know.
+                // Encoded by hand: form encoding writes a space as `+`, which CMCD readers need
+                // not decode.
                 let argument = format!("CMCD={}", encoded(&self.query()));
                 let query = url.query().filter(|query| !query.is_empty());
                 let query = query.map_or_else(|| argument.clone(), |query| format!("{query}&{argument}"));

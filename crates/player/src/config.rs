@@ -1,4 +1,4 @@
-//! What to play, how, and over what.
+//! Configuration of a session: the source, the player and the network.
 
 use crate::http::Proxy;
 use abr::{Manifest, PlayerConfig};
@@ -7,65 +7,65 @@ use std::path::PathBuf;
 use std::time::Duration;
 use url::Url;
 
-/// Everything that [`play`](crate::play()) needs to know.
+/// Everything that [`play`](crate::play()) needs.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What to play.
+    /// The video.
     pub source: Source,
-    /// How: rule, buffer, what starts the play and ends a stall.
+    /// Rule, buffer, start-up and resume thresholds.
     pub player: PlayerConfig,
-    /// Only this level, from 0: no adaptation.
+    /// Fixes the level, from 0: no adaptation.
     pub level: Option<usize>,
-    /// Over what.
+    /// Network settings.
     pub network: Network,
-    /// Whether and how the player's state goes with its requests.
+    /// Whether and how requests carry CMCD.
     pub cmcd: Cmcd,
-    /// The session's identifier; a new UUID where there is none.
+    /// Session identifier; a new UUID if `None`.
     pub id: Option<String>,
-    /// CMCD's `cid`, up to 64 characters.
+    /// CMCD's `cid`, at most 64 characters.
     pub content_id: Option<String>,
-    /// Words to find the session by.
+    /// Label of the session.
     pub label: Option<String>,
-    /// The display that the record is to be of.
+    /// Display of the viewer, for the record.
     pub viewing: Option<Viewing>,
-    /// The viewer leaves after so long.
+    /// The viewer leaves after this time.
     pub limit: Option<Duration>,
-    /// The UNIX socket of an agent on this device that is told ten times a second how the player stands.
+    /// UNIX socket of an agent on this device, which gets the player's state ten times per second.
     pub agent: Option<PathBuf>,
-    /// Every byte of a [`Source::Sizes`] is held against what a content server makes from this seed.
+    /// Checks every byte of a [`Source::Sizes`] against the generated content of this seed.
     pub verify: Option<u64>,
 }
 
-/// What to play.
+/// Source of a video.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// A manifest on a server: an MPD, or the JSON of [`Manifest::from_json`]. Which it is, its first
-    /// character says. Segments of the latter are asked for at the same server.
+    /// A manifest on a server: an MPD, or the JSON of [`Manifest::from_json`], recognised by its
+    /// first character. Segments of the latter are requested from the same server.
     Url(Url),
-    /// A manifest that was read already. Addresses in it are relative to the base.
+    /// A manifest in memory. Its addresses are relative to the base.
     Text {
-        /// What it is called, for messages and the record.
+        /// Name for messages and the record.
         name: String,
-        /// The document.
+        /// Text of the manifest.
         text: String,
-        /// The base.
+        /// Base address.
         base: Option<Url>,
     },
-    /// Segments of known sizes, asked for at `SERVER/segments/LEVEL/SEGMENT/BYTES`.
+    /// Segments of known sizes, requested at `SERVER/segments/LEVEL/SEGMENT/BYTES`.
     Sizes {
-        /// What it is called, for the record.
+        /// Name for the record.
         name: String,
-        /// The sizes.
+        /// Segment sizes.
         manifest: Manifest,
-        /// Where a [content server](crate::content) is.
+        /// Address of a [content server](crate::content).
         server: Url,
     },
-    /// One file in one quality, asked for in ranges of two seconds each, as if its bytes were spread
-    /// evenly over its time.
+    /// One file in one quality, requested in ranges of two seconds, with its bytes spread evenly
+    /// over time.
     File {
-        /// Where it is.
+        /// Address of the file.
         url: Url,
-        /// How long it plays.
+        /// Playback length.
         duration: units::Duration,
     },
 }
@@ -73,16 +73,16 @@ pub enum Source {
 /// How servers are reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    /// Through which proxy.
+    /// HTTP proxy.
     pub proxy: Option<Proxy>,
-    /// Our own sockets speak MPTCP.
+    /// Opens MPTCP sockets.
     pub mptcp: bool,
-    /// How long a connection may take, with TLS and what a proxy does.
+    /// Timeout of a connection, including TLS and the proxy's handshake.
     pub connect: Duration,
-    /// How long nothing may come, before the answer and in it.
+    /// Timeout between received bytes, before and within a response.
     pub patience: Duration,
-    /// How often a request is tried again, after 0.5 s, 1 s, 2 s and so on up to 8 s, or what the server
-    /// asks for up to 30 s.
+    /// Number of retries, after 0.5, 1, 2, 4 and 8 s, or after the server's `Retry-After` up to 30
+    /// s.
     pub retries: u32,
 }
 
@@ -99,7 +99,7 @@ impl Default for Network {
 }
 
 impl Config {
-    /// To play a source as `player` says, with CMCD in the query and all else by default.
+    /// Configuration for a source and a player, with CMCD in the query and defaults otherwise.
     pub fn new(source: Source, player: PlayerConfig) -> Self {
         Self {
             source,

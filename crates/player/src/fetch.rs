@@ -1,4 +1,4 @@
-//! Pieces that are asked for, tried again where that may help, and what comes of them.
+//! Requests with retries, and the events of a segment's download.
 
 use crate::cmcd::Told;
 use crate::http::{Answer, Client, HttpError, Range};
@@ -13,53 +13,54 @@ use tokio::task::JoinHandle;
 use units::{Bytes, Instant};
 use url::Url;
 
-/// The first pause before another try, and the longest that is ours; what a server asks for at most.
-const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(8), Duration::from_secs(30)];
-/// The largest initialization segment.
-const LARGEST_INIT: usize = 16 << 20;
+/// First pause before a retry, longest own pause, and longest accepted `Retry-After`.
+const RETRY_PAUSES: [Duration; 3] =
+    [Duration::from_millis(500), Duration::from_secs(8), Duration::from_secs(30)];
+/// Largest accepted initialization segment.
+const MAX_INIT_BYTES: usize = 16 << 20;
 
-/// A player's one client, and what it says of itself.
+/// The player's one HTTP client, with its configuration.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     network: Network,
-    /// `None` while a segment has it.
+    /// `None` while a segment's task uses it.
     client: Option<Client>,
     pub(crate) clock: Clock,
     pub(crate) cmcd: Cmcd,
     pub(crate) session_id: String,
     pub(crate) content_id: Option<String>,
     pub(crate) dash: bool,
-    /// What went wrong so far, and passed.
+    /// Recovered errors so far.
     pub(crate) failures: Vec<Failure>,
 }
 
-/// What a segment's request comes to, in this order, with the time at which it was seen.
+/// Events of a segment's request, in this order, with the time of each.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The answer begins. How large the segment is, where that is known.
+    /// The response begins; with the size of the segment, if known.
     Head(Instant, Option<Bytes>),
-    /// More of it.
+    /// Received bytes.
     Bytes(Instant, Bytes),
-    /// There is no more.
+    /// The end of the segment.
     End(Instant),
-    /// It went wrong. Where it is not fatal, it is tried again.
+    /// An error. A non-fatal one is followed by a retry.
     Failed(HttpError, bool),
-    /// A byte is not what it has to be.
+    /// A byte differs from the generated content.
     Mismatch,
 }
 
-/// A segment to ask for.
+/// Request for a segment.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) address: Address,
     pub(crate) init: Option<Address>,
     pub(crate) fields: Vec<(&'static str, String)>,
     pub(crate) init_fields: Vec<(&'static str, String)>,
-    /// What its bytes are.
+    /// Expected bytes.
     pub(crate) content: Option<crate::content::Generated>,
 }
 
-/// A segment on its way. Dropped, its connection is closed.
+/// A segment's download. Dropping it closes the connection.
 #[derive(Debug)]
 pub(crate) struct OnItsWay {
     events: mpsc::UnboundedReceiver<Event>,
@@ -67,7 +68,7 @@ pub(crate) struct OnItsWay {
 }
 
 impl OnItsWay {
-    /// What comes next; `None` after the last.
+    /// Next event; `None` after the last.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
@@ -75,7 +76,7 @@ impl OnItsWay {
 
 impl Drop for OnItsWay {
     fn drop(&mut self) {
-        // A task that has ended does not mind.
+        // Aborting a finished task has no effect.
         self.task.abort();
     }
 }
@@ -92,7 +93,7 @@ impl Fetcher {
         Self { network, client, clock, cmcd, session_id, content_id, dash: false, failures: Vec::new() }
     }
 
-    /// What is told with any request.
+    /// Header fields of every request.
     pub(crate) fn told(&self, object: Object) -> Told<'_> {
         Told {
             content_id: self.content_id.as_deref(),
@@ -101,7 +102,7 @@ impl Fetcher {
         }
     }
 
-    /// A piece that is read whole before anything can be played, and where it came from.
+    /// Reads a whole resource and returns it with its final address.
     pub(crate) async fn small(
         &mut self,
         url: &Url,
@@ -119,7 +120,7 @@ impl Fetcher {
                 place = url.clone();
             }
             let mut bytes = answer.whole(most).await?;
-            // A server that knows no ranges has sent all of it.
+            // A server without range support sent the whole resource.
             if let Some((first, last)) = range {
                 let skip = usize::try_from(first - from).unwrap_or(usize::MAX).min(bytes.len());
                 bytes.drain(..skip);
@@ -132,19 +133,19 @@ impl Fetcher {
         .await
     }
 
-    /// How large a file is, and where it is in the end.
+    /// Size of a file, and its address after redirects.
     pub(crate) async fn size(&mut self, url: &Url) -> Result<(u64, Url), PlayError> {
         let mut asked = url.clone();
         let fields = self.told(Object::Other).send(self.cmcd, &mut asked);
         self.retried(url, async |client| {
             let (size, place) = size(client, &asked, &fields).await?;
-            // What was told with the request is no part of the file's name.
+            // The CMCD parameter is not part of the file's address.
             Ok((size, if place == asked { url.clone() } else { place }))
         })
         .await
     }
 
-    /// Tries something until it succeeds, or there is no use in trying again.
+    /// Repeats an operation until it succeeds or a retry is pointless.
     async fn retried<T>(
         &mut self,
         url: &Url,
@@ -168,7 +169,7 @@ impl Fetcher {
         result
     }
 
-    /// Asks for a segment.
+    /// Requests a segment.
     pub(crate) fn start(&mut self, job: Job) -> OnItsWay {
         let client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
         let (sender, events) = mpsc::unbounded_channel();
@@ -177,7 +178,7 @@ impl Fetcher {
         OnItsWay { events, task }
     }
 
-    /// Takes the client back from a segment that has come.
+    /// Takes the client back after a download.
     pub(crate) async fn done(&mut self, mut job: OnItsWay) {
         if let Ok(client) = (&mut job.task).await {
             self.client = Some(client);
@@ -197,7 +198,7 @@ impl Fetcher {
     }
 }
 
-/// How often something was tried.
+/// Retry counter of one operation.
 struct Tries {
     left: u32,
     pause: Duration,
@@ -205,15 +206,15 @@ struct Tries {
 
 impl Tries {
     fn new(retries: u32) -> Self {
-        Self { left: retries, pause: PAUSES[0] }
+        Self { left: retries, pause: RETRY_PAUSES[0] }
     }
 
-    /// How long to wait before the next try; `None` where there is none.
+    /// Pause before the next retry; `None` after the last.
     fn pause(&mut self, error: &HttpError) -> Option<Duration> {
         self.left = self.left.checked_sub(1).filter(|_| error.passing())?;
         let ours = self.pause;
-        self.pause = (self.pause * 2).min(PAUSES[1]);
-        Some(error.retry_after().map_or(ours, |asked| asked.clamp(ours, PAUSES[2])))
+        self.pause = (self.pause * 2).min(RETRY_PAUSES[1]);
+        Some(error.retry_after().map_or(ours, |asked| asked.clamp(ours, RETRY_PAUSES[2])))
     }
 }
 
@@ -229,14 +230,14 @@ async fn size(
         return Ok((total, url));
     }
     let length = answer.length;
-    // A server that knows no ranges sends all of it now.
+    // A server without range support sends the whole resource again.
     client.close();
     length
         .map(|length| (length, url))
         .ok_or_else(|| HttpError::Nonsense("the answer does not say how large it is".into()))
 }
 
-/// Fetches a segment and tells of it, and gives the client back.
+/// Downloads a segment, reports its events, and returns the client.
 async fn segment(
     mut client: Client,
     job: Job,
@@ -262,7 +263,7 @@ async fn segment(
     }
 }
 
-/// One try: what is missing still, from byte `got` of the segment on.
+/// One attempt: requests the missing bytes, from `got` on.
 async fn attempt(
     client: &mut Client,
     job: &Job,
@@ -273,10 +274,10 @@ async fn attempt(
 ) -> Result<(), HttpError> {
     if let Some(address) = init {
         let answer = client.get(&address.url, address.range, &job.init_fields).await?;
-        answer.whole(LARGEST_INIT).await?;
+        answer.whole(MAX_INIT_BYTES).await?;
         *init = None;
     }
-    // Places are those of the resource, of which the segment may be a part.
+    // Positions refer to the resource, of which the segment may be a part.
     let (first, last) = job.address.range.unwrap_or((0, None));
     let start = first + *got;
     let range = (job.address.range.is_some() || *got > 0).then_some((start, last));
@@ -290,11 +291,11 @@ async fn attempt(
     if end.is_some_and(|end| end <= start) {
         return Err(HttpError::Nonsense("the answer is empty".into()));
     }
-    // Whoever does not listen any more has given it up, and ends us.
+    // A closed channel means that the player abandoned the segment.
     let _ = events.send(Event::Head(clock.now(), end.map(|end| Bytes::new(end - first))));
     let mut answer = answer;
     while let Some(mut bytes) = answer.more().await? {
-        // What a server that knows no ranges sends before the part.
+        // A server without range support sends bytes before the requested range.
         let skip = start.saturating_sub(at).min(bytes.len() as u64);
         at += bytes.len() as u64;
         let _ = bytes.split_to(skip as usize);

@@ -1,8 +1,8 @@
-//! The adaptive player over real sockets, and a content server to play from.
+//! The adaptive player over real sockets, and a content server.
 //!
-//! [`play()`] drives [`abr::Player`], which decides, in the calling thread and its namespaces: so a player may
-//! run on a device of an emulated network. [`content::spawn`] serves what there is to play from a thread that
-//! inherits the caller's namespaces.
+//! [`play()`] drives [`abr::Player`] in the calling thread and its namespaces, so that a player
+//! can run on a device of an emulated network. [`content::spawn`] serves content from a thread
+//! that inherits the caller's namespaces.
 //!
 //! ```no_run
 //! # use tandem_player::{Config, Source, content, play};

@@ -1,4 +1,4 @@
-//! A session: the player is told what comes, and what it says is done.
+//! A session: feeds events to the player and carries out its requests.
 
 use crate::cmcd::Told;
 use crate::config::{Config, Source};
@@ -18,52 +18,52 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use units::{Bitrate, Instant};
 
-/// How often the caller hears how it goes.
-const LOOK: Duration = Duration::from_millis(100);
-/// How often the record has a sample; twice as far apart whenever there are too many.
-const SAMPLE: Duration = Duration::from_millis(500);
-const MOST_SAMPLES: usize = 10_000;
+/// Interval of progress reports.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Initial interval of the record's samples; doubled each time there are too many.
+const INITIAL_SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
+const MAX_SAMPLES: usize = 10_000;
 
-/// What a session came to.
+/// Result of a session.
 #[derive(Debug, Clone)]
 pub struct Played {
-    /// As the player has it.
+    /// The session as the player recorded it.
     pub session: Session,
-    /// As a document.
+    /// The playback record.
     pub record: Record,
-    /// What ended it before its time, where that was no viewer: the record has it too.
+    /// Error that ended the session early; also in the record.
     pub failure: Option<String>,
-    /// Bytes that were not what the seed makes of them (with [`Config::verify`]).
+    /// Bytes that differ from the generated content (with [`Config::verify`]).
     pub mismatches: u64,
 }
 
-/// How it goes.
+/// Progress of a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Glance {
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: units::Duration,
-    /// What is in the buffer.
+    /// Buffer level.
     pub buffer: units::Duration,
-    /// How much was played, and of how much.
+    /// Played time, and length of the video.
     pub played: (units::Duration, units::Duration),
-    /// The bitrate of the segment that came last.
+    /// Bitrate of the latest segment.
     pub bitrate: Option<Bitrate>,
-    /// What the network is believed to carry.
+    /// Estimated throughput.
     pub throughput: Option<Bitrate>,
-    /// Stalls so far, this one included.
+    /// Number of stalls, including a present one.
     pub stalls: usize,
-    /// Nothing is played: the first picture is not there yet, or the buffer is empty.
+    /// True while playback waits, before the first picture or with an empty buffer.
     pub waiting: bool,
 }
 
-/// Why there was nothing to play.
+/// Error before playback began.
 #[derive(Debug)]
 pub enum PlayError {
-    /// The manifest makes no sense, or asks for what is not done here.
+    /// Invalid manifest, or an unsupported feature.
     Manifest(String),
-    /// It did not come: from where, and why.
+    /// The manifest could not be loaded: its address, and the reason.
     Http(String, HttpError),
-    /// The system lacks something.
+    /// A system feature is missing.
     System(String),
 }
 
@@ -78,11 +78,12 @@ impl std::fmt::Display for PlayError {
 
 impl std::error::Error for PlayError {}
 
-/// Plays in real time, in this thread and its namespaces, until the video has ended, the viewer leaves
-/// ([`Config::limit`], or `look` breaks) or something ends it. `look` hears ten times a second how it goes.
+/// Plays in real time, in this thread and its namespaces, until the video ends, the viewer leaves
+/// ([`Config::limit`], or `look` breaks) or an error occurs. `look` is called ten times per
+/// second.
 ///
 /// # Errors
-/// Where there is nothing to play. What goes wrong afterwards is in the record.
+/// If playback cannot begin. Later errors are in the record.
 pub fn play(config: &Config, look: &mut dyn FnMut(&Glance) -> ControlFlow<()>) -> Result<Played, PlayError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -99,7 +100,7 @@ async fn session(
         Some(id) => id.clone(),
         None => uuid().map_err(|error| PlayError::System(format!("no random bytes: {error}")))?,
     };
-    // The button is pressed now: the manifest is part of the wait.
+    // The session starts here: loading the manifest is part of the initial wait.
     let (started_at, clock) = (rfc3339(SystemTime::now()), Clock::start());
     let mut fetcher =
         Fetcher::new(config.network.clone(), clock, config.cmcd, id.clone(), config.content_id.clone());
@@ -178,12 +179,12 @@ struct Driver<'a> {
     fetcher: Fetcher,
     player: Player,
     on_its_way: Option<OnItsWay>,
-    /// What is on its way.
+    /// The segment's download, if any.
     current: Option<Request>,
-    /// The initialization segments that have come, and that of what is on its way.
+    /// Initialization segments received so far, and the one of the present download.
     known_inits: Vec<(usize, usize)>,
     setting_up: Option<(usize, usize)>,
-    /// How often the buffer had run dry at the request before.
+    /// Number of stalls at the previous request.
     dry: usize,
     samples: Samples,
     failure: Option<String>,
@@ -198,7 +199,7 @@ impl Driver<'_> {
         loop {
             let now = clock.now();
             if now >= next_look {
-                next_look = now + span(LOOK);
+                next_look = now + span(PROGRESS_INTERVAL);
                 self.sample(now);
                 self.tell(now).await;
                 let left = limit.is_some_and(|limit| now >= limit);
@@ -223,7 +224,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Sends a request; one that is on its way is given up, and its connection closed.
+    /// Sends a request. A running download is abandoned and its connection closed.
     fn ask(&mut self, now: Instant, request: Request) {
         self.on_its_way = None;
         let presentation = self.presentation;
@@ -245,7 +246,7 @@ impl Driver<'_> {
             duration: Some(manifest.length(request.segment)),
             top: Some(manifest.bitrate(manifest.highest())),
             buffer: Some(buffer),
-            // What is played without it. Before the first picture, and in a stall, that is at once.
+            // Time until the buffer is empty; zero before the first picture and during a stall.
             deadline: Some(buffer),
             throughput: self.player.estimate().map(|estimate| estimate.throughput),
             next: next
@@ -296,7 +297,7 @@ impl Driver<'_> {
                 }
             }
             Some(Event::End(at)) => {
-                // Where its size was only a guess, what came is all of it.
+                // The size was an estimate: the received bytes are the whole segment.
                 self.player.resize(units::Bytes::ZERO);
                 self.player.receive(at, units::Bytes::ZERO);
                 self.came().await;
@@ -312,15 +313,15 @@ impl Driver<'_> {
         }
     }
 
-    /// The segment is whole: its connection is free again, as soon as its task has seen the end too.
+    /// The segment is complete: its connection is free once its task has seen the end.
     async fn came(&mut self) {
         if let Some(job) = self.on_its_way.take() {
-            // One that does not come to its end is closed.
-            let _ = tokio::time::timeout(LOOK, self.fetcher.done(job)).await;
+            // Closes a connection whose response did not end.
+            let _ = tokio::time::timeout(PROGRESS_INTERVAL, self.fetcher.done(job)).await;
         }
     }
 
-    /// Tells the agent how it stands. One that is not there is left alone.
+    /// Reports the player's state to the agent. A missing agent is ignored.
     async fn tell(&self, now: Instant) {
         let Some(socket) = &self.config.agent else { return };
         let state = ::cmcd::State {
@@ -334,7 +335,7 @@ impl Driver<'_> {
             done: self.player.fetched(),
             ..::cmcd::State::default()
         };
-        // Neither waits: a UNIX socket takes both at once, or not at all.
+        // Neither call blocks: a UNIX socket takes the whole message at once or rejects it.
         if let Ok(mut stream) = UnixStream::connect(socket).await {
             let _ = stream.write_all(state.message().as_bytes()).await;
         }
@@ -366,7 +367,7 @@ impl Driver<'_> {
     }
 }
 
-/// What the segment on its way says next; never anything where there is none.
+/// Next event of the download; pending for ever without one.
 async fn next(on_its_way: &mut Option<OnItsWay>) -> Option<Event> {
     match on_its_way {
         Some(job) => job.next().await,
@@ -378,7 +379,7 @@ fn span(span: Duration) -> units::Duration {
     units::Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The player at moments that are equally far apart.
+/// Samples of the player at equal intervals.
 struct Samples {
     taken: Vec<Sample>,
     every: units::Duration,
@@ -387,7 +388,7 @@ struct Samples {
 
 impl Samples {
     fn new() -> Self {
-        Self { taken: Vec::new(), every: span(SAMPLE), next: Instant::ZERO }
+        Self { taken: Vec::new(), every: span(INITIAL_SAMPLE_INTERVAL), next: Instant::ZERO }
     }
 
     fn take(&mut self, now: Instant, sample: impl FnOnce() -> Sample) {
@@ -395,7 +396,7 @@ impl Samples {
             return;
         }
         self.taken.push(sample());
-        if self.taken.len() >= MOST_SAMPLES {
+        if self.taken.len() >= MAX_SAMPLES {
             let mut keep = false;
             self.taken.retain(|_| {
                 keep = !keep;

@@ -1,4 +1,4 @@
-//! Records on their way to a collector.
+//! Uploads of records to a collector.
 
 use crate::Network;
 use crate::http::{Client, HttpError};
@@ -7,14 +7,14 @@ use std::fmt;
 use std::time::Duration;
 use url::Url;
 
-/// Why a collector did not take a record.
+/// Error of an upload.
 #[derive(Debug)]
 pub enum PostError {
-    /// It could not be reached.
+    /// The collector could not be reached.
     Http(HttpError),
-    /// It was reached, and does not want it: its status, and what it says.
+    /// The collector rejected the record: its status and message.
     Refused(u16, String),
-    /// There is nothing to reach it with.
+    /// The client could not be set up.
     System(std::io::Error),
 }
 
@@ -30,11 +30,12 @@ impl fmt::Display for PostError {
 
 impl std::error::Error for PostError {}
 
-/// Sends a record to the collector at `base` (docs/reference/session.md), again after 0.5 and 1 s where that may help.
-/// Sending one that is there already is harmless. `token` is what the collector may ask for.
+/// Sends a record to the collector at `base` (docs/reference/session.md), with retries after 0.5
+/// and 1 s if they may help. Sending a stored record again is harmless. `token` is the collector's
+/// token, if any.
 ///
 /// # Errors
-/// Where the collector has not taken it.
+/// If the collector did not store it.
 pub fn post(base: &Url, token: Option<&str>, record: &Record, network: &Network) -> Result<(), PostError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(PostError::System)?;

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server: connections, their limits and their end. What they are answered is the caller's.
+//! HTTP/1.1 server: connections, their limits and their end. The caller supplies the responses.
 
 use crate::content::{Body, Entry, Log};
 use bytes::Bytes;
@@ -21,14 +21,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// What a server takes from its clients.
+/// Limits of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections at once; more wait to be accepted.
+    /// Concurrent connections; further ones wait in the backlog.
     pub connections: usize,
-    /// From the first byte of a request's head to its last; also how long a connection may be idle.
+    /// Timeout of a request's head, and of an idle connection.
     pub head: Duration,
-    /// How long answers may still take when the server is told to stop.
+    /// Time for pending responses after a stop.
     pub grace: Duration,
 }
 
@@ -38,8 +38,8 @@ impl Default for Limits {
     }
 }
 
-/// Serves until `stop` is done, then ends: no new connection, idle ones closed, answers finished as far as
-/// [`Limits::grace`] lets them.
+/// Serves until `stop` completes. Then it accepts no connection, closes idle ones, and lets
+/// responses finish within [`Limits::grace`].
 pub async fn run<A, F>(
     listener: TcpListener,
     limits: Limits,
@@ -65,7 +65,7 @@ pub async fn run<A, F>(
         };
         while connections.try_join_next().is_some() {}
         let Ok((stream, peer)) = accepted else {
-            // Out of descriptors, or a connection that is gone already: the next may do better.
+            // Out of descriptors, or the client is gone: the next accept may succeed.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
@@ -119,7 +119,7 @@ async fn connection<A, F>(
         _ = connection.as_mut() => {}
         () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => {
             connection.as_mut().graceful_shutdown();
-            // A connection that fails is its client's affair.
+            // An error of one connection concerns its client only.
             let _ = connection.as_mut().await;
         }
     }
@@ -128,19 +128,19 @@ async fn connection<A, F>(
     }
 }
 
-/// Notes what happens to the answers of one connection, one after the other.
+/// Records the responses of one connection in order.
 struct Observer {
     log: Log,
-    /// The connection's socket a second time, to be asked what is not acknowledged.
+    /// Second descriptor of the socket, to query unacknowledged bytes.
     socket: Arc<OwnedFd>,
     current: Mutex<Option<Current>>,
 }
 
 struct Current {
     entry: Entry,
-    /// All of the body has been taken.
+    /// True once the body was consumed.
     handed: bool,
-    /// Which answer of the connection.
+    /// Number of the response on the connection.
     number: u64,
 }
 
@@ -175,7 +175,7 @@ impl Observer {
         };
         let mut current = self.lock();
         let number = current.as_ref().map_or(0, |current| current.number + 1);
-        // Who asks for the next has got the one before.
+        // A request for the next response implies that the previous one arrived.
         if let Some(mut before) = current.replace(Current { entry, handed: false, number }) {
             if before.entry.complete {
                 before.entry.acknowledged_ms = Some(now);
@@ -208,7 +208,7 @@ impl Observer {
         }
     }
 
-    /// All that was given to the connection has been written.
+    /// True once all bytes handed to the connection were written.
     fn flushed(self: &Arc<Self>) {
         let mut current = self.lock();
         let Some(Current { entry, handed: true, number }) = &mut *current else { return };
@@ -248,7 +248,7 @@ impl Observer {
     }
 }
 
-/// A connection whose writes are seen.
+/// Connection wrapper that records writes.
 struct Watched {
     stream: TcpStream,
     observer: Option<Arc<Observer>>,
@@ -305,7 +305,7 @@ impl AsyncWrite for Watched {
     }
 }
 
-/// A body whose end is seen.
+/// Body wrapper that records its end.
 struct Observed {
     body: Body,
     observer: Option<Arc<Observer>>,

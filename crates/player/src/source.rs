@@ -1,4 +1,4 @@
-//! What there is to play, and where each piece of it is.
+//! The video and the address of each piece.
 
 use crate::config::Source;
 use crate::fetch::Fetcher;
@@ -10,34 +10,34 @@ use playback::{Kind, Level, Video};
 use units::{Bitrate, Bytes, Duration};
 use url::Url;
 
-/// The largest manifest that is read.
-const LARGEST_MANIFEST: usize = 16 << 20;
-/// How much of a file is asked for at once.
-const PIECE_OF_FILE: Duration = Duration::from_secs(2);
-/// The most pieces of one.
-const MOST_PIECES: u64 = 100_000;
+/// Largest accepted manifest.
+const MAX_MANIFEST_BYTES: usize = 16 << 20;
+/// Playback time of one range of a plain file.
+const FILE_RANGE_DURATION: Duration = Duration::from_secs(2);
+/// Maximum number of ranges of a plain file.
+const MAX_FILE_RANGES: u64 = 100_000;
 
-/// A video, and the address of everything in it.
+/// A video, with the address of every segment.
 #[derive(Debug)]
 pub(crate) struct Presentation {
     pub(crate) manifest: Manifest,
     pub(crate) video: Video,
     addresses: Addresses,
-    /// The one level that there is of several.
+    /// The only level in use, with [`Config::level`](crate::Config).
     fixed: Option<usize>,
 }
 
 #[derive(Debug)]
 enum Addresses {
-    /// Of a content server.
+    /// Segments of a content server.
     Sizes { server: Url },
-    /// Parts of one file.
+    /// Ranges of one file.
     File { url: Url, size: u64 },
-    /// Of a DASH manifest, for each level.
+    /// Segments of a DASH manifest, per level.
     Dash(Vec<dash::Representation>),
 }
 
-/// Where a piece is.
+/// Address of a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) url: Url,
@@ -48,7 +48,7 @@ impl Presentation {
     pub(crate) async fn load(config: &Config, fetcher: &mut Fetcher) -> Result<Self, PlayError> {
         match &config.source {
             Source::Url(url) => {
-                let (bytes, url) = fetcher.small(url, None, Object::Manifest, LARGEST_MANIFEST).await?;
+                let (bytes, url) = fetcher.small(url, None, Object::Manifest, MAX_MANIFEST_BYTES).await?;
                 let text = String::from_utf8(bytes)
                     .map_err(|_| PlayError::Manifest(format!("{url}: expected a text, found other bytes")))?;
                 Self::read(url.as_str(), &text, Some(&url), fetcher).await
@@ -72,7 +72,7 @@ impl Presentation {
         let server = base.ok_or_else(|| {
             PlayError::Manifest(format!("{name}: expected a server to ask for segments of these sizes"))
         })?;
-        // Beside the manifest.
+        // Relative to the manifest.
         let server = server.join(".").unwrap_or_else(|_| server.clone());
         Ok(Self::of_sizes(name, manifest, &server))
     }
@@ -91,7 +91,7 @@ impl Presentation {
                     dash::Missing::Index(address) => {
                         let range = address.range.map(|(from, to)| (from, Some(to)));
                         let (bytes, _) =
-                            fetcher.small(&address.url, range, Object::Other, LARGEST_MANIFEST).await?;
+                            fetcher.small(&address.url, range, Object::Other, MAX_MANIFEST_BYTES).await?;
                         one.index(&bytes).map_err(|what| {
                             PlayError::Manifest(format!("{}: {what}", without_login(&address.url)))
                         })?;
@@ -107,7 +107,7 @@ impl Presentation {
         let levels = read.representations;
         let lengths: Vec<Duration> = levels[0].lengths().collect();
         let rates: Vec<Bitrate> = levels.iter().map(|level| level.bandwidth).collect();
-        // A guess, until the answer says more.
+        // An estimate, until the response has the size.
         let guess = |rate: Bitrate, length| rate.over(length).max(Bytes::new(1));
         let size = |level: &dash::Representation, segment: usize, length| {
             let range = level.address(segment).and_then(|address| address.range);
@@ -167,12 +167,15 @@ impl Presentation {
                 "{url}: expected a file of some length, found {size} bytes"
             )));
         }
-        let count = duration.as_nanos().div_ceil(PIECE_OF_FILE.as_nanos()).min(size);
-        if count > MOST_PIECES {
-            return Err(PlayError::Manifest(format!("expected a video of at most {} s", MOST_PIECES * 2)));
+        let count = duration.as_nanos().div_ceil(FILE_RANGE_DURATION.as_nanos()).min(size);
+        if count > MAX_FILE_RANGES {
+            return Err(PlayError::Manifest(format!(
+                "expected a video of at most {} s",
+                MAX_FILE_RANGES * 2
+            )));
         }
         let lengths: Vec<Duration> = (0..count)
-            .map(|index| PIECE_OF_FILE.min(duration.saturating_sub(PIECE_OF_FILE * index)))
+            .map(|index| FILE_RANGE_DURATION.min(duration.saturating_sub(FILE_RANGE_DURATION * index)))
             .collect();
         let sizes =
             (0..count).map(|index| vec![Bytes::new(cut(size, count, index + 1) - cut(size, count, index))]);
@@ -184,13 +187,13 @@ impl Presentation {
             content_id: None,
             title: None,
             duration_s: Some(duration.as_secs_f64()),
-            segment_duration_s: Some(PIECE_OF_FILE.min(duration).as_secs_f64()),
+            segment_duration_s: Some(FILE_RANGE_DURATION.min(duration).as_secs_f64()),
             levels: vec![plain(rate)],
         };
         Ok(Self { manifest, video, addresses: Addresses::File { url, size }, fixed: None })
     }
 
-    /// Where a segment in a level is; `None` where there is no such.
+    /// Address of a segment; `None` beyond the last.
     pub(crate) fn address(&self, segment: usize, level: usize) -> Option<Address> {
         match &self.addresses {
             Addresses::Sizes { server } => {
@@ -215,8 +218,8 @@ impl Presentation {
         }
     }
 
-    /// What a decoder needs before a segment in a level, and a number for it: as long as that is the same, it
-    /// is asked for once.
+    /// Initialization segment for a segment, and its number: one with the same number is requested
+    /// once.
     pub(crate) fn init(&self, segment: usize, level: usize) -> Option<((usize, usize), Address)> {
         let level = self.level(level);
         let Addresses::Dash(levels) = &self.addresses else { return None };
@@ -224,7 +227,7 @@ impl Presentation {
         Some(((level, index), of_dash(init.clone())))
     }
 
-    /// Only one level of it.
+    /// Restricts the video to one level.
     pub(crate) fn only(mut self, level: usize) -> Result<Self, PlayError> {
         let highest = self.manifest.highest();
         if level > highest {
@@ -236,7 +239,7 @@ impl Presentation {
         Ok(self)
     }
 
-    /// A level of the player as the addresses count them.
+    /// Level of the addresses for a level of the player.
     pub(crate) fn level(&self, level: usize) -> usize {
         self.fixed.unwrap_or(level)
     }
@@ -250,7 +253,7 @@ fn wrong(error: impl std::fmt::Display) -> PlayError {
     PlayError::Manifest(error.to_string())
 }
 
-/// Where piece `index` of `count` begins.
+/// First byte of piece `index` of `count`.
 fn cut(size: u64, count: u64, index: u64) -> u64 {
     (u128::from(size) * u128::from(index) / u128::from(count.max(1))) as u64
 }
@@ -259,7 +262,7 @@ fn plain(rate: Bitrate) -> Level {
     Level { bitrate_kbps: rate.as_bps() as f64 / 1e3, codec: None, fps: None, width: None, height: None }
 }
 
-/// A record is shown to others.
+/// Removes credentials from an address, since records are shown to others.
 pub(crate) fn without_login(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");

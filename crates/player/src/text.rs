@@ -1,4 +1,4 @@
-//! Texts of other formats: base64, instants, identifiers.
+//! Text formats: base64, instants, identifiers.
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,7 +18,7 @@ pub fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// An instant as RFC 3339 writes it, in UTC and to the millisecond; the epoch for what was before it.
+/// Instant in the form of RFC 3339, in UTC and to the millisecond; the epoch for earlier times.
 pub fn rfc3339(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, second) = ((since.as_secs() / 86_400) as i64, since.as_secs() % 86_400);
@@ -32,8 +32,8 @@ pub fn rfc3339(at: SystemTime) -> String {
     )
 }
 
-/// Year, month and day of a day since 1970-01-01 in the Gregorian calendar. Years begin in March, so that
-/// the leap day is a year's last; an era is 400 years, 146,097 days.
+/// Year, month and day of a day since 1970-01-01 in the Gregorian calendar. Years begin in March,
+/// so the leap day is the last of a year; an era is 400 years, 146,097 days.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -48,7 +48,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
 /// A new UUID (RFC 9562, version 4).
 ///
 /// # Errors
-/// Where the system has no random bytes.
+/// If the system has no random bytes.
 pub fn uuid() -> std::io::Result<String> {
     let mut bytes = [0_u8; 16];
     let mut filled = 0;

@@ -1,4 +1,4 @@
-//! What an answer carries.
+//! Response bodies.
 
 use super::Generated;
 use bytes::Bytes;
@@ -10,10 +10,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// How much is handed to the connection at once.
-const PIECE: u64 = 64 << 10;
+/// Bytes handed to the connection at once.
+const CHUNK_BYTES: u64 = 64 << 10;
 
-/// The body of an answer, as long as its header says or the connection ends.
+/// Response body, of the length in its header.
 #[derive(Debug)]
 pub struct Body {
     source: Source,
@@ -29,33 +29,33 @@ enum Source {
 }
 
 impl Body {
-    /// These bytes.
+    /// Body of these bytes.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self { at: 0, end: bytes.len() as u64, source: Source::Full(bytes) }
     }
 
-    /// Nothing.
+    /// Empty body.
     pub fn empty() -> Self {
         Self::full(Bytes::new())
     }
 
-    /// Of generated content, from a byte up to another, that one not included.
+    /// Generated content from `from` to `to`, exclusive.
     pub(super) fn generated(content: Generated, from: u64, to: u64) -> Self {
         Self { source: Source::Generated(content), at: from, end: to.max(from) }
     }
 
-    /// Of a file, likewise. It is read where the connection takes it, which waits for the disk.
+    /// Range of a file, `to` exclusive. Reads block on the disk.
     pub(super) fn file(file: File, from: u64, to: u64) -> Self {
         Self { source: Source::File(Arc::new(file)), at: from, end: to.max(from) }
     }
 
-    /// Whether there is nothing to come.
+    /// True if no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.left() == 0
     }
 
-    /// How many bytes there are still to come.
+    /// Remaining bytes.
     pub fn left(&self) -> u64 {
         self.end - self.at
     }
@@ -72,7 +72,7 @@ impl HttpBody for Body {
         if self.left() == 0 {
             return Poll::Ready(None);
         }
-        let count = self.left().min(PIECE);
+        let count = self.left().min(CHUNK_BYTES);
         let at = self.at;
         let bytes = match &self.source {
             Source::Full(bytes) => bytes.slice(at as usize..self.end as usize),

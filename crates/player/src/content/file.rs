@@ -1,11 +1,11 @@
-//! Files of a directory, and none from anywhere else.
+//! Files of one directory.
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use std::fs::File;
 use std::path::Path;
 
-/// Opens what a path of a URL names beneath a directory; `None` where there is no such file. Links are
-/// followed only within the directory, and the kernel sees to that: `openat2(2)` with `RESOLVE_BENEATH`.
+/// Opens the file at a URL's path beneath a directory; `None` if it does not exist. The kernel
+/// keeps links within the directory: `openat2(2)` with `RESOLVE_BENEATH`.
 pub(super) fn open(directory: &Path, path: &str) -> Option<(File, u64)> {
     let name = decoded(path.trim_start_matches('/'))?;
     let root = File::open(directory).ok()?;
@@ -20,7 +20,7 @@ pub(super) fn open(directory: &Path, path: &str) -> Option<(File, u64)> {
     metadata.is_file().then_some((file, metadata.len()))
 }
 
-/// The media type that goes by a file's name.
+/// Media type by file name.
 pub(super) fn media_type(path: &str) -> &'static str {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     match extension.to_ascii_lowercase().as_str() {
@@ -45,7 +45,7 @@ pub(super) fn media_type(path: &str) -> &'static str {
     }
 }
 
-/// `%41` is `A`. `None` where that is no text, or one that no file is called.
+/// Decodes percent-encoding. `None` for invalid text or characters that no file name has.
 fn decoded(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.bytes();

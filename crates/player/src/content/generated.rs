@@ -1,17 +1,17 @@
-//! Content that is computed: any byte of it is known from a seed and its place, so that a server need not
-//! keep it and a receiver can check it.
+//! Generated content: each byte follows from a seed and its position. A server need not store it,
+//! and a receiver can check it.
 
-/// The bytes of one segment in one level.
+/// Bytes of one segment at one level.
 ///
-/// They are the little-endian words of SplitMix64 (Steele, Lea, Flood 2014) at consecutive places, which no
-/// proxy can compress and no mistake of offsets can reproduce.
+/// The little-endian words of SplitMix64 (Steele, Lea, Flood 2014) at consecutive positions:
+/// incompressible, and different at every offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generated {
     key: u64,
 }
 
 impl Generated {
-    /// Those of a segment in a level, both from 0.
+    /// Content of a segment at a level, both counted from 0.
     pub fn new(seed: u64, level: u64, segment: u64) -> Self {
         Self { key: mix(mix(mix(seed) ^ level) ^ segment) }
     }
@@ -31,8 +31,7 @@ impl Generated {
         }
     }
 
-    /// The place of the first byte in `found` that is not what belongs there, where `found` begins at
-    /// `offset`.
+    /// Position of the first wrong byte in `found`, which begins at `offset`.
     pub fn mismatch(self, offset: u64, found: &[u8]) -> Option<u64> {
         let mut right = [0; 4096];
         let mut at = offset;

@@ -1,41 +1,41 @@
-//! What was served and when: the ground truth that a player's figures are held against.
+//! Log of served content: ground truth for a player's figures.
 
 use serde::Serialize;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// One answer. Instants are milliseconds since the Unix epoch, as a browser's `performance.timeOrigin` is,
-/// from one clock that never goes back.
+/// One response. Instants are milliseconds since the Unix epoch, like a browser's
+/// `performance.timeOrigin`, from a monotonic clock.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
-    /// Who asked: address and port.
+    /// Client address and port.
     pub peer: String,
-    /// How.
+    /// Method.
     pub method: String,
-    /// For what, with its query.
+    /// Path and query.
     pub path: String,
     /// The `Range` field.
     pub range: Option<String>,
-    /// The fields of CMCD, joined with commas.
+    /// The CMCD fields, joined with commas.
     pub cmcd: Option<String>,
-    /// The answer's status.
+    /// Response status.
     pub status: u16,
-    /// Bytes of its body, as its header says.
+    /// Length of the body in the header.
     pub bytes: u64,
-    /// When the request had been read.
+    /// Time at which the request was read.
     pub asked_ms: f64,
-    /// When the kernel had taken the first of the answer.
+    /// Time at which the kernel took the first bytes of the response.
     pub first_write_ms: Option<f64>,
-    /// When it had taken the last so far.
+    /// Time at which it took the latest bytes.
     pub last_write_ms: Option<f64>,
-    /// When the peer's kernel had acknowledged all of it, to the millisecond.
+    /// Time at which the peer's kernel had acknowledged everything, to the millisecond.
     pub acknowledged_ms: Option<f64>,
-    /// The answer was written whole.
+    /// True if the response was written completely.
     pub complete: bool,
 }
 
-/// Where entries go: each as a line of JSON, or kept, or nowhere.
+/// Destination of entries: lines of JSON, memory, or none.
 #[derive(Clone)]
 pub struct Log {
     inner: Arc<Mutex<Inner>>,
@@ -65,7 +65,7 @@ impl Log {
         Self::new(None, Some(Vec::new()))
     }
 
-    /// Writes a line for each entry. A sink that fails is written to no more.
+    /// Writes a line per entry. After an error the sink is not used again.
     pub fn lines(sink: impl Write + Send + 'static) -> Self {
         Self::new(Some(Box::new(sink)), None)
     }
@@ -76,7 +76,7 @@ impl Log {
         Self { inner: Arc::new(Mutex::new(Inner { sink, kept })), clock }
     }
 
-    /// What was kept so far, in the order in which the answers ended.
+    /// Entries so far, in the order in which the responses ended.
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().kept.clone().unwrap_or_default()
     }
@@ -99,7 +99,7 @@ impl Log {
         }
     }
 
-    /// What another thread left when it panicked is whole: entries are pushed at once.
+    /// A panic in another thread leaves the list intact: entries are pushed at once.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,10 +1,10 @@
-//! A manifest as other players read it.
+//! Manifests in the formats of other players.
 
 use abr::Manifest;
 use std::fmt::Write as _;
 use units::Duration;
 
-/// As Sabre's JSON. Segments of several lengths cannot be told in it: all have the longest one.
+/// Sabre's JSON. It has one segment length: the longest.
 pub(super) fn json(manifest: &Manifest) -> String {
     let sizes: Vec<Vec<u64>> = (0..manifest.segments())
         .map(|segment| {
@@ -22,7 +22,7 @@ pub(super) fn json(manifest: &Manifest) -> String {
     .to_string()
 }
 
-/// As an MPD of ISO/IEC 23009-1, static, with a timeline. There is nothing in its segments to decode.
+/// A static MPD of ISO/IEC 23009-1 with a timeline. Its segments contain no decodable video.
 pub(super) fn mpd(manifest: &Manifest) -> String {
     let seconds = |span: Duration| format!("PT{}S", span.as_secs_f64());
     let mut timeline = String::new();

@@ -1,23 +1,23 @@
-//! Which part of a body was asked for (RFC 9110, section 14.1.2).
+//! Byte ranges of requests (RFC 9110, section 14.1.2).
 
-/// What a `Range` field comes to for a body of a known size.
+/// Meaning of a `Range` field for a body of a known size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it: there was no such field, or one that may be ignored.
+    /// The whole body: no such field, or one that may be ignored.
     Whole,
-    /// From a byte to another, this one included.
+    /// First and last byte, both inclusive.
     From(u64, u64),
-    /// None of what was asked for is there.
+    /// No requested byte exists.
     None,
 }
 
-/// Reads a `Range` field. Several ranges are answered with the whole, as a server may.
+/// Parses a `Range` field. Several ranges are answered with the whole body, as RFC 9110 permits.
 pub(crate) fn part(field: Option<&str>, size: u64) -> Part {
     let Some(range) = field.and_then(|field| field.trim().strip_prefix("bytes=")) else { return Part::Whole };
     let Some((first, last)) = range.trim().split_once('-') else { return Part::Whole };
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // What does not fit is beyond the end of anything.
+        // A number that overflows is beyond any end.
         digits.then(|| text.parse().unwrap_or(u64::MAX))
     };
     match (number(first), number(last)) {
@@ -52,7 +52,7 @@ mod tests {
             (Some("bytes=-0"), Part::None),
             (Some("bytes=99999999999999999999-"), Part::None),
             (Some("bytes=0-99999999999999999999"), Part::From(0, 99)),
-            // Not valid, or several, or of another unit: ignored.
+            // Invalid, several ranges, or another unit: ignored.
             (Some("bytes=5-4"), Part::Whole),
             (Some("bytes=-"), Part::Whole),
             (Some("bytes=a-b"), Part::Whole),

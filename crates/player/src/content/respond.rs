@@ -1,4 +1,4 @@
-//! A request, and its answer.
+//! Responses to requests.
 
 use super::range::{Part, part};
 use super::{Body, Content, Generated, file, manifest};
@@ -7,13 +7,14 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
-/// The largest segment that is generated: a tebibyte.
-const LARGEST: u64 = 1 << 40;
-/// The largest body whose digest is computed, for which the request waits.
-const LARGEST_DIGEST: u64 = 256 << 20;
+/// Largest generated segment: a tebibyte.
+const MAX_SEGMENT_BYTES: u64 = 1 << 40;
+/// Largest body whose digest is computed, since the request waits for it.
+const MAX_DIGEST_BYTES: u64 = 256 << 20;
 
 impl Content {
-    /// The answer to a request. The path is taken from `path`, so that the content may be mounted anywhere.
+    /// Responds to a request. The path is an argument, so that the content can be mounted
+    /// anywhere.
     pub fn respond<B>(&self, request: &Request<B>, path: &str) -> Response<Body> {
         let mut answer = match *request.method() {
             Method::GET | Method::HEAD => self.get(request, path),
@@ -38,7 +39,7 @@ impl Content {
             }
         };
         let headers = answer.headers_mut();
-        // A page of any origin may play, and see when what came.
+        // Any origin may play, and read the timing.
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         headers.insert(
             header::ACCESS_CONTROL_EXPOSE_HEADERS,
@@ -79,7 +80,7 @@ impl Content {
         }
     }
 
-    /// The segment that a path asks for, and its size.
+    /// The segment of a path, and its size.
     fn segment(&self, path: &str) -> Option<(Generated, u64)> {
         let mut parts = path.strip_prefix("/segments/")?.split('/');
         let mut number = || {
@@ -97,19 +98,19 @@ impl Content {
             Some(self.manifest.as_ref()?.size(segment, level)?.get())
         };
         let size = if path.matches('/').count() == 4 { size? } else { known()? };
-        (1..=LARGEST).contains(&size).then(|| (Generated::new(self.seed, level, segment), size))
+        (1..=MAX_SEGMENT_BYTES).contains(&size).then(|| (Generated::new(self.seed, level, segment), size))
     }
 }
 
-/// Whether a digest of the whole is wanted (RFC 9530, section 4).
+/// True if the request asks for a digest of the whole body (RFC 9530, section 4).
 fn wants_digest<B>(request: &Request<B>) -> bool {
     let field = request.headers().get("want-repr-digest").and_then(|value| value.to_str().ok());
     field.is_some_and(|field| field.contains("sha-256") && !field.contains("sha-256=0"))
 }
 
-/// As RFC 9530 writes it; `None` where the content is too large to have one at once.
+/// Digest in the form of RFC 9530; `None` if the content is too large.
 fn digest(content: Generated, size: u64) -> Option<String> {
-    if size > LARGEST_DIGEST {
+    if size > MAX_DIGEST_BYTES {
         return None;
     }
     let (mut hash, mut at, mut piece) = (Sha256::new(), 0, vec![0; 64 << 10]);
@@ -122,8 +123,7 @@ fn digest(content: Generated, size: u64) -> Option<String> {
     Some(format!("sha-256=:{}:", crate::text::base64(&hash.finalize())))
 }
 
-/// An answer with all of a body or the part that was asked for, from a byte up to another, that one not
-/// included.
+/// Response with the whole body or a range of it, `to` exclusive.
 fn ranged<B>(
     request: &Request<B>,
     size: u64,
@@ -140,7 +140,7 @@ fn ranged<B>(
             return answer;
         }
     };
-    // A body of no bytes has no last one: the range would be backwards.
+    // An empty body has no last byte: its range would be inverted.
     let body = if request.method() == Method::HEAD { Body::empty() } else { body(from, to) };
     let mut answer = Response::new(body);
     *answer.status_mut() = status;

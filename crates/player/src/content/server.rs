@@ -1,4 +1,4 @@
-//! A content server in a thread of its own.
+//! Content server in its own thread.
 
 use super::{Content, Log};
 use crate::serve::{self, Limits};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// A server that runs until it is dropped or told to [`stop`](Self::stop).
+/// A running server; it ends when dropped or [stopped](Self::stop).
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -16,11 +16,11 @@ pub struct Serving {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Serves at a socket that listens, from a thread in the namespaces of the caller's. The socket may be one
-/// of MPTCP's (`linux::socket::listen`).
+/// Serves on a listening socket, from a thread in the caller's namespaces. The socket may be an
+/// MPTCP one (`linux::socket::listen`).
 ///
 /// # Errors
-/// Where the socket or the thread cannot be had.
+/// If the socket or the thread cannot be set up.
 pub fn spawn(listener: TcpListener, content: Content, log: Option<Log>) -> io::Result<Serving> {
     let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;
@@ -38,7 +38,7 @@ pub fn spawn(listener: TcpListener, content: Content, log: Option<Log>) -> io::R
                 }
             };
             let stop = async {
-                // A sender that is dropped says the same.
+                // A dropped sender stops the server as well.
                 let _ = stopped.await;
             };
             serve::run(listener, Limits::default(), log, answer, stop).await;
@@ -48,12 +48,12 @@ pub fn spawn(listener: TcpListener, content: Content, log: Option<Log>) -> io::R
 }
 
 impl Serving {
-    /// Where it listens.
+    /// Address of the listening socket.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it, and waits for that: what is being answered may take some seconds.
+    /// Stops the server and waits for it: pending responses may take some seconds.
     pub fn stop(mut self) {
         self.end();
     }
@@ -61,7 +61,7 @@ impl Serving {
     fn end(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // What it panicked of, it has said.
+            // The panic message was already printed.
             let _ = thread.join();
         }
     }
