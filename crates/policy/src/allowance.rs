@@ -1,7 +1,7 @@
 //! `allowance`: a path with a data allowance is used no faster than its remaining allowance lasts.
 //!
-//! - The **pace** is the remaining allowance over the time until its renewal. Pace that the path does
-//!   not use is saved; the path is regular while it has savings and **backup** otherwise.
+//! - The **pace** is the remaining allowance over the time until its renewal. Pace that the path
+//!   does not use is saved; the path is regular while it has savings and **backup** otherwise.
 //! - At the **cap** (allowance used up) the path is closed until the renewal, or stays a backup.
 //!
 //! Parameter: `at_cap` (`close` or `backup`), the action at the cap.
@@ -52,11 +52,11 @@ const DEFAULT_ROUND_TRIP_S: f64 = 0.2;
 /// The policy `allowance`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allowance {
-    /// State of a path whose allowance is used up.
+    /// State of a path after its allowance is used up.
     pub at_cap: CapAction,
 }
 
-/// State of a path whose allowance is used up.
+/// State of a path after its allowance is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CapAction {
     /// Closed until the allowance is renewed: no more bytes are charged.

@@ -1,5 +1,5 @@
-//! Configuration of a policy: [`PolicyFactory`], the trait to implement, and [`PolicyConfig`], which
-//! holds any implementation.
+//! Configuration of a policy: [`PolicyFactory`], the trait to implement, and [`PolicyConfig`],
+//! which holds any implementation.
 
 use crate::{InterfaceKind, NoPolicy, Policy, PolicyError, text};
 use core::fmt;
@@ -9,14 +9,15 @@ use std::sync::Arc;
 
 /// Parameters of a policy, from which the running [`Policy`] is built.
 ///
-/// A crate outside this workspace implements this trait and [`Policy`], then converts its parameters
-/// into a [`PolicyConfig`]; `examples/custom-policy` does so.
+/// A crate outside this workspace implements this trait and [`Policy`], then converts its
+/// parameters into a [`PolicyConfig`]; `examples/custom-policy` does so.
 pub trait PolicyFactory: fmt::Debug + Send + Sync {
     /// Name of the policy, such as `wifi-first`.
     fn name(&self) -> &str;
 
-    /// Written form: the name, then the parameters that differ from their defaults. Results show it,
-    /// and two configurations are equal if their written forms are. A registered policy parses it.
+    /// Written form: the name, then the parameters that differ from their defaults. Results show
+    /// it, and two configurations are equal if their written forms are. A registered policy parses
+    /// it.
     fn text(&self) -> String {
         self.name().to_owned()
     }
@@ -36,13 +37,14 @@ pub trait PolicyFactory: fmt::Debug + Send + Sync {
     /// policy does nothing.
     fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy>;
 
-    /// The closest configuration that a real device can carry out; `None` if it can carry out this one.
+    /// The closest configuration that a real device can carry out; `None` if it can carry out this
+    /// one.
     fn for_device(&self) -> Option<PolicyConfig> {
         None
     }
 
-    /// True if the policy reads [`srtt`](crate::PathState::srtt), so that a driver which has to poll
-    /// the kernel for round-trip times does so.
+    /// True if the policy reads [`srtt`](crate::PathState::srtt), so that a driver which has to
+    /// poll the kernel for round-trip times does so.
     fn reads_round_trips(&self) -> bool {
         false
     }

@@ -1,38 +1,39 @@
-//! What a contract allows to be carried over a path, and what is left of it.
+//! Data allowance of a path, and the account of its use.
 
 use units::{Bytes, Duration, Instant};
 
 /// A data allowance, renewed in full at the end of each period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataPlan {
-    /// What may be carried in a period, both ways and with all headers.
+    /// Bytes per period, in both directions and with all headers.
     pub allowance: Bytes,
-    /// How long a period is; `None`: as long as the run.
+    /// Length of a period; `None` for the length of the run.
     pub period: Option<Duration>,
 }
 
-/// Keeps the account of a [`DataPlan`] from what an interface's counters show.
+/// Account of a [`DataPlan`], kept from the counters of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ledger {
     allowance: Bytes,
     period: Duration,
-    /// When the allowance is renewed next.
+    /// Time of the next renewal.
     until: Instant,
-    /// What the counters showed when it was renewed last.
+    /// Counter at the last renewal.
     carried: u64,
 }
 
 impl Ledger {
-    /// The first period of `plan` begins with the run, which is `run` long, and with counters at zero.
+    /// An account whose first period begins with the run, with counters at zero. `run` is the
+    /// length of the run.
     pub fn new(plan: DataPlan, run: Duration) -> Self {
         let period = plan.period.unwrap_or(run);
         Self { allowance: plan.allowance, period, until: Instant::ZERO + period, carried: 0 }
     }
 
-    /// What is left at `now`, when the interface has carried so many bytes since the beginning, and when it
-    /// is renewed. What was carried between the end of a period and the first look after it counts as
-    /// carried before that end.
-    pub fn look(&mut self, now: Instant, carried: u64) -> (Bytes, Instant) {
+    /// The remaining allowance at `now`, and the time of its renewal. `carried` is the interface's
+    /// counter since the start. Bytes carried between the end of a period and the next call count
+    /// for that period.
+    pub fn remaining(&mut self, now: Instant, carried: u64) -> (Bytes, Instant) {
         if now >= self.until && !self.period.is_zero() {
             let periods = now.since(self.until).as_nanos() / self.period.as_nanos() + 1;
             self.until += self.period * periods;
@@ -47,25 +48,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_goes_down_with_the_counters_and_is_renewed_with_the_period() {
+    fn remaining_allowance_decreases_and_is_renewed_with_the_period() {
         let plan = DataPlan { allowance: Bytes::new(1000), period: Some(Duration::from_secs(10)) };
         let mut ledger = Ledger::new(plan, Duration::from_secs(60));
-        let mut look = |seconds, carried| {
-            let (left, until) = ledger.look(Instant::from_secs(seconds), carried);
+        let mut remaining = |seconds, carried| {
+            let (left, until) = ledger.remaining(Instant::from_secs(seconds), carried);
             (left.get(), until.as_nanos() / 1_000_000_000)
         };
-        assert_eq!(look(0, 0), (1000, 10));
-        assert_eq!(look(4, 700), (300, 10));
-        assert_eq!(look(9, 1200), (0, 10));
-        assert_eq!(look(10, 1200), (1000, 20));
-        assert_eq!(look(15, 1500), (700, 20));
-        assert_eq!(look(47, 1500), (1000, 50), "several periods later");
+        assert_eq!(remaining(0, 0), (1000, 10));
+        assert_eq!(remaining(4, 700), (300, 10));
+        assert_eq!(remaining(9, 1200), (0, 10));
+        assert_eq!(remaining(10, 1200), (1000, 20));
+        assert_eq!(remaining(15, 1500), (700, 20));
+        assert_eq!(remaining(47, 1500), (1000, 50), "several periods later");
     }
 
     #[test]
-    fn without_a_period_it_is_for_the_whole_run() {
+    fn plan_without_a_period_applies_to_the_whole_run() {
         let plan = DataPlan { allowance: Bytes::new(1000), period: None };
         let mut ledger = Ledger::new(plan, Duration::from_secs(60));
-        assert_eq!(ledger.look(Instant::from_secs(59), 10), (Bytes::new(990), Instant::from_secs(60)));
+        assert_eq!(ledger.remaining(Instant::from_secs(59), 10), (Bytes::new(990), Instant::from_secs(60)));
     }
 }

@@ -25,7 +25,7 @@ pub enum PolicyError {
         /// A similar name, if there is one.
         suggestion: Option<&'static str>,
     },
-    /// The value is none of those that the parameter takes.
+    /// The parameter does not take this word.
     #[error("`{parameter}` of `{policy}`: unknown value `{value}`{}", did_you_mean(*suggestion))]
     UnknownValue {
         /// The policy.
@@ -78,9 +78,9 @@ pub enum PolicyError {
     /// A policy from another crate refuses the device.
     #[error("{message}")]
     Unfit {
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What to do about it.
+        /// The next step for the user.
         hint: String,
     },
 }

@@ -5,8 +5,8 @@
 //! parameters and builds it, either a registered one ([`REGISTRY`], one file each) or any
 //! [`PolicyFactory`] from another crate.
 //!
-//! A driver (the simulator, or the agent on a device) calls [`Policy::observe`] at the start, then every
-//! [`Policy::interval`], and whenever a path comes up or goes down.
+//! A driver (the simulator, or the agent on a device) calls [`Policy::observe`] at the start, then
+//! every [`Policy::interval`], and whenever a path comes up or goes down.
 
 mod allowance;
 mod config;
@@ -25,7 +25,7 @@ mod wifi_first;
 pub use allowance::{Allowance, CapAction};
 pub use config::{PolicyConfig, PolicyFactory};
 pub use data_plan::{DataPlan, Ledger};
-pub use emtcp::{Actuator, Detector, Emtcp, MpPrioParameters, Verdict, shares, table_one};
+pub use emtcp::{Actuator, Detector, Emtcp, Verdict, shares, table_one};
 pub use error::PolicyError;
 pub use none::NoPolicy;
 pub use qoe::Qoe;
@@ -40,8 +40,8 @@ use units::{Duration, Instant};
 
 /// A running policy: decides which paths of a device are open, regular or backup.
 ///
-/// It takes time as an argument and does no I/O, so the same code steers a simulated device and a real
-/// one.
+/// It takes time as an argument and does no I/O, so the same code steers a simulated device and a
+/// real one.
 pub trait Policy: core::fmt::Debug + Send {
     /// Reads the state of the device at `now` and appends the actions to take.
     ///

@@ -1,7 +1,7 @@
 //! The registered policies. To add one, write its file and append its entry to [`REGISTRY`].
 //!
-//! Parsing, error hints, scenario keys, the JSON Schema, the generated documentation and the tests that
-//! run every policy all read this table.
+//! Parsing, error hints, scenario keys, the JSON Schema, the generated documentation and the tests
+//! that run every policy all read this table.
 
 use crate::{PolicyConfig, allowance, emtcp, none, qoe, single_path, when_needed, wifi_first};
 use schema::node::Fields;
@@ -24,7 +24,7 @@ pub const REGISTRY: &[PolicyEntry] = &[
 pub struct PolicyEntry {
     /// Name in scenarios, on the command line and in results.
     pub name: &'static str,
-    /// What the policy does, as a phrase with a verb in the third person.
+    /// Effect of the policy, as a phrase with a verb in the third person.
     pub doc: &'static str,
     /// The parameters. Scenarios write them beside the policy's name, in one flat table for all
     /// policies, so no two policies share a key.

@@ -14,8 +14,8 @@ pub struct DeviceState {
 
 /// State of one path: an interface, and the subflow over it.
 ///
-/// Every driver knows `kind`, `up` and the byte counters. A field that a driver cannot know is `None`,
-/// or zero where zero has no effect.
+/// Every driver knows `kind`, `up` and the byte counters. A field that a driver cannot know is
+/// `None`, or zero where zero has no effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathState {
     /// Kind of radio.
@@ -133,8 +133,8 @@ pub enum Action {
         /// Index of the path.
         path: usize,
     },
-    /// Sets the share of the data that the sender puts on each path. No real device can do this; it is
-    /// the ideal offloading of the eMTCP paper's model.
+    /// Sets the share of the data that the sender puts on each path. No real device can do this; it
+    /// is the ideal offloading of the eMTCP paper's model.
     Share {
         /// One share per path, each from 0 to 1, with the sum 1.
         path_shares: Vec<f64>,

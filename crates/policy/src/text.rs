@@ -1,7 +1,7 @@
 //! Written form of a policy: its name, then parameters behind colons.
 //!
-//! A parameter is `KEY=VALUE`, or its value alone where the entry allows it (`emtcp:mp-prio:0.4`). The
-//! last of several values for one parameter counts.
+//! A parameter is `KEY=VALUE`, or its value alone where the entry allows it (`emtcp:mp-prio:0.4`).
+//! The last of several values for one parameter counts.
 
 use crate::registry::{PolicyEntry, REGISTRY, text_name};
 use crate::{PolicyConfig, PolicyError};

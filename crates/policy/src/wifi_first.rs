@@ -1,8 +1,8 @@
 //! `wifi-first`: cellular paths are backup while another path is up, and regular otherwise.
 //!
 //! A backup takes over by itself when the last regular subflow dies, but a sender notices a silent
-//! failure only after several retransmission timeouts. The device sees its own link go down at once and
-//! makes the cellular paths regular. The policy has no parameters.
+//! failure only after several retransmission timeouts. The device sees its own link go down at once
+//! and makes the cellular paths regular. The policy has no parameters.
 
 use crate::state::is_preferred;
 use crate::{Action, DeviceState, InterfaceKind, Policy, PolicyEntry, PolicyFactory};

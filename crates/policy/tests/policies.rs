@@ -1,4 +1,4 @@
-//! Every policy through one harness: steps of what the device sees, and what the policy does then.
+//! Every policy in one harness: a sequence of device states and the expected actions.
 
 use tandem_policy::InterfaceKind::{Bluetooth, Lte, ThreeG, Wifi};
 use tandem_policy::{
@@ -7,7 +7,7 @@ use tandem_policy::{
 };
 use units::Instant;
 
-/// A device whose paths do as they are told.
+/// A device that carries out the actions.
 struct Device {
     policy: Box<dyn Policy>,
     now: Instant,
@@ -16,13 +16,13 @@ struct Device {
 
 impl Device {
     fn new(policy: &str, kinds: &[InterfaceKind]) -> Self {
-        let config: PolicyConfig = policy.parse().expect("the tables name policies that exist");
+        let config: PolicyConfig = policy.parse().expect("a registered policy");
         let paths = kinds.iter().map(|&kind| PathState::new(kind)).collect();
         Self { policy: config.build(kinds), now: Instant::ZERO, state: DeviceState { paths, app: None } }
     }
 
-    /// Looks once, does as told, and goes on by an interval.
-    fn look(&mut self) -> Vec<Action> {
+    /// Observes once, carries out the actions, and advances by an interval.
+    fn observe(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
         self.policy.observe(self.now, &self.state, &mut actions);
         for action in &actions {
@@ -34,11 +34,11 @@ impl Device {
         actions
     }
 
-    /// Looks until nothing more is done.
+    /// Observes three times and returns the last actions.
     fn settle(&mut self) -> Vec<Action> {
         let mut all = Vec::new();
         for _ in 0..3 {
-            all = self.look();
+            all = self.observe();
         }
         all
     }
@@ -55,7 +55,7 @@ fn share(path_shares: &[f64]) -> Action {
 }
 
 #[test]
-fn every_policy_begins_with_what_it_is_for() {
+fn first_observation_gives_the_expected_actions() {
     let cases: [(&str, &[InterfaceKind], Vec<Action>); 18] = [
         ("none", &[Wifi, Lte], vec![]),
         ("wifi-only", &[Wifi, Lte], vec![close(1)]),
@@ -77,15 +77,15 @@ fn every_policy_begins_with_what_it_is_for() {
         ("emtcp:mp-prio:1", &[Wifi, Lte], vec![backup(1, true)]),
     ];
     for (policy, kinds, wanted) in cases {
-        assert_eq!(Device::new(policy, kinds).look(), wanted, "{policy} on {kinds:?}");
+        assert_eq!(Device::new(policy, kinds).observe(), wanted, "{policy} on {kinds:?}");
     }
 }
 
 #[test]
-fn no_policy_repeats_itself_while_nothing_changes() {
+fn no_policy_repeats_actions_while_nothing_changes() {
     for name in REGISTRY.iter().map(|entry| entry.name) {
         let mut device = Device::new(name, &[Wifi, Lte]);
-        device.look();
+        device.observe();
         if device.policy.interval().is_some() {
             assert_eq!(device.settle(), [], "{name}");
         }
@@ -93,72 +93,72 @@ fn no_policy_repeats_itself_while_nothing_changes() {
 }
 
 #[test]
-fn no_policy_minds_a_device_without_paths_or_with_more_than_it_was_built_for() {
+fn every_policy_accepts_any_number_of_paths() {
     let variants = ["emtcp:mp-prio"];
     for name in REGISTRY.iter().map(|entry| entry.name).chain(variants) {
         let mut device = Device::new(name, &[]);
-        assert_eq!(device.look(), [], "{name}");
+        assert_eq!(device.observe(), [], "{name}");
         device.state.paths = vec![PathState::new(Wifi), PathState::new(Lte)];
-        device.look();
+        device.observe();
         device.state.paths.clear();
-        assert_eq!(device.look(), [], "{name}");
+        assert_eq!(device.observe(), [], "{name}");
     }
 }
 
 #[test]
-fn wifi_first_takes_lte_back_while_wifi_is_away() {
+fn wifi_first_makes_lte_regular_while_wifi_is_down() {
     let mut device = Device::new("wifi-first", &[Wifi, Lte]);
-    device.look();
+    device.observe();
     device.state.paths[0].up = false;
-    assert_eq!(device.look(), [backup(1, false)]);
-    assert_eq!(device.look(), []);
+    assert_eq!(device.observe(), [backup(1, false)]);
+    assert_eq!(device.observe(), []);
     device.state.paths[0].up = true;
-    assert_eq!(device.look(), [backup(1, true)]);
+    assert_eq!(device.observe(), [backup(1, true)]);
 }
 
 #[test]
 fn ideal_shares_follow_the_paths_that_are_up() {
     let mut device = Device::new("emtcp", &[Wifi, Lte]);
-    device.look();
+    device.observe();
     device.state.paths[0].up = false;
-    assert_eq!(device.look(), [share(&[0.0, 1.0])]);
+    assert_eq!(device.observe(), [share(&[0.0, 1.0])]);
     device.state.paths[1].up = false;
-    assert_eq!(device.look(), []);
+    assert_eq!(device.observe(), []);
     device.state.paths = vec![PathState::new(Wifi), PathState::new(Lte)];
-    assert_eq!(device.look(), [share(&[0.62, 0.38])]);
+    assert_eq!(device.observe(), [share(&[0.62, 0.38])]);
 }
 
 #[test]
-fn offloading_pauses_while_wifi_has_no_window_and_returns_with_it() {
+fn offloading_pauses_while_wifi_has_no_window() {
     let mut device = Device::new("emtcp", &[Wifi, Lte]);
-    device.look();
-    // LTE has data queued, Wi-Fi is idle and its window shut: Table I sends via LTE.
+    device.observe();
+    // LTE has queued data, Wi-Fi is idle with a window of 0: Table I sends via LTE.
     device.state.paths[0].cwnd = Some(0);
     device.state.paths[1].cwnd = Some(14_000);
     device.state.paths[1].queued = 5_000;
-    assert_eq!(device.look(), [share(&[0.5, 0.5])]);
-    // LTE's window shut too: congestion control has the word, the order stands.
+    assert_eq!(device.observe(), [share(&[0.5, 0.5])]);
+    // LTE's window is 0 too: congestion control decides, the standing order remains.
     device.state.paths[1].cwnd = Some(0);
-    assert_eq!(device.look(), []);
-    // Wi-Fi receives: nothing is ordered.
+    assert_eq!(device.observe(), []);
+    // Wi-Fi receives: Table I orders nothing.
     device.state.paths[0].cwnd = Some(14_000);
     device.state.paths[0].bytes_down += 1_400;
-    assert_eq!(device.look(), []);
-    // Its quiet time is over, and it is idle again.
-    device.look();
-    assert_eq!(device.look(), [share(&[0.62, 0.38])]);
+    assert_eq!(device.observe(), []);
+    // After the quiet time Wi-Fi is idle again.
+    device.observe();
+    assert_eq!(device.observe(), [share(&[0.62, 0.38])]);
 }
 
 #[test]
-fn what_energy_shows_outweighs_the_kind_when_it_lasts() {
+fn lasting_energies_override_the_kind() {
     let mut device = Device::new("emtcp", &[Wifi, Lte]);
-    device.look();
+    device.observe();
     device.state.paths[0].energy_per_mbit = Some(0.9);
     device.state.paths[1].energy_per_mbit = Some(0.3);
     let mut at = None;
     for _ in 0..100 {
         let now = device.now;
-        if let [Action::Share { path_shares }] = &device.look()[..] {
+        if let [Action::Share { path_shares }] = &device.observe()[..] {
             assert_eq!(path_shares[..], [0.38, 0.62]);
             at = Some(now);
         }
@@ -167,24 +167,24 @@ fn what_energy_shows_outweighs_the_kind_when_it_lasts() {
 }
 
 #[test]
-fn mp_prio_opens_lte_at_once_when_wifi_goes() {
+fn mp_prio_opens_lte_at_once_when_wifi_goes_down() {
     let mut device = Device::new("emtcp:mp-prio:1", &[Wifi, Lte]);
-    assert_eq!(device.look(), [backup(1, true)]);
+    assert_eq!(device.observe(), [backup(1, true)]);
     device.state.paths[0].up = false;
-    assert_eq!(device.look(), [backup(1, false)]);
+    assert_eq!(device.observe(), [backup(1, false)]);
     device.state.paths[0].up = true;
-    assert_eq!(device.look(), [backup(1, true)]);
+    assert_eq!(device.observe(), [backup(1, true)]);
 }
 
 #[test]
-fn mp_prio_leaves_a_backup_of_the_user_s_alone_where_there_is_nothing_to_move() {
+fn mp_prio_keeps_a_backup_of_the_user_without_data_to_move() {
     let mut device = Device::new("emtcp:mp-prio:0", &[Wifi, Lte]);
     device.state.paths[1].backup = true;
     assert_eq!(device.settle(), []);
 }
 
 #[test]
-fn a_share_out_of_range_is_taken_for_the_nearest_in_range() {
+fn share_out_of_range_is_clamped() {
     for (wrong, near) in [(1.4, 1.0), (-2.0, 0.0), (f64::NAN, 0.0), (f64::INFINITY, 1.0)] {
         let config = Emtcp { share: wrong, actuator: Actuator::Ideal };
         let mut actions = Vec::new();

@@ -199,7 +199,7 @@ impl Connection {
         match end {
             End::Client => video.send_requests(now, &mut self.client),
             End::Server => {
-                self.app.answer(video.take_due_responses(now));
+                self.app.add_response(video.take_due_responses(now));
                 self.resume_writing(now);
             }
         }

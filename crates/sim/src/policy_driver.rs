@@ -133,7 +133,7 @@ impl PathObserver {
         let rate = state.rate_down;
         state.energy_per_mbit = (rate.as_bps() > 0).then(|| meter.profile().energy_per_mbit(rate));
         if let Some(ledger) = &mut self.ledger {
-            let (left, until) = ledger.look(now, path.wire_down + path.wire_up);
+            let (left, until) = ledger.remaining(now, path.wire_down + path.wire_up);
             (state.allowance_left, state.allowance_until) = (Some(left), Some(until));
         }
     }

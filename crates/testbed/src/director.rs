@@ -513,7 +513,7 @@ impl<'a> Director<'a> {
                 ..InterfaceSample::default()
             };
             if let Some(ledger) = &mut self.ledgers[path] {
-                let (left, until) = ledger.look(now, stats.rx_bytes + stats.tx_bytes);
+                let (left, until) = ledger.remaining(now, stats.rx_bytes + stats.tx_bytes);
                 (look.allowance_left, look.allowance_until) = (Some(left), Some(until));
             }
             let rate = self.steering.state().paths[path].rate_down;

@@ -1,4 +1,4 @@
-//! The application itself.
+//! A running application.
 
 use crate::clock::{Clock, Periods};
 use crate::{Kind, OnFull, Packets, TrafficConfig};
@@ -6,16 +6,16 @@ use units::{Instant, Seed};
 
 /// An application that writes into a stream.
 ///
-/// Draws randomness only for exponential on/off periods, from the stream `on-off` of its seed, and for a
-/// mix of packets.
+/// It draws random numbers only for exponential on/off periods (stream `on-off` of its seed) and
+/// for a mix of packet sizes (stream `vbr`).
 #[derive(Debug, Clone)]
 pub struct App {
     start: Instant,
     stop: Option<Instant>,
     source: Source,
-    /// `start` has been seen by `poll`.
+    /// `poll` was called at or after `start`.
     started: bool,
-    /// `stop` has been seen by `poll`.
+    /// `poll` was called at or after `stop`.
     stopped: bool,
     offered: u64,
     accepted: u64,
@@ -26,27 +26,27 @@ pub struct App {
 enum Source {
     Bulk,
     File { left: u64 },
-    Answers { left: u64 },
+    Responses { left: u64 },
     Timed(Box<Timed>),
 }
 
-/// What says when the next packet is due, and how large it is.
+/// Schedule of packets: due times and sizes.
 #[derive(Debug, Clone)]
-enum Ticker {
-    Even(Clock, u64),
+enum Schedule {
+    Constant(Clock, u64),
     Mixed(Box<Packets>),
 }
 
-impl Ticker {
+impl Schedule {
     fn due(&mut self) -> Option<(Instant, u64)> {
         match self {
-            Self::Even(clock, packet) => clock.due().map(|at| (at, *packet)),
+            Self::Constant(clock, packet) => clock.due().map(|at| (at, *packet)),
             Self::Mixed(packets) => packets.due().map(|(at, size)| (at, u64::from(size))),
         }
     }
     fn advance(&mut self) {
         match self {
-            Self::Even(clock, _) => clock.advance(),
+            Self::Constant(clock, _) => clock.advance(),
             Self::Mixed(packets) => packets.advance(),
         }
     }
@@ -54,23 +54,24 @@ impl Ticker {
 
 #[derive(Debug, Clone)]
 struct Timed {
-    clock: Option<Ticker>,
-    /// When the clock's next packet is due, if that is before the stop.
+    schedule: Option<Schedule>,
+    /// Time and size of the next packet, if it is due before the stop.
     due: Option<(Instant, u64)>,
-    /// What is written whole or not at all where the buffer is full.
+    /// Unit in bytes that a full buffer takes as a whole or not at all.
     packet: u64,
     on_full: OnFull,
-    /// Due and not written.
+    /// Bytes that are due and not written.
     backlog: u64,
 }
 
 impl App {
-    /// An application that does what `config` says.
+    /// An application of this configuration.
     pub fn new(config: &TrafficConfig, seed: Seed) -> Self {
         let start = config.start;
         let timed = |rate, packet: units::Bytes, periods| {
             let mut timed = Timed {
-                clock: Clock::new(rate, packet, periods).map(|clock| Ticker::Even(clock, packet.get())),
+                schedule: Clock::new(rate, packet, periods)
+                    .map(|clock| Schedule::Constant(clock, packet.get())),
                 due: None,
                 packet: packet.get(),
                 on_full: config.on_full,
@@ -82,13 +83,13 @@ impl App {
         let mixed = |vbr| {
             let span = start..config.stop.unwrap_or(Instant::MAX);
             let packets = Packets::new(vbr, span, seed.derive("vbr"));
-            let clock = Some(Ticker::Mixed(Box::new(packets)));
-            let mut timed = Timed { clock, due: None, packet: 1, on_full: config.on_full, backlog: 0 };
+            let schedule = Some(Schedule::Mixed(Box::new(packets)));
+            let mut timed = Timed { schedule, due: None, packet: 1, on_full: config.on_full, backlog: 0 };
             timed.rearm(config.stop);
             Source::Timed(Box::new(timed))
         };
         let source = match config.kind {
-            Kind::Video(_) => Source::Answers { left: 0 },
+            Kind::Video(_) => Source::Responses { left: 0 },
             Kind::Vbr(vbr) => mixed(vbr),
             Kind::Bulk => Source::Bulk,
             Kind::File { size } => Source::File { left: size.get() },
@@ -112,34 +113,34 @@ impl App {
         }
     }
 
-    /// When it next wants to write, or has to notice its stop; `None` where only room in the send
-    /// buffer, or nothing at all, makes it write again.
+    /// Time of the next write or of the stop; `None` if only room in the send buffer makes it write
+    /// again, or if it has ended.
     pub fn next(&self) -> Option<Instant> {
         let stop = self.stop.filter(|_| !self.stopped);
-        let own = match &self.source {
+        let next_write = match &self.source {
             Source::File { left: 0 } if self.started => return None,
-            Source::Bulk | Source::File { .. } | Source::Answers { .. } => {
+            Source::Bulk | Source::File { .. } | Source::Responses { .. } => {
                 (!self.started).then_some(self.start)
             }
             Source::Timed(timed) => timed.due.map(|(at, _)| at),
         };
-        match (own, stop) {
-            (Some(own), Some(stop)) => Some(own.min(stop)),
-            (own, stop) => own.or(stop),
+        match (next_write, stop) {
+            (Some(write), Some(stop)) => Some(write.min(stop)),
+            (write, stop) => write.or(stop),
         }
     }
 
-    /// How many bytes it wants to write at `now`; `u64::MAX` for as many as there is room for.
+    /// Bytes to write at `now`; `u64::MAX` for as many as fit.
     ///
-    /// Call it at [`next`](Self::next) and whenever the send buffer has room again, then tell by
-    /// [`wrote`](Self::wrote) what became of it.
+    /// Call it at [`next`](Self::next) and whenever the send buffer has room again, then report the
+    /// result with [`wrote`](Self::wrote).
     pub fn poll(&mut self, now: Instant) -> u64 {
         self.started |= now >= self.start;
         self.stopped |= self.stop.is_some_and(|stop| now >= stop);
         match &mut self.source {
             Source::Bulk if self.started && !self.stopped => u64::MAX,
-            Source::File { left } | Source::Answers { left } if self.started && !self.stopped => *left,
-            Source::Bulk | Source::File { .. } | Source::Answers { .. } => 0,
+            Source::File { left } | Source::Responses { left } if self.started && !self.stopped => *left,
+            Source::Bulk | Source::File { .. } | Source::Responses { .. } => 0,
             Source::Timed(timed) => {
                 let before = timed.backlog;
                 timed.collect(now, self.stop);
@@ -149,14 +150,14 @@ impl App {
         }
     }
 
-    /// Of what `poll` asked for, the stream took `accepted` bytes; the rest is dropped, or kept until
-    /// there is room.
+    /// Reports that the stream accepted `accepted` of the bytes of `poll`. The rest is dropped, or
+    /// kept until there is room.
     pub fn wrote(&mut self, now: Instant, accepted: u64) {
         let _ = now;
         self.accepted += accepted;
         match &mut self.source {
             Source::Bulk => self.offered += accepted,
-            Source::File { left } | Source::Answers { left } => {
+            Source::File { left } | Source::Responses { left } => {
                 *left = left.saturating_sub(accepted);
                 self.offered += accepted;
             }
@@ -170,16 +171,16 @@ impl App {
         }
     }
 
-    /// It has more to write than the last buffer had room for: ask again when there is some.
+    /// True if the application waits for room in the send buffer.
     pub fn waiting(&self) -> bool {
         match &self.source {
             Source::Bulk => self.started && !self.stopped,
-            Source::File { left } | Source::Answers { left } => self.started && !self.stopped && *left > 0,
+            Source::File { left } | Source::Responses { left } => self.started && !self.stopped && *left > 0,
             Source::Timed(timed) => timed.backlog > 0,
         }
     }
 
-    /// How many bytes it writes at `now` into `room` bytes of buffer: `poll` and `wrote` in one.
+    /// Bytes that it writes at `now` into `room` bytes of buffer: `poll` and `wrote` in one.
     ///
     /// With [`OnFull::Drop`] a packet is written whole or not at all.
     pub fn write(&mut self, now: Instant, room: u64) -> u64 {
@@ -196,52 +197,52 @@ impl App {
         fits
     }
 
-    /// A [`Kind::Video`] was asked for so many bytes more.
-    pub fn answer(&mut self, bytes: u64) {
-        if let Source::Answers { left } = &mut self.source {
+    /// Adds a response of `bytes`; for [`Kind::Video`] only.
+    pub fn add_response(&mut self, bytes: u64) {
+        if let Source::Responses { left } = &mut self.source {
             *left = left.saturating_add(bytes);
         }
     }
 
-    /// True where it will never write again, so that the stream can be closed.
+    /// True if it will not write again, so that the stream can be closed.
     pub fn done(&self, now: Instant) -> bool {
         let stopped = self.stop.is_some_and(|stop| now >= stop);
         match &self.source {
-            // Whoever asks says when there is nothing more to ask for.
-            Source::Bulk | Source::Answers { .. } => stopped,
+            // The end of a video is known to its player alone.
+            Source::Bulk | Source::Responses { .. } => stopped,
             Source::File { left } => stopped || (*left == 0 && now >= self.start),
             Source::Timed(timed) => stopped && timed.due.is_none() && timed.backlog == 0,
         }
     }
 
-    /// Bytes that it produced. A bulk transfer or a file produces what is taken.
+    /// Bytes produced; for a bulk transfer or a file, the accepted bytes.
     pub fn offered(&self) -> u64 {
         self.offered
     }
-    /// Bytes that the stream took.
+    /// Bytes that the stream accepted.
     pub fn accepted(&self) -> u64 {
         self.accepted
     }
-    /// Bytes that found the send buffer full and were dropped.
+    /// Bytes dropped because the send buffer was full.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 }
 
 impl Timed {
-    /// Puts every packet that is due at `now` into the backlog.
+    /// Adds every packet that is due at `now` to the backlog.
     fn collect(&mut self, now: Instant, stop: Option<Instant>) {
         while let Some((_, packet)) = self.due.filter(|&(at, _)| at <= now) {
             self.backlog = self.backlog.saturating_add(packet);
-            if let Some(clock) = &mut self.clock {
-                clock.advance();
+            if let Some(schedule) = &mut self.schedule {
+                schedule.advance();
             }
             self.rearm(stop);
         }
     }
 
     fn rearm(&mut self, stop: Option<Instant>) {
-        let due = self.clock.as_mut().and_then(Ticker::due);
+        let due = self.schedule.as_mut().and_then(Schedule::due);
         self.due = due.filter(|&(at, _)| stop.is_none_or(|stop| at < stop));
     }
 }
@@ -261,7 +262,7 @@ mod tests {
     fn config(kind: Kind, stop: Option<Instant>, on_full: OnFull) -> TrafficConfig {
         TrafficConfig { kind, direction: Direction::Down, start: Instant::from_secs(1), stop, on_full }
     }
-    /// Drives an application by its own clock alone and returns when it wrote how much.
+    /// Drives an application by its schedule alone and returns the times and sizes of its writes.
     fn drive(app: &mut App, until: Instant, room: u64) -> Vec<(Instant, u64)> {
         let mut written = Vec::new();
         while let Some(now) = app.next().filter(|&now| now <= until) {
@@ -278,7 +279,8 @@ mod tests {
 
     #[test]
     fn constant_rate_writes_an_exact_number_of_packets_until_its_stop() {
-        // 1 Mbit/s in 1040 bytes: a packet each 8.32 ms. 150 s hold 18028.8 of them; the first goes at once.
+        // 1 Mbit/s in packets of 1040 bytes: one per 8.32 ms. 150 s hold 18028.8; the first is due
+        // at once.
         let mut app = App::new(
             &config(cbr(1_000_000, 1040), Some(Instant::from_secs(151)), OnFull::Drop),
             Seed::new(1),
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stop_is_noticed_even_between_two_packets() {
+    fn stop_takes_effect_between_two_packets() {
         let mut app = App::new(&config(cbr(8, 10), Some(Instant::from_secs(5)), OnFull::Drop), Seed::new(1));
         assert_eq!(app.write(Instant::from_secs(1), ROOM), 10);
         assert_eq!(app.next(), Some(Instant::from_secs(5)));
@@ -304,25 +306,25 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_at_the_stop_is_not_written() {
+    fn packet_due_at_the_stop_is_not_written() {
         let mut app =
             App::new(&config(cbr(8_000, 1000), Some(Instant::from_secs(3)), OnFull::Wait), Seed::new(1));
         assert_eq!(drive(&mut app, Instant::MAX, ROOM).len(), 2);
     }
 
     #[test]
-    fn a_full_buffer_drops_whole_packets_of_a_live_source() {
+    fn full_buffer_drops_whole_packets_of_a_live_source() {
         let mut app = App::new(&config(cbr(8_000, 1000), None, OnFull::Drop), Seed::new(1));
         assert_eq!(app.write(Instant::from_secs(1), 999), 0);
         assert_eq!(app.write(Instant::from_secs(2), 1500), 1000);
-        // Late by a packet: two are due, one fits.
+        // One packet late: two are due, one fits.
         assert_eq!(app.write(Instant::from_secs(4), 1999), 1000);
         assert_eq!(app.write(Instant::from_secs(4), ROOM), 0);
         assert_eq!((app.offered(), app.accepted(), app.dropped()), (4000, 2000, 2000));
     }
 
     #[test]
-    fn a_patient_source_keeps_its_backlog_and_hands_it_over_even_after_its_stop() {
+    fn waiting_source_writes_its_backlog_even_after_its_stop() {
         let mut app =
             App::new(&config(cbr(8_000, 1000), Some(Instant::from_secs(4)), OnFull::Wait), Seed::new(1));
         assert_eq!(app.write(Instant::from_secs(1), 0), 0);
@@ -337,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn bulk_takes_all_the_room_between_start_and_stop() {
+    fn bulk_fills_the_buffer_between_start_and_stop() {
         let mut app = App::new(&config(Kind::Bulk, Some(Instant::from_secs(3)), OnFull::Drop), Seed::new(1));
         assert_eq!(app.next(), Some(Instant::from_secs(1)));
         assert_eq!(app.poll(Instant::ZERO), 0);
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_done_when_its_last_byte_is_taken() {
+    fn file_is_done_when_its_last_byte_is_accepted() {
         let file = |size| config(Kind::File { size: Bytes::new(size) }, None, OnFull::Drop);
         let mut app = App::new(&file(1_000_000), Seed::new(1));
         assert_eq!(app.write(Instant::from_secs(1), 600_000), 600_000);
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn on_off_writes_in_its_on_periods_alone() {
+    fn on_off_writes_only_in_on_periods() {
         let kind = Kind::OnOff {
             rate: Bitrate::from_mbps(8.0),
             packet: Bytes::new(1000),
@@ -381,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_to_write_says_so() {
+    fn application_without_data_has_no_next_write() {
         for kind in [cbr(0, 1000), cbr(1000, 0)] {
             let mut app = App::new(&config(kind.clone(), None, OnFull::Wait), Seed::new(1));
             assert_eq!(app.next(), None);
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_periods() {
+    fn same_seed_gives_the_same_periods() {
         let kind = Kind::OnOff {
             rate: Bitrate::from_mbps(1.0),
             packet: Bytes::new(1040),
@@ -414,7 +416,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_is_accounted_for_whatever_the_room(
+        fn offered_bytes_are_accepted_dropped_or_in_the_backlog(
             rate in 0u64..20_000_000, packet in 0u64..3000, on in 0u64..2000, off in 0u64..2000,
             exponential: bool, wait: bool, rooms in prop::collection::vec(0u64..5000, 1..60),
         ) {

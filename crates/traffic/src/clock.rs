@@ -1,44 +1,43 @@
-//! When the packets of a timed writer are due.
+//! Due times of the packets of a timed writer.
 //!
 //! Packet n is due when the application has been on for n * 8 * packet / rate, rounded down to a
-//! nanosecond. Each time is computed from n alone: what rounding takes from one packet it does not
-//! take from the next, and a million packets later the clock is still less than a nanosecond off.
+//! nanosecond. Each time is computed from n, so rounding errors do not accumulate.
 
 use units::{Bitrate, Bytes, Duration, Instant, Rng};
 
-/// The due times, one after the other.
+/// Due times, one after the other.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
-    /// Nanoseconds times bits a second: what one packet takes of the on time, times `rate_bps`.
+    /// On time per packet times `rate_bps`: nanoseconds times bits per second.
     step: u128,
     rate_bps: u128,
-    /// The next packet's number.
+    /// Number of the next packet.
     n: u64,
     periods: Periods,
 }
 
-/// Where the on time lies.
+/// Periods in which the application is on.
 #[derive(Debug, Clone)]
 pub(crate) enum Periods {
-    /// On from this time on.
+    /// On from this time.
     Always(Instant),
-    /// On and off for fixed spans, from this time on.
+    /// Alternating periods of fixed length, from this time.
     Fixed { start: Instant, on: Duration, off: Duration },
-    /// On and off for exponential spans with these means.
-    Drawn { walk: Walk, on: Duration, off: Duration, rng: Rng },
+    /// Alternating periods of exponential length with these means.
+    Drawn { period: OnPeriod, on: Duration, off: Duration, rng: Rng },
 }
 
-/// The on period of a [`Periods::Drawn`] that the walk has reached.
+/// The present on period of [`Periods::Drawn`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Walk {
+pub(crate) struct OnPeriod {
     begin: Instant,
     length: Duration,
-    /// On time before it.
+    /// Total on time before it, in nanoseconds.
     before: u64,
 }
 
 impl Clock {
-    /// `None` where no packet is ever due: at rate zero, or with empty packets, or never on.
+    /// `None` if no packet is ever due: with a rate of zero, empty packets, or empty on periods.
     pub(crate) fn new(rate: Bitrate, packet: Bytes, periods: Periods) -> Option<Self> {
         let never_on = match &periods {
             Periods::Always(_) => false,
@@ -47,49 +46,50 @@ impl Clock {
         if rate == Bitrate::ZERO || packet == Bytes::ZERO || never_on {
             return None;
         }
-        // 2^64 bytes take 67 bits as bits and 97 bits as this product.
+        // No overflow: the product has at most 97 bits.
         let step = u128::from(packet.get()) * 8_000_000_000;
         Some(Self { step, rate_bps: u128::from(rate.as_bps()), n: 0, periods })
     }
 
-    /// When the next packet is due; `None` beyond the end of time.
+    /// Due time of the next packet; `None` beyond [`Instant::MAX`].
     pub(crate) fn due(&mut self) -> Option<Instant> {
         let on_time = self.step.checked_mul(u128::from(self.n))? / self.rate_bps;
         let on_time = u64::try_from(on_time).ok()?;
         self.periods.at(on_time)
     }
 
-    /// Goes on to the packet after.
+    /// Advances to the packet after it.
     pub(crate) fn advance(&mut self) {
         self.n += 1;
     }
 }
 
 impl Periods {
-    /// Exponential periods, the first on from `start`.
+    /// Exponential periods; the first on period begins at `start`.
     pub(crate) fn drawn(start: Instant, on: Duration, off: Duration, mut rng: Rng) -> Self {
-        let walk = Walk { begin: start, length: draw(&mut rng, on), before: 0 };
-        Self::Drawn { walk, on, off, rng }
+        let period = OnPeriod { begin: start, length: draw(&mut rng, on), before: 0 };
+        Self::Drawn { period, on, off, rng }
     }
 
-    /// The time at which the application has been on for `on_time` nanoseconds; asked in rising order.
+    /// Time at which the application has been on for `on_time` nanoseconds. Calls must not decrease
+    /// it.
     fn at(&mut self, on_time: u64) -> Option<Instant> {
         match self {
             Self::Always(start) => later(*start, u128::from(on_time)),
             Self::Fixed { start, on, off } => {
                 let whole = u128::from(on_time / on.as_nanos());
                 let rest = u128::from(on_time % on.as_nanos());
-                let period = u128::from(on.as_nanos()) + u128::from(off.as_nanos());
-                later(*start, whole.checked_mul(period)? + rest)
+                let length = u128::from(on.as_nanos()) + u128::from(off.as_nanos());
+                later(*start, whole.checked_mul(length)? + rest)
             }
-            Self::Drawn { walk, on, off, rng } => {
-                while on_time - walk.before >= walk.length.as_nanos() {
-                    walk.before = walk.before.checked_add(walk.length.as_nanos())?;
-                    let gap = u128::from(walk.length.as_nanos()) + u128::from(draw(rng, *off).as_nanos());
-                    walk.begin = later(walk.begin, gap)?;
-                    walk.length = draw(rng, *on);
+            Self::Drawn { period, on, off, rng } => {
+                while on_time - period.before >= period.length.as_nanos() {
+                    period.before = period.before.checked_add(period.length.as_nanos())?;
+                    let gap = u128::from(period.length.as_nanos()) + u128::from(draw(rng, *off).as_nanos());
+                    period.begin = later(period.begin, gap)?;
+                    period.length = draw(rng, *on);
                 }
-                later(walk.begin, u128::from(on_time - walk.before))
+                later(period.begin, u128::from(on_time - period.before))
             }
         }
     }
@@ -100,7 +100,7 @@ fn later(start: Instant, nanos: u128) -> Option<Instant> {
     u64::try_from(nanos).ok().map(Instant::from_nanos)
 }
 
-/// At least a microsecond where the mean is not zero, so that the walk always gets on.
+/// A length of at least 1 µs for a mean above zero, so that time advances.
 fn draw(rng: &mut Rng, mean: Duration) -> Duration {
     if mean.is_zero() {
         return Duration::ZERO;
@@ -127,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn a_million_packets_later_the_clock_has_not_drifted() {
-        // 1040 bytes at 3 Mbit/s take 2 773 333.3 ns: a step that no nanosecond count can hold.
+    fn clock_does_not_drift_over_a_million_packets() {
+        // 1040 bytes at 3 Mbit/s take 2 773 333.3 ns, which is no whole number of nanoseconds.
         let mut clock = clock(3_000_000, 1040, Periods::Always(Instant::from_millis(7)));
         let all = times(&mut clock, 1_000_001);
         assert_eq!(&all[..4], &[7_000_000, 9_773_333, 12_546_666, 15_320_000]);
@@ -137,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn an_off_period_stops_the_clock_and_loses_nothing_of_it() {
-        // A packet each 4 ms of on time; 10 ms on, 5 ms off: on times 0 4 8 | 12 16 | 20 24 28.
+    fn off_period_pauses_the_clock() {
+        // One packet per 4 ms of on time; 10 ms on, 5 ms off: on times 0 4 8 | 12 16 | 20 24 28.
         let periods = Periods::Fixed {
             start: Instant::ZERO,
             on: Duration::from_millis(10),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_periods_have_their_means() {
+    fn exponential_periods_have_their_means() {
         let (on, off) = (Duration::from_millis(200), Duration::from_millis(600));
         let periods = Periods::drawn(Instant::ZERO, on, off, Seed::new(3).rng("on-off"));
         let mut clock = clock(8_000_000, 1000, periods);
@@ -159,13 +159,13 @@ mod tests {
             clock.advance();
             due
         });
-        // 4000 s on of 16000 s: 20 000 periods, so within some 2 %.
+        // 4000 s on of 16000 s: 20 000 periods, so within about 2 %.
         let duty = n as f64 * 1e-3 / (last as f64 * 1e-9);
         assert!((duty - 0.25).abs() < 0.01, "{duty}");
     }
 
     #[test]
-    fn what_is_never_due_has_no_clock_and_what_is_due_after_time_no_time() {
+    fn packets_that_are_never_due_have_no_due_time() {
         let new = |rate, packet, on: u64| {
             let periods = Periods::Fixed {
                 start: Instant::ZERO,

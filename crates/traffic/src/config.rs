@@ -1,4 +1,4 @@
-//! What an application does.
+//! Configuration of an application.
 
 use crate::Vbr;
 use abr::Video;
@@ -7,37 +7,37 @@ use core::str::FromStr;
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// One application: what it writes, in which direction and when.
+/// One application: its data, direction and times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrafficConfig {
-    /// What it writes.
+    /// The data that it writes.
     pub kind: Kind,
-    /// Who writes: the server (`Down`) or the device (`Up`).
+    /// The writer: the server (`Down`) or the device (`Up`).
     pub direction: Direction,
-    /// When it begins.
+    /// Time of the first write.
     pub start: Instant,
-    /// From when on it produces nothing more. A bulk transfer or a file ends there, whatever is left
-    /// of it; what a timed writer with [`OnFull::Wait`] still has in its backlog goes out.
+    /// Time after which it produces no more data. A bulk transfer or a file ends there; a timed
+    /// writer with [`OnFull::Wait`] still writes its backlog.
     pub stop: Option<Instant>,
-    /// What a full send buffer does to a timed write; bulk and file always wait.
+    /// Effect of a full send buffer on a timed write; bulk and file always wait.
     pub on_full: OnFull,
 }
 
-/// What an application writes.
+/// The data of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// As much as there is room for, for ever.
+    /// As much as fits, without end.
     Bulk,
     /// Packets at a constant rate.
     Cbr {
-        /// Of what is written, headers not counted.
+        /// Rate of the written data, without headers.
         rate: Bitrate,
         /// Size of one write.
         packet: Bytes,
     },
-    /// Constant rate while on, nothing while off; begins on.
+    /// Constant rate in on periods, nothing in off periods; begins with an on period.
     OnOff {
-        /// While on.
+        /// Rate in on periods.
         rate: Bitrate,
         /// Size of one write.
         packet: Bytes,
@@ -45,21 +45,21 @@ pub enum Kind {
         on: Duration,
         /// Length of an off period, or its mean.
         off: Duration,
-        /// The periods are exponential with these means, rather than fixed.
+        /// The periods have exponential lengths with these means instead of fixed lengths.
         exponential: bool,
     },
-    /// Writes of mixed sizes at a rate that varies.
+    /// Writes of mixed sizes at a varying rate.
     Vbr(Vbr),
-    /// So many bytes, as fast as there is room for them.
+    /// A fixed number of bytes, as fast as they fit.
     File {
-        /// Its length.
+        /// Size of the file.
         size: Bytes,
     },
-    /// The answers to the requests of a [`abr::Viewer`], always from the server.
+    /// The responses to the requests of a [`abr::Viewer`], always from the server.
     Video(Arc<Video>),
 }
 
-/// Who writes.
+/// Writer of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
     /// The server, to the device.
@@ -69,11 +69,10 @@ pub enum Direction {
     Up,
 }
 
-/// What a full send buffer does to a timed write.
+/// Effect of a full send buffer on a timed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFull {
-    /// The packet is lost to the stream: a live source does not wait (ns-3's on/off application does
-    /// the same).
+    /// The packet is dropped: a live source does not wait, as in ns-3's on/off application.
     Drop,
     /// The packet is kept and written when there is room.
     #[default]
@@ -81,14 +80,14 @@ pub enum OnFull {
 }
 
 impl TrafficConfig {
-    /// `kind` downwards from the beginning on, without end, waiting for room.
+    /// `kind` from the server, from the start and without end, waiting for room.
     pub const fn new(kind: Kind) -> Self {
         Self { kind, direction: Direction::Down, start: Instant::ZERO, stop: None, on_full: OnFull::Wait }
     }
 }
 
 impl Kind {
-    /// Every kind's name, and a line on what it does.
+    /// Name and one-line description of every kind.
     pub const NAMES: [(&'static str, &'static str); 6] = [
         ("bulk", "as much as there is room for"),
         ("cbr", "packets at a constant rate"),
@@ -98,7 +97,7 @@ impl Kind {
         ("video", "adaptive video, segment by segment"),
     ];
 
-    /// Its name.
+    /// Name of the kind.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Bulk => "bulk",
@@ -110,7 +109,7 @@ impl Kind {
         }
     }
 
-    /// The rate it offers in the long run, where it has one of its own.
+    /// Mean offered rate, if the application limits it.
     pub fn mean_rate(&self) -> Option<Bitrate> {
         match *self {
             Self::Bulk | Self::File { .. } | Self::Video(_) => None,
@@ -125,16 +124,16 @@ impl Kind {
     }
 }
 
-/// A word that is none of those that would do.
+/// Error of parsing a word that has two valid values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordError {
     written: String,
-    would_do: [&'static str; 2],
+    valid: [&'static str; 2],
 }
 
 impl fmt::Display for WordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b] = self.would_do;
+        let [a, b] = self.valid;
         write!(f, "`{}` is neither `{a}` nor `{b}`", self.written)
     }
 }
@@ -148,7 +147,7 @@ macro_rules! two_words {
                 match text.trim() {
                     $a => Ok(Self::$first),
                     $b => Ok(Self::$second),
-                    other => Err(WordError { written: other.to_owned(), would_do: [$a, $b] }),
+                    other => Err(WordError { written: other.to_owned(), valid: [$a, $b] }),
                 }
             }
         }
@@ -170,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_and_written_back() {
+    fn words_parse_and_print() {
         for word in ["down", "up"] {
             assert_eq!(word.parse::<Direction>().unwrap().to_string(), word);
         }
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_rate_of_on_off_is_its_duty_times_its_rate() {
+    fn mean_rate_of_on_off_is_duty_cycle_times_rate() {
         let (rate, packet) = (Bitrate::from_mbps(2.0), Bytes::new(1040));
         let kind = |on, off| Kind::OnOff {
             rate,

@@ -1,5 +1,5 @@
-//! Sans-IO applications that write into a stream: bulk, constant rate, on/off, file, mixes of packet
-//! sizes, and the server side of adaptive video. [`Packets`] is the same mix as datagrams.
+//! Sans-IO applications that write into a stream: bulk, constant rate, on/off, file, mixes of
+//! packet sizes, and the server side of adaptive video. [`Packets`] is the same mix as datagrams.
 //!
 //! A [`TrafficConfig`] configures an application, an [`App`] runs it. The driver
 //!

@@ -1,40 +1,41 @@
-//! Packets of mixed sizes at a rate that varies.
+//! Packets of mixed sizes at a varying rate.
 
 use core::ops::Range;
 use units::{Bitrate, Duration, Instant, Rng, Seed};
 
-/// Sizes of packets, with headers from IP on, and how often each comes.
+/// Packet sizes, including IP headers, and their weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
-    /// Size in bytes and weight.
-    parts: [(u16, u32); Self::MOST],
+    /// Sizes in bytes and weights.
+    parts: [(u16, u32); Self::MAX_SIZES],
     len: u8,
 }
 
 impl Mix {
-    /// The most sizes of a mix.
-    pub const MOST: usize = 8;
+    /// Maximum number of sizes.
+    pub const MAX_SIZES: usize = 8;
 
-    /// 7:4:1 of 40, 576 and 1500 bytes: what routers are commonly tested with ("simple IMIX").
+    /// 7:4:1 of 40, 576 and 1500 bytes, common in router tests ("simple IMIX").
     pub const IMIX: Self = Self::of([(40, 7), (576, 4), (1500, 1)]);
     /// 50, 25 and 25 % of 44, 576 and 1500 bytes: the background of several studies of multipath
     /// transfer.
     pub const TRIMODAL: Self = Self::of([(44, 2), (576, 1), (1500, 1)]);
 
-    /// Every mix that has a name.
+    /// The named mixes.
     pub const NAMES: [(&'static str, Self); 2] = [("imix", Self::IMIX), ("trimodal", Self::TRIMODAL)];
 
     const fn of(three: [(u16, u32); 3]) -> Self {
-        let mut parts = [(0, 0); Self::MOST];
+        let mut parts = [(0, 0); Self::MAX_SIZES];
         parts[0] = three[0];
         parts[1] = three[1];
         parts[2] = three[2];
         Self { parts, len: 3 }
     }
 
-    /// `None` for no size or more than [`MOST`](Self::MOST), a size below 40 bytes or weights of zero.
+    /// A mix of sizes and weights; `None` for no size or more than [`MAX_SIZES`](Self::MAX_SIZES),
+    /// a size below 40 bytes or weights of zero.
     pub fn new(sizes: &[(u16, u32)]) -> Option<Self> {
-        let mut parts = [(0, 0); Self::MOST];
+        let mut parts = [(0, 0); Self::MAX_SIZES];
         parts.get_mut(..sizes.len())?.copy_from_slice(sizes);
         let sum: u64 = sizes.iter().map(|&(_, weight)| u64::from(weight)).sum();
         (sum > 0 && sizes.iter().all(|&(size, _)| size >= 40))
@@ -49,7 +50,7 @@ impl Mix {
         self.parts().iter().map(|&(_, weight)| u64::from(weight)).sum()
     }
 
-    /// The mean size, in bytes.
+    /// Mean size, in bytes.
     pub fn mean(&self) -> f64 {
         let bytes: u64 = self.parts().iter().map(|&(size, weight)| u64::from(size) * u64::from(weight)).sum();
         bytes as f64 / self.weights() as f64
@@ -67,18 +68,18 @@ impl Mix {
     }
 }
 
-/// Packets of mixed sizes, as a Poisson process whose rate is drawn anew now and then.
+/// Packets of mixed sizes, as a Poisson process with a rate that is redrawn periodically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vbr {
-    /// The lowest rate, and the highest; drawn uniformly from between.
+    /// Lowest rate; rates are drawn uniformly from `low` to `high`.
     pub low: Bitrate,
-    /// See `low`.
+    /// Highest rate.
     pub high: Bitrate,
-    /// How long a rate holds.
+    /// Time between draws of the rate.
     pub every: Duration,
-    /// The sizes.
+    /// Packet sizes.
     pub mix: Mix,
-    /// In bursts: nothing passes in off periods, and that much more in on periods.
+    /// Bursts: no packets in off periods, and a rate higher by as much in on periods.
     pub bursts: Option<Bursts>,
 }
 
@@ -92,19 +93,20 @@ pub struct Bursts {
     pub off: Duration,
 }
 
-/// Heavy tails: infinite variance and a mean of three times the shortest.
-const SHAPE: f64 = 1.5;
-/// A period is cut at so many times its mean.
-const LONGEST: f64 = 1000.0;
+/// Pareto shape: infinite variance, and a mean of three times the minimum.
+const PARETO_SHAPE: f64 = 1.5;
+/// Maximum length of a period, in multiples of its mean.
+const MAX_PERIOD_RATIO: f64 = 1000.0;
 
 impl Vbr {
-    /// What it offers in the long run.
+    /// Mean offered rate.
     pub fn mean_rate(&self) -> Bitrate {
         Bitrate::from_bps(u64::midpoint(self.low.as_bps(), self.high.as_bps()))
     }
 }
 
-/// The packets of a [`Vbr`], one after the other. Draws from streams `packets`, `rate` and `bursts`.
+/// The packets of a [`Vbr`], one after the other. Draws from the streams `packets`, `rate` and
+/// `bursts`.
 #[derive(Debug, Clone)]
 pub struct Packets {
     config: Vbr,
@@ -113,7 +115,7 @@ pub struct Packets {
     bursts: Rng,
     now: Instant,
     stop: Option<Instant>,
-    /// In bytes a second while on, and until when.
+    /// Rate in on periods, in bytes per second, and the time until which it applies.
     rate: f64,
     rate_until: Instant,
     on: bool,
@@ -122,7 +124,7 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// From `span.start` to before `span.end`; [`Instant::MAX`] for ever.
+    /// Packets from `span.start` to before `span.end`; without end for [`Instant::MAX`].
     pub fn new(config: Vbr, span: Range<Instant>, seed: Seed) -> Self {
         let mut packets = Self {
             config,
@@ -133,7 +135,7 @@ impl Packets {
             stop: Some(span.end).filter(|&end| end < Instant::MAX),
             rate: 0.0,
             rate_until: span.start,
-            // The first phase begins on.
+            // The first period is an on period.
             on: false,
             phase_until: if config.bursts.is_some() { span.start } else { Instant::MAX },
             next: None,
@@ -143,24 +145,24 @@ impl Packets {
         packets
     }
 
-    /// When the next packet comes and its size in bytes; `None` where there is none any more.
+    /// Due time and size in bytes of the next packet; `None` after the last.
     pub fn due(&self) -> Option<(Instant, u16)> {
         self.next
     }
 
-    /// Goes on to the packet after it.
+    /// Advances to the packet after it.
     pub fn advance(&mut self) {
         self.next = None;
-        let most = self.config.low.as_bps().max(self.config.high.as_bps());
-        let hopeless = self.config.bursts.is_some_and(|bursts| bursts.on.is_zero());
-        if most == 0 || hopeless || self.config.every.is_zero() {
+        let max_bps = self.config.low.as_bps().max(self.config.high.as_bps());
+        let never_on = self.config.bursts.is_some_and(|bursts| bursts.on.is_zero());
+        if max_bps == 0 || never_on || self.config.every.is_zero() {
             return;
         }
         loop {
             if self.now >= self.stop.unwrap_or(Instant::MAX) {
                 return;
             }
-            self.renew();
+            self.redraw();
             let until = self.rate_until.min(self.phase_until);
             if self.on && self.rate > 0.0 {
                 let gap = self.sizes.exponential(self.config.mix.mean() / self.rate);
@@ -173,13 +175,13 @@ impl Packets {
                     return;
                 }
             }
-            // What is exponential has no memory: a new rate begins afresh.
+            // The exponential distribution has no memory, so a new rate starts a new gap.
             self.now = until;
         }
     }
 
-    /// Draws a rate and a phase where they are over.
-    fn renew(&mut self) {
+    /// Draws a new rate and a new period where the present ones have ended.
+    fn redraw(&mut self) {
         if self.now >= self.rate_until {
             let Vbr { low, high, every, bursts, .. } = self.config;
             let duty = bursts
@@ -193,9 +195,10 @@ impl Packets {
         {
             self.on = !self.on;
             let mean = if self.on { on } else { off }.as_secs_f64();
-            let times = (SHAPE - 1.0) / SHAPE * libm::pow(1.0 - self.bursts.unit(), -1.0 / SHAPE);
-            // At least a nanosecond, so that time goes on.
-            let length = Duration::from_secs_f64(mean * times.min(LONGEST));
+            let times = (PARETO_SHAPE - 1.0) / PARETO_SHAPE
+                * libm::pow(1.0 - self.bursts.unit(), -1.0 / PARETO_SHAPE);
+            // At least 1 ns, so that time advances.
+            let length = Duration::from_secs_f64(mean * times.min(MAX_PERIOD_RATIO));
             self.phase_until = self.now + length.max(Duration::from_nanos(1));
         }
     }
@@ -210,7 +213,7 @@ mod tests {
         Vbr { low: mbps(0), high: mbps(4), every: Duration::from_secs(1), mix: Mix::IMIX, bursts: None }
     }
 
-    /// Times and sizes.
+    /// Times and sizes of all packets.
     fn all(config: Vbr, seconds: u64, seed: u64) -> Vec<(Instant, u16)> {
         let mut packets = Packets::new(config, Instant::ZERO..Instant::from_secs(seconds), Seed::new(seed));
         let mut all = Vec::new();
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn mixes_have_their_means_and_shares() {
+    fn mixes_have_their_means_and_weights() {
         assert!((Mix::IMIX.mean() - (7.0 * 40.0 + 4.0 * 576.0 + 1500.0) / 12.0).abs() < 1e-9);
         assert!((Mix::TRIMODAL.mean() - 541.0).abs() < 1e-9);
         let all = all(vbr(), 200, 1);
@@ -242,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_has_its_mean_and_goes_from_low_to_high() {
+    fn rate_varies_from_low_to_high_around_its_mean() {
         let all = all(vbr(), 1000, 1);
         assert!((mbps(&all, 1000.0) - 2.0).abs() < 0.1);
         assert_eq!(vbr().mean_rate(), Bitrate::from_bps(2_000_000));
@@ -256,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_keep_the_mean_and_leave_gaps() {
+    fn bursts_keep_the_mean_rate_and_leave_gaps() {
         let bursts = Some(Bursts { on: Duration::from_millis(200), off: Duration::from_millis(600) });
         let all = all(Vbr { bursts, ..vbr() }, 20_000, 1);
         let rate = mbps(&all, 20_000.0);
@@ -270,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_sends_says_so() {
+    fn configuration_without_packets_has_none_due() {
         let zero = Bitrate::ZERO;
         assert!(all(Vbr { high: zero, ..vbr() }, 10, 1).is_empty());
         assert!(all(Vbr { every: Duration::ZERO, ..vbr() }, 10, 1).is_empty());

@@ -1,8 +1,8 @@
 //! Simulates a scenario under a policy that is defined here, and compares it with `wifi-first`.
 //!
 //! ```text
-//!  scenario.toml ──> Scenario::parse ──> Experiment ──┬─ device.policy = WifiFirst  ──> sim::run ──┐
-//!                                                     └─ device.policy = RateFloor  ──> sim::run ──┴─> table
+//!  scenario.toml ──> Scenario::parse ──> Experiment ──┬─ WifiFirst ──> sim::run ──┐
+//!                                                     └─ RateFloor ──> sim::run ──┴─> table
 //! ```
 
 mod rate_floor;

@@ -3,8 +3,8 @@
 use policy::{Action, DeviceState, InterfaceKind, PathState, Policy, PolicyError, PolicyFactory};
 use units::{Bitrate, Duration, Instant};
 
-/// The parameters. They are what a user of the policy writes: `RateFloor { floor }.into()` is a
-/// [`policy::PolicyConfig`], which goes wherever a built-in policy goes.
+/// The parameters. `RateFloor { floor }.into()` is a [`policy::PolicyConfig`] and goes wherever a
+/// built-in policy goes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateFloor {
     /// Wi-Fi receive rate below which cellular paths become regular.
@@ -46,13 +46,14 @@ struct RateFloorPolicy {
 }
 
 impl RateFloorPolicy {
-    /// Time below the floor before cellular paths help: a single interval without a packet is chance.
+    /// Time below the floor before cellular paths help: a single interval without a packet is
+    /// chance.
     const PATIENCE: Duration = Duration::from_millis(300);
 }
 
 impl Policy for RateFloorPolicy {
     /// The driver calls this every [`interval`](Self::interval), in simulated or in real time. The
-    /// state holds only what a device can know, and the actions only what it can do.
+    /// state and the actions are those of a real device.
     fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         let is_wifi = |path: &PathState| path.kind == InterfaceKind::Wifi;
         let rate: u64 = state

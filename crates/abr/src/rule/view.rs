@@ -70,7 +70,7 @@ impl Progress {
     }
 
     /// BOLA's choice between the rest of this segment (`bits_left`) and a whole segment of a lower
-    /// level: the best `worth` per bit among those that are smaller than the rest.
+    /// level: the best `worth` per bit among the levels smaller than the rest.
     pub(super) fn best_replacement(
         &self,
         manifest: &Manifest,

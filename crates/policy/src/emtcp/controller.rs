@@ -1,4 +1,5 @@
-//! Offload Controller (Chen et al. 2013, section III and Table I): whether to move data, and how much.
+//! Offload Controller (Chen et al. 2013, section III and Table I): whether to move data, and how
+//! much.
 
 /// Decision of Table I, with its S in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +17,8 @@ pub enum Verdict {
 /// Table I, line by line.
 ///
 /// `t_rx`: LTE is about to receive. `wifi_idle`: `ST_WiFi` is idle. `s_b`: bytes in the transport's
-/// buffer. `s_wifi`, `s_lte`: congestion windows in bytes, 0 for a subflow that can send nothing. LTE
-/// stands for the costly paths, Wi-Fi for the cheap ones.
+/// buffer. `s_wifi`, `s_lte`: congestion windows in bytes, 0 for a subflow that can send nothing.
+/// LTE stands for the costly paths, Wi-Fi for the cheap ones.
 pub fn table_one(t_rx: bool, wifi_idle: bool, s_b: u64, s_wifi: u64, s_lte: u64) -> Verdict {
     if t_rx && wifi_idle {
         if s_wifi > 0 {
@@ -35,12 +36,12 @@ pub fn table_one(t_rx: bool, wifi_idle: bool, s_b: u64, s_wifi: u64, s_lte: u64)
 /// Share of all data that each path carries when `share` of the costly paths' data is moved.
 ///
 /// The application offers each of the n paths that are up an equal part (the paper: 1 Mbit/s per
-/// interface), so each would carry 1/n. A costly path keeps (1 - `share`)/n; the rest is divided evenly
-/// among the cheap paths. For Wi-Fi and LTE the result is (1 + `share`)/2 and (1 - `share`)/2. Without
-/// a cheap path that is up, no data is moved.
+/// interface), so each would carry 1/n. A costly path keeps (1 - `share`)/n; the rest is divided
+/// evenly among the cheap paths. For Wi-Fi and LTE the result is (1 + `share`)/2 and (1 -
+/// `share`)/2. Without a cheap path that is up, no data is moved.
 ///
-/// `costly` and `up` hold one flag per path. The shares are from 0 to 1 for a `share` from 0 to 1; a
-/// path that is down has 0; their sum is 1 if any path is up.
+/// `costly` and `up` hold one flag per path. The shares are from 0 to 1 for a `share` from 0 to 1;
+/// a path that is down has 0; their sum is 1 if any path is up.
 pub fn shares(share: f64, costly: &[bool], up: &[bool]) -> Vec<f64> {
     let paths = || up.iter().zip(costly);
     let n = paths().filter(|(up, _)| **up).count() as f64;

@@ -7,10 +7,10 @@ use units::{Duration, Instant};
 
 /// Divides the paths into cheap and costly ones.
 ///
-/// The criterion is energy per megabit, once it is known for every path that is up: the sorted values are
-/// divided at the step with the largest factor. Until then cellular paths are costly. Energy per megabit
-/// depends on the rate and so on the policy itself; to avoid an oscillation, a new division counts
-/// only after [`Costs::SETTLING_TIME`].
+/// The criterion is energy per megabit, once it is known for every path that is up: the sorted
+/// values are divided at the step with the largest factor. Until then cellular paths are costly.
+/// Energy per megabit depends on the rate and so on the policy itself; to avoid an oscillation, a
+/// new division counts only after [`Costs::SETTLING_TIME`].
 #[derive(Debug, Clone)]
 pub(crate) struct Costs {
     costly: Vec<bool>,
@@ -56,8 +56,8 @@ impl Costs {
     }
 }
 
-/// The division by energy; a path that is down keeps its `present` flag. `None` if an energy is unknown
-/// or all are about equal.
+/// The division by energy; a path that is down keeps its `present` flag. `None` if an energy is
+/// unknown or all are about equal.
 fn divide(state: &DeviceState, present: &[bool]) -> Option<Vec<bool>> {
     let mut energies = Vec::with_capacity(state.paths.len());
     for path in state.paths.iter().filter(|path| path.up) {

@@ -1,7 +1,8 @@
 //! Sub-flow Interface State Detector (Chen et al. 2013, section III).
 //!
-//! The paper's detector "continuously observes the channel state" of the interfaces: receiving (RX) or
-//! idle. A device has byte counters: an interface receives if its counter grew within the quiet time.
+//! The paper's detector "continuously observes the channel state" of the interfaces: receiving (RX)
+//! or idle. A device has byte counters: an interface receives if its counter grew within the quiet
+//! time.
 
 use crate::{Channel, DeviceState};
 use units::{Duration, Instant};
@@ -67,7 +68,8 @@ impl Detector {
         self.channel(interface) == Channel::Idle
     }
 
-    /// `T_RX` of Table I: data arrived over this interface since the observation before, or is queued.
+    /// `T_RX` of Table I: data arrived over this interface since the observation before, or is
+    /// queued.
     pub fn about_to_receive(&self, interface: usize) -> bool {
         self.interfaces.get(interface).is_some_and(|i| i.about_to_receive)
     }
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_receives_while_its_counter_grows_and_is_idle_after_the_quiet_time() {
+    fn interface_receives_while_its_counter_grows_until_the_quiet_time_is_over() {
         check(&[
             (0, 0, 0, Idle, false),
             (100, 1500, 0, Rx, true),
@@ -109,12 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_queued_is_about_to_come() {
+    fn queued_data_is_about_to_arrive() {
         check(&[(0, 0, 1, Idle, true), (100, 0, 0, Idle, false), (200, 0, 9000, Idle, true)]);
     }
 
     #[test]
-    fn the_first_look_does_not_take_an_old_count_for_new_data() {
+    fn first_observation_does_not_count_as_received_data() {
         check(&[
             (0, 1_000_000, 0, Idle, false),
             (100, 1_000_000, 0, Idle, false),
@@ -123,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_was_reset_is_not_growth() {
+    fn reset_of_a_counter_is_not_growth() {
         check(&[(0, 5000, 0, Idle, false), (100, 0, 0, Idle, false), (200, 100, 0, Rx, true)]);
     }
 
     #[test]
-    fn the_driver_may_know_better_than_the_counters() {
+    fn channel_of_the_driver_overrides_the_counters() {
         let mut detector = Detector::new(1).with_quiet(Duration::ZERO);
         let mut path = PathState { channel: Rx, ..PathState::new(InterfaceKind::Wifi) };
         detector.observe(Instant::ZERO, &DeviceState { paths: vec![path.clone()], app: None });
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_down_is_about_to_receive_nothing() {
+    fn path_that_is_down_is_not_about_to_receive() {
         let mut detector = Detector::new(1);
         let path = PathState { up: false, queued: 1, ..PathState::new(InterfaceKind::Lte) };
         detector.observe(Instant::ZERO, &DeviceState { paths: vec![path], app: None });

@@ -1,8 +1,9 @@
-//! `emtcp`: moves a share of the costly paths' data to the cheap ones (Chen et al. 2013, section III).
+//! `emtcp`: moves a share of the costly paths' data to the cheap ones (Chen et al. 2013, section
+//! III).
 //!
-//! [`Detector`] observes which interface receives, [`table_one`] decides whether to offload, [`shares`]
-//! how much. An actuator applies it: `ideal` sets the sender's exact shares, `mp-prio` marks costly paths
-//! as backup and back, which works with any sender.
+//! [`Detector`] observes which interface receives, [`table_one`] decides whether to offload,
+//! [`shares`] how much. An actuator applies it: `ideal` sets the sender's exact shares, `mp-prio`
+//! marks costly paths as backup and back, which works with any sender.
 //!
 //! Parameters: `share` (0 to 1) of the costly paths' data, and `actuator`.
 //! Differences from the paper and the control loop: `docs/design/emtcp.md`.
@@ -14,7 +15,6 @@ mod mp_prio;
 
 pub use controller::{Verdict, shares, table_one};
 pub use detector::Detector;
-pub use mp_prio::MpPrioParameters;
 
 use crate::registry::parameters;
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     PolicyFactory,
 };
 use costs::Costs;
-use mp_prio::{Gate, Order};
+use mp_prio::{Gate, MpPrioParameters, Order};
 use schema::shape::{Choice, Key, Need, Shape};
 use units::{Duration, Instant};
 
@@ -87,8 +87,8 @@ pub enum Actuator {
     /// The sender splits the data exactly, as in the paper's model.
     #[default]
     Ideal,
-    /// The device marks costly paths as backup and back, so that an unmodified sender uses them for a
-    /// part of the time.
+    /// The device marks costly paths as backup and back, so that an unmodified sender uses them for
+    /// a part of the time.
     MpPrio,
 }
 
@@ -223,9 +223,9 @@ impl Policy for EmtcpPolicy {
             ActuatorState::MpPrio { parameters, gates } => {
                 gates.resize(state.paths.len(), Gate::default());
                 // A backup carries everything while no regular path is up.
-                let relieved = up.iter().zip(self.costs.costly()).any(|(up, costly)| *up && !costly);
-                let held = relieved && share > 0.0;
-                let order = Order { costly: self.costs.costly(), targets: &wanted, held };
+                let cheap_up = up.iter().zip(self.costs.costly()).any(|(up, costly)| *up && !costly);
+                let active = cheap_up && share > 0.0;
+                let order = Order { costly: self.costs.costly(), targets: &wanted, active };
                 mp_prio::act(parameters, gates, now, state, &order, actions);
             }
         }

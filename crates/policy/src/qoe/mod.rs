@@ -1,9 +1,9 @@
-//! `qoe`: cellular paths are regular only while the preferred paths alone would miss a video player's
-//! deadline, and backup otherwise.
+//! `qoe`: cellular paths are regular only while the preferred paths alone would miss a video
+//! player's deadline, and backup otherwise.
 //!
-//! As in MP-DASH (Han et al., CoNEXT 2016) a segment has a deadline: the time at which the buffer runs
-//! empty, less a [reserve](reserve). The preferred paths carry a segment alone as long as they meet it.
-//! Without a report from a player, every path is regular.
+//! As in MP-DASH (Han et al., CoNEXT 2016) a segment has a deadline: the time at which the buffer
+//! runs empty, less a [reserve](reserve). The preferred paths carry a segment alone as long as they
+//! meet it. Without a report from a player, every path is regular.
 //!
 //! Parameter: `margin` (time), the reserve while the preferred paths carry nothing.
 //! Model and figures: `docs/design/qoe.md`.

@@ -1,4 +1,5 @@
-//! Receive rates of the preferred and of the cellular paths, measured while the player waits for data.
+//! Receive rates of the preferred and of the cellular paths, measured while the player waits for
+//! data.
 
 use super::INTERVAL;
 use units::Instant;
@@ -26,8 +27,8 @@ impl ReceiveCounter {
 
 /// Receive rate of the preferred paths, as two moving averages.
 ///
-/// The short one follows a link that weakens at once; the long one does not trust a link that has just
-/// recovered.
+/// The short one follows a link that weakens at once; the long one does not trust a link that has
+/// just recovered.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PreferredRate {
     counter: ReceiveCounter,

@@ -1,9 +1,10 @@
 //! Reserve: the playback time that a deadline leaves in the buffer.
 //!
-//! The reserve is small while the preferred paths carry the video's bitrate, and grows to the margin as
-//! their rate falls to zero: data stuck on a failed path is sent again only after a timeout, and
-//! cellular congestion windows start small. The reserve adapts: an almost empty buffer raises it, a dip
-//! with playback time to spare lowers it. `docs/design/qoe.md` gives the formula and the reasons.
+//! The reserve is small while the preferred paths carry the video's bitrate, and grows to the
+//! margin as their rate falls to zero: data stuck on a failed path is sent again only after a
+//! timeout, and cellular congestion windows start small. The reserve adapts: an almost empty buffer
+//! raises it, a dip with playback time to spare lowers it. `docs/design/qoe.md` gives the formula
+//! and the reasons.
 
 use crate::AppState;
 use units::Duration;
@@ -18,8 +19,9 @@ pub(super) struct Reserve {
     /// The buffer has held the margin, and cellular paths have not been regular since.
     full: bool,
     dip: Option<Dip>,
-    /// The buffer is to be filled over all paths: at the start, and after it was low, until it holds
-    /// the reserve or the player has been idle for [`IDLE_OBSERVATIONS`](Self::IDLE_OBSERVATIONS).
+    /// The buffer is to be filled over all paths: at the start, and after it was low, until it
+    /// holds the reserve or the player has been idle for
+    /// [`IDLE_OBSERVATIONS`](Self::IDLE_OBSERVATIONS).
     filling: bool,
     /// Observations in a row at which the player requested nothing with a buffer that is not empty.
     idle_observations: u32,
@@ -50,8 +52,8 @@ impl Reserve {
     const MAX_INCREASE_S: f64 = 6.0;
     /// Decrease of the reserve, as a part of the lowest buffer of a dip.
     const DECREASE_PART: f64 = 0.5;
-    /// Lower limit of the adapted margin: a retransmission timeout and the first congestion windows.
-    /// A buffer below it is low.
+    /// Lower limit of the adapted margin: a retransmission timeout and the first congestion
+    /// windows. A buffer below it is low.
     pub(super) const MIN_MARGIN_S: f64 = 2.0;
 
     /// A reserve that starts with `margin`.
@@ -81,8 +83,8 @@ impl Reserve {
         self.margin + self.learned
     }
 
-    /// The minimum reserve, and the reserve while the preferred paths carry the part `coverage` of the
-    /// video's bitrate.
+    /// The minimum reserve, and the reserve while the preferred paths carry the part `coverage` of
+    /// the video's bitrate.
     pub(super) fn seconds(&self, buffer: f64, coverage: f64) -> [f64; 2] {
         let increase = self.learned.max(0.0);
         let part = (Self::MIN_PART + (1.0 - Self::MIN_PART) * increase / Self::LEARNED_FOR_WHOLE_S).min(1.0);
@@ -91,8 +93,8 @@ impl Reserve {
         [minimum, minimum + (maximum - minimum) * (1.0 - coverage.min(1.0))]
     }
 
-    /// Adapts the reserve to the buffer. `cellular_bytes` were received over cellular paths since the
-    /// start; `regular` tells whether these are regular.
+    /// Adapts the reserve to the buffer. `cellular_bytes` were received over cellular paths since
+    /// the start; `regular` tells whether these are regular.
     pub(super) fn learn(&mut self, app: &AppState, cellular_bytes: u64, regular: bool) {
         let Some(buffer) = app.buffer.map(Duration::as_secs_f64) else { return };
         self.learn_from_low_buffer(app, buffer);
@@ -117,8 +119,8 @@ impl Reserve {
         }
     }
 
-    /// Lowers the reserve after a dip, once per dip however often cellular paths became regular in it.
-    /// Only a dip that began with a full buffer shows that less reserve would have been enough.
+    /// Lowers the reserve after a dip, once per dip however often cellular paths became regular in
+    /// it. Only a dip that began with a full buffer shows that less reserve would have been enough.
     fn learn_from_dip(&mut self, app: &AppState, buffer: f64, cellular_bytes: u64, regular: bool) {
         if regular && self.full {
             self.full = false;
@@ -131,7 +133,7 @@ impl Reserve {
             return;
         }
         self.full = true;
-        // A dip in which cellular paths carried nothing is no experience with them.
+        // A dip without cellular data teaches nothing about cellular paths.
         if let Some(dip) = self.dip.take().filter(|dip| cellular_bytes > dip.bytes_at_start) {
             let decreased = self.learned - Self::DECREASE_PART * dip.lowest_buffer;
             self.learned = decreased.max(self.min_margin() - self.margin);

@@ -4,7 +4,7 @@ use InterfaceKind::{Lte, Wifi};
 use proptest::prelude::*;
 use units::{Bitrate, Bytes};
 
-/// A player with so much in its buffer and so much to come, on a device whose Wi-Fi brings `mbps`.
+/// A device with Wi-Fi and LTE, and a player that reports its state.
 struct Device {
     policy: QoePolicy,
     state: DeviceState,
@@ -19,7 +19,7 @@ impl Device {
         Self { policy: QoePolicy::new(Qoe::DEFAULT_MARGIN, &kinds), state, now: Instant::ZERO }
     }
 
-    fn tell(&mut self, buffer_s: f64, missing: u64) {
+    fn report(&mut self, buffer_s: f64, missing: u64) {
         self.state.app = Some(AppState {
             buffer: Some(Duration::from_secs_f64(buffer_s)),
             deadline: None,
@@ -29,15 +29,15 @@ impl Device {
         });
     }
 
-    /// True where LTE is in use after so many looks, in which Wi-Fi brings so much, and LTE so much while it is in
-    /// use.
-    fn looks(&mut self, count: u32, mbps: f64, lte_mbps: f64) -> bool {
+    /// Observes `count` times, with Wi-Fi at `mbps`, and LTE at `lte_mbps` while it is regular.
+    /// Returns whether LTE is regular afterwards.
+    fn observe(&mut self, count: u32, mbps: f64, lte_mbps: f64) -> bool {
         for _ in 0..count {
             let mut actions = Vec::new();
             self.policy.observe(self.now, &self.state, &mut actions);
             for action in actions {
                 let Action::SetBackup { path, backup } = action else { panic!("{action:?}") };
-                assert_eq!(path, 1, "Wi-Fi stays in use");
+                assert_eq!(path, 1, "Wi-Fi stays regular");
                 self.state.paths[path].backup = backup;
             }
             self.now += INTERVAL;
@@ -49,212 +49,216 @@ impl Device {
         !self.state.paths[1].backup
     }
 
-    /// After a start over Wi-Fi of 16 Mbit/s and LTE of `lte_mbps`, with a full buffer.
+    /// A device during playback with a full buffer, after a start over Wi-Fi at 16 Mbit/s and LTE
+    /// at `lte_mbps`.
     fn playing(lte_mbps: f64) -> Self {
         let mut device = Self::new();
-        device.tell(0.0, 2_000_000);
-        assert!(device.looks(20, 16.0, lte_mbps));
-        device.tell(20.0, 2_000_000);
-        assert!(!device.looks(10, 16.0, lte_mbps));
+        device.report(0.0, 2_000_000);
+        assert!(device.observe(20, 16.0, lte_mbps));
+        device.report(20.0, 2_000_000);
+        assert!(!device.observe(10, 16.0, lte_mbps));
         device
     }
 
-    /// The buffer at which LTE begins to help while it drains, with 2 MB to come and Wi-Fi of `mbps`.
-    fn helped_at(&mut self, mbps: f64) -> Option<f64> {
+    /// The buffer level at which LTE becomes regular while the buffer drains, with 2 MB missing and
+    /// Wi-Fi at
+    /// `mbps`.
+    fn buffer_at_switch(&mut self, mbps: f64) -> Option<f64> {
         (0..200).map(|tenth| 20.0 - f64::from(tenth) * 0.1).find(|&buffer| {
-            self.tell(buffer, 2_000_000);
-            self.looks(1, mbps, 0.0)
+            self.report(buffer, 2_000_000);
+            self.observe(1, mbps, 0.0)
         })
     }
 }
 
 #[test]
-fn without_a_word_of_the_application_every_path_is_used() {
-    assert!(Device::new().looks(50, 1.0, 1.0));
+fn every_path_is_regular_without_a_report() {
+    assert!(Device::new().observe(50, 1.0, 1.0));
 }
 
 #[test]
-fn before_the_first_picture_and_in_a_stall_every_path_is_used() {
+fn every_path_is_regular_before_playback_and_in_a_stall() {
     let mut device = Device::new();
-    device.tell(0.0, 1_000_000);
-    assert!(device.looks(50, 100.0, 1.0));
+    device.report(0.0, 1_000_000);
+    assert!(device.observe(50, 100.0, 1.0));
 }
 
 #[test]
 fn wifi_that_meets_the_deadline_carries_the_segment_alone() {
     let mut device = Device::playing(0.0);
-    // Three megabytes at 16 Mbit/s take a second and a half. Of a small buffer half is kept free.
-    device.tell(3.1, 3_000_000);
-    assert!(!device.looks(5, 16.0, 0.0));
-    device.tell(2.9, 3_000_000);
-    assert!(device.looks(5, 16.0, 0.0));
-    // To stop, it has to be there in 0.8 of the time.
-    device.tell(3.6, 3_000_000);
-    assert!(device.looks(10, 16.0, 0.0));
-    device.tell(3.9, 3_000_000);
-    assert!(!device.looks(2, 16.0, 0.0));
+    // 3 MB at 16 Mbit/s take 1.5 s. Half of a small buffer is the reserve.
+    device.report(3.1, 3_000_000);
+    assert!(!device.observe(5, 16.0, 0.0));
+    device.report(2.9, 3_000_000);
+    assert!(device.observe(5, 16.0, 0.0));
+    // LTE stops once Wi-Fi needs at most 0.8 of the time.
+    device.report(3.6, 3_000_000);
+    assert!(device.observe(10, 16.0, 0.0));
+    device.report(3.9, 3_000_000);
+    assert!(!device.observe(2, 16.0, 0.0));
 }
 
 #[test]
-fn the_buffer_is_used_as_long_as_both_together_would_make_it() {
-    // 2 MB over Wi-Fi of 1 Mbit/s and LTE of 32 Mbit/s, half of which is believed, take 0.9 s; 7.5 s are kept free.
-    let fast = Device::playing(32.0).helped_at(1.0).unwrap();
+fn switch_waits_while_both_paths_together_meet_the_deadline() {
+    // 2 MB over Wi-Fi at 1 Mbit/s and half of LTE's 32 Mbit/s take 0.9 s; the reserve is 7.5 s.
+    let fast = Device::playing(32.0).buffer_at_switch(1.0).unwrap();
     assert!((8.0..9.5).contains(&fast), "{fast}");
-    // With LTE of 4 Mbit/s they take 5.3 s; and LTE that has brought nothing is no help to wait for.
-    let slow = Device::playing(4.0).helped_at(1.0).unwrap();
+    // With LTE at 4 Mbit/s they take 5.3 s. LTE that has carried nothing does not postpone the
+    // switch.
+    let slow = Device::playing(4.0).buffer_at_switch(1.0).unwrap();
     assert!((12.0..14.0).contains(&slow), "{slow}");
-    let unknown = Device::playing(0.0).helped_at(1.0).unwrap();
+    let unknown = Device::playing(0.0).buffer_at_switch(1.0).unwrap();
     assert!(unknown > 15.0, "{unknown}");
-    // Wi-Fi that brings what the video needs is waited for longest.
-    let near = Device::playing(32.0).helped_at(8.0).unwrap();
+    // Wi-Fi at the bitrate of the video postpones it longest.
+    let near = Device::playing(32.0).buffer_at_switch(8.0).unwrap();
     assert!(near < fast - 0.5, "{near}");
 }
 
 #[test]
-fn a_small_buffer_is_filled_over_every_path() {
+fn small_buffer_is_filled_over_every_path() {
     let mut device = Device::new();
-    device.tell(0.0, 1_000_000);
-    assert!(device.looks(20, 16.0, 16.0));
-    device.tell(7.9, 100_000);
-    assert!(device.looks(50, 16.0, 16.0), "Wi-Fi meets the deadline, and may be weak before the next");
-    device.tell(8.1, 100_000);
-    assert!(!device.looks(5, 16.0, 0.0));
-    device.tell(3.0, 100_000);
-    assert!(!device.looks(5, 16.0, 0.0), "it has been full enough");
-    // Until it is low.
-    device.tell(1.9, 100_000);
-    assert!(device.looks(5, 16.0, 16.0));
-    device.tell(3.0, 100_000);
-    assert!(device.looks(5, 16.0, 16.0));
-    // A player that has no room for more rests.
-    device.tell(1.8, 0);
-    assert!(!device.looks(5, 16.0, 0.0));
-    device.tell(1.8, 100_000);
-    assert!(!device.looks(5, 16.0, 0.0));
+    device.report(0.0, 1_000_000);
+    assert!(device.observe(20, 16.0, 16.0));
+    device.report(7.9, 100_000);
+    assert!(device.observe(50, 16.0, 16.0), "filling, although Wi-Fi meets the deadline");
+    device.report(8.1, 100_000);
+    assert!(!device.observe(5, 16.0, 0.0));
+    device.report(3.0, 100_000);
+    assert!(!device.observe(5, 16.0, 0.0), "the buffer has held the margin");
+    // Until the buffer is low.
+    device.report(1.9, 100_000);
+    assert!(device.observe(5, 16.0, 16.0));
+    device.report(3.0, 100_000);
+    assert!(device.observe(5, 16.0, 16.0));
+    // A player without requests has a full buffer.
+    device.report(1.8, 0);
+    assert!(!device.observe(5, 16.0, 0.0));
+    device.report(1.8, 100_000);
+    assert!(!device.observe(5, 16.0, 0.0));
 }
 
 #[test]
-fn little_that_is_left_of_a_segment_is_no_reason_to_wait_for_weak_wifi() {
+fn weak_wifi_does_not_finish_a_segment_alone() {
     let mut device = Device::playing(32.0);
-    device.tell(6.0, 2_000_000);
-    assert!(device.looks(20, 1.0, 32.0));
-    // Wi-Fi of 1 Mbit/s takes a second for it, of six.
-    device.tell(6.0, 125_000);
-    assert!(device.looks(5, 1.0, 32.0));
-    device.tell(6.0, 0);
-    assert!(!device.looks(1, 1.0, 32.0));
-    device.tell(6.0, 125_000);
-    assert!(device.looks(1, 1.0, 32.0));
+    device.report(6.0, 2_000_000);
+    assert!(device.observe(20, 1.0, 32.0));
+    // Wi-Fi at 1 Mbit/s takes one second for it, of six.
+    device.report(6.0, 125_000);
+    assert!(device.observe(5, 1.0, 32.0));
+    device.report(6.0, 0);
+    assert!(!device.observe(1, 1.0, 32.0));
+    device.report(6.0, 125_000);
+    assert!(device.observe(1, 1.0, 32.0));
 }
 
 #[test]
-fn who_ran_dry_twice_keeps_the_whole_buffer_free() {
+fn reserve_is_the_whole_buffer_after_it_was_almost_empty_twice() {
     let mut device = Device::playing(32.0);
     for _ in 0..2 {
-        device.tell(7.0, 2_000_000);
-        assert!(!device.looks(50, 16.0, 0.0));
-        device.tell(0.3, 2_000_000);
-        assert!(device.looks(5, 16.0, 32.0));
-        device.tell(4.5, 0);
-        assert!(!device.looks(5, 16.0, 0.0));
+        device.report(7.0, 2_000_000);
+        assert!(!device.observe(50, 16.0, 0.0));
+        device.report(0.3, 2_000_000);
+        assert!(device.observe(5, 16.0, 32.0));
+        device.report(4.5, 0);
+        assert!(!device.observe(5, 16.0, 0.0));
     }
-    device.tell(7.0, 2_000_000);
-    assert!(device.looks(5, 16.0, 32.0));
+    device.report(7.0, 2_000_000);
+    assert!(device.observe(5, 16.0, 32.0));
 }
 
 #[test]
-fn a_buffer_that_nearly_ran_dry_is_a_lesson() {
+fn almost_empty_buffer_raises_the_reserve() {
     let mut device = Device::playing(32.0);
-    let before = device.helped_at(1.0).unwrap();
+    let before = device.buffer_at_switch(1.0).unwrap();
     for _ in 0..2 {
-        device.tell(0.4, 2_000_000);
-        device.looks(3, 1.0, 32.0);
-        device.tell(20.0, 2_000_000);
-        assert!(!device.looks(10, 16.0, 32.0));
+        device.report(0.4, 2_000_000);
+        device.observe(3, 1.0, 32.0);
+        device.report(20.0, 2_000_000);
+        assert!(!device.observe(10, 16.0, 32.0));
     }
-    let after = device.helped_at(1.0).unwrap();
+    let after = device.buffer_at_switch(1.0).unwrap();
     assert!((3.0..5.0).contains(&(after - before)), "{before}, {after}");
 }
 
 #[test]
-fn what_was_left_of_the_buffer_in_a_dip_is_not_kept_free_again() {
+fn unused_buffer_of_a_dip_lowers_the_reserve() {
     let mut device = Device::playing(32.0);
-    let before = device.helped_at(1.0).unwrap();
-    // It helps over and over in a dip; 5 s are left at worst.
+    let before = device.buffer_at_switch(1.0).unwrap();
+    // LTE becomes regular several times in a dip; the lowest buffer is 5 s.
     let dip = |device: &mut Device, lte_mbps| {
         for buffer in [7.0, 5.0, 7.0, 5.0] {
-            device.tell(buffer, 20_000_000);
-            assert!(device.looks(5, 1.0, lte_mbps));
-            device.tell(buffer, 0);
-            assert!(!device.looks(1, 1.0, lte_mbps));
+            device.report(buffer, 20_000_000);
+            assert!(device.observe(5, 1.0, lte_mbps));
+            device.report(buffer, 0);
+            assert!(!device.observe(1, 1.0, lte_mbps));
         }
-        device.tell(20.0, 2_000_000);
-        assert!(!device.looks(20, 16.0, lte_mbps));
+        device.report(20.0, 2_000_000);
+        assert!(!device.observe(20, 16.0, lte_mbps));
     };
     dip(&mut device, 32.0);
-    assert_eq!(device.policy.reserve.learned, -2.5, "half of it, once");
-    let after = device.helped_at(1.0).unwrap();
+    assert_eq!(device.policy.reserve.learned, -2.5, "half of the lowest buffer, once");
+    let after = device.buffer_at_switch(1.0).unwrap();
     assert!((1.5..3.0).contains(&(before - after)), "{before}, {after}");
     for _ in 0..5 {
         dip(&mut device, 32.0);
     }
-    assert_eq!(device.policy.reserve.learned, Reserve::MIN_MARGIN_S - 8.0, "some is kept free always");
-    // LTE that brought nothing has not shown that less will do.
+    assert_eq!(device.policy.reserve.learned, Reserve::MIN_MARGIN_S - 8.0, "lower limit of the margin");
+    // A dip without data over LTE teaches nothing.
     let mut device = Device::playing(32.0);
     dip(&mut device, 0.0);
     assert_eq!(device.policy.reserve.learned, 0.0);
 }
 
 #[test]
-fn a_buffer_that_never_held_the_margin_says_nothing_of_it() {
+fn dip_below_the_margin_does_not_change_the_reserve() {
     let mut device = Device::new();
-    device.tell(0.0, 2_000_000);
-    assert!(device.looks(20, 16.0, 32.0));
+    device.report(0.0, 2_000_000);
+    assert!(device.observe(20, 16.0, 32.0));
     for _ in 0..5 {
-        device.tell(7.5, 2_000_000);
-        device.looks(20, 16.0, 32.0);
-        device.tell(5.0, 4_000_000);
-        assert!(device.looks(20, 1.0, 32.0));
+        device.report(7.5, 2_000_000);
+        device.observe(20, 16.0, 32.0);
+        device.report(5.0, 4_000_000);
+        assert!(device.observe(20, 1.0, 32.0));
     }
     assert_eq!(device.policy.reserve.learned, 0.0);
 }
 
 #[test]
-fn wifi_that_weakens_with_a_full_buffer_is_waited_for() {
+fn weak_wifi_with_a_full_buffer_does_not_start_lte() {
     let mut device = Device::playing(32.0);
-    assert!(!device.looks(50, 1.0, 0.0));
+    assert!(!device.observe(50, 1.0, 0.0));
 }
 
 #[test]
-fn a_player_that_has_all_needs_no_path() {
+fn finished_player_needs_no_cellular_path() {
     let mut device = Device::new();
-    device.tell(0.0, 1_000_000);
-    assert!(device.looks(5, 1.0, 1.0));
+    device.report(0.0, 1_000_000);
+    assert!(device.observe(5, 1.0, 1.0));
     let app = device.state.app.as_mut().unwrap();
     (app.done, app.missing) = (true, Some(Bytes::ZERO));
-    assert!(!device.looks(5, 1.0, 1.0));
+    assert!(!device.observe(5, 1.0, 1.0));
 }
 
 #[test]
-fn where_wifi_is_gone_lte_is_used() {
+fn lte_is_regular_while_wifi_is_down() {
     let mut device = Device::new();
-    device.tell(30.0, 0);
-    assert!(!device.looks(10, 16.0, 0.0));
+    device.report(30.0, 0);
+    assert!(!device.observe(10, 16.0, 0.0));
     device.state.paths[0].up = false;
-    assert!(device.looks(1, 0.0, 0.0));
+    assert!(device.observe(1, 0.0, 0.0));
 }
 
 proptest! {
-    /// Whatever the counters and the player say: nothing but the cellular path's priority is touched, and
-    /// with a dry buffer, or one that will be dry before all paths together have brought the segment, it is in use.
+    /// The policy changes only the priority of LTE. LTE is regular if the buffer is empty, or will
+    /// be before all paths together have carried the segment.
     #[test]
-    fn a_player_in_need_has_every_path(
+    fn player_that_would_stall_has_every_path(
         looks in proptest::collection::vec((0.0..30.0_f64, 0_u64..5_000_000, 0.0..100.0_f64, 0.0..100.0_f64), 1..60)
     ) {
         let mut device = Device::new();
         for (buffer, missing, mbps, lte_mbps) in looks {
-            device.tell(buffer, missing);
-            let used = device.looks(1, mbps, lte_mbps);
+            device.report(buffer, missing);
+            let used = device.observe(1, mbps, lte_mbps);
             let dry = device.state.app.unwrap().buffer.unwrap().is_zero();
             let rate = device.policy.preferred.averages().map_or(0.0, |[short, long]| short.min(long));
             let both = rate + device.policy.cellular.rate().unwrap_or(0.0);
@@ -264,12 +268,12 @@ proptest! {
         }
     }
 
-    /// Asked again at the same moment, it asks for nothing more.
+    /// A second observation at the same time gives no actions.
     #[test]
-    fn actions_are_asked_for_once(buffer in 0.0..30.0_f64, missing in 0_u64..5_000_000) {
+    fn actions_are_not_repeated(buffer in 0.0..30.0_f64, missing in 0_u64..5_000_000) {
         let mut device = Device::new();
-        device.tell(buffer, missing);
-        device.looks(3, 5.0, 5.0);
+        device.report(buffer, missing);
+        device.observe(3, 5.0, 5.0);
         let mut actions = Vec::new();
         device.policy.observe(device.now, &device.state, &mut actions);
         for action in actions.drain(..) {

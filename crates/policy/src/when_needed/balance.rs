@@ -1,18 +1,19 @@
-//! Balance of the costly paths: bytes that the preferred paths missed, less bytes that they carried.
+//! Balance of the costly paths: bytes that the preferred paths missed, less bytes that they
+//! carried.
 
 /// Bytes that the preferred paths missed of the demand, less bytes that costly paths carried.
 ///
-/// A costly path carries more than the shortage: data in its sender's queue stays there, and a sender
-/// repeats data that it holds for lost. The balance charges all of it, and the preferred paths have to
-/// miss as much before costly paths become regular again.
+/// A costly path carries more than the shortage: data in its sender's queue stays there, and a
+/// sender repeats data that it holds for lost. The balance charges all of it, and the preferred
+/// paths have to miss as much before costly paths become regular again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Balance {
     bytes: f64,
 }
 
 impl Balance {
-    /// Limit of the balance in either direction, in seconds of the demand. It bounds how much later a
-    /// stream becomes after an overdraft, and for how long a past shortage counts.
+    /// Limit of the balance in either direction, in seconds of the demand. It bounds how much later
+    /// a stream becomes after an overdraft, and for how long a past shortage counts.
     pub(super) const LIMIT_S: f64 = 1.0;
 
     /// Credits `bytes` that the preferred paths missed of a demand of `rate` bytes per second.

@@ -4,10 +4,11 @@ use units::Duration;
 
 /// The estimated demand, and the backlog: the bytes by which the received data lags behind it.
 ///
-/// The demand is the median rate of the last second, held as a maximum that decays slowly; the median
-/// ignores a short burst. A rate below the demand adds to the backlog, a rate above it pays the backlog
-/// off. Samples far below the demand, and the part of a rate that pays the backlog off, say nothing about
-/// the demand and stay out of the median. `docs/design/when-needed.md` gives the reasons.
+/// The demand is the median rate of the last second, held as a maximum that decays slowly; the
+/// median ignores a short burst. A rate below the demand adds to the backlog, a rate above it pays
+/// the backlog off. Samples far below the demand, and the part of a rate that pays the backlog off,
+/// say nothing about the demand and stay out of the median. `docs/design/when-needed.md` gives the
+/// reasons.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
     /// Rates of the last samples in bytes per second, as a ring.

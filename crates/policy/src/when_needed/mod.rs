@@ -1,12 +1,12 @@
-//! `when-needed`: cellular paths are backup, and regular only while the other paths carry less than the
-//! device's applications demand.
+//! `when-needed`: cellular paths are backup, and regular only while the other paths carry less than
+//! the device's applications demand.
 //!
-//! The demand is estimated from the byte counters of the interfaces: the rate that arrived before. The
-//! stream is late by its estimated backlog over that rate.
+//! The demand is estimated from the byte counters of the interfaces: the rate that arrived before.
+//! The stream is late by its estimated backlog over that rate.
 //!
-//! Parameters (spans of time, but for `enough`): `late`, `hold`, `longest_hold`, `memory`, `queueing`,
-//! `silent`, `standby`, `enough` (a rate); [`WhenNeeded`] documents them.
-//! Model, reasons, bounds and limits: `docs/design/when-needed.md`.
+//! Parameters (spans of time, but for `enough`): `late`, `hold`, `longest_hold`, `memory`,
+//! `queueing`, `silent`, `standby`, `enough` (a rate); [`WhenNeeded`] documents them. Model,
+//! reasons, bounds and limits: `docs/design/when-needed.md`.
 
 mod balance;
 mod demand;
@@ -95,27 +95,28 @@ const fn span(name: &'static str, default: &'static str, doc: &'static str, exam
 /// interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WhenNeeded {
-    /// Lateness of the stream at which costly paths become regular. With a shorter one a hiccup wakes
-    /// them, with a longer one playback buffers run empty; below 200 ms it reacts to single packets.
+    /// Lateness of the stream at which costly paths become regular. With a shorter one a hiccup
+    /// wakes them, with a longer one playback buffers run empty; below 200 ms it reacts to single
+    /// packets.
     pub late: Duration,
-    /// Minimum time for which costly paths stay regular. Sender and path take about two round trips to
-    /// answer a change of priority, and a shorter switch has no effect.
+    /// Minimum time for which costly paths stay regular. Sender and path take about two round trips
+    /// to answer a change of priority, and a shorter switch has no effect.
     pub hold: Duration,
     /// Maximum time for which they stay regular, after failed probes, before the next probe.
     pub longest_hold: Duration,
-    /// Time constant with which the demand decays while less arrives. Longer than a link takes to fade,
-    /// or the demand would fade with it.
+    /// Time constant with which the demand decays while less arrives. Longer than a link takes to
+    /// fade, or the demand would fade with it.
     pub memory: Duration,
     /// Increase of the round-trip time over its minimum that indicates a full link.
     pub queueing: Duration,
     /// Time for which preferred paths may be silent while costly ones are regular, before their
     /// subflows are closed and opened again.
     pub silent: Duration,
-    /// Time for which idle costly paths stay backups after they carried too much, before their subflows
-    /// are closed.
+    /// Time for which idle costly paths stay backups after they carried too much, before their
+    /// subflows are closed.
     pub standby: Duration,
-    /// Upper limit of the estimated demand; `None` without a limit. Set it for downloads, which take
-    /// any rate there is and would keep costly paths regular all the time.
+    /// Upper limit of the estimated demand; `None` without a limit. Set it for downloads, which
+    /// take any rate there is and would keep costly paths regular all the time.
     pub enough: Option<Bitrate>,
 }
 

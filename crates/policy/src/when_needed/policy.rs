@@ -24,8 +24,8 @@ const DEMAND_MEASURED_AFTER: Duration = Duration::from_secs(1);
 const MAX_FALSE_ALARMS: u32 = 3;
 /// Time within which data queued in a shortage arrives after it.
 const SETTLING: Duration = Duration::from_secs(2);
-/// Factor on the time for which a queue may stand while counters show a shortage too: they measure the
-/// lateness better.
+/// Factor on the time for which a queue may stand while counters show a shortage too: they measure
+/// the lateness better.
 const QUEUE_PATIENCE_WITH_BACKLOG: f64 = 1.5;
 /// Early ends of a hold that may follow on one another.
 const MAX_EARLY_ENDS: f64 = 2.0;
@@ -220,7 +220,8 @@ impl WhenNeededPolicy {
                 regular.preferred_mean += (rates.preferred - regular.preferred_mean) * part;
                 regular.total_mean += (rates.total() - regular.total_mean) * part;
                 regular.preferred_peak = regular.preferred_peak.max(rates.preferred);
-                // Within the tolerance the shortage is unknown: data on costly paths counts as missed.
+                // Within the tolerance the shortage is unknown: data on costly paths counts as
+                // missed.
                 let certain = self.demand.threshold() - rates.preferred;
                 let possible = certain.max(self.demand.rate() - rates.preferred);
                 let missed = rates.costly.clamp(certain, possible);
@@ -246,8 +247,8 @@ impl WhenNeededPolicy {
 
     fn alarm(&self) -> Alarm {
         let factor = f64::from(1_u32 << self.false_alarms.min(MAX_FALSE_ALARMS));
-        // Closed paths are opened only after a long shortage. Their opening wastes what is stuck on other
-        // paths; the shortages that pass without them make up for the overdraft.
+        // Opening a closed path makes senders repeat data that is stuck elsewhere, so closed paths
+        // wait for a longer shortage. Shortages that pass without them reduce the overdraft.
         let min_backlog = if self.standby.is_closed() {
             Balance::LIMIT_S * self.demand.rate()
         } else {
@@ -276,8 +277,8 @@ impl WhenNeededPolicy {
         });
     }
 
-    /// The longest hold while preferred paths carry `rate` bytes per second: the less they carry, the
-    /// less is lost by using them less.
+    /// The longest hold while preferred paths carry `rate` bytes per second: the less they carry,
+    /// the less is lost by using them less.
     fn longest_hold(&self, rate: f64) -> Duration {
         let WhenNeeded { hold, longest_hold, .. } = self.parameters;
         let missing = (1.0 - rate / self.demand.rate().max(rate)).clamp(0.0, 1.0);
@@ -294,7 +295,8 @@ impl WhenNeededPolicy {
         if gained {
             self.false_alarms = 0;
         }
-        // A backlog that remains while the demand is met is stuck on a path; no other path can help.
+        // A backlog that remains while the demand is met is stuck on a path; no other path can
+        // help.
         let demand_met = self.demand.backlog() == 0.0 || regular.total_mean >= self.demand.threshold();
         let carried = if regular.began_with_backlog {
             regular.preferred_peak.max(regular.rate_before)
@@ -320,14 +322,15 @@ impl WhenNeededPolicy {
         self.phase = Phase::Backup { since: Some(now), shortage: Shortage::default() };
     }
 
-    /// True if the preferred paths carry the demand although the costly ones could help, for half a hold.
+    /// True if the preferred paths carry the demand although the costly ones could help, for half a
+    /// hold.
     fn preferred_suffice(&self, regular: &Regular, elapsed: Duration) -> bool {
         let needed = self.demand.threshold().max((1.0 - Demand::TOLERANCE) * regular.total_mean);
         regular.preferred_mean >= needed && elapsed >= self.parameters.hold.max(self.hold / 2)
     }
 
-    /// Ends the hold early if the backlog is paid off and the preferred paths carry data again. Takes one
-    /// of the permitted early ends.
+    /// Ends the hold early if the backlog is paid off and the preferred paths carry data again.
+    /// Takes one of the permitted early ends.
     fn take_early_end(&mut self, regular: &Regular, elapsed: Duration, total_rate: f64) -> bool {
         let threshold = self.demand.threshold();
         // Payment in half an interval: the end is seen half an interval late in the mean.

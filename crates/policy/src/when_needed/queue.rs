@@ -2,7 +2,8 @@
 
 use units::Duration;
 
-/// Detects that the round-trip time of the preferred paths stays above its minimum: the link is full.
+/// Detects that the round-trip time of the preferred paths stays above its minimum: the link is
+/// full.
 ///
 /// A full link shows a demand that was never met, which byte counters cannot show.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,8 +18,8 @@ impl QueueDetector {
     /// Time over which the minimum is forgotten, in seconds: a route may become longer.
     const MINIMUM_MEMORY_S: f64 = 100.0;
 
-    /// Records the shortest round-trip time of the preferred paths that carry data. `threshold` is the
-    /// increase over the minimum that counts as a queue.
+    /// Records the shortest round-trip time of the preferred paths that carry data. `threshold` is
+    /// the increase over the minimum that counts as a queue.
     pub(super) fn record(&mut self, round_trip: Option<Duration>, span: f64, threshold: Duration) {
         let Some(round_trip) = round_trip.map(Duration::as_secs_f64) else {
             self.standing_s = 0.0;

@@ -5,10 +5,10 @@ use units::{Duration, Instant};
 
 /// Detects silent preferred paths and resets their subflows.
 ///
-/// A sender recovers data from a silent path only by that path's own timeouts; until then all data on
-/// other paths waits behind the gap, and some senders repeat it. When the device closes the subflow, its
-/// peer reinjects the missing data on the other paths at once. The new subflow completes its handshake
-/// once the path carries packets again.
+/// A sender recovers data from a silent path only by that path's own timeouts; until then all data
+/// on other paths waits behind the gap, and some senders repeat it. When the device closes the
+/// subflow, its peer reinjects the missing data on the other paths at once. The new subflow
+/// completes its handshake once the path carries packets again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SilentPaths {
     silent_s: f64,
@@ -27,19 +27,20 @@ struct Reset {
 }
 
 impl SilentPaths {
-    /// Paths that carry less than this part of the demand are silent: data on them would take more than
-    /// ten times as long as the demand allows.
+    /// Paths that carry less than this part of the demand are silent: data on them would take more
+    /// than ten times as long as the demand allows.
     pub(super) const MIN_DEMAND_PART: f64 = 0.1;
-    /// Time between resets while nothing arrives. Without them, a subflow whose handshake is lost waits
-    /// ever longer (RFC 6298).
+    /// Time between resets while nothing arrives. A new subflow would wait ever longer after each
+    /// lost handshake (RFC 6298).
     const RETRY_INTERVAL: Duration = Duration::from_secs(4);
     /// Time within which data that was sent twice has arrived.
     const DUPLICATES_WINDOW: Duration = Duration::from_secs(2);
-    /// Time for which a path stays closed: a peer that learns of the end and of a new subflow at the
-    /// same time might take them for one.
+    /// Time for which a path stays closed: a peer that learns of the end and of a new subflow at
+    /// the same time might take them for one.
     const CLOSED_TIME: Duration = Duration::from_millis(100);
 
-    /// Records that the preferred paths carried `rate` of `demand`, in bytes per second, for `seconds`.
+    /// Records that the preferred paths carried `rate` of `demand`, in bytes per second, for
+    /// `seconds`.
     pub(super) fn record(&mut self, now: Instant, rate: f64, demand: f64, seconds: f64) {
         let carries = rate >= Self::MIN_DEMAND_PART * demand;
         self.silent_s = if carries { 0.0 } else { self.silent_s + seconds };
@@ -60,8 +61,8 @@ impl SilentPaths {
         self.is_silent() || self.was_reset(now)
     }
 
-    /// True shortly after a reset, when reinjected data arrives on other paths, and shortly after the
-    /// paths carry again, when the stuck data arrives.
+    /// True shortly after a reset, when reinjected data arrives on other paths, and shortly after
+    /// the paths carry again, when the stuck data arrives.
     pub(super) fn was_reset(&self, now: Instant) -> bool {
         let recent = |at| now.since(at) < Self::DUPLICATES_WINDOW;
         self.last_reset.is_some_and(|last| {
@@ -76,8 +77,8 @@ impl SilentPaths {
         }
     }
 
-    /// Opens the closed paths, or closes the preferred paths `up` after `max_silence`. `others_ready`
-    /// tells whether costly paths can carry their data.
+    /// Opens the closed paths, or closes the preferred paths `up` after `max_silence`.
+    /// `others_ready` tells whether costly paths can carry their data.
     pub(super) fn act(
         &mut self,
         now: Instant,

@@ -5,9 +5,9 @@ use units::{Duration, Instant};
 
 /// Closes idle costly paths that carried too much, and opens them when they are needed.
 ///
-/// A sender may use a backup on its own account: Linux puts all unacknowledged data on one after the other
-/// subflows have been silent for about 0.8 s. A closed subflow prevents that. The price is a handshake
-/// when the path is needed, and no fallback without the policy.
+/// A sender may use a backup on its own account: Linux puts all unacknowledged data on one after
+/// the other subflows have been silent for about 0.8 s. A closed subflow prevents that. The price
+/// is a handshake when the path is needed, and no fallback without the policy.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Standby {
     idle_s: f64,
@@ -29,8 +29,8 @@ impl Standby {
         !self.closed && self.last_opened.is_none_or(|opened| now.since(opened) >= Self::HANDSHAKE)
     }
 
-    /// Records an observation of `seconds`. `idle`: the costly paths carried too much before, are backup
-    /// and almost unused, and will not soon be needed.
+    /// Records an observation of `seconds`. `idle`: the costly paths carried too much before, are
+    /// backup and almost unused, and will not soon be needed.
     pub(super) fn record(&mut self, idle: bool, seconds: f64) {
         self.idle_s = if idle { self.idle_s + seconds } else { 0.0 };
     }
