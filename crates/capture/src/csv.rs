@@ -1,11 +1,11 @@
-//! CSV: everything that was counted, and what was carried over time.
+//! CSV of all counters, and of the time series.
 
 use crate::summary::{StreamSeries, Summary};
 use report::{Cell, Column, Row, Table};
 use std::fmt::Write as _;
 
 impl Summary {
-    /// A row for each direction of each subflow, with everything that was counted.
+    /// One row per direction of each subflow, with all counters.
     pub fn long_table(&self) -> Table {
         let words = ["connection", "subflow", "path", "client", "server", "direction"];
         let numbers = [
@@ -64,8 +64,8 @@ impl Summary {
         table
     }
 
-    /// What `series.csv` holds: the first column is the end of each interval in seconds; the others are bytes in
-    /// it, and how far the data had come.
+    /// Content of `series.csv`: the first column is the end of each interval in seconds; the
+    /// others are bytes per interval, and the progress of the data.
     pub fn series_csv(&self) -> String {
         let mut out = String::from("time_s");
         for stream in &self.series.streams {
@@ -96,7 +96,7 @@ fn name(stream: &StreamSeries) -> String {
     format!("connection{}.{}.{}", stream.connection, stream.path, stream.direction)
 }
 
-/// A name from a file may hold anything.
+/// Quotes a field: names from a file may contain any character.
 fn quoted(name: &str) -> String {
     name.chars().map(|sign| if matches!(sign, ',' | '"' | '\n' | '\r') { '_' } else { sign }).collect()
 }

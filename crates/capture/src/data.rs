@@ -1,44 +1,45 @@
-//! One direction of a connection at the data level: which data have been seen, and what waits beyond a gap.
+//! One direction of a connection at data level: seen data, and data beyond a gap.
 
 use crate::seen::{Before, Seen};
 use std::collections::BTreeMap;
 use units::Instant;
 
-/// Ranges of data, each of one subflow, whose owner is remembered.
+/// Maximum number of remembered ranges, each with the subflow that brought it.
 const MOST_RANGES: usize = 1024;
-/// Data further than this from what came last are not of this connection, or not sane (RFC 8684, section 3.8).
+/// Data further than this from the latest is ignored: another connection's, or invalid (RFC 8684,
+/// section 3.8).
 const FARTHEST: u64 = 1 << 31;
-/// Where the first number lies: there is room on both of its sides.
+/// Position of the first number: leaves room on both sides.
 const MIDDLE: u64 = 1 << 62;
 
-/// The data that one end of a connection sends.
+/// Data sent by one end of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Data {
-    /// By the key: the number before the first byte's.
+    /// Number before the first byte's, derived from the key.
     pub(crate) initial: Option<u64>,
-    /// The DSN at position 0; `None` before the first.
+    /// DSN at position 0; `None` before the first data.
     origin: Option<u64>,
-    /// The upper half of DSNs is known, not guessed.
+    /// True if the upper half of the DSNs is known rather than assumed.
     upper_known: bool,
     seen: Seen,
-    /// Position of the first data that was seen.
+    /// Position of the first byte seen.
     first: Option<u64>,
-    /// Position behind the furthest data that was seen.
+    /// Position after the furthest byte seen.
     highest: u64,
-    /// Everything before this position has come, or been acknowledged.
+    /// Position before which everything was seen or acknowledged.
     in_order: Option<u64>,
     beyond: u64,
-    /// The most that waited beyond a gap, and when.
+    /// Maximum of bytes beyond a gap, and its time.
     pub(crate) peak_beyond: u64,
     pub(crate) peak_at: Option<Instant>,
-    /// Bytes that were new.
+    /// New bytes.
     pub(crate) new_bytes: u64,
     pub(crate) finished: Option<Instant>,
-    /// Of MPTCP-rec, what the receiver of these data asked of each path.
+    /// MPTCP-rec: the receiver's requests per path.
     pub(crate) reports: BTreeMap<u8, Asked>,
 }
 
-/// What a receiver asked of a path by MPTCP-rec's reports.
+/// Requests of a receiver for one path in MPTCP-rec's reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) count: u64,
@@ -66,11 +67,11 @@ impl Data {
             reports: BTreeMap::new(),
         }
     }
-    /// Nothing is known of it.
+    /// State before any data.
     pub(crate) fn is_untouched(&self) -> bool {
         self.initial.is_none() && self.origin.is_none()
     }
-    /// The number before the first byte's is known from a key.
+    /// Sets the number before the first byte's from the key.
     pub(crate) fn begins_after(&mut self, initial: u64) {
         if self.initial.is_none() {
             self.initial = Some(initial);
@@ -82,8 +83,8 @@ impl Data {
             }
         }
     }
-    /// How far `dsn` is from the furthest data seen, and whether all 64 bits say so, or only the lower 32 are
-    /// known; `None` where nothing was seen.
+    /// Distance of `dsn` from the furthest byte, and whether all 64 bits are known; `None` before
+    /// the first data.
     pub(crate) fn distance(&self, dsn: u64, short: bool) -> Option<(u64, bool)> {
         let highest = self.origin?.wrapping_add(self.highest);
         Some(if short || !self.upper_known {
@@ -92,7 +93,7 @@ impl Data {
             (dsn.wrapping_sub(highest).cast_signed().unsigned_abs(), true)
         })
     }
-    /// The position of a DSN as a segment has it; `None` where it is out of all bounds.
+    /// Position of a segment's DSN; `None` if it is out of bounds.
     pub(crate) fn position(&mut self, dsn: u64, short: bool) -> Option<u64> {
         let Some(origin) = self.origin else {
             self.origin = Some(dsn.wrapping_sub(MIDDLE));
@@ -106,14 +107,15 @@ impl Data {
             return Some(position);
         }
         if !self.upper_known {
-            // The upper half was taken as zero until now.
+            // Replaces the upper half, assumed to be zero so far.
             self.origin = Some(dsn.wrapping_sub(position));
             self.upper_known = true;
         }
         let exact = dsn.wrapping_sub(self.origin?);
         (exact == position && exact.abs_diff(self.highest) < FARTHEST).then_some(exact)
     }
-    /// Data pass, brought by the subflow `owner`; `told` gets each piece's length and what was known of it.
+    /// Records data from the subflow `owner`. `told` gets the length of each piece and its earlier
+    /// state.
     pub(crate) fn carried(
         &mut self,
         now: Instant,
@@ -141,7 +143,7 @@ impl Data {
         if from <= in_order || self.seen.floor() > in_order {
             let floor = self.seen.floor();
             if from == in_order && to >= self.highest && self.beyond == to - from {
-                // Nothing waited: the common case.
+                // Fast path: no data beyond a gap.
                 self.in_order = Some(to);
                 self.beyond = 0;
             } else {
@@ -152,17 +154,17 @@ impl Data {
             (self.peak_beyond, self.peak_at) = (self.beyond, Some(now));
         }
     }
-    /// The other end says that it has everything before `ack`.
+    /// Records the other end's DATA_ACK `ack`.
     pub(crate) fn acknowledged(&mut self, ack: u64, short: bool) {
         let Some(position) = self.position(ack, short) else { return };
-        // A DATA_FIN is one beyond the data.
+        // A DATA_FIN counts one beyond the data.
         let position = position.min(self.highest);
         match self.in_order {
             Some(in_order) if position > in_order => self.advance(position),
             _ => {}
         }
     }
-    /// Where the data begin that are drawn: the first byte of the stream, or the first that was seen.
+    /// Origin of the charts: the first byte of the stream, or the first one seen.
     pub(crate) fn progress(&self, position: u64) -> u64 {
         let first = match self.initial {
             Some(_) => MIDDLE + 1,
@@ -170,15 +172,15 @@ impl Data {
         };
         position.saturating_sub(first)
     }
-    /// The data's beginning was seen, or is known.
+    /// True if the beginning of the data was seen or is known.
     pub(crate) fn knows_beginning(&self) -> bool {
         self.initial.is_some()
     }
-    /// Bytes that were never seen but count as such.
+    /// Bytes that were never seen and count as seen.
     pub(crate) fn forgotten(&self) -> u64 {
         self.seen.forgotten()
     }
-    /// Data that are still missing at the end: between what came in order and what came furthest.
+    /// Missing data at the end: between the in-order data and the furthest byte.
     pub(crate) fn missing(&self) -> u64 {
         self.in_order.map_or(0, |from| self.highest.saturating_sub(from).saturating_sub(self.beyond))
     }

@@ -1,27 +1,27 @@
-//! What is worth a line of its own, and how often each option came.
+//! Signals with a row of their own, and counts of all options.
 
 use core::net::IpAddr;
 use serde::Serialize;
 use wire::{MptcpSignal, RecOption, tcp::TcpOption};
 
-/// Something that happened on a subflow.
+/// A signal on a subflow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// Seconds since the capture's beginning.
+    /// Seconds since the beginning of the capture.
     pub at_s: f64,
-    /// The connection's number, from 1 on.
+    /// Number of the connection, from 1.
     pub connection: usize,
-    /// The subflow's number in it, from 1 on.
+    /// Number of the subflow in it, from 1.
     pub subflow: usize,
-    /// Who sent it: `client` or `server`.
+    /// Sender: `client` or `server`.
     pub from: &'static str,
-    /// The option's name.
+    /// Name of the option.
     pub option: &'static str,
-    /// What it says.
+    /// Content.
     pub detail: String,
 }
 
-/// Names of what is counted, in the order in which it is shown.
+/// Names of the counters, in display order.
 const NAMES: [&str; 17] = [
     "MP_CAPABLE",
     "MP_JOIN",
@@ -42,19 +42,19 @@ const NAMES: [&str; 17] = [
     "Timestamps",
 ];
 
-/// MPTCP's option (RFC 8684, section 7.1).
+/// Option kind of MPTCP (RFC 8684, section 7.1).
 const MPTCP: u8 = 30;
 
-/// How many segments carried each option.
+/// Number of segments with each option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
     counts: [u64; NAMES.len()],
-    /// Options, or rests of them, that cannot be read.
+    /// Invalid options, or rests of options.
     pub malformed: u64,
 }
 
 impl Options {
-    /// Names and counts of those that came.
+    /// Names and counts of the options seen.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         NAMES.into_iter().zip(self.counts).filter(|(_, count)| *count > 0)
     }
@@ -92,7 +92,7 @@ impl Options {
     }
 }
 
-/// Whether an option is Multipath TCP's.
+/// True for options of Multipath TCP.
 pub(crate) fn is_mptcp(option: &TcpOption) -> bool {
     matches!(
         option,
@@ -100,7 +100,7 @@ pub(crate) fn is_mptcp(option: &TcpOption) -> bool {
     )
 }
 
-/// An option's name and what it says, if it is worth a line.
+/// Name and content of an option that is a signal.
 pub(crate) fn told(option: &TcpOption) -> Option<(&'static str, String)> {
     Some(match option {
         TcpOption::Signal(signal) => match *signal {

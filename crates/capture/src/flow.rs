@@ -1,4 +1,4 @@
-//! One TCP connection, which may be a subflow: its handshake, and what each direction carried.
+//! One TCP connection, possibly a subflow: its handshake, and the counters of each direction.
 
 use crate::frame::End;
 use crate::rtt::Rtt;
@@ -9,12 +9,12 @@ use units::Instant;
 use wire::Mapping;
 use wire::pcapng::Direction;
 
-/// Ranges of sequence numbers that are remembered of a direction: of a subflow, and of plain TCP.
+/// Maximum number of remembered ranges per direction, of a subflow and of plain TCP.
 const MOST_RANGES: usize = 256;
-/// Mappings that are remembered of a direction.
+/// Maximum number of remembered mappings per direction.
 const MOST_MAPS: usize = 64;
 
-/// Where a packet was seen: interface by name, by the kernel's index, and which way it went there.
+/// Place at which a packet was seen: interface by name and kernel index, and direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Point {
     pub(crate) interface: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// Whether both are one place; a packet of which the direction is not told may have gone either way.
+    /// True for the same place; a packet without a direction matches both.
     pub(crate) fn is(self, other: Self) -> bool {
         let directions = self.direction.zip(other.direction);
         (self.interface, self.index) == (other.interface, other.index)
@@ -35,59 +35,59 @@ impl Point {
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     pub(crate) ends: [End; 2],
-    /// Which end sent the SYN; guessed where none was seen.
+    /// End that sent the SYN; a guess without one.
     pub(crate) opener: usize,
     pub(crate) first: Instant,
     pub(crate) last: Instant,
     pub(crate) handshake: Handshake,
     pub(crate) streams: [Stream; 2],
-    /// Segments that were seen at another place as well, and count once.
+    /// Segments seen at another place too, counted once.
     pub(crate) elsewhere: u64,
     pub(crate) offered: bool,
-    /// The token that its SYN asked for, where its connection was not known then.
+    /// Token in its SYN, if the connection was unknown then.
     pub(crate) token: Option<u32>,
     pub(crate) backup: bool,
     pub(crate) closed: bool,
     pub(crate) reset: bool,
-    /// Of a subflow.
+    /// Membership in a connection, for a subflow.
     pub(crate) membership: Option<Membership>,
 }
 
-/// Whose subflow it is.
+/// Membership of a subflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Membership {
     pub(crate) connection: u32,
-    /// Its number in the connection, from 0 on.
+    /// Number in the connection, from 0.
     pub(crate) number: u16,
-    /// Which side of the connection `ends[0]` is.
+    /// Side of the connection of `ends[0]`.
     pub(crate) side: usize,
     pub(crate) how: How,
 }
 
-/// How a subflow was found to belong to its connection.
+/// Evidence for a subflow's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
-    /// It began the connection.
+    /// First subflow.
     Capable,
-    /// It joined by token.
+    /// Token of MP_JOIN.
     Token,
-    /// Its data fit; its beginning is missing.
+    /// Matching data; the beginning is missing.
     Data,
-    /// Its beginning is missing, and its connection's.
+    /// None: the beginnings of subflow and connection are missing.
     Alone,
 }
 
-/// When the three segments of a handshake passed.
+/// Times of a handshake's segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Handshake {
     pub(crate) syn: Option<Instant>,
     pub(crate) answer: Option<Instant>,
     pub(crate) ack: Option<Instant>,
-    /// SYNs that were sent; more than one was needed where an answer was late or lost.
+    /// SYNs sent; more than one after a late or lost answer.
     pub(crate) syns: u32,
 }
 
-/// What one direction carried.
+/// Counters of one direction.
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     pub(crate) point: Option<Point>,
@@ -99,16 +99,16 @@ pub(crate) struct Stream {
     pub(crate) retransmitted: u64,
     pub(crate) late_segments: u64,
     pub(crate) initial: Option<u32>,
-    /// Position of the first byte, where the SYN was seen.
+    /// Position of the first byte, if the SYN was seen.
     first: Option<u64>,
-    /// The furthest position that the other end has acknowledged.
+    /// Furthest acknowledged position.
     acknowledged: Option<u64>,
     highest: Option<u64>,
     seen: Seen,
     pub(crate) subflow: Option<Box<SubflowStream>>,
 }
 
-/// What one direction of a subflow carried besides.
+/// Additional counters of a subflow's direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SubflowStream {
     pub(crate) new: u64,
@@ -119,7 +119,7 @@ pub(crate) struct SubflowStream {
     pub(crate) series: Series,
     pub(crate) rtt: Rtt,
     maps: VecDeque<Map>,
-    /// The initial sequence number as far as mappings tell it, where the SYN was not seen.
+    /// Initial sequence number inferred from mappings, without a SYN.
     guess: Option<u32>,
 }
 
@@ -132,15 +132,15 @@ struct Map {
     short: bool,
 }
 
-/// A piece of payload and where it belongs.
+/// A piece of payload with its data sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) len: u64,
-    /// The DSN of its first byte, and whether only the lower half of it is known; `None` without a mapping.
+    /// DSN of its first byte, and whether only the lower half is known; `None` without a mapping.
     pub(crate) dsn: Option<(u64, bool)>,
 }
 
-/// What came of a segment's payload at the subflow's level.
+/// Result of a segment's payload at subflow level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Placed {
     /// Position of its first byte.
@@ -188,13 +188,13 @@ impl Stream {
             subflow: None,
         }
     }
-    /// The position of a sequence number: the one nearest to the furthest that was seen.
+    /// Position of a sequence number: the one nearest to the furthest seen.
     pub(crate) fn position(&mut self, seq: u32) -> u64 {
-        // High enough that nothing near it lies below zero.
+        // High enough that nearby numbers are above zero.
         let highest = *self.highest.get_or_insert((1 << 33) + u64::from(seq));
         highest.wrapping_add_signed(i64::from(seq.wrapping_sub(highest as u32).cast_signed()))
     }
-    /// A SYN tells where the numbers begin.
+    /// Records the SYN's sequence number.
     pub(crate) fn begins(&mut self, seq: u32) {
         self.initial = Some(seq);
         let position = self.position(seq.wrapping_add(1));
@@ -222,10 +222,10 @@ impl Stream {
         self.highest = self.highest.map(|highest| highest.max(from + len));
         Placed { from, again }
     }
-    /// A mapping passes, in a segment with `len` bytes of payload from `seq` on.
+    /// Records a mapping in a segment with `len` bytes of payload from `seq`.
     pub(crate) fn map(&mut self, mapping: &Mapping, short: bool, seq: u32, len: u32) {
         let data_len = u64::from(mapping.len);
-        // Zero is a fallback's, and without end; it counts from the number that the segment has.
+        // Length zero is the infinite mapping of a fallback; it counts from the segment's number.
         let endless = mapping.len == 0;
         let initial = if let Some(initial) = self.initial {
             initial
@@ -234,7 +234,8 @@ impl Stream {
             if len == 0 {
                 return;
             }
-            // The segment may lie anywhere in its mapping: the true number is the lowest of these.
+            // The segment may lie anywhere in its mapping: the true initial number is the lowest
+            // candidate.
             let latest = seq.wrapping_sub(mapping.ssn);
             let guess = subflow.guess.get_or_insert(latest);
             let lower = latest.wrapping_sub(*guess).cast_signed();
@@ -254,8 +255,7 @@ impl Stream {
         }
         subflow.maps.push_back(map);
     }
-    /// The next piece of `len` bytes of payload from a position on: where it belongs by the latest mapping
-    /// that covers it.
+    /// Next piece of `len` bytes of payload from a position, by the latest mapping that covers it.
     pub(crate) fn piece(&self, from: u64, len: u64) -> Piece {
         let Some(subflow) = &self.subflow else { return Piece { len, dsn: None } };
         let mut bound = len;
@@ -272,22 +272,22 @@ impl Stream {
         }
         Piece { len: bound, dsn: None }
     }
-    /// The other end has acknowledged everything up to a number.
+    /// Records an acknowledgement.
     pub(crate) fn acknowledge(&mut self, ack: u32) {
         let position = self.position(ack);
         self.acknowledged = self.acknowledged.max(Some(position));
     }
-    /// Bytes from the first one on without a gap; `None` where the beginning was not seen.
+    /// Bytes before the first gap; `None` without the beginning.
     pub(crate) fn in_order(&self) -> Option<u64> {
         self.first.map(|first| self.seen.contiguous(first) - first)
     }
-    /// Bytes that the other end has acknowledged, a FIN not counted; `None` where the beginning was not seen.
+    /// Acknowledged bytes without the FIN; `None` without the beginning.
     pub(crate) fn acknowledged(&self) -> Option<u64> {
         let first = self.first?;
-        // Before the first acknowledgement, none.
+        // Zero before the first acknowledgement.
         Some(self.acknowledged.min(self.highest).map_or(0, |at| at.saturating_sub(first)))
     }
-    /// Bytes that were never seen but count as such.
+    /// Bytes that were never seen and count as seen.
     pub(crate) fn forgotten(&self) -> u64 {
         self.seen.forgotten()
     }

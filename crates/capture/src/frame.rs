@@ -1,4 +1,4 @@
-//! From a frame's first byte to its TCP header, whatever lies in between, and however much of it was kept.
+//! From the first byte of a frame to its TCP header, for any link type and truncation.
 
 use crate::reader::Frame;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,7 +9,7 @@ use wire::{ip, tcp};
 const NULL: u16 = 0;
 const ETHERNET: u16 = 1;
 const RAW: u16 = 101;
-/// What some systems write for raw IP.
+/// Written by some systems for raw IP.
 const RAW_OTHERS: [u16; 2] = [12, 14];
 const LOOP: u16 = 108;
 const LINUX_SLL: u16 = 113;
@@ -20,11 +20,11 @@ const LINUX_SLL2: u16 = 276;
 // Ethertypes.
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
-/// VLAN tags: 802.1Q, 802.1ad, and the one from before it.
+/// VLAN tags: 802.1Q, 802.1ad, and its predecessor.
 const TYPE_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const MOST_TAGS: usize = 4;
 
-/// The packet type of Linux' cooked captures: sent by us.
+/// Packet type of Linux cooked captures: outgoing.
 const SLL_OUTGOING: u16 = 4;
 
 // Extension headers of IPv6 (RFC 8200, section 4).
@@ -34,7 +34,7 @@ const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
 const MOST_EXTENSIONS: usize = 16;
 
-/// An address and a port, in the form in which they are compared: IPv4 as IPv6 has it (`::ffff:a.b.c.d`).
+/// Address and port in comparable form: IPv4 as mapped IPv6 (`::ffff:a.b.c.d`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct End {
     pub(crate) address: u128,
@@ -47,33 +47,33 @@ impl End {
     }
 }
 
-/// A TCP segment where it lies.
+/// A TCP segment in its frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tcp<'a> {
     pub(crate) source: End,
     pub(crate) destination: End,
     pub(crate) header: tcp::Packet<'a>,
-    /// By the IP header's account, whatever was kept.
+    /// Payload length by the IP header, regardless of truncation.
     pub(crate) payload_len: u32,
-    /// Bytes of the IP packet.
+    /// Length of the IP packet.
     pub(crate) wire_len: u32,
-    /// The kernel's index of the interface, where every packet has it (cooked captures).
+    /// Kernel's interface index, if every packet has one (cooked captures).
     pub(crate) index: Option<u32>,
     pub(crate) direction: Option<Direction>,
 }
 
-/// Why a frame is not looked at.
+/// Reason for ignoring a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Other {
-    /// A link type that nothing here knows.
+    /// Unknown link type.
     Link,
     /// Not IP, or not TCP.
     Protocol,
-    /// A fragment of an IP packet: the TCP header and its lengths are not together.
+    /// IP fragment: the TCP header and its lengths are apart.
     Fragment,
-    /// Cut before the end of the TCP header.
+    /// Truncated before the end of the TCP header.
     Cut,
-    /// Lengths that cannot be.
+    /// Invalid lengths.
     Malformed,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn tcp<'a>(frame: &Frame<'a>) -> Result<Tcp<'a>, Other> {
         ETHERNET => ethernet(bytes)?,
         RAW | IPV4 | IPV6 => 0,
         other if RAW_OTHERS.contains(&other) => 0,
-        // The family's numbers differ between systems; what follows says its version itself.
+        // Address family numbers differ between systems; the IP header has its version.
         NULL | LOOP => 4,
         LINUX_SLL => {
             cooked(u16_at(bytes, 0)?);
@@ -107,7 +107,7 @@ pub(crate) fn tcp<'a>(frame: &Frame<'a>) -> Result<Tcp<'a>, Other> {
         _ => return Err(Other::Link),
     };
     let packet = bytes.get(at..).ok_or(Other::Cut)?;
-    // What the packet had on the wire, for those whose IP header does not say.
+    // Length on the wire, for packets without a length in the IP header.
     let original = (frame.original_len as usize).saturating_sub(at);
     let (source, destination, header_at, len) = match packet.first().ok_or(Other::Cut)? >> 4 {
         4 => ipv4(packet, original)?,
@@ -147,7 +147,7 @@ fn internet(kind: u16) -> Result<(), Other> {
     if kind == TYPE_IPV4 || kind == TYPE_IPV6 { Ok(()) } else { Err(Other::Protocol) }
 }
 
-/// Addresses, where the payload begins, and where the packet ends.
+/// Addresses, start of the payload, end of the packet.
 type Located = (u128, u128, usize, usize);
 
 fn ipv4(packet: &[u8], original: usize) -> Result<Located, Other> {
@@ -156,11 +156,11 @@ fn ipv4(packet: &[u8], original: usize) -> Result<Located, Other> {
     if header[9] != ip::TCP {
         return Err(Other::Protocol);
     }
-    // Offset, or more to come.
+    // Offset, or more fragments.
     if u16_at(header, 6)? & 0x3fff != 0 {
         return Err(Other::Fragment);
     }
-    // 0 is what the system sees before the interface cuts a large packet in pieces.
+    // 0 for packets captured before segmentation offload.
     let len = match usize::from(u16_at(header, 2)?) {
         0 => original,
         len => len,

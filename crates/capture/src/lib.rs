@@ -1,24 +1,12 @@
-//! Who carried what: Multipath TCP (RFC 8684) in captures.
+//! Multipath TCP (RFC 8684) in captures: which subflow carried which data.
 //!
-//! [`Reader`] takes frames out of pcap and pcapng files of any origin, and [`analyse`] says what the
-//! connections in them did: which subflows they had, what each carried that was new, what another had
-//! carried before (reinjected), what it had carried itself (retransmitted), round trips, what waited beyond a
-//! gap, and what was signalled.
+//! [`Reader`] takes frames from pcap and pcapng files. [`analyse`] reports connections and
+//! subflows, with new, reinjected and retransmitted payload, round trips, out-of-order data and
+//! signals.
 //!
-//! A file is read once, from its beginning to its end, through a buffer of fixed size. Headers are read where
-//! they lie, and payload is not looked at. Whatever the file holds, every table has a bound; where one was hit,
-//! [`Summary::notes`] says what was left out. No bytes make anything here panic.
-//!
-//! | File | What it is |
-//! |---|---|
-//! | `reader` | files to frames |
-//! | `frame` | frames to TCP headers, under any link type, however much was kept |
-//! | `tracker` | segments to flows, flows to connections: by key and token, or by data that fit |
-//! | `flow` | one TCP connection: handshake, sequence numbers, mappings |
-//! | `data` | one direction of a connection: DSNs, gaps |
-//! | `seen` | ranges of numbers, and who brought them first |
-//! | `rtt`, `sketch`, `series` | round trips, their quantiles, bytes over time: in bounded memory |
-//! | `summary` | what comes of it; `tables`, `page`, `csv` show it |
+//! A file is read once, through a buffer of fixed size. Headers are parsed in place, payload is
+//! ignored. Every table has a limit; [`Summary::notes`] names those that were reached. No input
+//! causes a panic.
 
 mod csv;
 mod data;
@@ -49,11 +37,11 @@ use std::io::Read;
 /// Packets between two calls of `progress`.
 const OFTEN: u64 = 1 << 16;
 
-/// Reads a capture from its beginning to its end; `progress` is told now and then how many bytes were read.
+/// Reads a capture to its end; `progress` gets the number of bytes read.
 ///
 /// # Errors
-/// Where it is no capture, or the source cannot be read. A capture that is cut or damaged is read up to there,
-/// and [`Summary::ended`] and its notes say so.
+/// If it is not a capture, or the source cannot be read. A truncated or damaged capture is read up
+/// to that place, which [`Summary::ended`] and the notes name.
 pub fn analyse<R: Read>(source: R, progress: &mut dyn FnMut(u64)) -> Result<Summary, ReadError> {
     let mut reader = Reader::new(source)?;
     let mut tracker = tracker::Tracker::new();

@@ -1,14 +1,14 @@
-//! The report.
+//! Report of a capture.
 
 use crate::series::Bin;
 use crate::summary::{StreamSeries, Summary};
 use report::{Axis, Bars, Estimate, Line, Lines, Page, Panel, Section, Timeline, literal};
 
-/// Rows of a table on the page.
+/// Maximum number of rows of a table.
 const MOST_ROWS: usize = 200;
 
 impl Summary {
-    /// The report on a file of this name.
+    /// Report on the file `name`.
     pub fn page(&self, file: &str) -> Page {
         let mut tables = self.cut_tables(MOST_ROWS).into_iter();
         let mut result = Section::new("Result");
@@ -75,7 +75,7 @@ impl Summary {
         )
     }
 
-    /// Bytes of each path: new, reinjected, sent again.
+    /// Chart of bytes per path: new, reinjected, retransmitted.
     fn split(&self) -> Option<Bars> {
         let mut paths: Vec<(&str, [f64; 3])> = Vec::new();
         for subflow in self.connections.iter().flat_map(|one| &one.subflows) {
@@ -93,7 +93,7 @@ impl Summary {
                 }
             }
         }
-        // More than these cannot be read as bars.
+        // More bars are unreadable.
         if paths.is_empty() || paths.len() > 12 {
             return None;
         }
@@ -106,7 +106,7 @@ impl Summary {
         }))
     }
 
-    /// Which connections and directions have a series.
+    /// Connections and directions that have a series.
     fn directions(&self) -> Vec<(usize, &'static str)> {
         let mut found: Vec<(usize, &'static str)> = Vec::new();
         for stream in &self.series.streams {
@@ -146,7 +146,7 @@ impl Summary {
         chart.caption(format!("Means over {} ms, of payload as often as it passed.", interval * 1e3))
     }
 
-    /// How far the data had come on each path.
+    /// Chart of the data's progress per path.
     fn progress(&self, connection: usize, direction: &str) -> Lines {
         let interval = self.series.interval_s;
         let title = format!("Connection {connection}, {direction}: data sequence numbers");

@@ -1,25 +1,26 @@
-//! Round-trip times as a capture shows them: from the place where it was taken to one end and back.
+//! Round-trip times seen in a capture: from its place to one end and back.
 
 use crate::sketch::Sketch;
 use std::collections::VecDeque;
 use units::Instant;
 
-/// What is awaited of one direction at most. Linux counts its timestamps in milliseconds: half a second of them.
+/// Maximum number of pending entries per direction: half a second of Linux's millisecond
+/// timestamps.
 const MOST: usize = 512;
 
-/// Waits for the answers to one direction's segments.
+/// Matches one direction's segments with their answers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rtt {
-    /// Timestamps that were not echoed yet, each with when it was first seen.
+    /// Timestamps without an echo, with the time at which each was first seen.
     stamps: VecDeque<(u32, Instant)>,
-    /// Ends of new data that were not acknowledged yet, each with when it passed.
+    /// Ends of unacknowledged new data, with the time at which each passed.
     data: VecDeque<(u64, Instant)>,
     pub(crate) by_stamps: Sketch,
     pub(crate) by_data: Sketch,
 }
 
 impl Rtt {
-    /// A segment with this timestamp passes.
+    /// Records a segment with this timestamp.
     pub(crate) fn stamped(&mut self, now: Instant, value: u32) {
         if let Some((last, _)) = self.stamps.back()
             && (value.wrapping_sub(*last) as i32) <= 0
@@ -31,7 +32,7 @@ impl Rtt {
         }
         self.stamps.push_back((value, now));
     }
-    /// The other end echoes a timestamp: its first echo counts.
+    /// Records the echo of a timestamp; only the first echo counts.
     pub(crate) fn echoed(&mut self, now: Instant, echo: u32) {
         while let Some(&(value, at)) = self.stamps.front() {
             let age = echo.wrapping_sub(value) as i32;
@@ -44,17 +45,17 @@ impl Rtt {
             }
         }
     }
-    /// New data up to `end` passes.
+    /// Records new data up to `end`.
     pub(crate) fn sent(&mut self, now: Instant, end: u64) {
         if self.data.len() < MOST {
             self.data.push_back((end, now));
         }
     }
-    /// Data was sent again: what is acknowledged from here on may be either (Karn).
+    /// Records a retransmission: acknowledgements from here on are ambiguous (Karn).
     pub(crate) fn sent_again(&mut self) {
         self.data.clear();
     }
-    /// The other end acknowledges everything up to `end`.
+    /// Records an acknowledgement up to `end`.
     pub(crate) fn acknowledged(&mut self, now: Instant, end: u64) {
         let mut newest = None;
         while let Some(&(sent, at)) = self.data.front() {

@@ -1,9 +1,9 @@
-//! Which numbers of a sequence have been seen, and who brought them first.
+//! Seen ranges of a sequence, with the first carrier of each.
 
 use std::collections::VecDeque;
 
-/// Ranges that do not overlap, in ascending order; neighbours of one owner are one. There are at most so
-/// many: beyond that the lowest is forgotten, and everything up to its end counts as seen.
+/// Disjoint ranges in ascending order; neighbours with one owner are joined. Beyond the maximum
+/// the lowest range is dropped, and everything up to its end counts as seen.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     runs: VecDeque<Run>,
@@ -19,14 +19,14 @@ struct Run {
     owner: u16,
 }
 
-/// What was known of a piece before it came.
+/// Earlier state of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// Nothing: it is new.
+    /// New.
     New,
-    /// This owner brought it.
+    /// Carried by this owner.
     Had(u16),
-    /// It is so low that nobody remembers.
+    /// Below the remembered ranges.
     Forgotten,
 }
 
@@ -34,15 +34,15 @@ impl Seen {
     pub(crate) const fn new(most: usize) -> Self {
         Self { runs: VecDeque::new(), most, floor: 0, forgotten: 0 }
     }
-    /// Bytes that were never seen and count as seen, since the ranges about them were too many.
+    /// Bytes that were never seen and count as seen, because ranges were dropped.
     pub(crate) const fn forgotten(&self) -> u64 {
         self.forgotten
     }
-    /// Everything below counts as seen.
+    /// Lower bound: everything below counts as seen.
     pub(crate) const fn floor(&self) -> u64 {
         self.floor
     }
-    /// Where the runs end that cover `at` or follow it without a gap.
+    /// End of the runs that cover `at` or follow it without a gap.
     pub(crate) fn contiguous(&self, at: u64) -> u64 {
         let mut end = at.max(self.floor);
         for run in self.runs.range(self.runs.partition_point(|run| run.to <= end)..) {
@@ -53,7 +53,7 @@ impl Seen {
         }
         end
     }
-    /// How much has been seen from `from` up to `to`, apart from what is forgotten.
+    /// Bytes seen in `from..to`, dropped ranges excluded.
     pub(crate) fn between(&self, from: u64, to: u64) -> u64 {
         self.runs
             .range(self.runs.partition_point(|run| run.to <= from)..)
@@ -61,7 +61,7 @@ impl Seen {
             .map(|run| run.to.min(to) - run.from.max(from))
             .sum()
     }
-    /// Sees `from..to`; `told` gets each piece of it, in order, and what was known of it.
+    /// Records `from..to`; `told` gets each piece in order, with its earlier state.
     #[inline]
     pub(crate) fn insert(&mut self, from: u64, to: u64, owner: u16, mut told: impl FnMut(u64, u64, Before)) {
         if from >= to {
@@ -118,8 +118,8 @@ impl Seen {
         }
     }
 
-    /// Puts a run before the `i`th, joined with its neighbours where they are of one owner; gives the index
-    /// of the one behind it.
+    /// Inserts a run before index `i`, joined with neighbours of the same owner. Returns the index
+    /// of the next run.
     fn place(&mut self, i: usize, run: Run) -> usize {
         let joins = |a: &Run, b: &Run| a.to == b.from && a.owner == b.owner;
         let before =
@@ -130,7 +130,7 @@ impl Seen {
                 if let Some(after) = self.runs.remove(i) {
                     self.runs[i - 1].to = after.to;
                 }
-                // The joined run goes on behind what was put: what follows it is looked at from there.
+                // The joined run extends beyond the inserted one: continue there.
                 i - 1
             }
             (true, false) => {
@@ -200,7 +200,7 @@ mod tests {
         for from in [10, 20, 30, 40] {
             pieces(&mut seen, from, from + 5, 0);
         }
-        // 10..15 and 20..25 are gone, and with them the gap between them.
+        // 10..15 and 20..25 were dropped, and with them the gap between them.
         assert_eq!((seen.floor(), seen.forgotten()), (25, 5));
         assert_eq!(pieces(&mut seen, 12, 28, 1), [(12, 25, Before::Forgotten), (25, 28, Before::New)]);
     }

@@ -1,36 +1,36 @@
-//! What was carried over time, in a bounded number of bins.
+//! Bytes over time in a bounded number of bins.
 
 use units::Instant;
 
-/// At most so many; where time goes on beyond them, two become one.
+/// Maximum number of bins; beyond it, two bins merge into one.
 const MOST: usize = 400;
-/// A bin's width at first.
+/// Initial width of a bin.
 const FINEST_NS: u64 = 1_000_000;
 
-/// Bytes over time.
+/// Bytes per bin.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Series {
     bins: Vec<Bin>,
     doublings: u32,
 }
 
-/// What happened in one interval.
+/// Counters of one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bin {
-    /// Payload.
+    /// Payload bytes.
     pub payload: u64,
-    /// Of which new at the data level.
+    /// Part of it that is new at data level.
     pub new: u64,
-    /// Of which another subflow had carried.
+    /// Part of it that another subflow had carried.
     pub reinjected: u64,
-    /// Of which this subflow had carried.
+    /// Part of it that this subflow had carried.
     pub retransmitted: u64,
-    /// How far the data had come, from the first that was seen on; 0 where none came.
+    /// Progress of the data, from the first byte seen; 0 without data.
     pub data: u64,
 }
 
 impl Series {
-    /// The bin of a moment that lies `since` the beginning.
+    /// Bin of a moment that is `since` after the beginning.
     pub(crate) fn bin(&mut self, since: Instant) -> &mut Bin {
         while self.index(since) >= MOST {
             self.double();
@@ -41,11 +41,11 @@ impl Series {
         }
         &mut self.bins[index]
     }
-    /// How often the bins' width has doubled.
+    /// Number of times that the width has doubled.
     pub(crate) fn doublings(&self) -> u32 {
         self.doublings
     }
-    /// The bins at the width of so many doublings, which are no fewer than there were.
+    /// Bins at the width of `doublings` doublings, at least as many as so far.
     pub(crate) fn at(&self, doublings: u32) -> Vec<Bin> {
         let mut series = self.clone();
         while series.doublings < doublings {
@@ -53,13 +53,13 @@ impl Series {
         }
         series.bins
     }
-    /// A bin's width in nanoseconds.
+    /// Width of a bin in nanoseconds.
     pub(crate) fn width_ns(doublings: u32) -> u64 {
         FINEST_NS << doublings
     }
 
     fn index(&self, since: Instant) -> usize {
-        // The longest time has 64 bits, and the finest width 19 of them: 45 doublings are enough.
+        // 64 bits of time at a width of 19 bits: 45 doublings suffice.
         (since.as_nanos() / Self::width_ns(self.doublings)) as usize
     }
 

@@ -2,14 +2,14 @@
 
 use units::Duration;
 
-/// Buckets in an octave: a quantile is within 1/64, some 1.6 %, of the value.
+/// Buckets per octave: a quantile is within 1/64, about 1.6 %, of its value.
 const PER_OCTAVE_BITS: u32 = 5;
-/// Below this many nanoseconds everything is in one bucket.
+/// Shorter durations share one bucket.
 const LEAST_BITS: u32 = 10;
-/// From 2^40 ns, 18 minutes, on everything is in one bucket.
+/// Longer durations, from 2^40 ns (18 minutes), share one bucket.
 const MOST_BITS: u32 = 40;
 
-/// Counts in buckets whose width grows with the value.
+/// Counts in buckets with a width proportional to the value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sketch {
     counts: Vec<u32>,
@@ -17,16 +17,16 @@ pub(crate) struct Sketch {
     least: u64,
 }
 
-/// How durations were distributed.
+/// Distribution of durations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantiles {
-    /// How many there were.
+    /// Number of samples.
     pub count: u64,
-    /// The least, exactly.
+    /// Minimum, exact.
     pub least: Duration,
-    /// Half are no longer, within 1.6 %.
+    /// Median, within 1.6 %.
     pub median: Duration,
-    /// 95 % are no longer, within 1.6 %.
+    /// 95th percentile, within 1.6 %.
     pub p95: Duration,
 }
 
@@ -41,7 +41,7 @@ impl Sketch {
         }
         self.counts[bucket] = self.counts[bucket].saturating_add(1);
     }
-    /// `None` where there was nothing.
+    /// Returns `None` without samples.
     pub(crate) fn quantiles(&self) -> Option<Quantiles> {
         (self.count > 0).then(|| Quantiles {
             count: self.count,

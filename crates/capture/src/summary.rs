@@ -1,4 +1,4 @@
-//! What a capture says, in plain numbers. It serialises as `result.json` has it.
+//! Results of a capture as plain numbers, in the form of `result.json`.
 
 use crate::event::{Event, Options};
 use crate::flow::{Flow, How, Membership};
@@ -12,53 +12,53 @@ use serde::{Serialize, Serializer};
 use units::{Duration, Instant};
 use wire::pcapng::Direction;
 
-/// Flows of plain TCP that are listed, those with the most bytes first.
+/// Maximum number of listed TCP connections, those with the most bytes first.
 const MOST_PLAIN: usize = 1000;
-/// Directions of subflows that have a series, those with the most bytes first.
+/// Maximum number of subflow directions with a series, those with the most bytes first.
 const MOST_SERIES: usize = 32;
 
-/// A capture, read from its beginning to its end. Times are seconds since its first packet.
+/// Results of a capture. Times are seconds since its first packet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// `capture`.
     pub kind: &'static str,
-    /// The version of this program.
+    /// Version of this program.
     pub tandem: &'static str,
     /// `pcap` or `pcapng`.
     pub format: &'static str,
-    /// Bytes that were read.
+    /// Bytes read.
     pub file_bytes: u64,
-    /// Names of the interfaces; empty for one without a name.
+    /// Names of the interfaces; empty for unnamed ones.
     pub interfaces: Vec<String>,
-    /// `whole`, `cut` (in the middle of a record) or `damaged`.
+    /// `whole`, `cut` (within a record) or `damaged`.
     pub ended: &'static str,
-    /// From the first packet to the last.
+    /// Time from the first packet to the last.
     pub duration_s: f64,
     /// Packets of all kinds.
     pub packets: u64,
-    /// Of which TCP segments with a whole header.
+    /// Part of them: TCP segments with a complete header.
     pub segments: u64,
-    /// Connections of Multipath TCP, in the order of their beginnings.
+    /// Connections of Multipath TCP, in order of their first segment.
     pub connections: Vec<ConnectionSummary>,
-    /// What MPTCP-rec's receivers asked for.
+    /// Requests of MPTCP-rec's receivers.
     pub mptcp_rec: Vec<AskedSummary>,
-    /// Everything else that was signalled, up to a bound.
+    /// Other signals, up to a limit.
     pub events: Vec<Event>,
-    /// How many segments carried each option.
+    /// Number of segments with each option.
     #[serde(serialize_with = "counts")]
     pub options: Options,
     /// Connections of plain TCP, those with the most bytes first.
     pub tcp: Vec<PlainSummary>,
-    /// What was left out, or is not as it should be; in words.
+    /// Omissions and anomalies, as sentences.
     pub notes: Vec<String>,
-    /// What was carried over time.
+    /// Time series.
     #[serde(skip)]
     pub series: SeriesSet,
 }
 
 impl Summary {
-    /// Payload of TCP that an interface brought to clients, over subflows and over plain TCP: in bytes, each as often
-    /// as it passed. Of plain TCP there are only the connections that are listed.
+    /// TCP payload that an interface delivered to clients, over subflows and plain TCP: bytes,
+    /// each as often as it passed. Plain TCP counts listed connections only.
     pub fn payload_down_bytes(&self, interface: &str) -> u64 {
         let subflows = self.connections.iter().flat_map(|connection| &connection.subflows);
         let subflows = subflows.filter(|one| one.interface == interface).map(|one| one.down.payload_bytes);
@@ -70,79 +70,79 @@ impl Summary {
 /// A connection of Multipath TCP.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ConnectionSummary {
-    /// From 1 on.
+    /// Number, from 1.
     pub number: usize,
-    /// `handshake`: its keys were seen; `missing`: it had begun before the capture.
+    /// `handshake`: the keys were seen; `missing`: it began before the capture.
     pub beginning: &'static str,
-    /// The client's token and the server's, in hexadecimal digits, where their keys were seen.
+    /// Tokens of client and server in hexadecimal, if their keys were seen.
     pub tokens: [Option<String>; 2],
-    /// It protects its data with checksums.
+    /// True if it uses data checksums.
     pub checksums: bool,
-    /// It has fallen back to TCP.
+    /// True if it has fallen back to TCP.
     pub fell_back: bool,
-    /// First segment.
+    /// Time of the first segment.
     pub from_s: f64,
-    /// Last segment.
+    /// Time of the last segment.
     pub to_s: f64,
     /// Client to server.
     pub up: DataSummary,
     /// Server to client.
     pub down: DataSummary,
-    /// In the order in which they appeared.
+    /// Subflows in order of appearance.
     pub subflows: Vec<SubflowSummary>,
 }
 
-/// One direction of a connection, at the data level.
+/// One direction of a connection at data level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DataSummary {
     /// Bytes of the stream, each counted once.
     pub bytes: u64,
-    /// The most that had passed beyond a gap.
+    /// Maximum of bytes beyond a gap.
     pub peak_out_of_order_bytes: u64,
-    /// When.
+    /// Time of that maximum.
     pub peak_at_s: Option<f64>,
-    /// Where the capture saw these data: near their `receiver`, whose reordering the figures then show, near
-    /// their `sender`, or `between` them; `null` where nothing tells.
+    /// Place of the capture for this data: near the `receiver`, whose reordering the figures then
+    /// show, near the `sender`, or `between`; `null` if unknown.
     pub seen_near: Option<&'static str>,
-    /// Bytes that are missing before the last ones seen.
+    /// Bytes missing before the furthest ones.
     pub missing_bytes: u64,
-    /// When DATA_FIN passed.
+    /// Time of the DATA_FIN.
     pub finished_s: Option<f64>,
 }
 
 /// A subflow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SubflowSummary {
-    /// From 1 on, within its connection.
+    /// Number within its connection, from 1.
     pub number: usize,
-    /// A name for tables: the interface's where it has one that is this subflow's alone, else the client's
+    /// Name in tables: the interface's, if it belongs to this subflow only, otherwise the client's
     /// address.
     pub path: String,
-    /// The interface that saw it.
+    /// Interface that saw it.
     pub interface: String,
-    /// The client's address and port.
+    /// Address and port of the client.
     pub client: SocketAddr,
-    /// The server's.
+    /// Address and port of the server.
     pub server: SocketAddr,
     /// `client` or `server`.
     pub opened_by: &'static str,
-    /// `mp_capable`: it began the connection; `token`: it joined; `data`: its beginning is missing, its data
-    /// fit; `alone`: its beginning is missing, and nothing fits.
+    /// `mp_capable`: the first subflow; `token`: joined by MP_JOIN; `data`: the beginning is
+    /// missing, the data match; `alone`: the beginning is missing, no match.
     pub joined_by: &'static str,
-    /// It was opened as a backup.
+    /// True if opened as a backup.
     pub backup: bool,
-    /// First segment.
+    /// Time of the first segment.
     pub from_s: f64,
-    /// Last segment.
+    /// Time of the last segment.
     pub to_s: f64,
     /// `fin`, `rst`, or `null`.
     pub closed: Option<&'static str>,
-    /// Its handshake, where its beginning was seen.
+    /// Handshake, if its beginning was seen.
     pub handshake: Option<HandshakeSummary>,
     /// Round-trip time.
     pub rtt: Option<RttSummary>,
-    /// Segments that the file has twice, from several interfaces or both of an interface's directions; they
-    /// count once.
+    /// Segments that the file contains twice, from several interfaces or both directions of one;
+    /// they count once.
     pub seen_elsewhere: u64,
     /// Client to server.
     pub up: Carried,
@@ -150,106 +150,106 @@ pub struct SubflowSummary {
     pub down: Carried,
 }
 
-/// How long a handshake took.
+/// Durations of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct HandshakeSummary {
-    /// SYNs that were sent.
+    /// SYNs sent.
     pub syns: u32,
-    /// From the first SYN to the answer.
+    /// From the first SYN to the SYN/ACK.
     pub answer_ms: Option<f64>,
-    /// From the first SYN to the third segment: a round trip, wherever the capture was taken.
+    /// From the first SYN to the third segment: a round trip at any place of capture.
     pub total_ms: Option<f64>,
 }
 
-/// Round-trip times from where the capture was taken to one end and back.
+/// Round-trip times from the place of capture to one end and back.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RttSummary {
-    /// To which end: `client` or `server`.
+    /// End: `client` or `server`.
     pub to: &'static str,
-    /// `timestamps` (RFC 7323), or `data`: from data to their acknowledgement.
+    /// `timestamps` (RFC 7323), or `data`: from data to its acknowledgement.
     pub by: &'static str,
-    /// How many there were.
+    /// Number of samples.
     pub samples: u64,
-    /// The least.
+    /// Minimum.
     pub min_ms: f64,
-    /// Within 1.6 %.
+    /// Median, within 1.6 %.
     pub median_ms: f64,
-    /// Within 1.6 %.
+    /// 95th percentile, within 1.6 %.
     pub p95_ms: f64,
 }
 
-/// What one direction of a subflow carried.
+/// Counters of one direction of a subflow.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Carried {
     /// Segments of any kind.
     pub segments: u64,
-    /// Of which with payload.
+    /// Part of them with payload.
     pub data_segments: u64,
-    /// With IP headers.
+    /// Bytes with IP headers.
     pub wire_bytes: u64,
     /// Payload, each byte as often as it passed.
     pub payload_bytes: u64,
     /// Payload that no subflow had carried before.
     pub new_bytes: u64,
-    /// The same as a share of what is new over all subflows, from 0 to 1.
+    /// Its share of the new payload of all subflows, from 0 to 1.
     pub share: Option<f64>,
-    /// Payload that another subflow had carried before, and this one not.
+    /// Payload that another subflow had carried before, and this one had not.
     pub reinjected_bytes: u64,
-    /// Segments with such.
+    /// Segments with reinjected payload.
     pub reinjected_segments: u64,
-    /// Payload whose sequence numbers this subflow had carried before.
+    /// Payload with sequence numbers that this subflow had carried before.
     pub retransmitted_bytes: u64,
-    /// Segments with such.
+    /// Segments with retransmitted payload.
     pub retransmitted_segments: u64,
-    /// Segments that fill a gap: sent again after a loss that the capture did not see, or reordered.
+    /// Segments that fill a gap: retransmitted after a loss before the capture, or reordered.
     pub late_segments: u64,
-    /// Payload whose data this subflow had carried at another sequence number.
+    /// Payload with data that this subflow had carried at another sequence number.
     pub repeated_bytes: u64,
     /// Payload without a mapping.
     pub unmapped_bytes: u64,
-    /// Payload from the first byte on without a gap; `None` where the subflow's beginning was not seen. What
-    /// Linux calls `tcpi_bytes_received` at the other end.
+    /// Payload up to the first gap; `None` without the subflow's beginning. Linux's
+    /// `tcpi_bytes_received` at the other end.
     pub in_order_bytes: Option<u64>,
-    /// Payload that the other end has acknowledged; `None` likewise. One less than `tcpi_bytes_acked`, which
-    /// counts the SYN.
+    /// Payload acknowledged by the other end; `None` likewise. One less than `tcpi_bytes_acked`,
+    /// which counts the SYN.
     pub acknowledged_bytes: Option<u64>,
 }
 
-/// What a receiver asked of a path.
+/// Requests of a receiver for one path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AskedSummary {
-    /// The connection's number.
+    /// Number of the connection.
     pub connection: usize,
-    /// Whose reports: `client` or `server`.
+    /// Sender of the reports: `client` or `server`.
     pub from: &'static str,
-    /// The path that they are about.
+    /// Path of the reports.
     pub path: u8,
-    /// How many there were.
+    /// Number of reports.
     pub reports: u64,
     /// Blocks of received data in them.
     pub blocks: u64,
     /// Rates, in bytes per second.
     pub last_rate: u32,
-    /// The least.
+    /// Minimum.
     pub least_rate: u32,
-    /// The most.
+    /// Maximum.
     pub most_rate: u32,
 }
 
 /// A connection of plain TCP.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlainSummary {
-    /// The interface that saw it.
+    /// Interface that saw it.
     pub interface: String,
-    /// The client's address and port; where no SYN was seen, the higher port's.
+    /// Address and port of the client; without a SYN, the end with the higher port.
     pub client: SocketAddr,
-    /// The server's.
+    /// Address and port of the server.
     pub server: SocketAddr,
-    /// It offered Multipath TCP, or joined with it, and nothing came of it here.
+    /// True if it offered Multipath TCP, or joined with it, without success.
     pub offered: bool,
-    /// First segment.
+    /// Time of the first segment.
     pub from_s: f64,
-    /// Last segment.
+    /// Time of the last segment.
     pub to_s: f64,
     /// Segments of both directions.
     pub segments: u64,
@@ -257,38 +257,38 @@ pub struct PlainSummary {
     pub up_bytes: u64,
     /// Payload, server to client.
     pub down_bytes: u64,
-    /// Segments with payload that had been carried before.
+    /// Segments with payload carried before.
     pub retransmitted_segments: u64,
 }
 
-/// What subflows carried over time.
+/// Time series of subflows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesSet {
-    /// Seconds in a bin.
+    /// Width of a bin in seconds.
     pub interval_s: f64,
-    /// Those with the most bytes, in the order of connections and subflows.
+    /// Directions with the most bytes, ordered by connection and subflow.
     pub streams: Vec<StreamSeries>,
 }
 
 /// One direction of a subflow over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamSeries {
-    /// The connection's number.
+    /// Number of the connection.
     pub connection: usize,
-    /// The subflow's number.
+    /// Number of the subflow.
     pub subflow: usize,
-    /// Its path.
+    /// Path.
     pub path: String,
     /// `up` or `down`.
     pub direction: &'static str,
-    /// A bin for each interval, as many as are needed.
+    /// One bin per interval.
     pub bins: Vec<Bin>,
 }
 
 impl Summary {
-    /// What `result.json` holds; docs/reference/output.md describes it.
+    /// Content of `result.json`; docs/reference/output.md describes it.
     pub fn to_json(&self) -> serde_json::Value {
-        // Numbers, texts and lists of them: there is nothing that could not be said in JSON.
+        // Numbers, texts and lists always serialise.
         serde_json::to_value(self).unwrap_or_default()
     }
 }
@@ -297,7 +297,7 @@ fn counts<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::E
     serializer.collect_map(options.counts())
 }
 
-/// What is known of the file.
+/// Facts about the file.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) format: &'static str,
@@ -388,7 +388,7 @@ fn connection(
             subflow(flow, *membership, name, alone, new, since)
         })
         .collect();
-    // Two of one address: their ports tell them apart.
+    // Paths with one address are told apart by their ports.
     let paths: Vec<String> = subflows.iter().map(|subflow| subflow.path.clone()).collect();
     for subflow in &mut subflows {
         if paths.iter().filter(|other| **other == subflow.path).count() > 1 {
@@ -397,7 +397,7 @@ fn connection(
     }
     let data = |side: usize| {
         let data = &one.data[side];
-        // Of several subflows, what most of the data were seen on.
+        // Of several subflows, the place that saw most of the data.
         let most = members.iter().max_by_key(|(flow, m)| flow.streams[m.side ^ side].payload);
         DataSummary {
             bytes: data.new_bytes,
@@ -494,9 +494,9 @@ fn subflow(
     }
 }
 
-/// Timestamps where both ends use them; to the far end, where it is known which that is.
+/// Round trips from timestamps if both ends use them, to the far end if it is known.
 fn rtt(flow: &Flow, membership: Membership) -> Option<RttSummary> {
-    // What the client sends measures the way to the server.
+    // Segments of the client measure the way to the server.
     let ways = [("server", membership.side), ("client", 1 - membership.side)];
     let far = match near(flow, membership) {
         Some(Near::Side(0)) => Some("server"),
@@ -523,15 +523,16 @@ fn rtt(flow: &Flow, membership: Membership) -> Option<RttSummary> {
     of("timestamps").or_else(|| of("data"))
 }
 
-/// Where a capture was taken.
+/// Place of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Near {
-    /// At this side of the connection.
+    /// Near this side of the connection.
     Side(usize),
     Between,
 }
 
-/// By the packets' directions where the file has them, else by the handshake: the near end answers at once.
+/// By the packets' directions if the file has them, else by the handshake: the near end answers at
+/// once.
 fn near(flow: &Flow, membership: Membership) -> Option<Near> {
     for (d, stream) in flow.streams.iter().enumerate() {
         match stream.point.and_then(|point| point.direction) {

@@ -1,14 +1,14 @@
-//! What is printed.
+//! Printed tables.
 
 use crate::summary::{Carried, ConnectionSummary, DataSummary, RttSummary, SubflowSummary, Summary};
 use report::{Cell, Column, Row, Table, literal};
 
-/// Rows of a kind that are printed; the files have all.
+/// Maximum number of printed rows per table; the files have all.
 const MOST_ROWS: usize = 40;
 
 impl Summary {
-    /// The file, its connections, their subflows, who carried what, signals, options, plain TCP: those that
-    /// there are.
+    /// Tables of the file, its connections, subflows, shares, signals, options and plain TCP,
+    /// without empty ones.
     pub fn tables(&self) -> Vec<Table> {
         self.cut_tables(MOST_ROWS)
     }
@@ -277,7 +277,7 @@ impl Summary {
     }
 }
 
-/// Those that carried data; both where none did.
+/// Directions with data; both if neither has any.
 fn directions(one: &ConnectionSummary) -> Vec<(&'static str, &DataSummary)> {
     let both = [("down", &one.down), ("up", &one.up)];
     let some: Vec<_> = both.into_iter().filter(|(_, data)| data.bytes > 0).collect();

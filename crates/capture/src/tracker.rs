@@ -1,4 +1,4 @@
-//! Puts segments together to flows, flows to connections, and counts.
+//! Assigns segments to flows and flows to connections, and counts.
 
 use crate::data::{Asked, Data};
 use crate::event::{self, Event, Options};
@@ -12,20 +12,20 @@ use units::Instant;
 use wire::tcp::TcpOption;
 use wire::{Dss, Flags, MptcpSignal, RecOption, TimestampOption};
 
-/// TCP connections that are told apart.
+/// Maximum number of TCP connections.
 pub(crate) const MOST_FLOWS: usize = 50_000;
-/// Subflows of Multipath TCP that are followed.
+/// Maximum number of MPTCP subflows.
 pub(crate) const MOST_SUBFLOWS: usize = 2000;
-/// Events that are kept.
+/// Maximum number of events.
 pub(crate) const MOST_EVENTS: usize = 2000;
 /// Flows of the latest packets, found without a search.
 const CACHED: usize = 16;
-/// A subflow without a beginning belongs to a connection whose data are no further than this from its own.
+/// Maximum distance of data that assigns a subflow without a beginning to a connection.
 const NEAR: u64 = 1 << 28;
-/// The same where only 32 bits of the numbers are known: chance would hit the other bound too often.
+/// The same for 32-bit numbers, which would match by chance more often.
 const NEAR_SHORT: u64 = 1 << 22;
 
-/// Connections that are looked at for one subflow without a beginning, the latest first.
+/// Number of connections, latest first, that are tried for a subflow without a beginning.
 const MOST_CANDIDATES: usize = 256;
 
 type Key = (End, End);
@@ -33,17 +33,17 @@ type Key = (End, End);
 /// A connection of Multipath TCP. Side 0 opened it.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
-    /// What each side sends.
+    /// Data of each side.
     pub(crate) data: [Data; 2],
     pub(crate) tokens: [Option<u32>; 2],
     /// Indices of flows.
     pub(crate) subflows: Vec<usize>,
-    /// Checksums were asked for by either side.
+    /// True if either side asked for checksums.
     pub(crate) checksums: bool,
     pub(crate) fell_back: bool,
 }
 
-/// What was left out, and how often.
+/// Omissions, counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Left {
     pub(crate) link: u64,
@@ -51,15 +51,15 @@ pub(crate) struct Left {
     pub(crate) fragment: u64,
     pub(crate) cut: u64,
     pub(crate) malformed: u64,
-    /// Segments of flows beyond the bound.
+    /// Segments of flows beyond the limit.
     pub(crate) flows: u64,
-    /// Subflows beyond the bound: they count as plain TCP.
+    /// Subflows beyond the limit; they count as plain TCP.
     pub(crate) subflows: u64,
-    /// Events beyond the bound.
+    /// Events beyond the limit.
     pub(crate) events: u64,
 }
 
-/// All that is known so far.
+/// State of the analysis.
 #[derive(Debug)]
 pub(crate) struct Tracker {
     pub(crate) begin: Option<Instant>,
@@ -77,7 +77,7 @@ pub(crate) struct Tracker {
     tokens: BTreeMap<u32, (usize, usize)>,
 }
 
-/// The options of a segment that matter here.
+/// Relevant options of a segment.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     stamps: Option<TimestampOption>,
@@ -87,12 +87,12 @@ struct Seen {
     mptcp: bool,
 }
 
-/// A segment of a subflow, and what came of its payload at the subflow's level.
+/// A segment of a subflow, with the result at subflow level.
 #[derive(Debug, Clone, Copy)]
 struct Passing<'a> {
     tcp: &'a Tcp<'a>,
     seen: Seen,
-    /// With its length.
+    /// Payload, with its length.
     payload: Option<(Placed, u32)>,
 }
 
@@ -115,7 +115,7 @@ impl Tracker {
         }
     }
 
-    /// Looks at the next frame.
+    /// Processes the next frame.
     pub(crate) fn frame(&mut self, frame: &Frame<'_>) {
         self.packets += 1;
         let now = frame.at.unwrap_or(self.end);
@@ -154,7 +154,7 @@ impl Tracker {
         flow.last = flow.last.max(now);
         let seen = options(tcp, &mut self.options);
 
-        // The handshake and the end, as TCP has them.
+        // Handshake and end, as in plain TCP.
         if is_syn {
             flow.streams[d].begins(seq);
             if flags.has(Flags::ACK) {
@@ -192,7 +192,7 @@ impl Tracker {
         }
     }
 
-    /// The flow of a segment; `None` where there are too many.
+    /// Flow of a segment; `None` beyond the limit.
     fn flow(&mut self, now: Instant, ends: [End; 2], d: usize, flags: Flags, seq: u32) -> Option<usize> {
         let key = (ends[0], ends[1]);
         let slot = usize::from(ends[0].port ^ ends[1].port) % CACHED;
@@ -202,7 +202,7 @@ impl Tracker {
         };
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK);
         let index = match known {
-            // The ports are used again.
+            // The ports are reused by a new connection.
             Some(index)
                 if opens && self.flows[index].streams[d].initial != Some(seq) && {
                     let flow = &self.flows[index];
@@ -219,7 +219,7 @@ impl Tracker {
             if self.flows.len() >= MOST_FLOWS {
                 return None;
             }
-            // Without a SYN, the lower port is rather the server's.
+            // Without a SYN, the lower port is taken as the server's.
             let opener = match flags.has(Flags::SYN) {
                 true if opens => d,
                 true => 1 - d,
@@ -233,13 +233,14 @@ impl Tracker {
         Some(index)
     }
 
-    /// What the segment says of whose subflow this is.
+    /// Assigns the flow by the options of its handshake.
     fn belongs(&mut self, index: usize, d: usize, flags: Flags, seen: &Seen) {
         let flow = &mut self.flows[index];
         match seen.signal {
             Some(MptcpSignal::Capable { version, sender_key, receiver_key, checksum, .. }) => {
                 flow.offered = true;
-                // An answer with another version or without a key is none (RFC 8684, section 3.1).
+                // An MP_CAPABLE answer of another version or without a key is not valid (RFC 8684,
+                // section 3.1).
                 if let Some(sender) = sender_key
                     && version == 1
                 {
@@ -266,7 +267,7 @@ impl Tracker {
             Some(MptcpSignal::JoinSyn { token, backup, .. }) if flags.has(Flags::SYN) => {
                 flow.backup = backup;
                 match self.tokens.get(&token) {
-                    // The token is that of the side which is asked.
+                    // The token identifies the receiving side.
                     Some(&(connection, side)) => self.join(index, connection, side ^ (1 - d), How::Token),
                     None => flow.token = Some(token),
                 }
@@ -281,10 +282,10 @@ impl Tracker {
         }
     }
 
-    /// A subflow whose connection is not known carries data: it belongs where they fit.
+    /// Assigns a subflow of an unknown connection by its data.
     fn adopt(&mut self, index: usize, d: usize, dss: &Dss) {
         let flow = &self.flows[index];
-        // A handshake without Multipath TCP: whatever these options are, nobody listens.
+        // After a handshake without Multipath TCP, both ends ignore these options.
         let Some((dsn, short, from)) = dss
             .mapping
             .map(|mapping| (mapping.dsn, dss.dsn_is_short, d))
@@ -313,19 +314,19 @@ impl Tracker {
                     .min()
                     .map(|(.., side)| side)
             };
-            // What was seen to open a connection joins no other.
+            // A connection with a known handshake is not joined to another.
             let opened = flow.handshake.syn.is_some() && token.is_none();
             let found = self.connections.iter().enumerate().rev().filter(|_| !opened);
             let found = found.take(MOST_CANDIDATES).find_map(|(i, one)| Some((i, fits(one)?)));
             match found {
-                // The data are those of `side`, and `from` is the end that sends them.
+                // The data belong to `side`; `from` is the sending end.
                 Some((connection, side)) => (connection, side ^ from, How::Data),
                 None if self.subflows >= MOST_SUBFLOWS => {
                     self.left.subflows += 1;
                     return;
                 }
                 None => {
-                    // A join was asked of the side whose token it is: as a rule the one that was opened to.
+                    // The token belongs to the side that received the join, usually the server.
                     let opener = flow.opener;
                     (self.connection(), opener, How::Alone)
                 }
@@ -353,7 +354,7 @@ impl Tracker {
         self.connections.len() - 1
     }
 
-    /// Makes a flow a subflow; `side` is that of its `ends[0]`.
+    /// Makes a flow a subflow; `side` is the one of its `ends[0]`.
     fn join(&mut self, index: usize, connection: usize, side: usize, how: How) {
         if self.flows[index].membership.is_some() {
             return;
@@ -373,7 +374,7 @@ impl Tracker {
         }
     }
 
-    /// A side's key: its token, and where its data begin (RFC 8684, section 3.1).
+    /// Records a side's key: its token, and the start of its data (RFC 8684, section 3.1).
     fn key(&mut self, connection: usize, side: usize, key: u64) {
         if self.connections[connection].tokens[side].is_some()
             && !self.connections[connection].data[side].is_untouched()
@@ -404,7 +405,7 @@ impl Tracker {
         let (seq, flags) = (tcp.header.seq(), tcp.header.flags());
         let len = payload.map_or(0, |(_, len)| len);
 
-        // Round trips: from here to the end that this segment comes from, and to the other.
+        // Round trips from here to the sender of this segment, and to the other end.
         let stamps = seen.stamps;
         if flags.has(Flags::ACK) {
             let ack = flow.streams[1 - d].position(tcp.header.ack());
@@ -442,7 +443,7 @@ impl Tracker {
         } else if let Some(MptcpSignal::Capable { data: Some((data_len, _)), .. }) = seen.signal
             && let Some(initial) = connection.data[side].initial
         {
-            // The first data have their mapping here (RFC 8684, section 3.1).
+            // The first data are mapped here (RFC 8684, section 3.1).
             let mapping =
                 wire::Mapping { dsn: initial.wrapping_add(1), ssn: 1, len: data_len, checksum: None };
             flow.streams[d].map(&mapping, false, seq, len);
@@ -509,7 +510,8 @@ impl Tracker {
             );
             tally.data = tally.data.max(data.progress(position + piece.len));
         }
-        // What this subflow sends again it has carried itself, whoever was first.
+        // Payload that this subflow retransmits counts as its own, regardless of the first
+        // carrier.
         let reinjected = tally.elsewhere.saturating_sub(placed.again.saturating_sub(tally.repeated));
         if let Some(subflow) = &mut flow.streams[d].subflow {
             subflow.count(since, u64::from(len), &tally, reinjected, placed.again);
@@ -517,7 +519,7 @@ impl Tracker {
     }
 }
 
-/// What became of a segment's bytes.
+/// Earlier state of a segment's bytes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     new: u64,
@@ -532,7 +534,7 @@ impl SubflowStream {
         self.new += tally.new;
         self.reinjected += reinjected;
         self.reinjected_segments += u64::from(reinjected > 0);
-        // The same data in other places of the same subflow, which a sender has no reason for.
+        // The same data at other sequence numbers of one subflow: no regular sender does this.
         self.repeated += (tally.repeated + tally.elsewhere).saturating_sub(again + reinjected);
         self.unmapped += tally.unmapped;
         let bin = self.series.bin(since);

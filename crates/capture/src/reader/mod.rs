@@ -1,12 +1,9 @@
-//! Frames out of pcap and pcapng files, through a buffer of fixed size.
+//! Reader of pcap and pcapng files, through a buffer of fixed size.
 //!
-//! | specification | file |
-//! | --- | --- |
-//! | pcap (draft-ietf-opsawg-pcap), micro- and nanoseconds, both byte orders | `pcap` |
-//! | pcapng (draft-ietf-opsawg-pcapng), any sections, interfaces, resolutions | `pcapng` |
-//!
-//! What cannot be read at the start is an error. What goes wrong later ends the reading, and
-//! [`Reader::ended`] says where and why: what came before is still worth having.
+//! pcap (draft-ietf-opsawg-pcap) with micro- and nanoseconds in both byte orders; pcapng
+//! (draft-ietf-opsawg-pcapng) with any sections, interfaces and resolutions. An unreadable
+//! beginning is an error. A later problem ends the reading, and [`Reader::ended`] has its place
+//! and reason.
 
 mod pcap;
 mod pcapng;
@@ -15,94 +12,94 @@ use std::io::{self, Read};
 use units::Instant;
 use wire::pcapng::Direction;
 
-/// Bytes of the buffer.
+/// Size of the buffer, in bytes.
 const BUFFER: usize = 512 * 1024;
-/// The most of one record that is looked at; the rest is passed over. A whole packet of IP has 65,535.
+/// Maximum of a record that is examined; an IP packet has 65,535 bytes.
 const KEEP: usize = 128 * 1024;
-/// Interfaces that are told apart, in a section and in all.
+/// Maximum number of interfaces, per section and in total.
 const MOST_INTERFACES: usize = 1024;
-/// Bytes of an interface's name that are kept.
+/// Maximum length of an interface's name, in bytes.
 const MOST_NAME: usize = 64;
 
-/// Why a file cannot be read at all.
+/// Error of a file that cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is neither pcap nor pcapng.
+    /// Neither pcap nor pcapng.
     #[error(
         "no capture: byte {offset} has {found}, expected the first bytes of a pcap (a1b2c3d4 or a1b23c4d, in \
          either order) or pcapng file (0a0d0d0a){}", .hint.map_or_else(String::new, |hint| format!("; {hint}"))
     )]
     NotACapture {
-        /// Where, in bytes from the beginning.
+        /// Offset in bytes.
         offset: u64,
-        /// What is there, in hexadecimal digits.
+        /// Found bytes, in hexadecimal.
         found: String,
-        /// What it might be.
+        /// A guess at the format.
         hint: Option<&'static str>,
     },
-    /// It begins as a capture, and its header cannot be right.
+    /// A capture with an invalid header.
     #[error("no capture: {what} at byte {offset} is {found}, expected {expected}")]
     Header {
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
-        /// Where, in bytes from the beginning.
+        /// Offset in bytes.
         offset: u64,
-        /// What is there.
+        /// Found value.
         found: String,
-        /// What would be right.
+        /// Expected value.
         expected: &'static str,
     },
-    /// It could not be read.
+    /// I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// How a file ended.
+/// End of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
-    /// Behind its last record.
+    /// After the last record.
     Whole,
-    /// Within a record, which is left out.
+    /// Within a record, which is dropped.
     Cut {
-        /// Where the record begins, in bytes from the beginning.
+        /// Offset of the record in bytes.
         offset: u64,
     },
-    /// At a record that cannot be; what follows it is left out.
+    /// At an invalid record; the rest is dropped.
     Damaged {
-        /// Where the record begins, in bytes from the beginning.
+        /// Offset of the record in bytes.
         offset: u64,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
 }
 
-/// A packet as the file has it.
+/// A packet of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// When, since 1970 or whatever the file's clock begins with; `None` where it does not say.
+    /// Time since 1970, or since the start of the file's clock; `None` if absent.
     pub at: Option<Instant>,
-    /// Which interface: an index into [`Reader::interfaces`].
+    /// Interface: index into [`Reader::interfaces`].
     pub interface: usize,
-    /// The kind of its first header (`LINKTYPE_`).
+    /// Link type (`LINKTYPE_`).
     pub link_type: u16,
-    /// Which way it went, where the file says so.
+    /// Direction, if the file has it.
     pub direction: Option<Direction>,
-    /// Its length on the wire.
+    /// Length on the wire.
     pub original_len: u32,
-    /// What was kept of it, up to some 128 kB.
+    /// Captured bytes, at most about 128 kB.
     pub bytes: &'a [u8],
 }
 
-/// What kind of file it is.
+/// File format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Pcap(pcap::Header),
     Pcapng,
 }
 
-/// Where a frame lies in the buffer.
+/// Position of a frame in the buffer.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     at: Option<Instant>,
@@ -114,7 +111,7 @@ struct Found {
     to: usize,
 }
 
-/// Reads frame after frame.
+/// Reads a file frame by frame.
 #[derive(Debug)]
 pub struct Reader<R> {
     bytes: Buffer<R>,
@@ -126,10 +123,10 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Looks at how the file begins.
+    /// Opens a capture and recognises its format.
     ///
     /// # Errors
-    /// Where that is no capture, or cannot be read.
+    /// If it is not a capture, or cannot be read.
     pub fn new(source: R) -> Result<Self, ReadError> {
         let mut bytes = Buffer::new(source);
         let whole = bytes.fill(4)?;
@@ -150,10 +147,10 @@ impl<R: Read> Reader<R> {
         }
         Ok(Self { bytes, format, section, interfaces, ended: None, unknown_interface: 0 })
     }
-    /// The next frame; `None` at the end, however the file ends.
+    /// Returns the next frame; `None` at the end, regular or not.
     ///
     /// # Errors
-    /// Where the source cannot be read.
+    /// If the source cannot be read.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, ReadError> {
         if self.ended.is_some() {
             return Ok(None);
@@ -182,19 +179,19 @@ impl<R: Read> Reader<R> {
             Format::Pcapng => "pcapng",
         }
     }
-    /// Names of the interfaces so far; empty for those without a name. Interfaces of one name are one.
+    /// Names of the interfaces so far; empty for unnamed ones. Interfaces with one name are one.
     pub fn interfaces(&self) -> &[String] {
         &self.interfaces
     }
-    /// How it ended; `None` before the end.
+    /// End of the file; `None` before it is reached.
     pub fn ended(&self) -> Option<&Ended> {
         self.ended.as_ref()
     }
-    /// Bytes of the file so far.
+    /// Bytes read so far.
     pub fn offset(&self) -> u64 {
         self.bytes.offset
     }
-    /// Frames of interfaces that the file does not describe, or that are too many: they are left out.
+    /// Dropped frames: of interfaces that the file does not describe, or beyond the limit.
     pub fn unknown_interface(&self) -> u64 {
         self.unknown_interface
     }
@@ -214,20 +211,20 @@ fn not_a_capture(start: &[u8]) -> ReadError {
     ReadError::NotACapture { offset: 0, found, hint }
 }
 
-/// Up to four bytes in hexadecimal digits.
+/// Up to four bytes in hexadecimal.
 fn hex(bytes: &[u8]) -> String {
     let number = bytes.iter().take(4).fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
     format!("{number:0width$x}", width = 2 * bytes.len().min(4))
 }
 
-/// A window on the source that moves on.
+/// Sliding window over the source.
 #[derive(Debug)]
 struct Buffer<R> {
     source: R,
     data: Box<[u8]>,
     from: usize,
     to: usize,
-    /// Of `data[from]`, from the source's beginning.
+    /// Offset of `data[from]` in the source.
     offset: u64,
 }
 
@@ -235,11 +232,12 @@ impl<R: Read> Buffer<R> {
     fn new(source: R) -> Self {
         Self { source, data: vec![0; BUFFER].into_boxed_slice(), from: 0, to: 0, offset: 0 }
     }
-    /// What is there.
+    /// Buffered bytes.
     fn filled(&self) -> &[u8] {
         self.data.get(self.from..self.to).unwrap_or_default()
     }
-    /// Gets at least `len` bytes, which are no more than the buffer has; false where the source ends before.
+    /// Fills the window to at least `len` bytes, at most the buffer's size; false if the source
+    /// ends before.
     fn fill(&mut self, len: usize) -> io::Result<bool> {
         while self.to - self.from < len {
             if self.data.len() - self.from < len {
@@ -256,7 +254,7 @@ impl<R: Read> Buffer<R> {
         }
         Ok(true)
     }
-    /// Passes over `len` bytes; false where the source ends before.
+    /// Skips `len` bytes; false if the source ends before.
     fn skip(&mut self, mut len: u64) -> io::Result<bool> {
         loop {
             let step = len.min((self.to - self.from) as u64);
@@ -272,13 +270,13 @@ impl<R: Read> Buffer<R> {
             }
         }
     }
-    /// At the end of the source, which lies between two records or within one.
+    /// True at the end of the source, between two records or within one.
     fn end(&self) -> Ended {
         if self.from == self.to { Ended::Whole } else { Ended::Cut { offset: self.offset } }
     }
 }
 
-/// The order of the bytes in numbers.
+/// Byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Order {
     #[default]
@@ -287,12 +285,12 @@ enum Order {
 }
 
 impl Order {
-    /// 0 where the bytes end before.
+    /// Returns 0 beyond the end.
     fn u16(self, bytes: &[u8], at: usize) -> u16 {
         let array = bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
         if self == Self::Big { u16::from_be_bytes(array) } else { u16::from_le_bytes(array) }
     }
-    /// 0 where the bytes end before.
+    /// Returns 0 beyond the end.
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let array = bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
         if self == Self::Big { u32::from_be_bytes(array) } else { u32::from_le_bytes(array) }

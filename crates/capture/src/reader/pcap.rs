@@ -1,4 +1,4 @@
-//! pcap: a header, then records.
+//! pcap: a header and records.
 
 use super::{Buffer, Ended, Found, KEEP, Order, ReadError};
 use std::io::{self, Read};
@@ -6,21 +6,21 @@ use units::Instant;
 
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
-/// Whatever a file says of its longest packet, readers take this much (libpcap's largest snapshot length).
+/// Packet length that is accepted regardless of the header (libpcap's maximum snapshot length).
 const SNAPLEN: u32 = 262_144;
 
-/// How the file is written.
+/// Format of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     order: Order,
-    /// Nanoseconds in a unit of the fraction of a second.
+    /// Nanoseconds per unit of the fraction of a second.
     unit: u64,
     link_type: u16,
     longest: u32,
 }
 
 impl Header {
-    /// What the first four bytes say; the rest of the header is still to be read.
+    /// Recognises the first four bytes; the rest of the header follows.
     pub(super) fn of_magic(magic: [u8; 4]) -> Option<Self> {
         let (order, unit) = match magic {
             [0xa1, 0xb2, 0xc3, 0xd4] => (Order::Big, 1000),
@@ -45,9 +45,9 @@ impl Header {
             return Err(header("the version of a pcap file", 4, major.to_string(), "2"));
         }
         let snaplen = self.order.u32(filled, 16);
-        // Some write 0 for no limit.
+        // Some writers use 0 for no limit.
         self.longest = if snaplen == 0 { u32::MAX } else { snaplen.max(SNAPLEN) };
-        // The upper half is for other things (length of a frame check sequence).
+        // The upper half has other uses (length of a frame check sequence).
         self.link_type = self.order.u32(filled, 20) as u16;
         bytes.skip(FILE_HEADER as u64)?;
         Ok(self)
@@ -81,7 +81,7 @@ impl Header {
             to: from + kept,
         };
         let rest = u64::from(captured) - kept as u64;
-        // What is passed over does not move what is in the buffer, but where it has to be read for it.
+        // Skipping leaves the buffer in place, except if the skipped part must be read through it.
         if rest == 0 {
             bytes.skip((RECORD_HEADER + kept) as u64)?;
         } else {
@@ -91,8 +91,8 @@ impl Header {
     }
 }
 
-/// Passes over a record longer than the buffer is to hold. Its first bytes go to where reading does not
-/// overwrite them: the buffer's own beginning is read into, so what is kept is only what headers need.
+/// Skips a record that exceeds the buffer. Its first bytes, which hold the headers, are kept apart
+/// from the part that is overwritten.
 pub(super) fn pass<R: Read>(
     bytes: &mut Buffer<R>,
     mut found: Found,
@@ -105,7 +105,7 @@ pub(super) fn pass<R: Read>(
     if !bytes.skip(len)? {
         return Ok(Err(Ended::Cut { offset }));
     }
-    // Behind a skip the bytes before `from` are free; where there are too few of them, what is there moves up.
+    // After a skip the bytes before `from` are free; if they are too few, the rest moves up.
     if bytes.from < kept {
         let (from, to) = (bytes.from, bytes.to);
         if bytes.data.len() - (to - from) < kept {

@@ -8,13 +8,13 @@ use wire::pcapng::Direction;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
-/// Obsolete, but still met with.
+/// Obsolete, but still in use.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
-/// Kind, length, and the length again at the end.
+/// Type, length, and the length repeated at the end.
 const AROUND: usize = 12;
 const SECTION_LEN: u32 = 28;
 
@@ -25,7 +25,7 @@ const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 const EPB_FLAGS: u16 = 2;
 
-/// What the blocks of a section say about those that follow.
+/// State of a section: byte order and interfaces.
 #[derive(Debug, Default)]
 pub(super) struct Section {
     order: Order,
@@ -41,7 +41,7 @@ struct Interface {
     clock: Clock,
 }
 
-/// How timestamps count: units of 10^-n or 2^-n seconds, from an offset in seconds on.
+/// Time resolution: units of 10^-n or 2^-n seconds, from an offset in seconds.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
     per_second: u128,
@@ -52,7 +52,7 @@ impl Clock {
     fn new(resolution: u8, offset: i64) -> Self {
         let power = u32::from(resolution & 0x7f);
         let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
-        // What counts finer than any clock could is as good as zero.
+        // Units finer than a nanosecond's fraction count as zero.
         Self { per_second: base.checked_pow(power).unwrap_or(u128::MAX), offset }
     }
     fn time(self, units: u64) -> Instant {
@@ -63,7 +63,8 @@ impl Clock {
 }
 
 impl Section {
-    /// Looks at the section header at the front of the file, which is then read as a block like others.
+    /// Recognises the section header at the front of the file, which is then read like other
+    /// blocks.
     pub(super) fn begin<R: Read>(bytes: &mut Buffer<R>) -> Result<(), ReadError> {
         let header =
             |what, offset, found: String, expected| ReadError::Header { what, offset, found, expected };
@@ -87,7 +88,7 @@ impl Section {
         Ok(())
     }
 
-    /// The next packet, past blocks of other kinds.
+    /// Returns the next packet, skipping other blocks.
     pub(super) fn next<R: Read>(
         &mut self,
         bytes: &mut Buffer<R>,
@@ -178,7 +179,7 @@ impl Section {
         }
         let name = if name.is_empty() { description } else { name };
         let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
-            // The last one stands for all beyond the bound.
+            // The last interface stands for all beyond the limit.
             if names.len() < MOST_INTERFACES {
                 names.push(name.to_owned());
             }
@@ -192,7 +193,7 @@ impl Section {
         }
     }
 
-    /// Where the packet lies in its block; `None` where its interface is not known.
+    /// Position of the packet in its block; `None` for an unknown interface.
     fn packet(&self, kind: u32, body: &[u8], len: u32) -> Result<Option<Found>, String> {
         let number = |at| self.order.u32(body, at);
         let (interface, data) = match kind {
@@ -236,7 +237,7 @@ impl Section {
         }))
     }
 
-    /// The options of a block from `at` on, up to the first that does not fit.
+    /// Options of a block from `at`, up to the first invalid one.
     fn options<'a>(&self, body: &'a [u8], at: usize) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
         let order = self.order;
         let mut rest = body.get(at..).unwrap_or_default();
@@ -262,7 +263,7 @@ fn order(block: &[u8]) -> Option<Order> {
     (magic == reversed).then_some(Order::Little)
 }
 
-/// A name, up to where it stops being text, or gets too long.
+/// A name up to its first invalid character, limited in length.
 fn text(value: &[u8]) -> &str {
     let value = &value[..value.len().min(MOST_NAME)];
     let end = value.iter().position(|byte| *byte == 0).unwrap_or(value.len());
