@@ -21,7 +21,7 @@ const MAX_QUEUED_LINES: usize = 4096;
 
 /// One log record.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Line<'a> {
+pub(crate) struct LogRecord<'a> {
     /// `connection` or `request`.
     pub(crate) event: &'static str,
     /// End time in seconds since 1970.
@@ -113,7 +113,7 @@ pub(crate) fn is_mptcp(stream: &TcpStream) -> bool {
 
 /// Access log with its own writer thread, so that disk latency never delays a connection.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct AccessLog {
     lines: Mutex<SyncSender<Message>>,
 }
 
@@ -123,7 +123,7 @@ enum Message {
     File(File),
 }
 
-impl Log {
+impl AccessLog {
     /// Opens the file at `path` for appending; `-` is standard output.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let out: Box<dyn Write + Send> =
@@ -142,7 +142,7 @@ impl Log {
     }
 
     /// Queues a record for the writer thread.
-    pub(crate) fn line(&self, line: &Line<'_>, counters: &Counters) {
+    pub(crate) fn line(&self, line: &LogRecord<'_>, counters: &Counters) {
         let lost = match serde_json::to_string(line) {
             Ok(text) => !self.send(Message::Line(text)),
             Err(_) => true,

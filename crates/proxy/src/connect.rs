@@ -334,8 +334,8 @@ mod tests {
     #[test]
     fn address_families_alternate() {
         let found = ["[2000::1]:1", "[2000::2]:1", "8.8.8.8:1", "8.8.4.4:1", "1.1.1.1:1"].map(at).to_vec();
-        let told: Vec<_> = interleave(found).iter().map(|one| one.ip().to_string()).collect();
-        assert_eq!(told, ["2000::1", "8.8.8.8", "2000::2", "8.8.4.4", "1.1.1.1"]);
+        let order: Vec<_> = interleave(found).iter().map(|one| one.ip().to_string()).collect();
+        assert_eq!(order, ["2000::1", "8.8.8.8", "2000::2", "8.8.4.4", "1.1.1.1"]);
     }
 
     #[test]

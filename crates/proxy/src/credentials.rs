@@ -89,9 +89,9 @@ impl Users {
 
     /// Verifies a credential in constant time: compares digests, and visits every user.
     pub fn verify(&self, one: &Credential) -> bool {
-        let told = digest(&one.password);
+        let expected = digest(&one.password);
         let fits = |(username, password): &(String, [u8; 32])| {
-            let differ = password.iter().zip(&told).fold(0, |differ, (a, b)| differ | (a ^ b));
+            let differ = password.iter().zip(&expected).fold(0, |differ, (a, b)| differ | (a ^ b));
             u8::from(differ == 0) & u8::from(*username == one.username)
         };
         self.all.iter().map(fits).fold(0, |known, fits| known | fits) == 1
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn users_are_verified_by_username_and_password() {
-        let users = Users::parse("# who\nann:secret:with colon\n\nbob:x\r\n").unwrap();
+        let users = Users::parse("# users\nann:secret:with colon\n\nbob:x\r\n").unwrap();
         let know = |text| users.verify(&Credential::parse(text).unwrap());
         assert!(know("ann:secret:with colon") && know("bob:x"));
         assert!(!know("ann:x") && !know("bob:secret:with colon") && !know("eve:x") && !know("ann:secret"));

@@ -26,7 +26,7 @@ impl Network {
         self.first.is_ipv4() == address.is_ipv4() && bits(address) & self.mask() == bits(self.first)
     }
 
-    /// Whether the network covers at least half of an address family, so that it restricts nobody.
+    /// Whether the network covers at least half of an address family and thus restricts no client.
     pub const fn covers_half_or_more(&self) -> bool {
         self.prefix <= 1
     }

@@ -1,6 +1,6 @@
 //! Listeners and admission of clients.
 
-use crate::access::Log;
+use crate::access::AccessLog;
 use crate::config::Listen;
 use crate::connection;
 use crate::counters::Counters;
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     pub(crate) broken_off: AtomicU64,
     /// Notified when a connection ends.
     ended: Notify,
-    log: RwLock<Option<Arc<Log>>>,
+    log: RwLock<Option<Arc<AccessLog>>>,
     began: Instant,
     /// Limit of open files of this process.
     files: u64,
@@ -76,7 +76,7 @@ impl Shared {
     }
 
     /// The access log, if enabled.
-    pub(crate) fn log(&self) -> Option<Arc<Log>> {
+    pub(crate) fn log(&self) -> Option<Arc<AccessLog>> {
         self.log.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -90,7 +90,7 @@ impl Shared {
                 log.reopen(path).map_err(|error| own(path, error))?;
                 Some(log)
             }
-            (Some(path), _) => Some(Arc::new(Log::open(path).map_err(|error| own(path, error))?)),
+            (Some(path), _) => Some(Arc::new(AccessLog::open(path).map_err(|error| own(path, error))?)),
         };
         *self.log.write().unwrap_or_else(PoisonError::into_inner) = log;
         Ok(())
@@ -234,12 +234,12 @@ impl Server {
 
     /// Publishes the listeners in the status.
     fn publish_listeners(&self) {
-        let told = self.listeners.iter().map(|(listen, address, _)| Listening {
+        let listeners = self.listeners.iter().map(|(listen, address, _)| Listening {
             address: address.to_string(),
             serve: listen.serve.name().to_owned(),
             protocol: if listen.protocol == Protocol::Mptcp { "mptcp" } else { "tcp" }.to_owned(),
         });
-        *self.shared.listening.lock().unwrap_or_else(PoisonError::into_inner) = told.collect();
+        *self.shared.listening.lock().unwrap_or_else(PoisonError::into_inner) = listeners.collect();
     }
 
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
@@ -365,5 +365,5 @@ fn on_accept(shared: &Arc<Shared>, listen: Listen, stream: TcpStream, client: So
         _ = socket::abort(&stream);
         return;
     };
-    tokio::spawn(connection::serve(Arc::clone(shared), config, listen, stream, client, permit));
+    tokio::spawn(connection::serve(Arc::clone(shared), config, listen, (stream, client), permit));
 }

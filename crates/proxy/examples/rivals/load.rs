@@ -110,7 +110,7 @@ pub(crate) fn wait_for(world: &World, ask: Ask) {
     inside(world, || {
         let start = Instant::now();
         while socket::connect(at, Protocol::Mptcp, &Options::default()).is_err() {
-            assert!(start.elapsed() < Duration::from_secs(20), "nobody listens at {at}");
+            assert!(start.elapsed() < Duration::from_secs(20), "no listener at {at}");
             std::thread::sleep(Duration::from_millis(50));
         }
     });

@@ -15,7 +15,7 @@ pub(crate) const SERVER: &str = "10.3.0.2";
 pub(crate) struct World {
     pub(crate) client: Namespace,
     pub(crate) middle: Namespace,
-    /// It ends with what is in it.
+    /// Keeps the server's namespace alive.
     _server: Namespace,
     /// Listening address of the server.
     pub(crate) site: SocketAddr,

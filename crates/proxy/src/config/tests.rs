@@ -5,7 +5,7 @@ fn files(name: &str) -> Result<String, String> {
     match name {
         "users" => Ok("ann:secret1\nbob:secret2\n".to_owned()),
         "one" => Ok("ann:secret1\n".to_owned()),
-        "none" => Ok("# nobody\n".to_owned()),
+        "none" => Ok("# empty\n".to_owned()),
         "odd" => Ok("ann:secret1\nsecret2\n".to_owned()),
         _ => Err("it is readable by others".to_owned()),
     }
@@ -34,11 +34,11 @@ fn example_contains_every_key() {
     let mut all = Vec::new();
     keys(&format::PROXY, &mut all);
     for key in all.iter().filter(|key| !["workers", "access_log", "log"].contains(key)) {
-        let stands = EXAMPLE.lines().any(|line| {
+        let found = EXAMPLE.lines().any(|line| {
             let line = line.trim_start_matches(['#', ' ', '[']);
             line.strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', ']']))
         });
-        assert!(stands, "{key}");
+        assert!(found, "{key}");
     }
 }
 
@@ -54,23 +54,23 @@ fn every_key_is_parsed() {
         [timeouts]\nhandshake = '1s'\nconnect = '2s'\nidle = '3s'\nkeep_alive = '4s'\ntotal = '5s'\ndrain = '6s'\n\
         [status]\nsocket = '/tmp/a.sock'\n",
     )
-    .unwrap_or_else(|told| panic!("{}", told[0]));
+    .unwrap_or_else(|problems| panic!("{}", problems[0]));
     insta::assert_debug_snapshot!(config);
 }
 
 #[test]
 fn problems_name_their_place_and_no_secret() {
-    let told = read(
+    let problems = read(
         "server = 'tcp'\n[[listen]]\naddress = 'localhost:1080'\nserve = 'sock5'\n\
         [clients]\nallow = ['192.0.2.1/24', '10/8']\nusers = 'odd'\n\
         [destinations]\nports = [0]\n[upstream]\naddress = 'a'\ncredential = 'users'\n\
         [limits]\nconnections = 0\n[timeouts]\nidle = '5'\ntotal = '0s'\n",
     )
     .unwrap_err();
-    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
-    let told = told.join("\n");
-    assert!(!told.contains("secret1") && !told.contains("secret2"), "{told}");
-    insta::assert_snapshot!(told);
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let problems = problems.join("\n");
+    assert!(!problems.contains("secret1") && !problems.contains("secret2"), "{problems}");
+    insta::assert_snapshot!(problems);
     let of = |text: &str| read(text).unwrap_err()[0].message.clone();
     assert_eq!(of("clients = { users = 'none' }"), "the file contains no users");
     assert_eq!(of("clients = { users = 'a' }"), "cannot read `a`: it is readable by others");
@@ -83,19 +83,23 @@ fn problems_name_their_place_and_no_secret() {
 #[test]
 fn open_proxy_configuration_is_rejected() {
     let open = |rest: &str| {
-        let told = read(&format!("[[listen]]\naddress = '0.0.0.0:1080'\n{rest}"));
-        told.err().map(|told| told[0].message.clone())
+        let problems = read(&format!("[[listen]]\naddress = '0.0.0.0:1080'\n{rest}"));
+        problems.err().map(|problems| problems[0].message.clone())
     };
     let reason = Some("the listener at 0.0.0.0:1080 (auto) would be an open proxy".to_owned());
     assert_eq!(open(""), reason);
     assert_eq!(open("[clients]\nallow = []\n"), reason);
-    assert_eq!(open("[clients]\nallow = ['0.0.0.0/0']\n"), reason, "that is everybody");
-    assert_eq!(open("[clients]\nallow = ['0.0.0.0/1', '128.0.0.0/1']\n"), reason, "that too");
+    assert_eq!(open("[clients]\nallow = ['0.0.0.0/0']\n"), reason, "the whole address space");
+    assert_eq!(
+        open("[clients]\nallow = ['0.0.0.0/1', '128.0.0.0/1']\n"),
+        reason,
+        "two halves of the address space"
+    );
     assert_eq!(open("[clients]\nallow = ['192.0.2.0/24']\n"), None);
     assert_eq!(open("[clients]\nusers = 'users'\n"), None);
     for serve in ["convert", "transparent"] {
         let reason = open(&format!("serve = '{serve}'\n[clients]\nusers = 'users'\n"));
-        assert!(reason.is_some(), "{serve} asks nobody for a name");
+        assert!(reason.is_some(), "{serve} has no authentication");
         assert_eq!(open(&format!("serve = '{serve}'\n[clients]\nallow = ['192.0.2.0/24']\n")), None);
     }
     assert!(read("[[listen]]\naddress = '127.0.0.1:1080'\nserve = 'transparent'\n").is_err());
@@ -105,8 +109,8 @@ fn open_proxy_configuration_is_rejected() {
 proptest! {
     #[test]
     fn any_text_is_parsed_or_rejected_with_a_problem(text in "\\PC*") {
-        if let Err(told) = read(&text) {
-            prop_assert!(!told.is_empty());
+        if let Err(problems) = read(&text) {
+            prop_assert!(!problems.is_empty());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::players::{self, PlayerWatch};
 use super::{Client, READ_CHUNK_BYTES, TOO_SLOW};
-use crate::access::{self, Line};
+use crate::access::{self, LogRecord};
 use crate::connect::{ConnectError, Connected, read_some, write_all};
 use crate::counters::{ByteCounters, Counters};
 use crate::destination::Destination;
@@ -58,13 +58,13 @@ pub(super) async fn serve(client: &mut Client) -> Option<Connected> {
         client.buffer.drain(..request.length);
         if !client.authenticate(request.credential.as_ref()) {
             let bad = ParseError { status: 407, reason: "authentication required" };
-            let goes_on = request.keep_alive
+            let keep_open = request.keep_alive
                 && matches!(
                     request.kind,
                     RequestKind::Tunnel | RequestKind::Forward { body: Framing::Empty, .. }
                 );
             let fields = "Proxy-Authenticate: Basic realm=\"tandem\", charset=\"UTF-8\"\r\n";
-            if !goes_on {
+            if !keep_open {
                 respond_error(client, bad, fields).await;
                 return None;
             }
@@ -142,11 +142,11 @@ async fn forward_request(
     let before = (Instant::now(), client.up.load(Relaxed), client.down.load(Relaxed));
     loop {
         match exchange(client, request, &mut server).await {
-            Ok((status, goes_on)) => {
+            Ok((status, keep_open)) => {
                 Counters::count(&client.counters().requests);
                 log_request(client, request, status, before);
                 server.used = true;
-                if goes_on {
+                if keep_open {
                     return Some(server);
                 }
                 client.log_context.subflows.sample(&client.stream);
@@ -198,7 +198,7 @@ fn log_request(client: &Client, request: &Request, status: u16, (began, up, down
     let (Some(log), RequestKind::Forward { method, .. }) = (client.shared.log(), &request.kind) else {
         return;
     };
-    let line = Line {
+    let line = LogRecord {
         event: "request",
         time: access::now(),
         client: client.address.to_string(),
@@ -212,7 +212,7 @@ fn log_request(client: &Client, request: &Request, status: u16, (began, up, down
         seconds: access::seconds(began.elapsed()),
         bytes_up: client.up.load(Relaxed) - up,
         bytes_down: client.down.load(Relaxed) - down,
-        ..Line::default()
+        ..LogRecord::default()
     };
     log.line(&line, client.counters());
 }
@@ -232,21 +232,12 @@ async fn exchange(
     let down = ByteCounters([&counters.bytes_down, &client.down]);
     let stale = server.used && *body == Framing::Empty && matches!(&**method, "GET" | "HEAD" | "OPTIONS");
     let went = timeout_at(Instant::now() + options.idle, write_all(&server.stream, head)).await;
+    let failed = |status, reason| ExchangeError::BeforeResponse(ParseError { status, reason });
     match went {
         Ok(Ok(())) => up.add(head.len() as u64),
         Ok(Err(_)) if stale => return Err(ExchangeError::Stale),
-        Ok(Err(_)) => {
-            return Err(ExchangeError::BeforeResponse(ParseError {
-                status: 502,
-                reason: "the server closed the connection",
-            }));
-        }
-        Err(_) => {
-            return Err(ExchangeError::BeforeResponse(ParseError {
-                status: 504,
-                reason: "the server does not read the request",
-            }));
-        }
+        Ok(Err(_)) => return Err(failed(502, "the server closed the connection")),
+        Err(_) => return Err(failed(504, "the server does not read the request")),
     }
     let relay = ResponseRelay {
         client: &client.stream,
@@ -262,36 +253,48 @@ async fn exchange(
     let (status, keep_client, keep_server) = if *body == Framing::Empty {
         download.await?
     } else {
-        let upload = pass_body(&client.stream, &server.stream, &mut client.buffer, *body, false, up, options);
-        tokio::pin!(upload, download);
-        let mut sent: Option<io::Result<()>> = None;
-        let mut until = None;
-        let (status, keep_client, keep_server) = loop {
-            let waited = until.unwrap_or_else(Instant::now);
-            tokio::select! {
-                result = &mut upload, if sent.is_none() => {
-                    match result.as_ref().err().map(io::Error::kind) {
-                        None => {}
-                        // The client's body is malformed or incomplete, so the server must not wait
-                        // for more.
-                        Some(ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::TimedOut) => {
-                            _ = linux::socket::abort(&server.stream);
-                            return Err(ExchangeError::MidResponse);
-                        }
-                        // A server that stopped reading may still send a response.
-                        Some(_) => until = Some(Instant::now() + client.config.timeouts.handshake),
-                    }
-                    sent = Some(result);
-                }
-                result = &mut download => break result?,
-                () = sleep_until(waited), if until.is_some() => return Err(ExchangeError::MidResponse),
-            }
-        };
-        // Close after a response that came before the whole request was sent.
-        let whole = matches!(sent, Some(Ok(())));
-        (status, keep_client && whole, keep_server && whole)
+        let upload = BodyRelay { from: &client.stream, to: &server.stream, bytes: up, options };
+        let upload = upload.run(&mut client.buffer, *body, false);
+        relay_concurrently(upload, download, &server.stream, client.config.timeouts.handshake).await?
     };
     Ok((status, keep_client && keep_server && server.buffer.is_empty()))
+}
+
+/// Relays the request body and the response at the same time. Returns the status and whether the
+/// client's and the server's connections stay open. A server that stopped reading has `grace` to
+/// send a response.
+async fn relay_concurrently(
+    upload: impl Future<Output = io::Result<()>>,
+    download: impl Future<Output = Result<(u16, bool, bool), ExchangeError>>,
+    server: &TcpStream,
+    grace: Duration,
+) -> Result<(u16, bool, bool), ExchangeError> {
+    tokio::pin!(upload, download);
+    let mut sent: Option<io::Result<()>> = None;
+    let mut until = None;
+    let (status, keep_client, keep_server) = loop {
+        let waited = until.unwrap_or_else(Instant::now);
+        tokio::select! {
+            result = &mut upload, if sent.is_none() => {
+                match result.as_ref().err().map(io::Error::kind) {
+                    None => {}
+                    // The client's body is malformed or incomplete, so the server must not wait
+                    // for more.
+                    Some(ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::TimedOut) => {
+                        _ = linux::socket::abort(server);
+                        return Err(ExchangeError::MidResponse);
+                    }
+                    Some(_) => until = Some(Instant::now() + grace),
+                }
+                sent = Some(result);
+            }
+            result = &mut download => break result?,
+            () = sleep_until(waited), if until.is_some() => return Err(ExchangeError::MidResponse),
+        }
+    };
+    // Close after a response that came before the whole request was sent.
+    let whole = matches!(sent, Some(Ok(())));
+    Ok((status, keep_client && whole, keep_server && whole))
 }
 
 /// Relay of a server's response to the client.
@@ -360,7 +363,8 @@ impl ResponseRelay<'_> {
         }
         write_all(self.client, &out).await.map_err(|_| ExchangeError::MidResponse)?;
         self.bytes.add(out.len() as u64);
-        pass_body(self.server, self.client, buffer, body, request.is_http10, self.bytes, self.options)
+        BodyRelay { from: self.server, to: self.client, bytes: self.bytes, options: self.options }
+            .run(buffer, body, request.is_http10)
             .await
             .map_err(|_| ExchangeError::MidResponse)?;
         if buffer.is_empty() {
@@ -370,80 +374,77 @@ impl ResponseRelay<'_> {
     }
 }
 
-/// Relays a body, beginning with `buffer`. Bytes after the body stay in `buffer`.
-async fn pass_body(
-    from: &TcpStream,
-    to: &TcpStream,
-    buffer: &mut Vec<u8>,
-    body: Framing,
-    dechunk: bool,
-    bytes: ByteCounters<'_>,
+/// Relay of a message body.
+struct BodyRelay<'a> {
+    from: &'a TcpStream,
+    to: &'a TcpStream,
+    bytes: ByteCounters<'a>,
     options: RelayOptions,
-) -> io::Result<()> {
-    match body {
-        Framing::Empty => Ok(()),
-        Framing::Length(length) => {
-            let first = buffer.len().min(usize::try_from(length).unwrap_or(usize::MAX));
-            let mut flow = Flow::of_length(length - first as u64);
-            flow.prepend(buffer.drain(..first).collect());
-            relay::relay_one_way(from, to, &mut flow, bytes, options).await
-        }
-        Framing::UntilClose => {
-            let mut flow = Flow::new(std::mem::take(buffer));
-            relay::relay_one_way(from, to, &mut flow, bytes, options).await
-        }
-        Framing::Chunked => pass_chunks(from, to, buffer, dechunk, bytes, options).await,
-    }
 }
 
-/// Relays a chunked body, encoded as new chunks, or as plain data if `dechunk`.
-async fn pass_chunks(
-    from: &TcpStream,
-    to: &TcpStream,
-    buffer: &mut Vec<u8>,
-    dechunk: bool,
-    bytes: ByteCounters<'_>,
-    options: RelayOptions,
-) -> io::Result<()> {
-    let late = |_| io::Error::from(ErrorKind::TimedOut);
-    let mut chunks = ChunkDecoder::default();
-    let mut out = Vec::new();
-    let (mut gate, mut moved) = (WriteGate::default(), 0);
-    loop {
-        let mut at = 0;
-        let ended = loop {
-            let piece = chunks
-                .next(buffer, &mut at)
-                .map_err(|reason| io::Error::new(ErrorKind::InvalidData, reason))?;
-            match piece {
-                ChunkEvent::Data(range) if dechunk => out.extend_from_slice(&buffer[range]),
-                ChunkEvent::Data(range) => {
-                    out.extend_from_slice(format!("{:x}\r\n", range.len()).as_bytes());
-                    out.extend_from_slice(&buffer[range]);
-                    out.extend_from_slice(b"\r\n");
-                }
-                ChunkEvent::More => break false,
-                ChunkEvent::End(_) => break true,
+impl BodyRelay<'_> {
+    /// Relays a body, beginning with `buffer`. Bytes after the body stay in `buffer`.
+    async fn run(&self, buffer: &mut Vec<u8>, body: Framing, dechunk: bool) -> io::Result<()> {
+        let Self { from, to, bytes, options } = *self;
+        match body {
+            Framing::Empty => Ok(()),
+            Framing::Length(length) => {
+                let first = buffer.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+                let mut flow = Flow::of_length(length - first as u64);
+                flow.prepend(buffer.drain(..first).collect());
+                relay::relay_one_way(from, to, &mut flow, bytes, options).await
             }
-        };
-        buffer.drain(..at);
-        if ended && !dechunk {
-            out.extend_from_slice(b"0\r\n\r\n");
+            Framing::UntilClose => {
+                let mut flow = Flow::new(std::mem::take(buffer));
+                relay::relay_one_way(from, to, &mut flow, bytes, options).await
+            }
+            Framing::Chunked => self.run_chunked(buffer, dechunk).await,
         }
-        gate.wait(to, moved, options.ahead).await;
-        timeout_at(Instant::now() + options.idle, write_all(to, &out)).await.map_err(late)??;
-        moved += out.len() as u64;
-        bytes.add(out.len() as u64);
-        out.clear();
-        if ended {
-            return Ok(());
-        }
-        if timeout_at(Instant::now() + options.idle, read_some(from, buffer, BODY_CHUNK_BYTES))
-            .await
-            .map_err(late)??
-            == 0
-        {
-            return Err(ErrorKind::UnexpectedEof.into());
+    }
+
+    /// Relays a chunked body, encoded as new chunks, or as plain data if `dechunk`.
+    async fn run_chunked(&self, buffer: &mut Vec<u8>, dechunk: bool) -> io::Result<()> {
+        let Self { from, to, bytes, options } = *self;
+        let late = |_| io::Error::from(ErrorKind::TimedOut);
+        let mut chunks = ChunkDecoder::default();
+        let mut out = Vec::new();
+        let (mut gate, mut moved) = (WriteGate::default(), 0);
+        loop {
+            let mut at = 0;
+            let ended = loop {
+                let piece = chunks
+                    .next(buffer, &mut at)
+                    .map_err(|reason| io::Error::new(ErrorKind::InvalidData, reason))?;
+                match piece {
+                    ChunkEvent::Data(range) if dechunk => out.extend_from_slice(&buffer[range]),
+                    ChunkEvent::Data(range) => {
+                        out.extend_from_slice(format!("{:x}\r\n", range.len()).as_bytes());
+                        out.extend_from_slice(&buffer[range]);
+                        out.extend_from_slice(b"\r\n");
+                    }
+                    ChunkEvent::More => break false,
+                    ChunkEvent::End(_) => break true,
+                }
+            };
+            buffer.drain(..at);
+            if ended && !dechunk {
+                out.extend_from_slice(b"0\r\n\r\n");
+            }
+            gate.wait(to, moved, options.ahead).await;
+            timeout_at(Instant::now() + options.idle, write_all(to, &out)).await.map_err(late)??;
+            moved += out.len() as u64;
+            bytes.add(out.len() as u64);
+            out.clear();
+            if ended {
+                return Ok(());
+            }
+            if timeout_at(Instant::now() + options.idle, read_some(from, buffer, BODY_CHUNK_BYTES))
+                .await
+                .map_err(late)??
+                == 0
+            {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
         }
     }
 }
@@ -469,7 +470,7 @@ async fn respond_and_close(client: &Client, text: Vec<u8>) {
     }
 }
 
-fn error_response(status: u16, reason: &str, fields: &str, goes_on: bool) -> Vec<u8> {
+fn error_response(status: u16, reason: &str, fields: &str, keep_open: bool) -> Vec<u8> {
     let phrase = match status {
         400 => "ParseError Request",
         403 => "Forbidden",
@@ -483,7 +484,7 @@ fn error_response(status: u16, reason: &str, fields: &str, goes_on: bool) -> Vec
         505 => "HTTP Version Not Supported",
         _ => "Error",
     };
-    let connection = if goes_on { "keep-alive" } else { "close" };
+    let connection = if keep_open { "keep-alive" } else { "close" };
     let length = reason.len() + 1;
     format!(
         "HTTP/1.1 {status} {phrase}\r\n{fields}Content-Type: text/plain; charset=utf-8\r\n\

@@ -7,7 +7,7 @@ mod socks5;
 mod transparent;
 
 use crate::Config;
-use crate::access::{self, Line, SubflowStats};
+use crate::access::{self, LogRecord, SubflowStats};
 use crate::config::{Listen, ListenerProtocol};
 use crate::connect::{self, ConnectError, Connected, read_some};
 use crate::counters::{ByteCounters, Counters};
@@ -65,8 +65,7 @@ pub(crate) async fn serve(
     shared: Arc<Shared>,
     config: Arc<Config>,
     listen: Listen,
-    stream: TcpStream,
-    address: SocketAddr,
+    (stream, address): (TcpStream, SocketAddr),
     permit: ConnectionPermit,
 ) {
     let _permit = permit;
@@ -204,8 +203,7 @@ impl Client {
         let total = self.config.timeouts.total.map(|total| self.since + total);
         let mut subflows = std::mem::take(&mut self.log_context.subflows);
         let end = relay::relay_both(
-            &self.stream,
-            &server.stream,
+            (&self.stream, &server.stream),
             (&mut up, &mut down),
             self.byte_counters(),
             (self.config.relay_options(), total),
@@ -224,7 +222,7 @@ impl Client {
         let Some(log) = self.shared.log() else { return };
         self.log_context.subflows.sample(&self.stream);
         let is_mptcp = self.log_context.subflows.is_mptcp;
-        let line = Line {
+        let line = LogRecord {
             event: "connection",
             time: access::now(),
             client: self.address.to_string(),
@@ -238,7 +236,7 @@ impl Client {
             bytes_down: self.down.load(Relaxed),
             protocol: Some(if is_mptcp { "mptcp" } else { "tcp" }),
             subflows: self.log_context.subflows.into_subflows(),
-            ..Line::default()
+            ..LogRecord::default()
         };
         log.line(&line, &self.shared.counters);
     }

@@ -21,9 +21,9 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct PlayerWatch {
     agent: PathBuf,
-    /// State that the request reported; `asked` is the time of the request.
+    /// State that the request reported; `requested_at` is the time of the request.
     reported: State,
-    asked: Instant,
+    requested_at: Instant,
     /// Bytes that the connection had carried to the client before.
     before: u64,
 }
@@ -34,7 +34,7 @@ impl PlayerWatch {
     pub(super) fn of(client: &Client, head: &[u8]) -> Option<Self> {
         let agent = client.config.agent.clone()?;
         let reported = State::of_request(head).filter(State::is_of_a_buffer)?;
-        Some(Self { agent, reported, asked: Instant::now(), before: client.down.load(Relaxed) })
+        Some(Self { agent, reported, requested_at: Instant::now(), before: client.down.load(Relaxed) })
     }
 
     /// Player state `later`, after `come` of `size` response bytes. `u64::MAX` is an unknown size.
@@ -95,12 +95,12 @@ pub(super) async fn report_while<E>(
             result = &mut answer => break result,
             _ = ticks.tick() => {
                 let come = down.load(Relaxed).saturating_sub(watch.before);
-                watch.send(&watch.state_during(watch.asked.elapsed(), come, size.load(Relaxed))).await;
+                watch.send(&watch.state_during(watch.requested_at.elapsed(), come, size.load(Relaxed))).await;
             }
         }
     };
     let whole = matches!(result, Ok((200..300, ..)));
-    watch.send(&watch.state_after(watch.asked.elapsed(), whole)).await;
+    watch.send(&watch.state_after(watch.requested_at.elapsed(), whole)).await;
     result
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn watch(text: &str) -> PlayerWatch {
         let mut reported = State::default();
         reported.read(text);
-        PlayerWatch { agent: PathBuf::new(), reported, asked: Instant::now(), before: 0 }
+        PlayerWatch { agent: PathBuf::new(), reported, requested_at: Instant::now(), before: 0 }
     }
 
     const SECOND: Duration = Duration::from_secs(1);

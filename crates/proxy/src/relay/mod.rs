@@ -242,8 +242,7 @@ pub(crate) async fn relay_one_way(
 /// Relays both directions to their end, a reset or a timeout. Calls `on_half_close` at the first
 /// end of stream, before the kernel drops the subflow statistics.
 pub(crate) async fn relay_both(
-    client: &TcpStream,
-    server: &TcpStream,
+    (client, server): (&TcpStream, &TcpStream),
     (up, down): (&mut Flow, &mut Flow),
     (bytes_up, bytes_down): (ByteCounters<'_>, ByteCounters<'_>),
     (options, until): (RelayOptions, Option<Instant>),

@@ -249,12 +249,12 @@ fn ambiguous_response_reaches_no_client() {
 fn unsolicited_response_is_not_used_for_the_next_request() {
     let (_proxy, at) = start(local());
     let to = server(|mut stream| {
-        let asked = read_head(&mut stream);
+        let head = read_head(&mut stream);
         let (answer, evil) = (
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
             "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         );
-        let at_once = asked.starts_with("GET /at-once");
+        let at_once = head.starts_with("GET /at-once");
         stream
             .write_all(if at_once { format!("{answer}{evil}") } else { answer.to_owned() }.as_bytes())
             .unwrap();

@@ -27,8 +27,8 @@ fn run(program: &str, arguments: &[&str], folder: &Path) -> Vec<u8> {
 fn files(folder: PathBuf) -> SocketAddr {
     server(move |mut stream| {
         loop {
-            let asked = read_head(&mut stream);
-            let Some(path) = asked.split(' ').nth(1) else { return };
+            let head = read_head(&mut stream);
+            let Some(path) = head.split(' ').nth(1) else { return };
             let path = folder.join(path.trim_start_matches('/').split('?').next().unwrap());
             let (status, body) = match fs::read(&path) {
                 Ok(body) => ("200 OK", body),

@@ -114,10 +114,10 @@ pub(crate) fn tunnel(at: SocketAddr, to: SocketAddr) -> TcpStream {
 }
 
 /// Polls a condition for up to 20 s.
-pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_until(condition_name: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "timeout: {what}");
+        assert!(start.elapsed() < Duration::from_secs(20), "timeout: {condition_name}");
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -48,19 +48,7 @@ pub fn read(buffer: &[u8], max_len: usize) -> Result<Option<Request>, ParseError
     // Skip one empty line: old clients send it after a body (RFC 9112, section 2.2).
     let skip = if buffer.starts_with(b"\r\n") { 2 } else { 0 };
     let Some(head) = Head::read(&buffer[skip..], max_len)? else { return Ok(None) };
-    let mut words = head.start.split(|&byte| byte == b' ');
-    let (Some(method), Some(target), Some(last), None) =
-        (words.next(), words.next(), words.next(), words.next())
-    else {
-        return Err(ParseError::bad_request("invalid request line"));
-    };
-    if method.is_empty() || method.len() > 32 || !method.iter().all(|&byte| is_token(byte)) {
-        return Err(ParseError::bad_request("invalid HTTP method"));
-    }
-    let minor = version(last)?;
-    if !target.iter().all(u8::is_ascii_graphic) {
-        return Err(ParseError::bad_request("invalid character in the request target"));
-    }
+    let (method, target, minor) = parse_request_line(head.start)?;
     let host = head.one("host").map_err(|()| ParseError::bad_request("duplicate Host"))?;
     if host.is_none() && minor == 1 {
         return Err(ParseError::bad_request("missing Host"));
@@ -102,7 +90,40 @@ pub fn read(buffer: &[u8], max_len: usize) -> Result<Option<Request>, ParseError
         return Err(ParseError::bad_request("Host differs from the request target"));
     }
     let body = framing.unwrap_or(Framing::Empty);
-    let mut out = Vec::with_capacity(head.length + 64);
+    let mut out = encode_request_line(method, path, head.length + 64);
+    out.extend_from_slice(request.destination.authority(80).as_bytes());
+    out.extend_from_slice(b"\r\n");
+    hop.pass(&head, &[b"host"], &mut out);
+    if body == Framing::Chunked {
+        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    }
+    out.extend_from_slice(format!("Via: 1.{minor} {PSEUDONYM}\r\n\r\n").as_bytes());
+    let method = String::from_utf8_lossy(method).into_owned();
+    request.kind = RequestKind::Forward { method, head: out, body };
+    Ok(Some(request))
+}
+
+/// Method, target and minor version.
+fn parse_request_line(line: &[u8]) -> Result<(&[u8], &[u8], u8), ParseError> {
+    let mut words = line.split(|&byte| byte == b' ');
+    let (Some(method), Some(target), Some(last), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(ParseError::bad_request("invalid request line"));
+    };
+    if method.is_empty() || method.len() > 32 || !method.iter().all(|&byte| is_token(byte)) {
+        return Err(ParseError::bad_request("invalid HTTP method"));
+    }
+    let minor = version(last)?;
+    if !target.iter().all(u8::is_ascii_graphic) {
+        return Err(ParseError::bad_request("invalid character in the request target"));
+    }
+    Ok((method, target, minor))
+}
+
+/// Request line in origin form, followed by the name of the `Host` field.
+fn encode_request_line(method: &[u8], path: &[u8], capacity: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(capacity);
     out.extend_from_slice(method);
     out.push(b' ');
     match path {
@@ -116,16 +137,7 @@ pub fn read(buffer: &[u8], max_len: usize) -> Result<Option<Request>, ParseError
         }
     }
     out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-    out.extend_from_slice(request.destination.authority(80).as_bytes());
-    out.extend_from_slice(b"\r\n");
-    hop.pass(&head, &[b"host"], &mut out);
-    if body == Framing::Chunked {
-        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-    }
-    out.extend_from_slice(format!("Via: 1.{minor} {PSEUDONYM}\r\n\r\n").as_bytes());
-    let method = String::from_utf8_lossy(method).into_owned();
-    request.kind = RequestKind::Forward { method, head: out, body };
-    Ok(Some(request))
+    out
 }
 
 /// Splits `http://authority/path` into authority and path.

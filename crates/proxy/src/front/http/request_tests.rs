@@ -3,19 +3,19 @@ use crate::destination::Host;
 use crate::front::http::MAX_FIELDS;
 use proptest::prelude::*;
 
-fn asked(text: &str) -> Result<Request, ParseError> {
+fn parse(text: &str) -> Result<Request, ParseError> {
     read(text.as_bytes(), 4096).map(|one| one.expect("it is whole"))
 }
 
 fn on(text: &str) -> String {
-    match asked(text).unwrap().kind {
+    match parse(text).unwrap().kind {
         RequestKind::Forward { head, .. } => String::from_utf8(head).unwrap(),
         RequestKind::Tunnel => panic!("a tunnel"),
     }
 }
 
 fn refused(text: &str) -> &'static str {
-    asked(text).expect_err(text).reason
+    parse(text).expect_err(text).reason
 }
 
 #[test]
@@ -33,11 +33,11 @@ fn request_is_forwarded_in_origin_form() {
 
 #[test]
 fn connect_requests_a_tunnel() {
-    let one = asked("CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\nhello").unwrap();
+    let one = parse("CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\nhello").unwrap();
     assert_eq!(one.kind, RequestKind::Tunnel);
     assert_eq!(one.destination.to_string(), "[2001:db8::1]:443");
     assert_eq!(
-        asked("CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap().destination.host,
+        parse("CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap().destination.host,
         Host::Name("a".into())
     );
     for target in ["a", "a:", "http://a:443", "/", "u@a:443", "a:443/", "*"] {
@@ -147,8 +147,8 @@ fn host_must_equal_the_request_target() {
     assert_eq!(with("Host: \r\n"), "Host differs from the request target");
     assert_eq!(with("Host: a\r\nHost: a\r\n"), "duplicate Host");
     assert_eq!(with("A: b\r\n"), "missing Host");
-    assert!(asked("GET http://a/ HTTP/1.1\r\nHost: A:80\r\n\r\n").is_ok());
-    assert!(asked("GET http://a/ HTTP/1.0\r\n\r\n").is_ok());
+    assert!(parse("GET http://a/ HTTP/1.1\r\nHost: A:80\r\n\r\n").is_ok());
+    assert!(parse("GET http://a/ HTTP/1.0\r\n\r\n").is_ok());
 }
 
 #[test]
@@ -168,25 +168,25 @@ fn hop_by_hop_fields_are_not_forwarded() {
 #[test]
 fn head_size_and_field_count_are_limited() {
     let long = format!("GET http://a/ HTTP/1.1\r\nHost: a\r\nA: {}\r\n\r\n", "b".repeat(5000));
-    assert_eq!(asked(&long).unwrap_err().status, 431);
+    assert_eq!(parse(&long).unwrap_err().status, 431);
     assert_eq!(read(&long.as_bytes()[..4096], 4096).unwrap_err().status, 431);
     assert_eq!(read(&long.as_bytes()[..4095], 4096), Ok(None));
     let many = format!("GET http://a/ HTTP/1.1\r\nHost: a\r\n{}\r\n", "A: b\r\n".repeat(MAX_FIELDS));
-    assert_eq!(asked(&many).unwrap_err().status, 431);
+    assert_eq!(parse(&many).unwrap_err().status, 431);
 }
 
 #[test]
 fn persistence_depends_on_version_and_connection_field() {
-    let goes = |version: &str, fields: &str| {
-        asked(&format!("GET http://a/ HTTP/{version}\r\nHost: a\r\n{fields}\r\n")).unwrap().keep_alive
+    let persists = |version: &str, fields: &str| {
+        parse(&format!("GET http://a/ HTTP/{version}\r\nHost: a\r\n{fields}\r\n")).unwrap().keep_alive
     };
-    assert!(goes("1.1", "") && !goes("1.1", "Connection: close\r\n") && !goes("1.0", ""));
-    assert!(goes("1.0", "Connection: keep-alive\r\n") && !goes("1.1", "Connection: a, CLOSE\r\n"));
+    assert!(persists("1.1", "") && !persists("1.1", "Connection: close\r\n") && !persists("1.0", ""));
+    assert!(persists("1.0", "Connection: keep-alive\r\n") && !persists("1.1", "Connection: a, CLOSE\r\n"));
 }
 
 #[test]
 fn body_framing_and_credentials_are_parsed() {
-    let one = asked(
+    let one = parse(
         "POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: CHUNKED\r\nProxy-Authorization: basic YW5uOng=\r\n\r\n",
     )
     .unwrap();

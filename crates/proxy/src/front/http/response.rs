@@ -51,8 +51,52 @@ fn read_strictly(
     keep_alive: bool,
 ) -> Result<Option<Response>, ParseError> {
     let Some(head) = Head::read(buffer, max_len)? else { return Ok(None) };
-    let (first, rest) =
-        head.start.split_at_checked(8).ok_or(ParseError::bad_request("invalid HTTP version"))?;
+    let (minor, status, reason) = parse_status_line(head.start)?;
+    let hop = Hop::read(&head)?;
+    let framing = Framing::read(&head, minor)?;
+    let has_none = method == "HEAD" || status < 200 || status == 204 || status == 304;
+    let body = match framing {
+        _ if has_none => Framing::Empty,
+        Some(framing) => framing,
+        None => Framing::UntilClose,
+    };
+    // An HTTP/1.0 client receives decoded chunks, delimited by the end of the connection.
+    let client_persists = keep_alive
+        && match body {
+            Framing::UntilClose => false,
+            Framing::Chunked => !is_http10,
+            Framing::Empty | Framing::Length(_) => true,
+        };
+    let mut out = Vec::with_capacity(head.length + 64);
+    out.extend_from_slice(b"HTTP/1.1");
+    out.extend_from_slice(format!(" {status} ").as_bytes());
+    out.extend_from_slice(reason.strip_prefix(b" ").unwrap_or_default());
+    out.extend_from_slice(b"\r\n");
+    hop.pass(&head, &[], &mut out);
+    if body == Framing::Chunked && !is_http10 {
+        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    }
+    out.extend_from_slice(format!("Via: 1.{minor} {PSEUDONYM}\r\n").as_bytes());
+    if status >= 200 {
+        let option = if client_persists { "keep-alive" } else { "close" };
+        if !client_persists || is_http10 {
+            out.extend_from_slice(format!("Connection: {option}\r\n").as_bytes());
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(Some(Response {
+        length: head.length,
+        status,
+        head: out,
+        body,
+        keep_alive: !hop.close && (minor == 1 || hop.keep_alive) && body != Framing::UntilClose,
+        client_keep_alive: client_persists,
+    }))
+}
+
+/// Minor version, status, and the reason phrase with its leading space.
+fn parse_status_line(line: &[u8]) -> Result<(u8, u16, &[u8]), ParseError> {
+    let (first, rest) = line.split_at_checked(8).ok_or(ParseError::bad_request("invalid HTTP version"))?;
     let minor = version(first)?;
     let (status, reason) = match rest {
         [b' ', a @ b'1'..=b'5', b @ b'0'..=b'9', c @ b'0'..=b'9', reason @ ..]
@@ -68,48 +112,7 @@ fn read_strictly(
     if status == 101 {
         return Err(ParseError::bad_request("unsolicited 101 response"));
     }
-    let hop = Hop::read(&head)?;
-    let framing = Framing::read(&head, minor)?;
-    let has_none = method == "HEAD" || status < 200 || status == 204 || status == 304;
-    let body = match framing {
-        _ if has_none => Framing::Empty,
-        Some(framing) => framing,
-        None => Framing::UntilClose,
-    };
-    // An HTTP/1.0 client receives decoded chunks, delimited by the end of the connection.
-    let goes_on = keep_alive
-        && match body {
-            Framing::UntilClose => false,
-            Framing::Chunked => !is_http10,
-            Framing::Empty | Framing::Length(_) => true,
-        };
-    let mut out = Vec::with_capacity(head.length + 64);
-    out.extend_from_slice(b"HTTP/1.1");
-    out.extend_from_slice(rest);
-    if reason.is_empty() {
-        out.push(b' ');
-    }
-    out.extend_from_slice(b"\r\n");
-    hop.pass(&head, &[], &mut out);
-    if body == Framing::Chunked && !is_http10 {
-        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-    }
-    out.extend_from_slice(format!("Via: 1.{minor} {PSEUDONYM}\r\n").as_bytes());
-    if status >= 200 {
-        let says = if goes_on { "keep-alive" } else { "close" };
-        if !goes_on || is_http10 {
-            out.extend_from_slice(format!("Connection: {says}\r\n").as_bytes());
-        }
-    }
-    out.extend_from_slice(b"\r\n");
-    Ok(Some(Response {
-        length: head.length,
-        status,
-        head: out,
-        body,
-        keep_alive: !hop.close && (minor == 1 || hop.keep_alive) && body != Framing::UntilClose,
-        client_keep_alive: goes_on,
-    }))
+    Ok((minor, status, reason))
 }
 
 #[cfg(test)]
