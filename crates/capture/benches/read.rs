@@ -1,5 +1,5 @@
-//! Megabytes a second: captures of a simulated download over two paths, cut behind the headers as `--pcap` does,
-//! and with whole packets.
+//! Throughput in MB/s: captures of a simulated download over two paths, truncated after the
+//! headers as with `--pcap`, and with whole packets.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tandem_capture::{Reader, analyse};
@@ -10,7 +10,7 @@ const SCENARIO: &str = "title = 'x'\nseed = 1\nduration = '10s'\n[device]\nname 
     [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '30Mbps', delay = '40ms', loss = 0.001 }\n\
     up = { rate = '10Mbps', delay = '40ms' }\n[[traffic]]\nkind = 'bulk'\n";
 
-/// The same packets as a pcap file, each as long as it was.
+/// The same packets as a pcap file with their full lengths.
 fn whole(capture: &[u8]) -> Vec<u8> {
     let mut out = [&[0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 12], &[101, 0, 0, 0]].concat();
     let mut reader = Reader::new(capture).expect("it was just written");

@@ -1,4 +1,5 @@
-//! The same conversation in files of every kind says the same; and no damage does more than damage.
+//! The same conversation in every file format gives the same result; damage costs no more than the
+//! damaged part.
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
@@ -9,11 +10,11 @@ use units::{Instant, Seed};
 use wire::pcapng::{Direction, Writer};
 use wire::{Dss, Flags, Mapping, MptcpSignal, Segment, Span, TimestampOption, capture};
 
-/// Key 1 has token cd266215 and begins at 19ec509083d00a50, key 2 cd04a475 and 886540e5dce77f70.
+/// Key 1 has token cd266215 and initial DSN 19ec509083d00a50, key 2 cd04a475 and 886540e5dce77f70.
 const KEYS: [u64; 2] = [1, 2];
 const INITIAL: [u64; 2] = [0x19ec_5090_83d0_0a50, 0x8865_40e5_dce7_7f70];
 
-/// A packet of the conversation: when, from which end of which subflow, and its bytes.
+/// A packet of the conversation: time, subflow, sending end, and bytes.
 #[derive(Clone)]
 struct Packet {
     at: Instant,
@@ -31,7 +32,8 @@ fn addresses(v6: bool, subflow: usize) -> [IpAddr; 2] {
     }
 }
 
-/// Two subflows; the server sends 5 kB over each, one segment twice, and 1 kB of the first's over the second.
+/// Two subflows. The server sends 5 kB over each, one segment twice, and 1 kB of the first
+/// subflow's data over the second.
 fn conversation(v6: bool) -> Vec<Packet> {
     let mut all = Vec::new();
     let mut millis = 100;
@@ -95,7 +97,7 @@ fn conversation(v6: bool) -> Vec<Packet> {
     all
 }
 
-/// What is the same whatever the file: all but its kind, length and interfaces.
+/// Results that do not depend on the file: everything except its format, length and interfaces.
 fn core(summary: &Summary) -> Value {
     let mut json = summary.to_json();
     let object = json.as_object_mut().unwrap();
@@ -151,7 +153,7 @@ fn pcapng(packets: &[Packet]) -> Vec<u8> {
 }
 
 #[test]
-fn the_conversation_is_told_as_it_was() {
+fn conversation_is_analysed_correctly() {
     let summary = read(&pcapng(&conversation(false)));
     let [connection] = &summary.connections[..] else { panic!("{:#?}", summary.connections) };
     assert_eq!(connection.tokens, [Some("cd266215".to_owned()), Some("cd04a475".to_owned())]);
@@ -182,7 +184,7 @@ fn the_conversation_is_told_as_it_was() {
 }
 
 #[test]
-fn four_kinds_of_pcap_and_pcapng_say_the_same() {
+fn pcap_and_pcapng_formats_agree() {
     for v6 in [false, true] {
         let packets = conversation(v6);
         let files: Vec<Summary> =
@@ -196,7 +198,8 @@ fn four_kinds_of_pcap_and_pcapng_say_the_same() {
     }
 }
 
-/// Without what follows from where the capture was taken: only pcapng says which way a packet went there.
+/// Removes results that depend on the place of capture: only pcapng records the direction of a
+/// packet.
 fn without_place(mut json: Value) -> Value {
     let connection = &mut json["connections"][0];
     for direction in ["up", "down"] {
@@ -209,7 +212,7 @@ fn without_place(mut json: Value) -> Value {
 }
 
 #[test]
-fn what_was_cut_off_each_packet_is_not_missed() {
+fn truncated_packets_give_the_same_result() {
     let packets = conversation(false);
     let whole = read(&pcap(MAGICS[1], 101, &packets, 65_535, &[]));
     // IP and TCP headers, the latter with up to 40 bytes of options.
@@ -224,14 +227,14 @@ fn what_was_cut_off_each_packet_is_not_missed() {
 }
 
 #[test]
-fn headers_of_every_link_type_lead_to_the_same() {
+fn every_link_type_gives_the_same_result() {
     for v6 in [false, true] {
         let packets = conversation(v6);
         let expected = core(&read(&pcap(MAGICS[1], 101, &packets, 65_535, &[])));
         let ethertype: [u8; 2] = if v6 { [0x86, 0xdd] } else { [0x08, 0x00] };
         let ethernet = [&[2; 12], &ethertype[..]].concat();
         let vlan = [&[2; 12], &[0x88, 0xa8, 0, 5, 0x81, 0x00, 0, 7][..], &ethertype].concat();
-        // Neither sent by us nor to us.
+        // Neither outgoing nor incoming.
         let cooked = [&[0, 3, 0, 1, 0, 6][..], &[0; 8], &ethertype].concat();
         let cooked2 = [&ethertype[..], &[0, 0, 0, 0, 0, 4, 0, 1, 3, 6], &[0; 8]].concat();
         let raw = if v6 { 229 } else { 228 };
@@ -254,7 +257,7 @@ fn headers_of_every_link_type_lead_to_the_same() {
     }
 }
 
-/// A block of pcapng, in the order of bytes asked for.
+/// A pcapng block in this byte order.
 fn block(big: bool, kind: u32, body: &[u8]) -> Vec<u8> {
     let word = |number: u32| if big { number.to_be_bytes() } else { number.to_le_bytes() };
     let len = word(body.len() as u32 + 12);
@@ -262,12 +265,12 @@ fn block(big: bool, kind: u32, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn sections_orders_clocks_and_unknown_blocks() {
+fn pcapng_sections_byte_orders_clocks_and_unknown_blocks_are_read() {
     let packets = conversation(false);
     let expected = core(&read(&pcap(MAGICS[0], 101, &packets, 65_535, &[])));
     let mut out = Vec::new();
-    // Each packet in a section of its own; the orders take turns, and the clocks: microseconds by default,
-    // milliseconds from an offset on, halves of a second sixteen times over.
+    // Each packet in its own section, with alternating byte orders and clocks: microseconds by
+    // default, milliseconds from an offset, and 2^-16 seconds.
     for (i, packet) in packets.iter().enumerate() {
         let big = i % 2 == 0;
         let word = |number: u32| if big { number.to_be_bytes() } else { number.to_le_bytes() };
@@ -296,7 +299,7 @@ fn sections_orders_clocks_and_unknown_blocks() {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_read_up_to_there() {
+fn file_truncated_anywhere_is_read_up_to_that_place() {
     let packets = conversation(false);
     for file in [pcapng(&packets), pcap(MAGICS[2], 101, &packets, 100, &[])] {
         let mut most = 0;
@@ -322,7 +325,7 @@ fn a_file_cut_anywhere_is_read_up_to_there() {
 }
 
 #[test]
-fn damage_ends_the_reading_and_is_told_with_its_place() {
+fn damage_ends_reading_and_is_reported_with_its_offset() {
     let packets = conversation(false);
     let mut file = pcapng(&packets);
     let at = file.len() - 4;
@@ -337,7 +340,7 @@ fn damage_ends_the_reading_and_is_told_with_its_place() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused_with_its_first_bytes() {
+fn other_files_are_rejected_with_their_first_bytes() {
     let refused = |bytes: &[u8]| analyse(bytes, &mut |_| {}).map(|_| ()).unwrap_err().to_string();
     insta::assert_snapshot!(
         [
@@ -353,11 +356,11 @@ fn what_is_no_capture_is_refused_with_its_first_bytes() {
 }
 
 #[test]
-fn a_block_longer_than_the_buffer_is_passed_over() {
+fn block_longer_than_the_buffer_is_skipped() {
     let packets = conversation(false);
     let mut file = pcapng(&packets[..10]);
     file.extend(block(false, 0x0bad, &vec![9; 3_000_000]));
-    // A packet of which far more was kept than any header has.
+    // A packet with far more captured bytes than any header has.
     let long = [&packets[10].bytes[..], &vec![0; 1_000_000]].concat();
     let units = packets[10].at.as_nanos();
     let numbers = [0, (units >> 32) as u32, units as u32, long.len() as u32, long.len() as u32];
@@ -375,7 +378,7 @@ fn a_block_longer_than_the_buffer_is_passed_over() {
 }
 
 #[test]
-fn no_bytes_make_it_panic() {
+fn arbitrary_bytes_never_panic() {
     let packets = conversation(false);
     let files = [
         pcapng(&packets),
@@ -405,12 +408,12 @@ fn syn(source: u32, port: u16, signal: Option<MptcpSignal>, flags: Flags) -> Pac
 }
 
 #[test]
-fn floods_fill_bounded_tables_and_are_told() {
+fn floods_fill_bounded_tables_and_are_reported() {
     let flood: Vec<Packet> = (0..51_000).map(|i| syn(i, 5000, None, Flags::SYN)).collect();
     let told = read(&pcap(MAGICS[1], 101, &flood, 100, &[]));
     assert_eq!((told.segments, told.tcp.len(), told.connections.len()), (51_000, 1000, 0));
     assert!(told.notes.iter().any(|note| note.starts_with("1000 segments of flows beyond the first 50000")));
-    // Each with keys of its own, as if it were the third segment of a handshake; and then signals.
+    // Each with its own keys, like the third segment of a handshake, followed by signals.
     let both = |i: u32| MptcpSignal::Capable {
         version: 1,
         checksum: false,

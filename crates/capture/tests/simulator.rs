@@ -1,11 +1,11 @@
-//! What a capture of a simulated run says is what the simulator itself has counted.
+//! A capture of a simulated run agrees with the simulator's own counters.
 
 #![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
 
 use sim::Outcome;
 use tandem_capture::{Carried, Summary, analyse};
 
-/// Two paths; `more` is what a test adds to the scenario's keys, by place.
+/// Two paths; `more` are additional scenario keys of a test.
 fn run(direction: &str, transport: &str, wifi: &str, kind: &str) -> (Outcome, Summary) {
     let text = format!(
         "title = 'x'\nseed = 3\nduration = '12s'\n[device]\nname = 'x'\n[transport]\n{transport}\n\
@@ -32,7 +32,7 @@ fn carried<'a>(summary: &'a Summary, path: &str, up: bool) -> &'a Carried {
     if up { &subflow.up } else { &subflow.down }
 }
 
-/// The device sends: its capture has every segment, whatever becomes of it.
+/// The device sends: its capture has every segment, even lost ones.
 fn agree_on_an_upload(outcome: &Outcome, summary: &Summary) {
     let connection = &outcome.connections[0];
     let mut reinjected = 0;
@@ -58,21 +58,21 @@ fn agree_on_an_upload(outcome: &Outcome, summary: &Summary) {
 }
 
 #[test]
-fn an_upload_over_two_paths() {
+fn upload_over_two_paths_agrees() {
     let (outcome, summary) = run("up", "", "", "kind = 'bulk'");
     agree_on_an_upload(&outcome, &summary);
     assert!(outcome.paths.iter().all(|path| path.retransmissions > 0), "nothing was lost");
 }
 
 #[test]
-fn what_a_path_held_that_fell_silent_is_reinjected() {
+fn data_on_a_silent_path_is_reinjected() {
     let (outcome, summary) = run("up", "", "leave_at = '4s'", "kind = 'bulk'");
     agree_on_an_upload(&outcome, &summary);
     assert!(carried(&summary, "lte", true).reinjected_bytes > 0);
 }
 
 #[test]
-fn the_redundant_scheduler_sends_everything_twice() {
+fn redundant_scheduler_sends_everything_twice() {
     let (outcome, summary) = run("up", "scheduler = 'redundant'", "", "kind = 'file'\nsize = '2MB'");
     agree_on_an_upload(&outcome, &summary);
     let twice: u64 = ["wifi", "lte"].iter().map(|path| carried(&summary, path, true).reinjected_bytes).sum();
@@ -82,7 +82,7 @@ fn the_redundant_scheduler_sends_everything_twice() {
 }
 
 #[test]
-fn a_download_as_its_receiver_sees_it() {
+fn download_agrees_with_its_receiver() {
     for transport in
         ["", "scheduler = 'round-robin'\ncongestion = 'reno'", "protocol = 'mptcp-rec'", "checksum = true"]
     {
@@ -96,20 +96,21 @@ fn a_download_as_its_receiver_sees_it() {
         }
         assert_eq!(data.seen_near, Some("receiver"));
         assert_eq!(Some(data.peak_out_of_order_bytes), connection.peak_out_of_order_bytes, "{transport}");
-        // What waits beyond a gap at the end has arrived, and is not delivered.
+        // Data beyond a gap at the end has arrived and is not delivered.
         assert!(data.bytes >= connection.delivered_bytes, "{transport}");
         assert!(data.bytes - connection.delivered_bytes <= data.peak_out_of_order_bytes, "{transport}");
     }
 }
 
 #[test]
-fn the_handshake_and_round_trips() {
+fn handshake_and_round_trips_agree() {
     let (_, summary) = run("down", "", "", "kind = 'cbr'\nrate = '1Mbps'");
     let subflows = &summary.connections[0].subflows;
     for (subflow, rtt) in subflows.iter().zip([24.0, 80.0]) {
         let handshake = subflow.handshake.unwrap();
         assert_eq!(handshake.syns, 1);
-        // The links add what they need to send a segment: an echo comes with data, up to 2 ms of them.
+        // The links add the transmission time of a segment, and an echo comes with data: up to 2
+        // ms.
         let times = [handshake.total_ms.unwrap(), handshake.answer_ms.unwrap(), subflow.rtt.unwrap().min_ms];
         for (ms, sending) in times.into_iter().zip([0.5, 0.5, 2.5]) {
             assert!(ms > rtt && ms < rtt + sending, "{ms} ms over {}", subflow.path);
@@ -120,10 +121,10 @@ fn the_handshake_and_round_trips() {
 }
 
 #[test]
-fn without_its_beginning_the_subflows_are_joined_by_their_data() {
+fn subflows_without_beginning_are_joined_by_their_data() {
     let (outcome, whole) = run("down", "", "", "kind = 'bulk'");
     let bytes = outcome.capture.as_deref().unwrap();
-    // The section and the interfaces, and then what comes after some thousand packets.
+    // The section and the interfaces, then the packets after the first thousands.
     let mut blocks = Vec::new();
     let mut at = 0;
     while let Some(len) = bytes.get(at + 4..at + 8) {
