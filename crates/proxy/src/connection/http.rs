@@ -472,14 +472,14 @@ async fn respond_and_close(client: &Client, text: Vec<u8>) {
 
 fn error_response(status: u16, reason: &str, fields: &str, keep_open: bool) -> Vec<u8> {
     let phrase = match status {
-        400 => "ParseError Request",
+        400 => "Bad Request",
         403 => "Forbidden",
         405 => "Method Not Allowed",
         407 => "Proxy Authentication Required",
         408 => "Request Timeout",
         431 => "Request Header Fields Too Large",
         501 => "Not Implemented",
-        502 => "ParseError Gateway",
+        502 => "Bad Gateway",
         504 => "Gateway Timeout",
         505 => "HTTP Version Not Supported",
         _ => "Error",
