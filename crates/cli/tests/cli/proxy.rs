@@ -94,7 +94,7 @@ fn a_proxy_reads_its_file_again_and_ends_when_what_goes_on_has_ended() {
     assert_eq!(running.child.wait().expect("it ends").code(), Some(0));
     let mut log = String::new();
     running.child.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
-    assert!(log.contains("unknown key `alow`") && log.contains("read again"), "{log}");
+    assert!(log.contains("unknown key `alow`") && log.contains("configuration reloaded"), "{log}");
     assert!(running.status().is_none());
 }
 
