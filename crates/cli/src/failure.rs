@@ -1,55 +1,56 @@
-//! What ends the program early, and with which exit code.
+//! Failures of the program and their exit codes.
 
+use policy::PolicyError;
 use scenario::Diagnostic;
 use std::io;
 use std::path::Path;
 
-/// Why a command did not come to its end.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line asks for what cannot be.
+    /// Invalid command line.
     Usage {
-        /// What is wrong.
+        /// Description of the problem.
         message: String,
-        /// What would be right.
+        /// A suggestion for a correction.
         hint: String,
     },
-    /// A file that was read is wrong: everything that is wrong with it.
+    /// Problems of an input file.
     Input(Vec<Diagnostic>),
-    /// A file that was to be read is not there, or cannot be read.
+    /// An input file that cannot be read.
     Unreadable {
-        /// What is wrong.
+        /// Description of the problem.
         message: String,
-        /// What would be right.
+        /// A suggestion for a correction.
         hint: String,
     },
-    /// The system lacks something: a privilege, a device, a part of the kernel.
-    Lacks {
-        /// What is missing.
+    /// The system lacks a privilege, a device or a kernel feature.
+    MissingRequirement {
+        /// The missing requirement.
         message: String,
-        /// How to get it.
+        /// A way to meet it.
         hint: String,
     },
-    /// Anything else.
+    /// Any other failure.
     Other {
-        /// What is wrong.
+        /// Description of the problem.
         message: String,
-        /// What would be right; may be empty.
+        /// A suggestion for a correction; may be empty.
         hint: String,
     },
-    /// A program that we were to run cannot be run.
-    NotRun {
-        /// Why not.
+    /// A program that cannot be started.
+    CannotRun {
+        /// The reason.
         message: String,
-        /// There is such a program.
+        /// Whether the program exists.
         found: bool,
     },
-    /// A program that we ran has ended so, and has said itself what there was to say.
+    /// A started program failed, and reported that itself.
     Program {
         /// Its exit code.
         code: u8,
     },
-    /// Whoever read our output has seen enough.
+    /// The reader of the output closed the pipe.
     ClosedPipe,
 }
 
@@ -59,39 +60,44 @@ impl Failure {
         match self {
             Self::Usage { .. } => 2,
             Self::Input(_) | Self::Unreadable { .. } => 3,
-            Self::Lacks { .. } => 4,
+            Self::MissingRequirement { .. } => 4,
             Self::Other { .. } => 1,
-            // As env(1) and shells have it.
-            Self::NotRun { found: false, .. } => 127,
-            Self::NotRun { found: true, .. } => 126,
+            // As in env(1) and shells.
+            Self::CannotRun { found: false, .. } => 127,
+            Self::CannotRun { found: true, .. } => 126,
             Self::Program { code } => *code,
             Self::ClosedPipe => 0,
         }
     }
 
-    /// All of it, where the program goes on and it is only told.
+    /// The failure as text, for a log of a program that continues.
     pub(crate) fn to_text(&self) -> String {
         match self {
             Self::Input(problems) => problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
             Self::Usage { message, .. }
             | Self::Unreadable { message, .. }
-            | Self::Lacks { message, .. }
+            | Self::MissingRequirement { message, .. }
             | Self::Other { message, .. }
-            | Self::NotRun { message, .. } => message.clone(),
+            | Self::CannotRun { message, .. } => message.clone(),
             Self::Program { .. } | Self::ClosedPipe => String::new(),
         }
+    }
+
+    /// A policy given by `option` that the scenario's device cannot follow.
+    pub(crate) fn policy(option: &str, error: &PolicyError) -> Self {
+        Self::Usage { message: format!("{option}: {error}"), hint: error.hint() }
     }
 
     /// A file or folder that could not be written.
     pub(crate) fn write(path: &Path, error: &io::Error) -> Self {
         Self::Other {
             message: format!("cannot write {}: {}", path.display(), reason(error)),
-            hint: "`--out DIR` writes elsewhere".to_owned(),
+            hint: "`--out DIR` chooses another directory".to_owned(),
         }
     }
 }
 
-/// An error of the system in words, without its number.
+/// An I/O error in words, without its number.
 pub(crate) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),

@@ -1,7 +1,7 @@
-//! A folder of results that appears complete or not at all.
+//! Folders of results, written as a whole or not at all.
 //!
-//! Files are written into a hidden folder beside it, which is renamed at the end. A program that is
-//! killed in between leaves that hidden folder at most; the next run cleans it away.
+//! Files are written to a hidden folder, which is renamed at the end. A killed program leaves at
+//! most the hidden folder, which the next run removes.
 
 use crate::failure::Failure;
 use std::fs::{self, File};
@@ -9,9 +9,8 @@ use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The names of the files that a folder of results may hold. One that holds anything else is not
-/// replaced: somebody put it there.
-const OURS: [&str; 8] = [
+/// Files that a folder of results may hold. A folder with any other file is not replaced.
+const RESULT_FILES: [&str; 8] = [
     "result.json",
     "series.csv",
     "runs.csv",
@@ -22,29 +21,29 @@ const OURS: [&str; 8] = [
     "p1203.json",
 ];
 
-/// The file without which a folder is not one of results.
+/// The file that every folder of results has.
 const MARKER: &str = "result.json";
 
-/// A hidden folder of this age belongs to a run that was killed.
-const LEFT_OVER: Duration = Duration::from_secs(600);
+/// Age at which a hidden folder is taken to belong to a killed run.
+const LEFTOVER_AGE: Duration = Duration::from_secs(600);
 
-/// Writing a folder takes less than this.
-const WRITING: Duration = Duration::from_secs(60);
+/// Upper bound of the time that writing a folder takes.
+const MAX_WRITE_TIME: Duration = Duration::from_secs(60);
 
-/// Stands in the name of a hidden folder, after that of the one it is to become.
-const PART: &str = ".tandem-part-";
+/// Part of the name of a hidden folder, after that of the final one.
+const HIDDEN_INFIX: &str = ".tandem-part-";
 
-/// Where results are going to be written.
+/// The folder of results of a run.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    /// As the user knows it.
+    /// Path as given.
     shown: PathBuf,
-    /// Links followed, as far as it exists.
+    /// Absolute path; links are resolved if it exists.
     target: PathBuf,
 }
 
 impl Folder {
-    /// Looks whether results may be written to `path`, before they cost time. Creates nothing.
+    /// Checks before a run that results can be written to `path`. Creates nothing.
     pub(crate) fn plan(path: &Path) -> Result<Self, Failure> {
         let target = fs::canonicalize(path)
             .or_else(|_| std::path::absolute(path))
@@ -54,38 +53,41 @@ impl Folder {
             return Err(folder.refuse("it has no name of its own"));
         }
         folder.check()?;
-        // What will be the parent has to let us in; a probe says so before the work is done.
+        // A probe shows whether the parent folder is writable.
         tempfile::Builder::new()
             .prefix(".tandem-probe-")
-            .tempdir_in(folder.there())
+            .tempdir_in(folder.existing_ancestor())
             .map_err(|error| Failure::write(path, &error))?;
         Ok(folder)
     }
 
-    /// A file beside where the results are going to be, for what is too long to be kept in memory. It has no
-    /// name: nothing is left of it, however the program ends.
+    /// An unnamed temporary file on the same file system, for data too large for memory. Nothing of
+    /// it is left, however the program ends.
     pub(crate) fn stream(&self) -> Result<File, Failure> {
-        tempfile::tempfile_in(self.there()).map_err(|error| Failure::write(&self.shown, &error))
+        tempfile::tempfile_in(self.existing_ancestor()).map_err(|error| Failure::write(&self.shown, &error))
     }
 
-    /// Writes all files and puts the folder in its place. The path of each is `self.file(name)`.
+    /// Writes all files and moves the folder to its place.
     pub(crate) fn write(&self, files: &[(&str, &[u8])]) -> Result<(), Failure> {
         self.write_with(files, None)
     }
 
-    /// The same, with what was written to a [`stream`](Self::stream).
+    /// Like [`write`](Self::write), with the content of a [`stream`](Self::stream).
     pub(crate) fn write_with(
         &self,
         files: &[(&str, &[u8])],
         stream: Option<(&str, &File)>,
     ) -> Result<(), Failure> {
         let mut names = files.iter().map(|(name, _)| name).chain(stream.iter().map(|(name, _)| name));
-        debug_assert!(names.all(|name| OURS.contains(name)), "a name that is not ours");
+        debug_assert!(
+            names.all(|name| RESULT_FILES.contains(name)),
+            "a file that is not listed in RESULT_FILES"
+        );
         self.check()?;
         self.write_all(files, stream).map_err(|error| Failure::write(&self.shown, &error))
     }
 
-    /// The path of a file in it, as the user knows the folder.
+    /// Path of a result file, relative as the folder was given.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.shown.join(name)
     }
@@ -93,8 +95,8 @@ impl Folder {
     fn write_all(&self, files: &[(&str, &[u8])], stream: Option<(&str, &File)>) -> io::Result<()> {
         let parent = self.parent();
         fs::create_dir_all(parent)?;
-        self.clean(parent);
-        // Removed by its own when something goes wrong.
+        self.remove_leftovers(parent);
+        // Removed automatically on errors.
         let new = tempfile::Builder::new().prefix(&self.prefix()).tempdir_in(parent)?;
         let content = new.path().join("new");
         fs::create_dir(&content)?;
@@ -110,12 +112,12 @@ impl Folder {
             fs::rename(&self.target, &old)?;
         }
         fs::rename(&content, &self.target).inspect_err(|_| {
-            // What was there before is better than nothing.
+            // Restore the earlier results.
             let _ = fs::rename(&old, &self.target);
         })
     }
 
-    /// Refuses a place that holds anything but results of ours.
+    /// Refuses a folder that holds anything but results.
     fn check(&self) -> Result<(), Failure> {
         let Ok(kind) = fs::metadata(&self.target) else { return Ok(()) };
         if !kind.is_dir() {
@@ -129,11 +131,11 @@ impl Folder {
         let mut names: Vec<String> =
             entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
-        if let Some(name) = names.iter().find(|name| !OURS.contains(&name.as_str())) {
-            return Err(self.refuse(&format!("it holds `{name}`, which is no result of tandem")));
+        if let Some(name) = names.iter().find(|name| !RESULT_FILES.contains(&name.as_str())) {
+            return Err(self.refuse(&format!("it holds `{name}`, which is not a result file of tandem")));
         }
         if !names.is_empty() && !names.iter().any(|name| name == MARKER) {
-            return Err(self.refuse(&format!("it holds no {MARKER}, so it is no directory of results")));
+            return Err(self.refuse(&format!("it holds no {MARKER}, so it is not a directory of results")));
         }
         Ok(())
     }
@@ -145,22 +147,22 @@ impl Folder {
         }
     }
 
-    /// Removes what killed runs left for the same folder.
-    fn clean(&self, parent: &Path) {
+    /// Removes leftovers of killed runs for the same folder.
+    fn remove_leftovers(&self, parent: &Path) {
         let prefix = self.prefix();
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let old = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
             let ours = entry.file_name().to_string_lossy().starts_with(&prefix);
-            // With `new` in its place, an `old` in there is all there is of the results before.
+            // Without the target, the folder `old` holds the only copy of earlier results.
             let holds_results = entry.path().join("old").exists() && !self.target.exists();
-            if ours && !holds_results && old.is_some_and(|age| age > LEFT_OVER) {
+            if ours && !holds_results && old.is_some_and(|age| age > LEFTOVER_AGE) {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
     }
 
-    /// Removes everything in `parent` that a run which was killed has left half-written, and says how much
-    /// there was. What a run of this moment writes is left alone, as is the only copy of older results.
+    /// Removes leftovers of killed runs in `parent` and returns their number. Folders that may
+    /// belong to a current run, and the only copies of earlier results, stay.
     pub(crate) fn remove_unfinished(parent: &Path) -> Result<u32, Failure> {
         let mut removed = 0;
         let entries = match fs::read_dir(parent) {
@@ -170,9 +172,9 @@ impl Folder {
         };
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let ours = name.starts_with(".tandem-probe-") || name.contains(PART);
+            let ours = name.starts_with(".tandem-probe-") || name.contains(HIDDEN_INFIX);
             let old = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
-            if ours && old.is_some_and(|age| age > WRITING) && !entry.path().join("old").exists() {
+            if ours && old.is_some_and(|age| age > MAX_WRITE_TIME) && !entry.path().join("old").exists() {
                 fs::remove_dir_all(entry.path()).map_err(|error| Failure::write(&entry.path(), &error))?;
                 removed += 1;
             }
@@ -182,17 +184,17 @@ impl Folder {
 
     fn prefix(&self) -> String {
         let name = self.target.file_name().map(|name| name.to_string_lossy().into_owned());
-        format!(".{}{PART}", name.unwrap_or_default())
+        format!(".{}{HIDDEN_INFIX}", name.unwrap_or_default())
     }
 
-    /// What exists already of the way to its place.
-    fn there(&self) -> &Path {
-        let mut there = self.parent();
-        while !there.exists() {
-            let Some(above) = there.parent() else { break };
-            there = above;
+    /// The closest existing ancestor of the folder.
+    fn existing_ancestor(&self) -> &Path {
+        let mut ancestor = self.parent();
+        while !ancestor.exists() {
+            let Some(parent) = ancestor.parent() else { break };
+            ancestor = parent;
         }
-        there
+        ancestor
     }
 
     fn parent(&self) -> &Path {

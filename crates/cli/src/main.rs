@@ -1,14 +1,18 @@
-//! The program `tandem`: arguments in, calls out. What the commands compute is in `experiments` and `papers`.
+//! The program `tandem`: parses arguments, calls the libraries, writes files.
 
 mod arguments;
+mod chromium;
 mod command;
 mod failure;
-mod fold;
 mod folder;
 mod input;
+mod kernel;
+mod live_capture;
 mod output;
-mod page;
+mod player_page;
 mod progress;
+mod service;
+mod signals;
 
 use arguments::{Arguments, Command};
 use clap::Parser as _;
@@ -19,35 +23,35 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // A closed pipe is no error; and where else could one say that printing failed?
+            // A closed pipe is not an error, and there is no other place to report one.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
     };
-    let talk = output::Talk::new(arguments.global.color, arguments.global.quiet);
-    match run(arguments.command, talk) {
+    let terminal = output::Terminal::new(arguments.global.color, arguments.global.quiet);
+    match run(arguments.command, terminal) {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {
-            talk.failure(&failure);
+            terminal.report(&failure);
             ExitCode::from(failure.code())
         }
     }
 }
 
-fn run(command: Command, talk: output::Talk) -> Result<(), Failure> {
+fn run(command: Command, terminal: output::Terminal) -> Result<(), Failure> {
     match command {
-        Command::Run(arguments) => command::run::run(&arguments, talk),
-        Command::Compare(arguments) => command::compare::run(&arguments, talk),
-        Command::Reproduce(arguments) => command::reproduce::run(&arguments, talk),
-        Command::Testbed(arguments) => command::testbed::run(&arguments, talk),
-        Command::Emulate(arguments) => command::emulate::run(arguments, talk),
-        Command::Fidelity(arguments) => command::fidelity::run(&arguments, talk),
-        Command::Capture(arguments) => command::capture::run(&arguments, talk),
-        Command::Agent(arguments) => command::agent::run(&arguments, talk),
-        Command::Proxy(arguments) => command::proxy::run(&arguments, talk),
-        Command::Play(arguments) => command::play::run(&arguments, talk),
-        Command::Serve(arguments) => command::serve::run(&arguments, talk),
-        Command::Profiles(arguments) => command::profiles::run(&arguments, talk),
+        Command::Run(arguments) => command::run::run(&arguments, terminal),
+        Command::Compare(arguments) => command::compare::run(&arguments, terminal),
+        Command::Reproduce(arguments) => command::reproduce::run(&arguments, terminal),
+        Command::Testbed(arguments) => command::testbed::run(&arguments, terminal),
+        Command::Emulate(arguments) => command::emulate::run(arguments, terminal),
+        Command::Fidelity(arguments) => command::fidelity::run(&arguments, terminal),
+        Command::Capture(arguments) => command::capture::run(&arguments, terminal),
+        Command::Agent(arguments) => command::agent::run(&arguments, terminal),
+        Command::Proxy(arguments) => command::proxy::run(&arguments, terminal),
+        Command::Play(arguments) => command::play::run(&arguments, terminal),
+        Command::Serve(arguments) => command::serve::run(&arguments, terminal),
+        Command::Profiles(arguments) => command::profiles::run(&arguments, terminal),
         Command::Schema => command::schema::run(),
         Command::Completions(arguments) => command::completions::run(&arguments),
     }

@@ -1,4 +1,4 @@
-//! stdout is data, stderr is talk.
+//! Output: results go to stdout, everything else to stderr.
 
 use crate::arguments::{Colour, Format};
 use crate::failure::Failure;
@@ -7,97 +7,97 @@ use report::{Table, TextStyle};
 use scenario::Diagnostic;
 use std::io::{self, IsTerminal, Write};
 
-/// How wide tables are, in characters.
-const WIDTH: usize = 100;
+/// Width of tables in characters.
+const TABLE_WIDTH: usize = 100;
 
-/// How the program talks.
+/// Output to the terminal: colours and verbosity.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Talk {
+pub(crate) struct Terminal {
     colour: Colour,
     quiet: bool,
 }
 
-impl Talk {
+impl Terminal {
     pub(crate) const fn new(colour: Colour, quiet: bool) -> Self {
         Self { colour, quiet }
     }
 
-    /// Whether there is to be no progress and no remark.
-    pub(crate) const fn quiet(self) -> bool {
+    /// True if progress and notes are suppressed.
+    pub(crate) const fn is_quiet(self) -> bool {
         self.quiet
     }
 
-    /// Says something that is no result.
-    pub(crate) fn remark(self, text: &str) {
+    /// Writes a note to stderr, unless quiet.
+    pub(crate) fn note(self, text: &str) {
         if !self.quiet {
-            // Nobody who closed stderr wants to be told that.
+            // A closed stderr is not an error.
             let _ = writeln!(io::stderr(), "{text}");
         }
     }
 
-    /// Says why the program did not do what was asked.
-    pub(crate) fn failure(self, failure: &Failure) {
-        let coloured = self.coloured(io::stderr().is_terminal());
+    /// Reports a failure on stderr.
+    pub(crate) fn report(self, failure: &Failure) {
+        let coloured = self.has_colour(io::stderr().is_terminal());
         let text = match failure {
             Failure::Usage { message, hint }
             | Failure::Unreadable { message, hint }
-            | Failure::Lacks { message, hint }
+            | Failure::MissingRequirement { message, hint }
             | Failure::Other { message, hint } => plain(message, hint, coloured),
-            Failure::NotRun { message, .. } => plain(message, "", coloured),
+            Failure::CannotRun { message, .. } => plain(message, "", coloured),
             Failure::Input(found) => diagnostics(found, coloured),
             Failure::Program { .. } | Failure::ClosedPipe => return,
         };
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    /// Shows tables where stdout is somebody else's.
-    pub(crate) fn show(self, tables: &[Table]) {
-        let style = TextStyle { colour: self.coloured(io::stderr().is_terminal()), width: WIDTH };
-        self.remark(&text(tables, style));
+    /// Writes tables to stderr, for commands whose stdout belongs to another program.
+    pub(crate) fn print_to_stderr(self, tables: &[Table]) {
+        let style = TextStyle { colour: self.has_colour(io::stderr().is_terminal()), width: TABLE_WIDTH };
+        self.note(&text(tables, style));
     }
 
-    /// How tables are written to stdout.
+    /// Style of tables on stdout.
     pub(crate) fn text_style(self) -> TextStyle {
-        TextStyle { colour: self.coloured(io::stdout().is_terminal()), width: WIDTH }
+        TextStyle { colour: self.has_colour(io::stdout().is_terminal()), width: TABLE_WIDTH }
     }
 
-    /// Whether a stream is written in colours, which is a terminal or not.
-    pub(crate) fn coloured(self, terminal: bool) -> bool {
+    /// Whether a stream, which is a terminal or not, gets colours.
+    pub(crate) fn has_colour(self, is_terminal: bool) -> bool {
         match self.colour {
             Colour::Always => true,
             Colour::Never => false,
-            Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            Colour::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         }
     }
 }
 
 /// Prints a result: tables for people, `json` for programs, `csv` for spreadsheets.
 pub(crate) fn print(
-    talk: Talk,
+    terminal: Terminal,
     format: Format,
     tables: &[Table],
     json: &serde_json::Value,
     csv: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     let text = match format {
-        Format::Table => text(tables, talk.text_style()),
+        Format::Table => text(tables, terminal.text_style()),
         Format::Json => pretty(json),
         Format::Csv => csv(),
     };
-    data(&text)
+    write(&text)
 }
 
 fn text(tables: &[Table], style: TextStyle) -> String {
     tables.iter().map(|table| table.to_text(style)).collect::<Vec<_>>().join("\n")
 }
 
-/// JSON as it is printed and written to files: indented, with a line feed at the end.
+/// Indented JSON with a line feed at the end, for stdout and files.
 pub(crate) fn pretty(json: &serde_json::Value) -> String {
     format!("{json:#}\n")
 }
 
 /// Writes to stdout.
-pub(crate) fn data(text: &str) -> Result<(), Failure> {
+pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
@@ -120,14 +120,14 @@ fn plain(message: &str, hint: &str, coloured: bool) -> String {
     format!("{red}error{off}{bold}: {message}{off}\n{hint}")
 }
 
-/// Every problem of an input file: the place, the line with a mark, what was expected, a hint.
+/// Every problem of an input file: position, marked line, expectation, hint.
 fn diagnostics(found: &[Diagnostic], coloured: bool) -> String {
     let renderer = renderer(coloured);
-    let mut told: Vec<String> = found.iter().map(|d| renderer.render(&[group(d)]) + "\n").collect();
+    let mut messages: Vec<String> = found.iter().map(|d| renderer.render(&[group(d)]) + "\n").collect();
     if found.len() > 1 {
-        told.push(format!("{} problems; nothing was done\n", found.len()));
+        messages.push(format!("{} problems; nothing was done\n", found.len()));
     }
-    told.join("\n")
+    messages.join("\n")
 }
 
 fn group(d: &Diagnostic) -> Group<'_> {

@@ -1,11 +1,12 @@
-//! Progress on a terminal, and none in a pipe.
+//! Progress bars on terminals.
 
-use crate::output::Talk;
+use crate::output::Terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar of so many steps on stderr; hidden where that is no terminal, and with `--quiet`.
-pub(crate) fn bar(talk: Talk, steps: u64, what: &str) -> ProgressBar {
-    let target = if talk.quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+/// A progress bar on stderr, hidden in pipes and with `--quiet`.
+pub(crate) fn bar(terminal: Terminal, steps: u64, what: &str) -> ProgressBar {
+    let target =
+        if terminal.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(steps), target);
     let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} %  {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar());

@@ -2,8 +2,8 @@
 //!
 //! [`Scenario::parse`] turns text into a [`sim::Experiment`], or returns a [`Diagnostic`] for every
 //! problem, with file, line, column, expectation and hint. The module `format` describes the keys
-//! for the crate [`schema`]; reader, messages, [`json_schema`] and [`docs_markdown`] follow from it.
-//! The crate opens no file: traces and radio profiles come through [`Files`].
+//! for the crate [`schema`]; reader, messages, [`json_schema`] and [`docs_markdown`] follow from
+//! it. The crate opens no file: traces and radio profiles come through [`Files`].
 
 mod build;
 mod docs;

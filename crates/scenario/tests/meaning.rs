@@ -1,4 +1,4 @@
-//! What a right scenario means.
+//! The experiments built from valid scenarios.
 
 use link::{CellKind, Delay, Loss, QueueLimit, Rate};
 use sim::{Hop, Protocol};

@@ -28,7 +28,7 @@ pub struct Diagnostic {
     pub span: Range<usize>,
     /// Description of the problem.
     pub message: String,
-    /// What is valid at this position.
+    /// The valid values at this position.
     pub expected: Option<String>,
     /// A suggestion for a correction.
     pub hint: Option<String>,
@@ -66,8 +66,8 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
-    /// The visible part of the line, and the start and length of the mark in it. A line of a damaged
-    /// file may be megabytes long.
+    /// The visible part of the line, and the start and length of the mark in it. A line of a
+    /// damaged file may be megabytes long.
     fn window(&self) -> (String, usize, usize) {
         const CHARS_BEFORE_MARK: usize = 80;
         const MAX_CHARS: usize = 120;
@@ -103,7 +103,7 @@ impl Diagnostic {
 pub struct Invalid {
     /// Description of the problem.
     pub message: String,
-    /// What is valid instead; `None` for the general expectation of the value's shape.
+    /// The valid values; `None` for the general expectation of the value's shape.
     pub expected: Option<String>,
     /// A suggestion for a correction.
     pub hint: Option<String>,
@@ -241,7 +241,7 @@ impl<'a> Problems<'a> {
 }
 
 impl Diagnostic {
-    /// Sets what is valid at this position.
+    /// Sets the valid values at this position.
     pub fn expected(&mut self, expected: impl Into<String>) -> &mut Self {
         self.expected = Some(expected.into());
         self

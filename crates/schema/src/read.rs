@@ -50,7 +50,7 @@ fn read_entry(key: &'static Key, value: &Spanned<DeValue<'_>>, problems: &mut Pr
     node
 }
 
-/// Reports a key that the table does not have, and returns the one that was probably meant.
+/// Reports an unknown key and returns the similar key that it probably stands for.
 fn report_unknown_key(
     shape: &Table,
     name: &str,

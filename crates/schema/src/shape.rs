@@ -22,7 +22,7 @@ pub struct Key {
     pub name: &'static str,
     /// The values that it takes.
     pub shape: Shape,
-    /// Whether it may be absent, and what applies then.
+    /// Whether it may be absent, and the value that applies then.
     pub need: Need,
     /// Documentation; one line.
     pub doc: &'static str,
@@ -37,7 +37,7 @@ pub enum Need {
     Required,
     /// This value applies, written as TOML.
     Default(&'static str),
-    /// No value; the text says for the documentation what applies.
+    /// No value; the text describes the behaviour for the documentation.
     Absent(&'static str),
 }
 

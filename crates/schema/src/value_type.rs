@@ -18,8 +18,8 @@ pub trait ValueType: fmt::Debug + Sync {
     fn example(&self) -> String;
     /// The JSON Schema of a value.
     fn json_schema(&self) -> serde_json::Value;
-    /// True if a bare number is passed to [`parse`](Self::parse), which can then explain what is
-    /// missing. Otherwise a number is reported as a value of the wrong TOML type.
+    /// True if a bare number is passed to [`parse`](Self::parse), which can then report the
+    /// missing unit. Otherwise a number is reported as a value of the wrong TOML type.
     fn takes_numbers(&self) -> bool {
         false
     }

@@ -3,20 +3,20 @@
 use crate::arguments::Capture;
 use crate::failure::{Failure, reason};
 use crate::folder::Folder;
-use crate::output::{self, Talk};
+use crate::output::{self, Terminal};
 use crate::progress;
 use capture::ReadError;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-pub(crate) fn run(arguments: &Capture, talk: Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Capture, terminal: Terminal) -> Result<(), Failure> {
     let path = &arguments.file;
     let name =
         if path == Path::new("-") { "the standard input".to_owned() } else { path.display().to_string() };
     let unreadable = |message: String| Failure::Unreadable {
         message,
-        hint: "`tcpdump -w`, Wireshark and `tandem run --pcap` write what can be read".to_owned(),
+        hint: "`tcpdump -w`, Wireshark and `tandem run --pcap` write readable captures".to_owned(),
     };
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let cannot = |error: &io::Error| unreadable(format!("cannot read {name}: {}", reason(error)));
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Capture, talk: Talk) -> Result<(), Failure> {
         let len = file.metadata().map_err(|error| cannot(&error))?.len();
         (Box::new(file), len)
     };
-    let bar = progress::bar(talk, len.max(1), "reading");
+    let bar = progress::bar(terminal, len.max(1), "reading");
     let summary = capture::analyse(source, &mut |read| bar.set_position(read.min(len)));
     bar.finish_and_clear();
     let summary = summary.map_err(|error| match error {
@@ -48,9 +48,9 @@ pub(crate) fn run(arguments: &Capture, talk: Talk) -> Result<(), Failure> {
         ])?;
     }
     let printed =
-        output::print(talk, arguments.format, &summary.tables(), &json, || summary.long_table().to_csv());
+        output::print(terminal, arguments.format, &summary.tables(), &json, || summary.long_table().to_csv());
     if let Some(folder) = &folder {
-        talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+        terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
     }
     printed
 }

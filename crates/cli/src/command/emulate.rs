@@ -1,12 +1,11 @@
 //! `tandem emulate`.
 
 use crate::arguments::{Emulate, Sockets};
-use crate::command::run::does_not_fit;
-use crate::command::testbed::{failure, late, reactions};
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::input;
-use crate::output::{self, Talk};
+use crate::kernel::{self, lateness_quantiles, named_reactions};
+use crate::output::Terminal;
 use experiments::run::{Kernel, Programs, Run, prepare};
 use linux::signal::Signals;
 use std::io;
@@ -17,28 +16,28 @@ use std::sync::Arc;
 use testbed::End;
 use units::{Duration, Seed};
 
-/// What timeout(1) answers where the time was over.
-const TIME_IS_UP: u8 = 124;
+/// Exit code after a timeout, as that of timeout(1).
+const TIMEOUT_EXIT_CODE: u8 = 124;
 
-pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure> {
     let scenario = input::scenario(&arguments.scenario, &arguments.set)?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
     let mut experiment = prepare(&scenario, arguments.seed.map(Seed::new), arguments.policy.as_ref())
-        .map_err(|error| does_not_fit("--policy", &error))?;
+        .map_err(|error| Failure::policy("--policy", &error))?;
     experiment.capture = arguments.pcap;
     if folder.is_none() {
-        // Nobody would see it.
+        // The time series would not be written.
         experiment.sample = Duration::ZERO;
     }
     let mut words = arguments.command.into_iter();
     let Some(program) = words.next() else {
-        return Err(Failure::Usage { message: "there is no COMMAND".to_owned(), hint: String::new() });
+        return Err(Failure::Usage { message: "COMMAND is missing".to_owned(), hint: String::new() });
     };
     let mut command = Command::new(program);
     command.args(words);
     let programs = testbed::Programs {
         command,
-        server: arguments.server.as_deref().map(on_server).transpose()?,
+        server: arguments.server.as_deref().map(server_command).transpose()?,
         multipath: arguments.mptcp == Sockets::All,
         limit: arguments.duration,
         behind: None,
@@ -46,15 +45,15 @@ pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
         enough: Arc::default(),
     };
     let capture = folder.as_ref().filter(|_| arguments.pcap).map(Folder::stream).transpose()?;
-    let signals = Signals::open().map_err(|error| failure(&error.into()))?;
+    let signals = Signals::open().map_err(|error| kernel::failure(&error.into()))?;
     let emulated = testbed::emulate(&experiment, programs, Some(&signals), capture.as_ref())
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| kernel::failure(&error))?;
 
     let kernel = Kernel {
         release: linux::clock::kernel_release(),
-        lateness: late(&emulated.lateness),
+        lateness: lateness_quantiles(&emulated.lateness),
         priorities_heard: emulated.priorities_heard,
-        reactions: reactions(&experiment, &emulated.reactions),
+        reactions: named_reactions(&experiment, &emulated.reactions),
         captured: Vec::new(),
         notes: emulated.notes,
         programs: Some(Programs {
@@ -65,29 +64,23 @@ pub(crate) fn run(arguments: Emulate, talk: Talk) -> Result<(), Failure> {
     experiment.duration = emulated.took;
     experiment.traffic.clear();
     let run = Run::on_kernel(&scenario, experiment, emulated.outcome, kernel);
-    talk.remark("");
-    talk.show(&run.tables());
+    terminal.note("");
+    terminal.print_to_stderr(&run.tables());
     if let Some(folder) = folder {
-        let (result, series, page) = (output::pretty(&run.to_json()), run.series_csv(), run.page().to_html());
-        let files = [
-            ("result.json", result.as_bytes()),
-            ("series.csv", series.as_bytes()),
-            ("report.html", page.as_bytes()),
-        ];
-        folder.write_with(&files, capture.as_ref().map(|file| ("capture.pcapng", file)))?;
-        talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+        kernel::write_results(&folder, &run, capture.as_ref())?;
+        terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
     }
     match emulated.end {
         End::Ended(0) => Ok(()),
         End::Ended(code) => Err(Failure::Program { code }),
-        End::TimeIsUp | End::Enough => Err(Failure::Program { code: TIME_IS_UP }),
+        End::TimeIsUp | End::Enough => Err(Failure::Program { code: TIMEOUT_EXIT_CODE }),
     }
 }
 
-/// The server's command: it prints where it is in nobody's way, and what the terminal sends is not for it.
-fn on_server(line: &str) -> Result<Command, Failure> {
+/// The server's command, with its output on stderr, and outside the process group of the terminal.
+fn server_command(line: &str) -> Result<Command, Failure> {
     let stderr = io::stderr().as_fd().try_clone_to_owned().map_err(|error| Failure::Other {
-        message: format!("cannot give the server a stream to print to: {}", crate::failure::reason(&error)),
+        message: format!("cannot duplicate stderr for the server: {}", crate::failure::reason(&error)),
         hint: String::new(),
     })?;
     let mut command = Command::new("sh");

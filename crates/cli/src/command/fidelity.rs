@@ -1,43 +1,38 @@
 //! `tandem fidelity`.
 
 use crate::arguments::Fidelity;
-use crate::command::testbed::{failure, stop_on_signals};
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::output::{self, Talk};
-use crate::progress;
+use crate::output::{self, Terminal};
+use crate::{kernel, progress, signals};
 use experiments::fidelity::{Case, CaseResult, Measurements, cases, measured};
 use experiments::parallel;
 use sim::Outcome;
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::Seed;
 
-/// Scenarios mostly wait, but what one of them does is not to slow down another.
-const PER_CORE: usize = 1;
-
-pub(crate) fn run(arguments: &Fidelity, talk: Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Fidelity, terminal: Terminal) -> Result<(), Failure> {
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(Path::new("tandem-out/fidelity")))?;
-    let cases = chosen(arguments)?;
-    let stop = stop_on_signals()?;
+    let cases = selected_cases(arguments)?;
+    let stop = signals::stop_flag()?;
     let cores = parallel::jobs(None);
-    let jobs = arguments.jobs.unwrap_or(cores.saturating_mul(NonZeroUsize::new(PER_CORE).unwrap_or(cores)));
-    // Every run of every scenario by itself, so that they spread over the jobs.
-    // Each has a seed of its own, for the links draw their losses from it.
+    // One scenario per core, so that scenarios do not slow down each other.
+    let jobs = arguments.jobs.unwrap_or(cores);
+    // Each run of each scenario is a job with its own seed, from which the links draw losses.
     let runs: Vec<(&Case, u64)> =
         cases.iter().flat_map(|case| (0..u64::from(arguments.runs)).map(move |run| (case, run))).collect();
-    let bar = progress::bar(talk, runs.len() as u64, "on the kernel");
+    let bar = progress::bar(terminal, runs.len() as u64, "on the kernel");
     bar.tick();
     let on_kernel = parallel::map(jobs, &runs, &|done| bar.set_position(done as u64), |(case, run)| {
-        kernel(case, *run, &stop)
+        run_on_kernel(case, *run, &stop)
     });
     bar.finish_and_clear();
     let on_kernel: Vec<Outcome> = on_kernel.into_iter().collect::<Result<_, _>>()?;
 
-    let bar = progress::bar(talk, cases.len() as u64, "in simulation");
+    let bar = progress::bar(terminal, cases.len() as u64, "in simulation");
     let simulated = parallel::map(cores, &cases, &|done| bar.set_position(done as u64), |case| {
         let first = case.scenario.experiment.seed.get();
         let seeds = first..first + u64::from(arguments.seeds);
@@ -60,42 +55,42 @@ pub(crate) fn run(arguments: &Fidelity, talk: Talk) -> Result<(), Failure> {
     let (text, page) = (output::pretty(&json), fidelity.page().to_html());
     folder.write(&[("result.json", text.as_bytes()), ("report.html", page.as_bytes())])?;
     let tables = fidelity.tables();
-    let printed = output::print(talk, arguments.format, &tables, &json, || tables[0].to_csv());
-    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+    let printed = output::print(terminal, arguments.format, &tables, &json, || tables[0].to_csv());
+    terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
     printed
 }
 
-fn chosen(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {
+fn selected_cases(arguments: &Fidelity) -> Result<Vec<Case>, Failure> {
     let mut all = cases();
     if let Some(folder) = &arguments.traces {
         let read = |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
-        let more = measured(&read);
-        if more.is_empty() {
+        let measured_cases = measured(&read);
+        if measured_cases.is_empty() {
             return Err(Failure::Unreadable {
-                message: format!("{} has none of the measured traces", folder.display()),
-                hint: "mpwl_7_1_wifi.csv and mpwl_7_1_cellular.csv are one pair".to_owned(),
+                message: format!("{} contains none of the measured traces", folder.display()),
+                hint: "expected pairs such as mpwl_7_1_wifi.csv and mpwl_7_1_cellular.csv".to_owned(),
             });
         }
-        all.extend(more);
+        all.extend(measured_cases);
     }
     let wanted = arguments.only.as_deref().unwrap_or("");
     all.retain(|case| case.name.contains(wanted));
     if all.is_empty() {
         let names = cases().into_iter().map(|case| case.name).collect::<Vec<_>>().join("; ");
         return Err(Failure::Usage {
-            message: format!("no scenario has `{wanted}` in its name"),
+            message: format!("no scenario name contains `{wanted}`"),
             hint: format!("the scenarios are: {names}"),
         });
     }
     Ok(all)
 }
 
-/// One run on the kernel; the first that fails stops the others.
-fn kernel(case: &Case, run: u64, stop: &Arc<AtomicBool>) -> Result<Outcome, Failure> {
+/// Runs a case on the kernel. A failure stops the other runs.
+fn run_on_kernel(case: &Case, run: u64, stop: &Arc<AtomicBool>) -> Result<Outcome, Failure> {
     let seed = Seed::new(case.scenario.experiment.seed.get() + run);
     let ran = testbed::run(&case.scenario.with_seed(seed), stop, &mut |_| {});
     ran.map(|ran| ran.outcome).map_err(|error| {
         stop.store(true, Ordering::Relaxed);
-        failure(&error)
+        kernel::failure(&error)
     })
 }

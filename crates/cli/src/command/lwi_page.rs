@@ -1,40 +1,39 @@
-//! What `tandem reproduce lwi --on kernel` plays with the player's page.
+//! Sessions of `tandem reproduce lwi --on kernel` with the player's page in Chromium.
 
-use crate::command::reproduce::split;
-use crate::command::testbed::stop_on_signals;
+use crate::chromium::Browser;
 use crate::failure::Failure;
-use crate::output::Talk;
-use crate::page::Browser;
-use crate::progress;
+use crate::output::Terminal;
+use crate::{progress, signals};
+use capture::Summary;
 use experiments::parallel;
 use papers::lwi::calibration::Calibration;
 use papers::lwi::{BrowserRun, Plan, Run};
 use playback::Record;
-use sim::Experiment;
+use sim::{Experiment, Outcome};
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
 use testbed::Edge;
 
-/// Pages at once: a browser decodes and draws as well.
-const PAGES: NonZeroUsize = NonZeroUsize::new(2).expect("it is not zero");
-/// Whose links the page is played over.
+/// Number of browsers at once. A browser also decodes and renders.
+const CONCURRENT_PAGES: NonZeroUsize = NonZeroUsize::new(2).expect("it is not zero");
+/// Seed of the links that the page is played over.
 const SEED: u64 = 1;
 
-/// Each row once with the page. One that fails is told of and left out: the others have taken their time.
+/// Plays each row of the paper once. Failed sessions are noted and left out.
 pub(super) fn pages(
     browser: &Browser,
     calibration: &Calibration,
     plans: &[(Plan, Experiment)],
     edge: Edge,
-    talk: Talk,
+    terminal: Terminal,
 ) -> Result<Vec<(BrowserRun, Record)>, Failure> {
-    // What the page says by CMCD nobody hears here, so that a policy would know nothing of it.
+    // No agent receives the CMCD of the page, so policies cannot be used.
     let played = |plan: &Plan| plan.seed == SEED && plan.setup.policy.is_none();
     let plans: Vec<&(Plan, Experiment)> = plans.iter().filter(|(plan, _)| played(plan)).collect();
-    let stop = stop_on_signals()?;
-    let bar = progress::bar(talk, plans.len() as u64, "in Chromium");
+    let stop = signals::stop_flag()?;
+    let bar = progress::bar(terminal, plans.len() as u64, "in Chromium");
     let done = |done| bar.set_position(done as u64);
-    let seen = parallel::map(PAGES, &plans, &done, |(plan, experiment)| {
+    let seen = parallel::map(CONCURRENT_PAGES, &plans, &done, |(plan, experiment)| {
         browser.play(plan.clip, experiment, calibration.buffer, edge, &stop)
     });
     bar.finish_and_clear();
@@ -45,15 +44,22 @@ pub(super) fn pages(
                 let outcome = &seen.emulated.outcome;
                 let counted = |path: usize| outcome.paths.get(path).map_or(0, |path| path.payload_down_bytes);
                 let run = Run::from_record(&seen.record, [counted(0), counted(1)]);
-                let run = Run { captured: Some(split(outcome, &seen.summary)), ..run };
+                let run = Run { captured: Some(payload_down(outcome, &seen.summary)), ..run };
                 pages.push((BrowserRun { plan: plan.clone(), run }, seen.record));
             }
             Err(failure) if stop.load(Ordering::Relaxed) => return Err(failure),
             Err(failure) => {
                 let row = format!("{}, {}", plan.clip.name(), plan.setup.access.name());
-                talk.remark(&format!("{row}: {}\n", failure.to_text()));
+                terminal.note(&format!("{row}: {}\n", failure.to_text()));
             }
         }
     }
     Ok(pages)
+}
+
+/// Payload bytes to the device over the first two paths, by the capture.
+pub(super) fn payload_down(outcome: &Outcome, summary: &Summary) -> [u64; 2] {
+    let payload =
+        |path: usize| outcome.paths.get(path).map_or(0, |path| summary.payload_down_bytes(&path.name));
+    [payload(0), payload(1)]
 }

@@ -1,11 +1,10 @@
 //! `tandem play`.
 
 use crate::arguments::{CmcdMode, Format, Play};
-use crate::command::testbed::stop_on_signals;
 use crate::failure::{Failure, reason};
 use crate::folder::Folder;
-use crate::output::{self, Talk};
-use crate::progress;
+use crate::output::{self, Terminal};
+use crate::{progress, signals};
 use abr::PlayerConfig;
 use playback::{Cmcd, Record, Summary, summary};
 use player::{Config, Glance, Network, PlayError, Played, Source, play, post};
@@ -17,23 +16,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use url::Url;
 
-pub(crate) fn run(arguments: &Play, talk: Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Play, terminal: Terminal) -> Result<(), Failure> {
     let config = config(arguments)?;
     let folder = arguments.out.as_deref().map(Folder::plan).transpose()?;
-    let stop = stop_on_signals()?;
-    let (mut records, mut troubles) = (Vec::new(), Vec::new());
+    let stop = signals::stop_flag()?;
+    let (mut records, mut failures) = (Vec::new(), Vec::new());
     for run in 1..=arguments.runs {
-        let Played { record, failure, mismatches, .. } = session(&config, run, arguments.runs, &stop, talk)?;
-        troubles.extend(failure.map(|failure| format!("session {run}: {failure}")));
+        let Played { record, failure, mismatches, .. } =
+            session(&config, run, arguments.runs, &stop, terminal)?;
+        failures.extend(failure.map(|failure| format!("session {run}: {failure}")));
         if mismatches > 0 {
-            troubles.push(format!("session {run}: {mismatches} pieces are not what the seed makes of them"));
+            failures.push(format!("session {run}: {mismatches} chunks differ from the content of the seed"));
         }
         if let Some(collector) = &arguments.post {
-            // Nothing but the token itself may come from there into a message.
             let token = std::env::var("TANDEM_TOKEN").ok().filter(|token| !token.is_empty());
             let network = Network { proxy: None, ..config.network.clone() };
             if let Err(error) = post(collector, token.as_deref(), &record, &network) {
-                troubles.push(format!("session {run} is not at {collector}: {error}"));
+                failures.push(format!("session {run}: cannot post the record to {collector}: {error}"));
             }
         }
         records.push(record);
@@ -44,63 +43,28 @@ pub(crate) fn run(arguments: &Play, talk: Talk) -> Result<(), Failure> {
     if let Some(folder) = &folder {
         write(folder, &records)?;
     }
-    print(arguments.format, &records, talk)?;
+    print(arguments.format, &records, terminal)?;
     if let Some(folder) = &folder {
-        talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+        terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
     }
-    if troubles.is_empty() {
+    if failures.is_empty() {
         return Ok(());
     }
-    let kept = folder.is_some() || arguments.post.is_none();
+    let is_kept = folder.is_some() || arguments.post.is_none();
     Err(Failure::Other {
-        message: troubles.join("\n       "),
-        hint: if kept { String::new() } else { "`--out DIR` keeps the records in any case".to_owned() },
+        message: failures.join("\n       "),
+        hint: if is_kept { String::new() } else { "`--out DIR` also writes the records to disk".to_owned() },
     })
 }
 
 fn config(arguments: &Play) -> Result<Config, Failure> {
+    check_lengths_and_urls(arguments)?;
     let settings = PlayerConfig {
         max_buffer: arguments.buffer,
         startup: arguments.startup,
         resume: arguments.resume,
         abandon: !arguments.no_abandon,
         ..PlayerConfig::new(arguments.rule.clone())
-    };
-    let usage = |message: String, hint: &str| Failure::Usage { message, hint: hint.to_owned() };
-    if arguments.label.as_ref().is_some_and(|label| label.chars().count() > 200) {
-        return Err(usage("--label: expected at most 200 characters".to_owned(), ""));
-    }
-    if arguments.content_id.as_ref().is_some_and(|id| id.chars().count() > 64) {
-        return Err(usage("--content-id: expected at most 64 characters".to_owned(), ""));
-    }
-    for url in [&arguments.server, &arguments.post].into_iter().flatten() {
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(usage(format!("expected an address of http: or https:, found {url}"), ""));
-        }
-    }
-    let name = &arguments.manifest;
-    let remote = ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme));
-    let source = if remote {
-        let url: Url = name.parse().map_err(|error| usage(format!("{name} is no address: {error}"), ""))?;
-        match arguments.duration {
-            Some(duration) => Source::File { url, duration },
-            None => Source::Url(url),
-        }
-    } else if arguments.duration.is_some() {
-        return Err(usage(
-            format!("--duration: expected the address of a file, found {name}"),
-            "a file is played from a server, such as http://192.0.2.1/film.mp4",
-        ));
-    } else {
-        let text = fs::read_to_string(name).map_err(|error| Failure::Unreadable {
-            message: format!("cannot read the manifest {name}: {}", reason(&error)),
-            hint:
-                "an address begins with http:// or https://; docs/background/player.md describes the formats"
-                    .to_owned(),
-        })?;
-        let name =
-            Path::new(name).file_name().map_or_else(|| name.clone(), |n| n.to_string_lossy().into_owned());
-        Source::Text { name, text, base: arguments.server.clone() }
     };
     Ok(Config {
         level: arguments.level,
@@ -120,29 +84,81 @@ fn config(arguments: &Play) -> Result<Config, Failure> {
         limit: arguments.limit.map(|limit| Duration::from_nanos(limit.as_nanos())),
         agent: arguments.agent.clone(),
         verify: arguments.verify,
-        ..Config::new(source, settings)
+        ..Config::new(source(arguments)?, settings)
     })
 }
 
-fn session(config: &Config, run: u32, runs: u32, stop: &AtomicBool, talk: Talk) -> Result<Played, Failure> {
-    let bar = progress::bar(talk, 1000, "waiting");
-    let which = if runs > 1 { format!("{run} of {runs}, ") } else { String::new() };
-    let mut look = |glance: &Glance| {
+fn check_lengths_and_urls(arguments: &Play) -> Result<(), Failure> {
+    if arguments.label.as_ref().is_some_and(|label| label.chars().count() > 200) {
+        return Err(usage("--label: expected at most 200 characters".to_owned(), ""));
+    }
+    if arguments.content_id.as_ref().is_some_and(|id| id.chars().count() > 64) {
+        return Err(usage("--content-id: expected at most 64 characters".to_owned(), ""));
+    }
+    for url in [&arguments.server, &arguments.post].into_iter().flatten() {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(usage(format!("expected an http: or https: URL, found {url}"), ""));
+        }
+    }
+    Ok(())
+}
+
+/// The video to play: a URL, a file on a server, or a local manifest.
+fn source(arguments: &Play) -> Result<Source, Failure> {
+    let name = &arguments.manifest;
+    if ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme)) {
+        let url: Url = name.parse().map_err(|error| usage(format!("invalid URL {name}: {error}"), ""))?;
+        return Ok(match arguments.duration {
+            Some(duration) => Source::File { url, duration },
+            None => Source::Url(url),
+        });
+    }
+    if arguments.duration.is_some() {
+        return Err(usage(
+            format!("--duration: expected the URL of a file, found {name}"),
+            "a file is played from a server, for example http://192.0.2.1/film.mp4",
+        ));
+    }
+    let text = fs::read_to_string(name).map_err(|error| Failure::Unreadable {
+        message: format!("cannot read the manifest {name}: {}", reason(&error)),
+        hint: "a URL starts with http:// or https://; docs/background/player.md describes the formats"
+            .to_owned(),
+    })?;
+    let file_name = Path::new(name).file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = file_name.unwrap_or_else(|| name.clone());
+    Ok(Source::Text { name, text, base: arguments.server.clone() })
+}
+
+fn usage(message: String, hint: &str) -> Failure {
+    Failure::Usage { message, hint: hint.to_owned() }
+}
+
+fn session(
+    config: &Config,
+    run: u32,
+    runs: u32,
+    stop: &AtomicBool,
+    terminal: Terminal,
+) -> Result<Played, Failure> {
+    let bar = progress::bar(terminal, 1000, "waiting");
+    let prefix = if runs > 1 { format!("{run} of {runs}, ") } else { String::new() };
+    let mut observe = |glance: &Glance| {
         let (played, whole) = glance.played;
         bar.set_position((played.as_secs_f64() / whole.as_secs_f64().max(1e-9) * 1e3) as u64);
         let state = if glance.waiting { "waiting" } else { "playing" };
         let rate = glance.bitrate.map_or_else(|| "–".to_owned(), |rate| rate.to_string());
         let (buffer, stalls) = (glance.buffer.as_secs_f64(), glance.stalls);
-        bar.set_message(format!("{which}{state}, {buffer:.1} s ahead, {rate}, {stalls} stalls"));
+        bar.set_message(format!("{prefix}{state}, {buffer:.1} s ahead, {rate}, {stalls} stalls"));
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let played = play(config, &mut look);
+    let played = play(config, &mut observe);
     bar.finish_and_clear();
     played.map_err(|error| match error {
         PlayError::Manifest(message) => Failure::Unreadable {
             message,
-            hint: "docs/background/player.md says what manifests are played; `--server URL` where one names no server"
-                .to_owned(),
+            hint:
+                "docs/background/player.md describes the manifests; `--server URL` sets the server of a local manifest"
+                    .to_owned(),
         },
         error => Failure::Other { message: error.to_string(), hint: String::new() },
     })
@@ -163,9 +179,9 @@ fn json(records: &[Record], sessions: &[Summary]) -> serde_json::Value {
     }
 }
 
-fn print(format: Format, records: &[Record], talk: Talk) -> Result<(), Failure> {
+fn print(format: Format, records: &[Record], terminal: Terminal) -> Result<(), Failure> {
     let sessions: Vec<Summary> = records.iter().map(Record::summary).collect();
-    output::print(talk, format, &tables(&sessions), &json(records, &sessions), || {
+    output::print(terminal, format, &tables(&sessions), &json(records, &sessions), || {
         summary::table(&sessions, false).to_csv()
     })
 }

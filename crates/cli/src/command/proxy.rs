@@ -1,53 +1,45 @@
 //! `tandem proxy`.
 
 use crate::arguments::{Format, Proxy, ProxyCommand, ProxyRules, ProxyStatus};
-use crate::command::agent::{folder, log};
-use crate::command::testbed::{ENDING, not_heard, stop_on};
 use crate::failure::{Failure, reason};
-use crate::output::{self, Talk};
+use crate::output::{self, Terminal};
+use crate::service::{directory, start_logging};
+use crate::signals::daemon_flags;
 use linux::socket::Protocol;
 use proxy::Config;
 use proxy::config::{EXAMPLE, Listen, ListenerProtocol, Upstream, UpstreamProtocol};
 use proxy::front::transparent::Rules;
 use proxy::status::{Status, query, tables};
-use signal_hook::consts::SIGHUP;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 use tracing::{info, warn};
 
-pub(crate) fn run(arguments: &Proxy, talk: Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     match &arguments.command {
-        Some(ProxyCommand::Status(arguments)) => status(arguments, talk),
-        Some(ProxyCommand::ExampleConfig) => output::data(EXAMPLE),
-        Some(ProxyCommand::Rules(rules)) => output::data(&script(rules)),
-        None => serve(arguments, talk),
+        Some(ProxyCommand::Status(arguments)) => status(arguments, terminal),
+        Some(ProxyCommand::ExampleConfig) => output::write(EXAMPLE),
+        Some(ProxyCommand::Rules(rules)) => output::write(&script(rules)),
+        None => serve(arguments, terminal),
     }
 }
 
-fn serve(arguments: &Proxy, talk: Talk) -> Result<(), Failure> {
+fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
     let mut config = match &arguments.config {
         Some(path) => read(path)?,
         None => from_command_line(arguments),
     };
-    log(&config.log, talk)?;
+    start_logging(&config.log, terminal)?;
     if config.socket.is_none() {
-        config.socket = free_socket(talk);
+        config.socket = free_socket(terminal);
     }
     let socket = config.socket.clone();
-    // Where a person started it and closes the terminal, it ends.
-    let is_service = !io::stdin().is_terminal();
-    let stop = stop_on(if is_service { &ENDING[..2] } else { &ENDING })?;
-    let reload = Arc::new(AtomicBool::new(false));
-    if is_service {
-        signal_hook::flag::register(SIGHUP, Arc::clone(&reload)).map_err(|error| not_heard(&error))?;
-    }
+    let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
     linux::process::raise_open_file_limit(2 * config.limits.connections as u64 + 64);
     let proxy = proxy::Proxy::start(config, None).map_err(|error| failure(&error))?;
     while !stop.load(Ordering::Relaxed) {
@@ -66,15 +58,15 @@ fn serve(arguments: &Proxy, talk: Talk) -> Result<(), Failure> {
             }
         }
     }
-    info!("ending when what goes on has ended");
+    info!("draining: waiting for open connections to end");
     proxy.drain();
     Ok(())
 }
 
-/// What the command line asks for.
+/// The configuration given by the options.
 fn from_command_line(arguments: &Proxy) -> Config {
     let mut config = Config::default();
-    // A device's half is asked by programs of this host, over its loopback.
+    // With an upstream, the clients are programs of this host.
     let protocol = if arguments.upstream.is_some() { Protocol::Tcp } else { Protocol::Mptcp };
     let listen = |address| Listen { address, serve: ListenerProtocol::Auto, protocol, send_buffer: None };
     if arguments.listen.is_empty() {
@@ -98,14 +90,14 @@ fn read(path: &Path) -> Result<Config, Failure> {
     let name = path.display().to_string();
     let bytes = fs::read(path).map_err(|error| Failure::Unreadable {
         message: format!("cannot read the configuration {name}: {}", reason(&error)),
-        hint: "`tandem proxy example-config` prints one to begin with".to_owned(),
+        hint: "`tandem proxy example-config` prints one to start from".to_owned(),
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    Config::parse(&name, &bytes, &|file| secrets(&folder.join(file))).map_err(Failure::Input)
+    Config::parse(&name, &bytes, &|file| read_secret(&folder.join(file))).map_err(Failure::Input)
 }
 
-/// The text of a file that nobody but its owner can read.
-fn secrets(path: &Path) -> Result<String, String> {
+/// Reads a file that only its owner can read.
+fn read_secret(path: &Path) -> Result<String, String> {
     let mut file = fs::File::open(path).map_err(|error| reason(&error))?;
     let mode = file.metadata().map_err(|error| reason(&error))?.permissions().mode();
     if mode & 0o077 != 0 {
@@ -117,15 +109,15 @@ fn secrets(path: &Path) -> Result<String, String> {
 }
 
 fn default_socket() -> PathBuf {
-    folder("RUNTIME_DIRECTORY", "/run/tandem").join("proxy.sock")
+    directory("RUNTIME_DIRECTORY", "/run/tandem").join("proxy.sock")
 }
 
-/// The usual socket, if it can be had: without one a proxy works as well.
-fn free_socket(talk: Talk) -> Option<PathBuf> {
+/// The default status socket, if it is free. Without one the proxy works as well.
+fn free_socket(terminal: Terminal) -> Option<PathBuf> {
     let path = default_socket();
     let mut why = None;
     if UnixStream::connect(&path).is_ok() {
-        why = Some("another proxy has it".to_owned());
+        why = Some("another proxy uses it".to_owned());
     } else if let Some(folder) = path.parent() {
         let made = fs::create_dir_all(folder).and_then(|()| {
             let probe = tempfile::tempfile_in(folder);
@@ -134,7 +126,10 @@ fn free_socket(talk: Talk) -> Option<PathBuf> {
         why = made.err().map(|error| reason(&error));
     }
     if let Some(why) = why {
-        talk.remark(&format!("`tandem proxy status` will not find this one: {}: {why}", path.display()));
+        terminal.note(&format!(
+            "no status socket, so `tandem proxy status` will not find this proxy: {}: {why}",
+            path.display()
+        ));
         return None;
     }
     Some(path)
@@ -150,7 +145,7 @@ fn script(rules: &ProxyRules) -> String {
     rules.to_script()
 }
 
-fn status(arguments: &ProxyStatus, talk: Talk) -> Result<(), Failure> {
+fn status(arguments: &ProxyStatus, terminal: Terminal) -> Result<(), Failure> {
     let path = match (&arguments.socket, &arguments.config) {
         (Some(socket), _) => socket.clone(),
         (None, Some(config)) => read(config)?.socket.unwrap_or_else(default_socket),
@@ -158,16 +153,16 @@ fn status(arguments: &ProxyStatus, talk: Talk) -> Result<(), Failure> {
     };
     let text = query(&path, "/status").map_err(|error| unanswered(&path, &error))?;
     let status: Status = serde_json::from_str(&text).map_err(|error| Failure::Other {
-        message: format!("the proxy at {} answers what cannot be read: {error}", path.display()),
-        hint: "is it of the same version?".to_owned(),
+        message: format!("invalid answer of the proxy at {}: {error}", path.display()),
+        hint: "proxy and `tandem proxy status` may be of different versions".to_owned(),
     })?;
-    show(&status, arguments.format, talk)
+    show(&status, arguments.format, terminal)
 }
 
-fn show(status: &Status, format: Format, talk: Talk) -> Result<(), Failure> {
+fn show(status: &Status, format: Format, terminal: Terminal) -> Result<(), Failure> {
     let tables = tables(status);
     let json = serde_json::to_value(status).unwrap_or_default();
-    output::print(talk, format, &tables, &json, || {
+    output::print(terminal, format, &tables, &json, || {
         tables.last().map(report::Table::to_csv).unwrap_or_default()
     })
 }
@@ -175,13 +170,17 @@ fn show(status: &Status, format: Format, talk: Talk) -> Result<(), Failure> {
 fn unanswered(path: &Path, error: &io::Error) -> Failure {
     let message = format!("no proxy answers at {}: {}", path.display(), reason(error));
     let hint = match error.kind() {
-        io::ErrorKind::PermissionDenied => "only its user and group may ask it: try it as root",
-        _ => "is it running? `--config FILE` or `--socket PATH` says where it listens",
+        io::ErrorKind::PermissionDenied => "only its user and group have access: try it as root",
+        _ => "is it running? `--config FILE` or `--socket PATH` selects its socket",
     };
     Failure::Other { message, hint: hint.to_owned() }
 }
 
 fn failure(error: &proxy::Error) -> Failure {
     let (message, hint) = (error.to_string(), error.hint().to_owned());
-    if error.is_lack() { Failure::Lacks { message, hint } } else { Failure::Other { message, hint } }
+    if error.is_lack() {
+        Failure::MissingRequirement { message, hint }
+    } else {
+        Failure::Other { message, hint }
+    }
 }

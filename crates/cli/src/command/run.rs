@@ -3,14 +3,13 @@
 use crate::arguments::Run;
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::output::{self, Talk};
+use crate::output::{self, Terminal};
 use crate::{input, progress};
 use experiments::run::{Settings, simulate};
-use policy::PolicyError;
 use std::path::Path;
 use units::Seed;
 
-pub(crate) fn run(arguments: &Run, talk: Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
     let scenario = input::scenario(&arguments.scenario, &arguments.set)?;
     let default = Path::new("tandem-out").join(input::stem(&arguments.scenario));
     let folder = Folder::plan(arguments.out.as_deref().unwrap_or(&default))?;
@@ -20,10 +19,10 @@ pub(crate) fn run(arguments: &Run, talk: Talk) -> Result<(), Failure> {
         capture: arguments.pcap,
     };
 
-    let bar = progress::bar(talk, 1000, "simulating");
+    let bar = progress::bar(terminal, 1000, "simulating");
     let run = simulate(&scenario, &settings, &mut |share| bar.set_position((share * 1000.0) as u64));
     bar.finish_and_clear();
-    let run = run.map_err(|error| does_not_fit("--policy", &error))?;
+    let run = run.map_err(|error| Failure::policy("--policy", &error))?;
 
     let json = run.to_json();
     let (result, series, page) = (output::pretty(&json), run.series_csv(), run.page().to_html());
@@ -36,12 +35,8 @@ pub(crate) fn run(arguments: &Run, talk: Talk) -> Result<(), Failure> {
         files.push(("capture.pcapng", capture));
     }
     folder.write(&files)?;
-    let printed = output::print(talk, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
-    talk.remark(&format!("\nreport: {}", folder.file("report.html").display()));
+    let printed =
+        output::print(terminal, arguments.format, &run.tables(), &json, || run.long_table().to_csv());
+    terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
     printed
-}
-
-/// A policy of the command line that the scenario's device cannot follow.
-pub(crate) fn does_not_fit(option: &str, error: &PolicyError) -> Failure {
-    Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() }
 }

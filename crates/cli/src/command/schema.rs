@@ -4,5 +4,5 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run() -> Result<(), Failure> {
-    output::data(&output::pretty(&scenario::json_schema()))
+    output::write(&output::pretty(&scenario::json_schema()))
 }

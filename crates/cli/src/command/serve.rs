@@ -1,56 +1,59 @@
 //! `tandem serve`.
 
 use crate::arguments::Serve;
-use crate::command::testbed::stop_on_signals;
 use crate::failure::{Failure, reason};
-use crate::output::{self, Talk};
+use crate::output::{self, Terminal};
+use crate::{player_page, signals};
 use abr::Manifest;
 use collector::{Config, Store, StoreError};
 use linux::socket::{Options, Protocol, listen};
 use player::content::{Content, Log};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// How often it is looked whether it is to end.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval at which the stop flag is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(arguments: &Serve, talk: Talk) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Serve, terminal: Terminal) -> Result<(), Failure> {
     let config = config(arguments)?;
     config.check(arguments.listen).map_err(|message| Failure::Usage {
         message: format!("--listen: {message}"),
-        hint: "put a token into TANDEM_TOKEN or a --token-file, or listen on 127.0.0.1".to_owned(),
+        hint: "set a token by TANDEM_TOKEN or --token-file, or listen on 127.0.0.1".to_owned(),
     })?;
-    let store = Store::open(&arguments.database).map_err(|error| not_opened(&arguments.database, &error))?;
+    let store =
+        Store::open(&arguments.database).map_err(|error| database_failure(&arguments.database, &error))?;
     let protocol = if arguments.mptcp { Protocol::Mptcp } else { Protocol::Tcp };
     let listener = listen(arguments.listen, protocol, &Options::default()).map_err(|error| match error {
-        linux::Error::Lacks { what, hint } => Failure::Lacks { message: what, hint },
-        error => {
-            Failure::Other { message: error.to_string(), hint: "`--listen ADDRESS` takes another".to_owned() }
-        }
+        linux::Error::Lacks { what, hint } => Failure::MissingRequirement { message: what, hint },
+        error => Failure::Other {
+            message: error.to_string(),
+            hint: "`--listen ADDRESS` chooses another address".to_owned(),
+        },
     })?;
-    let address = listener.local_addr().map_err(|error| serving(&error))?;
-    let stop = stop_on_signals()?;
+    let address = listener.local_addr().map_err(|error| serve_failure(&error))?;
+    let stop = signals::stop_flag()?;
     let (ending, ended) = tokio::sync::oneshot::channel::<()>();
     thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         drop(ending);
     });
     let web = config.web.is_some();
-    output::data(&format!("http://{address}/\n"))?;
+    output::write(&format!("http://{address}/\n"))?;
     if web {
-        talk.remark(&format!("the player: http://{address}/"));
+        terminal.note(&format!("player:   http://{address}/"));
     }
-    talk.remark(&format!("sessions:   http://{address}/sessions, kept in {}", arguments.database.display()));
+    terminal
+        .note(&format!("sessions: http://{address}/sessions, stored in {}", arguments.database.display()));
     collector::run(listener, config, store, async {
-        // A sender that is dropped says that it is time.
+        // The thread drops the sender when the program is to end.
         let _ = ended.await;
     })
-    .map_err(|error| serving(&error))
+    .map_err(|error| serve_failure(&error))
 }
 
 fn config(arguments: &Serve) -> Result<Config, Failure> {
@@ -66,14 +69,14 @@ fn config(arguments: &Serve) -> Result<Config, Failure> {
     };
     if arguments.token_file.is_some() && token.as_ref().is_none_or(String::is_empty) {
         return Err(Failure::Usage {
-            message: "--token-file: its first line is empty".to_owned(),
-            hint: "such as: head -c 24 /dev/urandom | base64 > token".to_owned(),
+            message: "--token-file: the first line of the file is empty".to_owned(),
+            hint: "for example: head -c 24 /dev/urandom | base64 > token".to_owned(),
         });
     }
     for folder in [&arguments.web, &arguments.content].into_iter().flatten() {
         if !folder.is_dir() {
             return Err(Failure::Unreadable {
-                message: format!("{} is no directory", folder.display()),
+                message: format!("{} is not a directory", folder.display()),
                 hint: "`make web` builds the player's page in web/dist".to_owned(),
             });
         }
@@ -104,28 +107,19 @@ fn config(arguments: &Serve) -> Result<Config, Failure> {
         token: token.filter(|token| !token.is_empty()),
         hosts: arguments.allow_host.clone(),
         origins: arguments.allow_origin.clone(),
-        web: arguments.web.clone().or_else(built),
+        web: arguments.web.clone().or_else(player_page::find),
         content,
         log,
     })
 }
 
-/// Where the player's page is, if it was built.
-pub(crate) fn built() -> Option<PathBuf> {
-    let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join("web")));
-    [Some(PathBuf::from("web/dist")), beside]
-        .into_iter()
-        .flatten()
-        .find(|folder| folder.join("index.html").is_file())
-}
-
-fn not_opened(path: &Path, error: &StoreError) -> Failure {
+fn database_failure(path: &Path, error: &StoreError) -> Failure {
     Failure::Other {
         message: format!("cannot use the database {}: {error}", path.display()),
-        hint: "`--database FILE` names another".to_owned(),
+        hint: "`--database FILE` chooses another file".to_owned(),
     }
 }
 
-fn serving(error: &std::io::Error) -> Failure {
+fn serve_failure(error: &std::io::Error) -> Failure {
     Failure::Other { message: format!("cannot serve: {}", reason(error)), hint: String::new() }
 }

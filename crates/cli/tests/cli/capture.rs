@@ -1,39 +1,36 @@
-//! Captures: Wireshark's tshark opens those that we write, with MPTCP decoded and no complaint; and we read them,
-//! also as Wireshark's tools write them.
+//! `tandem capture`, and the captures of `tandem run`, checked against tools of Wireshark.
 
 use crate::support::Place;
 use std::process::Command;
 
 #[test]
-fn tshark_reads_the_capture_as_mptcp() {
+#[ignore = "needs tshark"]
+fn needs_tshark_capture_decodes_as_mptcp() {
     let place = Place::new();
     place.done(&["run", "tiny.toml", "--pcap"]);
     let file = place.path().join("tandem-out/tiny/capture.pcapng");
-    let read = |filter: &str, fields: &[&str]| -> Option<String> {
+    let read = |filter: &str, fields: &[&str]| -> String {
         let mut command = Command::new("tshark");
         command.arg("-r").arg(&file).args(["-Y", filter, "-T", "fields"]);
         for field in fields {
             command.args(["-e", field]);
         }
-        let output = command.output().ok()?;
+        let output = command.output().expect("tshark is installed");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    let Some(kinds) = read("tcp.options.mptcp.subtype", &["tcp.options.mptcp.subtype"]) else {
-        eprintln!("skipped: no tshark on the path");
-        return;
-    };
+    let kinds = read("tcp.options.mptcp.subtype", &["tcp.options.mptcp.subtype"]);
     let has = |kind: &str| kinds.lines().any(|line| line.split(',').any(|word| word == kind));
     for (kind, name) in [("0", "MP_CAPABLE"), ("1", "MP_JOIN"), ("2", "DSS"), ("5", "MP_PRIO")] {
         assert!(has(kind), "{name} is not in the capture");
     }
-    let interfaces = read("frame", &["frame.interface_name"]).unwrap();
+    let interfaces = read("frame", &["frame.interface_name"]);
     assert!(interfaces.contains("wifi") && interfaces.contains("lte"), "an interface for each path");
-    let malformed = read("_ws.malformed", &["frame.number"]).unwrap();
+    let malformed = read("_ws.malformed", &["frame.number"]);
     assert_eq!(malformed, "", "malformed frames");
 }
 
-/// A run with a capture, and what `tandem run` says of it.
+/// A run with a capture, and its result.
 fn captured() -> (Place, serde_json::Value) {
     let place = Place::new();
     let json = place.done(&["run", "tiny.toml", "--pcap", "--out", "run", "--format", "json"]);
@@ -41,20 +38,20 @@ fn captured() -> (Place, serde_json::Value) {
 }
 
 #[test]
-fn the_table_of_a_run() {
+fn tables_of_a_capture() {
     let (place, _) = captured();
     insta::assert_snapshot!(place.done(&["capture", "run/capture.pcapng"]));
     assert_eq!(place.list(""), ["lte.csv", "run", "tiny.toml"], "nothing is written without --out");
 }
 
 #[test]
-fn it_says_what_the_run_said() {
+fn capture_agrees_with_the_result_of_the_run() {
     let (place, run) = captured();
-    let said = place.run(&["capture", "run/capture.pcapng", "--format", "json", "--out", "who"]);
-    assert_eq!((said.code, said.err.as_str()), (0, "\nreport: who/report.html\n"));
+    let output = place.run(&["capture", "run/capture.pcapng", "--format", "json", "--out", "who"]);
+    assert_eq!((output.code, output.err.as_str()), (0, "\nreport: who/report.html\n"));
     assert_eq!(place.list("who"), ["report.html", "result.json", "series.csv"]);
-    assert_eq!(place.read("who/result.json"), said.out);
-    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(place.read("who/result.json"), output.out);
+    let told: serde_json::Value = serde_json::from_str(&output.out).unwrap();
     for path in run["paths"].as_array().unwrap() {
         let sum = |direction: &str| -> u64 {
             let subflows = told["connections"]
@@ -74,7 +71,7 @@ fn it_says_what_the_run_said() {
     let sum: u64 =
         series.lines().skip(1).map(|row| row.split(',').nth(down).unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(sum, told["connections"][0]["subflows"][0]["down"]["payload_bytes"].as_u64().unwrap());
-    // And a row for each direction of each subflow.
+    // The CSV has a row for each direction of each subflow.
     let csv = place.done(&["capture", "run/capture.pcapng", "--format", "csv"]);
     let subflows: usize = told["connections"]
         .as_array()
@@ -86,41 +83,44 @@ fn it_says_what_the_run_said() {
 }
 
 #[test]
-fn the_standard_input_is_read_too() {
+fn standard_input_is_read() {
     let (place, _) = captured();
     let file = std::fs::File::open(place.path().join("run/capture.pcapng")).unwrap();
     let mut command = place.command(&["capture", "-"]);
-    let said = crate::support::said(command.stdin(file));
-    assert_eq!((said.code, said.out), (0, place.done(&["capture", "run/capture.pcapng"])), "{}", said.err);
+    let output = crate::support::output_of(command.stdin(file));
+    assert_eq!(
+        (output.code, output.out),
+        (0, place.done(&["capture", "run/capture.pcapng"])),
+        "{}",
+        output.err
+    );
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn unreadable_files_are_reported() {
     let place = Place::new();
     let told = ["missing.pcap", "tiny.toml", "."].map(|file| {
-        let said = place.run(&["capture", file]);
-        assert_eq!((said.code, said.out.as_str()), (3, ""));
-        said.err
+        let output = place.run(&["capture", file]);
+        assert_eq!((output.code, output.out.as_str()), (3, ""));
+        output.err
     });
     insta::assert_snapshot!(told.join("\n"));
 }
 
 #[test]
-fn files_of_wiresharks_tools_say_the_same() {
+#[ignore = "needs tshark"]
+fn needs_tshark_files_of_wireshark_tools_give_the_same_figures() {
     let (place, _) = captured();
     let ours = |file: &str| -> serde_json::Value {
         serde_json::from_str(&place.done(&["capture", file, "--format", "json"])).unwrap()
     };
     let expected = ours("run/capture.pcapng");
     let tool = |program: &str, arguments: &[&str]| {
-        let output = Command::new(program).args(arguments).current_dir(place.path()).output().ok()?;
+        let output = Command::new(program).args(arguments).current_dir(place.path()).output();
+        let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
         assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
-        Some(())
     };
-    let Some(()) = tool("tshark", &["-r", "run/capture.pcapng", "-w", "by-tshark.pcapng"]) else {
-        eprintln!("skipped: no tshark on the path");
-        return;
-    };
+    tool("tshark", &["-r", "run/capture.pcapng", "-w", "by-tshark.pcapng"]);
     let all = |file: &str| {
         let told = ours(file);
         for key in ["packets", "segments", "connections", "events", "options", "notes"] {
@@ -129,17 +129,17 @@ fn files_of_wiresharks_tools_say_the_same() {
         told
     };
     all("by-tshark.pcapng");
-    // In two halves, by time, and together again.
-    let Some(()) = tool("editcap", &["-c", "700", "run/capture.pcapng", "part.pcapng"]) else { return };
+    // Split into two halves and merged again.
+    tool("editcap", &["-c", "700", "run/capture.pcapng", "part.pcapng"]);
     let mut parts: Vec<String> = place.list("").into_iter().filter(|name| name.starts_with("part")).collect();
     assert!(parts.len() > 1, "{parts:?}");
     parts.splice(0..0, ["-w".to_owned(), "merged.pcapng".to_owned()]);
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let Some(()) = tool("mergecap", &parts) else { return };
+    tool("mergecap", &parts);
     all("merged.pcapng");
-    // pcap knows no interfaces and no directions: what was carried is the same.
+    // pcap has no interfaces and directions; the carried bytes are the same.
     for format in ["pcap", "nsecpcap"] {
-        let Some(()) = tool("editcap", &["-F", format, "run/capture.pcapng", format]) else { return };
+        tool("editcap", &["-F", format, "run/capture.pcapng", format]);
         let told = ours(format);
         assert_eq!((&told["format"], &told["options"]), (&"pcap".into(), &expected["options"]));
         for (one, other) in

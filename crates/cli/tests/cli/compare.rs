@@ -1,4 +1,4 @@
-//! What `tandem compare` prints and writes.
+//! Output and files of `tandem compare`.
 
 use crate::support::Place;
 use std::fmt::Write as _;
@@ -7,16 +7,16 @@ use std::fs;
 const POLICIES: &str = "none,wifi-first,emtcp:mp-prio:0.4";
 
 #[test]
-fn the_tables_of_a_comparison() {
+fn tables_of_a_comparison() {
     let place = Place::new();
-    let said = place.run(&["compare", "tiny.toml", "--policies", POLICIES, "--seeds", "5"]);
-    assert_eq!(said.err, "\nreport: tandem-out/tiny-compare/report.html\n");
-    insta::assert_snapshot!(said.out);
+    let output = place.run(&["compare", "tiny.toml", "--policies", POLICIES, "--seeds", "5"]);
+    assert_eq!(output.err, "\nreport: tandem-out/tiny-compare/report.html\n");
+    insta::assert_snapshot!(output.out);
     assert_eq!(place.list("tandem-out/tiny-compare"), ["report.html", "result.json", "runs.csv"]);
 }
 
 #[test]
-fn the_number_of_jobs_changes_nothing() {
+fn results_are_independent_of_jobs() {
     let place = Place::new();
     let run = |jobs: &str| {
         place.done(&[
@@ -70,7 +70,7 @@ fn csv_has_a_row_for_each_policy_and_figure() {
 }
 
 #[test]
-fn every_combination_of_what_varies_is_a_case_and_that_run() {
+fn every_combination_of_values_is_a_case() {
     let place = Place::new();
     let vary = "transport.scheduler=min-rtt,redundant";
     let wifi = "path.0.down.rate=2Mbps,\"9Mbps\"";
@@ -103,7 +103,7 @@ fn every_combination_of_what_varies_is_a_case_and_that_run() {
 }
 
 #[test]
-fn what_cannot_be_varied_is_told_before_anything_runs() {
+fn impossible_variations_are_reported_before_anything_runs() {
     let place = Place::new();
     let mut told = String::new();
     for vary in [
@@ -115,11 +115,11 @@ fn what_cannot_be_varied_is_told_before_anything_runs() {
         "path.0=1",
         "duration.seconds=1",
     ] {
-        let said = place.run(&["compare", "tiny.toml", "--vary", vary, "--seeds", "1"]);
-        assert!(said.out.is_empty() && matches!(said.code, 2 | 3), "{vary}: {}", said.err);
-        writeln!(told, "--vary {vary}: exit code {}\n{}", said.code, said.err).unwrap();
+        let output = place.run(&["compare", "tiny.toml", "--vary", vary, "--seeds", "1"]);
+        assert!(output.out.is_empty() && matches!(output.code, 2 | 3), "{vary}: {}", output.err);
+        writeln!(told, "--vary {vary}: exit code {}\n{}", output.code, output.err).unwrap();
     }
     insta::assert_snapshot!(told);
-    let said = place.run(&["run", "tiny.toml", "--set", "path.wlan.down.loss=0.01"]);
-    assert_eq!(said.code, 2, "{}", said.err);
+    let output = place.run(&["run", "tiny.toml", "--set", "path.wlan.down.loss=0.01"]);
+    assert_eq!(output.code, 2, "{}", output.err);
 }

@@ -1,15 +1,17 @@
-//! Programs of one's own over a scenario's links. Server and client are tests of this file that do nothing
-//! when they are run as such.
+//! `tandem emulate`: programs over the links of a scenario.
+//!
+//! `a_server` and `a_client` are the programs: ignored tests that the other tests start in the
+//! namespaces. Without the variable TANDEM_SERVER they return at once.
 
-use crate::support::{Place, Said};
-use crate::testbed::{SMALL, as_nobody, can, host, said_ok};
+use crate::support::{Output, Place};
+use crate::testbed::{SMALL, as_nobody, host_state, succeeds};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the server sends, in bytes.
+/// Bytes sent by the server.
 const SIZE: usize = 2_000_000;
 const PORT: u16 = 5000;
 
@@ -18,19 +20,19 @@ fn byte(at: usize) -> u8 {
 }
 
 #[test]
-#[ignore = "a program for the other tests"]
+#[ignore = "helper program of other tests"]
 fn a_server() {
     let Ok(address) = std::env::var("TANDEM_SERVER") else { return };
     let listener = TcpListener::bind((address.as_str(), PORT)).unwrap();
     let bytes: Vec<u8> = (0..SIZE).map(byte).collect();
     for stream in listener.incoming() {
-        // Whoever has seen enough is gone.
+        // A client may have closed the connection.
         let _ = stream.unwrap().write_all(&bytes);
     }
 }
 
 #[test]
-#[ignore = "a program for the other tests"]
+#[ignore = "helper program of other tests"]
 fn a_client() {
     let Ok(address) = std::env::var("TANDEM_SERVER") else { return };
     let mut bytes = Vec::new();
@@ -39,7 +41,7 @@ fn a_client() {
     println!("all of it came");
 }
 
-/// This very program, as server or as client.
+/// The command line that starts a test of this binary, as server or client.
 fn part(name: &str) -> Vec<String> {
     let program = std::env::current_exe().expect("/proc is mounted");
     [program.to_str().expect("its path is text"), "--ignored", "--nocapture", "--exact", name]
@@ -53,18 +55,18 @@ fn place() -> Place {
     place
 }
 
-/// Downloads over the small scenario's links.
-fn download(place: &Place, more: &[&str]) -> (Said, serde_json::Value) {
+/// Downloads the server's bytes over the links of the small scenario.
+fn download(place: &Place, more: &[&str]) -> (Output, serde_json::Value) {
     let (server, client) = (part("emulate::a_server").join(" "), part("emulate::a_client"));
     let mut arguments = vec!["emulate", "small.toml", "--server", &server, "--out", "out"];
     arguments.extend(more);
     arguments.push("--");
     arguments.extend(client.iter().map(String::as_str));
-    let said = place.run(&arguments);
-    assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("all of it came"), "{}", said.out);
+    let output = place.run(&arguments);
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.out.contains("all of it came"), "{}", output.out);
     let result = serde_json::from_str(&place.read("out/result.json")).expect("JSON");
-    (said, result)
+    (output, result)
 }
 
 fn down(result: &serde_json::Value, path: usize) -> usize {
@@ -72,23 +74,21 @@ fn down(result: &serde_json::Value, path: usize) -> usize {
 }
 
 #[test]
-fn programs_that_know_nothing_of_multipath_tcp_go_over_both_paths() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_unmodified_programs_use_both_paths() {
     let place = place();
-    let before = host();
-    let (said, result) = download(&place, &["--pcap"]);
+    let before = host_state();
+    let (output, result) = download(&place, &["--pcap"]);
     for table in
         ["Paths", "Mean one-way delay of packets", "Energy, J", "Multipath TCP of the device", "Kernel"]
     {
-        assert!(said.err.contains(table) && !said.out.contains(table), "{table}: {}", said.err);
+        assert!(output.err.contains(table) && !output.out.contains(table), "{table}: {}", output.err);
     }
     let multipath = &result["kernel"]["multipath"];
     assert_eq!(*multipath, serde_json::json!({"asked": 1, "agreed": 1, "joined": 1}));
     assert!(down(&result, 0) > SIZE / 4 && down(&result, 1) > SIZE / 20, "{}", result["paths"]);
     assert!(down(&result, 0) + down(&result, 1) >= SIZE);
-    // No packet is faster than its link: 5 ms over Wi-Fi, 20 ms over LTE, one of 1500 bytes at 20 Mbit/s.
+    // Minimum delays of the links: 5 ms over Wi-Fi, 20 ms over LTE.
     for (path, least) in [(0, 0.005), (1, 0.020)] {
         let delay = &result["kernel"]["delays_s"][path]["down"];
         let (mean, queued) = (delay["mean"].as_f64().unwrap(), delay["queued"].as_f64().unwrap());
@@ -96,14 +96,12 @@ fn programs_that_know_nothing_of_multipath_tcp_go_over_both_paths() {
     }
     assert!(result["duration_s"].as_f64().unwrap() > 0.5, "2 MB at 30 Mbit/s");
     assert_eq!(place.list("out"), ["capture.pcapng", "report.html", "result.json", "series.csv"]);
-    assert_eq!(host(), before);
+    assert_eq!(host_state(), before);
 }
 
 #[test]
-fn sockets_are_left_as_they_are_where_that_is_asked_for_or_the_scenario_has_plain_tcp() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_sockets_stay_tcp_on_request_and_in_tcp_scenarios() {
     let place = place();
     let (_, result) = download(&place, &["--mptcp", "asked"]);
     assert_eq!(result["kernel"]["multipath"]["asked"], 0);
@@ -117,20 +115,16 @@ fn sockets_are_left_as_they_are_where_that_is_asked_for_or_the_scenario_has_plai
 }
 
 #[test]
-fn the_policy_steers() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_policy_steers_programs() {
     let (_, result) = download(&place(), &["--policy", "wifi-only"]);
     assert!(down(&result, 0) >= SIZE && down(&result, 1) == 0, "{}", result["paths"]);
     assert_eq!(result["device"]["policy"], "wifi-only");
 }
 
 #[test]
-fn its_exit_code_is_the_programs() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_exit_code_is_that_of_the_program() {
     let place = place();
     place.write("text", "no program");
     let run = |more: &[&str]| place.run(&[&["emulate", "small.toml", "-q"], more].concat());
@@ -140,29 +134,27 @@ fn its_exit_code_is_the_programs() {
         (&["--", "sh", "-c", "kill -TERM $$"], 143),
         (&["--", "sh", "-c", "kill -KILL $$"], 137),
         (&["--duration", "300ms", "--", "sleep", "60"], 124),
-        // It hears that it is to end, and does not want to.
+        // A program that ignores SIGTERM.
         (&["--duration", "300ms", "--", "sh", "-c", "trap '' TERM; sleep 60; sleep 60"], 124),
     ] {
-        let said = run(more);
-        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (code, "", ""), "{more:?}");
+        let output = run(more);
+        assert_eq!((output.code, output.out.as_str(), output.err.as_str()), (code, "", ""), "{more:?}");
     }
-    let said = run(&["--", "./no-such-program"]);
+    let output = run(&["--", "./no-such-program"]);
     assert_eq!(
-        (said.code, said.err.as_str()),
+        (output.code, output.err.as_str()),
         (127, "error: cannot run `./no-such-program`: no such file\n")
     );
-    let said = run(&["--", "./text"]);
-    assert_eq!((said.code, said.err.as_str()), (126, "error: cannot run `./text`: permission denied\n"));
-    let said = run(&["--server", "exit 3", "--", "true"]);
-    assert_eq!(said.code, 1);
-    assert!(said.err.starts_with("error: the server's program ended with 3"), "{}", said.err);
+    let output = run(&["--", "./text"]);
+    assert_eq!((output.code, output.err.as_str()), (126, "error: cannot run `./text`: permission denied\n"));
+    let output = run(&["--server", "exit 3", "--", "true"]);
+    assert_eq!(output.code, 1);
+    assert!(output.err.starts_with("error: the server's program ended with 3"), "{}", output.err);
 }
 
 #[test]
-fn the_standard_streams_are_the_programs() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_standard_streams_belong_to_the_program() {
     let place = place();
     let mut command =
         place.command(&["emulate", "small.toml", "-q", "--", "sh", "-c", "cat; echo aside >&2"]);
@@ -171,12 +163,12 @@ fn the_standard_streams_are_the_programs() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "what was typed\n");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "aside\n");
-    // Processes and interfaces are those that are there.
-    let said = place.run(&["emulate", "small.toml", "-q", "--", "sh", "-c", "echo $$; ls /sys/class/net"]);
-    assert_eq!(said.out, "2\nlo\nlte\nwifi\n");
+    // The program sees the PID namespace and the interfaces of the device.
+    let output = place.run(&["emulate", "small.toml", "-q", "--", "sh", "-c", "echo $$; ls /sys/class/net"]);
+    assert_eq!(output.out, "2\nlo\nlte\nwifi\n");
 }
 
-/// Starts a shell with `script`, and waits until it says that it is ready.
+/// Starts a shell with `script` and waits until it prints "ready".
 fn ready(place: &Place, more: &[&str], script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut arguments = vec!["emulate", "small.toml", "-q"];
     arguments.extend(more);
@@ -190,14 +182,12 @@ fn ready(place: &Place, more: &[&str], script: &str) -> (Child, BufReader<std::p
 }
 
 fn send(signal: &str, child: &Child) {
-    assert!(said_ok(Command::new("kill").arg(signal).arg(child.id().to_string())));
+    assert!(succeeds(Command::new("kill").arg(signal).arg(child.id().to_string())));
 }
 
 #[test]
-fn signals_reach_the_program() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_signals_are_forwarded_to_the_program() {
     let place = place();
     for name in ["HUP", "INT", "QUIT", "TERM", "USR1"] {
         let script = format!("trap 'echo heard; exit 9' {name}; echo ready; while :; do sleep 0.05; done");
@@ -209,8 +199,8 @@ fn signals_reach_the_program() {
     }
 }
 
-/// How many processes have `mark` in their command line.
-fn alive(mark: &str) -> usize {
+/// Number of processes with `mark` in their command line.
+fn count_processes(mark: &str) -> usize {
     let processes = fs::read_dir("/proc").expect("/proc is mounted").flatten();
     processes
         .filter(|entry| {
@@ -221,52 +211,48 @@ fn alive(mark: &str) -> usize {
 }
 
 #[test]
-fn however_it_ends_no_process_and_no_setting_is_left() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_no_process_and_no_setting_is_left_after_signals() {
     let place = place();
-    let before = host();
+    let before = host_state();
     for (n, (signal, code)) in
         [("-INT", Some(130)), ("-TERM", Some(143)), ("-HUP", Some(129)), ("-KILL", None)]
             .into_iter()
             .enumerate()
     {
-        // Seconds that nobody else sleeps.
+        // A sleep time that identifies the processes of this test.
         let mark = format!("8{}{n}", std::process::id());
         let daemons = format!("setsid sleep {mark} & (setsid sleep {mark} &) ; sleep {mark} &");
         let script = format!("{daemons} echo ready; wait");
         let (mut child, _out) = ready(&place, &["--server", &format!("{daemons} wait")], &script);
-        assert!(alive(&mark) >= 6, "{} run", alive(&mark));
+        assert!(count_processes(&mark) >= 6, "{} run", count_processes(&mark));
         send(signal, &child);
         assert_eq!(child.wait().unwrap().code(), code, "{signal}");
-        // The kernel ends them when we are gone, which takes it a moment.
+        // The kernel ends them shortly after the program.
         let begun = Instant::now();
-        while alive(&mark) > 0 && begun.elapsed() < Duration::from_secs(20) {
+        while count_processes(&mark) > 0 && begun.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert_eq!(alive(&mark), 0, "{signal}");
-        assert_eq!(host(), before, "{signal}");
+        assert_eq!(count_processes(&mark), 0, "{signal}");
+        assert_eq!(host_state(), before, "{signal}");
     }
     assert_eq!(place.list(".").iter().filter(|name| name.contains("tandem")).count(), 0);
 }
 
 #[test]
-fn without_the_privilege_it_says_what_is_missing() {
-    if !can() {
-        return;
-    }
-    let said = as_nobody(&["emulate", "small.toml", "--", "true"]);
-    assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
+#[ignore = "needs root"]
+fn needs_root_emulate_without_privileges_names_the_requirement() {
+    let output = as_nobody(&["emulate", "small.toml", "--", "true"]);
+    assert_eq!((output.code, output.out.as_str()), (4, ""), "{}", output.err);
     assert!(
-        said.err.starts_with(
+        output.err.starts_with(
             "error: cannot create a network namespace: permission denied\n hint: this needs root"
         )
     );
 }
 
 #[test]
-fn a_command_line_that_cannot_be_is_told_before_anything_is_run() {
+fn invalid_command_line_is_refused_before_anything_runs() {
     let place = place();
     for arguments in [
         &["emulate", "small.toml"][..],
@@ -274,9 +260,9 @@ fn a_command_line_that_cannot_be_is_told_before_anything_is_run() {
         &["emulate", "small.toml", "--pcap", "--", "true"],
         &["emulate", "small.toml", "--mptcp", "some", "--", "true"],
     ] {
-        let said = place.run(arguments);
-        assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {}", said.err);
+        let output = place.run(arguments);
+        assert_eq!((output.code, output.out.as_str()), (2, ""), "{arguments:?}: {}", output.err);
     }
-    let said = place.run(&["emulate", "none.toml", "--", "true"]);
-    assert_eq!(said.code, 3, "{}", said.err);
+    let output = place.run(&["emulate", "none.toml", "--", "true"]);
+    assert_eq!(output.code, 3, "{}", output.err);
 }

@@ -1,11 +1,11 @@
-//! The folder of results: complete or not there, and never in the place of anything else.
+//! Folders of results: written as a whole, and never in place of foreign files.
 
 use crate::support::{Place, TINY};
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
 #[test]
-fn results_take_the_place_of_results() {
+fn new_results_replace_old_ones() {
     let place = Place::new();
     place.done(&["run", "tiny.toml", "--pcap"]);
     let before = place.read("tandem-out/tiny/result.json");
@@ -16,7 +16,7 @@ fn results_take_the_place_of_results() {
 }
 
 #[test]
-fn a_folder_that_is_not_ours_is_left_alone() {
+fn foreign_folder_is_not_replaced() {
     let place = Place::new();
     place.write("thesis/chapter1.tex", "years of work");
     place.write("half/report.html", "from somewhere else");
@@ -29,9 +29,9 @@ fn a_folder_that_is_not_ours_is_left_alone() {
         (".", "it is the directory you are in"),
         ("/", "it has no name"),
     ] {
-        let said = place.run(&["run", "tiny.toml", "--out", out]);
-        assert_eq!((said.code, said.out.as_str()), (1, ""), "{out}");
-        assert!(said.err.contains(why) && said.err.contains("hint"), "{out}: {}", said.err);
+        let output = place.run(&["run", "tiny.toml", "--out", out]);
+        assert_eq!((output.code, output.out.as_str()), (1, ""), "{out}");
+        assert!(output.err.contains(why) && output.err.contains("hint"), "{out}: {}", output.err);
     }
     assert_eq!(place.read("thesis/chapter1.tex"), "years of work");
     place.done(&["run", "tiny.toml", "--out", "empty"]);
@@ -41,31 +41,31 @@ fn a_folder_that_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn a_note_that_somebody_put_beside_the_results_is_not_thrown_away() {
+fn folder_with_a_foreign_file_is_not_replaced() {
     let place = Place::new();
     place.done(&["run", "tiny.toml"]);
     place.write("tandem-out/tiny/notes.txt", "mine");
-    let said = place.run(&["run", "tiny.toml"]);
-    assert_eq!(said.code, 1);
-    insta::assert_snapshot!(said.err);
+    let output = place.run(&["run", "tiny.toml"]);
+    assert_eq!(output.code, 1);
+    insta::assert_snapshot!(output.err);
     assert_eq!(place.read("tandem-out/tiny/notes.txt"), "mine");
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_nothing() {
+fn killed_run_leaves_nothing() {
     let place = Place::new();
     let long = TINY.replace("\"4s\"", "\"100h\"").replace("500ms\"\n\n[device]", "1h\"\n\n[device]");
     place.write("long.toml", &long);
     let mut child = place.command(&["run", "long.toml"]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(300));
-    assert!(child.try_wait().unwrap().is_none(), "it is still at work");
+    assert!(child.try_wait().unwrap().is_none(), "the run takes longer");
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(place.list(""), ["long.toml", "lte.csv", "tiny.toml"]);
 }
 
 #[test]
-fn what_a_killed_run_left_long_ago_is_cleaned_away() {
+fn old_leftovers_of_killed_runs_are_removed() {
     let place = Place::new();
     let age = |name: &str, seconds: u64| {
         let at = SystemTime::now() - Duration::from_secs(seconds);
@@ -80,6 +80,6 @@ fn what_a_killed_run_left_long_ago_is_cleaned_away() {
     assert_eq!(
         place.list("tandem-out"),
         [".other.tandem-part-old", ".tiny.tandem-part-new", "tiny"],
-        "one may be another run at work"
+        "a recent leftover may belong to another run"
     );
 }

@@ -1,11 +1,11 @@
-//! Help, version, and command lines that cannot be.
+//! Help, version, and invalid command lines.
 
-use crate::support::{Place, said, tandem};
+use crate::support::{Place, output_of, tandem};
 
 fn help(arguments: &[&str]) -> String {
-    let said = said(tandem().args(arguments));
-    assert_eq!((said.code, said.err.as_str()), (0, ""));
-    said.out
+    let output = output_of(tandem().args(arguments));
+    assert_eq!((output.code, output.err.as_str()), (0, ""));
+    output.out
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn help_of_profiles() {
 }
 
 #[test]
-fn every_command_shows_an_example() {
+fn help_of_every_command_has_an_example() {
     for command in [
         "run",
         "compare",
@@ -55,12 +55,12 @@ fn every_command_shows_an_example() {
 }
 
 #[test]
-fn the_version_is_that_of_the_package() {
+fn version_is_that_of_the_package() {
     assert_eq!(help(&["--version"]), format!("tandem {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
-fn a_bad_command_line_ends_with_2_and_prints_no_data() {
+fn invalid_command_line_exits_with_2_and_prints_no_data() {
     let place = Place::new();
     for arguments in [
         &[][..],
@@ -83,26 +83,26 @@ fn a_bad_command_line_ends_with_2_and_prints_no_data() {
         &["profiles", "huang2012"],
         &["completions", "cmd.exe"],
     ] {
-        let said = place.run(arguments);
-        assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
-        assert!(said.out.is_empty() && !said.err.is_empty(), "{arguments:?}");
+        let output = place.run(arguments);
+        assert_eq!(output.code, 2, "{arguments:?}: {}", output.err);
+        assert!(output.out.is_empty() && !output.err.is_empty(), "{arguments:?}");
     }
     assert_eq!(place.list(""), ["lte.csv", "tiny.toml"]);
 }
 
 #[test]
-fn a_policy_that_is_none_is_answered_with_those_there_are() {
+fn unknown_policy_lists_the_policies() {
     let place = Place::new();
     insta::assert_snapshot!(place.run(&["run", "tiny.toml", "--policy", "wifi-onyl"]).err);
 }
 
 #[test]
-fn a_policy_that_the_device_cannot_follow_is_a_bad_command_line() {
+fn policy_without_required_radio_exits_with_2() {
     let place = Place::new();
     place.write("3g.toml", &crate::support::TINY.replace("huang2012.lte", "huang2012.3g"));
-    let said = place.run(&["run", "3g.toml", "--policy", "lte-only"]);
-    assert_eq!((said.code, said.out.as_str()), (2, ""));
-    insta::assert_snapshot!(said.err);
+    let output = place.run(&["run", "3g.toml", "--policy", "lte-only"]);
+    assert_eq!((output.code, output.out.as_str()), (2, ""));
+    insta::assert_snapshot!(output.err);
     assert_eq!(place.run(&["compare", "3g.toml", "--policies", "none,lte-only"]).code, 2);
     assert!(place.list("tandem-out").is_empty());
 }

@@ -1,4 +1,4 @@
-//! What a user of the program sees.
+//! End-to-end tests of the program: output, files, exit codes.
 
 mod agent;
 mod bad_input;

@@ -1,11 +1,11 @@
-//! A reader that has seen enough is no error.
+//! A closed pipe is not an error.
 
 use crate::support::{Place, tandem};
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 #[test]
-fn a_pipe_that_closes_after_a_line_ends_the_program_quietly() {
+fn closed_pipe_ends_the_program_quietly() {
     for arguments in [&["schema"][..], &["completions", "bash"], &["profiles"]] {
         let mut child = tandem().args(arguments).spawn().unwrap();
         let mut first = String::new();
@@ -18,7 +18,7 @@ fn a_pipe_that_closes_after_a_line_ends_the_program_quietly() {
 }
 
 #[test]
-fn a_pipe_that_was_closed_from_the_start_does_not_lose_the_files() {
+fn closed_stdout_does_not_lose_the_files() {
     let place = Place::new();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -1,6 +1,6 @@
 //! `tandem play` and `tandem serve`, over loopback.
 
-use crate::support::{Place, said};
+use crate::support::{Place, output_of};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use std::thread;
 const SIZES: &str = r#"{"segment_duration_ms": 200, "bitrates_kbps": [400, 2000],
     "segment_sizes_bits": [[80000, 400000], [80000, 400000], [80000, 400000], [80000, 400000]]}"#;
 
-/// A collector that ends with the test.
+/// A collector process that is killed at the end of the test.
 struct Serving {
     child: Child,
     address: String,
@@ -35,7 +35,7 @@ impl Serving {
     }
 
     fn get(&self, path: &str) -> Value {
-        let (status, body) = ask(&self.address, "GET", path, "").expect("an answer");
+        let (status, body) = request(&self.address, "GET", path, "").expect("an answer");
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str(&body).expect("JSON")
     }
@@ -48,8 +48,8 @@ impl Drop for Serving {
     }
 }
 
-/// Status and body; `None` where there is no whole answer.
-fn ask(address: &str, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+/// Sends a request; returns status and body, or `None` without a complete response.
+fn request(address: &str, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     let length = body.len();
     write!(
@@ -65,12 +65,12 @@ fn ask(address: &str, method: &str, path: &str, body: &str) -> Option<(u16, Stri
 }
 
 #[test]
-fn a_session_is_played_written_and_collected() {
+fn session_is_played_written_and_collected() {
     let place = Place::new();
     place.write("sizes.json", SIZES);
     let serving = Serving::start(&place, &["--sizes", "sizes.json", "--seed", "7"]);
     let (manifest, post) = (serving.url("content/manifest.mpd"), serving.url(""));
-    let played = said(&mut place.command(&[
+    let played = output_of(&mut place.command(&[
         "play",
         &manifest,
         "--rule",
@@ -96,9 +96,9 @@ fn a_session_is_played_written_and_collected() {
     assert_eq!(listed["sessions"][0]["label"], "test");
     assert_eq!(serving.get(&format!("api/sessions/{}", record["id"].as_str().expect("an id"))), record);
 
-    // By sizes from this disk, twice, as JSON.
+    // Two sessions by a local list of segment sizes, printed as JSON.
     let server = serving.url("content/");
-    let twice = said(&mut place.command(&[
+    let twice = output_of(&mut place.command(&[
         "play",
         "sizes.json",
         "--server",
@@ -117,7 +117,7 @@ fn a_session_is_played_written_and_collected() {
 }
 
 #[test]
-fn an_agent_is_told_how_the_player_stands_until_it_has_all() {
+fn player_reports_its_state_to_the_agent_until_the_end() {
     let place = Place::new();
     place.write("sizes.json", SIZES);
     let serving = Serving::start(&place, &["--sizes", "sizes.json", "--seed", "7"]);
@@ -125,18 +125,18 @@ fn an_agent_is_told_how_the_player_stands_until_it_has_all() {
     let listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
     let hearing = std::thread::spawn(move || {
         let mut heard: Vec<cmcd::State> = Vec::new();
-        // Until it has all, which a player says at its end at the latest.
+        // The player reports the end of the download at the latest when it exits.
         while !heard.last().is_some_and(|state| state.done) {
             let (mut stream, _) = listener.accept().expect("somebody tells");
-            let mut said = String::new();
-            stream.read_to_string(&mut said).expect("it is text");
-            heard.push(cmcd::State::of_request(said.as_bytes()).expect("CMCD"));
+            let mut output = String::new();
+            stream.read_to_string(&mut output).expect("it is text");
+            heard.push(cmcd::State::of_request(output.as_bytes()).expect("CMCD"));
         }
         heard
     });
     let manifest = serving.url("content/manifest.mpd");
     let socket = socket.to_str().expect("it is text");
-    let played = said(&mut place.command(&["play", &manifest, "--agent", socket]));
+    let played = output_of(&mut place.command(&["play", &manifest, "--agent", socket]));
     assert_eq!(played.code, 0, "{}", played.err);
     let heard = hearing.join().expect("all was heard");
     let (first, last) = (&heard[0], &heard[heard.len() - 1]);
@@ -147,14 +147,14 @@ fn an_agent_is_told_how_the_player_stands_until_it_has_all() {
 }
 
 #[test]
-fn what_cannot_be_played_is_told() {
+fn unplayable_manifests_are_reported() {
     let place = Place::new();
     place.write("sizes.json", SIZES);
     place.write("wrong.mpd", "<MPD type=\"dynamic\"/>");
     let fails = |arguments: &[&str]| {
-        let said = said(&mut place.command(&[&["play"], arguments].concat()));
-        assert_eq!(said.out, "");
-        (said.code, said.err)
+        let output = output_of(&mut place.command(&[&["play"], arguments].concat()));
+        assert_eq!(output.out, "");
+        (output.code, output.err)
     };
     let (code, err) = fails(&["none.json"]);
     assert!(code == 3 && err.contains("cannot read the manifest none.json: no such file"), "{err}");
@@ -163,7 +163,7 @@ fn what_cannot_be_played_is_told() {
     let (code, err) = fails(&["sizes.json"]);
     assert!(code == 3 && err.contains("expected a server to ask for segments of these sizes"), "{err}");
     let (code, err) = fails(&["film.mp4", "--duration", "5s"]);
-    assert!(code == 2 && err.contains("expected the address of a file"), "{err}");
+    assert!(code == 2 && err.contains("expected the URL of a file"), "{err}");
     let (code, err) = fails(&["http://127.0.0.1:1/film.mpd", "--retries", "0"]);
     assert!(code == 1 && err.contains("http://127.0.0.1:1/film.mpd: cannot connect to 127.0.0.1:1"), "{err}");
     let (code, err) = fails(&["x", "--proxy", "ftp://proxy"]);
@@ -171,16 +171,15 @@ fn what_cannot_be_played_is_told() {
 }
 
 #[test]
-fn nobody_else_is_served_without_a_token() {
+fn serve_refuses_public_address_without_token() {
     let place = Place::new();
-    let refused = said(place.command(&["serve", "--listen", "0.0.0.0:0"]).env_remove("TANDEM_TOKEN"));
+    let refused = output_of(place.command(&["serve", "--listen", "0.0.0.0:0"]).env_remove("TANDEM_TOKEN"));
     assert!(refused.code == 2 && refused.err.contains("there is no token"), "{}", refused.err);
 }
 
-/// Thousands of sessions come, the collector is killed in the middle (SIGKILL), and another one has every session
-/// that was acknowledged.
+/// Kills the collector with SIGKILL under load; a second one has every acknowledged session.
 #[test]
-fn what_was_acknowledged_survives_a_kill() {
+fn acknowledged_sessions_survive_sigkill() {
     let place = Place::new();
     let text = include_str!("../../../../docs/reference/session.md");
     let example =
@@ -199,14 +198,14 @@ fn what_was_acknowledged_survives_a_kill() {
                         }
                         let name = format!("session-{round}-{sender}-{count}");
                         if let Some((201, _)) =
-                            ask(address, "POST", "api/sessions", &example.replace(id, &name))
+                            request(address, "POST", "api/sessions", &example.replace(id, &name))
                         {
                             let _ = acknowledged.send(name);
                         }
                     }
                 });
             }
-            // In mid-load: so many are there, and four are on their way.
+            // 60 sessions are acknowledged, and four requests are in flight.
             let mut kept: Vec<String> = seen.iter().take(60).collect();
             serving.child.kill().expect("it is ours");
             serving.child.wait().expect("it ends");
@@ -233,7 +232,7 @@ fn what_was_acknowledged_survives_a_kill() {
 
 #[cfg(unix)]
 #[test]
-fn sigterm_ends_it_gracefully() {
+fn sigterm_ends_serve_gracefully() {
     let place = Place::new();
     let mut serving = Serving::start(&place, &[]);
     assert_eq!(serving.get("api/sessions")["sessions"], Value::from(Vec::<Value>::new()));

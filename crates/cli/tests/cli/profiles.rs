@@ -1,15 +1,15 @@
-//! The list of radio profiles.
+//! `tandem profiles`.
 
-use crate::support::{Place, TINY, said, tandem};
+use crate::support::{Place, TINY, output_of, tandem};
 
 fn printed(arguments: &[&str]) -> String {
-    let said = said(tandem().args(arguments));
-    assert_eq!(said.code, 0, "{}", said.err);
-    said.out
+    let output = output_of(tandem().args(arguments));
+    assert_eq!(output.code, 0, "{}", output.err);
+    output.out
 }
 
 #[test]
-fn the_list_names_source_and_origin_of_the_digits() {
+fn list_has_source_and_origin_of_the_figures() {
     insta::assert_snapshot!(printed(&["profiles"]));
 }
 
@@ -19,7 +19,7 @@ fn one_profile_as_toml() {
 }
 
 #[test]
-fn a_profile_that_was_printed_can_be_used() {
+fn printed_profile_can_be_used() {
     let place = Place::new();
     place.write("mine.toml", &place.done(&["profiles", "huang2012.lte"]));
     let own = place.done(&["run", "tiny.toml", "--format", "json"]);
@@ -28,7 +28,7 @@ fn a_profile_that_was_printed_can_be_used() {
 }
 
 #[test]
-fn the_list_is_json_and_csv_too() {
+fn list_is_available_as_json_and_csv() {
     let list: serde_json::Value = serde_json::from_str(&printed(&["profiles", "--format", "json"])).unwrap();
     let list = list.as_array().unwrap();
     assert!(list.iter().any(|p| p["name"] == "huang2012.lte" && p["origin"]["rate"] == "read"));
@@ -38,8 +38,8 @@ fn the_list_is_json_and_csv_too() {
 }
 
 #[test]
-fn a_profile_that_is_not_there_is_answered_with_one_that_is() {
-    let said = said(tandem().args(["profiles", "huang2012.lta"]));
-    assert_eq!(said.code, 2);
-    assert!(said.err.contains("huang2012.lte"), "{}", said.err);
+fn unknown_profile_suggests_a_similar_one() {
+    let output = output_of(tandem().args(["profiles", "huang2012.lta"]));
+    assert_eq!(output.code, 2);
+    assert!(output.err.contains("huang2012.lte"), "{}", output.err);
 }

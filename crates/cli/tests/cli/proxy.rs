@@ -1,6 +1,6 @@
-//! `tandem proxy`: begun, asked, told to read its configuration again, killed and ended.
+//! `tandem proxy`: start, status, reload, kill and shutdown.
 
-use crate::support::{Place, said, tandem};
+use crate::support::{Place, output_of, tandem};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A proxy in a place of its own.
+/// A running proxy and its folder.
 struct Running {
     child: Child,
     place: Place,
@@ -20,7 +20,7 @@ const CONFIG: &str = "[[listen]]\naddress = '127.0.0.1:0'\nprotocol = 'tcp'\n\
 fn until(what: &str, mut so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !so() {
-        assert!(start.elapsed() < Duration::from_secs(20), "waited in vain: {what}");
+        assert!(start.elapsed() < Duration::from_secs(20), "timeout: {what}");
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -71,7 +71,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn a_proxy_reads_its_file_again_and_ends_when_what_goes_on_has_ended() {
+fn proxy_reloads_on_sighup_and_drains_on_sigterm() {
     let mut running = begin(configured(""));
     let server = TcpListener::bind("127.0.0.1:0").expect("a port");
     let to = server.local_addr().expect("an address");
@@ -99,7 +99,7 @@ fn a_proxy_reads_its_file_again_and_ends_when_what_goes_on_has_ended() {
 }
 
 #[test]
-fn a_proxy_that_was_killed_leaves_nothing_that_hinders_the_next() {
+fn killed_proxy_does_not_hinder_the_next() {
     let mut running = begin(configured(""));
     running.child.kill().expect("it runs");
     running.child.wait().expect("it ends");
@@ -113,8 +113,8 @@ fn a_proxy_that_was_killed_leaves_nothing_that_hinders_the_next() {
 }
 
 #[test]
-fn what_would_be_open_to_everybody_does_not_begin() {
-    let told = said(tandem().args(["proxy", "--listen", "0.0.0.0:0"]));
+fn open_proxy_is_refused() {
+    let told = output_of(tandem().args(["proxy", "--listen", "0.0.0.0:0"]));
     assert_eq!(told.code, 1);
     assert!(told.err.contains("would be an open proxy") && told.err.contains("allow"), "{}", told.err);
     let place = configured("[clients]\nusers = 'users'\n");
@@ -129,7 +129,7 @@ fn what_would_be_open_to_everybody_does_not_begin() {
 }
 
 #[test]
-fn the_example_and_the_rules_are_printed() {
+fn example_config_and_rules_are_printed() {
     let place = Place::new();
     place.write("proxy.toml", &place.done(&["proxy", "example-config"]));
     let rules = place.done(&["proxy", "rules", "--port", "3129", "--interface", "wlan0", "--to", "443"]);

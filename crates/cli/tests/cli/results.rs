@@ -1,28 +1,28 @@
-//! What `tandem run` prints and writes.
+//! Output and files of `tandem run`.
 
 use crate::support::{Place, TINY};
 use serde_json::Value;
 use std::fs;
 
 #[test]
-fn the_tables_of_a_run() {
+fn tables_of_a_run() {
     let place = Place::new();
-    let said = place.run(&["run", "tiny.toml"]);
-    assert_eq!(said.err, "\nreport: tandem-out/tiny/report.html\n");
-    insta::assert_snapshot!(said.out);
+    let output = place.run(&["run", "tiny.toml"]);
+    assert_eq!(output.err, "\nreport: tandem-out/tiny/report.html\n");
+    insta::assert_snapshot!(output.out);
     assert_eq!(place.list("tandem-out/tiny"), ["report.html", "result.json", "series.csv"]);
 }
 
 #[test]
-fn the_result_as_json() {
+fn result_as_json() {
     let place = Place::new();
     let printed = place.done(&["run", "tiny.toml", "--format", "json"]);
-    assert_eq!(printed, place.read("tandem-out/tiny/result.json"), "both say the same");
+    assert_eq!(printed, place.read("tandem-out/tiny/result.json"), "printed and written result are equal");
     let json: Value = serde_json::from_str(&printed).unwrap();
     insta::assert_snapshot!(shape(&json, ""));
 }
 
-/// The members of JSON and what they are, in their order; of a list only its first element.
+/// Keys and types of a JSON document in order; of a list only the first element.
 fn shape(value: &Value, name: &str) -> String {
     match value {
         Value::Object(object) => {
@@ -40,7 +40,7 @@ fn shape(value: &Value, name: &str) -> String {
 }
 
 #[test]
-fn the_result_as_csv_has_a_row_for_each_figure() {
+fn csv_has_a_row_for_each_figure() {
     let place = Place::new();
     let printed = place.done(&["run", "tiny.toml", "--format", "csv"]);
     let mut lines = printed.lines();
@@ -52,7 +52,7 @@ fn the_result_as_csv_has_a_row_for_each_figure() {
 }
 
 #[test]
-fn the_series_has_a_row_for_each_sample() {
+fn series_has_a_row_for_each_sample() {
     let place = Place::new();
     place.done(&["run", "tiny.toml"]);
     let series = place.read("tandem-out/tiny/series.csv");
@@ -65,7 +65,7 @@ fn the_series_has_a_row_for_each_sample() {
 }
 
 #[test]
-fn the_report_stands_alone_and_says_where_its_figures_come_from() {
+fn report_is_self_contained_and_names_sources() {
     let place = Place::new();
     place.done(&["run", "tiny.toml"]);
     let page = place.read("tandem-out/tiny/report.html");
@@ -81,7 +81,7 @@ fn the_report_stands_alone_and_says_where_its_figures_come_from() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_files_and_another_seed_others() {
+fn files_depend_on_the_seed_only() {
     let (one, two) = (Place::new(), Place::new());
     let arguments = ["run", "tiny.toml", "--pcap", "--seed", "7"];
     assert_eq!(one.run(&arguments), two.run(&arguments));
@@ -98,7 +98,7 @@ fn the_same_seed_gives_the_same_files_and_another_seed_others() {
 }
 
 #[test]
-fn seed_and_policy_of_the_command_line_take_the_place_of_the_scenarios() {
+fn command_line_overrides_seed_and_policy() {
     let place = Place::new();
     let result = |arguments: &[&str]| -> Value {
         let all = [&["run", "tiny.toml", "--format", "json"], arguments].concat();
@@ -113,22 +113,22 @@ fn seed_and_policy_of_the_command_line_take_the_place_of_the_scenarios() {
 }
 
 #[test]
-fn quiet_says_nothing_but_the_result() {
+fn quiet_prints_only_the_result() {
     let place = Place::new();
-    let said = place.run(&["run", "-q", "tiny.toml"]);
-    assert_eq!((said.code, said.err.as_str()), (0, ""));
-    assert!(said.out.starts_with("Device\n"));
+    let output = place.run(&["run", "-q", "tiny.toml"]);
+    assert_eq!((output.code, output.err.as_str()), (0, ""));
+    assert!(output.out.starts_with("Device\n"));
 }
 
 #[test]
-fn a_run_without_samples_has_a_report_without_timelines() {
+fn run_without_samples_has_no_timelines() {
     let place = Place::new();
     place.write("blind.toml", &TINY.replace("sample = \"500ms\"", "sample = \"0s\""));
-    let said = place.run(&["run", "blind.toml"]);
-    if said.code == 0 {
+    let output = place.run(&["run", "blind.toml"]);
+    if output.code == 0 {
         assert_eq!(place.read("tandem-out/blind/series.csv"), "time_s\n");
         assert!(place.read("tandem-out/blind/report.html").contains("No series was taken"));
     } else {
-        assert_eq!(said.code, 3, "{}", said.err);
+        assert_eq!(output.code, 3, "{}", output.err);
     }
 }

@@ -1,10 +1,10 @@
-//! Every shipped scenario runs.
+//! `tandem run` with the shipped scenarios.
 
 use crate::support::{Place, repository};
 use std::fs;
 
 #[test]
-fn every_shipped_scenario_runs() {
+fn shipped_scenarios_run() {
     let place = Place::new();
     let mut ran = 0;
     for entry in fs::read_dir(repository().join("scenarios")).expect("the scenarios are here") {
@@ -13,8 +13,8 @@ fn every_shipped_scenario_runs() {
             continue;
         }
         let out = path.file_stem().unwrap().to_str().unwrap();
-        let said = place.run(&["run", path.to_str().unwrap(), "--out", out]);
-        assert_eq!(said.code, 0, "{out}: {}", said.err);
+        let output = place.run(&["run", path.to_str().unwrap(), "--out", out]);
+        assert_eq!(output.code, 0, "{out}: {}", output.err);
         assert_eq!(place.list(out), ["report.html", "result.json", "series.csv"]);
         ran += 1;
     }

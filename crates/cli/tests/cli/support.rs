@@ -1,20 +1,20 @@
-//! A folder of its own for each test, and the program run in it.
+//! Runs the program in a temporary folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The scenario that most tests run: two paths, one over a trace, losses.
+/// The scenario of most tests: two paths, one over a trace, with losses.
 pub(crate) const TINY: &str = include_str!("../data/tiny.toml");
 
-/// An empty folder with the tiny scenario and its trace in it.
+/// A temporary folder with the tiny scenario and its trace.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
-/// What the program said.
+/// Exit code and output of the program.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Output {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -42,7 +42,7 @@ impl Place {
         fs::read_to_string(self.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Everything in a folder, hidden or not, in order; empty where there is no such folder.
+    /// Sorted names of all entries of a folder, hidden ones included; empty for a missing folder.
     pub(crate) fn list(&self, folder: &str) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(self.path().join(folder))
             .into_iter()
@@ -59,20 +59,20 @@ impl Place {
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
-        said(&mut self.command(arguments))
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        output_of(&mut self.command(arguments))
     }
 
-    /// Like `run`, where it has to go well; what it printed.
+    /// Runs the program, which must succeed, and returns its standard output.
     pub(crate) fn done(&self, arguments: &[&str]) -> String {
-        let said = self.run(arguments);
-        assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
-        said.out
+        let output = self.run(arguments);
+        assert_eq!(output.code, 0, "{arguments:?}: {}", output.err);
+        output.out
     }
 }
 
-/// The program, with no terminal anywhere. Where the tests themselves run under `nohup` or in a shell's background,
-/// so that some signals are ignored and that is inherited, it begins with each as usual: some tests send them.
+/// The program without a terminal. Signals that the tests inherited as ignored, such as under
+/// `nohup`, are reset to their default action, because some tests send them.
 pub(crate) fn tandem() -> Command {
     let program = env!("CARGO_BIN_EXE_tandem");
     let mut command = if signals_are_ignored() {
@@ -87,23 +87,23 @@ pub(crate) fn tandem() -> Command {
     command
 }
 
-/// SIGHUP, SIGINT, SIGQUIT or SIGTERM.
+/// True if SIGHUP, SIGINT, SIGQUIT or SIGTERM is ignored.
 fn signals_are_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|mask| mask & 0x4007 > 0)
 }
 
-pub(crate) fn said(command: &mut Command) -> Said {
+pub(crate) fn output_of(command: &mut Command) -> Output {
     let output = command.output().expect("the program starts");
-    Said {
+    Output {
         code: output.status.code().expect("no signal ended it"),
         out: String::from_utf8(output.stdout).expect("it prints text"),
         err: String::from_utf8(output.stderr).expect("it prints text"),
     }
 }
 
-/// The folder of the repository.
+/// Root folder of the repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

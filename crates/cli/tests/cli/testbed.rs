@@ -1,44 +1,17 @@
-//! Scenarios on the real kernel. Everything happens in namespaces that the program makes.
+//! `tandem testbed`: scenarios on the real kernel, in network namespaces.
 
-use crate::support::{Place, Said, repository, said, tandem};
+use crate::support::{Output, Place, output_of, repository, tandem};
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-/// Whether this machine can, and why not.
-pub(crate) fn can() -> bool {
-    let why = if !linux_is_ours() {
-        "this needs root"
-    } else if !fs::exists("/dev/net/tun").unwrap_or(false) {
-        "there is no /dev/net/tun"
-    } else if !fs::exists("/proc/sys/net/mptcp/enabled").unwrap_or(false) {
-        "this kernel has no Multipath TCP"
-    } else {
-        return true;
-    };
-    eprintln!("skipped: {why}");
-    false
-}
-
-fn linux_is_ours() -> bool {
-    // The files of root in /proc are its own alone.
-    fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
-        && said_ok(&mut unshare())
-}
-
-fn unshare() -> Command {
-    let mut command = Command::new("unshare");
-    command.args(["--net", "true"]);
-    command
-}
-
-pub(crate) fn said_ok(command: &mut Command) -> bool {
+pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// What a run could leave behind or change on the host.
-pub(crate) fn host() -> Vec<String> {
+/// State of the host that a run must not change: interfaces, namespaces, sysctls, routes.
+pub(crate) fn host_state() -> Vec<String> {
     let list = |folder: &str| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let mut names: Vec<_> =
@@ -71,18 +44,16 @@ pub(crate) const SMALL: &str = "title = 'small'\nseed = 1\nduration = '3s'\nsamp
     [[path]]\nname = 'lte'\nradio = 'huang2012.lte'\ndown = { rate = '10Mbps', delay = '20ms' }\n\
     up = { rate = '10Mbps', delay = '20ms' }\n[transport]\nprotocol = 'mptcp'\n";
 
-fn json(said: &Said) -> serde_json::Value {
-    assert_eq!(said.code, 0, "{}", said.err);
-    serde_json::from_str(&said.out).expect("JSON")
+fn json(output: &Output) -> serde_json::Value {
+    assert_eq!(output.code, 0, "{}", output.err);
+    serde_json::from_str(&output.out).expect("JSON")
 }
 
 #[test]
-fn every_scenario_that_ships_runs_on_the_kernel_with_the_rows_of_a_simulation() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_shipped_scenarios_give_the_same_keys_on_kernel_and_in_simulation() {
     let place = Place::new();
-    let before = host();
+    let before = host_state();
     let mut running = Vec::new();
     for entry in fs::read_dir(repository().join("scenarios")).expect("the scenarios are here") {
         let path = entry.unwrap().path();
@@ -93,7 +64,7 @@ fn every_scenario_that_ships_runs_on_the_kernel_with_the_rows_of_a_simulation() 
         let file = path.to_str().unwrap().to_owned();
         let out = format!("{name}-kernel");
         let arguments = ["testbed", &file, "--duration", "4s", "--out", &out, "--format", "json"];
-        // All at once: several can run on one machine.
+        // Several test beds can run on one machine at once.
         let child = place.command(&arguments).spawn().expect("the program starts");
         running.push((name, file, child));
     }
@@ -121,12 +92,12 @@ fn every_scenario_that_ships_runs_on_the_kernel_with_the_rows_of_a_simulation() 
             |folder: &str| place.read(&format!("{folder}/series.csv")).lines().next().map(str::to_owned);
         assert_eq!(header(&format!("{name}-kernel")), header(&name));
     }
-    assert_eq!(host(), before);
+    assert_eq!(host_state(), before);
 }
 
-fn ended(child: Child) -> Said {
+fn ended(child: Child) -> Output {
     let output = child.wait_with_output().expect("it was started");
-    Said {
+    Output {
         code: output.status.code().expect("no signal ended it"),
         out: String::from_utf8(output.stdout).expect("it prints text"),
         err: String::from_utf8(output.stderr).expect("it prints text"),
@@ -134,10 +105,8 @@ fn ended(child: Child) -> Said {
 }
 
 #[test]
-fn a_file_goes_over_both_paths_and_every_byte_is_looked_at() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_files_are_delivered_over_both_paths_and_capture_agrees_with_kernel() {
     let place = Place::new();
     place.write("small.toml", &format!("{SMALL}[[traffic]]\nkind = 'file'\nsize = '2MB'\n[[traffic]]\nkind = 'file'\nsize = '500kB'\ndirection = 'up'\nstart = '500ms'\n"));
     let result = json(&place.run(&["testbed", "small.toml", "--pcap", "--out", "out", "--format", "json"]));
@@ -157,10 +126,8 @@ fn a_file_goes_over_both_paths_and_every_byte_is_looked_at() {
 }
 
 #[test]
-fn an_interface_that_goes_hands_over_and_one_that_comes_is_joined() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_traffic_moves_when_interfaces_leave_and_join() {
     let place = Place::new();
     let text = SMALL.replace("name = 'wifi'\n", "name = 'wifi'\nleave_at = '1s'\n")
         + "[[path]]\nname = 'again'\nradio = 'huang2012.wifi'\njoin_at = '2s'\ndown = { rate = '20Mbps', delay = '5ms' }\n\
@@ -169,21 +136,19 @@ fn an_interface_that_goes_hands_over_and_one_that_comes_is_joined() {
     let result = json(&place.run(&["testbed", "small.toml", "--out", "out", "--format", "json"]));
     assert_eq!(result["connections"][0]["failed"], false);
     let down = |path: usize| result["paths"][path]["payload_down_bytes"].as_u64().unwrap() as f64 * 8e-6;
-    // At most 20 Mbit/s for one second, 10 for three and 20 for one; how much less depends on what else
-    // this machine does.
+    // Upper bounds: 20 Mbit/s for one second, 10 for three and 20 for one. A busy machine gives
+    // less.
     assert!((4.0..20.5).contains(&down(0)), "{} Mbit before the handover", down(0));
     assert!((5.0..30.5).contains(&down(1)), "{} Mbit over LTE", down(1));
     assert!((1.0..20.5).contains(&down(2)), "{} Mbit after", down(2));
 }
 
 #[test]
-fn however_it_ends_nothing_is_left() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_nothing_is_left_after_signals() {
     let place = Place::new();
     place.write("small.toml", &format!("{SMALL}[[traffic]]\nkind = 'bulk'\n").replace("'3s'", "'60s'"));
-    let before = host();
+    let before = host_state();
     for (signal, code) in [("-INT", Some(1)), ("-TERM", Some(1)), ("-HUP", Some(1)), ("-KILL", None)] {
         let mut child = place
             .command(&["testbed", "small.toml", "--pcap", "--out", "out"])
@@ -191,38 +156,36 @@ fn however_it_ends_nothing_is_left() {
             .expect("the program starts");
         std::thread::sleep(Duration::from_millis(800));
         assert!(child.try_wait().unwrap().is_none(), "it runs for a minute");
-        assert!(said_ok(Command::new("kill").arg(signal).arg(child.id().to_string())));
+        assert!(succeeds(Command::new("kill").arg(signal).arg(child.id().to_string())));
         let status = child.wait().unwrap();
         assert_eq!(status.code(), code, "{signal}");
         if code.is_none() {
             assert_eq!(status.signal(), Some(9));
         }
-        assert!(!place.path().join("out").exists(), "{signal}: no half a result");
-        assert_eq!(host(), before, "{signal}");
+        assert!(!place.path().join("out").exists(), "{signal}: no partial results");
+        assert_eq!(host_state(), before, "{signal}");
     }
     assert_eq!(place.list("."), ["lte.csv", "small.toml", "tiny.toml"]);
-    let said = place.run(&["testbed", "--clean"]);
-    assert_eq!((said.code, said.out.as_str()), (0, ""));
-    assert!(said.err.starts_with("nothing was left"), "{}", said.err);
+    let output = place.run(&["testbed", "--clean"]);
+    assert_eq!((output.code, output.out.as_str()), (0, ""));
+    assert!(output.err.starts_with("nothing was left"), "{}", output.err);
 }
 
-/// Runs the program as a user who may nothing, with the small scenario beside it.
-pub(crate) fn as_nobody(arguments: &[&str]) -> Said {
+/// Runs the program as an unprivileged user, with the small scenario in its folder.
+pub(crate) fn as_nobody(arguments: &[&str]) -> Output {
     let place = Place::new();
     place.write("small.toml", &format!("{SMALL}[[traffic]]\nkind = 'bulk'\n"));
-    // Somewhere everybody may read and write.
-    let shared = tempfile::Builder::new()
-        .prefix("tandem-test-")
-        .tempdir_in("/tmp")
-        .expect("the folder is everybody's");
+    // A folder with access for everybody.
+    let shared =
+        tempfile::Builder::new().prefix("tandem-test-").tempdir_in("/tmp").expect("the folder is writable");
     let open = |path: &std::path::Path| {
         fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777))
-            .expect("the folder is everybody's");
+            .expect("the folder is writable");
     };
     open(shared.path());
     let (program, file) = (shared.path().join("tandem"), shared.path().join("small.toml"));
-    fs::copy(env!("CARGO_BIN_EXE_tandem"), &program).expect("the folder is everybody's");
-    fs::copy(place.path().join("small.toml"), &file).expect("the folder is everybody's");
+    fs::copy(env!("CARGO_BIN_EXE_tandem"), &program).expect("the folder is writable");
+    fs::copy(place.path().join("small.toml"), &file).expect("the folder is writable");
     open(&program);
     open(&file);
     let inner: Vec<_> = tandem().get_envs().map(|(name, _)| name.to_owned()).collect();
@@ -231,28 +194,24 @@ pub(crate) fn as_nobody(arguments: &[&str]) -> Said {
         command.env_remove(name);
     }
     command.args(arguments).current_dir(shared.path()).uid(65534).gid(65534);
-    said(&mut command)
+    output_of(&mut command)
 }
 
 #[test]
-fn without_the_privilege_it_says_what_is_missing() {
-    if !can() {
-        return;
-    }
-    let said = as_nobody(&["testbed", "small.toml"]);
-    assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
+#[ignore = "needs root"]
+fn needs_root_testbed_without_privileges_names_the_requirement() {
+    let output = as_nobody(&["testbed", "small.toml"]);
+    assert_eq!((output.code, output.out.as_str()), (4, ""), "{}", output.err);
     assert_eq!(
-        said.err,
+        output.err,
         "error: cannot create a network namespace: permission denied\n hint: this needs root, or CAP_NET_ADMIN \
          (and CAP_SYS_ADMIN for namespaces)\n"
     );
 }
 
 #[test]
-fn lte_takes_over_when_wifi_falls_silent_and_rests_when_it_is_back() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_when_needed_uses_lte_during_a_silent_outage_only() {
     let place = Place::new();
     let text = SMALL
         .replace("'3s'", "'7s'")
@@ -273,10 +232,8 @@ fn lte_takes_over_when_wifi_falls_silent_and_rests_when_it_is_back() {
 }
 
 #[test]
-fn an_allowance_is_kept_where_lte_alone_could_carry_on() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_allowance_limits_lte_when_wifi_is_gone() {
     let place = Place::new();
     let text = SMALL
         .replace("'3s'", "'5s'")
@@ -287,15 +244,13 @@ fn an_allowance_is_kept_where_lte_alone_could_carry_on() {
     let result = json(&place.run(&["testbed", "small.toml", "--out", "out", "--format", "json"]));
     let bytes = |key: &str| result["paths"][1][key].as_u64().unwrap();
     let carried = bytes("wire_down_bytes") + bytes("wire_up_bytes");
-    // 10 Mbit/s are 25 kB in a look of 20 ms. One that comes late, on a busy machine, lets more through.
+    // 10 Mbit/s are 25 kB in a sample of 20 ms. A late sample on a busy machine lets more through.
     assert!((1_000_000..2_500_000).contains(&carried), "{carried} of 2 MB, where 5 MB could go");
 }
 
 #[test]
-fn a_share_is_held_against_a_server_that_knows_of_nothing() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_emtcp_holds_its_share_with_an_unmodified_server() {
     let place = Place::new();
     let text = SMALL.replace("'3s'", "'25s'").replace("20Mbps", "8Mbps").replace("10Mbps", "20Mbps");
     place.write("small.toml", &(text + "preset = 'linux'\n[[traffic]]\nkind = 'bulk'\n"));
@@ -308,12 +263,18 @@ fn a_share_is_held_against_a_server_that_knows_of_nothing() {
     for (share, child) in shares.iter().zip(running) {
         let result = json(&ended(child));
         let down = |path: usize| result["paths"][path]["payload_down_bytes"].as_u64().unwrap() as f64;
-        // LTE's part without the policy is taken to be a half, as in the paper.
+        // Without the policy LTE is assumed to carry one half, as in the paper.
         let moved = 1.0 - 2.0 * down(1) / (down(0) + down(1));
-        println!("{share} wanted, {moved:.3} moved, MP_PRIO heard {}", result["kernel"]["priorities_heard"]);
-        assert!((moved - share).abs() < 0.05, "{share} wanted, {moved} moved");
-        let heard = result["kernel"]["priorities_heard"].as_u64().unwrap();
-        // With everything moved LTE is a backup from its first segment on.
-        assert!(heard >= 3 || *share == 1.0, "{share}: MP_PRIO reached the server {heard} times");
+        println!(
+            "share {share}: {moved:.3} moved, MP_PRIO received {}",
+            result["kernel"]["priorities_heard"]
+        );
+        assert!((moved - share).abs() < 0.05, "share {share}: {moved} moved");
+        let received = result["kernel"]["priorities_heard"].as_u64().unwrap();
+        // At a share of 1 LTE is a backup from its first segment on.
+        assert!(
+            received >= 3 || *share == 1.0,
+            "share {share}: the server received MP_PRIO {received} times"
+        );
     }
 }

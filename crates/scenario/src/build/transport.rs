@@ -251,8 +251,8 @@ fn keepalive(fields: &Fields) -> Keepalive {
 
 /// Buffer size of Eq. (1) in RFC 6182, section 5.3, for the direction with the higher total rate.
 ///
-/// A rate in steps counts with its maximum, a trace with its mean, a cell with its capacity. The RTT
-/// is that of paths with empty queues.
+/// A rate in steps counts with its maximum, a trace with its mean, a cell with its capacity. The
+/// RTT is that of paths with empty queues.
 fn equation_1(paths: &[&PathSpec], cells: &[CellSpec]) -> u64 {
     let sum =
         |hop: fn(&PathSpec) -> &Hop| -> Vec<u64> { paths.iter().map(|p| rate(hop(p), cells)).collect() };

@@ -34,7 +34,7 @@ pub(super) fn parse(key: &str, shape: &Shape, found: &DeValue<'_>) -> Result<Val
         (Shape::File, DeValue::String(path)) => Ok(Value::Text(path.to_string())),
         (Shape::Name, DeValue::String(text)) => name(text),
         (Shape::Choice(choices), DeValue::String(text)) => choice(key, choices, text),
-        // `fits` lets nothing else through.
+        // `fits` refuses all other combinations.
         _ => Err(Invalid::new(format!("`{key}` has a value of the wrong type"))),
     }
 }

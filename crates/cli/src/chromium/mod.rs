@@ -1,17 +1,16 @@
-//! The player's page in headless Chromium on the device of a test bed.
+//! Plays the player's page in headless Chromium on the device of a test bed.
 //!
 //! ```text
 //!  device: Chromium ══ the paths, Multipath TCP ══ edge: the proxy ── content: `tandem serve`, TCP
 //! ```
 //!
-//! The collector serves the page and the film, and the page posts its session to it.
+//! The collector serves page and video, and the page posts the record of its session to it.
 
-mod film;
+mod video_files;
 
-use crate::command::serve::built;
-use crate::command::testbed::failure;
 use crate::failure::{Failure, reason};
-use crate::fold::folded;
+use crate::live_capture::run_with_capture;
+use crate::{kernel, player_page};
 use capture::Summary;
 use collector::Store;
 use papers::lwi::paper::Clip;
@@ -32,44 +31,46 @@ use tokio::sync::oneshot;
 use units::Duration;
 use url::Url;
 
-/// Where Chromium is as a rule.
+/// Usual paths of Chromium.
 const CHROMIUM: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-/// It is looked so often whether the session has come.
-const LOOK: time::Duration = time::Duration::from_millis(100);
-/// So long Chromium may take to begin, and the page to send its session.
-const AROUND: Duration = Duration::from_secs(60);
+/// Interval at which the collector is polled for the session.
+const POLL_INTERVAL: time::Duration = time::Duration::from_millis(100);
+/// Time for the start of Chromium and the upload of the session.
+const STARTUP_AND_UPLOAD: Duration = Duration::from_secs(60);
 
-/// What plays the page.
+/// Chromium with page and videos.
 #[derive(Debug)]
 pub(crate) struct Browser {
     chromium: &'static str,
     web: PathBuf,
-    films: [PathBuf; 2],
+    videos: [PathBuf; 2],
 }
 
-/// What a session came to.
+/// Result of a session.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct PlayedPage {
     pub(crate) record: Record,
     pub(crate) emulated: Emulated,
-    /// What the device's interfaces carried.
+    /// Analysis of the capture at the device's interfaces.
     pub(crate) summary: Summary,
 }
 
 impl Browser {
-    /// Finds Chromium and the page, and makes the films where they are not there; in words what is missing.
+    /// Finds Chromium and the page, and encodes the videos unless they exist. The error names what
+    /// is missing.
     pub(crate) fn find() -> Result<Self, String> {
         let chromium = CHROMIUM.into_iter().find(|path| Path::new(path).exists());
         let chromium = chromium.ok_or("Chromium is not installed")?;
-        let web = built().ok_or("web/dist is not there, which `make web` builds")?;
-        let [first, second] = Clip::ALL.map(film::film);
-        Ok(Self { chromium, web, films: [first?, second?] })
+        let web = player_page::find().ok_or("web/dist is missing: run `make web`")?;
+        let [first, second] = Clip::ALL.map(video_files::folder);
+        Ok(Self { chromium, web, videos: [first?, second?] })
     }
 
-    /// Plays a film once over the experiment's paths, with so much buffer, until the page has sent its session.
+    /// Plays a video over the paths of the experiment until the page has posted its session.
+    /// `buffer` is the capacity of the playback buffer.
     ///
     /// # Errors
-    /// Where the system lacks something, Chromium ends before that, and where it takes too long or is stopped.
+    /// A missing requirement of the system, an early exit of Chromium, a timeout, or `stop`.
     pub(crate) fn play(
         &self,
         clip: Clip,
@@ -77,18 +78,18 @@ impl Browser {
         buffer: Duration,
         edge: Edge,
         stop: &AtomicBool,
-    ) -> Result<Seen, Failure> {
-        let room = tempfile::tempdir().map_err(|error| other(&reason(&error)))?;
-        let store = Store::open(&room.path().join("sessions.db")).map_err(|error| other(&error))?;
-        let said = room.path().join("said");
+    ) -> Result<PlayedPage, Failure> {
+        let directory = tempfile::tempdir().map_err(|error| other(&reason(&error)))?;
+        let store = Store::open(&directory.path().join("sessions.db")).map_err(|error| other(&error))?;
+        let log = directory.path().join("chromium.log");
         let (serves, serving) = mpsc::channel();
         let (ending, ended) = oneshot::channel();
         let (enough, over) = (Arc::<AtomicBool>::default(), AtomicBool::new(false));
         let programs = testbed::Programs {
-            command: self.command(room.path(), &said, clip, buffer)?,
+            command: self.command(directory.path(), &log, clip, buffer)?,
             server: None,
             multipath: true,
-            limit: Some(experiment.duration + AROUND),
+            limit: Some(experiment.duration + STARTUP_AND_UPLOAD),
             behind: Some(testbed::Content { edge, serves }),
             offload: true,
             enough: Arc::clone(&enough),
@@ -97,8 +98,9 @@ impl Browser {
             let kept = store.clone();
             let collector = scope.spawn(move || self.serve(clip, &serving, kept, ended));
             scope.spawn(|| watch(&store, stop, &enough, &over));
-            let emulated = folded(|capture| {
-                testbed::emulate(experiment, programs, None, Some(capture)).map_err(|error| failure(&error))
+            let emulated = run_with_capture(|capture| {
+                testbed::emulate(experiment, programs, None, Some(capture))
+                    .map_err(|error| kernel::failure(&error))
             });
             over.store(true, Ordering::Relaxed);
             drop(ending);
@@ -106,17 +108,17 @@ impl Browser {
             emulated
         });
         if stop.load(Ordering::Relaxed) {
-            return Err(failure(&testbed::Error::Stopped));
+            return Err(kernel::failure(&testbed::Error::Stopped));
         }
         let (emulated, summary) = emulated?;
         let summaries = store.list(1, None, None).map_err(|error| other(&error))?;
-        let Some(known) = summaries.first() else { return Err(nothing_came(emulated.end, &said)) };
+        let Some(known) = summaries.first() else { return Err(no_session(emulated.end, &log)) };
         let document = store.document(&known.id).map_err(|error| other(&error))?.unwrap_or_default();
         let record = Record::parse(document.as_bytes()).map_err(|error| other(&error))?;
-        Ok(Seen { record, emulated, summary })
+        Ok(PlayedPage { record, emulated, summary })
     }
 
-    /// The collector, from the moment at which it has somewhere to listen.
+    /// Runs the collector as soon as the test bed provides its listener.
     fn serve(
         &self,
         clip: Clip,
@@ -124,23 +126,23 @@ impl Browser {
         store: Store,
         ended: oneshot::Receiver<()>,
     ) -> Result<(), Failure> {
-        // Where there is nobody to serve, somebody else says why.
+        // Without a listener the test bed has failed, and reports it itself.
         let Ok(listener) = serving.recv() else { return Ok(()) };
-        let directory = self.films.get(clip as usize).cloned();
+        let directory = self.videos.get(clip as usize).cloned();
         let config = collector::Config {
             web: Some(self.web.clone()),
             content: Some(Content { directory, ..Content::default() }),
             ..collector::Config::default()
         };
         let until = async {
-            // A sender that is dropped says that it is time.
+            // The sender is dropped at the end of the session.
             let _ = ended.await;
         };
         collector::run(listener, config, store, until).map_err(|error| other(&reason(&error)))
     }
 
-    /// Chromium, which plays as soon as it has the page.
-    fn command(&self, room: &Path, said: &Path, clip: Clip, buffer: Duration) -> Result<Command, Failure> {
+    /// The command line of Chromium; the page starts to play by itself.
+    fn command(&self, home: &Path, log: &Path, clip: Clip, buffer: Duration) -> Result<Command, Failure> {
         let mut page = Url::parse(&format!("http://{}/", Edge::CONTENT)).map_err(|error| other(&error))?;
         page.query_pairs_mut()
             .append_pair("src", "/content/manifest.mpd")
@@ -148,38 +150,42 @@ impl Browser {
             .append_pair("maxBuffer", &buffer.as_secs_f64().to_string())
             .append_pair("catalogue", "")
             .append_pair("label", &format!("lwi {}", clip.name()));
-        let errors = File::create(said).map_err(|error| other(&reason(&error)))?;
+        let errors = File::create(log).map_err(|error| other(&reason(&error)))?;
         let mut command = Command::new(self.chromium);
-        // It leaves nothing behind.
-        command.env("HOME", room);
+        // A temporary home, so that nothing is left.
+        command.env("HOME", home);
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]);
         command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
-        // What has been played is not wanted again.
+        // A minimal disk cache: played segments are not used again.
         command.args(["--mute-audio", "--disk-cache-size=1", "--window-size=1280,900"]);
         command.arg(format!("--proxy-server=http://{}", Edge::PROXY));
-        command.arg(format!("--user-data-dir={}", room.join("profile").display()));
+        command.arg(format!("--user-data-dir={}", home.join("profile").display()));
         command.arg(page.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
         Ok(command)
     }
 }
 
-/// Says that it is enough as soon as a session is there, or nobody wants it any more.
+/// Sets `enough` as soon as a session was posted or `stop` is set; returns when `over` is set.
 fn watch(store: &Store, stop: &AtomicBool, enough: &AtomicBool, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
-        let there = store.list(1, None, None).is_ok_and(|sessions| !sessions.is_empty());
-        if there || stop.load(Ordering::Relaxed) {
+        let is_posted = store.list(1, None, None).is_ok_and(|sessions| !sessions.is_empty());
+        if is_posted || stop.load(Ordering::Relaxed) {
             enough.store(true, Ordering::Relaxed);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-fn nothing_came(end: End, said: &Path) -> Failure {
-    let said = fs::read_to_string(said).unwrap_or_default();
-    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+fn no_session(end: End, log: &Path) -> Failure {
+    let log = fs::read_to_string(log).unwrap_or_default();
+    let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output");
     match end {
-        End::Ended(code) => other(&format!("Chromium ended with {code} before the session was over: {last}")),
-        End::TimeIsUp | End::Enough => other(&format!("the page sent no session in time; Chromium: {last}")),
+        End::Ended(code) => {
+            other(&format!("Chromium exited with {code} before the end of the session: {last}"))
+        }
+        End::TimeIsUp | End::Enough => {
+            other(&format!("timeout: the page posted no session; Chromium: {last}"))
+        }
     }
 }
 
@@ -195,16 +201,15 @@ mod tests {
     use papers::lwi::paper::Access;
     use units::Bitrate;
 
-    /// In place of the player's page, which takes as long as its film: it has a record, and sends it.
+    /// Replaces the player's page, which would take as long as its video: posts a given record.
     const PAGE: &str = "fetch('record.json').then((record) => record.text()).then((body) => \
         fetch('/api/sessions', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }))";
 
     #[test]
-    fn what_a_page_on_the_device_sends_is_its_record() -> std::io::Result<()> {
-        let Some(chromium) = CHROMIUM.into_iter().find(|path| Path::new(path).exists()) else {
-            println!("skipped: Chromium is not here");
-            return Ok(());
-        };
+    #[ignore = "needs root, needs chromium"]
+    fn needs_root_needs_chromium_posted_record_is_returned() -> std::io::Result<()> {
+        let chromium = CHROMIUM.into_iter().find(|path| Path::new(path).exists());
+        let chromium = chromium.expect("Chromium is installed");
         let documentation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/session.md");
         let documentation = fs::read_to_string(documentation)?;
         let record = documentation.split("```json\n").nth(1).and_then(|rest| rest.split("```").next());
@@ -213,8 +218,8 @@ mod tests {
         fs::write(web.path().join("index.html"), "<!doctype html><script src=player.js></script>")?;
         fs::write(web.path().join("player.js"), PAGE)?;
         fs::write(web.path().join("record.json"), record)?;
-        let films = [web.path().to_owned(), web.path().to_owned()];
-        let browser = Browser { chromium, web: web.path().to_owned(), films };
+        let videos = [web.path().to_owned(), web.path().to_owned()];
+        let browser = Browser { chromium, web: web.path().to_owned(), videos };
 
         let calibration = Calibration::shipped();
         let rate = Bitrate::from_mbps(1000.0);
@@ -225,13 +230,7 @@ mod tests {
                 continue;
             }
             let seen = browser.play(plan.clip, &experiment, calibration.buffer, edge, &AtomicBool::default());
-            let seen = match seen {
-                Err(Failure::Lacks { message, .. }) => {
-                    println!("skipped: {message}");
-                    return Ok(());
-                }
-                seen => seen.expect("it plays"),
-            };
+            let seen = seen.expect("the page is played");
             assert_eq!(Some(seen.record), Record::parse(record.as_bytes()).ok());
             assert_eq!(seen.emulated.end, End::Enough);
             let multipath = seen.emulated.multipath;

@@ -1,4 +1,4 @@
-//! The paper's videos, made by ffmpeg from its test picture.
+//! The videos of the paper, encoded by ffmpeg from its test picture.
 
 use crate::failure::reason;
 use papers::lwi::model::SEGMENT;
@@ -7,25 +7,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where they are kept: to be made once.
-const FILMS: &str = "tandem-out/films";
-/// Pictures per second.
+/// Folder of the encoded videos, which are kept.
+const FOLDER: &str = "tandem-out/films";
+/// Frames per second.
 const FPS: u64 = 25;
 
-/// A folder with `manifest.mpd` and the segments, of the paper's length and size. The picture is small, and what it
-/// does not need of its bitrate is filled up with bytes that decoders pass over (filler data, ITU-T H.264, section
-/// 7.3.2.7): all segments but the first are of one size, as those of the model, and decoding costs little.
-pub(super) fn film(clip: Clip) -> Result<PathBuf, String> {
-    let folder = Path::new(FILMS).join(format!("lwi-{}-1", clip.name().to_lowercase()));
+/// A folder with `manifest.mpd` and segments of the length and size in the paper.
+///
+/// The picture is small, and filler data (ITU-T H.264, section 7.3.2.7) makes up the bitrate. All
+/// segments but the first thus have the same size, as in the model, and are cheap to decode.
+pub(super) fn folder(clip: Clip) -> Result<PathBuf, String> {
+    let folder = Path::new(FOLDER).join(format!("lwi-{}-1", clip.name().to_lowercase()));
     if folder.join("manifest.mpd").is_file() {
         return Ok(folder);
     }
-    fs::create_dir_all(FILMS).map_err(|error| format!("{FILMS}: {}", reason(&error)))?;
-    let making = tempfile::Builder::new().prefix(".film-").tempdir_in(FILMS);
-    let making = making.map_err(|error| format!("{FILMS}: {}", reason(&error)))?;
-    make(clip, making.path())?;
+    fs::create_dir_all(FOLDER).map_err(|error| format!("{FOLDER}: {}", reason(&error)))?;
+    let making = tempfile::Builder::new().prefix(".film-").tempdir_in(FOLDER);
+    let making = making.map_err(|error| format!("{FOLDER}: {}", reason(&error)))?;
+    encode(clip, making.path())?;
     let made = making.keep();
-    // Somebody else may have made it meanwhile: it is the same.
+    // Another process may have encoded the same video meanwhile.
     if let Err(error) = fs::rename(&made, &folder)
         && !folder.join("manifest.mpd").is_file()
     {
@@ -34,7 +35,7 @@ pub(super) fn film(clip: Clip) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-fn make(clip: Clip, into: &Path) -> Result<(), String> {
+fn encode(clip: Clip, into: &Path) -> Result<(), String> {
     let kbps = clip.bytes() * 8 / DURATION_S / 1000;
     let segment_s = SEGMENT.as_millis() / 1000;
     let (rate, pictures) = (format!("{kbps}k"), (FPS * segment_s).to_string());
@@ -43,7 +44,7 @@ fn make(clip: Clip, into: &Path) -> Result<(), String> {
     command.arg(format!("testsrc2=size=320x180:rate={FPS}:duration={DURATION_S}"));
     command.args(["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]);
     command.args(["-b:v", &rate, "-maxrate", &rate, "-bufsize", &format!("{}k", kbps / 4)]);
-    // A constant bitrate, of which the picture may have no more than it needs at this quality.
+    // Constant bitrate; the minimum quantiser limits the share of the picture.
     command.args(["-x264-params", "nal-hrd=cbr:force-cfr=1:qpmin=28"]);
     command.args(["-g", &pictures, "-keyint_min", &pictures, "-sc_threshold", "0"]);
     command.args(["-f", "dash", "-seg_duration", &segment_s.to_string()]);
@@ -53,6 +54,6 @@ fn make(clip: Clip, into: &Path) -> Result<(), String> {
     if made.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&made.stderr);
-    Err(format!("ffmpeg: {}", said.lines().last().unwrap_or("it failed and said nothing")))
+    let stderr = String::from_utf8_lossy(&made.stderr);
+    Err(format!("ffmpeg: {}", stderr.lines().last().unwrap_or("it failed without a message")))
 }

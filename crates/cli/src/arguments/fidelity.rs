@@ -1,0 +1,41 @@
+//! Arguments of `tandem fidelity`.
+
+use super::Format;
+use clap::{Args, ValueHint};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Compare the simulator with the real kernel over a matrix of scenarios.
+///
+/// The matrix has TCP and Multipath TCP, Reno and CUBIC, 1 to 100 Mbit/s, 10 to 200 ms, up to 2 %
+/// loss, equal and unequal paths, small buffers, and a failing path. Prints the goodput on both and
+/// the deviation of the simulator. Needs root, takes some minutes, and leaves nothing behind.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo tandem fidelity
+  sudo tandem fidelity --only cubic --runs 3
+  sudo tandem fidelity --traces ../traces       also over measured Wi-Fi and cellular traces")]
+pub(crate) struct Fidelity {
+    /// Run only scenarios whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// Number of runs of each scenario on the kernel
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: u32,
+    /// Number of simulated seeds of each scenario
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) seeds: u32,
+    /// Number of scenarios at once [default: one per core]
+    #[arg(long, value_name = "J")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Directory with measured traces to run over as well
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) traces: Option<PathBuf>,
+    /// Directory for the results [default: tandem-out/fidelity]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Output format of the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}

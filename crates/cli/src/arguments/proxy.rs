@@ -1,0 +1,102 @@
+//! Arguments of `tandem proxy`.
+
+use super::Format;
+use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+/// Carry the TCP connections of any program over Multipath TCP.
+///
+/// Accepts HTTP (also CONNECT) and SOCKS5 requests over Multipath TCP, and connects to servers over
+/// TCP. With --upstream it is the client-side proxy: programs on this host use it as their proxy,
+/// and it forwards their connections over Multipath TCP to the server-side proxy. It listens on
+/// this host only unless clients are allowed, and connects to private addresses only if they are
+/// allowed.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  tandem proxy                                          listen on 127.0.0.1:1080
+  tandem proxy --listen 192.0.2.1:1080 --allow 198.51.100.0/24
+  tandem proxy --upstream proxy.example:1080            a client-side proxy
+  curl --proxy http://127.0.0.1:1080 http://example.org/
+  tandem proxy example-config > proxy.toml
+  tandem proxy --config proxy.toml
+  tandem proxy status
+  tandem proxy rules --port 3129 --interface wlan0      for programs without proxy support
+
+SIGHUP reloads the configuration. SIGTERM drains open connections; a second one ends them at once."
+)]
+pub(crate) struct Proxy {
+    #[command(subcommand)]
+    pub(crate) command: Option<ProxyCommand>,
+    /// Configuration, a TOML file (docs/how-to/proxy.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Address to listen on [default: 127.0.0.1:1080]
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "config")]
+    pub(crate) listen: Vec<std::net::SocketAddr>,
+    /// Network of clients to serve, such as 192.0.2.0/24
+    #[arg(long, value_name = "NETWORK", value_parser = network, conflicts_with = "config")]
+    pub(crate) allow: Vec<proxy::network::Network>,
+    /// Private network of allowed destinations, such as 10.1.0.0/16
+    #[arg(long, value_name = "NETWORK", value_parser = network, conflicts_with = "config")]
+    pub(crate) allow_destination: Vec<proxy::network::Network>,
+    /// Server-side proxy to forward all connections to
+    #[arg(long, value_name = "HOST:PORT", value_parser = destination, conflicts_with = "config")]
+    pub(crate) upstream: Option<proxy::destination::Destination>,
+    /// Report players, by the CMCD of their requests, to this agent (`tandem agent`)
+    #[arg(long, value_name = "SOCKET", value_hint = ValueHint::FilePath, conflicts_with = "config")]
+    pub(crate) agent: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProxyCommand {
+    Status(ProxyStatus),
+    /// Print a commented configuration with every key
+    ExampleConfig,
+    Rules(ProxyRules),
+}
+
+/// Show the status of the proxy.
+///
+/// Prints its listening addresses and its counters since the start.
+#[derive(Debug, Args)]
+pub(crate) struct ProxyStatus {
+    /// Socket of the proxy [default: that of the configuration, or /run/tandem/proxy.sock]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) socket: Option<PathBuf>,
+    /// Configuration of the proxy, which has its socket
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "socket")]
+    pub(crate) config: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// Print nftables rules that redirect connections to a transparent listener.
+///
+/// The output is a shell script, which changes this host when root runs it.
+#[derive(Debug, Args)]
+pub(crate) struct ProxyRules {
+    /// Port of the transparent listener
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// Interface of the clients [default: any]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Vec<String>,
+    /// Destination port to redirect [default: any]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) to: Vec<u16>,
+    /// Packet mark, and number of the routing table
+    #[arg(long, value_name = "N", default_value = "3129", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) mark: u32,
+}
+
+fn network(text: &str) -> Result<proxy::network::Network, String> {
+    text.parse().map_err(|()| "expected a network such as 192.0.2.0/24 or 2001:db8::/32".to_owned())
+}
+
+fn destination(text: &str) -> Result<proxy::destination::Destination, String> {
+    text.parse().map_err(|()| "expected a host and port such as proxy.example:1080".to_owned())
+}

@@ -1,0 +1,44 @@
+//! Arguments of `tandem run`.
+
+use super::{Format, policy, setting};
+use clap::{Args, ValueHint};
+use policy::PolicyConfig;
+use scenario::Setting;
+use std::path::PathBuf;
+
+/// Simulate a scenario.
+///
+/// Prints the energy of the device, the traffic of each path and the goodput of each connection,
+/// and writes a directory with result.json, series.csv and report.html. The directory is written as
+/// a whole or not at all.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem run scenarios/wifi-lte.toml
+  tandem run scenarios/wifi-lte.toml --policy emtcp:mp-prio:0.4 --seed 7
+  tandem run scenarios/handover.toml --pcap --out /tmp/handover
+  tandem run scenarios/wifi-lte.toml --set transport.scheduler=blest --set path.lte.down.rate=20Mbps
+  tandem run scenarios/wifi-lte.toml --format json | jq .device.energy_j")]
+pub(crate) struct Run {
+    /// The scenario, a TOML file (docs/reference/scenario.md)
+    #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: PathBuf,
+    /// Override the seed of the scenario
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Override the policy of the scenario, for example by wifi-first or emtcp:mp-prio:0.4
+    #[arg(long, value_name = "P", value_parser = policy)]
+    pub(crate) policy: Option<PolicyConfig>,
+    /// Override a key of the scenario (docs/reference/scenario.md); may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<Setting>,
+    /// Directory for the results [default: tandem-out/<scenario>]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Also write every packet at the device's interfaces to capture.pcapng
+    #[arg(long)]
+    pub(crate) pcap: bool,
+    /// Output format of the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}

@@ -1,0 +1,56 @@
+//! Arguments of `tandem serve`.
+
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+/// Collect session records from players, and show and compare them.
+///
+/// Players post a record for each session (docs/reference/session.md): `tandem play --post`, and
+/// the player's page, which is served as well if it was built. Records are stored in SQLite;
+/// acknowledged records are on disk. Listens on this host only, unless a token is set.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem serve
+  tandem serve --content films
+  TANDEM_TOKEN=… tandem serve --listen 192.0.2.1:8090 --allow-host films.example.org
+
+Prints the URL of the server. On SIGTERM it finishes open requests and ends.")]
+pub(crate) struct Serve {
+    /// Address to listen on; port 0 for any free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Database of the sessions
+    #[arg(long, value_name = "FILE", default_value = "tandem-out/sessions.db", value_hint = ValueHint::FilePath)]
+    pub(crate) database: PathBuf,
+    /// File with the access token in its first line [default: the variable TANDEM_TOKEN, or none]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Additional host name that browsers may use, besides localhost and addresses
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        help = "Origin whose pages may post and read records, such as https://example.org"
+    )]
+    pub(crate) allow_origin: Vec<String>,
+    /// Built page of the player [default: web/dist here, or web beside the program]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) web: Option<PathBuf>,
+    /// Directory with videos and manifests, served at /content/
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) content: Option<PathBuf>,
+    /// JSON list of segment sizes, served at /content/manifest.mpd and .json with generated content
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) sizes: Option<PathBuf>,
+    /// Seed of the generated content
+    #[arg(long, value_name = "SEED", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Listen with Multipath TCP, which accepts TCP as well
+    #[arg(long)]
+    pub(crate) mptcp: bool,
+    /// Write a JSON line for each response: times of request, last write and acknowledgement
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) log: Option<PathBuf>,
+}

@@ -1,0 +1,55 @@
+//! Arguments of `tandem testbed`.
+
+use super::{Format, policy, setting};
+use clap::{Args, ValueHint};
+use policy::PolicyConfig;
+use scenario::Setting;
+use std::path::PathBuf;
+
+/// Run a scenario on the real kernel.
+///
+/// Creates a device and a server in network namespaces and emulates the links of the scenario
+/// between them in real time. The kernel's Multipath TCP carries the data of real sockets, steered
+/// by the policy of the scenario. Output and files are those of `tandem run`; a run takes the
+/// duration of the scenario. Needs root, changes no setting of the host, and leaves nothing behind,
+/// however it ends.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo tandem testbed scenarios/wifi-lte.toml
+  sudo tandem testbed scenarios/wifi-lte.toml --policy wifi-first --duration 20s
+  sudo tandem testbed scenarios/handover.toml --pcap --out /tmp/handover
+  sudo tandem testbed --clean                 remove partial results of killed runs")]
+pub(crate) struct Testbed {
+    /// The scenario, a TOML file (docs/reference/scenario.md)
+    #[arg(value_name = "SCENARIO.toml", value_hint = ValueHint::FilePath, required_unless_present = "clean")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Override the seed of the scenario
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Override the policy of the scenario, for example by wifi-first or emtcp:mp-prio:0.4
+    #[arg(long, value_name = "P", value_parser = policy)]
+    pub(crate) policy: Option<PolicyConfig>,
+    /// Override a key of the scenario (docs/reference/scenario.md); may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<Setting>,
+    /// Override the duration of the scenario, for example by 20s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<units::Duration>,
+    /// Directory for the results [default: tandem-out/<scenario>-kernel]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Also write every packet at the device's interfaces to capture.pcapng
+    #[arg(long)]
+    pub(crate) pcap: bool,
+    /// Disable segmentation offload: the kernel, not the emulator, splits data into packets
+    /// (slower)
+    #[arg(long)]
+    pub(crate) no_offload: bool,
+    /// Remove partial results of killed runs, and run nothing
+    #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "set", "duration", "pcap"])]
+    pub(crate) clean: bool,
+    /// Output format of the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+}

@@ -1,0 +1,53 @@
+//! Shared parts of the commands that run on the real kernel.
+
+use crate::failure::{Failure, reason};
+use crate::folder::Folder;
+use crate::output;
+use experiments::run::{Reaction, Run};
+use sim::Experiment;
+use std::fs::File;
+use units::Duration;
+
+/// Median, 99th percentile and maximum of the lateness of the emulator.
+pub(crate) fn lateness_quantiles(lateness: &testbed::Lateness) -> [Duration; 3] {
+    [lateness.quantile(0.5), lateness.quantile(0.99), lateness.longest()]
+}
+
+/// The reactions of the policy, with names of paths in place of their indices.
+pub(crate) fn named_reactions(experiment: &Experiment, reactions: &[testbed::Reaction]) -> Vec<Reaction> {
+    let named = |reaction: &testbed::Reaction| Reaction {
+        path: experiment.paths[reaction.path].name.clone(),
+        total: reaction.took,
+        signalling: reaction.order,
+        sender: reaction.sender,
+        link: reaction.link,
+        committed_time: reaction.needed,
+        committed: reaction.given,
+    };
+    reactions.iter().map(named).collect()
+}
+
+/// Writes the results of a run, and its capture if it has one.
+pub(crate) fn write_results(folder: &Folder, run: &Run, capture: Option<&File>) -> Result<(), Failure> {
+    let (result, series, page) = (output::pretty(&run.to_json()), run.series_csv(), run.page().to_html());
+    let files = [
+        ("result.json", result.as_bytes()),
+        ("series.csv", series.as_bytes()),
+        ("report.html", page.as_bytes()),
+    ];
+    folder.write_with(&files, capture.map(|file| ("capture.pcapng", file)))
+}
+
+/// The failure of the program for a failed run on the kernel.
+pub(crate) fn failure(error: &testbed::Error) -> Failure {
+    let (message, hint) = (error.to_string(), error.hint().to_owned());
+    match error {
+        testbed::Error::System(linux::Error::Lacks { .. }) => Failure::MissingRequirement { message, hint },
+        testbed::Error::System(linux::Error::Program { name, source }) => Failure::CannotRun {
+            message: format!("cannot run `{name}`: {}", reason(source)),
+            found: source.kind() != std::io::ErrorKind::NotFound,
+        },
+        testbed::Error::Unfit { .. } => Failure::Usage { message, hint },
+        _ => Failure::Other { message, hint },
+    }
+}

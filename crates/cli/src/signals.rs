@@ -1,0 +1,43 @@
+//! Signals that end a command.
+//!
+//! A signal sets a flag, which the loops of the commands poll; a second one ends the program at
+//! once, should a loop be stuck. `tokio::signal` would need a runtime in every command and has no
+//! such default action.
+
+use crate::failure::Failure;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A flag that becomes true on SIGINT, SIGTERM or SIGHUP.
+pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    stop_flag_on(&[SIGINT, SIGTERM, SIGHUP])
+}
+
+/// The stop flag of a daemon, and a flag that asks it to reload its configuration.
+///
+/// SIGHUP reloads if `is_service`; on a terminal that was closed it stops the daemon.
+pub(crate) fn daemon_flags(is_service: bool) -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
+    let reload = Arc::new(AtomicBool::new(false));
+    if !is_service {
+        return Ok((stop_flag()?, reload));
+    }
+    let stop = stop_flag_on(&[SIGINT, SIGTERM])?;
+    signal_hook::flag::register(SIGHUP, Arc::clone(&reload)).map_err(|error| failure(&error))?;
+    Ok((stop, reload))
+}
+
+fn stop_flag_on(signals: &[i32]) -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for &signal in signals {
+        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .map_err(|error| failure(&error))?;
+    }
+    Ok(stop)
+}
+
+fn failure(error: &io::Error) -> Failure {
+    Failure::Other { message: format!("cannot handle signals: {error}"), hint: String::new() }
+}

@@ -1,0 +1,6 @@
+//! The agent on a real kernel: these tests need root.
+
+mod lifecycle;
+mod players;
+mod policies;
+mod testnet;
