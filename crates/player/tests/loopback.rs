@@ -18,7 +18,7 @@ fn go(_: &tandem_player::Glance) -> ControlFlow<()> {
 }
 
 #[test]
-fn a_video_is_played_to_its_end_byte_for_byte() {
+fn video_is_played_to_its_end_and_verified() {
     let server = Server::start(Content { seed: 7, ..Content::default() });
     let mut config = config(&server, sizes(5, 200));
     config.verify = Some(7);
@@ -29,7 +29,7 @@ fn a_video_is_played_to_its_end_byte_for_byte() {
     assert_eq!(record.problems(), Vec::<String>::new());
     assert!(record.complete);
     assert_eq!((record.segments.len(), record.played_s, record.stalls.len()), (5, 1.0, 0));
-    // What is not played is waited for: nothing of the session is left untold.
+    // The session continues until the buffer is empty, so that the record is complete.
     let told = record.kpis.initial_load_s + record.kpis.stalled_s + record.played_s;
     assert!((told - record.duration_s).abs() < 1e-9, "{told} of {}", record.duration_s);
 
@@ -40,7 +40,7 @@ fn a_video_is_played_to_its_end_byte_for_byte() {
         assert!(entry.asked_ms <= first && first <= last, "{entry:?}");
         assert!(entry.acknowledged_ms.is_none_or(|at| last <= at), "{entry:?}");
     }
-    // Whoever asks for the next segment has got the one before.
+    // A request for the next segment implies that the previous one arrived.
     assert!(log[..4].iter().all(|entry| entry.acknowledged_ms.is_some()), "{log:#?}");
     let asked: Vec<&str> = log.iter().map(|entry| entry.path.split('?').next().unwrap()).collect();
     let expected: Vec<String> = record
@@ -70,8 +70,8 @@ fn a_video_is_played_to_its_end_byte_for_byte() {
 }
 
 #[test]
-fn a_dash_manifest_is_played_whatever_form_its_segments_have() {
-    // The server's own manifest, whose segments it makes as large as it knows them to be.
+fn every_form_of_dash_segments_is_played() {
+    // The server's own manifest, with its own segment sizes.
     let manifest = sizes(4, 200);
     let server = Server::start(Content { seed: 7, manifest: Some(manifest.clone()), ..Content::default() });
     let mut config = config(&server, manifest);
@@ -132,7 +132,7 @@ fn a_dash_manifest_is_played_whatever_form_its_segments_have() {
 }
 
 #[test]
-fn other_bytes_than_the_seeds_are_noticed() {
+fn wrong_bytes_are_detected() {
     let server = Server::start(Content { seed: 8, ..Content::default() });
     let mut config = config(&server, sizes(2, 100));
     config.verify = Some(7);
@@ -141,7 +141,7 @@ fn other_bytes_than_the_seeds_are_noticed() {
 }
 
 #[test]
-fn one_level_alone_may_be_played_and_the_viewer_may_leave() {
+fn level_can_be_fixed_and_viewer_can_leave() {
     let server = Server::start(Content::default());
     let mut config = config(&server, sizes(50, 400));
     config.level = Some(1);
@@ -166,7 +166,7 @@ fn one_level_alone_may_be_played_and_the_viewer_may_leave() {
 }
 
 #[test]
-fn a_file_is_played_in_ranges() {
+fn plain_file_is_played_in_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let mut bytes = vec![0; 100_001];
     Generated::new(3, 0, 0).fill(0, &mut bytes);
@@ -187,7 +187,7 @@ fn a_file_is_played_in_ranges() {
     assert!(log.iter().all(|entry| entry.status == 206 && entry.complete));
 }
 
-/// A server of one answer for each connection, written by hand.
+/// A hand-written server with one response per connection.
 fn answers(texts: Vec<Vec<u8>>) -> (u16, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -215,7 +215,7 @@ fn answer(head: &str, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_breaks_off_is_asked_for_from_there_on() {
+fn interrupted_download_resumes_with_a_range() {
     let manifest = sizes(1, 100);
     let size = manifest.size(0, 0).unwrap().get() as usize;
     let mut content = vec![0; size];
@@ -245,7 +245,7 @@ fn what_breaks_off_is_asked_for_from_there_on() {
 }
 
 #[test]
-fn what_is_not_there_ends_the_session_and_says_so() {
+fn missing_segment_ends_the_session_with_a_reason() {
     let (port, thread) = answers(vec![answer("404 Not Found", b"no")]);
     let played = play(&config(&Server::at(port), sizes(3, 100)), &mut go).unwrap();
     assert_eq!(played.failure.as_deref(), Some("segment 0: the server answers 404 Not Found"));
@@ -253,7 +253,7 @@ fn what_is_not_there_ends_the_session_and_says_so() {
     assert_eq!(played.record.problems(), Vec::<String>::new());
     thread.join().unwrap();
 
-    // Nobody listens there any more.
+    // The server is gone.
     let mut config = config(&Server::at(port), sizes(3, 100));
     config.network.retries = 1;
     let played = play(&config, &mut go).unwrap();
@@ -262,7 +262,7 @@ fn what_is_not_there_ends_the_session_and_says_so() {
 }
 
 #[test]
-fn nonsense_is_told_and_no_panic() {
+fn invalid_responses_are_errors() {
     let table: [&[u8]; 6] = [
         b"not HTTP at all\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
@@ -283,8 +283,8 @@ fn nonsense_is_told_and_no_panic() {
 }
 
 #[test]
-fn a_segment_that_is_too_slow_is_given_up_and_its_connection_closed() {
-    // 16 kB at 2 Mbit/s, of which a little comes and no more; then whatever is asked for.
+fn slow_segment_is_abandoned_and_its_connection_closed() {
+    // 16 kB at 2 Mbit/s, of which only a few bytes arrive; later requests are answered normally.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let read = |stream: &mut TcpStream| {
@@ -307,7 +307,7 @@ fn a_segment_that_is_too_slow_is_given_up_and_its_connection_closed() {
                 let size: usize = path.rsplit('/').next().unwrap().parse().unwrap();
                 write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n").unwrap();
                 if path.starts_with("/segments/1/") && closed == 0 {
-                    // Slower than anything, until the other side has had enough.
+                    // Trickles until the client closes the connection.
                     while stream.write_all(&[0; 400]).is_ok() {
                         std::thread::sleep(Duration::from_millis(20));
                     }
@@ -345,7 +345,7 @@ fn a_segment_that_is_too_slow_is_given_up_and_its_connection_closed() {
 }
 
 #[test]
-fn proxies_of_both_kinds_carry_it() {
+fn http_and_socks_proxies_carry_the_session() {
     let server = Server::start(Content { seed: 7, ..Content::default() });
     for kind in ["http", "socks5"] {
         let (port, asked) = support::proxy(kind == "socks5");

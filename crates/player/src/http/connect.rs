@@ -1,4 +1,4 @@
-//! Connections: to a server, or to one behind a proxy.
+//! Connections to a server, directly or through a proxy.
 
 use super::{HttpError, tls};
 use crate::Network;
@@ -14,7 +14,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use url::Url;
 
-/// A proxy: `http://[user:password@]host:port` or `socks5://[user:password@]host:port`.
+/// HTTP or SOCKS5 proxy: `http://[user:password@]host:port` or
+/// `socks5://[user:password@]host:port`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     socks: bool,
@@ -34,7 +35,7 @@ impl FromStr for Proxy {
             other => return Err(format!("{example}, found a proxy that speaks `{other}`")),
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(example)?.to_owned();
-        // `url` leaves a port out that is its scheme's own: 80.
+        // `url` omits the scheme's default port, 80.
         let port = url.port().unwrap_or(if text.contains(":80") && !socks { 80 } else { port });
         let decode = |text: &str| {
             url::form_urlencoded::parse(text.replace('+', "%2B").as_bytes())
@@ -50,7 +51,7 @@ impl FromStr for Proxy {
     }
 }
 
-/// Without its password.
+/// Displays the proxy without its password.
 impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}:{}", if self.socks { "socks5" } else { "http" }, self.host, self.port)
@@ -63,7 +64,7 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Where a connection goes.
+/// Destination of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     host: String,
@@ -87,25 +88,25 @@ impl Target {
         Ok(Self { host, port, tls, proxy: proxy.cloned() })
     }
 
-    /// The request goes to a proxy that is to read it.
+    /// True if the request goes to an HTTP proxy in absolute form.
     pub(super) fn forwarded(&self) -> bool {
         !self.tls && self.proxy.as_ref().is_some_and(|proxy| !proxy.socks)
     }
 
-    /// For an HTTP proxy (RFC 7617).
+    /// Proxy-Authorization value (RFC 7617).
     pub(super) fn login(&self) -> Option<String> {
         let (user, password) = self.proxy.as_ref()?.login.as_ref()?;
         Some(format!("Basic {}", base64(format!("{user}:{password}").as_bytes())))
     }
 }
 
-/// Host and port as a request says them.
+/// Host and port in the form of a request.
 pub(super) fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// What carries requests.
+/// A connected stream.
 #[derive(Debug)]
 pub(super) enum Stream {
     Plain(TcpStream),
@@ -139,7 +140,7 @@ pub(super) async fn connect(
     Ok(Stream::Plain(stream))
 }
 
-/// To the first of the host's addresses that answers, in the order in which the system gives them.
+/// Connects to the first address that answers, in the system's order.
 async fn open(host: &str, port: u16, network: &Network) -> io::Result<TcpStream> {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
@@ -166,12 +167,12 @@ fn refused(what: impl Into<String>) -> io::Error {
     io::Error::other(what.into())
 }
 
-/// A tunnel through an HTTP proxy (RFC 9110, section 9.3.6).
+/// Opens a tunnel through an HTTP proxy (RFC 9110, section 9.3.6).
 async fn tunnel(stream: &mut TcpStream, target: &Target) -> io::Result<()> {
     let place = format!("{}:{}", target.host, target.port);
     let login = target.login().map_or_else(String::new, |login| format!("Proxy-Authorization: {login}\r\n"));
     stream.write_all(format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{login}\r\n").as_bytes()).await?;
-    // A byte at a time, so that nothing of what follows is taken: it comes once for each connection.
+    // Reads one byte at a time, so that no tunnelled byte is consumed: once per connection.
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() > 16 << 10 {
@@ -187,7 +188,7 @@ async fn tunnel(stream: &mut TcpStream, target: &Target) -> io::Result<()> {
     }
 }
 
-/// A connection through a SOCKS5 proxy, which looks the name up (RFC 1928, RFC 1929).
+/// Connects through a SOCKS5 proxy, which resolves the name (RFC 1928, RFC 1929).
 async fn socks5(stream: &mut TcpStream, proxy: &Proxy, host: &str, port: u16) -> io::Result<()> {
     let with_login = proxy.login.is_some();
     stream.write_all(if with_login { &[5, 2, 0, 2] } else { &[5, 1, 0] }).await?;

@@ -1,7 +1,7 @@
-//! HTTP/1.1 as a player needs it: one connection that is kept, GET with ranges, redirections, proxies.
+//! HTTP/1.1 client of the player: one persistent connection, GET with ranges, redirects, proxies.
 //!
-//! A request that is given up closes its connection: HTTP/1.1 has no other way to say so, and to read the rest
-//! to its end would take the very bytes that the viewer cannot wait for.
+//! An abandoned request closes its connection: HTTP/1.1 cannot cancel it otherwise, and reading
+//! the rest would take bandwidth from the viewer.
 
 mod connect;
 mod tls;
@@ -23,28 +23,28 @@ use std::time::Duration;
 use tokio::time::timeout;
 use url::Url;
 
-/// How many redirections are followed.
+/// Maximum number of redirects.
 const REDIRECTIONS: usize = 5;
 
-/// Why an answer did not come, or not whole.
+/// Error of a request.
 #[derive(Debug)]
 pub enum HttpError {
-    /// The URL is none that can be asked for.
+    /// Invalid URL, or an unsupported scheme.
     Url(String),
-    /// There is no connection: to whom, and why.
+    /// No connection: the destination and the reason.
     Connect(String, io::Error),
     /// The connection failed.
     Broken(String),
-    /// Nothing came for so long.
+    /// Timeout without received bytes.
     Timeout(&'static str, Duration),
-    /// The server has another answer than what was asked for.
+    /// Unexpected status.
     Status(StatusCode, Option<Duration>),
-    /// The answer makes no sense.
+    /// Invalid response.
     Nonsense(String),
 }
 
 impl HttpError {
-    /// Whether it may go better another time: then a player asks again.
+    /// True if a retry may succeed.
     pub fn passing(&self) -> bool {
         match self {
             Self::Url(_) | Self::Nonsense(_) => false,
@@ -57,12 +57,12 @@ impl HttpError {
         }
     }
 
-    /// The status, where there was an answer.
+    /// Status of the response, if there was one.
     pub fn status(&self) -> Option<u16> {
         if let Self::Status(status, _) = self { Some(status.as_u16()) } else { None }
     }
 
-    /// How long the server asks to be left alone.
+    /// Requested delay (`Retry-After`).
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::Status(_, after) = self { *after } else { None }
     }
@@ -81,10 +81,10 @@ impl fmt::Display for HttpError {
 
 impl std::error::Error for HttpError {}
 
-/// Part of a body: from a byte to another, this one included; to its end where there is none.
+/// Byte range of a body, both ends inclusive; open-ended without an end.
 pub(crate) type Range = (u64, Option<u64>);
 
-/// One connection, opened anew where it is to another server, or gone.
+/// One connection, reopened for another server or after it closed.
 #[derive(Debug)]
 pub struct Client {
     network: Network,
@@ -98,23 +98,23 @@ struct Kept {
     sender: SendRequest<Full<Bytes>>,
 }
 
-/// The answer to a request, whose body is still to come.
+/// Response head; the body follows.
 #[derive(Debug)]
 pub struct Answer {
-    /// How many bytes the body has, where that is known.
+    /// Length of the body, if known.
     pub length: Option<u64>,
-    /// Its first byte's place: 0, or that of the range.
+    /// Offset of the body in the resource: 0, or the start of the range.
     pub from: u64,
-    /// How large all of it is, where a range says so.
+    /// Length of the whole resource, if a range has it.
     pub total: Option<u64>,
-    /// Where it came from in the end.
+    /// Final address after redirects.
     pub url: Url,
     body: Incoming,
     patience: Duration,
 }
 
 impl Answer {
-    /// More of the body; `None` at its end.
+    /// Next part of the body; `None` at its end.
     pub async fn more(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
             let Ok(frame) = timeout(self.patience, self.body.frame()).await else {
@@ -132,7 +132,7 @@ impl Answer {
         }
     }
 
-    /// All of the body, up to `most` bytes.
+    /// The whole body, at most `most` bytes.
     pub async fn whole(mut self, most: usize) -> Result<Vec<u8>, HttpError> {
         let mut bytes = Vec::new();
         while let Some(more) = self.more().await? {
@@ -146,17 +146,17 @@ impl Answer {
 }
 
 impl Client {
-    /// A client that has no connection yet.
+    /// A client without a connection.
     pub fn new(network: Network) -> Self {
         Self { network, kept: None, tls: tls::Connector::default() }
     }
 
-    /// Gives up the connection, and what is on its way there.
+    /// Closes the connection and abandons the response.
     pub fn close(&mut self) {
         self.kept = None;
     }
 
-    /// Asks for a URL, or part of it. Redirections are followed.
+    /// Requests a URL, or a range of it. Redirects are followed.
     pub async fn get(
         &mut self,
         url: &Url,
@@ -171,7 +171,7 @@ impl Client {
                 let place = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
                 let next = place.and_then(|place| url.join(place).ok());
                 url = next.ok_or_else(|| HttpError::Nonsense(format!("{status} leads nowhere")))?;
-                // What is left of its body is not worth reading.
+                // The rest of a redirect's body is not worth reading.
                 self.close();
                 continue;
             }
@@ -180,7 +180,7 @@ impl Client {
         Err(HttpError::Nonsense(format!("more than {REDIRECTIONS} redirections")))
     }
 
-    /// Sends a JSON document. The status, and the first of the answer's text.
+    /// Sends a JSON document. Returns the status and the beginning of the response's text.
     pub async fn post(
         &mut self,
         url: &Url,
@@ -256,7 +256,7 @@ impl Client {
             let answer = timeout(self.network.patience, kept.sender.send_request(request)).await;
             match answer {
                 Ok(Ok(response)) => return Ok(response),
-                // A server may close a connection that is kept at any time: a new one knows better.
+                // A server may close an idle connection at any time: retry once on a new one.
                 Ok(Err(_)) if !fresh => self.close(),
                 Ok(Err(error)) => {
                     self.close();
@@ -270,10 +270,10 @@ impl Client {
         }
     }
 
-    /// Sees to a connection; true where it is one that was used before.
+    /// Ensures a connection. Returns true if it was used before.
     async fn connected(&mut self, target: &Target) -> Result<bool, HttpError> {
         if let Some(kept) = &mut self.kept {
-            // Ready once the answer before has been read to its end, which it has or never will.
+            // Ready after the previous response was read to its end; otherwise never.
             let ready = kept.target == *target
                 && timeout(Duration::from_millis(100), kept.sender.ready())
                     .await
@@ -291,7 +291,7 @@ impl Client {
             http1::handshake(TokioIo::new(stream?))
                 .await
                 .map_err(|error| HttpError::Broken(format!("no connection: {error}")))?;
-        // It ends with its sender and the body, and what it fails of they are told.
+        // The task ends with its sender and the body, which receive its errors.
         tokio::spawn(connection);
         self.kept = Some(Kept { target: target.clone(), sender });
         Ok(false)

@@ -1,4 +1,4 @@
-//! TLS with the system's own certificates.
+//! TLS with the system's certificates.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 pub(super) type Stream = tokio_rustls::client::TlsStream<TcpStream>;
 
-/// What is known of certificates: read once, when it is first needed.
+/// TLS configuration, read once on first use.
 #[derive(Default)]
 pub(super) struct Connector {
     known: Option<TlsConnector>,
@@ -33,7 +33,7 @@ impl Connector {
     }
 }
 
-/// The system's roots, or those in the file that `SSL_CERT_FILE` names.
+/// The system's roots, or those in the file named by `SSL_CERT_FILE`.
 fn load() -> io::Result<TlsConnector> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
