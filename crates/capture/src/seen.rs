@@ -1,149 +1,66 @@
 //! Seen ranges of a sequence, with the first carrier of each.
 
-use std::collections::VecDeque;
+use intervals::IntervalMap;
 
-/// Disjoint ranges in ascending order; neighbours with one owner are joined. Beyond the maximum
-/// the lowest range is dropped, and everything up to its end counts as seen.
+/// Sequence numbers seen, with the owner that brought each first. Beyond a number of intervals the
+/// lowest is forgotten, and everything up to its end counts as seen.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    runs: VecDeque<Run>,
-    most: usize,
+    runs: IntervalMap<u16>,
+    max_runs: usize,
     floor: u64,
     forgotten: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    from: u64,
-    to: u64,
-    owner: u16,
-}
-
-/// Earlier state of a piece.
+/// State of a piece before it arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// New.
+    /// Not seen.
     New,
-    /// Carried by this owner.
+    /// Brought by this owner.
     Had(u16),
-    /// Below the remembered ranges.
+    /// Below the forgotten numbers.
     Forgotten,
 }
 
 impl Seen {
-    pub(crate) const fn new(most: usize) -> Self {
-        Self { runs: VecDeque::new(), most, floor: 0, forgotten: 0 }
+    pub(crate) const fn new(max_runs: usize) -> Self {
+        Self { runs: IntervalMap::joining(), max_runs, floor: 0, forgotten: 0 }
     }
-    /// Bytes that were never seen and count as seen, because ranges were dropped.
+    /// Returns the bytes that count as seen only because the intervals around them were forgotten.
     pub(crate) const fn forgotten(&self) -> u64 {
         self.forgotten
     }
-    /// Lower bound: everything below counts as seen.
+    /// Returns the number below which everything counts as seen.
     pub(crate) const fn floor(&self) -> u64 {
         self.floor
     }
-    /// End of the runs that cover `at` or follow it without a gap.
+    /// Returns the end of the numbers seen from `at` on without a gap.
     pub(crate) fn contiguous(&self, at: u64) -> u64 {
-        let mut end = at.max(self.floor);
-        for run in self.runs.range(self.runs.partition_point(|run| run.to <= end)..) {
-            if run.from > end {
-                break;
-            }
-            end = run.to;
-        }
-        end
+        self.runs.contiguous_end(at.max(self.floor))
     }
-    /// Bytes seen in `from..to`, dropped ranges excluded.
+    /// Returns how many numbers of `from..to` were seen, without forgotten ones.
     pub(crate) fn between(&self, from: u64, to: u64) -> u64 {
-        self.runs
-            .range(self.runs.partition_point(|run| run.to <= from)..)
-            .take_while(|run| run.from < to)
-            .map(|run| run.to.min(to) - run.from.max(from))
-            .sum()
+        self.runs.count_between(from, to)
     }
-    /// Records `from..to`; `told` gets each piece in order, with its earlier state.
+    /// Records `from..to`. Calls `visit` with each piece of it in order, and the piece's state
+    /// before.
     #[inline]
-    pub(crate) fn insert(&mut self, from: u64, to: u64, owner: u16, mut told: impl FnMut(u64, u64, Before)) {
-        if from >= to {
-            return;
+    pub(crate) fn insert(&mut self, from: u64, to: u64, owner: u16, mut visit: impl FnMut(u64, u64, Before)) {
+        let mut start = from;
+        if from < self.floor && from < to {
+            start = to.min(self.floor);
+            visit(from, start, Before::Forgotten);
         }
-        match self.runs.back_mut() {
-            Some(last) if from == last.to && owner == last.owner => {
-                last.to = to;
-                told(from, to, Before::New);
-                return;
-            }
-            Some(last) if from < last.to => self.insert_below(from, to, owner, &mut told),
-            Some(_) => {
-                self.runs.push_back(Run { from, to, owner });
-                told(from, to, Before::New);
-            }
-            None => self.insert_below(from, to, owner, &mut told),
-        }
-        while self.runs.len() > self.most {
-            if let Some(lowest) = self.runs.pop_front() {
+        self.runs.insert(start, to, owner, |from, to, before| {
+            visit(from, to, before.map_or(Before::New, Before::Had));
+        });
+        while self.runs.len() > self.max_runs {
+            if let Some(lowest) = self.runs.pop_first() {
                 if self.floor > 0 {
                     self.forgotten += lowest.from.saturating_sub(self.floor);
                 }
                 self.floor = lowest.to;
-            }
-        }
-    }
-
-    #[cold]
-    fn insert_below(&mut self, from: u64, to: u64, owner: u16, told: &mut impl FnMut(u64, u64, Before)) {
-        let mut at = from;
-        if at < self.floor {
-            let end = to.min(self.floor);
-            told(at, end, Before::Forgotten);
-            at = end;
-        }
-        let mut i = self.runs.partition_point(|run| run.to <= at);
-        while at < to {
-            let next = self.runs.get(i).copied();
-            match next {
-                Some(run) if run.from <= at => {
-                    let end = run.to.min(to);
-                    told(at, end, Before::Had(run.owner));
-                    at = end;
-                    i += 1;
-                }
-                _ => {
-                    let end = next.map_or(to, |run| run.from.min(to));
-                    told(at, end, Before::New);
-                    i = self.place(i, Run { from: at, to: end, owner });
-                    at = end;
-                }
-            }
-        }
-    }
-
-    /// Inserts a run before index `i`, joined with neighbours of the same owner. Returns the index
-    /// of the next run.
-    fn place(&mut self, i: usize, run: Run) -> usize {
-        let joins = |a: &Run, b: &Run| a.to == b.from && a.owner == b.owner;
-        let before =
-            i.checked_sub(1).and_then(|before| self.runs.get(before)).is_some_and(|b| joins(b, &run));
-        let after = self.runs.get(i).is_some_and(|after| joins(&run, after));
-        match (before, after) {
-            (true, true) => {
-                if let Some(after) = self.runs.remove(i) {
-                    self.runs[i - 1].to = after.to;
-                }
-                // The joined run extends beyond the inserted one: continue there.
-                i - 1
-            }
-            (true, false) => {
-                self.runs[i - 1].to = run.to;
-                i
-            }
-            (false, true) => {
-                self.runs[i].from = run.from;
-                i
-            }
-            (false, false) => {
-                self.runs.insert(i, run);
-                i + 1
             }
         }
     }
@@ -181,10 +98,8 @@ mod tests {
                 for byte in from..from + len {
                     bytes[byte as usize].get_or_insert(owner);
                 }
-                let ascending = seen.runs.iter().zip(seen.runs.iter().skip(1));
-                assert!(
-                    ascending.clone().all(|(a, b)| a.to <= b.from && (a.to < b.from || a.owner != b.owner))
-                );
+                let mut ascending = seen.runs.iter().zip(seen.runs.iter().skip(1));
+                assert!(ascending.all(|(a, b)| a.to <= b.from && (a.to < b.from || a.value != b.value)));
                 let probe = rng.below(200);
                 let end = (probe..200).find(|&byte| bytes[byte as usize].is_none()).unwrap_or(200);
                 assert_eq!(seen.contiguous(probe), end);

@@ -16,8 +16,8 @@ impl core::error::Error for UnknownName {}
 
 /// Declares an enum from rows of `Variant => "name", "summary";`.
 ///
-/// The summary is the variant's documentation, and the text that scenario files, their schema and their
-/// documentation show for it. `ALL` has the order of the rows.
+/// The summary is the variant's documentation, and the text that scenario files, their schema and
+/// their documentation show for it. `ALL` has the order of the rows.
 macro_rules! named_enum {
     (
         $(#[$attribute:meta])*

@@ -1,9 +1,9 @@
-//! Every byte is delivered once and in order, or the connection reports a failure, in any network and
-//! with any peer. Thousands of plans, each drawn from its seed.
+//! Every byte is delivered once and in order, or the connection reports a failure, in any network
+//! and with any peer. Thousands of plans, each drawn from its seed.
 //!
-//! A plan that breaks an invariant is shrunk and printed. To play it alone:
-//! `TANDEM_PLAN='...' cargo test -p tandem-mptcp --test adversary one_plan -- --nocapture`, with
-//! `TANDEM_TRACE=1` to print every segment and event. Add it to `seeds.txt`. `make soak` plays a million.
+//! A plan that breaks an invariant is shrunk and printed. To play it alone: `TANDEM_PLAN='...'
+//! cargo test -p tandem-mptcp --test adversary one_plan -- --nocapture`, with `TANDEM_TRACE=1` to
+//! print every segment and event. Add it to `seeds.txt`. `make soak` plays a million.
 
 mod pair;
 mod plan;

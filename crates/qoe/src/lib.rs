@@ -1,4 +1,4 @@
-//! Scores of what a viewer saw, from what was recorded.
+//! Quality of experience: scores of a viewing session.
 //!
 //! | Score | From | Source |
 //! |---|---|---|
@@ -6,8 +6,8 @@
 //! | [`Mok`] | initial load time and stalls | Mok, Chan, Chang 2011 |
 //! | [`Linear`] | bitrates, stalls, changes of bitrate | Yin et al. 2015, Mao et al. 2017 (Pensieve) |
 //!
-//! Beside them [`P1203`] writes a session as the input of ITU-T P.1203, for who has an implementation
-//! of it. All are pure functions of their arguments.
+//! [`P1203`] writes a session as the input of ITU-T P.1203, for use with an implementation of that
+//! standard. All are pure functions of their arguments.
 
 mod linear;
 mod mok;

@@ -9,9 +9,9 @@ use units::{Bitrate, Duration};
 /// Streaming with Pensieve, SIGCOMM 2017 (`QoE_lin`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
-    /// μ: what a second of stall costs, in Mbit/s.
+    /// μ: penalty of a second of stall, in Mbit/s.
     pub stall: f64,
-    /// λ: what a change of bitrate costs, for each Mbit/s of it.
+    /// λ: penalty per Mbit/s of a bitrate change.
     pub change: f64,
 }
 
@@ -23,9 +23,9 @@ impl Default for Linear {
 }
 
 impl Linear {
-    /// The score of a session: one bitrate for each chunk that was played, in order, and the length
-    /// of all stalls. A sum, not a mean: divide by the number of chunks to compare sessions of
-    /// different lengths.
+    /// Returns the score of a session: `chunks` has the bitrate of each played chunk in order,
+    /// `stalled` the total stall time. The score is a sum; divide it by the number of chunks to
+    /// compare sessions of different lengths.
     pub fn score(&self, chunks: &[Bitrate], stalled: Duration) -> f64 {
         let quality: f64 = chunks.iter().map(|rate| rate.as_mbps()).sum();
         let changes: f64 = chunks.windows(2).map(|pair| (pair[1].as_mbps() - pair[0].as_mbps()).abs()).sum();
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_score_worked_out_by_hand() {
+    fn score_matches_a_calculation_by_hand() {
         let chunks = [0.3, 0.75, 1.85, 1.2].map(Bitrate::from_mbps);
         // 4.1 of quality, 0.45 + 1.1 + 0.65 = 2.2 of changes, 4.3 * 0.5 = 2.15 of stalls.
         let score = |model: Linear, ms| model.score(&chunks, Duration::from_millis(ms));

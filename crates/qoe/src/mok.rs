@@ -1,45 +1,45 @@
-//! MOS of HTTP video from its initial load time and its stalls (Mok, Chan, Chang 2011).
+//! MOS of HTTP video by initial load time and stalls (Mok, Chan, Chang 2011).
 
 use units::Duration;
 
 /// The model: MOS = 4.23 - 0.0672 L_ti - 0.742 L_fr - 0.106 L_tr.
 ///
-/// Mok, Chan, Chang: Measuring the Quality of Experience of HTTP Video Streaming, IM 2011. Each L is
-/// a level of its metric, 1 to 3, so that the MOS goes from 3.3148 down to 1.4844.
+/// Mok, Chan, Chang: Measuring the Quality of Experience of HTTP Video Streaming, IM 2011. Each L
+/// is a level of its metric, 1 to 3, so that the MOS goes from 3.3148 down to 1.4844.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mok {
-    /// Initial load time: level 1 up to the first, 2 up to the second, 3 above.
+    /// Thresholds of the initial load time: level 1 up to the first, 2 up to the second, 3 above.
     pub initial: [Duration; 2],
-    /// Rebuffering frequency in stalls per second, likewise.
+    /// Thresholds of the rebuffering frequency, in stalls per second.
     pub frequency: [f64; 2],
-    /// Mean length of a stall, likewise.
+    /// Thresholds of the mean stall duration.
     pub stall: [Duration; 2],
-    /// Adds a level 0 for what did not happen: no wait at the start, no stall. Some implementations
-    /// do so, the paper does not. The MOS then begins at 4.23.
+    /// Add a level 0 for a metric of zero: no initial load time, no stall. Some implementations do
+    /// so, the paper does not. The best MOS is then 4.23.
     pub level_zero: bool,
 }
 
-/// One viewing of a video.
+/// Playback of one video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Viewing {
-    /// From the request until the first picture. No stall.
+    /// Time from the request to the first frame; not counted as a stall.
     pub initial: Duration,
-    /// How many times it stalled after that. A stall still open at the end counts.
+    /// Number of stalls after that, including one that lasts until the end.
     pub stalls: u32,
-    /// For how long in all.
+    /// Total duration of the stalls.
     pub stalled: Duration,
-    /// How much of the video was played, stalls not counted.
+    /// Duration of the video played, without stalls.
     pub played: Duration,
 }
 
 /// The three levels, 1 (best) to 3, or 0 with [`Mok::level_zero`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Levels {
-    /// L_ti, of the initial load time.
+    /// L_ti, level of the initial load time.
     pub initial: u8,
-    /// L_fr, of the rebuffering frequency.
+    /// L_fr, level of the rebuffering frequency.
     pub frequency: u8,
-    /// L_tr, of the mean length of a stall.
+    /// L_tr, level of the mean stall duration.
     pub stall: u8,
 }
 
@@ -57,7 +57,7 @@ impl Default for Mok {
 }
 
 impl Mok {
-    /// The levels of a viewing.
+    /// Returns the levels of a viewing.
     pub fn levels(&self, viewing: &Viewing) -> Levels {
         let level = |value: f64, [low, high]: [f64; 2]| {
             if self.level_zero && value <= 0.0 {
@@ -78,25 +78,25 @@ impl Mok {
         }
     }
 
-    /// The MOS of a viewing, on the scale of 1 (bad) to 5 (excellent).
+    /// Returns the MOS of a viewing, from 1 (bad) to 5 (excellent).
     pub fn mos(&self, viewing: &Viewing) -> f64 {
         self.levels(viewing).mos()
     }
 }
 
 impl Viewing {
-    /// Stalls per second of video played; infinite where it only stalled.
+    /// Returns stalls per second of video played; infinite if nothing was played.
     pub fn stall_frequency(&self) -> f64 {
         if self.stalls == 0 { 0.0 } else { f64::from(self.stalls) / self.played.as_secs_f64() }
     }
-    /// Mean length of a stall; zero where there was none.
+    /// Returns the mean stall duration; zero without stalls.
     pub fn mean_stall(&self) -> Duration {
         if self.stalls == 0 { Duration::ZERO } else { self.stalled / u64::from(self.stalls) }
     }
 }
 
 impl Levels {
-    /// The MOS of these levels.
+    /// Returns the MOS of these levels.
     pub fn mos(self) -> f64 {
         4.23 - 0.0672 * f64::from(self.initial)
             - 0.742 * f64::from(self.frequency)
@@ -118,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn mos_is_what_the_levels_make_of_it() {
-        // Initial load, stalls in 100 s, their sum; levels; MOS.
+    fn mos_follows_from_the_levels() {
+        // Initial load in ms, stalls in 100 s, their sum in ms; levels; MOS.
         let table = [
             ((500, 0, 0), (1, 1, 1), 3.3148),
             ((1_000, 2, 10_000), (1, 1, 1), 3.3148),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn level_zero_is_for_what_did_not_happen_and_only_when_asked_for() {
+    fn level_zero_applies_to_zero_metrics_if_enabled() {
         let model = Mok { level_zero: true, ..Mok::default() };
         assert!((model.mos(&viewing(0, 0, 0)) - 4.23).abs() < 1e-9);
         assert_eq!(model.levels(&viewing(1, 0, 0)), Levels { initial: 1, frequency: 0, stall: 0 });
@@ -147,16 +147,16 @@ mod tests {
     }
 
     #[test]
-    fn a_video_that_only_stalled_has_the_worst_frequency() {
+    fn video_that_only_stalls_has_the_worst_frequency() {
         let never = Viewing { played: Duration::ZERO, ..viewing(0, 1, 1000) };
         assert_eq!(Mok::default().levels(&never).frequency, 3);
         assert_eq!(Mok::default().levels(&Viewing::default()).frequency, 1);
     }
 
     #[test]
-    fn each_edge_of_the_paper_s_table_belongs_to_the_better_level() {
+    fn thresholds_belong_to_the_better_level() {
         // Kumar et al., Table I: T_init 0 to 1 s, to 5 s; f_rebuf 0 to 0.02 /s, to 0.15 /s; T_rebuf
-        // 0 to 5 s, to 10 s. A hundred seconds are played, so that 2 stalls are 0.02 a second.
+        // 0 to 5 s, to 10 s. With 100 s played, 2 stalls are 0.02 per second.
         let levels = |initial_ms, stalls, stalled_ms| {
             let Levels { initial, frequency, stall } =
                 Mok::default().levels(&viewing(initial_ms, stalls, stalled_ms));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_levels_of_the_testbed_s_4k_video() {
+    fn levels_of_the_papers_4k_video() {
         // Kumar et al., Table III: 66 s of video over Wi-Fi, LTE and both.
         let seen = |stalls: f64, mean: f64| {
             let level =

@@ -1,87 +1,82 @@
-//! A session in the form that ITU-T P.1203 takes as its input, so that who has an implementation of
-//! the standard can score it. Nothing here scores: no coefficient of the standard is known to it.
+//! A session as input of ITU-T P.1203, to be scored by an implementation of the standard.
 //!
-//! The form is the public one of ITU-T P.1203 (10/2017), its inputs I.GEN, I.11, I.13 and I.23, written
-//! as JSON for mode 0 (bitrate, codec, duration, frame rate, resolution). Times are seconds, bitrates
-//! are kbit/s.
+//! The format is the public one of ITU-T P.1203 (10/2017), with its inputs I.GEN, I.11, I.13 and
+//! I.23, as JSON for mode 0 (bitrate, codec, duration, frame rate, resolution). Times are in
+//! seconds, bitrates in kbit/s. This module computes no score.
 
 use serde_json::{Value, json};
 use units::{Bitrate, Duration};
 
-/// What was seen and heard, and on what.
+/// A session as input of ITU-T P.1203.
 #[derive(Debug, Clone, PartialEq)]
 pub struct P1203 {
     /// The device and its viewer (I.GEN).
     pub display: Display,
-    /// The audio (I.11), in the order of play; empty where there was none.
+    /// Audio segments (I.11) in playback order; may be empty.
     pub audio: Vec<AudioSegment>,
-    /// The video (I.13), in the order of play.
+    /// Video segments (I.13) in playback order.
     pub video: Vec<VideoSegment>,
-    /// From the request until the first picture (I.23, at position 0).
+    /// Time from the request to the first frame (I.23, at position 0).
     pub initial: Duration,
-    /// The stalls (I.23), in the order of play.
+    /// Stalls (I.23) in playback order.
     pub stalls: Vec<Stalling>,
 }
 
 /// The device (I.GEN).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Display {
-    /// A phone or tablet rather than a screen on a desk.
+    /// True for a phone or tablet, false for a desktop screen.
     pub handheld: bool,
     /// Width and height in pixels.
     pub pixels: (u32, u32),
-    /// Distance of the eyes from it, in centimetres.
+    /// Viewing distance in centimetres.
     pub distance_cm: u32,
 }
 
-/// A stretch of audio of one kind.
+/// An audio segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AudioSegment {
-    /// How long it plays.
+    /// Playback duration.
     pub duration: Duration,
-    /// Its mean rate.
+    /// Mean bitrate.
     pub bitrate: Bitrate,
-    /// As the standard spells it: `mp2`, `ac3`, `aaclc`, `heaac`.
+    /// Codec in the spelling of the standard: `mp2`, `ac3`, `aaclc`, `heaac`.
     pub codec: String,
 }
 
-/// A stretch of video of one kind.
+/// A video segment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VideoSegment {
-    /// How long it plays.
+    /// Playback duration.
     pub duration: Duration,
-    /// Its mean rate.
+    /// Mean bitrate.
     pub bitrate: Bitrate,
-    /// As the standard spells it: `h264`.
+    /// Codec in the spelling of the standard: `h264`.
     pub codec: String,
-    /// Frames a second.
+    /// Frames per second.
     pub fps: f64,
-    /// Width and height in pixels, as encoded.
+    /// Encoded width and height in pixels.
     pub pixels: (u32, u32),
 }
 
 /// A stall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stalling {
-    /// How much of the video had been played when it began: a position in the video, not a time of
-    /// the session.
+    /// Position in the video at which it began, not a time of the session.
     pub position: Duration,
-    /// How long it lasted.
+    /// Duration.
     pub length: Duration,
 }
 
 impl Default for Display {
-    /// A full HD screen on a desk, seen from 150 cm.
+    /// A full HD desktop screen at a viewing distance of 150 cm.
     fn default() -> Self {
         Self { handheld: false, pixels: (1920, 1080), distance_cm: 150 }
     }
 }
 
-/// Segments, each with when it starts: where the one before it ends.
-fn one_after_the_other<T>(
-    segments: &[T],
-    duration: impl Fn(&T) -> Duration,
-) -> impl Iterator<Item = (Duration, &T)> {
+/// Returns each segment with its start: the end of the previous segment.
+fn with_starts<T>(segments: &[T], duration: impl Fn(&T) -> Duration) -> impl Iterator<Item = (Duration, &T)> {
     segments.iter().scan(Duration::ZERO, move |end, segment| {
         let start = *end;
         *end += duration(segment);
@@ -90,10 +85,9 @@ fn one_after_the_other<T>(
 }
 
 impl P1203 {
-    /// The document. Each segment starts where the one before it ends; a wait at the start of no
-    /// length is left out.
+    /// Returns the JSON document. An initial wait of zero is left out.
     pub fn to_json(&self) -> Value {
-        let audio: Vec<Value> = one_after_the_other(&self.audio, |segment| segment.duration)
+        let audio: Vec<Value> = with_starts(&self.audio, |segment| segment.duration)
             .map(|(start, segment)| {
                 json!({
                     "bitrate": kbps(segment.bitrate),
@@ -103,7 +97,7 @@ impl P1203 {
                 })
             })
             .collect();
-        let video: Vec<Value> = one_after_the_other(&self.video, |segment| segment.duration)
+        let video: Vec<Value> = with_starts(&self.video, |segment| segment.duration)
             .map(|(start, segment)| {
                 json!({
                     "bitrate": kbps(segment.bitrate),
@@ -147,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn segments_follow_one_another_and_the_initial_wait_is_a_stall_at_position_0() {
+    fn segments_are_contiguous_and_the_initial_wait_is_a_stall_at_position_0() {
         let video = |ms, kbit: u64, pixels| VideoSegment {
             duration: Duration::from_millis(ms),
             bitrate: Bitrate::from_bps(kbit * 1000),

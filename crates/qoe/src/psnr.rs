@@ -1,20 +1,20 @@
-//! PSNR as estimated from throughput, and the quality levels.
+//! PSNR estimated from throughput, and its quality levels.
 
 use core::fmt;
 use units::Bitrate;
 
-/// A sensible clamp, in dB: throughput within a thousandth of what was expected counts as exact.
+/// A reasonable clamp in dB: throughput within a thousandth of the expected one counts as exact.
 ///
-/// Eq. (2) is infinite there. At packets of 1040 bytes, 1 Mbit/s and intervals of a second, one
-/// packet more or less is 41.6 dB, so what lies above some 42 dB cannot be told apart anyway; a
-/// mean over intervals depends on the clamp where many of them are exact, so state it.
+/// Eq. (2) is infinite for equal throughputs. With packets of 1040 bytes at 1 Mbit/s and intervals
+/// of a second, a difference of one packet gives 41.6 dB, so larger values cannot be distinguished.
+/// A mean over intervals depends on the clamp if many are exact: report the clamp with it.
 pub const PSNR_CLAMP_DB: f64 = 60.0;
 
-/// PSNR in dB: 20 log10(MAX / |EXP - CRT|), within ±`clamp_db`.
+/// Returns the PSNR in dB: 20 log10(MAX / |EXP - CRT|), within ±`clamp_db`.
 ///
-/// Lee, Muntean, Smeaton 2009; Eq. (2) of Chen et al. 2013. `max` is the mean bitrate of the stream,
-/// `expected` and `current` are throughputs. Too much throughput counts like too little: that is how
-/// the formula is. It is `clamp_db` where `expected` equals `current`, and negative where the
+/// Lee, Muntean, Smeaton 2009; Eq. (2) of Chen et al. 2013. `max` is the mean bitrate of the
+/// stream, `expected` and `current` are throughputs. The formula treats too much throughput like
+/// too little. The result is `clamp_db` where `expected` equals `current`, and negative where the
 /// difference is more than `max`. A clamp that is negative or not a number counts as 0.
 pub fn psnr(max: Bitrate, expected: Bitrate, current: Bitrate, clamp_db: f64) -> f64 {
     let clamp = clamp_db.max(0.0);
@@ -26,7 +26,7 @@ pub fn psnr(max: Bitrate, expected: Bitrate, current: Bitrate, clamp_db: f64) ->
     db.max(-clamp).min(clamp)
 }
 
-/// PSNR interval by interval: the paper's figures are means and deviations of such a series.
+/// PSNR by interval. The paper's figures are means and deviations of such a series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PsnrSeries {
     max: Bitrate,
@@ -36,7 +36,7 @@ pub struct PsnrSeries {
 }
 
 impl PsnrSeries {
-    /// An empty series; the arguments are those of [`psnr`].
+    /// Creates an empty series; for the arguments see [`psnr`].
     pub const fn new(max: Bitrate, expected: Bitrate, clamp_db: f64) -> Self {
         Self { max, expected, clamp_db, values: Vec::new() }
     }
@@ -44,21 +44,21 @@ impl PsnrSeries {
     pub fn push(&mut self, current: Bitrate) {
         self.values.push(psnr(self.max, self.expected, current, self.clamp_db));
     }
-    /// One value an interval, in dB.
+    /// Returns the value of each interval, in dB.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
-    /// Mean in dB; `None` without an interval.
+    /// Returns the mean in dB; `None` without intervals.
     pub fn mean(&self) -> Option<f64> {
         (!self.values.is_empty()).then(|| self.values.iter().sum::<f64>() / self.values.len() as f64)
     }
-    /// Standard deviation of the sample (n - 1) in dB; `None` with fewer than two intervals.
+    /// Returns the sample standard deviation (n - 1) in dB; `None` with fewer than two intervals.
     pub fn sd(&self) -> Option<f64> {
         let mean = self.mean().filter(|_| self.values.len() > 1)?;
         let squares: f64 = self.values.iter().map(|v| (v - mean) * (v - mean)).sum();
         Some((squares / (self.values.len() - 1) as f64).sqrt())
     }
-    /// The level of the mean; `None` without an interval.
+    /// Returns the level of the mean; `None` without intervals.
     pub fn level(&self) -> Option<Level> {
         self.mean().map(Level::of)
     }
@@ -91,11 +91,11 @@ impl Level {
     /// Every level, worst first.
     pub const ALL: [Self; 5] = [Self::Bad, Self::Poor, Self::Fair, Self::Good, Self::Excellent];
 
-    /// The level of this PSNR; a bound belongs to the level below it.
+    /// Returns the level of this PSNR; a bound belongs to the lower level.
     pub fn of(psnr_db: f64) -> Self {
         Self::ALL.into_iter().rev().find(|level| psnr_db > level.above_db()).unwrap_or(Self::Bad)
     }
-    /// The PSNR in dB above which it begins.
+    /// Returns the PSNR in dB above which the level begins.
     pub const fn above_db(self) -> f64 {
         match self {
             Self::Bad => f64::NEG_INFINITY,
@@ -105,7 +105,7 @@ impl Level {
             Self::Excellent => 37.0,
         }
     }
-    /// Its name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bad => "Bad",
@@ -115,7 +115,7 @@ impl Level {
             Self::Excellent => "Excellent",
         }
     }
-    /// How much an impairment shows, in the table's words.
+    /// Returns the table's description of the impairment.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Bad => "very annoying",
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn psnr_of_the_paper_s_mean_throughputs() {
+    fn psnr_matches_the_papers_mean_throughputs() {
         // 20 log10(1/0.154), 20 log10(1/0.066), 20 log10(2/0.09), 20 log10(2/0.049).
         for (max, current, db) in
             [(1.0, 0.846, 16.25), (1.0, 0.934, 23.61), (2.0, 1.910, 26.94), (2.0, 1.951, 32.22)]
@@ -154,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn psnr_where_the_formula_has_no_value() {
+    fn psnr_is_clamped_where_the_formula_has_no_value() {
         let one = mbps(1.0);
         let cases = [
             (one, one, one, 60.0, 60.0),
-            // One bit a second off would be 120 dB.
+            // A difference of 1 bit/s would give 120 dB.
             (one, one, Bitrate::from_bps(999_999), 60.0, 60.0),
             (one, one, Bitrate::ZERO, 60.0, 0.0),
             (one, one, mbps(2.0), 60.0, 0.0),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_has_the_mean_and_the_deviation_of_its_sample() {
+    fn series_has_sample_mean_and_deviation() {
         let mut series = PsnrSeries::new(mbps(1.0), mbps(1.0), 60.0);
         assert_eq!((series.mean(), series.sd(), series.level()), (None, None, None));
         // Differences of 0.1, 0.01 and 0: 20, 40 and 60 dB.
@@ -189,15 +189,15 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_of_intervals_lies_above_the_psnr_of_the_mean() {
-        // Why the paper's 23.964 dB is more than the 23.61 of its mean throughput.
+    fn mean_of_intervals_exceeds_the_psnr_of_the_mean() {
+        // This explains the paper's 23.964 dB: its mean throughput alone gives 23.61 dB.
         let mut series = PsnrSeries::new(mbps(1.0), mbps(1.0), 60.0);
         series.extend([mbps(0.90), mbps(0.968)]);
         assert!(series.mean().unwrap() > psnr(mbps(1.0), mbps(1.0), mbps(0.934), 60.0));
     }
 
     #[test]
-    fn levels_are_those_of_table_three() {
+    fn levels_match_table_three() {
         use Level::{Bad, Excellent, Fair, Good, Poor};
         let table = [
             (16.274, Bad),
@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn psnr_is_finite_and_falls_with_the_distance(max: u64, expected: u64, a: u64, b: u64) {
+        fn psnr_is_finite_and_falls_with_the_difference(max: u64, expected: u64, a: u64, b: u64) {
             let rate = Bitrate::from_bps;
             let of = |current| psnr(rate(max), rate(expected), rate(current), 60.0);
             prop_assert!((-60.0..=60.0).contains(&of(a)));

@@ -1,4 +1,4 @@
-//! What the meter costs a simulator for each packet.
+//! Cost of the meter per packet.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

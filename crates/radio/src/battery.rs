@@ -1,37 +1,37 @@
-//! The battery.
+//! An ideal battery.
 
 use units::{Duration, Energy, Power};
 
-/// What a device can draw before it is empty. Ideal: its capacity does not depend on the current.
+/// An ideal battery: its capacity does not depend on the current.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Battery {
-    /// When full.
+    /// Energy of the full battery.
     pub capacity: Energy,
 }
 
 impl Battery {
-    /// A full battery.
+    /// Creates a battery with this capacity.
     pub const fn new(capacity: Energy) -> Self {
         Self { capacity }
     }
 
-    /// What is left after `drawn`; never less than nothing.
+    /// Returns the energy left after `drawn`, at least zero.
     pub fn remaining(&self, drawn: Energy) -> Energy {
         Energy::from_joules((self.capacity.as_joules() - drawn.as_joules()).max(0.0))
     }
 
-    /// The share that is left after `drawn`, from 0 to 1; 0 for a battery without capacity.
+    /// Returns the charge level after `drawn`, from 0 to 1; 0 for a battery without capacity.
     pub fn level(&self, drawn: Energy) -> f64 {
         let capacity = self.capacity.as_joules();
         if capacity > 0.0 { self.remaining(drawn).as_joules() / capacity } else { 0.0 }
     }
 
-    /// True once `drawn` is all there was.
+    /// Returns true if `drawn` is at least the capacity.
     pub fn is_empty(&self, drawn: Energy) -> bool {
         drawn >= self.capacity
     }
 
-    /// How long a full battery lasts at a mean power; [`Duration::MAX`] at none.
+    /// Returns the time a full battery lasts at the mean power; [`Duration::MAX`] at zero power.
     pub fn lifespan(&self, mean: Power) -> Duration {
         self.capacity / mean
     }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lifespan_is_the_capacity_over_the_mean_power() {
+    fn lifespan_is_capacity_over_mean_power() {
         // Table IV of the eMTCP paper: 300 J at 0.052 J/s and at 0.505 J/s.
         let battery = Battery::new(Energy::from_joules(300.0));
         let at = |watts| battery.lifespan(Power::from_watts(watts)).as_secs_f64();
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_go_below_empty() {
+    fn charge_does_not_fall_below_zero() {
         let battery = Battery::new(Energy::from_joules(10.0));
         assert_eq!(battery.remaining(Energy::from_joules(4.0)), Energy::from_joules(6.0));
         assert_eq!(battery.level(Energy::from_joules(4.0)), 0.6);

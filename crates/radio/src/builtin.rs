@@ -1,27 +1,27 @@
-//! The built-in profiles, a function for each source.
+//! The built-in profiles, one function for each source.
 //!
-//! All powers are those of the radio alone where the source allows it; where a source measured the
-//! whole phone, the profile's note says what was subtracted.
+//! All powers are those of the radio alone if the source allows it. If a source measured the whole
+//! phone, the profile's note gives the power subtracted. Two conventions hold for all profiles:
 //!
-//! Two things hold for all of them. A source that says what an interface draws *while it transfers*
-//! leaves open how long a gap between two packets may be: it is 100 ms here, LTE's inactivity timer
-//! (Huang et al. 2012), unless the source says otherwise. And a tail time that a source counts from
-//! the last packet is counted so here: the stages of the tail begin when the inactivity time is over,
-//! so they are shorter by it, and [`Profile::tail_time`] is the source's figure.
+//! - A source that gives the power *during a transfer* leaves open which gap between packets ends a
+//!   transfer. It is 100 ms here, LTE's inactivity timer (Huang et al. 2012), unless the source
+//!   says more.
+//! - Tail times count from the last packet, as [`Profile::tail_time`] does: the tail stages begin
+//!   after the inactivity time, so they are shorter by it.
 //!
-//! There is no WiMAX profile: no published model was found, and nothing is made up. A user who has
-//! measured one supplies it with [`Profile::from_toml`].
+//! There is no WiMAX profile, because no published model was found. [`Profile::from_toml`] reads a
+//! user's own.
 
 use crate::{Idle, InterfaceKind, Origin, Origins, Profile, Pulse, Stage};
 use units::{Bitrate, Duration, Power};
 
-/// How long a transfer is taken to go on after a packet, where the source does not say.
-const GAP: Duration = Duration::from_millis(100);
+/// Inactivity time of profiles whose source gives none.
+const DEFAULT_INACTIVITY: Duration = Duration::from_millis(100);
 
-/// What a phone of the 5G measurements draws without its radio: the middle of 2200 to 2500 mW.
+/// Power of a phone of the 5G measurements without its radio: the middle of 2200 to 2500 mW.
 const PHONE_2021_MILLIWATTS: f64 = 2350.0;
 
-/// Every built-in profile, in the order in which a list shows them.
+/// Returns every built-in profile, in the order of lists.
 pub fn profiles() -> Vec<Profile> {
     let mut all = huang2012();
     all.extend(aro());
@@ -33,14 +33,14 @@ pub fn profiles() -> Vec<Profile> {
 }
 
 impl Profile {
-    /// The radio of the eMTCP paper (Chen et al. 2013), which prints energies but no power model.
+    /// Creates the radio of the eMTCP paper (Chen et al. 2013), which prints energies but no power
+    /// model.
     ///
-    /// The reading: an interface that carries a subflow draws `base` from its first packet to the end
-    /// of the run (an inactivity time without end, so there is no tail), and `per_mbps_down` for each
-    /// Mbit/s that it receives; sending costs nothing, there is no promotion, and idle draws nothing.
-    /// The two digits are a fit to the paper's single-path cases; it is for the caller to make it, which
-    /// is why this is not among [`profiles`]. Its name is `chen2013.` and the kind: `chen2013.lte`,
-    /// `chen2013.wifi`.
+    /// An interface that carries a subflow draws `base` from its first packet to the end of the
+    /// run, and `per_mbps_down` for each Mbit/s that it receives. Sending costs nothing; there is
+    /// no promotion, no tail and no idle power. The caller fits both figures to the paper's
+    /// single-path cases, so this profile is not among [`profiles`]. Its name is `chen2013.lte`,
+    /// `chen2013.wifi` and so on.
     pub fn chen2013(kind: InterfaceKind, base: Power, per_mbps_down: Power) -> Self {
         Self {
             source: "Chen, Yuan, Muntean: An Energy-aware Multipath-TCP-based Content Delivery Scheme in \
@@ -59,12 +59,13 @@ impl Profile {
         }
     }
 
-    /// The Wi-Fi radio energy model of ns-3 with its default currents, at 3 V and a physical rate of `phy`.
+    /// Creates the Wi-Fi radio energy model of ns-3 with its default currents, at 3 V and a
+    /// physical rate of `phy`.
     ///
-    /// The model has states and no cost per bit: it draws the transmit or receive current for as long as
-    /// a frame is on the air. A frame is on the air for its size over `phy`, preambles and MAC exchanges
-    /// left out, so the excess over the idle current is a cost per bit. It never sleeps by itself.
-    /// At a `phy` of zero nothing can be sent, and bits cost nothing.
+    /// The model draws the transmit or receive current while a frame is on the air, which takes the
+    /// frame's size over `phy` (without preambles and MAC exchanges). The excess over the idle
+    /// current is thus a cost per bit. The interface never sleeps. At a `phy` of zero bits cost
+    /// nothing.
     pub fn ns3_wifi(phy: Bitrate) -> Self {
         const VOLTS: f64 = 3.0;
         const IDLE: f64 = 0.273;
@@ -85,7 +86,7 @@ impl Profile {
             up_per_mbps: excess(TRANSMIT),
             down_per_mbps: excess(RECEIVE),
             active: idle,
-            inactivity: GAP,
+            inactivity: DEFAULT_INACTIVITY,
             idle: Idle { power: idle, pulse: None },
             origins: Origins {
                 rate: Origin::Assumed,
@@ -98,7 +99,7 @@ impl Profile {
     }
 }
 
-/// Table 3 and table 4 of the paper: an LTE phone of 2011 with its screen's power subtracted.
+/// Tables 3 and 4 of the paper: an LTE phone of 2011, with the power of its screen subtracted.
 fn huang2012() -> Vec<Profile> {
     let source = "Huang et al.: A Close Examination of Performance and Power Characteristics of 4G LTE Networks \
                   (MobiSys 2012)";
@@ -111,8 +112,8 @@ fn huang2012() -> Vec<Profile> {
         down_per_mbps: milliwatts(51.97),
         active: milliwatts(1288.04),
         promotion: Some(stage("promotion", 1210.7, micros(260_100))),
-        inactivity: GAP,
-        tail: vec![stage("tail", 1060.0, micros(11_576_000) - GAP)],
+        inactivity: DEFAULT_INACTIVITY,
+        tail: vec![stage("tail", 1060.0, micros(11_576_000) - DEFAULT_INACTIVITY)],
         idle: Idle { power: Power::ZERO, pulse: Some(pulse(594.0, 43_000, 1_280_000)) },
         origins: Origins { rate: Origin::Read, ..Origins::all(Origin::Known) },
         ..Profile::silent("huang2012.lte", InterfaceKind::Lte)
@@ -127,8 +128,11 @@ fn huang2012() -> Vec<Profile> {
         down_per_mbps: milliwatts(122.12),
         active: milliwatts(817.88),
         promotion: Some(stage("promotion", 659.4, micros(582_060))),
-        inactivity: GAP,
-        tail: vec![stage("DCH", 803.9, micros(8_088_000) - GAP), stage("FACH", 601.3, micros(824_000))],
+        inactivity: DEFAULT_INACTIVITY,
+        tail: vec![
+            stage("DCH", 803.9, micros(8_088_000) - DEFAULT_INACTIVITY),
+            stage("FACH", 601.3, micros(824_000)),
+        ],
         origins: Origins {
             inactivity: Origin::Assumed,
             idle: Origin::Assumed,
@@ -143,8 +147,8 @@ fn huang2012() -> Vec<Profile> {
         down_per_mbps: milliwatts(137.01),
         active: milliwatts(132.86),
         promotion: Some(stage("promotion", 124.4, micros(79_100))),
-        inactivity: GAP,
-        tail: vec![stage("tail", 119.3, micros(238_100) - GAP)],
+        inactivity: DEFAULT_INACTIVITY,
+        tail: vec![stage("tail", 119.3, micros(238_100) - DEFAULT_INACTIVITY)],
         idle: Idle { power: Power::ZERO, pulse: Some(pulse(77.2, 7_600, 308_000)) },
         origins: Origins { inactivity: Origin::Assumed, ..Origins::all(Origin::Known) },
         ..Profile::silent("huang2012.wifi", InterfaceKind::Wifi)
@@ -152,7 +156,8 @@ fn huang2012() -> Vec<Profile> {
     vec![lte, three_g, wifi]
 }
 
-/// The device files of AT&T's Application Resource Optimizer (`lte.conf`, `i997.conf`, `WiFi.conf`).
+/// The device files of AT&T's Application Resource Optimizer (`lte.conf`, `i997.conf`,
+/// `WiFi.conf`).
 fn aro() -> Vec<Profile> {
     let source = "AT&T Application Resource Optimizer (VideoOptimizer), device file ";
     let read = Origins::all(Origin::Read);
@@ -271,8 +276,8 @@ fn narayanan2021() -> Vec<Profile> {
         up_per_mbps: milliwatts(fit.up.0),
         down_per_mbps: milliwatts(fit.down.0),
         active: milliwatts(fit.down.1 - PHONE_2021_MILLIWATTS),
-        inactivity: GAP,
-        tail: vec![stage("tail", fit.tail, micros(10_200_000) - GAP)],
+        inactivity: DEFAULT_INACTIVITY,
+        tail: vec![stage("tail", fit.tail, micros(10_200_000) - DEFAULT_INACTIVITY)],
         origins: Origins {
             rate: Origin::Fit,
             active: Origin::Fit,
@@ -284,7 +289,7 @@ fn narayanan2021() -> Vec<Profile> {
     fits.into_iter().map(profile).collect()
 }
 
-/// TailEnder: an energy for each transfer of x kB, slope * x + ramp, and a tail.
+/// TailEnder: energy of a transfer of x kB, slope * x + ramp, and a tail.
 fn balasubramanian2009() -> Vec<Profile> {
     let source = "Balasubramanian et al.: Energy Consumption in Mobile Phones (IMC 2009): TailEnder's model"
         .to_owned();
@@ -292,7 +297,7 @@ fn balasubramanian2009() -> Vec<Profile> {
         Origins { inactivity: Origin::Assumed, idle: Origin::Assumed, ..Origins::all(Origin::Known) };
     // 1 kB is 8 kbit: 0.025 J/kB is 3.125 J/Mbit.
     let per_kilobyte = |joules: f64| derived(joules * 125.0);
-    // The model has an energy for the ramp and no time: `secs` is assumed, the energy is not.
+    // The model gives the energy of the ramp but not its duration, `secs`, which is assumed.
     let ramp = |joules: f64, secs: u64| Stage {
         name: "ramp".into(),
         power: derived(joules / secs as f64),
@@ -312,7 +317,7 @@ fn balasubramanian2009() -> Vec<Profile> {
         up_per_mbps: per_kilobyte(0.025),
         down_per_mbps: per_kilobyte(0.025),
         promotion: Some(ramp(3.5, 2)),
-        inactivity: GAP,
+        inactivity: DEFAULT_INACTIVITY,
         tail: vec![stage("tail", 620.0, micros(12_500_000))],
         origins,
         ..Profile::silent("balasubramanian2009.3g", InterfaceKind::ThreeG)
@@ -323,7 +328,7 @@ fn balasubramanian2009() -> Vec<Profile> {
         up_per_mbps: per_kilobyte(0.036),
         down_per_mbps: per_kilobyte(0.036),
         promotion: Some(ramp(1.7, 1)),
-        inactivity: GAP,
+        inactivity: DEFAULT_INACTIVITY,
         tail: vec![stage("tail", 250.0, micros(6_000_000))],
         origins,
         ..Profile::silent("balasubramanian2009.gsm", InterfaceKind::ThreeG)
@@ -337,7 +342,7 @@ fn balasubramanian2009() -> Vec<Profile> {
         up_per_mbps: per_kilobyte(0.007),
         down_per_mbps: per_kilobyte(0.007),
         promotion: Some(ramp(5.9, 5)),
-        inactivity: GAP,
+        inactivity: DEFAULT_INACTIVITY,
         tail: vec![Stage { duration: Duration::MAX, ..stage("associated", 0.0, Duration::ZERO) }],
         origins: Origins { tail: Origin::Assumed, ..origins },
         ..Profile::silent("balasubramanian2009.wifi", InterfaceKind::Wifi)
@@ -345,11 +350,13 @@ fn balasubramanian2009() -> Vec<Profile> {
     vec![three_g, gsm, wifi]
 }
 
-/// Aalborg University's energy per bit, E = A + B (R - C) for a rate of R kbit/s, downloading 500 kB.
+/// Aalborg University: energy per bit, E = A + B (R - C) for a rate of R kbit/s, downloading 500
+/// kB.
 ///
-/// The power that it gives, E R, bends down as R grows, because a straight line was laid through what is
-/// about 1/R. The profile is the straight line through that power at both ends of the range of rates that
-/// was measured, which agrees with the page's own reading: the power slightly increases with the rate.
+/// The resulting power, E R, bends down as R grows, because the source fits a straight line to a
+/// quantity that is about 1/R. The profile is the straight line through that power at both ends of
+/// the measured range of rates. This agrees with the source's own remark that the power increases
+/// slightly with the rate.
 fn aau() -> Vec<Profile> {
     struct Fit {
         name: &'static str,
@@ -406,7 +413,7 @@ fn aau() -> Vec<Profile> {
             up_per_mbps: derived(per_mbps),
             down_per_mbps: derived(per_mbps),
             active: derived(watts(low) - per_mbps * low / 1e3),
-            inactivity: GAP,
+            inactivity: DEFAULT_INACTIVITY,
             idle: Idle { power: milliwatts(fit.idle), pulse: None },
             origins: Origins { rate: Origin::Fit, active: Origin::Fit, ..Origins::all(Origin::Assumed) },
             ..Profile::silent(fit.name, fit.kind)
@@ -419,7 +426,7 @@ fn milliwatts(value: f64) -> Power {
     Power::from_milliwatts(value)
 }
 
-/// What a calculation gave, in watts, to the nanowatt: its last digits are only noise.
+/// Rounds a computed power in watts to a nanowatt; further digits are noise.
 fn derived(watts: f64) -> Power {
     milliwatts((watts * 1e9).round() / 1e6)
 }
@@ -460,7 +467,8 @@ mod tests {
             assert_eq!(profile.problem(), None, "{}", profile.name);
             let megabit = profile.energy_per_mbit(Bitrate::from_mbps(1.0));
             assert!(megabit > 0.01 && megabit < 10.0, "{}: {megabit} J/Mbit", profile.name);
-            // Transferring is never cheaper than resting, nor a tail dearer than a transfer at 1 Mbit/s.
+            // A transfer never costs less than idling, and a tail never more than a transfer at 1
+            // Mbit/s.
             let busy = profile.active_power(Bitrate::ZERO, Bitrate::from_mbps(1.0));
             assert!(profile.idle.power <= busy, "{}", profile.name);
             assert!(profile.tail.iter().all(|stage| stage.power <= busy), "{}", profile.name);
@@ -490,7 +498,7 @@ mod tests {
     #[test]
     fn tailender_charges_by_the_kilobyte() {
         let profile = named("balasubramanian2009.3g");
-        // 50 kB are 0.4 Mbit and 1.25 J.
+        // 50 kB: 0.4 Mbit and 1.25 J.
         assert_close(profile.marginal(crate::Direction::Down).as_watts() * 0.4, 1.25);
         assert_close((profile.promotion.as_ref().unwrap().power * Duration::from_secs(2)).as_joules(), 3.5);
     }

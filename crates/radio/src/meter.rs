@@ -1,10 +1,10 @@
-//! The meter: packets and time in, energy out.
+//! Energy meter of one interface.
 
 use crate::{Profile, Pulse};
 use std::sync::Arc;
 use units::{Duration, Energy, Instant, Power};
 
-/// Which way a packet goes, seen from the device.
+/// Direction of a packet, as seen from the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// The device sends.
@@ -13,74 +13,73 @@ pub enum Direction {
     Down,
 }
 
-/// Where an interface is in its state machine.
+/// State of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// At rest.
+    /// No transfer; only paging.
     Idle,
-    /// On the way from idle to active.
+    /// Transition from idle to active.
     Promotion,
-    /// Transferring, or it was within the inactivity time.
+    /// A packet passed within the inactivity time.
     Active,
-    /// In the stage of the tail with this index.
+    /// Tail stage with this index.
     Tail(usize),
 }
 
-/// The energy of an interface, by what it was drawn for.
+/// Energy of an interface by purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Breakdown {
-    /// At rest, paging and beacons included.
+    /// Idle, with paging and beacons.
     pub idle: Energy,
-    /// Getting from idle to active.
+    /// Promotions.
     pub promotion: Energy,
-    /// The base power while active.
+    /// Base power while active.
     pub active: Energy,
-    /// Getting back to idle.
+    /// Tails.
     pub tail: Energy,
-    /// The part that depends on how much was carried.
+    /// Energy of the bytes transferred.
     pub data: Energy,
 }
 
 impl Breakdown {
-    /// All of it.
+    /// Returns the total.
     pub fn total(&self) -> Energy {
         self.idle + self.promotion + self.active + self.tail + self.data
     }
 }
 
-/// Measures what one interface draws, exactly.
+/// Computes the exact energy of one interface from its packets.
 ///
-/// Nothing is sampled. The meter counts bytes in each direction and whole nanoseconds in each state,
-/// inside and outside its pulses; energy is the sum of those counts times their powers:
+/// The meter counts bytes in each direction and nanoseconds in each state, inside and outside
+/// pulses. Energy is the sum of these counts times their powers:
 ///
 /// E = a_u * Mbit sent + a_d * Mbit received + sum over states of power * time.
 ///
-/// So the energy at a time does not depend on how often [`advance`](Self::advance) was called before,
-/// not even in the last digit. Times must not go back; one that does counts as the latest so far.
+/// So the energy at a time does not depend, to the last digit, on earlier calls of
+/// [`advance`](Self::advance). Time must not go back; an earlier time counts as the latest so far.
 ///
-/// A packet is charged when it is told. One that comes during the promotion does not begin it anew;
-/// the inactivity time runs from the last packet or from the end of the promotion, whichever is later.
+/// A packet during the promotion does not restart it. The inactivity time runs from the last packet
+/// or from the end of the promotion, whichever is later.
 #[derive(Debug, Clone)]
 pub struct Meter {
     profile: Arc<Profile>,
     inactivity: Duration,
     now: Instant,
     state: State,
-    /// When the state was entered, which is also where its pulses begin.
+    /// Start of the state, and of its first pulse.
     since: Instant,
-    /// When the state ends by itself; [`Instant::MAX`] for never.
+    /// End of the state without further packets; [`Instant::MAX`] for never.
     until: Instant,
     bytes_up: u64,
     bytes_down: u64,
-    /// What each state draws, and how long it lasted in the visits that have ended: idle, promotion,
-    /// active, then the stages of the tail.
+    /// Power and completed time of each state: idle, promotion, active, then the tail stages.
     draws: Vec<Draw>,
     active_spans: Vec<(Instant, Instant)>,
     timeline: Option<Vec<(Instant, State)>>,
 }
 
 impl Meter {
-    /// An interface that is idle at time 0.
+    /// Creates the meter of an interface that is idle at time 0.
     pub fn new(profile: impl Into<Arc<Profile>>) -> Self {
         let profile = profile.into();
         let mut draws = vec![Draw::new(profile.idle.power, profile.idle.pulse)];
@@ -102,26 +101,25 @@ impl Meter {
         }
     }
 
-    /// The same, keeping a [`timeline`](Self::timeline) from here on.
+    /// Records a [`timeline`](Self::timeline) from here on.
     pub fn with_timeline(mut self) -> Self {
         self.timeline = Some(vec![(self.now, self.state)]);
         self
     }
 
-    /// The power model.
+    /// Returns the power model.
     pub fn profile(&self) -> &Arc<Profile> {
         &self.profile
     }
 
-    /// A packet of `bytes` on the wire passes the interface.
+    /// Counts a packet of `bytes` on the wire.
     #[inline]
     pub fn on_packet(&mut self, now: Instant, direction: Direction, bytes: u32) {
         match direction {
             Direction::Up => self.bytes_up = self.bytes_up.saturating_add(bytes as u64),
             Direction::Down => self.bytes_down = self.bytes_down.saturating_add(bytes as u64),
         }
-        // Nearly every packet ends here: the interface is active and stays so. The time is added up
-        // when the state ends.
+        // Fast path: the interface stays active. The time is added when the state ends.
         if self.state == State::Active && self.now <= now && now <= self.until {
             self.now = now;
             self.until = now + self.inactivity;
@@ -130,10 +128,10 @@ impl Meter {
         self.wake(now);
     }
 
-    /// Time passes up to `now`.
+    /// Advances the time to `now`.
     pub fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
-        // A state that ends at `Time::MAX` never does.
+        // A state with the end `Instant::MAX` never ends.
         while self.until <= self.now && self.until != Instant::MAX {
             let at = self.until;
             match self.state {
@@ -145,12 +143,12 @@ impl Meter {
         }
     }
 
-    /// Energy drawn from time 0 to [`now`](Self::now).
+    /// Returns the energy drawn from time 0 to [`now`](Self::now).
     pub fn energy(&self) -> Energy {
         self.breakdown().total()
     }
 
-    /// The same, by what it was drawn for.
+    /// Returns the same by purpose.
     pub fn breakdown(&self) -> Breakdown {
         let mut parts = Breakdown {
             data: data_energy(self.profile.up_per_mbps, self.bytes_up)
@@ -170,34 +168,34 @@ impl Meter {
         parts
     }
 
-    /// What the state draws at this instant, pulses included; without the rate-dependent part, for
-    /// which [`Profile::active_power`] wants the rates.
+    /// Returns the present power of the state, pulses included, without the part that depends on
+    /// the rate (see [`Profile::active_power`]).
     pub fn power(&self) -> Power {
         let draw = &self.draws[slot(self.state)];
         if draw.in_pulse(self.now - self.since) { draw.pulse_power } else { draw.power }
     }
 
-    /// The state at [`now`](Self::now).
+    /// Returns the state at [`now`](Self::now).
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What the profile calls the state.
+    /// Returns the profile's name of the state.
     pub fn state_name(&self) -> &str {
         self.profile.state_name(self.state)
     }
 
-    /// The latest time that the meter was told of.
+    /// Returns the latest time seen.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// When the state changes by itself if nothing passes; `None` for never.
+    /// Returns the end of the state without further packets; `None` for never.
     pub fn next_change(&self) -> Option<Instant> {
         (self.until != Instant::MAX).then_some(self.until)
     }
 
-    /// Bytes on the wire so far.
+    /// Returns the bytes on the wire so far.
     pub fn bytes(&self, direction: Direction) -> u64 {
         match direction {
             Direction::Up => self.bytes_up,
@@ -205,27 +203,27 @@ impl Meter {
         }
     }
 
-    /// How long it has been in `state`, all visits together; nothing for a stage that is not there.
+    /// Returns the total time in `state`; zero for a tail stage that the profile lacks.
     pub fn time_in(&self, state: State) -> Duration {
         let Some(draw) = self.draws.get(slot(state)) else { return Duration::ZERO };
         let open = if state == self.state { self.now - self.since } else { Duration::ZERO };
         draw.outside + draw.inside + open
     }
 
-    /// Every change of state with its time, the first at the time of [`with_timeline`](Self::with_timeline);
-    /// empty without it. Neighbours differ, and a state that lasted no time is left out.
+    /// Returns the changes of state with their times, from [`with_timeline`](Self::with_timeline)
+    /// on; empty without it. Consecutive states differ, and states of zero duration are left out.
     pub fn timeline(&self) -> &[(Instant, State)] {
         self.timeline.as_deref().unwrap_or(&[])
     }
 
-    /// From when to when the interface was active, in order, up to [`now`](Self::now).
+    /// Returns start and end of each active time, in order, up to [`now`](Self::now).
     pub fn active_spans(&self) -> impl DoubleEndedIterator<Item = (Instant, Instant)> + '_ {
         self.active_spans_from(0)
     }
 
-    /// Forgets the spans of activity that have ended; energy stays as it is. For whoever meters for months
-    /// and asks neither for [`active_spans`](Self::active_spans) nor for [`Together`](crate::Together).
-    pub fn forget_spans(&mut self) {
+    /// Discards the completed active times, to bound memory in long runs. The energy is unaffected;
+    /// [`active_spans`](Self::active_spans) and [`JointActivity`](crate::JointActivity) lose them.
+    pub fn discard_active_spans(&mut self) {
         self.active_spans.clear();
     }
 
@@ -237,7 +235,7 @@ impl Meter {
         self.active_spans.get(first..).unwrap_or(&[]).iter().copied().chain(open)
     }
 
-    /// How many spans of activity have ended.
+    /// Returns the number of completed active times.
     pub(crate) fn closed_spans(&self) -> usize {
         self.active_spans.len()
     }
@@ -260,7 +258,7 @@ impl Meter {
         }
     }
 
-    /// Enters the stage of the tail with this index, or idle where there is none.
+    /// Enters the tail stage with this index, or idle after the last.
     fn enter_tail(&mut self, index: usize, at: Instant) {
         match self.profile.tail.get(index) {
             Some(stage) => {
@@ -271,9 +269,9 @@ impl Meter {
         }
     }
 
-    /// Ends the state at `at`, books its time, and begins another.
+    /// Ends the present state at `at`, adds its time, and enters `state`.
     fn enter(&mut self, state: State, at: Instant, until: Instant) {
-        self.draws[slot(self.state)].book(at - self.since);
+        self.draws[slot(self.state)].add_visit(at - self.since);
         if self.state == State::Active && self.since < at {
             match self.active_spans.last_mut() {
                 Some(last) if last.1 == self.since => last.1 = at,
@@ -294,15 +292,15 @@ impl Meter {
     }
 }
 
-/// What a state draws, and how long it has.
+/// Power of a state, and its completed time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Draw {
     power: Power,
     pulse_power: Power,
     width: u64,
-    /// Zero where there are no pulses.
+    /// Zero without pulses.
     period: u64,
-    /// In the visits that have ended.
+    /// Completed time outside and inside pulses.
     outside: Duration,
     inside: Duration,
 }
@@ -318,11 +316,11 @@ impl Draw {
         draw
     }
 
-    /// How much of a visit that has lasted `visit` was inside pulses.
+    /// Returns the time inside pulses during a visit of length `visit`.
     fn pulsed(&self, visit: Duration) -> Duration {
         let nanos = visit.as_nanos();
         match (nanos.checked_div(self.period), nanos.checked_rem(self.period)) {
-            // At most `nanos`, as the width is at most the period.
+            // At most `nanos`, because the width is at most the period.
             (Some(whole), Some(rest)) => Duration::from_nanos(whole * self.width + rest.min(self.width)),
             _ => Duration::ZERO,
         }
@@ -332,13 +330,13 @@ impl Draw {
         visit.as_nanos().checked_rem(self.period).is_some_and(|phase| phase < self.width)
     }
 
-    fn book(&mut self, visit: Duration) {
+    fn add_visit(&mut self, visit: Duration) {
         let pulsed = self.pulsed(visit);
         self.inside += pulsed;
         self.outside += visit - pulsed;
     }
 
-    /// Of the visits that have ended and one that has lasted `open` so far.
+    /// Returns the energy of the completed visits and of the present one, of length `open`.
     fn energy(&self, open: Duration) -> Energy {
         let pulsed = self.pulsed(open);
         self.power * (self.outside + (open - pulsed)) + self.pulse_power * (self.inside + pulsed)

@@ -1,4 +1,4 @@
-//! What a radio interface draws, as data.
+//! Power models of radio interfaces, as data.
 
 use crate::profile_toml;
 use crate::{Direction, State, builtin};
@@ -7,7 +7,7 @@ use core::str::FromStr;
 use schema::{Diagnostic, Fields, Problems};
 use units::{Bitrate, Duration, Power};
 
-/// The technology behind an interface.
+/// Radio technology of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InterfaceKind {
     /// IEEE 802.11.
@@ -29,7 +29,7 @@ impl InterfaceKind {
     pub const ALL: [Self; 6] =
         [Self::Wifi, Self::Lte, Self::ThreeG, Self::FiveG, Self::Bluetooth, Self::Other];
 
-    /// The written name: `wifi`, `lte`, `3g`, `5g`, `bluetooth`, `other`.
+    /// Returns the name: `wifi`, `lte`, `3g`, `5g`, `bluetooth`, `other`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Wifi => "wifi",
@@ -41,30 +41,30 @@ impl InterfaceKind {
         }
     }
 
-    /// True for what an operator runs and counts against an allowance.
+    /// Returns true for technologies of mobile operators, whose data counts against an allowance.
     pub const fn is_cellular(self) -> bool {
         matches!(self, Self::Lte | Self::ThreeG | Self::FiveG)
     }
 }
 
-/// How the digits of a profile are known.
+/// Provenance of the figures of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     /// Read in the source that the profile names.
     Read,
-    /// From the literature, the digits not checked against it again.
+    /// From the literature; not checked against the source again.
     Known,
     /// Derived from measurements or published figures.
     Fit,
-    /// Taken for want of a figure; the profile's note says why that one.
+    /// Assumed for lack of a published figure; the profile's note gives the reason.
     Assumed,
 }
 
 impl Origin {
-    /// Every origin, the best known first.
+    /// Every origin, the most reliable first.
     pub const ALL: [Self; 4] = [Self::Read, Self::Known, Self::Fit, Self::Assumed];
 
-    /// The written name: `read`, `known`, `fit`, `assumed`.
+    /// Returns the name: `read`, `known`, `fit`, `assumed`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -75,7 +75,7 @@ impl Origin {
     }
 }
 
-/// How each group of a profile's digits is known.
+/// Provenance of each group of a profile's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origins {
     /// [`Profile::up_per_mbps`] and [`Profile::down_per_mbps`].
@@ -93,7 +93,7 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// The same for every group.
+    /// Sets the same origin for every group.
     pub const fn all(origin: Origin) -> Self {
         Self {
             rate: origin,
@@ -106,36 +106,36 @@ impl Origins {
     }
 }
 
-/// A power that comes back periodically: a paging occasion, a beacon, the on-duration of a DRX cycle.
+/// A periodic power pulse: a paging occasion, a beacon, the on-duration of a DRX cycle.
 ///
-/// The first pulse begins where the state begins, as the on-duration begins a DRX cycle (3GPP TS 36.321).
+/// The first pulse begins with the state, as the on-duration begins a DRX cycle (3GPP TS 36.321).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pulse {
-    /// Drawn during a pulse *in place of* the base power of the state, not on top of it.
+    /// Power during a pulse; it replaces the base power of the state.
     pub power: Power,
-    /// How long a pulse lasts; at most `period`.
+    /// Duration of a pulse; at most `period`.
     pub width: Duration,
-    /// From the beginning of one pulse to the beginning of the next; not zero.
+    /// Time from the start of a pulse to the start of the next; above zero.
     pub period: Duration,
 }
 
-/// A state that lasts for a set time: a promotion, or one stage of a tail.
+/// A state of fixed duration: a promotion, or one stage of a tail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
-    /// What the source calls it: "DCH", "FACH", "long DRX".
+    /// Name in the source: "DCH", "FACH", "long DRX".
     pub name: String,
-    /// Drawn throughout, outside pulses.
+    /// Power outside pulses.
     pub power: Power,
-    /// How long it lasts if no packet ends it.
+    /// Duration, unless a packet ends it.
     pub duration: Duration,
-    /// The DRX pulses inside it, where the profile has them.
+    /// DRX pulses, if the profile has any.
     pub pulse: Option<Pulse>,
 }
 
-/// The interface at rest.
+/// Idle state of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Idle {
-    /// Drawn throughout, outside pulses.
+    /// Power outside pulses.
     pub power: Power,
     /// Paging or beacons.
     pub pulse: Option<Pulse>,
@@ -143,44 +143,44 @@ pub struct Idle {
 
 /// The power model of one radio interface.
 ///
-/// While it is active it draws `up_per_mbps * up + down_per_mbps * down + active`, the rates in Mbit/s
-/// (Huang et al., MobiSys 2012, section 4). A power per Mbit/s is an energy per Mbit, 1 mW per Mbit/s
-/// being 1 mJ per Mbit, so the rate-dependent part of the energy depends only on how much was carried
-/// and not on how fast.
+/// An active interface draws `up_per_mbps * up + down_per_mbps * down + active`, with the rates in
+/// Mbit/s (Huang et al., MobiSys 2012, section 4). A power per Mbit/s equals an energy per Mbit: 1
+/// mW per Mbit/s is 1 mJ per Mbit. So this part of the energy depends on the amount of data and not
+/// on the rate.
 ///
-/// The first packet after idle begins the promotion; then the interface is active until nothing has
-/// passed for `inactivity`, walks down the stages of its tail, and is idle again. A packet in the tail
-/// makes it active at once.
+/// The first packet after idle starts the promotion. The interface is then active until no packet
+/// has passed for `inactivity`, goes through the tail stages in order, and is idle again. A packet
+/// in the tail makes it active at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// The name it is asked for by: source and year, a dot, the technology.
+    /// Unique name: source and year, a dot, the technology.
     pub name: String,
     /// The technology.
     pub kind: InterfaceKind,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: String,
-    /// What a reader of results has to know: what was subtracted, assumed or left out. May be empty.
+    /// Remarks for readers of results: figures subtracted, assumed or left out. May be empty.
     pub note: String,
     /// Power for each Mbit/s sent.
     pub up_per_mbps: Power,
     /// Power for each Mbit/s received.
     pub down_per_mbps: Power,
-    /// Power while active whatever the rate, b.
+    /// Base power while active, independent of the rate (b in the paper).
     pub active: Power,
-    /// From idle to active; `None` if that takes no time and no energy.
+    /// Transition from idle to active; `None` if it takes no time and no energy.
     pub promotion: Option<Stage>,
-    /// How long it stays active after the last packet; [`Duration::MAX`] for ever.
+    /// Time for which it stays active after the last packet; [`Duration::MAX`] for ever.
     pub inactivity: Duration,
-    /// After `inactivity`, the stages on the way to idle, in order.
+    /// Stages between `inactivity` and idle, in order.
     pub tail: Vec<Stage>,
-    /// At rest.
+    /// Idle state.
     pub idle: Idle,
-    /// How the digits of each group are known.
+    /// Provenance of the figures.
     pub origins: Origins,
 }
 
 impl Profile {
-    /// A profile that draws nothing: the ground on which others are built.
+    /// Creates a profile that draws no power, as a base for others.
     pub fn silent(name: &str, kind: InterfaceKind) -> Self {
         Self {
             name: name.to_owned(),
@@ -198,14 +198,14 @@ impl Profile {
         }
     }
 
-    /// The built-in profile of that name. [`builtin::profiles`] lists them.
+    /// Returns the built-in profile of that name. [`builtin::profiles`] lists them.
     pub fn named(name: &str) -> Option<Self> {
         builtin::profiles().into_iter().find(|profile| profile.name == name)
     }
 
     /// Reads a profile from TOML.
     ///
-    /// `name` is what errors call the text, and the profile's name where the text does not give one.
+    /// `name` is the name of the text in errors, and of the profile if the text has none.
     ///
     /// ```
     /// # use tandem_radio::Profile;
@@ -237,20 +237,20 @@ impl Profile {
         profile_toml::from_toml(name, text)
     }
 
-    /// The profile with keys that were read against [`PROFILE`](crate::PROFILE), called `name` if it
-    /// has no name of its own. Problems that need several keys are added to `problems`.
+    /// Builds the profile from keys that match [`PROFILE`](crate::PROFILE), called `name` if it has
+    /// no name of its own. Adds problems that involve several keys to `problems`.
     pub fn from_fields(fields: &Fields, name: &str, problems: &mut Problems<'_>) -> Self {
         profile_toml::from_fields(fields, name, problems)
     }
 
-    /// The profile as a TOML document that [`Profile::from_toml`] reads back to the same.
+    /// Writes the profile as TOML, which [`Profile::from_toml`] reads back.
     pub fn to_toml(&self) -> String {
         profile_toml::to_toml(self)
     }
 
-    /// What cannot be about a profile that was put together by hand, as a sentence; `None` if it can be.
+    /// Returns the first problem of a profile built by hand, as a sentence; `None` if it is valid.
     ///
-    /// Those built in and those read from TOML are sound.
+    /// Built-in profiles and profiles read from TOML are valid.
     pub fn problem(&self) -> Option<String> {
         let idle = ("idle", self.idle.power, self.idle.pulse);
         let stages = self.promotion.iter().chain(&self.tail);
@@ -274,14 +274,14 @@ impl Profile {
         Some(format!("{name}: {power} is not a power that can be drawn"))
     }
 
-    /// What the interface draws, while active, at these rates.
+    /// Returns the power of the active interface at these rates.
     pub fn active_power(&self, up: Bitrate, down: Bitrate) -> Power {
         self.active + self.up_per_mbps * up.as_mbps() + self.down_per_mbps * down.as_mbps()
     }
 
-    /// J per Mbit received at a steady `rate`: the marginal cost and the base power's share, a_d + b / rate.
+    /// Returns the energy per Mbit received at a steady `rate`, in joules: a_d + b / rate.
     ///
-    /// At no rate at all this is infinite where there is a base power.
+    /// At rate zero the result is infinite if there is a base power.
     pub fn energy_per_mbit(&self, rate: Bitrate) -> f64 {
         self.energy_per_mbit_in(Direction::Down, rate)
     }
@@ -293,7 +293,7 @@ impl Profile {
         if base == 0.0 { marginal } else { marginal + base / rate.as_mbps() }
     }
 
-    /// What one more Mbit costs while the interface is active anyway: 1 W here is 1 J per Mbit.
+    /// Returns the marginal cost of a Mbit while the interface is active: 1 W here is 1 J per Mbit.
     pub fn marginal(&self, direction: Direction) -> Power {
         match direction {
             Direction::Up => self.up_per_mbps,
@@ -301,12 +301,12 @@ impl Profile {
         }
     }
 
-    /// From the last packet to idle: the inactivity timer and every stage of the tail.
+    /// Returns the time from the last packet to idle: inactivity time and all tail stages.
     pub fn tail_time(&self) -> Duration {
         self.tail.iter().fold(self.inactivity, |sum, stage| sum + stage.duration)
     }
 
-    /// What the profile calls a state: `idle`, `active`, or the stage's own name.
+    /// Returns the name of a state: `idle`, `active`, or the stage's own name.
     pub fn state_name(&self, state: State) -> &str {
         match state {
             State::Idle => "idle",
@@ -343,7 +343,7 @@ impl FromStr for Origin {
     }
 }
 
-/// A word that is none of the names it may be.
+/// The name is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not known here")]
 pub struct UnknownName(pub String);

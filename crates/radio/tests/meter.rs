@@ -1,4 +1,4 @@
-//! The meter against sums made by hand, and against itself.
+//! The meter against calculations by hand, and against numerical integration.
 
 use proptest::prelude::*;
 use tandem_radio::{Direction, Idle, InterfaceKind, Meter, Profile, Pulse, Stage, State, profiles};
@@ -25,7 +25,7 @@ fn assert_joules(meter: &Meter, expected: f64) {
 }
 
 #[test]
-fn an_idle_interface_draws_its_paging() {
+fn idle_interface_draws_paging_power() {
     let mut lte = meter("huang2012.lte");
     lte.advance(ms(12_800));
     assert_joules(&lte, 10.0 * 0.043 * 0.594);
@@ -40,7 +40,7 @@ fn an_idle_interface_draws_its_paging() {
 }
 
 #[test]
-fn one_packet_over_lte_costs_promotion_and_tail() {
+fn single_lte_packet_costs_promotion_and_tail() {
     let mut lte = meter("huang2012.lte");
     lte.on_packet(ms(2_000), DOWN, 1500);
     // Idle again 0.2601 + 11.576 s later: the tail counts from the end of the promotion here.
@@ -71,7 +71,7 @@ fn one_packet_over_lte_costs_promotion_and_tail() {
 }
 
 #[test]
-fn a_steady_stream_draws_the_base_and_the_rate() {
+fn steady_stream_draws_base_and_rate_power() {
     // 1 Mbit/s down and 0.1 Mbit/s up for 10 s: 125 packets a second.
     let mut lte = meter("huang2012.lte");
     lte.on_packet(Instant::ZERO, DOWN, 0);
@@ -88,7 +88,7 @@ fn a_steady_stream_draws_the_base_and_the_rate() {
 }
 
 #[test]
-fn the_same_bytes_cost_the_same_at_any_rate() {
+fn data_energy_is_independent_of_the_rate() {
     let run = |gap_micros: u64| {
         let mut wifi = meter("huang2012.wifi");
         for step in 0..500 {
@@ -101,7 +101,7 @@ fn the_same_bytes_cost_the_same_at_any_rate() {
 }
 
 #[test]
-fn three_g_walks_down_dch_and_fach() {
+fn three_g_tail_goes_through_dch_and_fach() {
     let mut three_g = meter("huang2012.3g");
     three_g.on_packet(Instant::ZERO, UP, 1250);
     let active_from = 582_060;
@@ -123,14 +123,14 @@ fn three_g_walks_down_dch_and_fach() {
 }
 
 #[test]
-fn drx_pulses_inside_the_tail() {
+fn tail_has_drx_pulses() {
     let mut lte = meter("aro.lte");
     lte.on_packet(Instant::ZERO, DOWN, 0);
     lte.advance(ms(260 + 100 + 20 + 10_000));
     let short = 0.002 * 1.68 + 0.018 * 1.06;
     let long = 250.0 * (0.002 * 1.68 + 0.038 * 1.06);
     assert_joules(&lte, 0.26 * 1.21 + 0.1 * 1.2 + short + long);
-    // A new tail begins its pulses anew.
+    // A new tail restarts its pulses.
     let mut lte = meter("aro.lte");
     lte.on_packet(Instant::ZERO, DOWN, 0);
     lte.on_packet(ms(260 + 120 + 41), DOWN, 0);
@@ -141,7 +141,7 @@ fn drx_pulses_inside_the_tail() {
 }
 
 #[test]
-fn a_packet_during_the_promotion_does_not_begin_it_anew() {
+fn packet_during_promotion_does_not_restart_it() {
     let mut lte = meter("aro.lte");
     lte.on_packet(ms(1_000), UP, 100);
     assert_eq!(lte.state(), State::Promotion);
@@ -155,7 +155,7 @@ fn a_packet_during_the_promotion_does_not_begin_it_anew() {
 }
 
 #[test]
-fn a_packet_at_the_very_end_of_the_inactivity_time_keeps_it_active() {
+fn packet_at_the_end_of_the_inactivity_time_keeps_it_active() {
     let run = |told_before: bool| {
         let mut wifi = meter("huang2012.wifi");
         wifi.on_packet(Instant::ZERO, UP, 100);
@@ -178,7 +178,7 @@ fn a_packet_at_the_very_end_of_the_inactivity_time_keeps_it_active() {
 }
 
 #[test]
-fn an_endless_inactivity_time_never_ends() {
+fn endless_inactivity_time_never_ends() {
     let mut profile = Profile::silent("on", InterfaceKind::Other);
     profile.active = Power::from_watts(2.0);
     profile.inactivity = Duration::MAX;
@@ -192,7 +192,7 @@ fn an_endless_inactivity_time_never_ends() {
 }
 
 #[test]
-fn without_an_inactivity_time_only_bytes_and_tail_cost() {
+fn zero_inactivity_leaves_data_and_tail_energy() {
     let mut profile = Profile::silent("instant", InterfaceKind::Other);
     profile.active = Power::from_watts(5.0);
     profile.up_per_mbps = Power::from_watts(1.0);
@@ -213,7 +213,7 @@ fn without_an_inactivity_time_only_bytes_and_tail_cost() {
 }
 
 #[test]
-fn nothing_that_a_caller_does_makes_it_panic_or_go_back() {
+fn invalid_input_neither_panics_nor_reverses_time() {
     let mut profile = Profile::silent("odd", InterfaceKind::Other);
     // A period of zero, and a pulse longer than its period.
     let pulse = |width, period| {
@@ -247,7 +247,7 @@ fn nothing_that_a_caller_does_makes_it_panic_or_go_back() {
     assert_joules(&meter, 4.0);
 }
 
-/// Everything in steps of 0.1 ms, so that a sum over such steps is an integral.
+/// All times are multiples of 0.1 ms, so that a sum over such steps is an exact integral.
 const TICK: u64 = 100_000;
 
 fn ticks(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -297,7 +297,7 @@ prop_compose! {
     }
 }
 
-/// Packets as (ticks after the one before, up, bytes).
+/// Packets as (ticks since the previous packet, up, bytes).
 fn packets() -> impl Strategy<Value = Vec<(u64, bool, u32)>> {
     let gap = prop_oneof![8 => 0..50_u64, 1 => 50..3_000_u64];
     proptest::collection::vec((gap, any::<bool>(), 0..3_000_u32), 0..40)
@@ -311,7 +311,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn energy_does_not_depend_on_how_often_it_is_asked(
+    fn energy_is_independent_of_the_number_of_reads(
         profile in profile(), packets in packets(), step in 1..777_u64,
     ) {
         let mut once = Meter::new(profile.clone()).with_timeline();
@@ -337,7 +337,7 @@ proptest! {
     }
 
     #[test]
-    fn the_times_in_the_states_add_up_to_all_there_was(
+    fn times_in_states_add_up_to_the_total(
         profile in profile(), packets in packets(), rest in 0..10_000_u64,
     ) {
         let stages = profile.tail.len();
@@ -361,7 +361,7 @@ proptest! {
     }
 
     #[test]
-    fn the_closed_form_agrees_with_a_fine_sum_of_the_power(profile in profile(), packets in packets()) {
+    fn energy_equals_the_integral_of_power(profile in profile(), packets in packets()) {
         let mut meter = Meter::new(profile.clone());
         let mut sum = 0.0;
         let mut bits = [0.0, 0.0];
@@ -382,7 +382,7 @@ proptest! {
 }
 
 #[test]
-fn every_built_in_profile_agrees_with_a_fine_sum_of_its_power() {
+fn built_in_profiles_match_the_integral_of_power() {
     for profile in profiles() {
         let mut meter = Meter::new(profile.clone());
         let tick = 20_000; // 0.02 ms divides every time in the profiles

@@ -14,7 +14,7 @@ use crate::world::World;
 use link::LinkStats;
 use middlebox::{MiddleboxConfig, MiddleboxStats};
 use mptcp::{Endpoint, Mode, PathId};
-use radio::{Battery, Meter, Together};
+use radio::{Battery, JointActivity, Meter};
 use traffic::{Direction, TrafficConfig};
 use units::{Duration, Instant};
 use wire::Span;
@@ -129,7 +129,7 @@ impl DeviceOutcome {
         connections: &[ConnectionOutcome],
         policy_changes: u64,
     ) -> Self {
-        let joint_time = Together::new().update(meters.to_vec());
+        let joint_time = JointActivity::new().update(meters.to_vec());
         let joint = experiment.device.joint_power * joint_time;
         let radios: units::Energy = meters.iter().map(|meter| meter.energy()).sum();
         let energy = radios + joint;

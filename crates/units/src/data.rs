@@ -45,25 +45,25 @@ pub struct Bytes(u64);
 pub struct Bitrate(u64);
 
 impl Bytes {
-    /// Nothing.
+    /// No bytes.
     pub const ZERO: Self = Self(0);
-    /// `bytes` bytes.
+    /// Creates an amount of `bytes` bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
-    /// Bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// Bits.
+    /// Returns the number of bits.
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }
-    /// Megabits (10^6 bits).
+    /// Returns megabits (10^6 bits).
     pub fn as_mbit(self) -> f64 {
         self.bits() as f64 / 1e6
     }
-    /// The mean rate at which this much passed in `span`; zero for no time.
+    /// Returns the mean rate of this amount over `span`; zero for an empty span.
     pub fn per(self, span: Duration) -> Bitrate {
         if span.is_zero() {
             return Bitrate::ZERO;
@@ -73,38 +73,39 @@ impl Bytes {
 }
 
 impl Bitrate {
-    /// No rate at all: nothing passes.
+    /// Zero bits per second.
     pub const ZERO: Self = Self(0);
-    /// `bps` bits per second.
+    /// Creates a rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
-    /// `mbps` megabits per second; zero for what is negative or not a number.
+    /// Creates a rate of `mbps` megabits per second; zero if `mbps` is negative or NaN.
     pub fn from_mbps(mbps: f64) -> Self {
         Self((mbps * 1e6 + 0.5) as u64)
     }
-    /// Bits per second.
+    /// Returns bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// Megabits per second.
+    /// Returns megabits per second.
     pub fn as_mbps(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// How long `bytes` take at this rate, rounded up to a nanosecond;
-    /// [`Duration::MAX`] at rate zero.
+    /// Returns the transmission time of `bytes`, rounded up to a nanosecond; [`Duration::MAX`] at
+    /// rate zero.
     pub fn time_for(self, bytes: Bytes) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // Below 2.3 GB the product fits 64 bits, and a 64-bit division costs a fraction of a 128-bit one.
+        // Below 2.3 GB the product fits 64 bits, and a 64-bit division costs a fraction of a
+        // 128-bit one.
         if bytes.0 < 2_300_000_000 {
             return Duration::from_nanos((bytes.0 * 8_000_000_000).div_ceil(self.0));
         }
         let nanos = (bytes.0 as u128 * 8_000_000_000).div_ceil(self.0 as u128);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
-    /// How much passes in `span`, rounded down to a byte.
+    /// Returns the amount transmitted in `span`, rounded down to a byte.
     pub fn over(self, span: Duration) -> Bytes {
         let bytes = self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000;
         Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
@@ -124,7 +125,7 @@ impl AddAssign for Bytes {
 }
 impl Sub for Bytes {
     type Output = Self;
-    /// The difference, or nothing where `other` is more.
+    /// Returns the difference, or zero if `other` is larger.
     fn sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_takes_its_bits_over_the_rate() {
+    fn transmission_time_is_bits_over_rate() {
         let rate: Bitrate = "2Mbps".parse().unwrap();
         assert_eq!(rate.time_for(Bytes::new(1500)), Duration::from_millis(6));
         assert_eq!(rate.over(Duration::from_millis(6)), Bytes::new(1500));
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_and_the_long_division_agree() {
+    fn short_and_long_division_agree() {
         let rate = Bitrate::from_bps(333_333_333);
         let short = rate.time_for(Bytes::new(2_299_999_999)).as_nanos();
         let long = rate.time_for(Bytes::new(2_300_000_000)).as_nanos();
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_writes() {
+    fn written_amounts_parse_back() {
         for text in ["64KiB", "1MiB", "1040B", "2.5MB", "300kB"] {
             assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
         }

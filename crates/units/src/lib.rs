@@ -1,11 +1,11 @@
-//! Types, not bare numbers: time, data, rate, power, energy, probability and seeds.
+//! Unit types for time, data, rate, power, energy, probability and seeds.
 //!
-//! Everything else in Tandem speaks in these. Each type has one canonical unit inside, constructors
-//! and readers that name theirs (`from_millis`, `as_mbps`), a [`FromStr`](core::str::FromStr) that
-//! insists on a written unit (`"5ms"`, `"2Mbps"`, `"1MB"`), and a `Display` that parses back.
+//! All of Tandem uses these types. Each holds one canonical unit. Constructors and accessors name
+//! their unit (`from_millis`, `as_mbps`). [`FromStr`](core::str::FromStr) requires a unit (`"5ms"`,
+//! `"2Mbps"`, `"1MB"`), and `Display` parses back.
 //!
-//! Randomness starts here too: a [`Seed`] gives each named source its own [`Rng`], so that adding
-//! one source never changes the numbers that another draws.
+//! A [`Seed`] gives each named random source its own [`Rng`], so that a new source does not change
+//! the numbers of the others.
 
 mod data;
 mod parse;

@@ -1,46 +1,46 @@
-//! Reading a number with its unit.
+//! Parser for numbers with units.
 
 use thiserror::Error;
 
-/// What was wrong with a written quantity.
+/// An invalid quantity.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// The text does not begin with a number.
     #[error("`{text}` is not a number with a unit")]
     NotANumber {
-        /// What was written.
+        /// The text.
         text: String,
     },
-    /// There is a number, but no unit behind it.
+    /// The number has no unit.
     #[error("`{text}` has no unit")]
     MissingUnit {
-        /// What was written.
+        /// The text.
         text: String,
-        /// The units that would do, as a readable list.
+        /// The valid units, as a readable list.
         units: &'static str,
     },
-    /// The unit is not one of this quantity.
+    /// The quantity has no such unit.
     #[error("`{unit}` is not a unit of {quantity}")]
     UnknownUnit {
-        /// The unit that was written.
+        /// The unit in the text.
         unit: String,
-        /// What was to be read, such as "time".
+        /// The expected quantity, such as "time".
         quantity: &'static str,
-        /// The units that would do, as a readable list.
+        /// The valid units, as a readable list.
         units: &'static str,
     },
-    /// The value cannot be: negative, or beyond what the type holds.
+    /// The value is negative, or too large for the type.
     #[error("`{text}` is out of range for {quantity}")]
     OutOfRange {
-        /// What was written.
+        /// The text.
         text: String,
-        /// What was to be read.
+        /// The expected quantity.
         quantity: &'static str,
     },
 }
 
 impl UnitError {
-    /// What would have been right, as one phrase: "a time such as `5ms`; units: ns, us, ms, s, min".
+    /// Returns the expected input as a phrase: "a time such as `5ms`; units: ns, us, ms, s, min".
     pub fn expected(&self) -> Option<&'static str> {
         match self {
             Self::MissingUnit { units, .. } | Self::UnknownUnit { units, .. } => Some(units),
@@ -49,7 +49,7 @@ impl UnitError {
     }
 }
 
-/// One way of reading a quantity: its name, its units, and what one of each is in the canonical unit.
+/// A quantity: its name, its units, and the factor of each to the canonical unit.
 pub(crate) struct Scale {
     pub(crate) quantity: &'static str,
     pub(crate) units: &'static str,
@@ -57,7 +57,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Reads `text` and returns the amount in canonical units; never negative, never NaN.
+    /// Parses `text` and returns the amount in canonical units; it is finite and not negative.
     pub(crate) fn read(&self, text: &str) -> Result<f64, UnitError> {
         let trimmed = text.trim();
         let split = trimmed
@@ -91,7 +91,7 @@ impl Scale {
         Ok(value * factor)
     }
 
-    /// Like [`read`](Self::read), for types that hold whole numbers.
+    /// As [`read`](Self::read), for types that hold whole numbers; rounds to the nearest.
     pub(crate) fn read_whole(&self, text: &str) -> Result<u64, UnitError> {
         let value = self.read(text)?;
         if value > 9.0e18 {
@@ -101,7 +101,7 @@ impl Scale {
     }
 }
 
-/// Serde through the written form, for every unit type.
+/// Implements serde by the textual form.
 macro_rules! serde_as_text {
     ($($name:ty),+) => {$(
         impl serde::Serialize for $name {

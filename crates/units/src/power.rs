@@ -30,19 +30,19 @@ pub struct Energy(f64);
 impl Power {
     /// No power.
     pub const ZERO: Self = Self(0.0);
-    /// `watts` watts.
+    /// Creates a power of `watts` watts.
     pub const fn from_watts(watts: f64) -> Self {
         Self(watts)
     }
-    /// `milliwatts` milliwatts.
+    /// Creates a power of `milliwatts` milliwatts.
     pub const fn from_milliwatts(milliwatts: f64) -> Self {
         Self(milliwatts * 1e-3)
     }
-    /// Watts.
+    /// Returns watts.
     pub const fn as_watts(self) -> f64 {
         self.0
     }
-    /// Milliwatts.
+    /// Returns milliwatts.
     pub const fn as_milliwatts(self) -> f64 {
         self.0 * 1e3
     }
@@ -51,15 +51,15 @@ impl Power {
 impl Energy {
     /// No energy.
     pub const ZERO: Self = Self(0.0);
-    /// `joules` joules.
+    /// Creates an energy of `joules` joules.
     pub const fn from_joules(joules: f64) -> Self {
         Self(joules)
     }
-    /// Joules.
+    /// Returns joules.
     pub const fn as_joules(self) -> f64 {
         self.0
     }
-    /// The mean power over `span`; zero for no time.
+    /// Returns the mean power over `span`; zero for an empty span.
     pub fn per(self, span: Duration) -> Power {
         if span.is_zero() { Power::ZERO } else { Power(self.0 / span.as_secs_f64()) }
     }
@@ -107,7 +107,7 @@ impl Sub for Energy {
 }
 impl Div<Power> for Energy {
     type Output = Duration;
-    /// How long this energy lasts at that power; [`Duration::MAX`] at no power.
+    /// Returns how long this energy lasts at `power`; [`Duration::MAX`] at zero power.
     fn div(self, power: Power) -> Duration {
         if power.0 <= 0.0 { Duration::MAX } else { Duration::from_secs_f64(self.0 / power.0) }
     }
@@ -133,7 +133,7 @@ impl FromStr for Energy {
 impl fmt::Display for Power {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 != 0.0 && self.0 < 1.0 {
-            // Shortest decimal that reads back: 0.0599 W is 59.9mW, not 59.900000000000006mW.
+            // The shortest decimal that parses back: 59.9mW for 0.0599 W, not 59.900000000000006mW.
             write!(f, "{}mW", (self.0 * 1e9).round() / 1e6)
         } else {
             write!(f, "{}W", self.0)
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn power_over_time_is_energy_and_back() {
+    fn energy_is_power_times_time() {
         let energy = Power::from_milliwatts(500.0) * Duration::from_secs(10);
         assert_eq!(energy, Energy::from_joules(5.0));
         assert_eq!(energy.per(Duration::from_secs(10)), Power::from_watts(0.5));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_writes() {
+    fn written_amounts_parse_back() {
         for text in ["1060mW", "59.9mW"] {
             let power: Power = text.parse().unwrap();
             assert_eq!(power.to_string().parse::<Power>().unwrap(), power);

@@ -1,4 +1,4 @@
-//! A chance between never and always.
+//! Probabilities.
 
 use core::fmt;
 
@@ -7,16 +7,16 @@ use core::fmt;
 pub struct Probability(f64);
 
 impl Probability {
-    /// Never.
+    /// Probability 0.
     pub const NEVER: Self = Self(0.0);
-    /// Always.
+    /// Probability 1.
     pub const ALWAYS: Self = Self(1.0);
 
-    /// `None` unless 0 <= `p` <= 1.
+    /// Creates a probability; `None` unless 0 <= `p` <= 1.
     pub fn new(p: f64) -> Option<Self> {
         (0.0..=1.0).contains(&p).then_some(Self(p))
     }
-    /// As a number from 0 to 1.
+    /// Returns the number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }

@@ -1,26 +1,26 @@
-//! Randomness that repeats.
+//! Reproducible random numbers.
 
 use crate::Probability;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
-/// Where all of a run's randomness starts.
+/// The source of all random numbers of a run.
 ///
-/// Each random source derives its own stream by name. A name is hashed, never counted, so that a
-/// new source leaves all others with the numbers they had.
+/// Each random source derives its own stream by a hash of its name, so that a new source does not
+/// change the numbers of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seed(u64);
 
 impl Seed {
-    /// The seed with this number.
+    /// Creates the seed with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// The seed of the part of the run that is called `name`.
+    /// Derives the seed of the part of the run called `name`.
     pub fn derive(self, name: &str) -> Self {
         // FNV-1a over the name, then the finaliser of SplitMix64 (Steele et al. 2014) over both, so
         // that seeds 1, 2, 3 and names that differ in one letter end far apart.
@@ -33,7 +33,7 @@ impl Seed {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         Self(z ^ (z >> 31))
     }
-    /// The stream of the source that is called `name`.
+    /// Creates the stream of the random source called `name`.
     pub fn rng(self, name: &str) -> Rng {
         Rng(Xoshiro256PlusPlus::seed_from_u64(self.derive(name).0))
     }
@@ -44,33 +44,33 @@ impl Seed {
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
-    /// Uniform in [0, 1).
+    /// Draws a uniform number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
-    /// Uniform in [`low`, `high`).
+    /// Draws a uniform number in [`low`, `high`).
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
-    /// Uniform in 0..`n`; 0 where `n` is 0.
+    /// Draws a uniform whole number in 0..`n`; 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
-    /// True with probability `p`; draws nothing where the answer is certain.
+    /// Draws true with probability `p`. Probabilities 0 and 1 use no random bits.
     pub fn chance(&mut self, p: Probability) -> bool {
         let p = p.get();
         p > 0.0 && (p >= 1.0 || self.unit() < p)
     }
-    /// Exponential with this mean.
+    /// Draws an exponentially distributed number with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.unit())
     }
-    /// Standard normal, by the polar method of Marsaglia (one of its two numbers is thrown away, so
-    /// that the stream has no hidden state).
+    /// Draws a standard normal number by Marsaglia's polar method. The second number of each pair
+    /// is dropped, so that the stream has no hidden state.
     pub fn normal(&mut self) -> f64 {
         loop {
             let (u, v) = (self.between(-1.0, 1.0), self.between(-1.0, 1.0));
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_gives_its_own_stream_and_the_same_one_each_time() {
+    fn each_name_has_its_own_repeatable_stream() {
         let seed = Seed::new(1);
         let first: Vec<u64> = (0..4)
             .map({
@@ -113,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn the_stream_is_pinned() {
-        // The same numbers on every machine and in every version: results depend on them.
+    fn stream_is_pinned() {
+        // Results depend on these numbers: they are the same on every machine and in every version.
         let mut rng = Seed::new(1).rng("pin");
         let drawn: Vec<u64> = (0..3).map(|_| rng.bits()).collect();
         assert_eq!(drawn, PINNED);
@@ -122,7 +122,7 @@ mod tests {
     const PINNED: [u64; 3] = [8155778362542720349, 16578008244244920995, 6753139807424621751];
 
     #[test]
-    fn moments_are_those_of_the_distribution() {
+    fn moments_match_the_distributions() {
         let mut rng = Seed::new(7).rng("moments");
         let n = 200_000;
         let mean = |f: &mut dyn FnMut() -> f64| (0..n).map(|_| f()).sum::<f64>() / f64::from(n);

@@ -11,7 +11,7 @@ const SCALE: Scale = Scale {
     factors: &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
 };
 
-/// A point in time: nanoseconds since the run began.
+/// A point in simulated time: nanoseconds since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
@@ -20,90 +20,91 @@ pub struct Instant(u64);
 pub struct Duration(u64);
 
 impl Instant {
-    /// The beginning of the run.
+    /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// The latest point: a timer set to it never fires.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `nanos` nanoseconds after the beginning.
+    /// Creates the point `nanos` nanoseconds after the start.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
-    /// The point `millis` milliseconds after the beginning.
+    /// Creates the point `millis` milliseconds after the start.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// The point `secs` seconds after the beginning.
+    /// Creates the point `secs` seconds after the start.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
-    /// Nanoseconds since the beginning.
+    /// Returns nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Whole milliseconds since the beginning.
+    /// Returns whole milliseconds since the start.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
-    /// Seconds since the beginning.
+    /// Returns seconds since the start.
     pub fn as_secs_f64(self) -> f64 {
-        // Divided, not multiplied by 1e-9, which is not exact: 30 s are 30.0.
+        // A division is exact where a product with 1e-9 is not: 30 s give 30.0.
         self.0 as f64 / 1e9
     }
-    /// How long after `earlier` this is; zero if it is before.
+    /// Returns the time elapsed since `earlier`; zero if that is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// An empty span.
     pub const ZERO: Self = Self(0);
     /// Longer than any run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `nanos` nanoseconds.
+    /// Creates a span of `nanos` nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
-    /// `micros` microseconds.
+    /// Creates a span of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
-    /// `millis` milliseconds.
+    /// Creates a span of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// `secs` seconds.
+    /// Creates a span of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
-    /// `secs` seconds, to the nearest nanosecond; zero for what is negative or not a number.
+    /// Creates a span of `secs` seconds, rounded to a nanosecond; zero if `secs` is negative or
+    /// NaN.
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9 + 0.5) as u64)
     }
-    /// Nanoseconds.
+    /// Returns nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Whole milliseconds.
+    /// Returns whole milliseconds.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
-    /// Seconds.
+    /// Returns seconds.
     pub fn as_secs_f64(self) -> f64 {
-        // Divided, not multiplied by 1e-9, which is not exact: 30 s are 30.0.
+        // A division is exact where a product with 1e-9 is not: 30 s give 30.0.
         self.0 as f64 / 1e9
     }
-    /// True for no time at all.
+    /// Returns true for an empty span.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// The difference, or zero where `other` is longer.
+    /// Returns the difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// This span `factor` times over, to the nearest nanosecond.
+    /// Returns the product with `factor`, rounded to a nanosecond.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor + 0.5) as u64)
     }
@@ -201,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_it_writes() {
+    fn written_times_parse_back() {
         for text in ["5ms", "1.5s", "250us", "17ns", "0s", "150s"] {
             let span: Duration = text.parse().unwrap();
             assert_eq!(span.to_string(), text);
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_unit_is_refused_with_the_units_that_would_do() {
+    fn invalid_times_are_refused() {
         let error = "5".parse::<Duration>().unwrap_err();
         assert!(matches!(error, UnitError::MissingUnit { .. }));
         assert!(error.expected().unwrap().contains("ms"));

@@ -1,4 +1,5 @@
-//! Scalable TCP (Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", 2003).
+//! Scalable TCP (Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks",
+//! 2003).
 
 use mptcp::congestion::{
     CongestionControl, CongestionFactory, CongestionSettings, Coupling, SubflowView, Window,
@@ -9,8 +10,8 @@ const ACKED_BYTES_PER_GROWN_BYTE: u64 = 100;
 
 /// Grows the window by a hundredth of the acknowledged bytes, and reduces it by an eighth on loss.
 ///
-/// A coupled algorithm would return true from `is_coupled` and read the windows, round-trip times and
-/// rates of the connection's other subflows from `Coupling`.
+/// A coupled algorithm would return true from `is_coupled` and read the windows, round-trip times
+/// and rates of the connection's other subflows from `Coupling`.
 #[derive(Debug, Clone, Default)]
 pub struct Scalable {
     /// Acknowledged bytes that have not yet grown the window.

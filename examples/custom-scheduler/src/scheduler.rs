@@ -4,8 +4,8 @@ use mptcp::scheduler::{Candidate, Scheduler, SchedulerContext, SchedulerFactory}
 
 /// Uses the first path of the scenario, and the others only while more than `threshold` bytes wait.
 ///
-/// A scheduler needs `Clone` and `Debug`, and one method. State of its own goes into further fields:
-/// each connection has its own scheduler, and `pick` takes `&mut self`.
+/// A scheduler needs `Clone` and `Debug`, and one method. State of its own goes into further
+/// fields: each connection has its own scheduler, and `pick` takes `&mut self`.
 #[derive(Debug, Clone)]
 pub struct Overflow {
     threshold: u64,
@@ -15,8 +15,8 @@ impl Scheduler for Overflow {
     /// Called once for each piece of new data. The candidates are the subflows that may carry data,
     /// in the order of the scenario's paths.
     fn pick(&mut self, candidates: &[Candidate], context: &SchedulerContext) -> Option<usize> {
-        // `room` is the part of the congestion window that is free now. To pick a subflow without room
-        // is allowed: the piece then waits in that subflow's queue.
+        // `room` is the part of the congestion window that is free now. To pick a subflow without
+        // room is allowed: the piece then waits in that subflow's queue.
         let has_room = |i: &usize| candidates[*i].room >= context.len;
         // `unsent` counts the bytes that the application has written and no subflow has taken yet.
         let usable = if context.unsent > self.threshold { candidates.len() } else { 1 };

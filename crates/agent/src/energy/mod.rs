@@ -79,7 +79,7 @@ impl Radio {
         let last = self.meter.now();
         self.meter.advance(now);
         // Activity spans are not used here and would grow for months.
-        self.meter.forget_spans();
+        self.meter.discard_active_spans();
         let span = now.since(self.ledger.last_sample().unwrap_or(last));
         self.ledger.record(now, span, carried, &self.meter, elsewhere);
     }

@@ -37,14 +37,14 @@ impl ActiveCongestion {
         self.is_coupled && self.receiver.is_none()
     }
 
-    /// Returns the own algorithm's [shared value](CongestionControl::shared_value), whichever control is
-    /// in charge.
+    /// Returns the own algorithm's [shared value](CongestionControl::shared_value), whichever
+    /// control is in charge.
     pub(crate) fn shared_value(&self, una: u64) -> u64 {
         self.own.shared_value(una)
     }
 
-    /// Sets the rate wanted by the receiver, in bytes per second; `None` puts the own algorithm back in
-    /// charge.
+    /// Sets the rate wanted by the receiver, in bytes per second; `None` puts the own algorithm
+    /// back in charge.
     pub(crate) fn set_receiver_rate(&mut self, rate: Option<u64>) {
         self.receiver = rate.map(ReceiverDriven::new);
     }

@@ -6,14 +6,15 @@ use super::{CongestionControl, Coupling, SubflowView, Window};
 
 /// A balance between LIA, which is friendly to TCP, and OLIA, which responds slowly.
 ///
-/// With windows in segments, `x_r = w_r / rtt_r` and `a_r = max_k x_k / x_r`, an acknowledgement on path
-/// `r` increases the window by
+/// With windows in segments, `x_r = w_r / rtt_r` and `a_r = max_k x_k / x_r`, an acknowledgement on
+/// path `r` increases the window by
 ///
 /// ```text
 /// x_r / (rtt_r (sum x_k)²) * (1 + a_r)/2 * (4 + a_r)/5
 /// ```
 ///
-/// and a loss decreases it by `w_r/2 * min(a_r, 1.5)`. Over one path `a_r` is 1 and this is NewReno.
+/// and a loss decreases it by `w_r/2 * min(a_r, 1.5)`. Over one path `a_r` is 1 and this is
+/// NewReno.
 #[derive(Debug, Clone)]
 pub(crate) struct Balia {
     /// `a_r` at the last acknowledgement.

@@ -1,9 +1,10 @@
 //! BBR, version 1: draft-cardwell-iccrg-bbr-congestion-control-00 (July 2017), over
 //! draft-cheng-iccrg-delivery-rate-estimation-00. Section numbers refer to the former.
 //!
-//! BBR keeps a model of the path: the highest delivery rate of ten round trips and the lowest RTT of ten
-//! seconds. It paces at about that rate and keeps about twice their product in flight. A loss only
-//! starts a round of packet conservation. `docs/design/bbr.md` lists the differences from the draft.
+//! BBR keeps a model of the path: the highest delivery rate of ten round trips and the lowest RTT
+//! of ten seconds. It paces at about that rate and keeps about twice their product in flight. A
+//! loss only starts a round of packet conservation. `docs/design/bbr.md` lists the differences from
+//! the draft.
 
 mod max_filter;
 
@@ -34,7 +35,8 @@ pub(super) enum State {
         phase: usize,
         since: Instant,
     },
-    /// At the minimum window until `until`, set once the flight size is down, and for a whole round.
+    /// At the minimum window until `until`, set once the flight size is down, and for a whole
+    /// round.
     ProbeRtt {
         until: Option<Instant>,
         round_done: bool,
@@ -108,7 +110,8 @@ impl Bbr {
         }
     }
 
-    /// Returns `gain` times the bandwidth-delay product in bytes, without the quanta of section 4.2.3.2.
+    /// Returns `gain` times the bandwidth-delay product in bytes, without the quanta of section
+    /// 4.2.3.2.
     fn inflight(&self, gain: f64) -> Option<f64> {
         (self.rtprop < Duration::MAX && self.bandwidth.get() > 0.0)
             .then(|| gain * self.bandwidth.get() * self.rtprop.as_secs_f64())
@@ -157,7 +160,8 @@ impl Bbr {
     }
 
     fn enter_probe_bw(&mut self, now: Instant) {
-        // Any phase but the draining one. The draft draws it at random; the clock keeps runs repeatable.
+        // Any phase but the draining one. The draft draws it at random; the clock keeps runs
+        // repeatable.
         let drawn = (now.as_nanos() / 1000 % 7) as usize;
         let phase = if drawn == 0 { 0 } else { drawn + 1 };
         self.state = State::ProbeBw { phase, since: now };

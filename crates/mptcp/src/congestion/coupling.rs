@@ -15,7 +15,8 @@ pub struct CoupledSubflow {
     pub rate: f64,
     /// Energy cost of a byte on the path, in joules and above 0; `None` if unknown.
     pub energy_cost: Option<f64>,
-    /// [`CongestionControl::shared_value`](super::CongestionControl::shared_value) of its algorithm.
+    /// [`CongestionControl::shared_value`](super::CongestionControl::shared_value) of its
+    /// algorithm.
     pub shared_value: u64,
 }
 

@@ -45,8 +45,8 @@ impl Curve {
 /// Grows the window along a cubic curve of the time since the last loss.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cubic {
-    /// Count as Linux does: whole segments, and an estimate of Reno's window that never grows by a whole
-    /// segment per round trip.
+    /// Count as Linux does: whole segments, and an estimate of Reno's window that never grows by a
+    /// whole segment per round trip.
     linux_counting: bool,
     curve: Curve,
     /// Curve before the last reduction, restored if that was spurious (section 4.9).
@@ -77,14 +77,16 @@ impl Cubic {
         self.fraction = 0.0;
     }
 
-    /// Stops the curve's time for a span in which the window did not limit sending (sections 4.2 and 5.8).
+    /// Stops the curve's time for a span in which the window did not limit sending (sections 4.2
+    /// and 5.8).
     fn skip(&mut self, span: Duration) {
         if let Some(epoch) = &mut self.curve.epoch {
             *epoch += span;
         }
     }
 
-    /// Updates the estimate of Reno's window for `segments` acknowledged ones and returns it (section 4.3).
+    /// Updates the estimate of Reno's window for `segments` acknowledged ones and returns it
+    /// (section 4.3).
     fn reno_estimate(&mut self, segments: f64, cwnd: f64) -> f64 {
         let curve = &mut self.curve;
         // 3(1-b)/(1+b) until the estimate reaches the window before the loss, then 1.

@@ -1,9 +1,9 @@
 //! Energy-aware linked increases, after Le, Hong, Razzaque, Lee, Jung, "ecMTCP: An Energy-Aware
 //! Congestion Control Algorithm for Multipath TCP", IEEE Communications Letters 16(2), 2012.
 //!
-//! The paper moves traffic away from congested paths and from paths with a high energy cost, and stays
-//! fair to TCP. Its formula was not available: this is Tandem's own design with these properties,
-//! derived in `docs/design/ecmtcp.md`.
+//! The paper moves traffic away from congested paths and from paths with a high energy cost, and
+//! stays fair to TCP. Its formula was not available: this is Tandem's own design with these
+//! properties, derived in `docs/design/ecmtcp.md`.
 
 use super::{CongestionControl, CoupledSubflow, Coupling, SubflowView, Window};
 

@@ -1,8 +1,9 @@
-//! Congestion controls: how fast a subflow sends. One algorithm per file, behind [`CongestionControl`].
+//! Congestion controls: how fast a subflow sends. One algorithm per file, behind
+//! [`CongestionControl`].
 //!
-//! To add one here, write its file and add its `mod` line and its row in `congestion_controls!` below.
-//! A crate outside this one implements [`CongestionControl`] and [`CongestionFactory`] instead, and puts
-//! the factory into [`Config::congestion`](crate::Config::congestion).
+//! To add one here, write its file and add its `mod` line and its row in `congestion_controls!`
+//! below. A crate outside this one implements [`CongestionControl`] and [`CongestionFactory`]
+//! instead, and puts the factory into [`Config::congestion`](crate::Config::congestion).
 //!
 //! Windows are counted in bytes. A coupled algorithm sees the connection's other subflows through
 //! [`Coupling`].
@@ -30,8 +31,8 @@ use core::fmt;
 pub use coupling::{CoupledSubflow, Coupling};
 use units::{Duration, Instant};
 
-/// Registers algorithms, from rows of `Variant => "name", constructor, "summary";`. A constructor takes
-/// `&CongestionSettings`.
+/// Registers algorithms, from rows of `Variant => "name", constructor, "summary";`. A constructor
+/// takes `&CongestionSettings`.
 macro_rules! congestion_controls {
     ($($(#[$attribute:meta])* $variant:ident => $name:literal, $new:expr, $summary:literal;)+) => {
         named_enum! {
@@ -89,8 +90,8 @@ pub struct SubflowView {
     pub recovering: bool,
 }
 
-/// Delivery rate sample of one acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-02, section
-/// 3.3).
+/// Delivery rate sample of one acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-02,
+/// section 3.3).
 #[derive(Debug, Clone, Copy)]
 pub struct RateSample {
     /// Total bytes delivered, those of this acknowledgement included.
@@ -115,10 +116,12 @@ pub struct RateSample {
 ///
 /// Implementations derive `Clone` and `Debug`. The first three methods must be written.
 pub trait CongestionControl: CloneCongestionControl + fmt::Debug + Send + Sync {
-    /// Grows the window for `acked` new bytes. Called outside recovery, while the window limits sending.
+    /// Grows the window for `acked` new bytes. Called outside recovery, while the window limits
+    /// sending.
     fn on_ack(&mut self, acked: u64, view: &SubflowView, coupling: &Coupling, window: &mut Window);
 
-    /// Reacts to the first loss of a window, found by SACK or duplicate acknowledgements: sets `ssthresh`.
+    /// Reacts to the first loss of a window, found by SACK or duplicate acknowledgements: sets
+    /// `ssthresh`.
     fn on_loss(&mut self, view: &SubflowView, window: &mut Window);
 
     /// Reacts to the expiry of the retransmission timer: sets `ssthresh` and `cwnd`.
@@ -134,8 +137,8 @@ pub trait CongestionControl: CloneCongestionControl + fmt::Debug + Send + Sync {
         self.on_loss(view, window);
     }
 
-    /// Notes that the last reduction was spurious (RFC 5682, RFC 4015). The sender restores the window
-    /// itself; `regrown` is true if the window has already grown back to its earlier size.
+    /// Notes that the last reduction was spurious (RFC 5682, RFC 4015). The sender restores the
+    /// window itself; `regrown` is true if the window has already grown back to its earlier size.
     fn on_spurious_reduction(&mut self, regrown: bool) {
         let _ = regrown;
     }
@@ -146,8 +149,9 @@ pub trait CongestionControl: CloneCongestionControl + fmt::Debug + Send + Sync {
         let _ = (sample, view, window);
     }
 
-    /// Returns true for an algorithm with a model of the path: the sender then samples delivery rates,
-    /// paces segments and leaves recovery's window to the algorithm. Read once, for a new subflow.
+    /// Returns true for an algorithm with a model of the path: the sender then samples delivery
+    /// rates, paces segments and leaves recovery's window to the algorithm. Read once, for a new
+    /// subflow.
     fn uses_rate_samples(&self) -> bool {
         false
     }
@@ -219,8 +223,8 @@ impl Window {
         left
     }
 
-    /// Sets the threshold to half the flight size, at least two segments (RFC 5681, Eq. 4). Segments
-    /// that limited transmit (RFC 3042) sent beyond the window do not count.
+    /// Sets the threshold to half the flight size, at least two segments (RFC 5681, Eq. 4).
+    /// Segments that limited transmit (RFC 3042) sent beyond the window do not count.
     pub fn halve(&mut self, view: &SubflowView) {
         self.ssthresh = (view.in_flight.min(self.cwnd) / 2).max(2 * view.mss);
     }

@@ -1,6 +1,6 @@
-//! Opportunistic linked increases: Khalili, Gast, Popovic, Le Boudec, "MPTCP is not Pareto-optimal",
-//! IEEE/ACM Transactions on Networking 21(5), 2013; draft-khalili-mptcp-congestion-control-05,
-//! section 3.
+//! Opportunistic linked increases: Khalili, Gast, Popovic, Le Boudec, "MPTCP is not
+//! Pareto-optimal", IEEE/ACM Transactions on Networking 21(5), 2013;
+//! draft-khalili-mptcp-congestion-control-05, section 3.
 
 use super::{CongestionControl, CoupledSubflow, Coupling, SubflowView, Window};
 
@@ -13,8 +13,8 @@ use super::{CongestionControl, CoupledSubflow, Coupling, SubflowView, Window};
 /// ```
 ///
 /// The first term is Kelly and Voice's increase, compensated for different round trips. The second
-/// moves window between paths; see [`transfer`]. A loss halves the window. The draft allows a threshold
-/// of one segment with several paths; here it is at least two, as for all algorithms.
+/// moves window between paths; see [`transfer`]. A loss halves the window. The draft allows a
+/// threshold of one segment with several paths; here it is at least two, as for all algorithms.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Olia {
     /// Offset acknowledged at the last loss.
@@ -26,8 +26,9 @@ pub(crate) struct Olia {
 }
 
 impl Olia {
-    /// `l` of the draft in bytes, shared with the other subflows: the larger of the bytes acknowledged
-    /// between the last two losses and of those since the last. `1 / l` estimates the loss rate.
+    /// `l` of the draft in bytes, shared with the other subflows: the larger of the bytes
+    /// acknowledged between the last two losses and of those since the last. `1 / l` estimates the
+    /// loss rate.
     fn loss_interval(&self, una: u64) -> u64 {
         self.last_interval.max(una.saturating_sub(self.last_loss_una))
     }
@@ -38,12 +39,12 @@ impl Olia {
     }
 }
 
-/// `a_r` of the draft, in segments per round trip: the window that path `r` takes from other paths, or
-/// gives to them if negative.
+/// `a_r` of the draft, in segments per round trip: the window that path `r` takes from other paths,
+/// or gives to them if negative.
 ///
-/// The best paths have the highest `l / rtt²`. If some of them do not have the largest window, these
-/// share a gain of `1/n`, and the paths with the largest window share the same loss; `n` is the number
-/// of paths. Otherwise no window moves.
+/// The best paths have the highest `l / rtt²`. If some of them do not have the largest window,
+/// these share a gain of `1/n`, and the paths with the largest window share the same loss; `n` is
+/// the number of paths. Otherwise no window moves.
 fn transfer(coupling: &Coupling) -> f64 {
     let quality = |s: &CoupledSubflow| s.shared_value as f64 / (s.srtt_secs * s.srtt_secs);
     let largest = coupling.subflows().iter().map(|s| s.cwnd).max().unwrap_or(0);

@@ -3,8 +3,8 @@
 use super::{CongestionControl, Coupling, SubflowView, Window};
 use units::Duration;
 
-/// Window in round trips of the rate. The rate is the limit; the window only bounds the data sent while
-/// no acknowledgement arrives.
+/// Window in round trips of the rate. The rate is the limit; the window only bounds the data sent
+/// while no acknowledgement arrives.
 const WINDOW_ROUND_TRIPS: u64 = 2;
 const MIN_WINDOW_SEGMENTS: u64 = 4;
 
@@ -20,8 +20,8 @@ impl ReceiverDriven {
         Self { reported_rate }
     }
 
-    /// Returns the rate to send at, in bytes per second: at least a segment per round trip, so that the
-    /// receiver can notice when the path gets better.
+    /// Returns the rate to send at, in bytes per second: at least a segment per round trip, so that
+    /// the receiver can notice when the path gets better.
     pub(super) fn rate(&self, mss: u64, srtt: Duration) -> u64 {
         let least = u128::from(mss) * 1_000_000_000 / u128::from(srtt.as_nanos().max(1));
         self.reported_rate.max(u64::try_from(least).unwrap_or(u64::MAX))

@@ -48,7 +48,8 @@ fn beside(other: CoupledSubflow) -> Coupling {
     Coupling::new(PathId(0), vec![subflow(0, 20, 0.1), other])
 }
 
-/// Returns the segments by which `rounds` round trips grow a window of `segments` in congestion avoidance.
+/// Returns the segments by which `rounds` round trips grow a window of `segments` in congestion
+/// avoidance.
 fn growth(kind: CongestionKind, segments: u64, rounds: u64, coupling: impl Fn(&Window) -> Coupling) -> f64 {
     let mut algorithm = build(kind);
     let mut window = Window { cwnd: segments * MSS, ssthresh: segments * MSS / 2 };
@@ -88,7 +89,8 @@ fn every_algorithm_doubles_in_slow_start_and_answers_loss() {
 
 #[test]
 fn coupled_algorithms_are_reno_over_one_path() {
-    // RFC 6356: alpha is 1. Khalili et al.: 1/w per segment. Walid et al.: a = 1, so both factors are 1.
+    // RFC 6356: alpha is 1. Khalili et al.: 1/w per segment. Walid et al.: a = 1, so both factors
+    // are 1.
     let reno_like = [
         CongestionKind::Reno,
         CongestionKind::Lia,
@@ -130,8 +132,8 @@ fn coupled_increases_match_the_formulas() {
         let with = |s: CoupledSubflow, shared_value| CoupledSubflow { shared_value, ..s };
         Coupling::new(PathId(0), vec![with(a, own), with(b, other)])
     };
-    // The own rate is 20,000 / 0.1 = 200 kB/s. One round of twenty acknowledged segments grows the window
-    // by twenty times the formula's increase.
+    // The own rate is 20,000 / 0.1 = 200 kB/s. One round of twenty acknowledged segments grows the
+    // window by twenty times the formula's increase.
     let table = [
         // Two equal paths: (w/r²) / (2w/r)² = 1/(4w), a quarter of a segment a round.
         (CongestionKind::Olia, beside(subflow(1, 20, 0.1)), 0.25),
@@ -147,7 +149,8 @@ fn coupled_increases_match_the_formulas() {
         (CongestionKind::Balia, beside(subflow(1, 60, 0.1)), 0.175),
         // Equal windows: alpha = 1/2 by RFC 6356, 20 * 1/2 / 40.
         (CongestionKind::Lia, beside(subflow(1, 20, 0.1)), 0.25),
-        // The same paths, twice the cost here: alpha = 2w * 2w/r² / (2w/r)² = 1, halved: 20 * 1/2 / 40.
+        // The same paths, twice the cost here: alpha = 2w * 2w/r² / (2w/r)² = 1, halved: 20 * 1/2 /
+        // 40.
         (CongestionKind::EcMtcp, costs(2.0, 1.0), 0.25),
         // Half the cost here: 20 * 1 / 40.
         (CongestionKind::EcMtcp, costs(1.0, 2.0), 0.5),
@@ -195,7 +198,8 @@ fn olia_shares_the_bytes_between_losses() {
 
 #[test]
 fn wvegas_keeps_its_share_of_ten_segments_queued() {
-    // 50 segments, lowest RTT 100 ms. A queueing delay of 25 ms means 50 * 25/125 = 10 queued segments.
+    // 50 segments, lowest RTT 100 ms. A queueing delay of 25 ms means 50 * 25/125 = 10 queued
+    // segments.
     let rounds = |rtt_ms: u64, total_rate: f64| {
         let mut algorithm = build(CongestionKind::WVegas);
         let mut window = Window { cwnd: 50 * MSS, ssthresh: 10 * MSS };
@@ -264,8 +268,9 @@ fn wvegas_ignores_queueing_within_its_own_burst() {
 
 #[test]
 fn lia_grows_each_of_two_equal_paths_a_quarter_as_fast() {
-    // Equal windows w and round trips: alpha = 2w * (w/r²) / (2w/r)² = 1/2, and the increase on each
-    // is alpha / total = 1/(4w) of a segment per segment: half a segment a round trip together.
+    // Equal windows w and round trips: alpha = 2w * (w/r²) / (2w/r)² = 1/2, and the increase on
+    // each is alpha / total = 1/(4w) of a segment per segment: half a segment a round trip
+    // together.
     let mut algorithm = build(CongestionKind::Lia);
     let mut window = Window { cwnd: 20 * MSS, ssthresh: 10 * MSS };
     let coupling = beside(subflow(1, 20, 0.1));
@@ -302,8 +307,8 @@ fn names_parse_back() {
 
 #[test]
 fn cubic_starts_on_a_new_plateau_after_a_timeout() {
-    // RFC 9438, section 4.8: K = 0 and W_max the window where congestion avoidance begins, so that a
-    // second after it the curve is C segments above, and Reno's estimate leads.
+    // RFC 9438, section 4.8: K = 0 and W_max the window where congestion avoidance begins, so that
+    // a second after it the curve is C segments above, and Reno's estimate leads.
     let mut algorithm = build(CongestionKind::Cubic);
     let mut window = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS };
     algorithm.on_timeout(&view(0, 100 * MSS), &mut window);
@@ -319,8 +324,8 @@ fn cubic_starts_on_a_new_plateau_after_a_timeout() {
 
 #[test]
 fn cubic_ignores_time_in_which_the_window_does_not_limit() {
-    // RFC 9438, sections 4.2 and 5.8: the same acknowledgements, with a pause of three seconds in which
-    // too little data is sent, or none.
+    // RFC 9438, sections 4.2 and 5.8: the same acknowledgements, with a pause of three seconds in
+    // which too little data is sent, or none.
     let run = |pause: Option<bool>| {
         let mut algorithm = build(CongestionKind::Cubic);
         let mut window = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS };

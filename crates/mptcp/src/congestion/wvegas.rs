@@ -14,8 +14,8 @@ const GAMMA: f64 = 1.0;
 /// Keeps a share of ten segments queued on each path, in proportion to the path's rate, so that all
 /// paths come to equal queueing delays.
 ///
-/// Once a round trip, with windows in segments, `RTT` the mean of the round's samples and `baseRTT` the
-/// lowest sample ever:
+/// Once a round trip, with windows in segments, `RTT` the mean of the round's samples and `baseRTT`
+/// the lowest sample ever:
 ///
 /// ```text
 /// diff = (w/baseRTT - w/RTT) * baseRTT          segments queued on the path
@@ -23,9 +23,9 @@ const GAMMA: f64 = 1.0;
 /// diff < alpha: w += 1;   diff > alpha: w -= 1
 /// ```
 ///
-/// Slow start ends when `diff` exceeds one segment. If the queueing delay has doubled from its lowest
-/// value, the window is cut to `w * baseRTT / (2 RTT)` once, which drains the queue and lets `baseRTT` be
-/// measured again. A loss halves the window.
+/// Slow start ends when `diff` exceeds one segment. If the queueing delay has doubled from its
+/// lowest value, the window is cut to `w * baseRTT / (2 RTT)` once, which drains the queue and lets
+/// `baseRTT` be measured again. A loss halves the window.
 ///
 /// The draft is open or differs in four points: `docs/design/wvegas.md`.
 #[derive(Debug, Clone)]
@@ -38,7 +38,8 @@ pub(crate) struct WVegas {
     rtt_count: u64,
     /// Lowest of the round's samples.
     rtt_min: Duration,
-    /// Lowest queueing delay of a round at `alpha` since the last drain, scaled to the present `alpha`.
+    /// Lowest queueing delay of a round at `alpha` since the last drain, scaled to the present
+    /// `alpha`.
     queue_delay: Option<Duration>,
 }
 
@@ -58,8 +59,8 @@ impl Default for WVegas {
 impl WVegas {
     /// Adjusts the window at the end of a round.
     fn end_round(&mut self, view: &SubflowView, coupling: &Coupling, window: &mut Window) {
-        // A doubling window leaves in bursts, whose segments queue behind one another on an idle path:
-        // in slow start only the round's lowest sample shows a queue.
+        // A doubling window leaves in bursts, whose segments queue behind one another on an idle
+        // path: in slow start only the round's lowest sample shows a queue.
         let measured = if window.in_slow_start() { self.rtt_min } else { self.rtt_sum / self.rtt_count };
         let base = view.min_rtt;
         let rtt = measured.max(base);

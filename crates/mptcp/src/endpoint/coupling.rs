@@ -17,7 +17,8 @@ impl<P: Payload> Endpoint<P> {
         self.energy_costs.extend_from_slice(joules_per_byte);
     }
 
-    /// Returns the subflows that the algorithm of subflow `i` needs for an acknowledgement up to `ack`.
+    /// Returns the subflows that the algorithm of subflow `i` needs for an acknowledgement up to
+    /// `ack`.
     ///
     /// Give the result back with [`recycle_coupling`](Self::recycle_coupling): the next call then
     /// allocates nothing.

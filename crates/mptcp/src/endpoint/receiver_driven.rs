@@ -6,10 +6,10 @@ use super::{Endpoint, OPTION_SPACE, Role};
 use crate::PathId;
 use crate::rec::collector::Collector;
 use crate::rec::estimator::{Estimator, Packet};
-use crate::rec::ranges::Ranges;
 use crate::rec::state::State as Phase;
 use crate::rec::{Rec, VERSION};
 use crate::subflow::{Arrival, Subflow, clock_at};
+use intervals::IntervalSet;
 use units::{Duration, Instant};
 use wire::{Blocks, Payload, RecOption, Report, Segment};
 
@@ -28,8 +28,8 @@ pub(super) struct ReceiverDriven {
     settings: Rec,
     /// By path: congestion control of the receiver.
     estimators: Vec<Option<Estimator>>,
-    /// Ranges that this end has reported as held for good.
-    promised: Ranges,
+    /// IntervalSet that this end has reported as held for good.
+    promised: IntervalSet,
     /// By path: reports received by the sender.
     feedback: Vec<Feedback>,
     /// The largest send window so far, in bytes.
@@ -71,7 +71,7 @@ impl ReceiverDriven {
         Self {
             settings,
             estimators: Vec::new(),
-            promised: Ranges::default(),
+            promised: IntervalSet::default(),
             feedback: Vec::new(),
             max_window: 0,
             reports: 0,
@@ -204,7 +204,7 @@ impl<P: Payload> Endpoint<P> {
             new: arrival != Arrival::Duplicate,
             missing: subflow.receiver().has_gap(),
         };
-        estimator.arrived(now, packet, echoed);
+        estimator.on_packet(now, packet, echoed);
         if estimator.is_due() {
             subflow.receiver_mut().request_ack();
         }
@@ -256,11 +256,11 @@ impl<P: Payload> Endpoint<P> {
         if room < needed || !(due || holds) {
             return;
         }
-        let rate = estimator.tell();
+        let rate = estimator.report();
         let blocks =
             if holds { self.promise_ranges((room - REPORT_LEN) / BLOCK_LEN) } else { Blocks::default() };
         if let Some(driven) = &mut self.receiver_driven {
-            driven.promised.trim(self.data_receiver.next());
+            driven.promised.remove_below(self.data_receiver.next());
         }
         let report = Report { path, clock: clock_at(now), rate, blocks };
         segment.rec = Some(RecOption::Report(report));
@@ -276,7 +276,7 @@ impl<P: Payload> Endpoint<P> {
                 break;
             };
             if blocks.push(ahead, len) {
-                driven.promised.add(from, to);
+                driven.promised.insert(from, to);
             }
         }
         blocks

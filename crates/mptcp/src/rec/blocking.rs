@@ -25,7 +25,8 @@ impl BlockingIndicator {
     /// Observes `free` bytes of buffer at the receiver. Returns true if it is about to block: the
     /// indicator is below zero and falling.
     ///
-    /// The indicator is `(current - mean) / (max - min)` over the observations, or 0 if all are equal.
+    /// The indicator is `(current - mean) / (max - min)` over the observations, or 0 if all are
+    /// equal.
     pub(crate) fn observe(&mut self, free: u64) -> bool {
         let free = free as f64;
         if self.observations.len() < self.capacity {

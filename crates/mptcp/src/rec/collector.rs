@@ -1,4 +1,5 @@
-//! The Path Collector and Data Scheduler (PCDer): at the sender, which paths carry data and in which order.
+//! The Path Collector and Data Scheduler (PCDer): at the sender, which paths carry data and in
+//! which order.
 
 use super::blocking::BlockingIndicator;
 use super::{Rec, Removal};
@@ -70,7 +71,8 @@ impl Collector {
         self.removals
     }
 
-    /// The path's rate in bytes per second: the reported one, or cwnd / srtt before the first report.
+    /// The path's rate in bytes per second: the reported one, or cwnd / srtt before the first
+    /// report.
     fn rate(&self, candidate: &Candidate) -> f64 {
         match self.paths.get(candidate.path.index()) {
             Some(state) if state.rate > 0 => f64::from(state.rate),
@@ -78,7 +80,8 @@ impl Collector {
         }
     }
 
-    /// Observes the receive buffer once per round trip of the fastest path, and adds or removes paths.
+    /// Observes the receive buffer once per round trip of the fastest path, and adds or removes
+    /// paths.
     ///
     /// `free` bytes of the receiver's `capacity` are free; `paths` may carry data.
     pub(crate) fn observe(&mut self, now: Instant, free: u64, capacity: u64, paths: &[Candidate]) {
@@ -114,8 +117,8 @@ impl Collector {
         }
     }
 
-    /// Returns the slowest path if the others would bring more than the buffer holds while a segment is in
-    /// flight on it.
+    /// Returns the slowest path if the others would bring more than the buffer holds while a
+    /// segment is in flight on it.
     fn blocking_path<'a, 'b>(&self, used: &'a [&'b Candidate], capacity: u64) -> Option<&'a &'b Candidate> {
         let time = |path: &Candidate| transfer_time(path, self.rate(path));
         let slowest = used.iter().max_by_key(|path| time(path))?;
@@ -126,7 +129,8 @@ impl Collector {
     }
 }
 
-/// Returns the time that a segment scheduled to `path` now takes: its queue first, then a round trip.
+/// Returns the time that a segment scheduled to `path` now takes: its queue first, then a round
+/// trip.
 fn transfer_time(path: &Candidate, rate: f64) -> Duration {
     path.srtt + Duration::from_secs_f64((path.queued as f64 / rate.max(1.0)).min(MAX_QUEUE_SECS))
 }

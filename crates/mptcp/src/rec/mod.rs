@@ -1,18 +1,17 @@
-//! MPTCP-rec: Cao et al., "Receiver-centric Buffer Blocking-aware Multipath Data Distribution in MPTCP-based
-//! Heterogeneous Wireless Networks", 2016.
+//! MPTCP-rec: Cao et al., "Receiver-centric Buffer Blocking-aware Multipath Data Distribution in
+//! MPTCP-based Heterogeneous Wireless Networks", 2016.
 //!
 //! The receiver runs TCP's rate control for each path and reports the rate to the sender (`state`,
 //! `estimator`, `smoothing`). The same option reports out-of-order data that the receiver will not
-//! discard (NR-SACK). The sender leaves the worst path out while the receive buffer is about to block
-//! (`blocking`, `collector`).
+//! discard (NR-SACK). The sender leaves the worst path out while the receive buffer is about to
+//! block (`blocking`, `collector`).
 //!
-//! The paper's equations are not available. `docs/background/mptcp-rec.md` says which are stated in its text and
-//! which are reconstructed; each open point is a field of [`Rec`].
+//! The paper's equations are not available. `docs/background/mptcp-rec.md` says which are stated in
+//! its text and which are reconstructed; each open point is a field of [`Rec`].
 
 pub(crate) mod blocking;
 pub(crate) mod collector;
 pub(crate) mod estimator;
-pub(crate) mod ranges;
 pub(crate) mod smoothing;
 pub mod state;
 
@@ -26,8 +25,8 @@ named_enum! {
     RoundTrip {
         #[default]
         Echo => "echo", "by echoed timestamps; without timestamps as `rounds`";
-        /// The paper's text suggests this. Nothing ties it to the path: a pause makes rounds longer, the
-        /// rate lower, and so the next rounds longer.
+        /// The paper's text suggests this. Nothing ties it to the path: a pause makes rounds
+        /// longer, the rate lower, and so the next rounds longer.
         Rounds => "rounds", "by the length of the receiver's rounds";
     }
 }
@@ -60,8 +59,8 @@ pub struct Rec {
     /// Schedule data to the path with the highest rate first, and leave paths out while the receive
     /// buffer is about to block.
     pub path_choice: bool,
-    /// Weight of a path's previous rate in the rate after a round, from 0 to 1 (phi; theta is the rest).
-    /// The paper has one default for both.
+    /// Weight of a path's previous rate in the rate after a round, from 0 to 1 (phi; theta is the
+    /// rest). The paper has one default for both.
     pub phi: f64,
     /// Number of rates over which the reported rate is smoothed, 1 to 16 (sigma).
     pub sigma: u8,
@@ -69,14 +68,14 @@ pub struct Rec {
     pub round_trip: RoundTrip,
     /// Rule for rates.
     pub rate: RateRule,
-    /// Relative difference between the sender's rate in a round and the reported rate above which the
-    /// receiver reports at once. The paper reports if they are "not equal".
+    /// Relative difference between the sender's rate in a round and the reported rate above which
+    /// the receiver reports at once. The paper reports if they are "not equal".
     pub tolerance: f64,
     /// Number of receive buffer observations behind the blocking indicator, 2 to 64 (m). The sender
     /// observes once per round trip of the fastest path.
     pub observations: u8,
-    /// Number of observations without a sign of blocking after which all paths are used again. The paper
-    /// has no such number, which is 1.
+    /// Number of observations without a sign of blocking after which all paths are used again. The
+    /// paper has no such number, which is 1.
     pub hold: u16,
     /// Path to leave out.
     pub removal: Removal,

@@ -1,5 +1,5 @@
-//! Smoothing of a rate with the weights of TFRC's loss intervals (RFC 5348, section 5.4): 1 for the newer
-//! half of the values, then falling linearly.
+//! Smoothing of a rate with the weights of TFRC's loss intervals (RFC 5348, section 5.4): 1 for the
+//! newer half of the values, then falling linearly.
 
 /// Upper bound of the values that are kept.
 pub(crate) const MAX_VALUES: usize = 16;

@@ -1,5 +1,5 @@
-//! The seven states of the receiver's congestion control, after TEAR (Rhee, Ozdemir, Yi 2000): their names and
-//! roles are the paper's, their transitions reconstructed.
+//! The seven states of the receiver's congestion control, after TEAR (Rhee, Ozdemir, Yi 2000):
+//! their names and roles are the paper's, their transitions reconstructed.
 //!
 //! ```text
 //!            next in order            window at threshold
@@ -7,13 +7,13 @@
 //!   │                        │ ^ hole closed, below it      ^ │               │ next in order
 //!   │                   hole │ │           hole closed, not ┘ │ hole          │
 //!   │                        v │                       ┌──────┘               │
-//!   │ anything comes         GAP <─────────────────────┘                      │
+//!   │ any packet             GAP <─────────────────────┘                      │
 //!   │                        │ │ two more beyond it                           │
-//!   │      nothing for a RTO │ └────────────────> FR ───── a round trip ────> CR
+//!   │      no packet for RTO │ └────────────────> FR ───── a round trip ────> CR
 //!   └── TO <─────────────────┘
 //! ```
 
-/// Where the receiver stands on a path.
+/// State of the receiver on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
     /// SR: slow start begins with the next packet in order.
@@ -25,33 +25,33 @@ pub enum State {
     AvoidanceReady,
     /// CA: the window grows by a packet each round.
     Avoidance,
-    /// GAP: packets are missing: lost, or late.
+    /// GAP: packets are missing, lost or reordered.
     Gap,
-    /// FR: a loss, and the window is halved for a round trip.
+    /// FR: a loss was found; the window stays halved for a round trip.
     FastRecovery,
-    /// TO: a loss, and nothing came after it.
+    /// TO: a loss, and no packet after it.
     Timeout,
 }
 
-/// What happens on a path, as far as it moves the state.
+/// An event on a path that may change the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A packet has come, whichever.
+    /// Any packet has arrived.
     Packet,
-    /// The next packet in order, and none is missing.
+    /// The next packet in order has arrived, and none is missing.
     InOrder,
     /// The window has reached the threshold.
     Threshold,
-    /// A packet beyond one that is missing, the first.
+    /// The first packet beyond a missing one has arrived.
     Hole,
-    /// What was missing has come.
+    /// The missing packets have arrived.
     Closed {
         /// The window is below the threshold.
         below: bool,
     },
-    /// So many beyond what is missing that it is lost (three, as RFC 5681 has it).
+    /// Three packets beyond the missing one have arrived: it is lost (RFC 5681).
     Loss,
-    /// Nothing has come for a retransmission timeout.
+    /// No packet has arrived for a retransmission timeout.
     Silence,
     /// A round trip has passed since the state was entered.
     RoundTrip,
@@ -69,7 +69,7 @@ impl State {
         Self::Timeout,
     ];
 
-    /// Where `event` leads: every transition there is. `None` where it does not matter.
+    /// Returns the state after `event`, or `None` if the event has no effect in this state.
     pub const fn after(self, event: Event) -> Option<Self> {
         Some(match (self, event) {
             (Self::SlowStartReady, Event::InOrder) => Self::SlowStart,
@@ -85,7 +85,7 @@ impl State {
         })
     }
 
-    /// The paper's short name.
+    /// Returns the paper's abbreviation.
     pub const fn short(self) -> &'static str {
         match self {
             Self::SlowStartReady => "SR",
@@ -98,7 +98,7 @@ impl State {
         }
     }
 
-    /// Rounds are counted.
+    /// Returns true in the states that count rounds and grow the window.
     pub const fn grows(self) -> bool {
         matches!(self, Self::SlowStart | Self::Avoidance)
     }

@@ -29,7 +29,8 @@ impl Default for Blest {
 }
 
 impl Blest {
-    /// Corrects lambda once per round trip of the slower subflow: up if the window blocked, else down.
+    /// Corrects lambda once per round trip of the slower subflow: up if the window blocked, else
+    /// down.
     fn correct_lambda(&mut self, now: Instant, round_trip: Duration) {
         if now.since(self.corrected_at) >= round_trip {
             self.lambda = if self.blocked { self.lambda + LAMBDA_STEP } else { self.lambda - LAMBDA_STEP };
@@ -39,9 +40,9 @@ impl Blest {
         }
     }
 
-    /// Estimates the bytes that `fast` sends while a segment is in flight on `slow`, with a window that
-    /// grows by a segment each round trip: `MSS_F (CWND_F + (rtts - 1) / 2) rtts`, with
-    /// `rtts = RTT_S / RTT_F`.
+    /// Estimates the bytes that `fast` sends while a segment is in flight on `slow`, with a window
+    /// that grows by a segment each round trip: `MSS_F (CWND_F + (rtts - 1) / 2) rtts`, with `rtts
+    /// = RTT_S / RTT_F`.
     fn sent_meanwhile(fast: &Candidate, slow: &Candidate) -> f64 {
         let rtts = slow.srtt.as_secs_f64() / fast.srtt.as_secs_f64().max(1e-6);
         (fast.cwnd as f64 + fast.mss as f64 * (rtts - 1.0) / 2.0) * rtts

@@ -4,8 +4,8 @@
 use super::{Candidate, MinRtt, Scheduler, SchedulerContext};
 use units::Duration;
 
-/// As [`MinRtt`], but waits for the fastest subflow if it alone would complete the unsent data earlier
-/// than with a slower subflow's help (Algorithm 1).
+/// As [`MinRtt`], but waits for the fastest subflow if it alone would complete the unsent data
+/// earlier than with a slower subflow's help (Algorithm 1).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ecf {
     /// The last decision was to wait: the threshold is then a quarter higher (beta = 0.25).
@@ -64,8 +64,8 @@ mod tests {
         // (1 + k / 4000) * 10 ms against 100 ms: equal at 36,000 bytes.
         assert_eq!(pick(35_999), None);
         assert_eq!(pick(36_000), Some(1));
-        // Second condition, k / 4000 * 100 ms against 20 ms: the slow subflow delivers a last segment
-        // sooner than two round trips of the fast one.
+        // Second condition, k / 4000 * 100 ms against 20 ms: the slow subflow delivers a last
+        // segment sooner than two round trips of the fast one.
         assert_eq!(pick(800), None);
         assert_eq!(pick(799), Some(1));
     }

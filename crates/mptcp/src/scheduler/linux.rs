@@ -17,8 +17,8 @@ const AVOIDANCE_PACING_RATIO: f64 = 1.2;
 /// Picks the subflow that drains its queue first: the least queued bytes over pacing rate.
 ///
 /// Linux assigns data beyond the congestion window, as long as the subflow's send buffer has room.
-/// Assigned data stays on its subflow. If that path gets slower, the data ahead of it delays the rest
-/// of the stream, while other subflows have nothing left to send.
+/// Assigned data stays on its subflow. If that path gets slower, the data ahead of it delays the
+/// rest of the stream, while other subflows have nothing left to send.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Linux {
     /// Send buffer of each path's subflow, in bytes; it never shrinks.

@@ -1,8 +1,8 @@
 //! Schedulers: which subflow carries the next data. One algorithm per file, behind [`Scheduler`].
 //!
-//! To add one here, write its file and add its `mod` line and its row in `schedulers!` below. A crate
-//! outside this one implements [`Scheduler`] and [`SchedulerFactory`] instead, and puts the factory
-//! into [`Config::scheduler`](crate::Config::scheduler); see `examples/custom-scheduler`.
+//! To add one here, write its file and add its `mod` line and its row in `schedulers!` below. A
+//! crate outside this one implements [`Scheduler`] and [`SchedulerFactory`] instead, and puts the
+//! factory into [`Config::scheduler`](crate::Config::scheduler); see `examples/custom-scheduler`.
 //!
 //! A scheduler runs once for each piece of data. It sees the subflows that may carry data:
 //! established, not stale, and no backup while a regular one exists (RFC 8684, section 3.3.8).
@@ -85,8 +85,8 @@ pub struct SchedulerContext {
     pub len: u64,
     /// Bytes written and not yet scheduled, the next piece included.
     pub unsent: u64,
-    /// Send window of the connection, in bytes from the first byte not acknowledged at data level: the
-    /// smaller of the peer's receive window and the send buffer.
+    /// Send window of the connection, in bytes from the first byte not acknowledged at data level:
+    /// the smaller of the peer's receive window and the send buffer.
     pub window: u64,
 }
 
@@ -96,8 +96,8 @@ pub struct SchedulerContext {
 pub trait Scheduler: CloneScheduler + fmt::Debug + Send + Sync {
     /// Returns an index into `candidates`, or `None` to wait for the next acknowledgement.
     ///
-    /// A candidate whose `room` is below [`SchedulerContext::len`] may be picked: the data then waits in
-    /// that subflow's own queue.
+    /// A candidate whose `room` is below [`SchedulerContext::len`] may be picked: the data then
+    /// waits in that subflow's own queue.
     fn pick(&mut self, candidates: &[Candidate], context: &SchedulerContext) -> Option<usize>;
 
     /// Notes that `len` bytes were assigned to the subflow over `path`.
@@ -108,17 +108,18 @@ pub trait Scheduler: CloneScheduler + fmt::Debug + Send + Sync {
     /// Notes that the connection's send window has no room for the next piece.
     fn on_window_blocked(&mut self) {}
 
-    /// Returns the candidate to which the next `len` bytes belong regardless of its room, for schedulers
-    /// that assign data by fixed shares.
+    /// Returns the candidate to which the next `len` bytes belong regardless of its room, for
+    /// schedulers that assign data by fixed shares.
     ///
-    /// With [`Config::subflow_buffer`](crate::Config::subflow_buffer) set, the application then writes
-    /// only as far ahead as the queue of that subflow allows.
+    /// With [`Config::subflow_buffer`](crate::Config::subflow_buffer) set, the application then
+    /// writes only as far ahead as the queue of that subflow allows.
     fn assigned_path(&self, candidates: &[Candidate], len: u64) -> Option<usize> {
         let _ = (candidates, len);
         None
     }
 
-    /// Takes shares by path, each at least 0, from a policy. Returns false if the scheduler ignores them.
+    /// Takes shares by path, each at least 0, from a policy. Returns false if the scheduler ignores
+    /// them.
     ///
     /// If it ignores them, each share below an equal part becomes an upper bound on its path.
     fn set_shares(&mut self, shares: &[f64]) -> bool {
@@ -126,16 +127,17 @@ pub trait Scheduler: CloneScheduler + fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns true if `pick` takes the lowest RTT among the candidates with room and does nothing else.
+    /// Returns true if `pick` takes the lowest RTT among the candidates with room and does nothing
+    /// else.
     ///
-    /// The endpoint then schedules most data without calling the scheduler at all. Read once, when the
-    /// connection is created.
+    /// The endpoint then schedules most data without calling the scheduler at all. Read once, when
+    /// the connection is created.
     fn is_lowest_rtt_first(&self) -> bool {
         false
     }
 
-    /// Returns true if every subflow is to carry all data: the endpoint then sends a copy of what `pick`
-    /// assigned over each other subflow. Read once, when the connection is created.
+    /// Returns true if every subflow is to carry all data: the endpoint then sends a copy of what
+    /// `pick` assigned over each other subflow. Read once, when the connection is created.
     fn is_redundant(&self) -> bool {
         false
     }

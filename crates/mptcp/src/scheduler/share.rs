@@ -9,8 +9,8 @@ const EQUAL_PART_TOLERANCE: f64 = 1e-9;
 /// Assigns each piece to the path that is furthest behind its share, whether it has room or not.
 ///
 /// Assigned data waits in that path's own queue ("the data queued for LTE" in the paper). The send
-/// buffer bounds the queue, so in the long run the path that is slowest relative to its share sets the
-/// pace. The share of an unavailable path is divided over the others in proportion.
+/// buffer bounds the queue, so in the long run the path that is slowest relative to its share sets
+/// the pace. The share of an unavailable path is divided over the others in proportion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Share {
     /// Weight by path; equal weights if empty.
@@ -28,7 +28,8 @@ impl Share {
         self.assigned.get(path.index()).copied().unwrap_or(0)
     }
 
-    /// Returns true if the candidate's share is below an equal part and `len` more bytes would exceed it.
+    /// Returns true if the candidate's share is below an equal part and `len` more bytes would
+    /// exceed it.
     pub(crate) fn is_exceeded(&self, candidates: &[Candidate], pick: usize, len: u64) -> bool {
         let weights: f64 = candidates.iter().map(|c| self.weight(c.path)).sum();
         let share = self.weight(candidates[pick].path) / weights;

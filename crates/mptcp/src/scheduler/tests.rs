@@ -18,7 +18,8 @@ pub(super) fn context(window: u64, unsent: u64) -> SchedulerContext {
     SchedulerContext { now: Instant::ZERO, len: 1000, unsent, window }
 }
 
-/// Schedules up to ten pieces of 1000 bytes with a send window of 80,000; returns the bytes per path.
+/// Schedules up to ten pieces of 1000 bytes with a send window of 80,000; returns the bytes per
+/// path.
 pub(crate) fn schedule_ten(scheduler: &mut dyn Scheduler, mut candidates: Vec<Candidate>) -> Vec<u64> {
     for piece in 0..10 {
         let context = context(80_000, 1000 * (10 - piece));

@@ -1,5 +1,5 @@
-//! The plan of an adversarial connection: plain numbers drawn from a seed. A plan is written as one line
-//! of text and parsed back, so that a failure can be shrunk and kept.
+//! The plan of an adversarial connection: plain numbers drawn from a seed. A plan is written as one
+//! line of text and parsed back, so that a failure can be shrunk and kept.
 //!
 //! Algorithms are written by name: a plan keeps its meaning when the registries change.
 #![allow(dead_code, missing_docs, unreachable_pub)]
@@ -78,7 +78,8 @@ numbers! {
         second_outage_for: 0,
         /// The path is dead from then on; 0 for never.
         dead_from: 0,
-        /// TCP options are stripped: 1 from SYNs, 2 from all but SYNs, 3 from all, 4 from data segments.
+        /// TCP options are stripped: 1 from SYNs, 2 from all but SYNs, 3 from all, 4 from data
+        /// segments.
         strip: 0,
         /// Options to strip: 0 for those of MPTCP, else the place in `Options::NAMES`.
         strip_what: 0,
@@ -90,16 +91,16 @@ numbers! {
         strip_until: 0,
         /// Segments are split into pieces of so many bytes, which all keep the options.
         split: 0,
-        /// Segments are coalesced up to so many bytes, held for at most `merge_hold`; the options of the
-        /// first are kept.
+        /// Segments are coalesced up to so many bytes, held for at most `merge_hold`; the options
+        /// of the first are kept.
         merge: 0,
         merge_hold: 0,
         /// Offset added to sequence numbers; `rewrite_not_sack` leaves SACK blocks unchanged.
         rewrite: 0,
         rewrite_down: 0,
         rewrite_not_sack: 0,
-        /// Idle timeout of a NAT, and its behaviour then: 0 maps as before, 1 maps to another port, 2 sends
-        /// a reset, 3 drops all but SYNs.
+        /// Idle timeout of a NAT, and its behaviour then: 0 maps as before, 1 maps to another port,
+        /// 2 sends a reset, 3 drops all but SYNs.
         forget: 0,
         forget_how: 0,
         /// Payload changes with a corrected TCP checksum.
@@ -112,8 +113,8 @@ numbers! {
     EndPlan {
         /// Bytes to write.
         write: 0,
-        /// Time of the close: 0 once all is written, else no earlier than this. 1,000,000 closes after
-        /// everything else has happened.
+        /// Time of the close: 0 once all is written, else no earlier than this. 1,000,000 closes
+        /// after everything else has happened.
         close: 0,
         /// Bytes read every `read_interval`; 0 reads everything at once.
         read_bytes: 0,
@@ -159,8 +160,8 @@ numbers! {
         paws: 0,
         challenge_acks: 0,
         quickack: 0,
-        /// MPTCP-rec bits: 1 NR-SACK, 2 rates, 4 path choice, 8 offered without any of these, 16 rounds as
-        /// the clock, 32 the weighed choice.
+        /// MPTCP-rec bits: 1 NR-SACK, 2 rates, 4 path choice, 8 offered without any of these, 16
+        /// rounds as the clock, 32 the weighed choice.
         rec: 0,
     }
 }
@@ -267,7 +268,8 @@ impl Plan {
             keepalive: (plan.keepalive > 0).then(|| Keepalive {
                 idle: Duration::from_secs(plan.keepalive),
                 interval: Duration::from_secs(1),
-                // The worst networks lose nine probes or answers in a row once in half a million plans.
+                // The worst networks lose nine probes or answers in a row once in half a million
+                // plans.
                 probes: 30,
             }),
             close_timeout: (plan.close_timeout > 0).then(|| Duration::from_secs(plan.close_timeout)),
@@ -297,7 +299,8 @@ impl Plan {
     /// Returns true if nothing in the plan may cost the connection: every byte must be delivered.
     pub fn must_succeed(&self) -> bool {
         let paths = &self.paths[..self.count()];
-        // A middlebox that starts or stops midway, or works in one direction only, may cost a connection.
+        // A middlebox that starts or stops midway, or works in one direction only, may cost a
+        // connection.
         let steady = |p: &PathPlan| {
             let always = p.strip_from == 0 && p.strip_until == 0 && p.strip_way == 3 && p.strip_drop == 0;
             let strips = p.strip == 0 || always && (p.strip == 1 || p.strip == 3 && p.strip_what == 0);

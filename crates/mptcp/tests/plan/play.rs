@@ -79,7 +79,8 @@ pub fn set_up(plan: &Plan) -> Pair {
             (side.read_bytes > 0).then_some((ms(side.read_interval.max(1)), side.read_bytes as usize));
     }
     let bytes: u64 = plan.ends.iter().map(|end| end.write).sum();
-    // Enough for all retransmissions and a probe per second throughout; an endless loop exceeds it soon.
+    // Enough for all retransmissions and a probe per second throughout; an endless loop exceeds it
+    // soon.
     pair.budget = 300_000 + bytes * 2;
     pair
 }
@@ -182,8 +183,8 @@ fn is_complete(pair: &Pair) -> bool {
     [CLIENT, SERVER].into_iter().all(read) && pair.read == [pair.written[1], pair.written[0]]
 }
 
-/// Runs until the connection is over, and opens paths again as a device does. Returns false if there was
-/// no progress for a quiet period.
+/// Runs until the connection is over, and opens paths again as a device does. Returns false if
+/// there was no progress for a quiet period.
 fn finish(pair: &mut Pair, plan: &Plan) -> bool {
     let end = pair.now + MAX_DURATION;
     let mut last_progress = (pair.now, Vec::new());
@@ -232,8 +233,9 @@ fn judge(pair: &mut Pair, plan: &Plan, progressed: bool) -> Outcome {
     }
     let lying = pair.liar.as_ref().is_some_and(|liar| liar.lies & !lies::HARMLESS != 0);
     if !any_failed && !complete && !lying && !progressed {
-        // Only keepalive probes in time keep a NAT mapping alive, or show that it is gone. Where subflows come
-        // and go all the time, none lives until the endpoint sees that the path strips options.
+        // Only keepalive probes in time keep a NAT mapping alive, or show that it is gone. Where
+        // subflows come and go all the time, none lives until the endpoint sees that the path
+        // strips options.
         let probes = plan.ends.iter().map(|end| end.keepalive).min().unwrap_or(0) * 1000;
         let passes = |path: &PathPlan| {
             let is_noticed = path.forget == 0 || path.strip == 0 && (1..path.forget).contains(&probes);

@@ -1,46 +1,20 @@
 //! Data that was sent and that the application has not read yet.
 
-use std::collections::VecDeque;
+use intervals::IntervalMap;
 use units::Instant;
 
 /// Disjoint pieces of the stream in order, each with the time of its first transmission.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pending {
-    pieces: VecDeque<Piece>,
+    pieces: IntervalMap<Instant>,
     /// Stream offset up to which the application has read.
     delivered: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Piece {
-    from: u64,
-    to: u64,
-    sent: Instant,
 }
 
 impl Pending {
     /// Bytes `[from, to)` of the stream are sent. Bytes sent before keep their first time.
     pub(super) fn on_send(&mut self, now: Instant, from: u64, to: u64) {
-        let mut from = from.max(self.delivered);
-        if from >= to {
-            return;
-        }
-        if self.pieces.back().is_none_or(|last| last.to <= from) {
-            self.pieces.push_back(Piece { from, to, sent: now });
-            return;
-        }
-        let mut at = self.pieces.partition_point(|piece| piece.to <= from);
-        while from < to {
-            match self.pieces.get(at) {
-                Some(piece) if piece.from <= from => from = piece.to,
-                next => {
-                    let end = next.map_or(to, |piece| piece.from.min(to));
-                    self.pieces.insert(at, Piece { from, to: end, sent: now });
-                    from = end;
-                }
-            }
-            at += 1;
-        }
+        self.pieces.insert(from.max(self.delivered), to, now, |_, _, _| {});
     }
 
     /// Stream offset up to which the application has read.
@@ -52,8 +26,8 @@ impl Pending {
     /// full and returns the time of its first transmission; call again until it returns `None`.
     pub(super) fn take_delivered(&mut self, to: u64) -> Option<Instant> {
         self.delivered = to;
-        let is_complete = self.pieces.front().is_some_and(|piece| piece.to <= to);
-        if is_complete { self.pieces.pop_front().map(|piece| piece.sent) } else { None }
+        let is_complete = self.pieces.first().is_some_and(|piece| piece.to <= to);
+        if is_complete { self.pieces.pop_first().map(|piece| piece.value) } else { None }
     }
 }
 
@@ -66,7 +40,7 @@ mod tests {
     }
 
     fn pieces(pending: &Pending) -> Vec<(u64, u64, Instant)> {
-        pending.pieces.iter().map(|piece| (piece.from, piece.to, piece.sent)).collect()
+        pending.pieces.iter().map(|piece| (piece.from, piece.to, piece.value)).collect()
     }
 
     #[test]

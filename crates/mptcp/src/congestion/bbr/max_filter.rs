@@ -1,7 +1,7 @@
 //! Windowed maximum over three samples (Nichols' filter, as section 4.1.1.3 of the draft suggests).
 
-/// The best, second-best and third-best sample in order of arrival. When the best leaves the window, the
-/// next replaces it.
+/// The best, second-best and third-best sample in order of arrival. When the best leaves the
+/// window, the next replaces it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MaxFilter {
     best: [(u64, f64); 3],

@@ -1,13 +1,13 @@
-//! The whole machine over a pipe of one rate and one delay, with a queue that never drops.
+//! BBR over a link of fixed rate and delay, with a queue that never drops.
 
 use super::*;
 use std::collections::VecDeque;
 
 const MSS: u64 = 1000;
-/// 10 Mbit/s, so that a segment takes 0.8 ms.
+/// 10 Mbit/s, in bytes per second: a segment takes 0.8 ms.
 const RATE: f64 = 1.25e6;
 const SERVICE: Duration = Duration::from_micros(800);
-/// The lowest round trip of a segment.
+/// Lowest round trip of a segment.
 const RTPROP: Duration = Duration::from_micros(40_800);
 const BDP: f64 = RATE * 0.0408;
 
@@ -30,7 +30,7 @@ struct Pipe {
     delivered_at: Instant,
     first_sent: Instant,
     srtt: Duration,
-    /// The lowest round trip there is.
+    /// Lowest round trip of the path, which may change.
     rtprop: Duration,
 }
 
@@ -103,7 +103,7 @@ impl Pipe {
         self.bbr.on_rate_sample(&sample, &view, &mut self.window);
     }
 
-    /// One event.
+    /// Handles the next event: sends or acknowledges a segment.
     fn step(&mut self) {
         let open = self.in_flight() + MSS <= self.window.cwnd;
         let answer = self.flight.front().map_or(Instant::MAX, |first| first.back);
@@ -118,7 +118,7 @@ impl Pipe {
 }
 
 #[test]
-fn it_doubles_drains_and_then_holds_the_pipe_full_and_the_queue_short() {
+fn startup_and_drain_lead_to_a_full_pipe_and_a_short_queue() {
     let mut pipe = Pipe::new();
     // Section 4.3.2: the rate doubles each round; ten segments are 0.2 of the pipe.
     pipe.run(90);
@@ -127,7 +127,7 @@ fn it_doubles_drains_and_then_holds_the_pipe_full_and_the_queue_short() {
         pipe.step();
     }
     assert!(pipe.now < Instant::from_millis(800), "{}", pipe.now);
-    // A startup that took three rounds to notice has filled a queue, which is drained.
+    // Startup overshoots for three rounds and fills a queue, which is drained now.
     assert_eq!(pipe.bbr.state, State::Drain);
     assert!(pipe.in_flight() as f64 > 1.5 * BDP);
     while pipe.bbr.state == State::Drain {
@@ -139,7 +139,7 @@ fn it_doubles_drains_and_then_holds_the_pipe_full_and_the_queue_short() {
     let bandwidth = pipe.bbr.bandwidth.get() / RATE;
     assert!((bandwidth - 1.0).abs() < 0.02, "{bandwidth}");
     assert_eq!(pipe.bbr.rtprop, RTPROP);
-    // Two pipes and three quanta of two segments.
+    // Twice the BDP and three quanta of two segments.
     assert!((pipe.window.cwnd as f64 - (2.0 * BDP + 6000.0)).abs() < 0.05 * BDP, "{:?}", pipe.window);
     let before = pipe.delivered;
     let mut most = 0;
@@ -149,12 +149,12 @@ fn it_doubles_drains_and_then_holds_the_pipe_full_and_the_queue_short() {
     }
     let used = (pipe.delivered - before) as f64 / (4.0 * RATE);
     assert!(used > 0.98, "{used}");
-    // The phase with a gain of 1.25 fills up to that much, and the next empties it again.
+    // The phase with a gain of 1.25 fills the pipe to that level, and the next drains it.
     assert!((1.2 * BDP..1.35 * BDP).contains(&(most as f64)), "{most}");
 }
 
 #[test]
-fn each_phase_lasts_a_round_trip_and_paces_by_its_gain() {
+fn probe_bw_phases_last_a_round_trip_and_pace_by_their_gain() {
     let mut pipe = Pipe::new();
     pipe.run(5000);
     let mut seen = Vec::new();
@@ -174,17 +174,17 @@ fn each_phase_lasts_a_round_trip_and_paces_by_its_gain() {
         let ((phase, from), (next, to)) = (pair[0], pair[1]);
         assert_eq!(next, (phase + 1) % 8);
         let rounds = to.since(from).as_secs_f64() / RTPROP.as_secs_f64();
-        // The one that fills and the one that drains end by what is in flight.
+        // The filling and the draining phase end by the flight size.
         let range = if phase < 2 { 0.2..2.5 } else { 0.99..1.1 };
         assert!(range.contains(&rounds), "{phase}: {rounds}");
     }
 }
 
 #[test]
-fn a_round_trip_that_is_not_seen_for_ten_seconds_is_looked_for_in_the_empty_pipe() {
+fn probe_rtt_measures_a_longer_path_after_ten_seconds() {
     let mut pipe = Pipe::new();
     pipe.run(5000);
-    // Another route, 20 ms longer.
+    // The path changes: its round trip is 20 ms longer.
     pipe.rtprop = RTPROP + Duration::from_millis(20);
     let mut spells = Vec::new();
     let mut inside = false;
@@ -195,15 +195,15 @@ fn a_round_trip_that_is_not_seen_for_ten_seconds_is_looked_for_in_the_empty_pipe
             spells.push((pipe.now, pipe.now));
         }
         if probing {
-            spells.last_mut().expect("it was pushed").1 = pipe.now;
+            spells.last_mut().expect("a spell was pushed").1 = pipe.now;
             assert!(pipe.window.cwnd <= 4 * MSS);
         }
         inside = probing;
     }
     let [(from, to)] = spells[..] else { panic!("{spells:?}") };
-    // The lowest was last seen somewhere before the change: a cycle does not quite empty the queue.
+    // The last sample of the old minimum came some time before the change.
     assert!((10_000..15_500).contains(&from.as_millis()), "{from}");
-    // Until only four segments are in flight, and 200 ms.
+    // Until the flight size is four segments, and 200 ms more.
     let millis = to.since(from).as_millis();
     assert!((200..400).contains(&millis), "{millis} ms");
     assert_eq!(pipe.bbr.rtprop, pipe.rtprop);
@@ -214,7 +214,7 @@ fn a_round_trip_that_is_not_seen_for_ten_seconds_is_looked_for_in_the_empty_pipe
 }
 
 #[test]
-fn a_loss_holds_it_to_what_arrives_for_a_round_and_then_all_comes_back() {
+fn loss_starts_a_round_of_packet_conservation() {
     let mut pipe = Pipe::new();
     pipe.run(5000);
     let before = pipe.window.cwnd;
@@ -245,7 +245,7 @@ fn a_loss_holds_it_to_what_arrives_for_a_round_and_then_all_comes_back() {
     let repairing = SubflowView { recovering: true, ..view };
     let at = pipe.delivered;
     pipe.bbr.on_rate_sample(&sample(at + MSS, at - flight, flight - MSS), &repairing, &mut pipe.window);
-    assert_eq!(pipe.window.cwnd, flight, "one out for one in");
+    assert_eq!(pipe.window.cwnd, flight, "one segment sent for each delivered");
     pipe.bbr.on_rate_sample(&sample(at + 2 * MSS, at - MSS, flight), &view, &mut pipe.window);
     assert_eq!(pipe.window.cwnd, before);
 }

@@ -86,8 +86,9 @@ impl ActiveScheduler {
         self.bounds.as_ref().is_some_and(|bounds| bounds.is_exceeded(candidates, pick, len))
     }
 
-    /// Sets shares by path. A scheduler that ignores shares gets an upper bound on each path whose share
-    /// is below an equal part: a policy that takes load off a path must not add load to another.
+    /// Sets shares by path. A scheduler that ignores shares gets an upper bound on each path whose
+    /// share is below an equal part: a policy that takes load off a path must not add load to
+    /// another.
     pub(super) fn set_shares(&mut self, shares: &[f64]) {
         if !self.base.inner_mut().set_shares(shares) {
             self.bounds.get_or_insert_default().set_shares(shares);
@@ -146,7 +147,8 @@ mod tests {
         }
     }
 
-    /// Schedules ten pieces over a fast path with `fast_room` and a slow one; returns the bytes on each.
+    /// Schedules ten pieces over a fast path with `fast_room` and a slow one; returns the bytes on
+    /// each.
     fn schedule_ten(kind: SchedulerKind, fast_room: u64) -> Vec<u64> {
         let mut scheduler = ActiveScheduler::new(&kind.into());
         scheduler.set_shares(&[0.7, 0.3]);

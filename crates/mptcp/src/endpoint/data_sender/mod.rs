@@ -16,11 +16,11 @@ pub(super) use scheduling::FastPath;
 use super::timers::{Timer, TimerTable};
 use crate::Config;
 use crate::rec::collector::Collector;
-use crate::rec::ranges::Ranges;
 use crate::scheduler::Candidate;
 use crate::subflow::Subflow;
 use active_scheduler::ActiveScheduler;
 use buffer::SendBuffer;
+use intervals::IntervalSet;
 use repair::Repair;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
@@ -52,8 +52,8 @@ pub(super) struct DataSender<P> {
     opportunistic_next: u64,
     /// Payload bytes assigned to a second subflow.
     reinjected_bytes: u64,
-    /// Ranges beyond the DATA_ACK that the peer holds (MPTCP-rec).
-    peer_held: Ranges,
+    /// IntervalSet beyond the DATA_ACK that the peer holds (MPTCP-rec).
+    peer_held: IntervalSet,
     /// The peer keeps `peer_held` for good, so the send buffer frees it (non-renegable SACK).
     frees_peer_held: bool,
     /// The application has closed the stream.
@@ -79,7 +79,7 @@ impl<P: Payload> DataSender<P> {
             reinjections: VecDeque::new(),
             opportunistic_next: 1,
             reinjected_bytes: 0,
-            peer_held: Ranges::default(),
+            peer_held: IntervalSet::default(),
             frees_peer_held: false,
             closed: false,
             data_fin: None,
@@ -172,8 +172,8 @@ impl<P: Payload> DataSender<P> {
         }
         self.una = ack;
         self.buffer.release(ack.min(self.buffer.end()));
-        if self.peer_held.bytes() > 0 {
-            self.peer_held.trim(ack);
+        if self.peer_held.len() > 0 {
+            self.peer_held.remove_below(ack);
         }
         self.probe_tries = 0;
         true
@@ -354,7 +354,7 @@ impl<P: Payload> DataSender<P> {
         if ahead == 0 || to > self.next || from <= self.una {
             return false;
         }
-        let frees = self.peer_held.add(from, to) && self.frees_peer_held;
+        let frees = self.peer_held.insert(from, to) && self.frees_peer_held;
         if frees {
             self.buffer.release_within(from, to);
         }
@@ -363,23 +363,23 @@ impl<P: Payload> DataSender<P> {
 
     /// Drops the part of the ranges held by the peer that the DATA_ACK covers.
     pub(super) fn trim_peer_held(&mut self) {
-        self.peer_held.trim(self.una);
+        self.peer_held.remove_below(self.una);
     }
 
     /// Forgets all ranges that the peer holds.
     pub(super) fn clear_peer_held(&mut self) {
-        self.peer_held = Ranges::default();
+        self.peer_held = IntervalSet::default();
         self.frees_peer_held = false;
     }
 
     /// Bytes beyond the DATA_ACK that the peer holds.
     pub(super) fn peer_held_bytes(&self) -> u64 {
-        self.peer_held.bytes()
+        self.peer_held.len()
     }
 
     /// Bytes beyond the DATA_ACK that were freed.
     fn freed_bytes(&self) -> u64 {
-        if self.frees_peer_held { self.peer_held.bytes() } else { 0 }
+        if self.frees_peer_held { self.peer_held.len() } else { 0 }
     }
 
     /// End of the freed range that contains `offset`, if there is one.
@@ -412,7 +412,7 @@ impl<P: Payload> DataSender<P> {
     /// Gives MPTCP-rec's scheduler an observation of the peer's receive buffer, of which `total`
     /// bytes is the largest window seen. Returns false without that scheduler.
     pub(super) fn observe_peer_buffer(&mut self, now: Instant, total: u64, subflows: &[Subflow<P>]) -> bool {
-        let free = self.window().saturating_sub(self.peer_held.bytes());
+        let free = self.window().saturating_sub(self.peer_held.len());
         let Some(collector) = self.scheduler.collector() else { return false };
         scheduling::list_candidates(subflows, &mut self.candidates);
         collector.observe(now, free, total, &self.candidates);

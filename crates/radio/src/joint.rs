@@ -1,31 +1,31 @@
-//! How long several radios were active at once.
+//! Time in which several radios were active at once.
 
 use crate::Meter;
 use units::{Duration, Instant};
 
 /// Adds up the time in which two or more of a set of radios were active.
 ///
-/// The power of several radios is not always the sum of each alone: one processor and one supply serve
-/// them all. A device that models this charges a joint power for exactly this time.
+/// Radios share a processor and a power supply, so their joint power may differ from the sum of
+/// each alone. A device model can charge a joint power for exactly this time.
 ///
-/// Feed it the same meters in the same order each time. It looks only at what is new since the last
-/// call, up to the time that all of them have reached.
+/// Pass the same meters in the same order to each update. An update reads only the time since the
+/// last one, up to the time that all meters have reached.
 #[derive(Debug, Clone, Default)]
-pub struct Together {
+pub struct JointActivity {
     done: Instant,
     total: Duration,
-    /// The first span of each meter that may reach beyond `done`.
+    /// Index of the first span of each meter that may extend beyond `done`.
     cursors: Vec<usize>,
     edges: Vec<(Instant, bool)>,
 }
 
-impl Together {
-    /// Nothing yet, from time 0.
+impl JointActivity {
+    /// Starts at time 0.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Looks at what is new, and says how long two or more were active in all.
+    /// Adds the time since the last update; returns the total time with two or more radios active.
     pub fn update<'a>(&mut self, meters: impl IntoIterator<Item = &'a Meter> + Clone) -> Duration {
         let Some(now) = meters.clone().into_iter().map(Meter::now).min() else { return self.total };
         if now <= self.done {
@@ -45,7 +45,8 @@ impl Together {
                 }
                 ended += usize::from(to < now);
             }
-            // A span that ended at `now` may yet grow: a packet at the very end of the inactivity time.
+            // A packet at the very end of the inactivity time may still extend a span that ended at
+            // `now`.
             self.cursors[index] = (self.cursors[index] + ended).min(meter.closed_spans());
         }
         self.edges.sort_unstable();
@@ -62,7 +63,7 @@ impl Together {
         self.total
     }
 
-    /// As of the last update.
+    /// Returns the total time as of the last update.
     pub fn total(&self) -> Duration {
         self.total
     }
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_time_that_two_share_counts() {
+    fn only_overlapping_activity_counts() {
         let (mut a, mut b, mut c) = (meter(), meter(), meter());
         a.on_packet(Instant::from_secs(1), Direction::Up, 1); // 1..3
         b.on_packet(Instant::from_secs(2), Direction::Up, 1); // 2..4
@@ -89,18 +90,18 @@ mod tests {
         for meter in [&mut a, &mut b, &mut c] {
             meter.advance(Instant::from_secs(10));
         }
-        let mut together = Together::new();
-        assert_eq!(together.update([&a, &b]), Duration::from_secs(1));
-        let mut together = Together::new();
-        assert_eq!(together.update([&a, &b, &c]), Duration::from_secs(2), "three at once count once");
-        assert_eq!(Together::new().update([&a]), Duration::ZERO);
-        assert_eq!(Together::new().update([]), Duration::ZERO);
+        let mut joint = JointActivity::new();
+        assert_eq!(joint.update([&a, &b]), Duration::from_secs(1));
+        let mut joint = JointActivity::new();
+        assert_eq!(joint.update([&a, &b, &c]), Duration::from_secs(2), "three radios at once count once");
+        assert_eq!(JointActivity::new().update([&a]), Duration::ZERO);
+        assert_eq!(JointActivity::new().update([]), Duration::ZERO);
     }
 
     #[test]
-    fn many_small_updates_give_what_one_gives() {
+    fn small_updates_add_up_to_one_large_update() {
         let (mut a, mut b) = (meter(), meter());
-        let mut often = Together::new();
+        let mut often = JointActivity::new();
         for step in 0..4_000_u64 {
             let now = Instant::from_millis(step * 10);
             if step % 317 == 0 {
@@ -113,7 +114,7 @@ mod tests {
             b.advance(now);
             often.update([&a, &b]);
         }
-        let once = Together::new().update([&a, &b]);
+        let once = JointActivity::new().update([&a, &b]);
         assert!(once > Duration::ZERO);
         assert_eq!(often.total(), once);
     }
