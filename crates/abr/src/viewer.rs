@@ -24,7 +24,7 @@ impl Video {
     /// Size of a response's header section.
     pub const RESPONSE_HEADER: Bytes = Bytes::new(240);
 
-    /// A video whose server responds at once.
+    /// A video from a server that responds at once.
     pub const fn new(manifest: Manifest, player: PlayerConfig) -> Self {
         Self { manifest, player, request: Self::REQUEST, wait: Duration::ZERO }
     }
@@ -62,7 +62,7 @@ pub struct Sight {
 }
 
 impl Viewer {
-    /// A viewer who starts the video at `start` and leaves at `stop`.
+    /// A viewer that starts the video at `start` and leaves at `stop`.
     pub fn new(video: &Video, start: Instant, stop: Option<Instant>) -> Self {
         // HTTP/1.1 cannot cancel a response without closing the connection.
         let config = PlayerConfig { abandon: false, ..video.player.clone() };

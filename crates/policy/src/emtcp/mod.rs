@@ -22,7 +22,7 @@ use crate::{
     PolicyFactory,
 };
 use costs::Costs;
-use mp_prio::{Gate, MpPrioParameters, Order};
+use mp_prio::{MpPrio, MpPrioParameters, Order};
 use schema::shape::{Choice, Key, Need, Shape};
 use units::{Duration, Instant};
 
@@ -139,10 +139,7 @@ impl PolicyFactory for Emtcp {
     fn build(&self, kinds: &[InterfaceKind]) -> Box<dyn Policy> {
         let actuator = match self.actuator {
             Actuator::Ideal => ActuatorState::Ideal { applied: Vec::new() },
-            Actuator::MpPrio => ActuatorState::MpPrio {
-                parameters: MpPrioParameters::default(),
-                gates: vec![Gate::default(); kinds.len()],
-            },
+            Actuator::MpPrio => ActuatorState::MpPrio(MpPrio::new(MpPrioParameters::default(), kinds.len())),
         };
         Box::new(EmtcpPolicy {
             share: if self.share.is_nan() { 0.0 } else { self.share.clamp(0.0, 1.0) },
@@ -175,10 +172,7 @@ enum ActuatorState {
     Ideal {
         applied: Vec<f64>,
     },
-    MpPrio {
-        parameters: MpPrioParameters,
-        gates: Vec<Gate>,
-    },
+    MpPrio(MpPrio),
 }
 
 impl EmtcpPolicy {
@@ -220,13 +214,12 @@ impl Policy for EmtcpPolicy {
                     actions.push(Action::Share { path_shares: wanted });
                 }
             }
-            ActuatorState::MpPrio { parameters, gates } => {
-                gates.resize(state.paths.len(), Gate::default());
+            ActuatorState::MpPrio(mp_prio) => {
                 // A backup carries everything while no regular path is up.
                 let cheap_up = up.iter().zip(self.costs.costly()).any(|(up, costly)| *up && !costly);
                 let active = cheap_up && share > 0.0;
                 let order = Order { costly: self.costs.costly(), targets: &wanted, active };
-                mp_prio::act(parameters, gates, now, state, &order, actions);
+                mp_prio.act(now, state, &order, actions);
             }
         }
     }

@@ -41,7 +41,7 @@ impl Default for MpPrioParameters {
 
 /// Control loop of one costly path.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Gate {
+struct Gate {
     /// Time of the last observation, and the bytes of the path and of the device.
     previous: Option<(Instant, u64, u64)>,
     /// Bytes that the path may still carry; negative if it carried too many.
@@ -66,30 +66,44 @@ pub(super) struct Order<'a> {
     pub(super) active: bool,
 }
 
-/// Opens and closes the costly paths.
-pub(super) fn act(
-    parameters: &MpPrioParameters,
-    gates: &mut [Gate],
-    now: Instant,
-    state: &DeviceState,
-    order: &Order<'_>,
-    actions: &mut Vec<Action>,
-) {
-    let total = state.paths.iter().map(PathState::bytes).fold(0, u64::saturating_add);
-    for (i, (gate, path)) in gates.iter_mut().zip(&state.paths).enumerate() {
-        let target = order.targets[i];
-        gate.account(parameters, now, path.bytes(), total, target);
-        let backup = if order.active && order.costly[i] {
-            gate.should_close(parameters, now, path, target)
-        } else {
-            gate.credit = 0.0;
-            // A backup that this loop never switched was marked by the user.
-            path.backup && gate.switched.is_none()
-        };
-        if backup != path.backup {
-            gate.switched = Some(now);
-            gate.learn(backup);
-            actions.push(Action::SetBackup { path: i, backup });
+/// The actuator: one gate per path.
+#[derive(Debug)]
+pub(super) struct MpPrio {
+    parameters: MpPrioParameters,
+    gates: Vec<Gate>,
+}
+
+impl MpPrio {
+    pub(super) fn new(parameters: MpPrioParameters, paths: usize) -> Self {
+        Self { parameters, gates: vec![Gate::default(); paths] }
+    }
+
+    /// Opens and closes the costly paths.
+    pub(super) fn act(
+        &mut self,
+        now: Instant,
+        state: &DeviceState,
+        order: &Order<'_>,
+        actions: &mut Vec<Action>,
+    ) {
+        let parameters = &self.parameters;
+        self.gates.resize(state.paths.len(), Gate::default());
+        let total = state.paths.iter().map(PathState::bytes).fold(0, u64::saturating_add);
+        for (i, (gate, path)) in self.gates.iter_mut().zip(&state.paths).enumerate() {
+            let target = order.targets[i];
+            gate.account(parameters, now, path.bytes(), total, target);
+            let backup = if order.active && order.costly[i] {
+                gate.should_close(parameters, now, path, target)
+            } else {
+                gate.credit = 0.0;
+                // A backup that this loop never switched was marked by the user.
+                path.backup && gate.switched.is_none()
+            };
+            if backup != path.backup {
+                gate.switched = Some(now);
+                gate.learn(backup);
+                actions.push(Action::SetBackup { path: i, backup });
+            }
         }
     }
 }
@@ -169,7 +183,7 @@ mod tests {
             rate_window: Duration::ZERO,
             ..MpPrioParameters::default()
         };
-        let mut gates = vec![Gate::default(); 2];
+        let mut actuator = MpPrio::new(parameters, 2);
         for seen in observations {
             let path = |kind, bytes_down, backup| PathState { bytes_down, backup, ..PathState::new(kind) };
             let paths = vec![path(Wifi, seen.bytes[0], false), path(Lte, seen.bytes[1], seen.backup)];
@@ -177,7 +191,7 @@ mod tests {
             let order = Order { costly: &[false, true], targets: &[1.0 - target, target], active: true };
             let mut actions = Vec::new();
             let now = Instant::from_millis(seen.millis);
-            act(&parameters, &mut gates, now, &state, &order, &mut actions);
+            actuator.act(now, &state, &order, &mut actions);
             let wanted: Vec<_> =
                 seen.wanted.map(|backup| Action::SetBackup { path: 1, backup }).into_iter().collect();
             assert_eq!(actions, wanted, "at {} ms", seen.millis);
