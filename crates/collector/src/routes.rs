@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use playback::{LARGEST, Record, RecordError, Summary, summary};
+use playback::{MAX_RECORD_BYTES, Record, RecordError, Summary, summary};
 use player::content::{Body, Content};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -110,11 +110,11 @@ impl Site {
         }
         let too_large = || error(StatusCode::PAYLOAD_TOO_LARGE, "expected at most 4 MiB", &[]);
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-        if length.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > LARGEST as u64)
+        if length.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > MAX_RECORD_BYTES as u64)
         {
             return too_large();
         }
-        let body = Limited::new(request.into_body(), LARGEST).collect();
+        let body = Limited::new(request.into_body(), MAX_RECORD_BYTES).collect();
         let bytes = match tokio::time::timeout(RECEIVE_TIMEOUT, body).await {
             Err(_) => return error(StatusCode::REQUEST_TIMEOUT, "the record did not arrive in time", &[]),
             Ok(Err(problem)) if problem.is::<http_body_util::LengthLimitError>() => return too_large(),

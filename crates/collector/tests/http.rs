@@ -177,7 +177,7 @@ fn invalid_records_are_rejected_with_a_reason() {
     let mut wrong = good.clone();
     wrong["kpis"]["stalls"] = json!(7);
     let (status, answer) = collector.post(&wrong);
-    assert_eq!((status, &answer["problems"][0]), (422, &json!("kpis.stalls: says 7, and the list has 1")));
+    assert_eq!((status, &answer["problems"][0]), (422, &json!("kpis.stalls: is 7, but the list has 1")));
     assert_eq!(send("application/json", &vec![b' '; (4 << 20) + 1]).0, 413);
     assert_eq!(collector.ask("DELETE /api/sessions/session-1", &[], b"").0, 405);
     assert_eq!(collector.json("/api/sessions")["sessions"], json!([]));

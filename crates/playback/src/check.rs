@@ -1,49 +1,49 @@
-//! What a record must not say, beyond its shape: bounds that the schema has too, and contradictions.
+//! Checks of a record beyond its shape: the bounds of the schema, and contradictions.
 
-use crate::record::Record;
-use crate::{FORMAT, record};
+use crate::FORMAT;
+use crate::record::{Kpis, Record};
 
-/// A tolerance for the clocks and roundings of players, in seconds.
-const SLACK: f64 = 1e-3;
-/// The most entries in a list; the most errors; the most levels.
-const MOST: usize = 20_000;
-const MOST_ERRORS: usize = 1_000;
-const MOST_LEVELS: usize = 256;
-/// Characters in an `extra`.
-const MOST_EXTRA: usize = 64 << 10;
-/// What is told of a document at most.
-const MOST_PROBLEMS: usize = 50;
+/// Tolerance for clocks and rounding of players, in seconds.
+const TOLERANCE_S: f64 = 1e-3;
+/// Maximum length of a list, unless it has a limit of its own.
+const MAX_ENTRIES: usize = 20_000;
+const MAX_ERRORS: usize = 1_000;
+const MAX_LEVELS: usize = 256;
+/// Maximum size of `extra` as text, in bytes.
+const MAX_EXTRA_BYTES: usize = 64 << 10;
+/// Maximum number of reported problems.
+const MAX_PROBLEMS: usize = 50;
 
-/// Where it is, and what is wrong there.
+/// Problems found so far, each with its place in the document.
 struct Problems(Vec<String>);
 
 impl Problems {
     fn add(&mut self, problem: String) {
-        if self.0.len() < MOST_PROBLEMS {
+        if self.0.len() < MAX_PROBLEMS {
             self.0.push(problem);
         }
     }
 
-    fn expect(&mut self, right: bool, problem: impl FnOnce() -> String) {
-        if !right {
+    fn expect(&mut self, holds: bool, problem: impl FnOnce() -> String) {
+        if !holds {
             self.add(problem());
         }
     }
 
-    /// A finite number, not below 0. JSON knows no others that are not finite.
+    /// Expects a finite number of at least 0.
     fn number(&mut self, place: &str, value: f64) {
         self.expect(value >= 0.0 && value.is_finite(), || {
-            format!("{place}: expected a number from 0 on, found {value}")
+            format!("{place}: expected a number of at least 0, found {value}")
         });
     }
 
-    fn text(&mut self, place: &str, value: &str, most: usize) {
+    fn text(&mut self, place: &str, value: &str, max: usize) {
         let found = value.chars().count();
-        self.expect(found <= most, || format!("{place}: expected at most {most} characters, found {found}"));
+        self.expect(found <= max, || format!("{place}: expected at most {max} characters, found {found}"));
     }
 
-    fn count(&mut self, place: &str, found: usize, most: usize) {
-        self.expect(found <= most, || format!("{place}: expected at most {most} entries, found {found}"));
+    fn count(&mut self, place: &str, found: usize, max: usize) {
+        self.expect(found <= max, || format!("{place}: expected at most {max} entries, found {found}"));
     }
 
     fn pixels(&mut self, place: &str, value: Option<u32>) {
@@ -54,12 +54,12 @@ impl Problems {
         }
     }
 
-    /// A span within the session, not before the one before it.
-    fn span(&mut self, place: &str, start: f64, end: f64, after: &mut f64, session: f64) {
+    /// Expects a span within the session that starts after the end of the previous span.
+    fn span(&mut self, place: &str, (start, end): (f64, f64), after: &mut f64, session: f64) {
         self.number(&format!("{place}.start_s"), start);
-        self.expect(start <= end, || format!("{place}: ends at {end} s, before it starts at {start} s"));
-        self.expect(start + SLACK >= *after, || {
-            format!("{place}: starts at {start} s, before the one before it ends at {after} s")
+        self.expect(start <= end, || format!("{place}: ends at {end} s, before its start at {start} s"));
+        self.expect(start + TOLERANCE_S >= *after, || {
+            format!("{place}: starts at {start} s, before the previous entry ends at {after} s")
         });
         self.within(place, end, session);
         *after = end;
@@ -67,15 +67,15 @@ impl Problems {
 
     fn within(&mut self, place: &str, at: f64, session: f64) {
         self.number(place, at);
-        self.expect(at <= session + SLACK, || {
+        self.expect(at <= session + TOLERANCE_S, || {
             format!("{place}: at {at} s, after the session's end at {session} s")
         });
     }
 
     fn ordered(&mut self, place: &str, times: &[f64], session: f64) {
         for pair in times.windows(2) {
-            self.expect(pair[0] <= pair[1] + SLACK, || {
-                format!("{place}: {} s comes before {} s", pair[0], pair[1])
+            self.expect(pair[0] <= pair[1] + TOLERANCE_S, || {
+                format!("{place}: times are not in order: {} s precedes {} s", pair[0], pair[1])
             });
         }
         if let [first, .., last] = times {
@@ -86,14 +86,14 @@ impl Problems {
 }
 
 impl Record {
-    /// Everything in which it is out of bounds or contradicts itself, a sentence each, at most 50; none
-    /// where it is right.
+    /// Values out of bounds and contradictions, one sentence each, at most 50; empty for a valid
+    /// record.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Problems(Vec::new());
         self.head(&mut problems);
         self.lists(&mut problems);
         self.levels(&mut problems);
-        self.figures(&mut problems);
+        self.kpis(&mut problems);
         problems.0
     }
 
@@ -105,9 +105,9 @@ impl Record {
         problems.expect((8..=64).contains(&self.id.len()) && self.id.chars().all(allowed), || {
             format!("id: expected 8 to 64 letters, digits, `.`, `_`, `-`, found `{}`", shortened(&self.id))
         });
-        problems.expect(instant(&self.started_at), || {
+        problems.expect(is_rfc3339(&self.started_at), || {
             format!(
-                "started_at: expected such as `2026-11-22T08:25:04.123Z`, found `{}`",
+                "started_at: expected a time such as `2026-11-22T08:25:04.123Z`, found `{}`",
                 shortened(&self.started_at)
             )
         });
@@ -123,8 +123,8 @@ impl Record {
             ("settings.proxy", &self.settings.proxy, 1024),
             ("label", &self.label, 200),
         ];
-        for (place, text, most) in texts {
-            problems.text(place, text.as_deref().unwrap_or_default(), most);
+        for (place, text, max) in texts {
+            problems.text(place, text.as_deref().unwrap_or_default(), max);
         }
         let numbers = [
             ("video.duration_s", self.video.duration_s),
@@ -151,55 +151,65 @@ impl Record {
         }
         let extra =
             self.extra.as_ref().map_or(0, |extra| serde_json::to_string(extra).map_or(0, |s| s.len()));
-        problems.expect(extra <= MOST_EXTRA, || {
-            format!("extra: expected at most {MOST_EXTRA} bytes of text, found {extra}")
+        problems.expect(extra <= MAX_EXTRA_BYTES, || {
+            format!("extra: expected at most {MAX_EXTRA_BYTES} bytes of text, found {extra}")
         });
     }
 
     fn lists(&self, problems: &mut Problems) {
-        let end = self.duration_s;
-        let empty = (&Vec::new(), &Vec::new(), &Vec::new(), &Vec::new(), &Vec::new());
-        let pauses = self.pauses.as_ref().unwrap_or(empty.0);
-        let seeks = self.seeks.as_ref().unwrap_or(empty.1);
-        let samples = self.samples.as_ref().unwrap_or(empty.2);
-        let audio = self.audio.as_ref().unwrap_or(empty.3);
-        let errors = self.errors.as_ref().unwrap_or(empty.4);
-        for (place, count, most) in [
-            ("stalls", self.stalls.len(), MOST),
-            ("switches", self.switches.len(), MOST),
-            ("segments", self.segments.len(), MOST),
-            ("abandoned", self.abandoned.len(), MOST),
-            ("pauses", pauses.len(), MOST),
-            ("seeks", seeks.len(), MOST),
-            ("samples", samples.len(), MOST),
-            ("audio", audio.len(), MOST),
-            ("errors", errors.len(), MOST_ERRORS),
-            ("video.levels", self.video.levels.len(), MOST_LEVELS),
-        ] {
-            problems.count(place, count, most);
-        }
+        self.list_lengths(problems);
+        self.interruptions(problems);
+        self.downloads(problems);
+        self.samples_and_audio(problems);
+        self.errors(problems);
+    }
 
+    fn list_lengths(&self, problems: &mut Problems) {
+        for (place, count, max) in [
+            ("stalls", self.stalls.len(), MAX_ENTRIES),
+            ("switches", self.switches.len(), MAX_ENTRIES),
+            ("segments", self.segments.len(), MAX_ENTRIES),
+            ("abandoned", self.abandoned.len(), MAX_ENTRIES),
+            ("pauses", self.pauses.iter().flatten().count(), MAX_ENTRIES),
+            ("seeks", self.seeks.iter().flatten().count(), MAX_ENTRIES),
+            ("samples", self.samples.iter().flatten().count(), MAX_ENTRIES),
+            ("audio", self.audio.iter().flatten().count(), MAX_ENTRIES),
+            ("errors", self.errors.iter().flatten().count(), MAX_ERRORS),
+            ("video.levels", self.video.levels.len(), MAX_LEVELS),
+        ] {
+            problems.count(place, count, max);
+        }
+    }
+
+    /// Stalls, pauses and seeks.
+    fn interruptions(&self, problems: &mut Problems) {
+        let end = self.duration_s;
         let mut after = 0.0;
         for (index, stall) in self.stalls.iter().enumerate() {
             let place = format!("stalls[{index}]");
-            problems.span(&place, stall.start_s, stall.end_s, &mut after, end);
+            problems.span(&place, (stall.start_s, stall.end_s), &mut after, end);
             problems.number(&format!("{place}.position_s"), stall.position_s);
             let may_be_open = index + 1 == self.stalls.len() && !self.complete;
             problems.expect(!stall.open || may_be_open, || {
-                format!("{place}: is open, but the play went on, or the video was played to its end")
+                format!("{place}: only the last stall of an incomplete session can be open")
             });
         }
         after = 0.0;
-        for (index, pause) in pauses.iter().enumerate() {
-            problems.span(&format!("pauses[{index}]"), pause.start_s, pause.end_s, &mut after, end);
+        for (index, pause) in self.pauses.iter().flatten().enumerate() {
+            problems.span(&format!("pauses[{index}]"), (pause.start_s, pause.end_s), &mut after, end);
         }
         after = 0.0;
-        for (index, seek) in seeks.iter().enumerate() {
+        for (index, seek) in self.seeks.iter().flatten().enumerate() {
             let place = format!("seeks[{index}]");
-            problems.span(&place, seek.start_s, seek.end_s, &mut after, end);
+            problems.span(&place, (seek.start_s, seek.end_s), &mut after, end);
             problems.number(&place, seek.from_s);
             problems.number(&place, seek.to_s);
         }
+    }
+
+    /// Received segments and abandoned downloads.
+    fn downloads(&self, problems: &mut Problems) {
+        let end = self.duration_s;
         let times: Vec<f64> = self.segments.iter().map(|segment| segment.arrived_s).collect();
         problems.ordered("segments", &times, end);
         for (index, segment) in self.segments.iter().enumerate() {
@@ -209,26 +219,33 @@ impl Record {
             problems.number(&format!("{place}.bitrate_kbps"), segment.bitrate_kbps);
             problems.number(&format!("{place}.duration_s"), segment.duration_s.unwrap_or_default());
         }
-        let times: Vec<f64> = self.abandoned.iter().map(|vain| vain.at_s).collect();
+        let times: Vec<f64> = self.abandoned.iter().map(|download| download.at_s).collect();
         problems.ordered("abandoned", &times, end);
-        for (index, vain) in self.abandoned.iter().enumerate() {
-            problems.ordered(&format!("abandoned[{index}]"), &[vain.asked_s, vain.at_s], end);
+        for (index, download) in self.abandoned.iter().enumerate() {
+            problems.ordered(&format!("abandoned[{index}]"), &[download.asked_s, download.at_s], end);
         }
-        let times: Vec<f64> = samples.iter().map(|sample| sample.at_s).collect();
-        problems.ordered("samples", &times, end);
-        for (index, sample) in samples.iter().enumerate() {
+    }
+
+    fn samples_and_audio(&self, problems: &mut Problems) {
+        let samples = || self.samples.iter().flatten();
+        let times: Vec<f64> = samples().map(|sample| sample.at_s).collect();
+        problems.ordered("samples", &times, self.duration_s);
+        for (index, sample) in samples().enumerate() {
             for value in [Some(sample.buffer_s), sample.throughput_kbps, sample.position_s] {
                 problems.number(&format!("samples[{index}]"), value.unwrap_or_default());
             }
         }
-        for (index, piece) in audio.iter().enumerate() {
+        for (index, piece) in self.audio.iter().flatten().enumerate() {
             problems.number(&format!("audio[{index}].duration_s"), piece.duration_s);
             problems.number(&format!("audio[{index}].bitrate_kbps"), piece.bitrate_kbps);
             problems.text(&format!("audio[{index}].codec"), &piece.codec, 64);
         }
-        for (index, error) in errors.iter().enumerate() {
+    }
+
+    fn errors(&self, problems: &mut Problems) {
+        for (index, error) in self.errors.iter().flatten().enumerate() {
             let place = format!("errors[{index}]");
-            problems.within(&place, error.at_s, end);
+            problems.within(&place, error.at_s, self.duration_s);
             problems.text(&place, &error.message, 1000);
             problems.expect(error.status.is_none_or(|status| (100..=599).contains(&status)), || {
                 format!("{place}.status: expected 100 to 599")
@@ -247,20 +264,20 @@ impl Record {
         }
         for (index, pair) in self.video.levels.windows(2).enumerate() {
             problems.expect(pair[0].bitrate_kbps <= pair[1].bitrate_kbps, || {
-                format!("video.levels: {index} has a higher bitrate than the one after it")
+                format!("video.levels: {index} has a higher bitrate than the next level")
             });
         }
         let known = self.video.levels.len();
         let mut level = |place: &str, index: usize, level: u8| {
             problems.expect(known == 0 || usize::from(level) < known, || {
-                format!("{place}[{index}]: level {level}, and the video has {known}")
+                format!("{place}[{index}]: level {level}, but the video has {known} levels")
             });
         };
         for (index, segment) in self.segments.iter().enumerate() {
             level("segments", index, segment.level);
         }
-        for (index, vain) in self.abandoned.iter().enumerate() {
-            level("abandoned", index, vain.level);
+        for (index, download) in self.abandoned.iter().enumerate() {
+            level("abandoned", index, download.level);
         }
         for (index, switch) in self.switches.iter().enumerate() {
             level("switches", index, switch.from_level);
@@ -274,33 +291,41 @@ impl Record {
         }
     }
 
-    fn figures(&self, problems: &mut Problems) {
-        let record::Kpis { initial_load_s, stalled_s, mean_stall_s, stalls_per_s, .. } = self.kpis;
+    fn kpis(&self, problems: &mut Problems) {
+        let Kpis { initial_load_s, stalled_s, mean_stall_s, stalls_per_s, .. } = self.kpis;
         problems.within("kpis.initial_load_s", initial_load_s, self.duration_s);
         let count = self.stalls.len();
-        for (place, said, is) in
+        for (place, given, listed) in
             [("stalls", self.kpis.stalls, count), ("switches", self.kpis.switches, self.switches.len())]
         {
-            problems
-                .expect(said == is as u64, || format!("kpis.{place}: says {said}, and the list has {is}"));
+            problems.expect(given == listed as u64, || {
+                format!("kpis.{place}: is {given}, but the list has {listed}")
+            });
         }
-        let slack = |value: f64| (SLACK * (count as f64).max(1.0)).max(value.abs() * 1e-3);
-        let mut follows = |place: &str, said: f64, is: f64| {
-            problems.expect((said - is).abs() <= slack(is), || {
-                format!("kpis.{place}: says {said}, and from the lists follows {is}")
+        let tolerance = |value: f64| (TOLERANCE_S * (count as f64).max(1.0)).max(value.abs() * 1e-3);
+        let mut matches = |place: &str, given: f64, computed: f64| {
+            problems.expect((given - computed).abs() <= tolerance(computed), || {
+                format!("kpis.{place}: is {given}, but the lists give {computed}")
             });
         };
         let stalled: f64 = self.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
-        follows("stalled_s", stalled_s, stalled);
-        follows("mean_stall_s", mean_stall_s, if count == 0 { 0.0 } else { stalled / count as f64 });
+        matches("stalled_s", stalled_s, stalled);
+        matches("mean_stall_s", mean_stall_s, if count == 0 { 0.0 } else { stalled / count as f64 });
         match stalls_per_s {
-            Some(said) if count == 0 => follows("stalls_per_s", said, 0.0),
-            Some(said) => follows("stalls_per_s", said, count as f64 / self.played_s),
+            Some(given) if count == 0 => matches("stalls_per_s", given, 0.0),
+            Some(given) => matches("stalls_per_s", given, count as f64 / self.played_s),
             None => {
                 let infinite = count > 0 && self.played_s == 0.0;
-                problems.expect(infinite, || "kpis.stalls_per_s: null, and it is a number".to_owned());
+                problems.expect(infinite, || "kpis.stalls_per_s: expected a number, found null".to_owned());
             }
         }
+        self.mos(problems);
+        for value in [self.kpis.mean_bitrate_kbps, Some(initial_load_s)] {
+            problems.number("kpis", value.unwrap_or_default());
+        }
+    }
+
+    fn mos(&self, problems: &mut Problems) {
         let mok = self.kpis.mok;
         let levels = qoe::Levels {
             initial: mok.initial_level,
@@ -308,29 +333,28 @@ impl Record {
             stall: mok.stall_level,
         };
         for level in [levels.initial, levels.frequency, levels.stall] {
-            problems.expect((1..=3).contains(&level), || format!("kpis.mok: there is no level {level}"));
+            problems.expect((1..=3).contains(&level), || {
+                format!("kpis.mok: expected levels from 1 to 3, found {level}")
+            });
         }
         problems.expect((mok.mos - levels.mos()).abs() <= 1e-3, || {
-            format!("kpis.mok.mos: says {}, and from its levels follows {:.4}", mok.mos, levels.mos())
+            format!("kpis.mok.mos: is {}, but its levels give {:.4}", mok.mos, levels.mos())
         });
-        for value in [self.kpis.mean_bitrate_kbps, Some(initial_load_s)] {
-            problems.number("kpis", value.unwrap_or_default());
-        }
     }
 }
 
-/// Whether it is an instant in UTC as RFC 3339 writes one, to the millisecond or finer. Each month counts
-/// as one of 31 days.
-fn instant(text: &str) -> bool {
+/// Whether a text is a UTC time by RFC 3339 with at least milliseconds. Every month may have 31
+/// days.
+fn is_rfc3339(text: &str) -> bool {
     let Some(text) = text.strip_suffix('Z') else { return false };
     let Some((seconds, fraction)) = text.split_once('.') else { return false };
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if !(3..=9).contains(&fraction.len()) || !digits(fraction) {
         return false;
     }
-    // The places of the letters; and of the numbers with their bounds.
+    // Positions of the separators, and of the numbers with their bounds.
     let bytes = seconds.as_bytes();
-    let letters = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+    let separators = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
     let numbers = [
         (0..4, 0..=9999),
         (5..7, 1..=12),
@@ -341,7 +365,7 @@ fn instant(text: &str) -> bool {
     ];
     bytes.len() == 19
         && seconds.is_ascii()
-        && letters.iter().all(|&(at, letter)| bytes[at] == letter)
+        && separators.iter().all(|&(at, separator)| bytes[at] == separator)
         && numbers.into_iter().all(|(at, bounds)| {
             seconds.get(at).is_some_and(|part: &str| {
                 digits(part) && part.parse::<u16>().is_ok_and(|value| bounds.contains(&value))
@@ -349,7 +373,7 @@ fn instant(text: &str) -> bool {
         })
 }
 
-/// What somebody sent is told back only in part.
+/// The beginning of an untrusted text, for a message.
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }
@@ -359,9 +383,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_are_told_from_what_is_none() {
+    fn rfc3339_times_are_recognised() {
         for right in ["2026-11-22T08:25:04.123Z", "0000-01-01T00:00:60.000000000Z"] {
-            assert!(instant(right), "{right}");
+            assert!(is_rfc3339(right), "{right}");
         }
         for wrong in [
             "",
@@ -377,7 +401,7 @@ mod tests {
             "2026-11-22T08:25:04.1234567890Z",
             "2026-11-2\u{e9}T08:25:0.123Z",
         ] {
-            assert!(!instant(wrong), "{wrong}");
+            assert!(!is_rfc3339(wrong), "{wrong}");
         }
     }
 }

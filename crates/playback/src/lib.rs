@@ -1,9 +1,9 @@
-//! The record of a session: what a viewer got, as one JSON document that every player writes and the
-//! collector keeps. What each member means is in `docs/reference/session.md`, its shape in [`SCHEMA`].
+//! The playback record of a video session: one JSON document that every player writes and the
+//! collector stores. `docs/reference/session.md` describes its members, [`SCHEMA`] its shape.
 //!
-//! The type to know is [`Record`]. [`Record::parse`] reads a document, of which any bytes may have been
-//! sent; [`Record::problems`] says where it contradicts itself; [`Record::new`] makes one of a
-//! [`abr::Session`].
+//! The main type is [`Record`]. [`Record::parse`] reads and checks an untrusted document,
+//! [`Record::problems`] lists contradictions in a record, and [`Record::new`] builds a record from
+//! an [`abr::Session`]. [`summary`] compares sessions.
 
 mod check;
 mod make;
@@ -12,18 +12,18 @@ mod view;
 
 pub mod summary;
 
-pub use make::About;
+pub use make::Metadata;
 pub use record::{
     Abandoned, Audio, Cmcd, Failure, Kind, Kpis, Level, Mok, Pause, Player, Record, RecordError, Sample,
     Seek, Segment, Settings, Stall, Switch, Video, Viewing,
 };
 pub use summary::Summary;
 
-/// The JSON Schema (2020-12) of a record.
+/// JSON Schema (2020-12) of a record.
 pub const SCHEMA: &str = include_str!("../session.schema.json");
 
-/// The largest document that is read, in bytes.
-pub const LARGEST: usize = 4 << 20;
+/// Maximum size of a document, in bytes.
+pub const MAX_RECORD_BYTES: usize = 4 << 20;
 
-/// What [`Record::format`] says.
+/// Value of [`Record::format`].
 pub const FORMAT: &str = "tandem-session/1";

@@ -1,12 +1,12 @@
-//! The document's shape. Its bounds are those of the schema, which a test holds beside it.
+//! Types of the playback record. A test compares them with the schema.
 
-use crate::{FORMAT, LARGEST};
+use crate::{FORMAT, MAX_RECORD_BYTES};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What a viewer got. Times are in seconds since `started_at`.
+/// The playback record. Times are in seconds since `started_at`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -45,7 +45,7 @@ pub struct Record {
     pub extra: Option<Map<String, Value>>,
 }
 
-/// Which player it was.
+/// The player.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -58,7 +58,7 @@ pub struct Player {
     pub user_agent: Option<String>,
 }
 
-/// What was played.
+/// The video.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -77,7 +77,7 @@ pub struct Video {
     pub levels: Vec<Level>,
 }
 
-/// What kind of source the video had.
+/// Kind of the video's source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -94,7 +94,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word that the document has for it.
+    /// Name in the document.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dash => "dash",
@@ -106,7 +106,7 @@ impl Kind {
     }
 }
 
-/// One of the video's bitrates.
+/// One bitrate of the video.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -122,7 +122,7 @@ pub struct Level {
     pub height: Option<u32>,
 }
 
-/// How the player was told to play, as far as that is known.
+/// Settings of the player, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -143,15 +143,15 @@ pub struct Settings {
     pub mptcp: Option<bool>,
 }
 
-/// How the player's state went with its requests (CTA-5004).
+/// Transmission of the player's state with its requests (CMCD, CTA-5004).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cmcd {
-    /// As header fields.
+    /// In header fields.
     Header,
-    /// As an argument of the query.
+    /// In a query argument.
     Query,
-    /// Not at all.
+    /// Not sent.
     Off,
 }
 
@@ -166,14 +166,14 @@ pub struct Viewing {
     pub distance_cm: u32,
 }
 
-/// The session in a few figures.
+/// Key performance indicators of the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Kpis {
     pub initial_load_s: f64,
     pub initial_load_open: bool,
-    /// `None` where it stalled and nothing was played.
+    /// `None` if the session stalled before any playback.
     #[serde(deserialize_with = "present")]
     pub stalls_per_s: Option<f64>,
     pub mean_stall_s: f64,
@@ -187,12 +187,12 @@ pub struct Kpis {
     pub linear: Option<f64>,
 }
 
-/// The member has to be there, even if it is `null`.
+/// Deserializes a member that must be present but may be `null`.
 fn present<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<f64>, D::Error> {
     Option::deserialize(reader)
 }
 
-/// Levels and MOS of Mok, Chan, Chang 2011.
+/// Levels and MOS by Mok, Chan, Chang 2011.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -203,7 +203,7 @@ pub struct Mok {
     pub mos: f64,
 }
 
-/// A wait in the middle of the video.
+/// An interruption of playback by an empty buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -214,7 +214,7 @@ pub struct Stall {
     pub open: bool,
 }
 
-/// A change of level that was seen.
+/// A change of level between consecutive segments in playback.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -227,7 +227,7 @@ pub struct Switch {
     pub position_s: Option<f64>,
 }
 
-/// A segment that came.
+/// A received segment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -244,7 +244,7 @@ pub struct Segment {
     pub buffer_s: f64,
 }
 
-/// A segment that was given up on its way.
+/// A segment download that the player abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -256,7 +256,7 @@ pub struct Abandoned {
     pub at_s: f64,
 }
 
-/// The viewer stopped the play.
+/// A pause by the viewer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -265,7 +265,7 @@ pub struct Pause {
     pub end_s: f64,
 }
 
-/// The viewer went to another place in the video, and waited.
+/// A seek by the viewer, and the wait after it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -276,7 +276,7 @@ pub struct Seek {
     pub to_s: f64,
 }
 
-/// The player at one moment.
+/// A sample of the player's state.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -291,7 +291,7 @@ pub struct Sample {
     pub level: Option<u8>,
 }
 
-/// A stretch of audio, for P.1203.
+/// A piece of audio, for P.1203.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -301,7 +301,7 @@ pub struct Audio {
     pub codec: String,
 }
 
-/// Something that went wrong.
+/// An error during the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
@@ -315,14 +315,14 @@ pub struct Failure {
     pub fatal: bool,
 }
 
-/// Why bytes are no record.
+/// Reason for rejecting a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordError {
-    /// More than [`LARGEST`] bytes; it has so many.
+    /// The document has more than [`MAX_RECORD_BYTES`] bytes; holds its size.
     TooLarge(usize),
-    /// No JSON, or not of this shape: what is wrong, and at which line and column.
+    /// The document is not JSON or has the wrong shape; holds the error with line and column.
     Malformed(String),
-    /// Of the right shape, but out of bounds or in contradiction with itself: everything that is wrong.
+    /// The document is out of bounds or contradicts itself; holds all problems.
     Wrong(Vec<String>),
 }
 
@@ -330,9 +330,9 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge(bytes) => {
-                write!(f, "expected a record of at most {LARGEST} bytes, found {bytes}")
+                write!(f, "expected a record of at most {MAX_RECORD_BYTES} bytes, found {bytes}")
             }
-            Self::Malformed(what) => f.write_str(what),
+            Self::Malformed(error) => f.write_str(error),
             Self::Wrong(problems) => f.write_str(&problems.join("; ")),
         }
     }
@@ -341,9 +341,9 @@ impl fmt::Display for RecordError {
 impl core::error::Error for RecordError {}
 
 impl Record {
-    /// Reads a document, and checks it.
+    /// Reads a document and checks it.
     pub fn parse(bytes: &[u8]) -> Result<Self, RecordError> {
-        if bytes.len() > LARGEST {
+        if bytes.len() > MAX_RECORD_BYTES {
             return Err(RecordError::TooLarge(bytes.len()));
         }
         let record: Self =
@@ -352,20 +352,20 @@ impl Record {
         if problems.is_empty() { Ok(record) } else { Err(RecordError::Wrong(problems)) }
     }
 
-    /// The document. A number that is not finite is `null`.
+    /// The record as JSON. A number that is not finite becomes `null`.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or(Value::Null)
     }
 
-    /// The document as text, indented.
+    /// The record as indented JSON text.
     pub fn to_text(&self) -> String {
         let mut text = format!("{:#}", self.to_json());
         text.push('\n');
         text
     }
 
-    /// Whether it says that it is of the format that is known here.
-    pub fn known(&self) -> bool {
+    /// Whether the record has the supported format.
+    pub fn has_known_format(&self) -> bool {
         self.format == FORMAT
     }
 }

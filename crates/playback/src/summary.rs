@@ -1,11 +1,11 @@
-//! Sessions beside one another.
+//! Tables and charts of several sessions.
 
 use crate::record::{Kpis, Player, Record};
 use report::{Align, Axis, Bars, Cell, Column, Estimate, Row, Table, Tone};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What a list of sessions says of each.
+/// Entry of a session in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "docs/reference/session.md says what each member is")]
 pub struct Summary {
@@ -37,7 +37,7 @@ impl From<&Record> for Summary {
     }
 }
 
-/// A KPI: its name, unit and key, how many decimals it is shown with, and its value.
+/// A key performance indicator with its presentation.
 struct Kpi {
     name: &'static str,
     unit: &'static str,
@@ -77,7 +77,7 @@ fn columns(mut table: Table) -> Table {
     table
 }
 
-/// A row for each session. With `links` its start leads to `/sessions/ID`.
+/// A row for each session. With `links`, the start time links to `/sessions/ID`.
 pub fn table(sessions: &[Summary], links: bool) -> Table {
     let mut table = columns(
         Table::new("")
@@ -88,7 +88,7 @@ pub fn table(sessions: &[Summary], links: bool) -> Table {
     )
     .column(Column::text("played").align(Align::Left).key("complete"));
     for session in sessions {
-        let mut start = Cell::text(shown(&session.started_at));
+        let mut start = Cell::text(format_time(&session.started_at));
         if links {
             start = start.link(format!("/sessions/{}", session.id));
         }
@@ -99,7 +99,7 @@ pub fn table(sessions: &[Summary], links: bool) -> Table {
     table
 }
 
-/// The same for a terminal: without what is known to who has just played them.
+/// A shorter table for the terminal, without start time, label and player.
 pub fn short(sessions: &[Summary]) -> Table {
     let mut table =
         columns(Table::new("").column(Column::text("rule"))).column(Column::text("played").key("complete"));
@@ -110,27 +110,27 @@ pub fn short(sessions: &[Summary]) -> Table {
     table
 }
 
-/// The KPIs, and whether it was played to its end.
+/// Cells of the KPIs, and whether the video was played completely.
 fn figures(session: &Summary) -> impl Iterator<Item = Cell> {
     let whole = if session.complete { Cell::text("whole") } else { Cell::text("in part").tone(Tone::Quiet) };
     KPIS.iter().map(|kpi| Cell::number((kpi.of)(&session.kpis), kpi.decimals)).chain([whole])
 }
 
-/// `2026-11-22 08:25:04` of an instant.
-fn shown(instant: &str) -> String {
+/// Formats an RFC 3339 time as `2026-11-22 08:25:04`.
+fn format_time(instant: &str) -> String {
     instant.chars().take(19).map(|c| if c == 'T' { ' ' } else { c }).collect()
 }
 
-/// Sessions of one label.
+/// The sessions with one label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// The label; empty for those without.
+    /// The label; empty for sessions without one.
     pub label: String,
-    /// The sessions, as they were given.
+    /// The sessions in their given order.
     pub sessions: Vec<Summary>,
 }
 
-/// Sessions by their labels, in the order in which these first come.
+/// Groups sessions by label, in the order of first appearance.
 pub fn groups(sessions: &[Summary]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for session in sessions {
@@ -144,7 +144,7 @@ pub fn groups(sessions: &[Summary]) -> Vec<Group> {
 }
 
 impl Group {
-    /// The mean of a KPI, of those sessions that have it.
+    /// Mean of a KPI over the sessions that have a finite value.
     fn estimate(&self, kpi: &Kpi) -> Estimate {
         let values: Vec<f64> = self
             .sessions
@@ -160,8 +160,8 @@ impl Group {
     }
 }
 
-/// A row for each group, with means and their 95 % intervals. The MOS is the mean of the sessions' own, not
-/// one of the other means.
+/// A row for each group with means and 95 % confidence intervals. MOS is the mean of the sessions'
+/// MOS, not computed from the other means.
 pub fn means(groups: &[Group]) -> Table {
     let mut table = columns(
         Table::new("").column(Column::text("label")).column(Column::number("sessions").key("sessions")),
@@ -174,25 +174,26 @@ pub fn means(groups: &[Group]) -> Table {
         }
         table = table.row(row);
     }
-    table.note("Means with their 95 % intervals. The MOS of each session is computed first, then their mean.")
+    table.note("Means with 95 % confidence intervals. MOS: computed for each session, then averaged.")
 }
 
-/// MOS and stalled time of each group as bars.
+/// Bar charts of MOS, stalled time and bitrate by group.
 pub fn bars(groups: &[Group]) -> Vec<Bars> {
     let names: Vec<String> = groups.iter().map(Group::name).collect();
-    [(7, 0.0), (4, 0.0), (5, 0.0)]
-        .into_iter()
-        .map(|(index, from)| {
-            let kpi = &KPIS[index];
-            Bars::new(kpi.name, Axis::new(kpi.name).unit(kpi.unit).from(from))
-                .groups(names.clone())
-                .decimals(if kpi.decimals == 0 { 0 } else { 2 })
-                .series(kpi.name, groups.iter().map(|group| group.estimate(kpi)))
-        })
-        .collect()
+    let charted = KPIS.iter().filter(|kpi| matches!(kpi.key, "mos" | "stalled_s" | "mean_bitrate_kbps"));
+    let chart = |kpi: &Kpi| {
+        Bars::new(kpi.name, Axis::new(kpi.name).unit(kpi.unit).from(0.0))
+            .groups(names.clone())
+            .decimals(if kpi.decimals == 0 { 0 } else { 2 })
+            .series(kpi.name, groups.iter().map(|group| group.estimate(kpi)))
+    };
+    let mut charts: Vec<Bars> = charted.map(chart).collect();
+    // MOS is last in the list of KPIs but most important to a reader.
+    charts.rotate_right(1);
+    charts
 }
 
-/// The same for programs.
+/// Comparison of the sessions by label as JSON.
 pub fn comparison(sessions: &[Summary]) -> Value {
     let groups: Vec<Value> = groups(sessions)
         .iter()

@@ -1,4 +1,4 @@
-//! One session as people see it, and as other programs take it.
+//! Tables, charts and report of a session, and its export for ITU-T P.1203.
 
 use crate::record::{Record, Segment};
 use crate::summary::{self, Summary};
@@ -10,17 +10,17 @@ use report::{
 use serde_json::Value;
 use units::{Bitrate, Bytes, Duration};
 
-/// The most points of a line.
-const MOST_POINTS: usize = 20_000;
+/// Maximum number of points of a line.
+const MAX_POINTS: usize = 20_000;
 
 impl Record {
-    /// The session in a row of figures.
+    /// Summary of the session for lists and comparisons.
     pub fn summary(&self) -> Summary {
         Summary::from(self)
     }
 
-    /// The stretches of video that were played and how long of each was: the segments up to `played_s`. Nobody
-    /// who skips about is told by that, and nobody who knows no segments.
+    /// The segments played and the played duration of each, up to `played_s`. The result is wrong
+    /// for a session with seeks, and empty for a player without segments.
     fn shown(&self) -> impl Iterator<Item = (&Segment, f64)> {
         let mut left = self.played_s;
         self.segments.iter().map_while(move |segment| {
@@ -35,8 +35,8 @@ impl Record {
         segment.duration_s.or(self.video.segment_duration_s).unwrap_or(0.0)
     }
 
-    /// As the input of ITU-T P.1203. What nobody said of the video is taken as H.264 with 24 frames a second
-    /// and 1920 by 1080 pixels, as that form has no way to leave it out.
+    /// The session as input of ITU-T P.1203. Unknown properties of the video default to H.264 with
+    /// 24 frames per second and 1920 by 1080 pixels, because the format requires them.
     pub fn p1203(&self) -> Value {
         let seconds = Duration::from_secs_f64;
         let kbps = |kbps: f64| Bitrate::from_mbps(kbps * 1e-3);
@@ -84,7 +84,7 @@ impl Record {
         .to_json()
     }
 
-    /// Its segments, a row each.
+    /// Table of the segments.
     pub fn segments(&self) -> Table {
         let mut table = Table::new("Segments")
             .column(Column::number("segment"))
@@ -112,13 +112,13 @@ impl Record {
         table
     }
 
-    /// Every stall, a row each.
+    /// Table of the stalls.
     pub fn stall_table(&self) -> Table {
         let mut table = Table::new("Stalls")
             .column(Column::number("from").unit("s").key("start_s"))
             .column(Column::number("to").unit("s").key("end_s"))
             .column(Column::number("length").unit("s").key("length_s"))
-            .column(Column::number("at").unit("s of video").key("position_s"))
+            .column(Column::number("position").unit("s of video").key("position_s"))
             .column(Column::text("").key("open"));
         for stall in &self.stalls {
             table = table.row(Row::new([
@@ -126,14 +126,37 @@ impl Record {
                 Cell::number(stall.end_s, 3),
                 Cell::number(stall.end_s - stall.start_s, 3),
                 Cell::number(stall.position_s, 3),
-                Cell::text(if stall.open { "open at the end" } else { "" }),
+                Cell::text(if stall.open { "open" } else { "" }),
             ]));
         }
         table
     }
 
-    /// What was seen, the buffer, and the bitrates, over the session's time.
+    /// Timeline of playback, buffer, bitrate and throughput.
     pub fn chart(&self) -> Chart {
+        let mut tracks = vec![
+            Track::Lane(Lane { name: "playback".to_owned(), spans: self.playback_spans() }),
+            Track::Panel(self.buffer_panel()),
+            rate_panel("bitrate", self.bitrates(), false),
+        ];
+        let throughput = self.throughputs();
+        if !throughput.is_empty() {
+            // A panel of its own: throughput in a fast network is far above the bitrate.
+            tracks.push(rate_panel("throughput", throughput, true));
+        }
+        Chart::Timeline(Timeline {
+            title: "Playback, buffer and bitrate".to_owned(),
+            caption:
+                "Playback: loading, playing or stalled. Buffer: seconds of video. Bitrate: that of each \
+                      segment from its request on."
+                    .to_owned(),
+            x: Axis::seconds(),
+            tracks,
+        })
+    }
+
+    /// Spans of loading, playing and stalling.
+    fn playback_spans(&self) -> Vec<Span> {
         let mut spans = Vec::new();
         let mut add = |from: f64, to: f64, label: &str, shade| {
             if to > from {
@@ -149,72 +172,51 @@ impl Record {
             at = stall.end_s.max(at);
         }
         add(at, self.duration_s, "playing", Shade::Idle);
+        spans
+    }
 
+    fn buffer_panel(&self) -> Panel {
         let (x, y) = self.buffer();
-        let buffer = Panel {
+        Panel {
             y: Axis::new("buffer").unit("s").from(0.0),
             lines: vec![Line { name: "buffer".to_owned(), x, y, ..Line::default() }],
             marks: Vec::<Mark>::new(),
-        };
-        let step = |name: &str, points: Vec<(f64, f64)>, reference| {
-            let (x, y) = points.into_iter().unzip();
-            Line { name: name.to_owned(), x, y, shape: Shape::Step, reference, ..Line::default() }
-        };
-        let mut segments: Vec<(f64, f64)> =
-            self.segments.iter().map(|segment| (segment.asked_s, segment.bitrate_kbps * 1e-3)).collect();
-        segments.extend(segments.last().map(|(_, rate)| (self.duration_s, *rate)));
-        let throughput: Vec<(f64, f64)> = self
-            .samples
-            .iter()
-            .flatten()
-            .filter_map(|sample| Some((sample.at_s, sample.throughput_kbps? * 1e-3)))
-            .collect();
-        // What is measured on a fast network is far above what is asked for: each has its own scale.
-        let panel = |title: &str, points, reference| {
-            Track::Panel(Panel {
-                y: Axis::new(title).unit("Mbit/s").from(0.0),
-                lines: vec![step(title, points, reference)],
-                marks: Vec::new(),
-            })
-        };
-        let mut tracks = vec![
-            Track::Lane(Lane { name: "play".to_owned(), spans }),
-            Track::Panel(buffer),
-            panel("bitrate", segments, false),
-        ];
-        if !throughput.is_empty() {
-            tracks.push(panel("throughput", throughput, true));
         }
-        Chart::Timeline(Timeline {
-            title: "What was seen, and why".to_owned(),
-            caption:
-                "Loading, playing and stalled; what was in the buffer; the bitrate of each segment from \
-                      when it was asked for."
-                    .to_owned(),
-            x: Axis::seconds(),
-            tracks,
-        })
     }
 
-    /// The buffer over time: as it was sampled, or as it follows from when segments came.
+    /// Bitrate of each segment from its request on, in Mbit/s.
+    fn bitrates(&self) -> Vec<(f64, f64)> {
+        let mut points: Vec<(f64, f64)> =
+            self.segments.iter().map(|segment| (segment.asked_s, segment.bitrate_kbps * 1e-3)).collect();
+        points.extend(points.last().map(|(_, rate)| (self.duration_s, *rate)));
+        points
+    }
+
+    /// Sampled throughput, in Mbit/s.
+    fn throughputs(&self) -> Vec<(f64, f64)> {
+        let samples = self.samples.iter().flatten();
+        samples.filter_map(|sample| Some((sample.at_s, sample.throughput_kbps? * 1e-3))).collect()
+    }
+
+    /// The buffer over time: the samples, or values computed from the arrivals of segments.
     fn buffer(&self) -> (Vec<f64>, Vec<f64>) {
         if let Some(samples) = self.samples.as_ref().filter(|samples| samples.len() > 1) {
-            return samples.iter().take(MOST_POINTS).map(|sample| (sample.at_s, sample.buffer_s)).unzip();
+            return samples.iter().take(MAX_POINTS).map(|sample| (sample.at_s, sample.buffer_s)).unzip();
         }
         let before = |segment: &Segment| (segment.buffer_s - self.length(segment)).max(0.0);
         self.segments
             .iter()
-            .take(MOST_POINTS)
+            .take(MAX_POINTS)
             .flat_map(|segment| [(segment.arrived_s, before(segment)), (segment.arrived_s, segment.buffer_s)])
             .unzip()
     }
 
-    /// A page on this session.
+    /// The HTML report.
     pub fn page(&self) -> Page {
         let summary = self.summary();
         let video = summary.title.clone().unwrap_or_else(|| self.video.kind.name().to_owned());
         let text = |text: &str| literal(text);
-        let played = if self.complete { "played to its end" } else { "not played to its end" };
+        let played = if self.complete { "played completely" } else { "not played completely" };
         let mut facts = vec![
             ("video".to_owned(), text(&video)),
             ("started".to_owned(), text(&self.started_at)),
@@ -231,19 +233,19 @@ impl Record {
         facts.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), text(&value?)))));
         let figures = Section::new("Figures")
             .table(summary::table(&[summary], false).note(
-                "MOS by Mok, Chan, Chang 2011 on its scale of 1.48 to 3.31; linear: Mbit/s of each segment, less \
-                 4.3 a second of stall, less the changes.",
+                "MOS: Mok, Chan, Chang 2011, on its scale from 1.48 to 3.31. Linear QoE: the sum of the segments’ \
+                 bitrates in Mbit/s, minus 4.3 per second of stall, minus the bitrate changes.",
             ))
             .facts(facts);
-        let mut page = Page::new(self.label.clone().unwrap_or_else(|| "A session".to_owned()))
+        let mut page = Page::new(self.label.clone().unwrap_or_else(|| "Session".to_owned()))
             .lead(format!(
-                "{:.1} s of video in {:.1} s, {played}: {} stalls of {:.2} s together.",
+                "{:.1} s of video in {:.1} s, {played}; {} stalls with a total of {:.2} s.",
                 self.played_s,
                 self.duration_s,
                 self.stalls.len(),
                 self.kpis.stalled_s
             ))
-            .section(Section::new("Over time").chart(self.chart()))
+            .section(Section::new("Timeline").chart(self.chart()))
             .section(figures);
         if !self.stalls.is_empty() {
             page = page.section(Section::new("Stalls").table(self.stall_table()));
@@ -256,8 +258,15 @@ impl Record {
             .map(|error| text(&format!("{:.3} s: {}", error.at_s, error.message)))
             .collect();
         if !errors.is_empty() {
-            page = page.section(Section::new("What went wrong").list(errors));
+            page = page.section(Section::new("Errors").list(errors));
         }
         page.footer(format!("`tandem` {}", env!("CARGO_PKG_VERSION")))
     }
+}
+
+/// A stepped line of rates in Mbit/s with an axis of its own.
+fn rate_panel(title: &str, points: Vec<(f64, f64)>, reference: bool) -> Track {
+    let (x, y) = points.into_iter().unzip();
+    let line = Line { name: title.to_owned(), x, y, shape: Shape::Step, reference, ..Line::default() };
+    Track::Panel(Panel { y: Axis::new(title).unit("Mbit/s").from(0.0), lines: vec![line], marks: Vec::new() })
 }

@@ -1,13 +1,15 @@
-//! The document in `docs/reference/session.md`, the schema and the type say the same.
+//! The example of `docs/reference/session.md`, the schema and the types agree.
 
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 use abr::{Manifest, PlayerConfig, THROUGHPUT};
 use serde_json::{Value, json};
-use tandem_playback::{About, Kind, LARGEST, Player, Record, RecordError, SCHEMA, Settings, Video};
+use tandem_playback::{
+    Kind, MAX_RECORD_BYTES, Metadata, Player, Record, RecordError, SCHEMA, Settings, Video,
+};
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// The example of the documentation.
+/// The example in the documentation.
 fn example() -> Value {
     let text = include_str!("../../../docs/reference/session.md");
     let from = text.find("```json\n").unwrap() + 8;
@@ -22,7 +24,7 @@ fn schema() -> jsonschema::Validator {
     jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap()
 }
 
-/// The example with the value at a JSON pointer replaced, or taken away.
+/// The example with the value at a JSON pointer replaced or removed.
 fn with(pointer: &str, value: Option<Value>) -> Value {
     let mut document = example();
     let (parent, member) = pointer.rsplit_once('/').unwrap();
@@ -37,17 +39,17 @@ fn with(pointer: &str, value: Option<Value>) -> Value {
 }
 
 #[test]
-fn the_documented_example_is_a_record_and_written_as_it_was_read() {
+fn documented_example_round_trips() {
     let document = example();
     assert!(schema().is_valid(&document));
     let record = read(&document).unwrap();
-    assert!(record.known());
+    assert!(record.has_known_format());
     assert!(schema().is_valid(&record.to_json()));
     assert_eq!(read(&record.to_json()), Ok(record));
 }
 
 #[test]
-fn what_the_schema_refuses_the_reader_refuses_too() {
+fn reader_refuses_documents_that_the_schema_refuses() {
     let long = |n: usize| json!("x".repeat(n));
     let table = [
         ("/format", Some(json!("tandem-session/2"))),
@@ -87,13 +89,13 @@ fn what_the_schema_refuses_the_reader_refuses_too() {
     let schema = schema();
     for (pointer, value) in table {
         let document = with(pointer, value.clone());
-        assert!(!schema.is_valid(&document), "the schema lets {pointer} = {value:?} pass");
-        assert!(read(&document).is_err(), "the reader lets {pointer} = {value:?} pass");
+        assert!(!schema.is_valid(&document), "the schema accepts {pointer} = {value:?}");
+        assert!(read(&document).is_err(), "the reader accepts {pointer} = {value:?}");
     }
 }
 
 #[test]
-fn what_may_be_left_out_may() {
+fn optional_members_can_be_omitted_or_null() {
     let schema = schema();
     let optional = [
         "/label",
@@ -135,45 +137,45 @@ fn what_may_be_left_out_may() {
     for pointer in optional {
         for value in [None, Some(Value::Null)] {
             let document = with(pointer, value);
-            assert!(schema.is_valid(&document), "the schema wants {pointer}");
-            read(&document).unwrap_or_else(|error| panic!("the reader wants {pointer}: {error}"));
+            assert!(schema.is_valid(&document), "the schema requires {pointer}");
+            read(&document).unwrap_or_else(|error| panic!("the reader requires {pointer}: {error}"));
         }
     }
 }
 
 #[test]
-fn contradictions_are_told_all_at_once() {
+fn all_contradictions_are_reported() {
     let table = [
-        ("/stalls/0/end_s", json!(3.0), "stalls[0]: ends at 3 s, before it starts at 3.25 s"),
+        ("/stalls/0/end_s", json!(3.0), "stalls[0]: ends at 3 s, before its start at 3.25 s"),
         ("/stalls/0/end_s", json!(8.0), "stalls[0]: at 8 s, after the session's end at 7.25 s"),
         (
             "/stalls/0/open",
             json!(true),
-            "stalls[0]: is open, but the play went on, or the video was played to its end",
+            "stalls[0]: only the last stall of an incomplete session can be open",
         ),
-        ("/kpis/stalls", json!(2), "kpis.stalls: says 2, and the list has 1"),
-        ("/kpis/switches", json!(0), "kpis.switches: says 0, and the list has 1"),
-        ("/kpis/stalled_s", json!(1.01), "kpis.stalled_s: says 1.01, and from the lists follows 1"),
-        ("/kpis/mean_stall_s", json!(0.5), "kpis.mean_stall_s: says 0.5, and from the lists follows 1"),
+        ("/kpis/stalls", json!(2), "kpis.stalls: is 2, but the list has 1"),
+        ("/kpis/switches", json!(0), "kpis.switches: is 0, but the list has 1"),
+        ("/kpis/stalled_s", json!(1.01), "kpis.stalled_s: is 1.01, but the lists give 1"),
+        ("/kpis/mean_stall_s", json!(0.5), "kpis.mean_stall_s: is 0.5, but the lists give 1"),
         (
             "/kpis/stalls_per_s",
             json!(0.2),
-            "kpis.stalls_per_s: says 0.2, and from the lists follows 0.16666666666666666",
+            "kpis.stalls_per_s: is 0.2, but the lists give 0.16666666666666666",
         ),
-        ("/kpis/stalls_per_s", json!(null), "kpis.stalls_per_s: null, and it is a number"),
+        ("/kpis/stalls_per_s", json!(null), "kpis.stalls_per_s: expected a number, found null"),
         (
             "/kpis/initial_load_s",
             json!(9.0),
             "kpis.initial_load_s: at 9 s, after the session's end at 7.25 s",
         ),
-        ("/kpis/mok/mos", json!(3.3148), "kpis.mok.mos: says 3.3148, and from its levels follows 1.8308"),
-        ("/segments/1/level", json!(3), "segments[1]: level 3, and the video has 3"),
-        ("/segments/1/first_byte_s", json!(5.0), "segments[1]: 5 s comes before 4.25 s"),
-        ("/segments/0/arrived_s", json!(5.0), "segments: 5 s comes before 4.25 s"),
+        ("/kpis/mok/mos", json!(3.3148), "kpis.mok.mos: is 3.3148, but its levels give 1.8308"),
+        ("/segments/1/level", json!(3), "segments[1]: level 3, but the video has 3 levels"),
+        ("/segments/1/first_byte_s", json!(5.0), "segments[1]: times are not in order: 5 s precedes 4.25 s"),
+        ("/segments/0/arrived_s", json!(5.0), "segments: times are not in order: 5 s precedes 4.25 s"),
         (
             "/video/levels/0/bitrate_kbps",
             json!(3000.0),
-            "video.levels: 0 has a higher bitrate than the one after it",
+            "video.levels: 0 has a higher bitrate than the next level",
         ),
         ("/errors/0/at_s", json!(7.5), "errors[0]: at 7.5 s, after the session's end at 7.25 s"),
         (
@@ -184,10 +186,10 @@ fn contradictions_are_told_all_at_once() {
     ];
     for (pointer, value, problem) in table {
         let document = with(pointer, Some(value));
-        let Err(RecordError::Wrong(problems)) = read(&document) else { panic!("{pointer} passes") };
+        let Err(RecordError::Wrong(problems)) = read(&document) else { panic!("{pointer} is accepted") };
         assert!(problems.iter().any(|found| found == problem), "{pointer}: {problems:#?}");
     }
-    // A clock that is a millisecond off contradicts nothing.
+    // Half a millisecond is within the tolerance for clocks.
     assert!(read(&with("/stalls/0/end_s", Some(json!(4.2505)))).is_ok());
     let all = read(&with(
         "/kpis",
@@ -200,18 +202,21 @@ fn contradictions_are_told_all_at_once() {
 }
 
 #[test]
-fn what_is_too_large_is_not_even_read() {
-    assert_eq!(Record::parse(&vec![b' '; LARGEST + 1]), Err(RecordError::TooLarge(LARGEST + 1)));
+fn oversized_document_is_refused_before_parsing() {
+    assert_eq!(
+        Record::parse(&vec![b' '; MAX_RECORD_BYTES + 1]),
+        Err(RecordError::TooLarge(MAX_RECORD_BYTES + 1))
+    );
     assert!(matches!(Record::parse(b"{"), Err(RecordError::Malformed(_))));
 }
 
 #[test]
-fn a_session_of_the_player_is_a_record_with_every_figure_of_its_own() {
+fn record_of_a_session_is_valid_and_contains_all_members_of_the_session() {
     let rates = [1.0, 2.5].map(Bitrate::from_mbps).to_vec();
     let row = vec![Bytes::new(375_000), Bytes::new(937_500)];
     let manifest = Manifest::new(Duration::from_secs(3), rates, vec![row; 4]).unwrap();
     let mut player = abr::Player::new(manifest, PlayerConfig::new(THROUGHPUT), Instant::from_secs(7));
-    // Answers take 0.25 s, the third 5 s: it stalls. Then the viewer goes.
+    // Responses take 0.25 s, the third 5 s, which causes a stall. Then the viewer leaves.
     for (asked, took) in [(7.0, 0.25), (7.25, 0.25), (7.5, 5.0)] {
         let at = |s: f64| Instant::ZERO + Duration::from_secs_f64(s);
         let request = player.poll_request(at(asked)).unwrap();
@@ -219,7 +224,7 @@ fn a_session_of_the_player_is_a_record_with_every_figure_of_its_own() {
         assert!(player.receive(at(asked + took), request.size));
     }
     let session = player.finish(Instant::from_secs(20));
-    let about = About {
+    let metadata = Metadata {
         id: "0123456789abcdef".into(),
         started_at: "2026-11-22T08:25:04.123Z".into(),
         player: Player { name: "test".into(), version: "1".into(), engine: None, user_agent: None },
@@ -239,17 +244,17 @@ fn a_session_of_the_player_is_a_record_with_every_figure_of_its_own() {
         samples: None,
         errors: None,
     };
-    let record = Record::new(about, &session);
+    let record = Record::new(metadata, &session);
     assert_eq!(record.problems(), Vec::<String>::new());
     assert!(schema().is_valid(&record.to_json()));
-    // Three segments from 7.25 s on, and nothing after it.
+    // Three segments play from 7.25 s on; then the session stalls until its end.
     assert_eq!(
         record.stalls.iter().map(|stall| (stall.start_s, stall.end_s, stall.open)).collect::<Vec<_>>(),
         [(9.25, 13.0, true)]
     );
-    // Whatever the session itself writes is in the record, at the same place.
-    let (record, own) = (record.to_json(), session.to_json());
-    for (member, value) in own.as_object().unwrap() {
+    // The record contains all members of the session's JSON at the same place.
+    let (record, session) = (record.to_json(), session.to_json());
+    for (member, value) in session.as_object().unwrap() {
         let recorded = &record[member];
         match (recorded, value) {
             (Value::Array(recorded), Value::Array(value)) => {
@@ -266,7 +271,7 @@ fn a_session_of_the_player_is_a_record_with_every_figure_of_its_own() {
 }
 
 #[test]
-fn it_is_exported_and_shown() {
+fn record_is_exported_to_p1203_csv_and_html() {
     let record = read(&example()).unwrap();
     let p1203 = record.p1203();
     assert_eq!(p1203["I23"]["stalling"], json!([[0.0, 0.25], [3.0, 1.0]]));
@@ -278,13 +283,13 @@ fn it_is_exported_and_shown() {
     for part in ["bus, both radios", "stalled", "connection reset", "1.8308"] {
         assert!(html.contains(part), "{part}");
     }
-    // What somebody sent stays text.
+    // Untrusted text is escaped.
     let hostile = read(&with("/label", Some(json!("<script>alert(1)</script>")))).unwrap();
     assert!(!hostile.page().to_html().contains("<script>alert"));
 }
 
 #[test]
-fn labels_are_compared_by_the_means_of_their_sessions() {
+fn labels_are_compared_by_means_of_their_sessions() {
     let with = |label: &str, mos_levels: [u8; 3]| {
         let mut record = read(&example()).unwrap();
         record.label = Some(label.into());
@@ -296,11 +301,11 @@ fn labels_are_compared_by_the_means_of_their_sessions() {
     let groups = tandem_playback::summary::groups(&sessions);
     assert_eq!(groups.iter().map(|group| group.sessions.len()).collect::<Vec<_>>(), [2, 1]);
     let json = tandem_playback::summary::comparison(&sessions);
-    // 3.3148 and 2.5728: their mean, and 12.706 times their standard error of 0.371.
+    // Mean of 3.3148 and 2.5728, and 12.706 times their standard error of 0.371.
     let mos = &json["labels"][0]["kpis"]["mos"];
     assert!((mos["mean"].as_f64().unwrap() - 2.9438).abs() < 1e-9, "{mos}");
     assert!((mos["ci95"].as_f64().unwrap() - 12.706 * 0.371).abs() < 1e-9, "{mos}");
-    assert_eq!(json["labels"][1]["kpis"]["mos"]["ci95"], Value::Null, "one has no interval");
+    assert_eq!(json["labels"][1]["kpis"]["mos"]["ci95"], Value::Null, "a single session has no interval");
     let text = tandem_playback::summary::means(&groups).to_text(report::TextStyle::PLAIN);
     assert!(text.contains("2.9438"), "{text}");
     assert!(tandem_playback::summary::table(&sessions, true).to_html().contains("href=\"/sessions/0193a6f2"));

@@ -10,7 +10,7 @@ use crate::text::{rfc3339, uuid};
 use ::cmcd::Object;
 use abr::{Player, Request, Session};
 use linux::clock::Clock;
-use playback::{About, Record, Sample, Settings};
+use playback::{Metadata, Record, Sample, Settings};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
@@ -130,7 +130,7 @@ async fn session(
     let mut video = presentation.video.clone();
     video.content_id.clone_from(&config.content_id);
     let mut record = Record::new(
-        About {
+        Metadata {
             id,
             started_at,
             player: playback::Player {
