@@ -174,7 +174,7 @@ fn unplayable_manifests_are_reported() {
 fn serve_refuses_public_address_without_token() {
     let place = Place::new();
     let refused = output_of(place.command(&["serve", "--listen", "0.0.0.0:0"]).env_remove("TANDEM_TOKEN"));
-    assert!(refused.code == 2 && refused.err.contains("there is no token"), "{}", refused.err);
+    assert!(refused.code == 2 && refused.err.contains("no token is configured"), "{}", refused.err);
 }
 
 /// Kills the collector with SIGKILL under load; a second one has every acknowledged session.
