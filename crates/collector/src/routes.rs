@@ -110,7 +110,9 @@ impl Site {
         }
         let too_large = || error(StatusCode::PAYLOAD_TOO_LARGE, "expected at most 4 MiB", &[]);
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-        if length.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > MAX_RECORD_BYTES as u64)
+        if length
+            .and_then(|length| length.parse::<u64>().ok())
+            .is_some_and(|length| length > MAX_RECORD_BYTES as u64)
         {
             return too_large();
         }

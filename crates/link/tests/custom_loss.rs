@@ -20,7 +20,7 @@ struct InterferenceModel {
 }
 
 impl LossModelFactory for Interference {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "interference"
     }
 

@@ -1,6 +1,6 @@
 //! Errors of reading a policy and of matching it to a device.
 
-use crate::REGISTRY;
+use crate::{PolicyEntry, REGISTRY};
 use thiserror::Error;
 
 /// Why a policy cannot be used.
@@ -100,7 +100,7 @@ impl PolicyError {
             }
             Self::NoParameters { .. } => {
                 let with = REGISTRY.iter().filter(|entry| !entry.parameters.keys.is_empty());
-                format!("policies with parameters: {}", joined(with.map(|entry| entry.usage())))
+                format!("policies with parameters: {}", joined(with.map(PolicyEntry::usage)))
             }
             Self::MissingInterface { interface, .. } => {
                 format!("give one path a radio for {interface}, or choose another policy")

@@ -4,6 +4,7 @@
 //! that run every policy all read this table.
 
 use crate::{PolicyConfig, allowance, emtcp, none, qoe, single_path, when_needed, wifi_first};
+use core::fmt::Write as _;
 use schema::node::Fields;
 use schema::shape::{Key, Shape, Table};
 
@@ -54,14 +55,18 @@ impl PolicyEntry {
             match key.shape {
                 Shape::Choice(choices) => {
                     let words: Vec<String> = choices.iter().map(|word| format!(":{}", word.name)).collect();
-                    usage += &format!("[{}]", words.join("|"));
+                    let _ = write!(usage, "[{}]", words.join("|"));
                 }
-                _ => usage += &format!("[:{}]", key.name.to_uppercase()),
+                _ => {
+                    let _ = write!(usage, "[:{}]", key.name.to_uppercase());
+                }
             }
         }
         match named[..] {
             [] => {}
-            [key] => usage += &format!("[:{}={}]", text_name(key), key.example.trim_matches('"')),
+            [key] => {
+                let _ = write!(usage, "[:{}={}]", text_name(key), key.example.trim_matches('"'));
+            }
             _ => usage += "[:KEY=VALUE]...",
         }
         usage

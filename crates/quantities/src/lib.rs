@@ -163,7 +163,7 @@ impl ValueType for Quantity {
 }
 
 impl Quantity {
-    fn parse_as<T>(&self, key: &str, text: &str) -> Result<Parsed, Invalid>
+    fn parse_as<T>(self, key: &str, text: &str) -> Result<Parsed, Invalid>
     where
         T: FromStr<Err = UnitError> + PartialOrd + Default + Any + Send + Sync,
     {

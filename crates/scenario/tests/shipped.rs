@@ -105,7 +105,10 @@ fn documentation_is_current() {
         fs::write(&path, &written).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == written, "docs/reference/scenario.md is out of date: run the tests with UPDATE_DOCS=1");
+    assert!(
+        committed == written,
+        "docs/reference/scenario.md is out of date: run the tests with UPDATE_DOCS=1"
+    );
 }
 
 #[test]

@@ -160,8 +160,7 @@ fn codel_with_ecn_marks_and_does_not_drop() {
 #[test]
 fn impaired_packets_are_counted_and_all_data_is_delivered() {
     let mut experiment = wifi_lte(Kind::File { size: Bytes::new(FILE_BYTES) }, 120);
-    let reorder =
-        Some(Reorder { probability: probability(0.01), extra_delay: Duration::from_millis(8) });
+    let reorder = Some(Reorder { probability: probability(0.01), extra_delay: Duration::from_millis(8) });
     let impairments = Impairments { corrupt: probability(0.002), duplicate: probability(0.01), reorder };
     with_link(&mut experiment, |link| link.impairments = impairments);
     let outcome = run(&experiment);

@@ -52,8 +52,7 @@ fn outcomes_are_equal_with_impaired_links() {
     for seed in 0..SEEDS / 10 {
         let mut experiment = any_experiment(seed);
         let chance = Probability::new(0.02).expect("a probability");
-        let reorder =
-            Some(Reorder { probability: chance, extra_delay: Duration::from_millis(30) });
+        let reorder = Some(Reorder { probability: chance, extra_delay: Duration::from_millis(30) });
         for path in &mut experiment.paths {
             for hop in [&mut path.down, &mut path.up] {
                 if let Hop::Link(link) = hop {

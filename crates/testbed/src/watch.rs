@@ -55,7 +55,7 @@ impl Watch {
             all.extend(self.latest[host].iter().map(|one| (host, one.local, one.remote, one.tcp)));
             if self.is_plain {
                 diag.for_each_tcp(&Filter::default(), |one| {
-                    all.push((host, one.local, one.remote, one.tcp))
+                    all.push((host, one.local, one.remote, one.tcp));
                 })?;
             }
         }

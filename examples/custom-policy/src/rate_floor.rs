@@ -13,7 +13,7 @@ pub(crate) struct RateFloor {
 
 impl PolicyFactory for RateFloor {
     /// The name in results.
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "rate-floor"
     }
 

@@ -9,7 +9,9 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(problems) => {
-            problems.iter().for_each(|problem| eprintln!("{problem:?}"));
+            for problem in problems {
+                eprintln!("{problem:?}");
+            }
             ExitCode::FAILURE
         }
     }

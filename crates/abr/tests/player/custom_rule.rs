@@ -10,7 +10,7 @@ struct Fixed {
 }
 
 impl RuleFactory for Fixed {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "fixed"
     }
     fn build(&self, _manifest: &Manifest, _max_buffer: Duration) -> Box<dyn AbrRule> {

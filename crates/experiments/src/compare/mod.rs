@@ -40,7 +40,7 @@ impl Case {
     pub fn name(&self) -> String {
         let is_ambiguous =
             |setting: &Setting| self.settings.iter().any(|s| s != setting && s.name() == setting.name());
-        let policy = self.policy.as_ref().map(|policy| policy.to_string());
+        let policy = self.policy.as_ref().map(ToString::to_string);
         let settings = self.settings.iter().map(|setting| {
             let key = if is_ambiguous(setting) { setting.key() } else { setting.name().to_owned() };
             format!("{key}={}", setting.text().trim_matches('"'))

@@ -8,6 +8,8 @@
 //! Windows are counted in bytes. A coupled algorithm sees the connection's other subflows through
 //! [`Coupling`].
 
+#![allow(clippy::trivially_copy_pass_by_ref, reason = "`CongestionSettings` may grow: it is non-exhaustive")]
+
 mod active;
 mod balia;
 mod bbr;

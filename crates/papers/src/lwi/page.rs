@@ -152,7 +152,7 @@ impl Reproduction {
     fn bars(&self, title: &str, metric: &Metric) -> Bars {
         let mut bars = Bars::new(title, Axis::new(metric.title).unit(metric.unit).from(0.0))
             .decimals(metric.decimals)
-            .groups(self.setups.iter().map(|setup| setup.name()));
+            .groups(self.setups.iter().map(super::model::Setup::name));
         for clip in Clip::ALL {
             let values = (0..self.setups.len()).map(|setup| self.estimate(metric, setup, clip));
             bars = bars.series(clip.name(), values);

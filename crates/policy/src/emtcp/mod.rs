@@ -21,6 +21,7 @@ use crate::{
     Action, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig, PolicyEntry, PolicyError,
     PolicyFactory,
 };
+use core::fmt::Write as _;
 use costs::Costs;
 use mp_prio::{MpPrio, MpPrioParameters, Order};
 use schema::shape::{Choice, Key, Need, Shape};
@@ -122,10 +123,10 @@ impl PolicyFactory for Emtcp {
     fn text(&self) -> String {
         let mut text = ENTRY.name.to_owned();
         if self.actuator != Actuator::default() {
-            text += &format!(":{}", self.actuator.name());
+            let _ = write!(text, ":{}", self.actuator.name());
         }
         if self.share != Self::DEFAULT_SHARE {
-            text += &format!(":{}", self.share);
+            let _ = write!(text, ":{}", self.share);
         }
         text
     }

@@ -17,6 +17,7 @@ mod standby;
 
 use crate::registry::{parameters, text_name};
 use crate::{InterfaceKind, Policy, PolicyConfig, PolicyEntry, PolicyFactory};
+use core::fmt::Write as _;
 use policy::WhenNeededPolicy;
 use quantities::{POSITIVE_RATE, POSITIVE_TIME, Quantities as _};
 use schema::shape::{Key, Need};
@@ -164,11 +165,11 @@ impl PolicyFactory for WhenNeeded {
         let mut text = ENTRY.name.to_owned();
         for (((_, span), (_, default)), key) in spans {
             if span != default {
-                text += &format!(":{}={span}", text_name(key));
+                let _ = write!(text, ":{}={span}", text_name(key));
             }
         }
         if let Some(rate) = self.enough {
-            text += &format!(":enough={rate}");
+            let _ = write!(text, ":enough={rate}");
         }
         text
     }

@@ -172,7 +172,7 @@ impl<P: Payload> DataSender<P> {
         }
         self.una = ack;
         self.buffer.release(ack.min(self.buffer.end()));
-        if self.peer_held.len() > 0 {
+        if !self.peer_held.is_empty() {
             self.peer_held.remove_below(ack);
         }
         self.probe_tries = 0;
