@@ -313,7 +313,7 @@ impl Network {
     /// in which that is for others to decide too.
     pub fn wait_down(&self, now: Instant, path: usize) -> Duration {
         match &self.media[self.ports[path].down.medium] {
-            Medium::Link(link) => link.wait(now),
+            Medium::Link(link) => link.queueing_delay(now),
             Medium::Cell(_) => Duration::ZERO,
         }
     }

@@ -1,6 +1,7 @@
-//! Real connections of a real kernel over the emulator, with offloads and without: in namespaces, as root.
+//! Connections of the kernel's TCP and MPTCP stacks over the emulator, with and without offloads, in
+//! network namespaces.
 
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![allow(clippy::unwrap_used, reason = "a missing feature fails the test")]
 
 use linux::clock::Clock;
 use linux::mib::Mib;
@@ -17,21 +18,8 @@ use tandem_emulator::{Driver, Network, Shared};
 const DEVICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
 const SIZE: usize = 3_000_000;
-/// Of the devices, in bytes.
+/// MTU of the devices, in bytes.
 const MTU: usize = 1500;
-
-/// Whether this machine can, and why not.
-fn can() -> bool {
-    let why = if Namespace::create().is_err() {
-        "this needs root"
-    } else if !std::fs::exists("/dev/net/tun").unwrap_or(false) {
-        "there is no /dev/net/tun"
-    } else {
-        return true;
-    };
-    eprintln!("skipped: {why}");
-    false
-}
 
 struct Link {
     device: Namespace,
@@ -74,18 +62,12 @@ fn byte(at: usize) -> u8 {
 }
 
 #[test]
-fn every_byte_crosses_in_segments_that_fit_and_sum_up() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_every_byte_arrives_in_segments_with_valid_checksums() {
     for (offload, protocol) in
         [(false, Protocol::Tcp), (true, Protocol::Tcp), (false, Protocol::Mptcp), (true, Protocol::Mptcp)]
     {
         let link = Link::new(offload);
-        if protocol == Protocol::Mptcp && link.server.run(|| sysctl::read("net.mptcp.enabled")).is_err() {
-            eprintln!("skipped: this kernel has no Multipath TCP");
-            continue;
-        }
         let options = Options::default();
         let listener = link.server.run(|| listen((SERVER, 5000).into(), protocol, &options)).unwrap();
         let writing = std::thread::spawn(move || {
@@ -111,10 +93,8 @@ fn every_byte_crosses_in_segments_that_fit_and_sum_up() {
 }
 
 #[test]
-fn captures_show_the_segments_and_not_what_the_kernel_wrote_whole() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_capture_contains_segments_after_segmentation_offload() {
     let link = Link::new(true);
     let options = Options::default();
     let listener = link.server.run(|| listen((SERVER, 5000).into(), Protocol::Tcp, &options)).unwrap();
@@ -130,7 +110,7 @@ fn captures_show_the_segments_and_not_what_the_kernel_wrote_whole() {
     while at < capture.len() {
         let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap()) as usize;
         let (kind, length) = (word(at), word(at + 4));
-        // An enhanced packet block: interface, two of time, captured and original length, the packet.
+        // Enhanced packet block: interface, timestamp (two words), captured and original length, packet.
         if kind == 6 {
             let (kept, original) = (word(at + 20), word(at + 24));
             assert!(original <= MTU, "a packet of {original} bytes");
@@ -146,24 +126,19 @@ fn captures_show_the_segments_and_not_what_the_kernel_wrote_whole() {
     }
     assert!(packets > SIZE / MTU, "{packets} packets");
     sequences.dedup();
-    assert!(sequences.len() > SIZE / MTU, "{} of one sequence number", packets - sequences.len());
+    assert!(sequences.len() > SIZE / MTU, "{} packets repeat a sequence number", packets - sequences.len());
     link.running.stop().unwrap();
 }
 
 #[test]
-fn datagrams_that_are_sent_whole_arrive_one_by_one() {
-    if !can() {
-        return;
-    }
+#[ignore = "needs root"]
+fn needs_root_offloaded_datagrams_arrive_one_by_one() {
     let link = Link::new(true);
     let bind =
         |address| UdpSocket::bind((address, 7000)).map_err(|error| linux::Error::system("bind", error));
     let (sender, receiver) =
         (link.server.run(|| bind(SERVER)).unwrap(), link.device.run(|| bind(DEVICE)).unwrap());
-    if split_datagrams(&sender, 1000).is_err() {
-        eprintln!("skipped: this kernel does not split datagrams");
-        return;
-    }
+    split_datagrams(&sender, 1000).expect("the kernel segments UDP datagrams");
     let bytes: Vec<u8> = (0..20_500).map(byte).collect();
     sender.send_to(&bytes, (DEVICE, 7000)).unwrap();
     receiver.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -1,23 +1,23 @@
-//! Controlled delay: a queue that drops, or marks, by how long packets wait (RFC 8289).
+//! CoDel (RFC 8289): a queue that drops or marks packets by their queueing delay.
 
 use crate::config::{Codel, QueueLimit};
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
-/// A queue whose packets are looked at when they leave it.
+/// A queue with CoDel at its head.
 ///
-/// Whether CoDel drops a packet depends on what waits behind it when its turn comes, so that with it
-/// a departure is not known when the packet comes: the queue holds packets, and each costs an event.
+/// CoDel decides at departure, from the packets that are queued then. Departures are therefore
+/// unknown when packets are pushed, and each departure is an event.
 #[derive(Debug, Clone)]
-pub(crate) struct ManagedQueue<T> {
+pub(crate) struct CodelQueue<T> {
     config: Codel,
     mark: fn(&mut T) -> bool,
     waiting: VecDeque<Waiting<T>>,
     bytes: u64,
-    /// The largest packet so far: as little as this behind a packet is no queue.
-    largest: u32,
-    /// When the first packet can leave.
-    turn: Instant,
+    /// Size of the largest packet so far. CoDel never drops while at most this much is queued.
+    max_packet: u32,
+    /// Earliest departure of the first packet.
+    next_departure: Instant,
     control: Control,
 }
 
@@ -28,32 +28,33 @@ struct Waiting<T> {
     item: T,
 }
 
-/// What became of the packets whose turn it was.
+/// Packets that one departure dropped or marked.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Taken {
+pub(crate) struct DequeueOutcome {
     pub(crate) dropped: u64,
     pub(crate) marked: bool,
 }
 
-/// Only ever marks what its owner can mark: nothing.
-pub(crate) fn never<T>(_item: &mut T) -> bool {
+/// Mark function for packets that are not ECN-capable.
+pub(crate) fn never_mark<T>(_item: &mut T) -> bool {
     false
 }
 
-impl<T> ManagedQueue<T> {
+impl<T> CodelQueue<T> {
     pub(crate) fn new(config: Codel, mark: fn(&mut T) -> bool) -> Self {
         Self {
             config,
             mark,
             waiting: VecDeque::new(),
             bytes: 0,
-            largest: 0,
-            turn: Instant::MAX,
+            max_packet: 0,
+            next_departure: Instant::MAX,
             control: Control::default(),
         }
     }
 
-    /// False where `sending` bytes on the link and what waits leave no room for it.
+    /// Enqueues a packet. Returns false if the limit leaves no room beside the queued packets and the
+    /// one of `sending` bytes in transmission.
     pub(crate) fn push(
         &mut self,
         now: Instant,
@@ -63,15 +64,15 @@ impl<T> ManagedQueue<T> {
     ) -> bool {
         let bytes = self.bytes + u64::from(sending.unwrap_or(0));
         let full = match limit {
-            QueueLimit::Packets(most) => self.waiting.len() + usize::from(sending.is_some()) >= most as usize,
-            QueueLimit::Bytes(most) => bytes + u64::from(size) > most.get(),
-            QueueLimit::Time(longest) => self.waiting.front().is_some_and(|w| now.since(w.since) > longest),
+            QueueLimit::Packets(max) => self.waiting.len() + usize::from(sending.is_some()) >= max as usize,
+            QueueLimit::Bytes(max) => bytes + u64::from(size) > max.get(),
+            QueueLimit::Time(max) => self.waiting.front().is_some_and(|w| now.since(w.since) > max),
             QueueLimit::Unlimited => false,
         };
         if full {
             return false;
         }
-        self.largest = self.largest.max(size);
+        self.max_packet = self.max_packet.max(size);
         self.bytes += u64::from(size);
         self.waiting.push_back(Waiting { since: now, size, item });
         true
@@ -85,58 +86,59 @@ impl<T> ManagedQueue<T> {
         self.bytes
     }
 
-    /// When the first packet can leave; [`Instant::MAX`] where none waits.
-    pub(crate) fn turn(&self) -> Instant {
-        if self.waiting.is_empty() { Instant::MAX } else { self.turn }
+    /// Returns the earliest departure of the first packet; [`Instant::MAX`] if the queue is empty.
+    pub(crate) fn next_departure(&self) -> Instant {
+        if self.waiting.is_empty() { Instant::MAX } else { self.next_departure }
     }
 
-    pub(crate) fn set_turn(&mut self, turn: Instant) {
-        self.turn = turn;
+    pub(crate) fn set_next_departure(&mut self, at: Instant) {
+        self.next_departure = at;
     }
 
-    /// The packet that is sent from `now` on, after those that CoDel dropped before it.
-    pub(crate) fn take(&mut self, now: Instant, taken: &mut Taken) -> Option<(u32, T)> {
-        let Some((mut packet, mut bad)) = self.head(now) else {
+    /// Returns the packet that is transmitted from `now` on, after dropping packets before it
+    /// (`deque` of RFC 8289, section 5.5).
+    pub(crate) fn dequeue(&mut self, now: Instant, outcome: &mut DequeueOutcome) -> Option<(u32, T)> {
+        let Some((mut packet, mut ok_to_drop)) = self.pop_head(now) else {
             self.control.dropping = false;
             return None;
         };
         if self.control.dropping {
-            self.control.dropping = bad;
+            self.control.dropping = ok_to_drop;
             while self.control.dropping && now >= self.control.next {
                 self.control.count = self.control.count.saturating_add(1);
                 let marked = self.mark(&mut packet.1);
                 if marked {
-                    taken.marked = true;
-                    self.control.next = self.law(self.control.next);
+                    outcome.marked = true;
+                    self.control.next = self.control_law(self.control.next);
                     break;
                 }
-                taken.dropped += 1;
-                let Some(next) = self.head(now) else {
+                outcome.dropped += 1;
+                let Some(next) = self.pop_head(now) else {
                     self.control.dropping = false;
                     return None;
                 };
-                (packet, bad) = next;
-                self.control.dropping = bad;
-                if bad {
-                    self.control.next = self.law(self.control.next);
+                (packet, ok_to_drop) = next;
+                self.control.dropping = ok_to_drop;
+                if ok_to_drop {
+                    self.control.next = self.control_law(self.control.next);
                 }
             }
-        } else if bad {
+        } else if ok_to_drop {
             self.control.dropping = true;
             let marked = self.mark(&mut packet.1);
-            taken.marked = marked;
+            outcome.marked = marked;
             let next = if marked {
                 Some(packet)
             } else {
-                taken.dropped += 1;
-                self.head(now).map(|(packet, _)| packet)
+                outcome.dropped += 1;
+                self.pop_head(now).map(|(packet, _)| packet)
             };
-            // Dropped not long ago: go on about where that left off.
+            // Shortly after the last dropping state, resume near its drop rate.
             let since = self.control.count - self.control.count_before;
             let recent = now.since(self.control.next) < self.config.interval * 16;
             self.control.count = if since > 1 && recent { since } else { 1 };
             self.control.count_before = self.control.count;
-            self.control.next = self.law(now);
+            self.control.next = self.control_law(now);
             let Some(next) = next else {
                 self.control.dropping = false;
                 return None;
@@ -150,40 +152,41 @@ impl<T> ManagedQueue<T> {
         self.config.ecn && (self.mark)(item)
     }
 
-    /// Takes the first packet off, and says whether packets have waited too long for an interval.
-    fn head(&mut self, now: Instant) -> Option<((u32, T), bool)> {
+    /// Removes the first packet. Returns true with it if the delay has been above the target for an
+    /// interval (`dodeque` of RFC 8289, section 5.6).
+    fn pop_head(&mut self, now: Instant) -> Option<((u32, T), bool)> {
         let Some(Waiting { since, size, item }) = self.waiting.pop_front() else {
             self.control.first_above = None;
             return None;
         };
         self.bytes -= u64::from(size);
-        let short = now.since(since) < self.config.target || self.bytes <= u64::from(self.largest);
-        let bad = if short {
+        let short = now.since(since) < self.config.target || self.bytes <= u64::from(self.max_packet);
+        let ok_to_drop = if short {
             self.control.first_above = None;
             false
         } else {
             let at = *self.control.first_above.get_or_insert(now + self.config.interval);
             now >= at
         };
-        Some(((size, item), bad))
+        Some(((size, item), ok_to_drop))
     }
 
-    /// The next drop comes sooner the more there have been: the throughput of a TCP goes with the
-    /// inverse of the square root of its loss (RFC 8289, section 3.3).
-    fn law(&self, from: Instant) -> Instant {
+    /// Returns the next drop time: drops accelerate with the square root of their count, because TCP
+    /// throughput is inversely proportional to the square root of the loss rate (RFC 8289, section 3.3).
+    fn control_law(&self, from: Instant) -> Instant {
         let nanos = self.config.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.control.count.max(1)));
         from + Duration::from_nanos(nanos as u64)
     }
 }
 
-/// The state of RFC 8289, section 5.3.
+/// State variables of RFC 8289, section 5.3.
 #[derive(Debug, Clone, Copy, Default)]
 struct Control {
-    /// When packets will have waited too long for an interval, if they go on so.
+    /// Time at which the delay will have been above the target for an interval.
     first_above: Option<Instant>,
     next: Instant,
     count: u32,
-    /// What `count` was when it last began to drop.
+    /// `count` at the start of the last dropping state.
     count_before: u32,
     dropping: bool,
 }
@@ -204,8 +207,8 @@ mod tests {
         LinkConfig { rate, queue, codel: Some(Codel::default()), ..LinkConfig::default() }
     }
 
-    /// Feeds a packet of 1500 bytes every `gap` from zero on, and gives for each that arrives when it
-    /// was pushed and when it arrived.
+    /// Pushes a packet of 1500 bytes every `gap` from zero on. Returns push and arrival time of each
+    /// delivered packet.
     fn feed(link: &mut Link<Instant>, gap: Duration, until: Instant) -> Vec<(Instant, Instant)> {
         let (mut now, mut all) = (Instant::ZERO, Vec::new());
         let mut drain = |link: &mut Link<Instant>, until: Instant| {
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_keeps_up_drops_nothing_and_delays_nothing() {
+    fn codel_has_no_effect_below_capacity() {
         // 1 ms a packet.
         let (mut with, mut without) = (
             Link::new(&config(12), Seed::new(1)),
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_burst_passes_and_a_standing_queue_is_drained_at_ever_shorter_intervals() {
+    fn codel_passes_a_burst_and_drains_a_standing_queue_by_the_control_law() {
         // 30 packets at once wait up to 30 ms, for less than an interval.
         let mut link = Link::new(&config(12), Seed::new(1));
         for _ in 0..30 {
@@ -247,7 +250,7 @@ mod tests {
         assert_eq!(feed(&mut link, Duration::from_secs(1), ms(1)).len(), 31);
         assert_eq!(link.stats().dropped_early, 0);
 
-        // 10 % too much for ever.
+        // Permanent overload by 10 %.
         let mut link = Link::new(&config(12), Seed::new(1));
         let mut drops = Vec::new();
         let (gap, mut now) = (Duration::from_nanos(909_091), Instant::ZERO);
@@ -273,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_marked_is_marked_and_not_dropped() {
+    fn ecn_capable_packets_are_marked_rather_than_dropped() {
         let codel = Some(Codel { ecn: true, ..Codel::default() });
         let config = LinkConfig { codel, ..config(12) };
         let gap = Duration::from_nanos(909_091);
@@ -283,25 +286,25 @@ mod tests {
         marked += link.stats().marked;
         assert!(marked > 10 && link.stats().dropped_early == 0, "{:?}", link.stats());
         assert_eq!(arrived.len() as u64, link.stats().pushed - link.stats().dropped_full);
-        // Without the option, or with packets that cannot, they are dropped.
-        let mut deaf = Link::with_marking(&config, Seed::new(1), |_| false);
-        feed(&mut deaf, gap, Instant::from_secs(1));
-        assert!(deaf.stats().marked == 0 && deaf.stats().dropped_early > 10);
+        // Packets that are not ECN-capable are dropped.
+        let mut incapable = Link::with_marking(&config, Seed::new(1), |_| false);
+        feed(&mut incapable, gap, Instant::from_secs(1));
+        assert!(incapable.stats().marked == 0 && incapable.stats().dropped_early > 10);
     }
 
     #[test]
-    fn the_time_of_a_dropped_packet_is_used_by_the_next() {
+    fn link_stays_busy_while_codel_drops() {
         let mut link = Link::new(&config(12), Seed::new(1));
         let arrived = feed(&mut link, Duration::from_nanos(700_000), Instant::from_secs(2));
         assert!(link.stats().dropped_early > 10);
-        // Busy from the beginning to the end: a packet each millisecond.
+        // The link is always busy: one packet arrives each millisecond.
         assert!(arrived.iter().enumerate().all(|(i, &(_, at))| at == ms(i as u64 + 1)));
     }
 
     #[test]
-    fn on_a_trace_the_wait_for_an_opportunity_counts() {
-        // An opportunity each 20 ms: each packet waits longer than the target, but for the last in the
-        // queue, behind which there is nothing.
+    fn waiting_for_a_trace_opportunity_counts_as_queueing_delay() {
+        // One opportunity each 20 ms: every packet waits longer than the target. The last one in the
+        // queue is never dropped.
         let trace = Trace::from_opportunities(vec![20]).unwrap();
         let config = LinkConfig { rate: Rate::Trace(Arc::new(trace)), ..config(1) };
         let mut alone = Link::new(&config, Seed::new(1));
@@ -312,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn impairments_happen_as_often_as_they_are_told_to() {
+    fn impairments_have_their_configured_probabilities() {
         let p = |p| Probability::new(p).unwrap();
         let reorder = Some(Reorder { probability: p(0.1), extra_delay: Duration::from_millis(5) });
         let impairments = Impairments { corrupt: p(0.2), duplicate: p(0.3), reorder };
@@ -322,7 +325,7 @@ mod tests {
         let stats = link.stats();
         let near = |count: u64, expected: f64| (count as f64 / expected - 1.0).abs() < 0.03;
         assert!(near(stats.corrupted, 20_000.0), "{stats:?}");
-        // What is damaged is not doubled.
+        // Corrupted packets are not duplicated.
         assert!(near(stats.duplicated, 80_000.0 * 0.3), "{stats:?}");
         let late =
             arrived.iter().filter(|(pushed, at)| at.since(*pushed) == Duration::from_millis(6)).count();

@@ -1,4 +1,4 @@
-//! What a link or a cell is told at the start.
+//! Configuration of links and cells.
 
 use crate::loss::Loss;
 use crate::trace::Trace;
@@ -8,70 +8,69 @@ use units::{Bitrate, Bytes, Duration, Instant, Probability};
 /// One direction of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkConfig {
-    /// How fast it sends.
+    /// Link rate.
     pub rate: Rate,
-    /// How much may wait before it.
+    /// Queue limit.
     pub queue: QueueLimit,
-    /// Drop or mark by how long packets have waited, before `queue` is full.
+    /// Active queue management, before `queue` is full.
     pub codel: Option<Codel>,
-    /// How long a packet is under way once its last byte has been sent.
+    /// Propagation delay, after the last byte has been transmitted.
     pub delay: Delay,
-    /// Whether a packet may overtake one sent before it, where `delay` varies.
+    /// Whether packets may overtake earlier ones when `delay` varies.
     pub reorder: bool,
-    /// What is lost on the way.
+    /// Losses.
     pub loss: Loss,
-    /// Spans `[from, to)` in which whatever is being sent is lost; it takes its time nevertheless.
+    /// Periods `[from, to)` in which every transmitted packet is lost. It still occupies the link.
     pub outages: Vec<(Instant, Instant)>,
-    /// What else happens on the way.
+    /// Other impairments.
     pub impairments: Impairments,
 }
 
-/// How fast a link sends.
+/// Rate of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rate {
-    /// Always the same. At rate zero nothing is ever sent.
+    /// A constant rate. At rate zero nothing is ever transmitted.
     Fixed(Bitrate),
-    /// Each rate from its time on, the last one for ever. Should be in order of time with the first
-    /// at zero; the first also holds before its time, and no step at all means rate zero.
+    /// Start time and rate of each step, in order of time. The first rate also holds before its start
+    /// and the last one has no end. Without steps the rate is zero.
     Steps(Vec<(Instant, Bitrate)>),
-    /// As a trace says, over and over.
+    /// The rates of a trace, repeated.
     Trace(Arc<Trace>),
 }
 
-/// How much may wait. What does not fit is dropped at the tail.
+/// Limit of a drop-tail queue.
 ///
-/// A packet counts from when it is pushed until its last byte has been sent, so that a limit of one
-/// packet or more lets an idle link send. A packet finds room where, with itself, no more than the
-/// limit is there.
+/// A packet counts from its push until its last byte has been transmitted. It is accepted if the queue,
+/// including it, does not exceed the limit. Any limit of at least one packet lets an idle link transmit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// So many packets.
+    /// Number of packets.
     Packets(u32),
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(Bytes),
-    /// A packet is dropped where all that is before it needs longer than this to be sent. In a cell:
-    /// longer than this if the station had the cell to itself.
+    /// Transmission time of the queued packets. In a cell, their transmission time if the station had
+    /// the medium to itself.
     Time(Duration),
-    /// Everything.
+    /// No limit.
     Unlimited,
 }
 
-/// Controlled delay (CoDel, RFC 8289): once packets have waited longer than `target` for as long as
-/// `interval`, one is dropped, and then others at ever shorter intervals until they wait less. With a
-/// limit of [`QueueLimit::Time`] a packet is dropped at the tail where the first has waited so long.
+/// CoDel (RFC 8289): drops a packet once the queueing delay has exceeded `target` for `interval`, then
+/// further packets at decreasing intervals until the delay falls below `target`. With
+/// [`QueueLimit::Time`], packets are dropped at the tail while the first has waited that long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Codel {
-    /// The wait that is no queue yet: 5 ms (RFC 8289, section 4.2), or the time of a packet on a slow
-    /// link.
+    /// Acceptable queueing delay: 5 ms (RFC 8289, section 4.2), on a slow link at least the transmission
+    /// time of one packet.
     pub target: Duration,
-    /// About the longest round trip: 100 ms.
+    /// Roughly the longest round-trip time: 100 ms.
     pub interval: Duration,
-    /// Mark what can be marked (RFC 3168) instead of dropping it.
+    /// Mark ECN-capable packets (RFC 3168) instead of dropping them.
     pub ecn: bool,
 }
 
 impl Default for Codel {
-    /// As RFC 8289 has it: 5 ms in 100 ms, without marks.
+    /// The values of RFC 8289: 5 ms and 100 ms, without ECN.
     fn default() -> Self {
         Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
     }
@@ -99,29 +98,29 @@ pub struct Reorder {
     pub extra_delay: Duration,
 }
 
-/// How long a packet is under way.
+/// Propagation delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delay {
-    /// Always the same.
+    /// Constant.
     Fixed(Duration),
     /// Uniform in `[min, max)`, drawn for each packet.
     Uniform {
-        /// The shortest.
+        /// Lower bound.
         min: Duration,
-        /// The longest; counts as `min` where it is shorter.
+        /// Upper bound; `min` if it is smaller.
         max: Duration,
     },
-    /// Normal, drawn for each packet; what would be negative is zero.
+    /// Normal, drawn for each packet; negative values become zero.
     Normal {
-        /// The mean, before negative draws become zero.
+        /// Mean before negative values become zero.
         mean: Duration,
-        /// The standard deviation.
+        /// Standard deviation.
         sd: Duration,
     },
 }
 
 impl Delay {
-    /// The mean; of a normal delay before negative draws become zero.
+    /// Returns the mean; for a normal delay, before negative values become zero.
     pub fn mean(&self) -> Duration {
         match *self {
             Self::Fixed(delay) => delay,
@@ -133,22 +132,21 @@ impl Delay {
     }
 }
 
-/// A medium that several stations share.
+/// A medium shared by several stations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellConfig {
-    /// Who gets the medium, and for how long.
+    /// Access method.
     pub kind: CellKind,
-    /// What the medium carries in all when one station alone sends all the time, net of the MAC's
-    /// own overhead: some 60 % of an 802.11 PHY rate.
+    /// Capacity with a single saturated station, net of MAC overhead: about 60 % of an 802.11 PHY rate.
     pub rate: Bitrate,
-    /// Stations that are only there to take their part.
+    /// Background stations.
     pub others: Vec<Load>,
-    /// Wi-Fi: time that each frame costs beside its bits (preamble, backoff, acknowledgement).
-    /// Zero where `rate` already counts it; 100 to 400 us for 802.11g without aggregation.
+    /// Wi-Fi: overhead per frame (preamble, backoff, acknowledgement). Zero if `rate` includes it; 100 to
+    /// 400 us for 802.11g without aggregation.
     pub overhead: Duration,
-    /// LTE: over what span proportional fairness averages a user's throughput; typically 100 ms to 1 s.
+    /// LTE: averaging window of proportional fairness; typically 100 ms to 1 s.
     pub pf_window: Duration,
-    /// LTE: fast fading of each user, none where all users are always as good.
+    /// LTE: fast fading of each user.
     pub fading: Option<Fading>,
 }
 
@@ -184,34 +182,34 @@ pub struct Load {
     pub packet: Bytes,
     /// Each packet comes late by a uniformly random time below this.
     pub jitter: Duration,
-    /// How many packets may wait at a station.
+    /// Queue limit of each station, in packets.
     pub queue: u32,
-    /// When they begin.
+    /// Start time.
     pub start: Instant,
-    /// When they end.
+    /// End time.
     pub stop: Option<Instant>,
-    /// What the medium carries when one of these stations sends; the cell's rate where `None`.
+    /// Rate of the medium while one of these stations transmits; the cell's rate if `None`.
     pub link_rate: Option<Bitrate>,
 }
 
 /// A station of a cell that carries a path's packets, in one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StationConfig {
-    /// How much may wait for the medium.
+    /// Queue limit.
     pub queue: QueueLimit,
-    /// How long a packet is under way after the medium.
+    /// Propagation delay after the medium.
     pub delay: Delay,
-    /// Whether a packet may overtake one sent before it, where `delay` varies.
+    /// Whether packets may overtake earlier ones when `delay` varies.
     pub reorder: bool,
-    /// What is lost on the medium, after the MAC's own repeats.
+    /// Losses on the medium, after MAC retransmissions.
     pub loss: Loss,
-    /// Spans `[from, to)` in which whatever this station sends is lost.
+    /// Periods `[from, to)` in which every packet of this station is lost.
     pub outages: Vec<(Instant, Instant)>,
-    /// What else happens on the way, after the medium.
+    /// Other impairments, after the medium.
     pub impairments: Impairments,
-    /// What the medium carries when this station sends; the cell's rate where `None`. A slow Wi-Fi
-    /// station slows all others, since each has as many frames (Heusse et al. 2003); a slow LTE
-    /// user has as much of the time, and less throughput.
+    /// Rate of the medium while this station transmits; the cell's rate if `None`. A slow Wi-Fi station
+    /// slows all others, because all get equally many frames (Heusse et al. 2003). A slow LTE user gets
+    /// the same share of time at a lower throughput.
     pub link_rate: Option<Bitrate>,
 }
 
@@ -253,7 +251,7 @@ impl Default for Delay {
 }
 
 impl Default for CellConfig {
-    /// A Wi-Fi cell of 20 Mbps with nobody else in it.
+    /// A Wi-Fi cell of 20 Mbps without background stations.
     fn default() -> Self {
         Self {
             kind: CellKind::Wifi,

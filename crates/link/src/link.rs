@@ -1,6 +1,6 @@
 //! One direction of a link.
 
-use crate::codel::{ManagedQueue, Taken, never};
+use crate::codel::{CodelQueue, DequeueOutcome, never_mark};
 use crate::config::{LinkConfig, QueueLimit};
 use crate::loss::Transmission;
 use crate::propagation::{Propagation, PropagationConfig};
@@ -9,39 +9,39 @@ use crate::stats::LinkStats;
 use std::collections::VecDeque;
 use units::{Duration, Instant, Seed};
 
-/// One direction of a link: a queue, a rate, a delay and losses.
+/// One direction of a link: a queue, a rate, a propagation delay and losses.
 ///
-/// Items are held by value. When a packet is pushed, its departure and its arrival are computed at
-/// once, because nothing that comes later can change them; so a packet is one event, its arrival,
-/// and the link has at most one pending event whatever is in flight. Only CoDel decides when a
-/// packet's turn comes; with it a packet is two events.
+/// Items are held by value. Departure and arrival of a packet are computed when it is pushed, because
+/// later packets cannot change them. Each packet is therefore one event, its arrival. CoDel decides at
+/// departure, so that with CoDel each packet is two events.
 ///
-/// Contract: time never goes back from call to call. After [`push`](Self::push) and
-/// [`poll`](Self::poll), ask [`next`](Self::next) when to poll again, and then poll until `None`. With
-/// CoDel `next` may be a time at which a packet leaves and none arrives.
+/// Contract: time never decreases from call to call. After [`push`](Self::push) and
+/// [`poll`](Self::poll), [`next`](Self::next) returns the time of the next poll. Poll until `None`. With
+/// CoDel, `next` may be a departure at which no packet arrives.
 #[derive(Debug, Clone)]
 pub struct Link<T> {
     limit: QueueLimit,
     server: Server,
-    /// When the last packet that was taken has left.
+    /// Departure of the last accepted packet.
     busy_until: Instant,
-    /// When each packet that has not left yet will leave, and its size.
+    /// Departure time and size of each packet that has not departed yet.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
-    /// With CoDel, what waits to be sent; `waiting` then has only what is being sent.
-    managed: Option<Box<ManagedQueue<T>>>,
+    /// Queued packets with CoDel; `waiting` then contains only the packet in transmission.
+    codel_queue: Option<Box<CodelQueue<T>>>,
     propagation: Propagation<T>,
     stats: LinkStats,
 }
 
 impl<T: Clone> Link<T> {
-    /// A link that is idle at time zero. Draws its randomness from streams `loss`, `delay`, `corrupt`,
-    /// `duplicate` and `late` of `seed`.
+    /// Creates a link that is idle at time zero. Random numbers come from the streams `loss`, `delay`,
+    /// `corrupt`, `duplicate` and `late` of `seed`.
     pub fn new(config: &LinkConfig, seed: Seed) -> Self {
-        Self::with_marking(config, seed, never)
+        Self::with_marking(config, seed, never_mark)
     }
 
-    /// The same, of packets that can be marked: `mark` marks one and says true, or says that it cannot.
+    /// Creates a link whose packets CoDel may mark: `mark` marks a packet and returns true, or returns
+    /// false if the packet is not ECN-capable.
     pub fn with_marking(config: &LinkConfig, seed: Seed, mark: fn(&mut T) -> bool) -> Self {
         let propagation = PropagationConfig {
             delay: config.delay,
@@ -56,31 +56,31 @@ impl<T: Clone> Link<T> {
             busy_until: Instant::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            managed: config.codel.map(|codel| Box::new(ManagedQueue::new(codel, mark))),
+            codel_queue: config.codel.map(|codel| Box::new(CodelQueue::new(codel, mark))),
             propagation: Propagation::new(&propagation, seed),
             stats: LinkStats::default(),
         }
     }
 
-    /// Takes a packet of `size` bytes on the wire (below 2 GB). False where the queue is full: the
-    /// packet is dropped at once.
+    /// Enqueues a packet of `size` bytes on the wire (below 2 GB). Returns false if the queue is full:
+    /// the packet is then dropped.
     #[inline]
     pub fn push(&mut self, now: Instant, size: u32, item: T) -> bool {
         self.push_with(now, size, || item)
     }
 
-    /// The same with a packet that is made where it is kept, and only if there is room.
+    /// Like [`push`](Self::push), but constructs the packet in place, and only if it is accepted.
     #[inline]
     pub fn push_with(&mut self, now: Instant, size: u32, make: impl FnOnce() -> T) -> bool {
         self.stats.pushed += 1;
-        if self.managed.is_some() {
-            return self.push_managed(now, size, make);
+        if self.codel_queue.is_some() {
+            return self.push_codel_queue(now, size, make);
         }
-        self.forget_departed(now);
+        self.remove_departed(now);
         let full = match self.limit {
-            QueueLimit::Packets(most) => self.waiting.len() >= most as usize,
-            QueueLimit::Bytes(most) => self.waiting_bytes + u64::from(size) > most.get(),
-            QueueLimit::Time(longest) => self.busy_until.since(now) > longest,
+            QueueLimit::Packets(max) => self.waiting.len() >= max as usize,
+            QueueLimit::Bytes(max) => self.waiting_bytes + u64::from(size) > max.get(),
+            QueueLimit::Time(max) => self.busy_until.since(now) > max,
             QueueLimit::Unlimited => false,
         };
         if full {
@@ -96,136 +96,135 @@ impl<T: Clone> Link<T> {
         true
     }
 
-    /// The next packet that arrives at or before `now`.
+    /// Returns the next packet that arrives at or before `now`.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<T> {
-        if self.managed.is_some() {
+        if self.codel_queue.is_some() {
             self.serve(now);
         }
         self.propagation.deliver(now, &mut self.stats)
     }
 
-    /// The size of the packet that [`poll`](Self::poll) would give and the packet, left where it is: to
-    /// look at without moving it.
+    /// Returns size and item of the packet that [`poll`](Self::poll) would return, without moving it.
     #[inline]
     pub fn peek(&mut self, now: Instant) -> Option<(u32, &T)> {
-        if self.managed.is_some() {
+        if self.codel_queue.is_some() {
             self.serve(now);
         }
         self.propagation.peek(now)
     }
 
-    /// Forgets the packet that [`peek`](Self::peek) showed: it has arrived.
+    /// Delivers the packet that [`peek`](Self::peek) returned.
     #[inline]
     pub fn pop(&mut self) {
         self.propagation.pop(&mut self.stats);
     }
 
-    /// How far ahead arrivals are known: whatever is pushed at a time arrives no earlier than this after it,
-    /// and changes nothing about packets pushed before. Zero with CoDel, where it may.
+    /// Returns the lookahead: a packet arrives at the earliest this long after its push, and does not
+    /// affect packets pushed before it. Zero with CoDel.
     pub fn lookahead(&self) -> Duration {
-        if self.managed.is_some() { Duration::ZERO } else { self.propagation.min_delay() }
+        if self.codel_queue.is_some() { Duration::ZERO } else { self.propagation.min_delay() }
     }
 
-    /// Until when arrivals are known, if everything before `now` has been pushed: what is pushed from then on arrives no
-    /// earlier. Behind a queue that is later than the [lookahead](Self::lookahead) says.
+    /// Returns a lower bound of the arrival of every packet pushed from `now` on. Behind a queue it is
+    /// later than `now` plus [`lookahead`](Self::lookahead).
     pub fn horizon(&self, now: Instant) -> Instant {
-        if self.managed.is_some() { now } else { self.propagation.horizon(now) }
+        if self.codel_queue.is_some() { now } else { self.propagation.horizon(now) }
     }
 
-    /// The packet under way with this place in the order of arrival, from 0: when it arrives, its size, and
-    /// the packet, left where it is. Sure before [`horizon`](Self::horizon).
+    /// Returns arrival time, size and item of the packet with this index in order of arrival, from 0.
+    /// Arrivals before [`horizon`](Self::horizon) are final.
     #[inline]
     pub fn arrival(&self, index: usize) -> Option<(Instant, u32, &T)> {
         self.propagation.arrival(index)
     }
 
-    /// Forgets the first `count` packets under way: they have arrived.
+    /// Delivers the first `count` packets without returning them.
     pub fn pop_many(&mut self, count: usize) {
         self.propagation.pop_many(count, &mut self.stats);
     }
 
-    /// When the next packet arrives, or with CoDel leaves the queue.
+    /// Returns the time of the next arrival or, with CoDel, of the next departure from the queue.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
-        let turn = if self.managed.is_some() { self.next_turn() } else { Instant::MAX };
-        Some(self.propagation.next().min(turn)).filter(|&at| at < Instant::MAX)
+        let departure = if self.codel_queue.is_some() { self.next_departure() } else { Instant::MAX };
+        Some(self.propagation.next().min(departure)).filter(|&at| at < Instant::MAX)
     }
 
-    /// Whether another packet would leave [`next`](Self::next) as it is: it arrives after another.
+    /// Returns true if pushing another packet does not change [`next`](Self::next).
     #[inline]
     pub fn push_preserves_next(&self) -> bool {
-        self.propagation.preserves_next() && self.managed.is_none()
+        self.propagation.preserves_next() && self.codel_queue.is_none()
     }
 
-    /// Bytes whose packets have not left yet, the packet that is being sent among them.
+    /// Returns the bytes of packets that have not departed, including the packet in transmission.
     pub fn queued_bytes(&mut self, now: Instant) -> u64 {
         self.settle(now);
-        self.waiting_bytes + self.managed.as_ref().map_or(0, |queue| queue.bytes())
+        self.waiting_bytes + self.codel_queue.as_ref().map_or(0, |queue| queue.bytes())
     }
 
-    /// Packets that have not left yet, the one that is being sent among them.
+    /// Returns the number of packets that have not departed, including the packet in transmission.
     pub fn queued_packets(&mut self, now: Instant) -> usize {
         self.settle(now);
-        self.waiting.len() + self.managed.as_ref().map_or(0, |queue| queue.len())
+        self.waiting.len() + self.codel_queue.as_ref().map_or(0, |queue| queue.len())
     }
 
-    /// How long a packet that is pushed now waits before it is sent. With CoDel, only
-    /// what is being sent counts: which of the others will be dropped is not known.
-    pub fn wait(&self, now: Instant) -> Duration {
+    /// Returns the queueing delay of a packet pushed now. With CoDel it includes only the packet in
+    /// transmission, because CoDel may drop the others.
+    pub fn queueing_delay(&self, now: Instant) -> Duration {
         self.busy_until.since(now)
     }
 
-    /// Packets that will arrive yet, queued or under way.
+    /// Returns the number of packets that are queued or in flight.
     pub fn in_flight(&self) -> usize {
-        self.propagation.len() + self.managed.as_ref().map_or(0, |queue| queue.len())
+        self.propagation.len() + self.codel_queue.as_ref().map_or(0, |queue| queue.len())
     }
 
-    /// What the link has done so far.
+    /// Returns the packet counters.
     pub fn stats(&self) -> LinkStats {
         self.stats
     }
 
-    /// Brings the queue up to `now`.
+    /// Advances the queue to `now`.
     fn settle(&mut self, now: Instant) {
-        if self.managed.is_some() {
+        if self.codel_queue.is_some() {
             self.serve(now);
         }
-        self.forget_departed(now);
+        self.remove_departed(now);
     }
 
     #[cold]
     #[inline(never)]
-    fn push_managed(&mut self, now: Instant, size: u32, make: impl FnOnce() -> T) -> bool {
+    fn push_codel_queue(&mut self, now: Instant, size: u32, make: impl FnOnce() -> T) -> bool {
         let item = make();
         self.settle(now);
         let sending = self.waiting.front().map(|&(_, size)| size);
-        let Some(queue) = &mut self.managed else { return false };
-        let taken = queue.push(now, (size, item), self.limit, sending);
-        if taken {
+        let Some(queue) = &mut self.codel_queue else { return false };
+        let accepted = queue.push(now, (size, item), self.limit, sending);
+        if accepted {
             if queue.len() == 1 {
-                queue.set_turn(self.server.begins(now.max(self.busy_until)));
+                queue.set_next_departure(self.server.service_start(now.max(self.busy_until)));
             }
-            // An idle link sends at once.
+            // An idle link transmits immediately.
             self.serve(now);
         } else {
             self.stats.dropped_full += 1;
         }
-        taken
+        accepted
     }
 
-    /// When the first of a managed queue can leave it.
-    fn next_turn(&self) -> Instant {
-        self.managed.as_ref().map_or(Instant::MAX, |queue| queue.turn())
+    /// Returns the next departure from the CoDel queue.
+    fn next_departure(&self) -> Instant {
+        self.codel_queue.as_ref().map_or(Instant::MAX, |queue| queue.next_departure())
     }
 
-    /// Sends whatever of a managed queue has had its turn by `now`.
+    /// Transmits the packets that depart from the CoDel queue by `now`.
     fn serve(&mut self, now: Instant) {
-        let Some(queue) = &mut self.managed else { return };
-        while queue.turn() <= now && queue.turn() < Instant::MAX {
-            let mut taken = Taken::default();
-            let at = queue.turn();
-            if let Some((size, item)) = queue.take(at, &mut taken) {
+        let Some(queue) = &mut self.codel_queue else { return };
+        while queue.next_departure() <= now && queue.next_departure() < Instant::MAX {
+            let mut outcome = DequeueOutcome::default();
+            let at = queue.next_departure();
+            if let Some((size, item)) = queue.dequeue(at, &mut outcome) {
                 let service = self.server.serve(at, size);
                 self.busy_until = service.end;
                 self.waiting.push_back((service.end, size));
@@ -233,14 +232,14 @@ impl<T: Clone> Link<T> {
                 let packet = Transmission { begin: service.begin, end: service.end, size };
                 self.propagation.send(packet, service.latency, || item, &mut self.stats);
             }
-            self.stats.dropped_early += taken.dropped;
-            self.stats.marked += u64::from(taken.marked);
-            queue.set_turn(self.server.begins(at.max(self.busy_until)));
+            self.stats.dropped_early += outcome.dropped;
+            self.stats.marked += u64::from(outcome.marked);
+            queue.set_next_departure(self.server.service_start(at.max(self.busy_until)));
         }
     }
 
     #[inline]
-    fn forget_departed(&mut self, now: Instant) {
+    fn remove_departed(&mut self, now: Instant) {
         while let Some(&(departure, size)) = self.waiting.front() {
             if departure > now {
                 break;
@@ -270,7 +269,7 @@ mod tests {
         Link::new(config, Seed::new(1))
     }
 
-    /// Everything that arrives, with its time.
+    /// Returns all arrivals with their times.
     fn drain(link: &mut Link<u32>) -> Vec<(Instant, u32)> {
         let mut all = Vec::new();
         while let Some(at) = link.next() {
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_empties_as_packets_leave_and_not_as_they_arrive() {
+    fn queue_shrinks_at_departures_rather_than_arrivals() {
         let delay = Delay::Fixed(Duration::from_secs(1));
         let mut link = link(&LinkConfig { rate: mbps(2), delay, ..LinkConfig::default() });
         link.push(ms(0), 1500, 1);
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_next_arrival_is_said_to_stay_it_does() {
+    fn push_leaves_next_unchanged_if_predicted() {
         let far = Duration::from_millis(50);
         let delay = Delay::Uniform { min: Duration::ZERO, max: far };
         let reorder = Some(crate::Reorder { probability: Probability::new(0.2).unwrap(), extra_delay: far });
@@ -314,9 +313,9 @@ mod tests {
         let reordering = LinkConfig { reorder: true, ..plain.clone() };
         let impaired =
             LinkConfig { impairments: crate::Impairments { reorder, ..Default::default() }, ..plain.clone() };
-        let managed = LinkConfig { codel: Some(crate::Codel::default()), ..plain.clone() };
+        let codel_queue = LinkConfig { codel: Some(crate::Codel::default()), ..plain.clone() };
         let mut kept = Vec::new();
-        for config in [plain, reordering, impaired, managed] {
+        for config in [plain, reordering, impaired, codel_queue] {
             let mut link = link(&config);
             let mut told = 0;
             for i in 0..1000 {
@@ -334,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pushed_changes_nothing_within_the_lookahead() {
+    fn push_changes_no_arrival_within_the_lookahead() {
         let [short, far] = [10, 50].map(Duration::from_millis);
         let chance = Probability::new(0.2).unwrap();
         let impairments = crate::Impairments {
@@ -362,8 +361,8 @@ mod tests {
                 let horizon = link.horizon(now);
                 assert!(horizon >= until);
                 let before_it = |link: &Link<u32>| -> Vec<(Instant, u32)> {
-                    let coming = (0..).map_while(|place| link.arrival(place));
-                    coming.take_while(|&(at, ..)| at < horizon).map(|(at, _, &item)| (at, item)).collect()
+                    let arrivals = (0..).map_while(|index| link.arrival(index));
+                    arrivals.take_while(|&(at, ..)| at < horizon).map(|(at, _, &item)| (at, item)).collect()
                 };
                 let known = before_it(&link);
                 link.push(now, 1500, i as u32);

@@ -1,21 +1,20 @@
-//! When a packet's last byte has been sent.
+//! Transmission: departure times of packets at a fixed or varying rate.
 //!
-//! A server takes packets one after the other, each no earlier than the one before it has left, and
-//! says at once when the packet will leave: the rates of the future are known, so that no event is
-//! needed between a packet's coming and its arrival.
+//! A server transmits packets one after another. Future rates are known, so that it computes each
+//! departure immediately; no event is needed between the push of a packet and its arrival.
 
 use crate::config::Rate;
 use crate::trace::{OPPORTUNITY_BYTES, RateTable, TraceKind};
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// One packet's time on the link.
+/// Transmission period of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Service {
     pub(crate) begin: Instant,
-    /// [`Instant::MAX`] where it never ends.
+    /// [`Instant::MAX`] if it never ends.
     pub(crate) end: Instant,
-    /// Beside the link's own delay.
+    /// Delay in addition to that of the link.
     pub(crate) latency: Duration,
 }
 
@@ -40,8 +39,8 @@ impl Server {
         }
     }
 
-    /// Sends a packet of `size` bytes that can begin at `start`, which is never before the end of
-    /// the packet before it.
+    /// Transmits a packet of `size` bytes from `start` at the earliest, which is never before the end of
+    /// the previous packet.
     #[inline]
     pub(crate) fn serve(&mut self, start: Instant, size: u32) -> Service {
         match self {
@@ -53,8 +52,9 @@ impl Server {
         }
     }
 
-    /// When a packet that could begin at `start` would: on a mahimahi trace at the next opportunity.
-    pub(crate) fn begins(&self, start: Instant) -> Instant {
+    /// Returns the start of a transmission that is possible from `start` on: on a trace of opportunities,
+    /// the next opportunity.
+    pub(crate) fn service_start(&self, start: Instant) -> Instant {
         match self {
             Self::Fixed(_) | Self::Rates(_) => start,
             Self::Opportunities(cursor) => cursor.clone().serve(start, 1).begin,
@@ -62,8 +62,7 @@ impl Server {
     }
 }
 
-/// A fixed rate. Most packets of a link have one of two sizes, data and acknowledgement, and each
-/// link carries mostly one of them; so the last answer is kept and the division saved.
+/// A fixed rate. Caches the last transmission time, because most packets of a link have the same size.
 #[derive(Debug, Clone)]
 pub(crate) struct Fixed {
     rate: Bitrate,
@@ -86,17 +85,17 @@ impl Fixed {
     }
 }
 
-/// What `size` bytes cost, in rate (bps) times nanoseconds.
+/// Returns the work of `size` bytes, in bps times nanoseconds.
 pub(crate) fn work(size: u32) -> u64 {
     u64::from(size).saturating_mul(8_000_000_000)
 }
 
-/// A place in a table of rates.
+/// A position in a table of rates.
 #[derive(Debug, Clone)]
 pub(crate) struct RateCursor {
     table: Arc<RateTable>,
     index: usize,
-    /// When the round began, in nanoseconds.
+    /// Start of the current loop, in nanoseconds.
     base: u64,
 }
 
@@ -121,7 +120,7 @@ impl RateCursor {
                         latency: Duration::from_nanos(piece.latency),
                     };
                 }
-                // Less than `work`, since it did not suffice.
+                // Cannot underflow: the piece did not suffice for `work`.
                 work -= piece.bps * (end - now);
             }
             if end == u64::MAX {
@@ -143,7 +142,7 @@ impl RateCursor {
         }
     }
 
-    /// Moves to the piece that is in force at `now`, which is never before the current piece.
+    /// Moves to the piece at `now`, which is never before the current piece.
     fn seek(&mut self, now: u64) {
         let table = &*self.table;
         let mut since = now.saturating_sub(self.base);
@@ -157,22 +156,22 @@ impl RateCursor {
             self.index = 0;
         }
         self.index += table.pieces[self.index..].partition_point(|piece| piece.end <= since);
-        // Only the end of time is at the end of a table that does not loop.
+        // A table without a loop ends at `Instant::MAX`; stay on its last piece then.
         self.index = self.index.min(table.pieces.len() - 1);
     }
 }
 
-/// A place in a mahimahi trace.
+/// A position in a trace of opportunities.
 #[derive(Debug, Clone)]
 pub(crate) struct OpportunityCursor {
     millis: Arc<[u32]>,
-    /// The next opportunity.
+    /// Index of the next opportunity.
     index: usize,
-    /// When the round of `index` began, in milliseconds.
+    /// Start of the loop of `index`, in milliseconds.
     base: u64,
-    /// When the current opportunity is, in nanoseconds.
+    /// Time of the current opportunity, in nanoseconds.
     at: u64,
-    /// What is left of the current opportunity, in bytes.
+    /// Remaining bytes of the current opportunity.
     left: u32,
 }
 
@@ -206,7 +205,7 @@ impl OpportunityCursor {
         }
     }
 
-    /// Passes over the opportunities before `now`.
+    /// Skips the opportunities before `now`.
     fn seek(&mut self, now: u64) {
         let now = now.div_ceil(1_000_000);
         if self.base + u64::from(self.millis[self.index]) >= now {
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_uses_of_a_trace_is_lost() {
+    fn unused_opportunities_are_lost() {
         let mut server = opportunities(&[1, 3, 3, 7]);
         assert_eq!(server.serve(ms(0), 100).end, ms(1));
         // The rest of 1 is over at 2.
@@ -326,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opportunity_at_zero_and_one_at_the_period_are_two() {
+    fn opportunities_at_zero_and_at_the_period_are_distinct() {
         let mut server = opportunities(&[0, 5]);
         let ends: Vec<Instant> = (0..5).map(|_| server.serve(ms(0), 1500).end).collect();
         assert_eq!(ends, [ms(0), ms(5), ms(5), ms(10), ms(10)]);

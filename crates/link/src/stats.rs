@@ -1,40 +1,40 @@
-//! What went through.
+//! Packet counters.
 
-/// What a link, or a station of a cell, has done so far.
+/// Counters of a link or of a station of a cell.
 ///
-/// Every packet pushed, and every double, is delivered, dropped, lost, damaged or still there:
+/// Every pushed packet and every duplicate is delivered, dropped, lost, corrupted or in flight:
 /// `pushed + duplicated == delivered + dropped_full + dropped_early + lost + corrupted + in_flight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkStats {
-    /// Packets that were pushed.
+    /// Packets pushed.
     pub pushed: u64,
-    /// Packets that were handed over at the other end.
+    /// Packets delivered at the far end.
     pub delivered: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub dropped_full: u64,
-    /// Packets that CoDel dropped because they waited.
+    /// Packets dropped by CoDel.
     pub dropped_early: u64,
-    /// Packets that CoDel marked instead.
+    /// Packets marked by CoDel.
     pub marked: u64,
-    /// Packets that were lost on the way; a [`Link`](crate::Link) counts them when they are pushed.
+    /// Packets lost after transmission. A [`Link`](crate::Link) counts them when they are pushed.
     pub lost: u64,
-    /// Packets that were damaged on the way; counted like those that were lost.
+    /// Packets corrupted after transmission, counted at the same time as losses.
     pub corrupted: u64,
-    /// Packets that became two on the way; likewise.
+    /// Packets duplicated after transmission, counted at the same time as losses.
     pub duplicated: u64,
     /// Bytes of the delivered packets.
     pub bytes_delivered: u64,
 }
 
-/// What the other stations of a cell have done so far.
+/// Counters of the background stations of a cell, all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadStats {
-    /// Packets that came.
+    /// Packets generated.
     pub offered: u64,
-    /// Packets that were sent.
+    /// Packets transmitted.
     pub sent: u64,
-    /// Packets that found their station's queue full.
+    /// Packets dropped because the queue of their station was full.
     pub dropped_full: u64,
-    /// Bytes of the sent packets.
+    /// Bytes of the transmitted packets.
     pub bytes_sent: u64,
 }

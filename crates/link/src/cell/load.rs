@@ -1,6 +1,6 @@
-//! Stations that are only there to take their part.
+//! Background stations of a cell.
 
-use super::MOST_LOADS;
+use super::MAX_LOAD_STATIONS;
 use crate::config::Load;
 use crate::stats::LoadStats;
 use core::cmp::Reverse;
@@ -11,7 +11,7 @@ use units::{Bitrate, Bytes, Duration, Instant, Rng, Seed};
 pub(super) struct Loads {
     kinds: Vec<Kind>,
     stations: Vec<LoadStation>,
-    /// When the next packet of each station comes.
+    /// Next packet generation of each station.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     rng: Rng,
     stats: LoadStats,
@@ -31,7 +31,7 @@ struct Kind {
 struct LoadStation {
     kind: usize,
     queued: u32,
-    /// When its next packet comes but for jitter.
+    /// Generation time of the next packet, without jitter.
     nominal: Instant,
 }
 
@@ -49,8 +49,7 @@ impl Loads {
             if packet == 0 || load.rate == Bitrate::ZERO {
                 continue;
             }
-            // A packet a microsecond is more than any medium here carries; more often would only
-            // take time to simulate.
+            // No medium carries more than one packet per microsecond. The bound limits simulation time.
             let interval = load.rate.time_for(Bytes::new(u64::from(packet))).max(Duration::from_micros(1));
             let kind = all.kinds.len();
             all.kinds.push(Kind {
@@ -61,7 +60,7 @@ impl Loads {
                 stop: load.stop.unwrap_or(Instant::MAX),
                 rate: load.link_rate.unwrap_or(cell_rate),
             });
-            for _ in 0..load.count.min(MOST_LOADS.saturating_sub(all.stations.len() as u32)) {
+            for _ in 0..load.count.min(MAX_LOAD_STATIONS.saturating_sub(all.stations.len() as u32)) {
                 let phase = Duration::from_nanos(all.rng.below(interval.as_nanos()));
                 let station = all.stations.len();
                 all.stations.push(LoadStation { kind, queued: 0, nominal: load.start + phase });
@@ -74,18 +73,18 @@ impl Loads {
         all
     }
 
-    /// How many stations.
+    /// Returns the number of stations.
     pub(super) fn len(&self) -> usize {
         self.stations.len()
     }
 
-    /// When the next packet comes; [`Instant::MAX`] where none does.
+    /// Returns the time of the next packet; [`Instant::MAX`] if there is none.
     pub(super) fn next(&self) -> Instant {
         self.due.peek().map_or(Instant::MAX, |&Reverse((at, _))| at)
     }
 
-    /// Lets the next packet come, and names its station where that had nothing before.
-    pub(super) fn come(&mut self) -> Option<usize> {
+    /// Generates the next packet. Returns its station if the queue of the station was empty.
+    pub(super) fn generate_next(&mut self) -> Option<usize> {
         let Reverse((_, station)) = *self.due.peek()?;
         let kind = self.stations[station].kind;
         self.stations[station].nominal += self.kinds[kind].interval;
@@ -107,13 +106,13 @@ impl Loads {
         (*queued == 1).then_some(station)
     }
 
-    /// The rate and the packet size of a station.
+    /// Returns rate and packet size of a station.
     pub(super) fn rate_and_size(&self, station: usize) -> (Bitrate, u32) {
         let kind = &self.kinds[self.stations[station].kind];
         (kind.rate, kind.packet)
     }
 
-    /// Sends a packet of a station; false where it was the last.
+    /// Transmits a packet of a station. Returns false if it was the last in its queue.
     pub(super) fn send(&mut self, station: usize) -> bool {
         let LoadStation { kind, queued, .. } = &mut self.stations[station];
         *queued = queued.saturating_sub(1);
@@ -126,7 +125,7 @@ impl Loads {
         self.stats
     }
 
-    /// The nominal time plus a jitter; [`Instant::MAX`] where the station has stopped by then.
+    /// Returns the next generation time with jitter; [`Instant::MAX`] if the station has stopped.
     fn due_time(&mut self, station: usize) -> Instant {
         let LoadStation { kind, nominal, .. } = self.stations[station];
         let Kind { jitter, stop, .. } = self.kinds[kind];

@@ -1,4 +1,4 @@
-//! Milliseconds shared by proportional fairness.
+//! LTE cell: TTIs assigned by proportional fairness.
 
 use super::load::Loads;
 use super::ready::Ready;
@@ -7,17 +7,17 @@ use crate::config::{CellConfig, Fading, StationConfig};
 use crate::server::work;
 use units::{Bitrate, Instant, Seed};
 
-/// One TTI, in nanoseconds.
-const TTI: u64 = 1_000_000;
+/// Length of a TTI, in nanoseconds.
+const TTI_NANOS: u64 = 1_000_000;
 
 #[derive(Debug, Clone)]
 pub(super) struct Lte<T> {
     pub(super) stations: Vec<Station<T>>,
     pub(super) loads: Loads,
     users: Vec<User>,
-    /// Attached stations first, loads behind them.
+    /// Indices of attached stations come before those of background stations.
     ready: Ready,
-    /// The next TTI that has not been given away.
+    /// The next TTI to schedule.
     next_tti: u64,
     fairness: Fairness,
     fading: Option<BlockFading>,
@@ -25,15 +25,14 @@ pub(super) struct Lte<T> {
 
 #[derive(Debug, Clone)]
 struct User {
-    /// Without fading.
+    /// Rate without fading.
     rate: Bitrate,
-    /// With the fading of `block`.
+    /// Rate with the fading of `block`, in bps.
     faded: u64,
     block: u64,
-    /// What is left of the packet that has been sent in part, as a rate times nanoseconds; zero
-    /// where none has.
+    /// Remaining work of a partly transmitted packet, in bps times nanoseconds; zero if there is none.
     partial: u64,
-    /// Throughput so far, on the growing scale of [`Fairness`].
+    /// Mean throughput, on the growing scale of [`Fairness`].
     mean: f64,
 }
 
@@ -52,7 +51,7 @@ impl<T: Clone> Lte<T> {
             loads,
             users,
             next_tti: 0,
-            fairness: Fairness::new(config.pf_window.as_nanos() as f64 / TTI as f64),
+            fairness: Fairness::new(config.pf_window.as_nanos() as f64 / TTI_NANOS as f64),
             fading: config.fading.map(|fading| BlockFading::new(fading, seed.derive("cell"))),
         }
     }
@@ -61,53 +60,53 @@ impl<T: Clone> Lte<T> {
         if station >= self.stations.len() {
             return false;
         }
-        // Not the TTI that begins right now: this packet may still be in it.
+        // Leave the TTI that begins now: this packet may use it.
         self.run(|begin| begin < now);
         let taken = self.stations[station].push(now, size, item);
         if taken {
-            self.next_tti = self.next_tti.max(now.as_nanos().div_ceil(TTI));
+            self.next_tti = self.next_tti.max(now.as_nanos().div_ceil(TTI_NANOS));
             self.ready.insert(station);
         }
         taken
     }
 
-    /// Gives away all TTIs that have begun by `now`.
+    /// Schedules all TTIs that have begun by `now`.
     pub(super) fn advance(&mut self, now: Instant) {
         self.run(|begin| begin <= now);
     }
 
-    /// When an attached user may get a TTI; [`Instant::MAX`] where none wants it.
+    /// Returns the next TTI for which an attached user competes; [`Instant::MAX`] if none has data.
     pub(super) fn next_decision(&self) -> Instant {
         if self.ready.any_attached() { start(self.next_tti) } else { Instant::MAX }
     }
 
-    /// Lets happen, in order, what is due.
+    /// Processes due decisions and packet generations in order.
     fn run(&mut self, due: impl Fn(Instant) -> bool) {
         loop {
             let idle = self.ready.members().is_empty();
             let decision = if idle { Instant::MAX } else { start(self.next_tti) };
-            let comes = self.loads.next();
-            let next = decision.min(comes);
+            let generation = self.loads.next();
+            let next = decision.min(generation);
             if next == Instant::MAX || !due(next) {
                 return;
             }
-            if comes > decision {
-                self.give_away(self.next_tti);
+            if generation > decision {
+                self.schedule_tti(self.next_tti);
                 self.next_tti += 1;
-            } else if let Some(load) = self.loads.come() {
-                // Later only where nobody was ready.
-                self.next_tti = self.next_tti.max(comes.as_nanos().div_ceil(TTI));
+            } else if let Some(load) = self.loads.generate_next() {
+                // Later only if the cell was idle.
+                self.next_tti = self.next_tti.max(generation.as_nanos().div_ceil(TTI_NANOS));
                 self.ready.insert(self.stations.len() + load);
             }
         }
     }
 
-    /// Gives a TTI to the users that are ready, the best first.
-    fn give_away(&mut self, tti: u64) {
+    /// Assigns a TTI to the users with data, in order of their metric.
+    fn schedule_tti(&mut self, tti: u64) {
         self.fairness.advance(tti, &mut self.users);
-        let mut left = TTI;
+        let mut left = TTI_NANOS;
         while left > 0 {
-            let Some(user) = self.best(tti) else { return };
+            let Some(user) = self.select_user(tti) else { return };
             let before = left;
             left = self.serve(user, tti, left);
             let sent = self.users[user].faded as f64 * (before - left) as f64;
@@ -115,9 +114,9 @@ impl<T: Clone> Lte<T> {
         }
     }
 
-    /// Who of those ready has the largest ratio of rate to mean throughput; of several, the one that
-    /// comes first. None where nobody has a rate.
-    fn best(&mut self, tti: u64) -> Option<usize> {
+    /// Returns the user with data and the largest ratio of rate to mean throughput. Ties go to the lowest
+    /// index. Returns `None` if all rates are zero.
+    fn select_user(&mut self, tti: u64) -> Option<usize> {
         let mut best = None;
         let mut largest = 0.0;
         let alone = self.ready.members().len() == 1;
@@ -137,7 +136,7 @@ impl<T: Clone> Lte<T> {
         best
     }
 
-    /// Lets a user send for at most `left` nanoseconds; says how much of them is left.
+    /// Transmits packets of a user for at most `left` nanoseconds. Returns the unused nanoseconds.
     fn serve(&mut self, index: usize, tti: u64, mut left: u64) -> u64 {
         let (begin, end) = (start(tti), start(tti + 1));
         let attached = self.stations.len();
@@ -173,13 +172,13 @@ impl<T: Clone> Lte<T> {
 }
 
 fn start(tti: u64) -> Instant {
-    Instant::from_nanos(tti.saturating_mul(TTI))
+    Instant::from_nanos(tti.saturating_mul(TTI_NANOS))
 }
 
 /// The exponential averages of all users.
 ///
-/// Each TTI every mean is to shrink by `1 - 1/window`. As only ratios between them matter, what is
-/// sent later counts for more instead; so that a user who sends nothing costs nothing.
+/// Every mean decays by `1 - 1/window` in each TTI. Only ratios matter, so the weight of new data grows
+/// instead. Users without data then need no update.
 #[derive(Debug, Clone)]
 struct Fairness {
     growth: f64,
@@ -188,7 +187,7 @@ struct Fairness {
 }
 
 impl Fairness {
-    /// Over a window of so many TTIs.
+    /// Creates averages over a window in TTIs.
     fn new(window: f64) -> Self {
         Self { growth: 1.0 / (1.0 - 1.0 / window.max(2.0)), scale: 1.0, tti: 0 }
     }
@@ -197,7 +196,7 @@ impl Fairness {
         let passed = tti.saturating_sub(self.tti);
         self.tti = tti;
         self.scale *= if passed == 1 { self.growth } else { libm::pow(self.growth, passed as f64) };
-        // Far from what a double holds, with room for what is added.
+        // Rescale long before a double overflows.
         if self.scale > 1e100 {
             let shrink = if self.scale.is_finite() { 1.0 / self.scale } else { 0.0 };
             for user in users {
@@ -208,8 +207,8 @@ impl Fairness {
     }
 }
 
-/// [`Fading`] at work. The gain of a user in a block is a function of the two and the seed, not of
-/// who was asked before; so two policies under one seed see one channel.
+/// Block fading. The gain depends only on user, block and seed, so that different policies with the same
+/// seed see the same channel.
 #[derive(Debug, Clone)]
 struct BlockFading {
     ttis: u64,
@@ -220,7 +219,7 @@ struct BlockFading {
 impl BlockFading {
     fn new(fading: Fading, seed: Seed) -> Self {
         let db = if fading.snr_db.is_finite() { fading.snr_db.clamp(-30.0, 60.0) } else { 0.0 };
-        Self { ttis: (fading.coherence.as_nanos() / TTI).max(1), snr: libm::pow(10.0, db / 10.0), seed }
+        Self { ttis: (fading.coherence.as_nanos() / TTI_NANOS).max(1), snr: libm::pow(10.0, db / 10.0), seed }
     }
 
     fn apply(&self, user: &mut User, index: usize, tti: u64) {

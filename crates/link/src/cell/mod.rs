@@ -1,4 +1,4 @@
-//! A medium that several stations share.
+//! Shared media: Wi-Fi and LTE cells.
 
 mod load;
 mod lte;
@@ -13,26 +13,26 @@ use station::Station;
 use units::{Instant, Seed};
 use wifi::Wifi;
 
-/// The most stations that one cell's loads may have; beyond it they are left out.
-const MOST_LOADS: u32 = 10_000;
+/// Maximum number of background stations of a cell; further ones are ignored.
+const MAX_LOAD_STATIONS: u32 = 10_000;
 
 /// A Wi-Fi or LTE cell.
 ///
-/// Stations that carry packets are attached in the order of the slice given to [`new`](Self::new),
-/// and named by their index. The loads of the configuration begin by themselves; they are numbers,
-/// caught up with when an attached station needs the medium, and never a pending event of their own.
+/// Attached stations carry packets and are identified by their index in the slice passed to
+/// [`new`](Self::new). Background stations generate only packet counts. They are simulated when an
+/// attached station needs the medium and cause no events of their own.
 ///
-/// **Wi-Fi**: one frame at a time is sent at the sender's rate (plus `overhead`). Whenever the medium
-/// becomes free, it goes to one of the stations that have a frame, each as likely: what DCF's equal
-/// chances come to in the long run. Collisions and backoff are not simulated but part of the rate.
+/// **Wi-Fi**: one frame at a time is transmitted at the rate of its station, plus `overhead`. An idle
+/// medium goes to a station with data, with equal probability: the long-run behaviour of DCF.
+/// Collisions and backoff are not simulated but part of the rate.
 ///
-/// **LTE**: at the start of each millisecond (TTI) the user with the largest ratio of instantaneous
-/// rate to mean throughput sends (proportional fairness; Tse's rule as in Viswanath et al. 2002,
-/// section II), and what it does not need of the TTI goes to the next. A packet may take several
-/// TTIs; it leaves at the end of its last one, so that an idle cell takes one to two milliseconds.
+/// **LTE**: each TTI of 1 ms goes to the user with the largest ratio of instantaneous rate to mean
+/// throughput (proportional fairness; Viswanath et al. 2002, section II). The next user gets the rest
+/// of the TTI. A packet may need several TTIs and departs at the end of the last one. An idle cell
+/// therefore delays a packet by one to two milliseconds.
 ///
-/// Contract: as for [`Link`](crate::Link), time never goes back; after `push` and `poll`, ask `next`.
-/// `next` may say now, or a time at which only the medium changes hands and nothing arrives.
+/// Contract: as for [`Link`](crate::Link). `next` may return the current time, or a time at which only
+/// the medium is assigned and no packet arrives.
 #[derive(Debug, Clone)]
 pub struct Cell<T> {
     medium: Medium<T>,
@@ -45,8 +45,8 @@ enum Medium<T> {
 }
 
 impl<T: Clone> Cell<T> {
-    /// A cell that is idle at time zero. Draws its randomness from streams of `seed`: `cell`, `load`
-    /// and, for each station, its own `loss` and `delay`.
+    /// Creates a cell that is idle at time zero. Random numbers come from the streams `cell` and `load` of
+    /// `seed`, and from streams of each station.
     pub fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
         let medium = match config.kind {
             CellKind::Wifi => Medium::Wifi(Wifi::new(config, stations, seed)),
@@ -55,8 +55,8 @@ impl<T: Clone> Cell<T> {
         Self { medium }
     }
 
-    /// Gives a packet of `size` bytes on the medium (below 2 GB) to `station`. False where its queue
-    /// is full, or where there is no such station.
+    /// Enqueues a packet of `size` bytes on the medium (below 2 GB) at `station`. Returns false if its
+    /// queue is full or there is no such station.
     pub fn push(&mut self, now: Instant, station: usize, size: u32, item: T) -> bool {
         match &mut self.medium {
             Medium::Wifi(wifi) => wifi.push(now, station, size, item),
@@ -64,7 +64,7 @@ impl<T: Clone> Cell<T> {
         }
     }
 
-    /// The next packet that arrives at or before `now`, and the station that it was given to.
+    /// Returns the next packet that arrives at or before `now`, and its station.
     pub fn poll(&mut self, now: Instant) -> Option<(usize, T)> {
         match &mut self.medium {
             Medium::Wifi(wifi) => wifi.advance(now),
@@ -78,7 +78,7 @@ impl<T: Clone> Cell<T> {
         stations[index].arrive(now).map(|item| (index, item))
     }
 
-    /// When to poll next.
+    /// Returns the time of the next poll.
     pub fn next(&self) -> Option<Instant> {
         let (stations, decision) = match &self.medium {
             Medium::Wifi(wifi) => (&wifi.stations, wifi.next_decision()),
@@ -88,27 +88,27 @@ impl<T: Clone> Cell<T> {
         Some(arrival.min(decision)).filter(|&at| at < Instant::MAX)
     }
 
-    /// Bytes at `station` that have not been sent yet, what is on the medium among them.
+    /// Returns the bytes at `station` that have not departed, including the frame in transmission.
     pub fn queued_bytes(&self, now: Instant, station: usize) -> u64 {
         self.stations().get(station).map_or(0, |s| s.queued_bytes(now))
     }
 
-    /// Packets at `station` that have not been sent yet, what is on the medium among them.
+    /// Returns the packets at `station` that have not departed, including the one in transmission.
     pub fn queued_packets(&self, now: Instant, station: usize) -> usize {
         self.stations().get(station).map_or(0, |s| s.queued_packets(now))
     }
 
-    /// Packets of `station` that are waiting or under way; some of those waiting may yet be lost.
+    /// Returns the packets of `station` that are queued or in flight. Queued ones may still be lost.
     pub fn in_flight(&self, station: usize) -> usize {
         self.stations().get(station).map_or(0, Station::in_flight)
     }
 
-    /// What `station` has done so far.
+    /// Returns the counters of `station`.
     pub fn stats(&self, station: usize) -> LinkStats {
         self.stations().get(station).map_or_else(LinkStats::default, Station::stats)
     }
 
-    /// What the loads have done, as far as they have been caught up with.
+    /// Returns the counters of the background stations, as far as they have been simulated.
     pub fn load_stats(&self) -> LoadStats {
         match &self.medium {
             Medium::Wifi(wifi) => wifi.loads.stats(),
@@ -131,10 +131,10 @@ impl<T: Clone> Cell<T> {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
-/// The station whose packet arrives first, and when; of several, the first.
+/// Returns station and time of the next arrival; ties go to the lowest index.
 fn earliest<T: Clone>(stations: &[Station<T>]) -> Option<(usize, Instant)> {
     stations.iter().map(Station::next_arrival).enumerate().min_by_key(|&(_, at)| at)
 }
+
+#[cfg(test)]
+mod tests;

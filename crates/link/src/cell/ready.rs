@@ -1,40 +1,40 @@
-//! Which stations have something to send.
+//! Set of stations with queued packets.
 
-/// A set of station numbers, from which one is taken by place.
+/// A set of station indices with access by position.
 #[derive(Debug, Clone)]
 pub(super) struct Ready {
     members: Vec<usize>,
-    /// Where each station is in `members`; `ABSENT` where it is not.
-    places: Vec<usize>,
-    /// Stations below this are attached ones.
+    /// Position of each station in `members`, or `ABSENT`.
+    positions: Vec<usize>,
+    /// Number of attached stations; they have the lowest indices.
     attached: usize,
-    /// How many attached stations are in `members`.
+    /// Number of attached stations in `members`.
     waiting: usize,
 }
 
 const ABSENT: usize = usize::MAX;
 
 impl Ready {
-    /// Of `attached` stations and `others` behind them, none.
+    /// Creates an empty set of `attached` stations and `others` after them.
     pub(super) fn new(attached: usize, others: usize) -> Self {
         let all = attached + others;
-        Self { members: Vec::with_capacity(all), places: vec![ABSENT; all], attached, waiting: 0 }
+        Self { members: Vec::with_capacity(all), positions: vec![ABSENT; all], attached, waiting: 0 }
     }
 
     pub(super) fn insert(&mut self, station: usize) {
-        if self.places[station] == ABSENT {
-            self.places[station] = self.members.len();
+        if self.positions[station] == ABSENT {
+            self.positions[station] = self.members.len();
             self.members.push(station);
             self.waiting += usize::from(station < self.attached);
         }
     }
 
     pub(super) fn remove(&mut self, station: usize) {
-        let place = std::mem::replace(&mut self.places[station], ABSENT);
-        if place != ABSENT {
-            self.members.swap_remove(place);
-            if let Some(&moved) = self.members.get(place) {
-                self.places[moved] = place;
+        let position = std::mem::replace(&mut self.positions[station], ABSENT);
+        if position != ABSENT {
+            self.members.swap_remove(position);
+            if let Some(&moved) = self.members.get(position) {
+                self.positions[moved] = position;
             }
             self.waiting -= usize::from(station < self.attached);
         }

@@ -1,4 +1,4 @@
-//! A station that carries packets.
+//! A station with a queue and a propagation stage.
 
 use crate::config::{QueueLimit, StationConfig};
 use crate::loss::Transmission;
@@ -10,18 +10,18 @@ use units::{Bitrate, Bytes, Duration, Instant, Seed};
 #[derive(Debug, Clone)]
 pub(super) struct Station<T> {
     limit: QueueLimit,
-    /// What the medium carries when this station sends.
+    /// Rate of the medium while this station transmits.
     pub(super) rate: Bitrate,
     queue: VecDeque<(u32, T)>,
     queue_bytes: u64,
-    /// What is on the medium: until when, packets and bytes.
-    on_air: (Instant, usize, u64),
+    /// End, packets and bytes of the current transmission.
+    transmitting: (Instant, usize, u64),
     propagation: Propagation<T>,
     stats: LinkStats,
 }
 
 impl<T: Clone> Station<T> {
-    /// Station `index` of a cell of this rate.
+    /// Creates station `index` of a cell.
     pub(super) fn new(config: &StationConfig, cell_rate: Bitrate, index: usize, seed: Seed) -> Self {
         let propagation = PropagationConfig {
             delay: config.delay,
@@ -35,20 +35,20 @@ impl<T: Clone> Station<T> {
             rate: config.link_rate.unwrap_or(cell_rate),
             queue: VecDeque::new(),
             queue_bytes: 0,
-            on_air: (Instant::ZERO, 0, 0),
+            transmitting: (Instant::ZERO, 0, 0),
             propagation: Propagation::new(&propagation, seed.derive(&format!("station {index}"))),
             stats: LinkStats::default(),
         }
     }
 
-    /// False where there is no room.
+    /// Enqueues a packet. Returns false if the queue is full.
     pub(super) fn push(&mut self, now: Instant, size: u32, item: T) -> bool {
         self.stats.pushed += 1;
         let bytes = self.queued_bytes(now);
         let full = match self.limit {
-            QueueLimit::Packets(most) => self.queued_packets(now) >= most as usize,
-            QueueLimit::Bytes(most) => bytes + u64::from(size) > most.get(),
-            QueueLimit::Time(longest) => bytes > 0 && self.rate.time_for(Bytes::new(bytes)) > longest,
+            QueueLimit::Packets(max) => self.queued_packets(now) >= max as usize,
+            QueueLimit::Bytes(max) => bytes + u64::from(size) > max.get(),
+            QueueLimit::Time(max) => bytes > 0 && self.rate.time_for(Bytes::new(bytes)) > max,
             QueueLimit::Unlimited => false,
         };
         if full {
@@ -60,20 +60,20 @@ impl<T: Clone> Station<T> {
         true
     }
 
-    /// The size of the packet that is next to be sent.
+    /// Returns the size of the next packet to transmit.
     pub(super) fn head(&self) -> Option<u32> {
         self.queue.front().map(|&(size, _)| size)
     }
 
-    /// Sends the head over `[begin, end)`.
+    /// Transmits the first packet over `[begin, end)`.
     pub(super) fn send(&mut self, begin: Instant, end: Instant) {
         let Some((size, item)) = self.queue.pop_front() else { return };
         self.queue_bytes -= u64::from(size);
-        if self.on_air.0 < end {
-            self.on_air = (end, 0, 0);
+        if self.transmitting.0 < end {
+            self.transmitting = (end, 0, 0);
         }
-        self.on_air.1 += 1;
-        self.on_air.2 += u64::from(size);
+        self.transmitting.1 += 1;
+        self.transmitting.2 += u64::from(size);
         self.propagation.send(Transmission { begin, end, size }, Duration::ZERO, || item, &mut self.stats);
     }
 
@@ -86,11 +86,11 @@ impl<T: Clone> Station<T> {
     }
 
     pub(super) fn queued_bytes(&self, now: Instant) -> u64 {
-        self.queue_bytes + if now < self.on_air.0 { self.on_air.2 } else { 0 }
+        self.queue_bytes + if now < self.transmitting.0 { self.transmitting.2 } else { 0 }
     }
 
     pub(super) fn queued_packets(&self, now: Instant) -> usize {
-        self.queue.len() + if now < self.on_air.0 { self.on_air.1 } else { 0 }
+        self.queue.len() + if now < self.transmitting.0 { self.transmitting.1 } else { 0 }
     }
 
     pub(super) fn in_flight(&self) -> usize {

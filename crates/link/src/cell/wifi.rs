@@ -1,4 +1,4 @@
-//! One medium for all frames.
+//! Wi-Fi cell: one frame at a time.
 
 use super::load::Loads;
 use super::ready::Ready;
@@ -11,9 +11,9 @@ pub(super) struct Wifi<T> {
     pub(super) stations: Vec<Station<T>>,
     pub(super) loads: Loads,
     overhead: Duration,
-    /// Attached stations first, loads behind them.
+    /// Indices of attached stations come before those of background stations.
     ready: Ready,
-    /// When the medium is free; where somebody is ready, also when it changes hands.
+    /// End of the current frame. If a station has data, the medium is assigned then.
     free_at: Instant,
     rng: Rng,
 }
@@ -35,7 +35,7 @@ impl<T: Clone> Wifi<T> {
         if station >= self.stations.len() {
             return false;
         }
-        // Not the decision that is due right now: this packet takes part in it.
+        // Leave a decision that is due now: this packet takes part in it.
         self.run(|decision| decision < now);
         let taken = self.stations[station].push(now, size, item);
         if taken {
@@ -45,31 +45,32 @@ impl<T: Clone> Wifi<T> {
         taken
     }
 
-    /// Takes all decisions up to `now`.
+    /// Assigns the medium up to `now`.
     pub(super) fn advance(&mut self, now: Instant) {
         self.run(|decision| decision <= now);
     }
 
-    /// When an attached station may get the medium; [`Instant::MAX`] where none wants it.
+    /// Returns the next time at which an attached station competes for the medium; [`Instant::MAX`] if
+    /// none has data.
     pub(super) fn next_decision(&self) -> Instant {
         if self.ready.any_attached() { self.free_at } else { Instant::MAX }
     }
 
-    /// Lets happen, in order, what is due.
+    /// Processes due decisions and packet generations in order.
     fn run(&mut self, due: impl Fn(Instant) -> bool) {
         loop {
             let idle = self.ready.members().is_empty();
             let decision = if idle { Instant::MAX } else { self.free_at };
-            let comes = self.loads.next();
-            let next = decision.min(comes);
+            let generation = self.loads.next();
+            let next = decision.min(generation);
             if next == Instant::MAX || !due(next) {
                 return;
             }
-            if comes > decision {
+            if generation > decision {
                 self.decide(decision);
-            } else if let Some(load) = self.loads.come() {
-                // Later only where the medium was idle.
-                self.free_at = self.free_at.max(comes);
+            } else if let Some(load) = self.loads.generate_next() {
+                // Later only if the medium was idle.
+                self.free_at = self.free_at.max(generation);
                 self.ready.insert(self.stations.len() + load);
             }
         }
