@@ -9,8 +9,8 @@ use subtle::ConstantTimeEq as _;
 use url::{Host, Url};
 
 impl Config {
-    /// True if the request's `Host` is an IP address or a known name. A foreign name that resolves to
-    /// this host (DNS rebinding) would otherwise let that name's pages read everything.
+    /// True if the request's `Host` is an IP address or a known name. A foreign name that resolves
+    /// to this host (DNS rebinding) would otherwise let that name's pages read everything.
     pub(crate) fn accepts_host(&self, headers: &HeaderMap) -> bool {
         let Some(host) = field(headers, header::HOST) else { return false };
         let Ok(url) = Url::parse(&format!("http://{host}/")) else { return false };

@@ -1,9 +1,10 @@
-//! Session collector: stores playback records (docs/reference/session.md) in SQLite, lists, compares
-//! and charts them. [`run`] serves until it is stopped.
+//! Session collector: stores playback records (docs/reference/session.md) in SQLite, lists,
+//! compares and charts them. [`run`] serves until it is stopped.
 //!
-//! A record answered with 201 is on disk: in WAL mode with `synchronous=FULL` each commit is flushed
-//! before its acknowledgement. Access control: loopback, or a token ([`Config::check`]); only known
-//! host names, against DNS rebinding; only its own pages and configured origins may post.
+//! A record answered with 201 is on disk: in WAL mode with `synchronous=FULL` each commit is
+//! flushed before its acknowledgement. Access control: loopback, or a token ([`Config::check`]);
+//! only known host names, against DNS rebinding; only its own pages and configured origins may
+//! post.
 
 mod access;
 mod pages;

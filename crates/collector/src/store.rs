@@ -150,7 +150,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Returns at most `limit` sessions, newest first: older than the session `before` and with this
+    /// Returns at most `limit` sessions, newest first: older than the session `before` and with
+    /// this
     /// `label`, if given.
     ///
     /// # Errors

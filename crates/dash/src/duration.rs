@@ -5,8 +5,8 @@ use units::Duration;
 /// Longest accepted duration: a year.
 const LONGEST: f64 = 365.0 * 86_400.0;
 
-/// Parses a duration. Returns `None` for invalid text, negative values, more than a year, and years or
-/// months, which vary in length.
+/// Parses a duration. Returns `None` for invalid text, negative values, more than a year, and
+/// years or months, which vary in length.
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     let mut rest = text.trim().strip_prefix('P')?;
     let (mut seconds, mut time, mut any) = (0.0, false, false);

@@ -6,8 +6,8 @@
 //! [`Representation::address`] and [`Representation::lengths`] are complete. The module [`support`]
 //! lists the supported parts. Memory is bounded for any input, and nothing panics.
 
-/// Supported parts of ISO/IEC 23009-1. Live presentations, remote elements (XLink) and document type
-/// definitions are rejected.
+/// Supported parts of ISO/IEC 23009-1. Live presentations, remote elements (XLink) and document
+/// type definitions are rejected.
 ///
 /// | Part of the standard | Support |
 /// |---|---|

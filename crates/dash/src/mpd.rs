@@ -52,8 +52,8 @@ impl core::error::Error for MpdError {}
 type Wrong<'a, 'i> = (Node<'a, 'i>, String);
 
 impl Presentation {
-    /// Parses an MPD. `name` appears in errors. Relative references are resolved against `base`, unless
-    /// the document has absolute base URLs.
+    /// Parses an MPD. `name` appears in errors. Relative references are resolved against `base`,
+    /// unless the document has absolute base URLs.
     pub fn parse(name: &str, text: &str, base: Option<&Url>) -> Result<Self, MpdError> {
         let wrong = |place, message| MpdError { file: name.to_owned(), place, message };
         // Document type definitions are rejected: no entity expansion.
@@ -69,8 +69,8 @@ impl Presentation {
         )
     }
 
-    /// Cuts all representations to the same number of segments. Encoders may leave a few more in one of
-    /// them.
+    /// Cuts all representations to the same number of segments. Encoders may leave a few more in
+    /// one of them.
     ///
     /// # Errors
     /// The numbers, if they differ by more than that.

@@ -296,7 +296,8 @@ pub(super) static TRANSPORT: Table = Table {
     ],
 };
 
-/// Parts of MPTCP-rec and the parameters that its paper leaves open; see docs/background/mptcp-rec.md.
+/// Parts of MPTCP-rec and the parameters that its paper leaves open; see
+/// docs/background/mptcp-rec.md.
 static REC: Table = Table {
     name: "MPTCP-rec",
     doc: "The parts of MPTCP-rec, which can be enabled independently, and the parameters that its \
