@@ -4,9 +4,8 @@ SHELL := /bin/sh
 # Finds a toolchain that rustup has just installed, before the next login.
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
-# Continuous integration builds exactly the lock file and reports every failure.
+# Continuous integration builds exactly the lock file.
 locked := $(if $(CI),--locked)
-all := $(if $(CI),--no-fail-fast)
 
 .PHONY: help run test soak bench lint format clean web web-test web-lint
 
