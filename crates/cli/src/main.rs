@@ -8,6 +8,7 @@ mod folder;
 mod input;
 mod kernel;
 mod live_capture;
+mod logging;
 mod output;
 mod player_page;
 mod progress;

@@ -22,6 +22,11 @@ impl Terminal {
         Self { colour, quiet }
     }
 
+    /// The terminal for a progress bar, which is hidden while `logging`: both would write to stderr.
+    pub(crate) const fn for_progress(self, logging: bool) -> Self {
+        Self { quiet: self.quiet || logging, ..self }
+    }
+
     /// True if progress and notes are suppressed.
     pub(crate) const fn is_quiet(self) -> bool {
         self.quiet

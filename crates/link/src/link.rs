@@ -7,6 +7,7 @@ use crate::propagation::{Propagation, PropagationConfig};
 use crate::server::Server;
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
+use tracing::debug;
 use units::{Duration, Instant, Seed};
 
 /// One direction of a link: a queue, a rate, a propagation delay and losses.
@@ -85,6 +86,7 @@ impl<T: Clone> Link<T> {
         };
         if full {
             self.stats.dropped_full += 1;
+            debug!(parent: self.propagation.log(), size, queued = self.waiting.len(), "packet dropped: queue full");
             return false;
         }
         let service = self.server.serve(now.max(self.busy_until), size);
@@ -209,6 +211,7 @@ impl<T: Clone> Link<T> {
             self.serve(now);
         } else {
             self.stats.dropped_full += 1;
+            debug!(parent: self.propagation.log(), size, "packet dropped: queue full");
         }
         accepted
     }
@@ -231,6 +234,10 @@ impl<T: Clone> Link<T> {
                 self.waiting_bytes += u64::from(size);
                 let packet = Transmission { begin: service.begin, end: service.end, size };
                 self.propagation.send(packet, service.latency, || item, &mut self.stats);
+            }
+            if outcome.dropped > 0 || outcome.marked {
+                let (log, DequeueOutcome { dropped, marked, .. }) = (self.propagation.log(), outcome);
+                debug!(parent: log, dropped, marked, "CoDel dropped or marked packets");
             }
             self.stats.dropped_early += outcome.dropped;
             self.stats.marked += u64::from(outcome.marked);

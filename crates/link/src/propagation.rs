@@ -5,6 +5,7 @@ use crate::impairments::{ImpairmentModel, PacketImpairments};
 use crate::loss::{ActiveLoss, Loss, Outages, Transmission};
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
+use tracing::{Span, debug};
 use units::{Duration, Instant, Rng, Seed};
 
 /// Settings that links and stations of a cell have in common.
@@ -29,6 +30,8 @@ pub(crate) struct Propagation<T> {
     latest_arrival: Instant,
     /// In order of arrival.
     in_flight: VecDeque<InFlight<T>>,
+    /// Span of the log entries: that in which the link was created.
+    log: Span,
 }
 
 /// A packet in flight.
@@ -54,6 +57,7 @@ impl<T: Clone> Propagation<T> {
             impairments: ImpairmentModel::new(config.impairments, seed),
             latest_arrival: Instant::ZERO,
             in_flight: VecDeque::new(),
+            log: Span::current(),
         }
     }
 
@@ -69,8 +73,10 @@ impl<T: Clone> Propagation<T> {
         // Every packet draws from both streams, so that an outage leaves later draws unchanged.
         let is_lost = self.loss.is_lost(&packet);
         let impairments = self.impairments.as_mut().map(|model| model.draw());
-        if self.outages.overlap(&packet) || is_lost {
+        let in_outage = self.outages.overlap(&packet);
+        if in_outage || is_lost {
             stats.lost += 1;
+            debug!(parent: &self.log, size = packet.size, in_outage, "packet lost");
             return;
         }
         if let Some(impairments) = impairments {
@@ -102,6 +108,7 @@ impl<T: Clone> Propagation<T> {
     ) {
         if impairments.corrupted {
             stats.corrupted += 1;
+            debug!(parent: &self.log, size = packet.size, "packet corrupted");
             return;
         }
         let sent = packet.end + latency;
@@ -134,6 +141,11 @@ impl<T: Clone> Propagation<T> {
     fn insert(&mut self, arrival: Instant, size: u32, item: T) {
         let index = self.in_flight.partition_point(|packet| packet.arrival <= arrival);
         self.in_flight.insert(index, InFlight { arrival, item, size });
+    }
+
+    /// Returns the span of the log entries.
+    pub(crate) fn log(&self) -> &Span {
+        &self.log
     }
 
     /// Returns the next arrival time; [`Instant::MAX`] if nothing is in flight.

@@ -12,6 +12,7 @@ use crate::{
     Action, DeviceState, InterfaceKind, PathState, Policy, PolicyConfig, PolicyEntry, PolicyFactory,
 };
 use schema::shape::{Choice, Key, Need, Shape};
+use tracing::debug;
 use units::{Bytes, Duration, Instant};
 
 pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
@@ -172,12 +173,14 @@ impl Policy for AllowancePolicy {
                 if left <= left_at_close {
                     continue;
                 }
+                debug!(path = i, left, "allowance renewed");
                 limited.left_at_close = None;
                 limited.regular = false;
                 actions.push(Action::Open { path: i });
             }
             let used_up = left == 0 || (left as f64) < ahead;
             if used_up && self.at_cap == CapAction::Close {
+                debug!(path = i, left, ahead, "allowance used up");
                 limited.left_at_close = Some(left);
                 actions.push(Action::Close { path: i });
                 continue;
@@ -186,6 +189,7 @@ impl Policy for AllowancePolicy {
             limited.update_regular(now, path, left, ahead, used_up);
             let backup = !limited.regular;
             if path.backup != backup {
+                debug!(path = i, left, savings = limited.savings, ahead, backup, "savings decide");
                 actions.push(Action::SetBackup { path: i, backup });
             }
         }

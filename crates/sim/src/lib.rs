@@ -19,6 +19,7 @@ mod event_source;
 mod experiment;
 mod handlers;
 mod ingress;
+mod log_clock;
 mod lookahead;
 mod media;
 mod network;
@@ -41,6 +42,7 @@ pub use delivery::{
 };
 pub use event_queue::EventQueue;
 pub use experiment::{BackgroundSpec, CellSpec, Device, Experiment, Hop, PathSpec, Protocol, Transport};
+pub use log_clock::simulated_time;
 pub use media::{Medium, Port, Ports, media};
 pub use outcome::{
     BackgroundOutcome, ConnectionOutcome, DeviceOutcome, EnergyOutcome, MiddleboxOutcome, Outcome,

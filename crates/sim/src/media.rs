@@ -3,6 +3,7 @@
 
 use crate::experiment::{Experiment, Hop};
 use link::{Cell, Link, LinkStats, StationConfig};
+use tracing::info_span;
 use units::{Instant, Seed};
 
 /// A dedicated link, or a cell shared by several stations.
@@ -107,14 +108,16 @@ pub fn media<T: Clone>(experiment: &Experiment, mark: fn(&mut T) -> bool) -> (Ve
     let mut ports = Vec::new();
     for spec in &experiment.paths {
         let seed = experiment.seed.derive(&spec.name);
-        let down = attach(&spec.down, seed.derive("down"));
-        let up = attach(&spec.up, seed.derive("up"));
+        let span = |direction| info_span!("link", path = %spec.name, direction);
+        let down = span("down").in_scope(|| attach(&spec.down, seed.derive("down")));
+        let up = span("up").in_scope(|| attach(&spec.up, seed.derive("up")));
         ports.push(Ports { down, up });
     }
     let mut media: Vec<Medium<T>> = Vec::new();
     for (spec, stations) in experiment.cells.iter().zip(&stations) {
         let seed = experiment.seed.derive("cell").derive(&spec.name);
-        media.push(Medium::Cell(Box::new(Cell::new(&spec.config, stations, seed))));
+        let cell = info_span!("cell", name = %spec.name).in_scope(|| Cell::new(&spec.config, stations, seed));
+        media.push(Medium::Cell(Box::new(cell)));
     }
     media.extend(links);
     (media, ports)

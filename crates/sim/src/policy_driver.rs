@@ -6,6 +6,7 @@ use crate::network::Path;
 use crate::world::World;
 use mptcp::PathId;
 use policy::{Action, Channel, DeviceState, Ledger, PathState, Policy};
+use tracing::{debug, info_span};
 use units::{Bytes, Duration, Instant};
 
 #[derive(Debug)]
@@ -54,6 +55,7 @@ impl PolicyDriver {
     /// policy wants to run again.
     pub(crate) fn run(&mut self, world: &mut World<'_>) -> Option<Duration> {
         self.observe(world);
+        let _span = info_span!("policy").entered();
         self.policy.observe(world.now, &self.state, &mut self.actions);
         let interval = self.policy.interval();
         let mut actions = core::mem::take(&mut self.actions);
@@ -83,17 +85,22 @@ impl PolicyDriver {
     fn apply(&mut self, action: &Action, world: &mut World<'_>) {
         match action {
             Action::SetBackup { path, backup } => {
-                self.changes += u64::from(world.network.paths[*path].backup != *backup);
+                if world.network.paths[*path].backup != *backup {
+                    self.changes += 1;
+                    debug!(path, backup, "priority set");
+                }
                 world.network.paths[*path].backup = *backup;
                 for connection in &mut world.connections {
                     connection.client.set_priority(PathId(*path as u8), *backup);
                 }
             }
             Action::Open { path } => {
+                debug!(path, "path opened");
                 world.network.paths[*path].wanted = true;
                 (0..world.connections.len()).for_each(|i| world.open_paths(i));
             }
             Action::Close { path } => {
+                debug!(path, "path closed");
                 world.network.paths[*path].wanted = false;
                 for connection in &mut world.connections {
                     connection.client.remove(PathId(*path as u8), true);

@@ -5,12 +5,14 @@ use crate::connection::End;
 use crate::delivery::DeliveryRecorder;
 use crate::event_source::EventSource;
 use crate::experiment::Experiment;
+use crate::log_clock;
 use crate::lookahead::{Lookahead, MIN_CONNECTIONS};
 use crate::outcome::Outcome;
 use crate::policy_driver::PolicyDriver;
 use crate::recorder::Recorder;
 use crate::world::World;
 use mptcp::PathId;
+use tracing::{debug, info};
 use units::{Duration, Instant};
 
 /// Events between two reports of progress.
@@ -42,6 +44,9 @@ impl<'a> Simulation<'a> {
         };
         if experiment.traffic.len() < MIN_CONNECTIONS {
             simulation
+        } else if log_clock::is_on() {
+            // In the order of time, unlike windowed execution.
+            simulation.with_execution(Execution::Sequential)
         } else {
             simulation.with_execution(Execution::Windowed)
         }
@@ -67,6 +72,10 @@ impl<'a> Simulation<'a> {
 
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(f64)) {
         let end = Instant::ZERO + self.world.experiment.duration;
+        log_clock::set(Some(Instant::ZERO));
+        for (path, spec) in self.world.experiment.paths.iter().enumerate() {
+            info!(path, name = %spec.name, kind = ?spec.profile.kind, "path");
+        }
         self.schedule_first_events();
         let mut report = |at: Instant| progress(at.as_secs_f64() / end.as_secs_f64());
         let mut events: u64 = 0;
@@ -83,6 +92,9 @@ impl<'a> Simulation<'a> {
             }
             let Some((at, number)) = self.world.queue.next().filter(|&(at, _)| at <= end) else { break };
             self.world.now = at;
+            if log_clock::is_on() {
+                log_clock::set(Some(at));
+            }
             self.handle_event(self.world.sources.source(number));
             events += 1;
             if events.is_multiple_of(PROGRESS_INTERVAL_EVENTS) {
@@ -90,6 +102,7 @@ impl<'a> Simulation<'a> {
             }
         }
         self.world.now = end;
+        log_clock::set(None);
         for path in &mut self.world.network.paths {
             for meter in &mut path.meters {
                 meter.advance(end);
@@ -170,6 +183,7 @@ impl<'a> Simulation<'a> {
         let id = PathId(path as u8);
         let leaves = spec.leave_at.is_some_and(|at| at <= world.now);
         world.network.paths[path].present = !leaves;
+        debug!(path, up = !leaves, "interface changed");
         for i in 0..world.connections.len() {
             if leaves {
                 world.connections[i].client.remove(id, false);

@@ -12,6 +12,7 @@ use crate::lookahead::Lookahead;
 use crate::network::Network;
 use crate::packet::PacketLabel;
 use mptcp::{Event, PathId};
+use tracing::info_span;
 use units::{Duration, Instant};
 use wire::{Flags, Segment, Span};
 
@@ -49,7 +50,8 @@ impl<'a> World<'a> {
             .enumerate()
             .map(|(i, config)| {
                 let seed = experiment.seed.derive("connection").derive(&i.to_string());
-                Connection::new(experiment, &transport, config, seed)
+                info_span!("connection", id = i)
+                    .in_scope(|| Connection::new(experiment, &transport, config, seed))
             })
             .collect();
         let has_middleboxes = network.paths.iter().any(|path| path.middleboxes.is_some());

@@ -18,6 +18,7 @@ Examples:
   tandem run scenarios/wifi-lte.toml --policy emtcp:mp-prio:0.4 --seed 7
   tandem run scenarios/handover.toml --pcap --out /tmp/handover
   tandem run scenarios/wifi-lte.toml --set transport.scheduler=blest --set path.lte.down.rate=20Mbps
+  tandem run scenarios/handover.toml --log mptcp=debug,policy=debug 2>handover.log
   tandem run scenarios/wifi-lte.toml --format json | jq .device.energy_j")]
 pub(crate) struct Run {
     /// The scenario, a TOML file (docs/reference/scenario.md)
@@ -38,6 +39,10 @@ pub(crate) struct Run {
     /// Also write every packet at the device's interfaces to capture.pcapng
     #[arg(long)]
     pub(crate) pcap: bool,
+    /// Log state changes, losses, reinjections and decisions to stderr, by crate: mptcp, link,
+    /// policy, sim (docs/reference/log.md)
+    #[arg(long, value_name = "FILTER")]
+    pub(crate) log: Option<String>,
     /// Output format of the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,

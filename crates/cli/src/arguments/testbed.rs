@@ -47,8 +47,12 @@ pub(crate) struct Testbed {
     #[arg(long)]
     pub(crate) no_offload: bool,
     /// Remove partial results of killed runs, and run nothing
-    #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "set", "duration", "pcap"])]
+    #[arg(long, conflicts_with_all = ["scenario", "seed", "policy", "set", "duration", "pcap", "log"])]
     pub(crate) clean: bool,
+    /// Log state changes, losses, reinjections and decisions to stderr, by crate: mptcp, link,
+    /// policy, sim (docs/reference/log.md)
+    #[arg(long, value_name = "FILTER")]
+    pub(crate) log: Option<String>,
     /// Output format of the results
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: Format,

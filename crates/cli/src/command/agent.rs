@@ -2,8 +2,9 @@
 
 use crate::arguments::{Agent, AgentCommand, AgentStatus, Format};
 use crate::failure::{Failure, reason};
+use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
-use crate::service::{directory, start_logging};
+use crate::service::directory;
 use crate::signals::daemon_flags;
 use agent::config::{Config, EXAMPLE};
 use agent::daemon::{Options, Signals};
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: &Agent, terminal: Terminal) -> Result<(), Failure> 
 fn daemon(arguments: &Agent, terminal: Terminal) -> Result<(), Failure> {
     let path = arguments.config.as_deref().unwrap_or(Path::new("/etc/tandem/agent.toml"));
     let config = read(path)?;
-    start_logging(arguments.log.as_deref().unwrap_or(&config.log), terminal)?;
+    log_daemon(arguments.log.as_deref().unwrap_or(&config.log), terminal)?;
     let options = Options { dry_run: arguments.dry_run, state: state(&config), socket: socket(&config) };
     let (stop, reload) = daemon_flags(!io::stdin().is_terminal())?;
     let signals = Signals { stop: &stop, reload: &reload, read: &|| read(path).map_err(|why| why.to_text()) };

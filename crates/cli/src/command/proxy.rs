@@ -2,8 +2,9 @@
 
 use crate::arguments::{Format, Proxy, ProxyCommand, ProxyRules, ProxyStatus};
 use crate::failure::{Failure, reason};
+use crate::logging::log_daemon;
 use crate::output::{self, Terminal};
-use crate::service::{directory, start_logging};
+use crate::service::directory;
 use crate::signals::daemon_flags;
 use linux::socket::Protocol;
 use proxy::Config;
@@ -34,7 +35,7 @@ fn serve(arguments: &Proxy, terminal: Terminal) -> Result<(), Failure> {
         Some(path) => read(path)?,
         None => from_command_line(arguments),
     };
-    start_logging(&config.log, terminal)?;
+    log_daemon(&config.log, terminal)?;
     if config.socket.is_none() {
         config.socket = free_socket(terminal);
     }

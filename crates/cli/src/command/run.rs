@@ -3,6 +3,7 @@
 use crate::arguments::Run;
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::logging::log_run;
 use crate::output::{self, Terminal};
 use crate::{input, progress};
 use experiments::run::{Settings, simulate};
@@ -19,7 +20,10 @@ pub(crate) fn run(arguments: &Run, terminal: Terminal) -> Result<(), Failure> {
         capture: arguments.pcap,
     };
 
-    let bar = progress::bar(terminal, 1000, "simulating");
+    if let Some(filter) = &arguments.log {
+        log_run(filter, terminal)?;
+    }
+    let bar = progress::bar(terminal.for_progress(arguments.log.is_some()), 1000, "simulating");
     let run = simulate(&scenario, &settings, &mut |share| bar.set_position((share * 1000.0) as u64));
     bar.finish_and_clear();
     let run = run.map_err(|error| Failure::policy("--policy", &error))?;

@@ -4,6 +4,7 @@ use crate::arguments::Testbed;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::kernel::{self, lateness_quantiles, named_reactions};
+use crate::logging::log_run;
 use crate::output::{self, Terminal};
 use crate::{input, progress, signals};
 use experiments::run::{CapturedSubflow, Kernel, Run, prepare};
@@ -24,7 +25,10 @@ pub(crate) fn run(arguments: &Testbed, terminal: Terminal) -> Result<(), Failure
 
     let capture = arguments.pcap.then(|| folder.stream()).transpose()?;
     let stop = signals::stop_flag()?;
-    let bar = progress::bar(terminal, 1000, "on the kernel");
+    if let Some(filter) = &arguments.log {
+        log_run(filter, terminal)?;
+    }
+    let bar = progress::bar(terminal.for_progress(arguments.log.is_some()), 1000, "on the kernel");
     let setup = testbed::Setup { offload: !arguments.no_offload, ..testbed::Setup::default() };
     let mut progress = |share| bar.set_position((share * 1000.0) as u64);
     let ran = testbed::run_with(&experiment, &setup, &stop, &mut progress, capture.as_ref());

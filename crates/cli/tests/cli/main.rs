@@ -7,6 +7,7 @@ mod compare;
 mod emulate;
 mod folder;
 mod help;
+mod log;
 mod pipes;
 mod play;
 mod profiles;

@@ -5,6 +5,7 @@ use crate::loss::Transmission;
 use crate::propagation::{Propagation, PropagationConfig};
 use crate::stats::LinkStats;
 use std::collections::VecDeque;
+use tracing::{debug, info_span};
 use units::{Bitrate, Bytes, Duration, Instant, Seed};
 
 #[derive(Debug, Clone)]
@@ -36,7 +37,8 @@ impl<T: Clone> Station<T> {
             queue: VecDeque::new(),
             queue_bytes: 0,
             transmitting: (Instant::ZERO, 0, 0),
-            propagation: Propagation::new(&propagation, seed.derive(&format!("station {index}"))),
+            propagation: info_span!("station", index)
+                .in_scope(|| Propagation::new(&propagation, seed.derive(&format!("station {index}")))),
             stats: LinkStats::default(),
         }
     }
@@ -53,6 +55,7 @@ impl<T: Clone> Station<T> {
         };
         if full {
             self.stats.dropped_full += 1;
+            debug!(parent: self.propagation.log(), size, queued = bytes, "packet dropped: queue full");
             return false;
         }
         self.queue_bytes += u64::from(size);

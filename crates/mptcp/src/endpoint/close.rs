@@ -49,7 +49,7 @@ impl<P: Payload> Endpoint<P> {
         };
         if done && !self.ended && self.subflows.iter().all(|s| !s.is_open()) {
             self.end();
-            self.events.push_back(Event::Closed);
+            self.report(Event::Closed);
         }
     }
 
@@ -59,7 +59,7 @@ impl<P: Payload> Endpoint<P> {
             if self.subflows[i].is_finished() {
                 let path = self.subflows[i].path();
                 self.finish_subflow(now, i);
-                self.events.push_back(Event::SubflowDown(path, None));
+                self.report(Event::SubflowDown(path, None));
                 self.last_failure = Some(Failure::TimedOut);
             }
         }
@@ -108,7 +108,7 @@ impl<P: Payload> Endpoint<P> {
     /// The peer's stream has ended.
     pub(super) fn on_peer_closed(&mut self) {
         if self.data_receiver.set_peer_closed() {
-            self.events.push_back(Event::PeerClosed);
+            self.report(Event::PeerClosed);
         }
     }
 }

@@ -8,6 +8,7 @@ use super::event::Failure;
 use super::timers::Timer;
 use super::{Endpoint, reset_reason};
 use crate::subflow::{State, Subflow};
+use tracing::debug;
 use units::{Duration, Instant};
 use wire::{Dss, Mapping, MptcpSignal, Payload};
 
@@ -145,6 +146,7 @@ impl<P: Payload> Endpoint<P> {
         // An end that only receives has no round-trip time.
         let wait = self.config.min_rto.max(MIN_MP_FAIL_WAIT) * (1 << failing.tries);
         failing.tries += 1;
+        debug!(parent: subflow.log(), tries = failing.tries, "MP_FAIL sent");
         let dsn = self.handshake.remote_dsn(failing.data);
         subflow.queue_signal(MptcpSignal::Fail { dsn });
         self.transmit_pending = true;
@@ -240,6 +242,7 @@ impl<P: Payload> Endpoint<P> {
                 self.reset_subflow(i, Failure::Middlebox, reset_reason::MIDDLEBOX_INTERFERENCE);
             }
         }
+        debug!(parent: &self.log, "falls back to TCP");
         self.handshake.use_tcp();
         self.stop_receiver_driven(now);
         self.stop_mp_fail();

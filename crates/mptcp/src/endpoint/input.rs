@@ -315,7 +315,7 @@ impl<P: Payload> Endpoint<P> {
                 let subflow = &mut self.subflows[i];
                 if subflow.set_peer_backup(backup) {
                     let path = subflow.path();
-                    self.events.push_back(Event::Priority(path, backup));
+                    self.report(Event::Priority(path, backup));
                 }
             }
             MptcpSignal::AddAddress { address_id, address, port, hmac } => {

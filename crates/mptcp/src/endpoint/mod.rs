@@ -43,6 +43,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use timeouts::ProbeMonitor;
 use timers::TimerTable;
+use tracing::{Span, debug, info_span};
 use units::{Duration, Seed};
 use wire::Payload;
 
@@ -169,6 +170,8 @@ pub struct Endpoint<P> {
     ended: bool,
     /// Why the last subflow ended, while none was established since.
     last_failure: Option<Failure>,
+    /// Span of the log entries, a child of the span in which the endpoint was created.
+    log: Span,
 }
 
 /// Construction.
@@ -206,6 +209,10 @@ impl<P: Payload> Endpoint<P> {
             subflow_fins: false,
             ended: false,
             last_failure: None,
+            log: match role {
+                Role::Client => info_span!("client"),
+                Role::Server => info_span!("server"),
+            },
             config,
         }
     }
@@ -214,7 +221,7 @@ impl<P: Payload> Endpoint<P> {
     fn slot(&mut self, path: PathId) -> usize {
         while self.subflows.len() <= path.index() {
             let path = PathId(self.subflows.len() as u8);
-            self.subflows.push(Subflow::closed(path, &self.config));
+            self.subflows.push(Subflow::closed(path, &self.config, &self.log));
         }
         path.index()
     }
@@ -269,6 +276,12 @@ impl<P: Payload> Endpoint<P> {
                 self.transmit_pending = true;
             }
         }
+    }
+
+    /// Queues an event for the owner.
+    fn report(&mut self, event: Event) {
+        debug!(parent: &self.log, "{event:?}");
+        self.events.push_back(event);
     }
 
     /// Returns the next event, if any.

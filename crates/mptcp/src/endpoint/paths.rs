@@ -9,6 +9,7 @@ use super::timers::Timer;
 use crate::subflow::State;
 use crate::{PathId, crypto};
 use core::net::IpAddr;
+use tracing::debug;
 use units::Instant;
 use wire::{MptcpSignal, Payload};
 
@@ -32,6 +33,7 @@ impl<P: Payload> Endpoint<P> {
     /// The `share` scheduler follows them exactly. For any other scheduler a share below an equal
     /// part is an upper bound, and the excess goes to the other paths.
     pub fn set_shares(&mut self, shares: &[f64]) {
+        debug!(parent: &self.log, ?shares, "shares set");
         self.data_sender.set_shares(shares);
         self.transmit_pending = true;
     }
@@ -62,6 +64,7 @@ impl<P: Payload> Endpoint<P> {
     /// Announcing it again lets the peer retry paths that failed.
     pub fn announce(&mut self, id: u8, address: IpAddr, port: Option<u16>) {
         let address = Address { id, ip: address, port };
+        debug!(parent: &self.log, id, %address.ip, "address announced");
         self.paths.announce(address);
         self.arm_address_timer();
         self.send_announcement(address);
@@ -70,6 +73,7 @@ impl<P: Payload> Endpoint<P> {
     /// Tells the peer that addresses of this end are gone (REMOVE_ADDR); the peer ends its subflows
     /// to them. For an address that still works, use [`remove`](Self::remove).
     pub fn withdraw(&mut self, ids: &[u8]) {
+        debug!(parent: &self.log, ?ids, "addresses withdrawn");
         self.paths.withdraw(ids);
         for chunk in ids.chunks(MAX_REMOVED_IDS) {
             self.send_removal(chunk, None);
@@ -162,7 +166,7 @@ impl<P: Payload> Endpoint<P> {
         self.subflows[i].queue_signal(echo);
         self.transmit_pending = true;
         match self.paths.accept(address, usize::from(self.config.max_addresses)) {
-            Acceptance::New => self.events.push_back(Event::AddressAdded(id, ip, port)),
+            Acceptance::New => self.report(Event::AddressAdded(id, ip, port)),
             // The echo was lost, or the peer wants failed paths to be retried.
             Acceptance::Known => self.subflows.iter_mut().for_each(|s| s.set_permanently_refused(false)),
             Acceptance::Full => {}
@@ -180,7 +184,7 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         if known && !self.ended {
-            self.events.push_back(Event::AddressRemoved(id));
+            self.report(Event::AddressRemoved(id));
         }
     }
 }

@@ -53,7 +53,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn fail(&mut self, failure: Failure) {
         if !self.ended {
             self.end();
-            self.events.push_back(Event::Failed(failure));
+            self.report(Event::Failed(failure));
         }
     }
 
@@ -81,7 +81,7 @@ impl<P: Payload> Endpoint<P> {
             self.stop_mp_fail();
         }
         self.reinject(i, false);
-        self.events.push_back(Event::SubflowDown(path, Some(failure)));
+        self.report(Event::SubflowDown(path, Some(failure)));
         self.last_failure = Some(failure);
         // The subflow is the connection in plain TCP, and before MPTCP is agreed on.
         if !self.handshake.is_mptcp() || !self.handshake.is_connected() {

@@ -5,6 +5,7 @@ use super::handshake::MAX_SYNS;
 use super::timers::Timer;
 use super::{Endpoint, Role};
 use crate::subflow::{State, Subflow};
+use tracing::debug;
 use units::Instant;
 use wire::Payload;
 
@@ -123,6 +124,7 @@ impl<P: Payload> Endpoint<P> {
             && self.handshake.mode() == Mode::Offered
             && subflow.syn_attempts() >= self.config.mptcp_syns
         {
+            debug!(parent: &self.log, "MP_CAPABLE is not answered: continues with TCP");
             self.handshake.use_tcp();
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{State, Subflow};
 use crate::Config;
+use tracing::debug;
 use units::Instant;
 use wire::{Payload, Segment};
 
@@ -37,6 +38,7 @@ impl<P: Payload> Subflow<P> {
     /// Enters `state`, SYN-SENT or SYN-RECEIVED, with the initial sequence number `iss`.
     pub(crate) fn start_handshake(&mut self, now: Instant, state: State, iss: u32) {
         self.state = state;
+        debug!(parent: &self.log, ?state, join = self.is_join(), "handshake started");
         self.handshake.start(now, iss);
         self.sender.start();
         self.receiver.start();
@@ -55,6 +57,7 @@ impl<P: Payload> Subflow<P> {
     /// Counts a SYN or SYN/ACK that is sent now, and starts its timer.
     pub(crate) fn on_syn_sent(&mut self, now: Instant) {
         self.handshake.count_syn();
+        debug!(parent: &self.log, attempt = self.handshake.syn_attempts(), "SYN or SYN/ACK sent");
         self.sender.arm_retransmission_timer(now);
     }
 

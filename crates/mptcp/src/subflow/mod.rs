@@ -34,6 +34,7 @@ use options::{DssHistory, Negotiated, PeerWindow, Priority};
 use ports::Ports;
 use reset::ResetState;
 use std::collections::VecDeque;
+use tracing::{Span, debug, info_span};
 use units::{Duration, Instant};
 use wire::{Ecn, Flags, MptcpSignal, Payload, Segment};
 
@@ -77,11 +78,15 @@ pub(crate) struct Subflow<P> {
     copied_until: u64,
     receiver: Receiver,
     sender: Sender<P>,
+    /// Span of the log entries.
+    log: Span,
 }
 
 impl<P: Payload> Subflow<P> {
-    /// A subflow over `path` that does not exist yet.
-    pub(crate) fn closed(path: PathId, config: &Config) -> Self {
+    /// A subflow over `path` that does not exist yet. `endpoint_log` is the span of the endpoint's
+    /// log entries.
+    pub(crate) fn closed(path: PathId, config: &Config, endpoint_log: &Span) -> Self {
+        let log = info_span!(parent: endpoint_log, "subflow", path = path.0);
         let mss = u64::from(config.mss);
         Self {
             state: State::Closed,
@@ -100,7 +105,8 @@ impl<P: Payload> Subflow<P> {
             signals: VecDeque::new(),
             copied_until: 0,
             receiver: Receiver::new(config),
-            sender: Sender::new(config, mss),
+            sender: Sender::new(config, mss, log.clone()),
+            log,
         }
     }
 }
@@ -130,6 +136,9 @@ impl<P: Payload> Subflow<P> {
     #[inline]
     pub(crate) fn path(&self) -> PathId {
         self.path
+    }
+    pub(crate) fn log(&self) -> &Span {
+        &self.log
     }
     #[inline]
     pub(crate) fn sender(&self) -> &Sender<P> {
@@ -238,6 +247,9 @@ impl<P: Payload> Subflow<P> {
         self.priority.is_local()
     }
     pub(crate) fn set_local_backup(&mut self, backup: bool) {
+        if backup != self.is_local_backup() {
+            debug!(parent: &self.log, backup, "local priority changed");
+        }
         self.priority.set_local(backup);
     }
     /// Applies the peer's priority. Returns true if it changed.
@@ -249,6 +261,7 @@ impl<P: Payload> Subflow<P> {
         self.stale
     }
     pub(crate) fn set_stale(&mut self, stale: bool) {
+        debug!(parent: &self.log, stale, "responsiveness changed");
         self.stale = stale;
     }
     pub(crate) fn copied_until(&self) -> u64 {
@@ -438,6 +451,7 @@ impl<P: Payload> Subflow<P> {
         } else {
             State::TimeWait { until: now + TIME_WAIT }
         };
+        debug!(parent: &self.log, state = ?self.state, "closed in order");
         self.sender.stop_timers();
         self.receiver.stop_delayed_ack();
     }
@@ -471,6 +485,7 @@ impl<P: Payload> Subflow<P> {
     /// Sends the reset that ended this subflow, and keeps its signal for later segments of the
     /// peer.
     pub(crate) fn queue_own_reset(&mut self, reset: Reset) {
+        debug!(parent: &self.log, signal = ?reset.signal, "reset sent");
         self.reset.queue_own(reset);
     }
     pub(crate) fn reset_pending(&self) -> bool {

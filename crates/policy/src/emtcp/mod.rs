@@ -25,6 +25,7 @@ use core::fmt::Write as _;
 use costs::Costs;
 use mp_prio::{MpPrio, MpPrioParameters, Order};
 use schema::shape::{Choice, Key, Need, Shape};
+use tracing::debug;
 use units::{Duration, Instant};
 
 pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
@@ -203,7 +204,11 @@ impl Policy for EmtcpPolicy {
     fn observe(&mut self, now: Instant, state: &DeviceState, actions: &mut Vec<Action>) {
         self.detector.observe(now, state);
         self.costs.observe(now, state);
+        let had_order = self.offload;
         self.update_order(state);
+        if self.offload != had_order {
+            debug!(offload = self.offload, "order changed by Table I");
+        }
         let up: Vec<bool> = state.paths.iter().map(|path| path.up).collect();
         let share = if self.offload { self.share } else { 0.0 };
         let wanted = shares(share, self.costs.costly(), &up);

@@ -6,6 +6,7 @@
 //! `docs/design/emtcp.md` describes the loop and its parameters.
 
 use crate::{Action, DeviceState, PathState};
+use tracing::debug;
 use units::{Duration, Instant};
 
 /// Parameters of the loop.
@@ -100,6 +101,7 @@ impl MpPrio {
                 path.backup && gate.switched.is_none()
             };
             if backup != path.backup {
+                debug!(path = i, credit = gate.credit, rate = gate.rate, target, "gate switches");
                 gate.switched = Some(now);
                 gate.learn(backup);
                 actions.push(Action::SetBackup { path: i, backup });

@@ -20,6 +20,7 @@ use quantities::{POSITIVE_TIME, Quantities as _};
 use rates::{CellularRate, PreferredRate};
 use reserve::Reserve;
 use schema::shape::{Key, Need};
+use tracing::debug;
 use units::{Duration, Instant};
 
 pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
@@ -162,6 +163,17 @@ impl Policy for QoePolicy {
         self.reserve.learn(&app, received(false), was_regular);
         let preferred_up = state.paths.iter().any(|path| path.up && is_preferred(path.kind));
         let regular = !preferred_up || self.needs_cellular(now, &app);
+        if regular != was_regular {
+            debug!(
+                regular,
+                preferred_up,
+                buffer = ?app.buffer,
+                missing = ?app.missing,
+                bitrate = ?app.bitrate,
+                rates = ?self.preferred.averages(),
+                "need of cellular paths changed"
+            );
+        }
         self.regular_since = if regular { Some(self.regular_since.unwrap_or(now)) } else { None };
         state.mark_cellular(!regular, actions);
     }

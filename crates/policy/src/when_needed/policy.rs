@@ -8,6 +8,7 @@ use super::silent_paths::SilentPaths;
 use super::standby::Standby;
 use crate::state::is_preferred;
 use crate::{Action, DeviceState, InterfaceKind, Policy};
+use tracing::debug;
 use units::{Duration, Instant};
 
 /// Time between observations of the counters.
@@ -208,6 +209,13 @@ impl WhenNeededPolicy {
                 // Where counters show no shortage, the queue alone has to.
                 let due = backlog >= alarm.min_backlog || (backlog == 0.0 && queued);
                 if (late || queued) && due {
+                    debug!(
+                        late,
+                        queued,
+                        backlog,
+                        demand = self.demand.rate(),
+                        "preferred paths do not suffice"
+                    );
                     self.make_regular(now, !preferred_up);
                 }
             }
@@ -266,6 +274,7 @@ impl WhenNeededPolicy {
             if shortage.seconds > 0.0 && !preferred_down { shortage.bytes / shortage.seconds } else { 0.0 };
         let WhenNeeded { hold, longest_hold, .. } = self.parameters;
         self.hold = if probe_failed { (self.hold * 2).min(longest_hold) } else { hold };
+        debug!(hold = %self.hold, preferred_down, probe_failed, "costly paths become regular");
         self.balance.credit(self.demand.backlog(), self.demand.threshold());
         self.phase = Phase::Regular(Regular {
             since: now,
@@ -317,6 +326,7 @@ impl WhenNeededPolicy {
         } else if elapsed >= DEMAND_MEASURED_AFTER {
             self.demand.reset_to(regular.total_mean.min(self.demand.rate()));
         }
+        debug!(gained, demand_met, demand = self.demand.rate(), "costly paths become backup");
         self.demand.end_shortage();
         self.queue.reset();
         self.phase = Phase::Backup { since: Some(now), shortage: Shortage::default() };

@@ -1,6 +1,7 @@
 //! Preferred paths that have failed silently: their subflows are closed and opened again.
 
 use crate::Action;
+use tracing::debug;
 use units::{Duration, Instant};
 
 /// Detects silent preferred paths and resets their subflows.
@@ -101,6 +102,7 @@ impl SilentPaths {
         if others_ready && due && self.silent_s >= max_silence.as_secs_f64() {
             self.closed.extend(up);
             if !self.closed.is_empty() {
+                debug!(paths = ?self.closed, silent_s = self.silent_s, "silent paths are reset");
                 self.last_reset = Some(Reset { at: now, carried_again: None, data_stuck: true });
                 actions.extend(self.closed.iter().map(|&path| Action::Close { path }));
             }

@@ -1,6 +1,7 @@
 //! Costly paths that carried too much are closed while they are not needed.
 
 use crate::Action;
+use tracing::debug;
 use units::{Duration, Instant};
 
 /// Closes idle costly paths that carried too much, and opens them when they are needed.
@@ -47,6 +48,7 @@ impl Standby {
     ) {
         let close = !regular && (self.closed || self.idle_s >= max_idle.as_secs_f64());
         if close != self.closed {
+            debug!(close, idle_s = self.idle_s, "standby of costly paths changes");
             let action = |path| if close { Action::Close { path } } else { Action::Open { path } };
             actions.extend(paths.map(action));
         }

@@ -6,6 +6,7 @@ use super::scheduling::preferred_subflows;
 use crate::scheduler::Candidate;
 use crate::subflow::{Chunk, Subflow};
 use crate::{Config, PathId};
+use tracing::debug;
 use units::Instant;
 use wire::Payload;
 
@@ -50,8 +51,11 @@ impl<P: Payload> DataSender<P> {
                 // chunks.
                 continue;
             }
-            self.reinjected_bytes += chunk.payload.len() as u64;
+            let len = chunk.payload.len();
+            self.reinjected_bytes += len as u64;
+            let data = chunk.data;
             sender.enqueue_in_order(chunk);
+            debug!(parent: subflow.log(), data, len, "reinjection");
             return Some(path.index());
         }
         None
@@ -95,6 +99,13 @@ impl<P: Payload> DataSender<P> {
         }
         let tried = keeps_trying.then_some(path);
         let (in_flight, unsent) = subflows[i].sender_mut().reinject(self.una);
+        debug!(
+            parent: subflows[i].log(),
+            in_flight = in_flight.len(),
+            unsent = unsent.len(),
+            keeps_trying,
+            "chunks queued for reinjection over other subflows"
+        );
         self.reinjections.extend(in_flight.into_iter().map(|chunk| Reinjection { chunk, tried }));
         let unsent = unsent.into_iter().map(|chunk| Reinjection { chunk, tried: None });
         self.reinjections.extend(unsent);
@@ -180,6 +191,8 @@ impl<P: Payload> DataSender<P> {
         self.opportunistic_next = chunk.end();
         self.reinjected_bytes += chunk.payload.len() as u64;
         let i = taker.path.index();
+        let len = chunk.payload.len();
+        debug!(parent: subflows[i].log(), data = at, len, from = holder, "opportunistic retransmission");
         subflows[i].sender_mut().enqueue_in_order(chunk);
         Some(i)
     }

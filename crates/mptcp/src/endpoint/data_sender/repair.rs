@@ -5,6 +5,7 @@ use crate::Config;
 use crate::endpoint::data_sender::scheduling::priority_class;
 use crate::endpoint::timers::{Timer, TimerTable};
 use crate::subflow::{Chunk, Subflow};
+use tracing::debug;
 use units::Instant;
 use wire::Payload;
 
@@ -77,6 +78,7 @@ impl<P: Payload> DataSender<P> {
         let len = subflow.max_payload().min(self.next - self.una);
         let Some(payload) = self.buffer.slice(self.una, len) else { return false };
         self.reinjected_bytes += payload.len() as u64;
+        debug!(parent: subflow.log(), data = self.una, len, "DATA_ACK is missing: data sent again");
         subflow.sender_mut().enqueue_in_order(Chunk { data: self.una, payload, fin: false });
         self.repair.tries += 1;
         true

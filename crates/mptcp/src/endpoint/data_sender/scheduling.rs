@@ -5,9 +5,12 @@ use crate::endpoint::timers::TimerTable;
 use crate::scheduler::{Candidate, SchedulerContext};
 use crate::subflow::{Chunk, Subflow};
 use crate::{Config, PathId};
+use tracing::trace;
 use units::{Duration, Instant};
 use wire::Payload;
 
+/// Target of the log entries on the scheduler's decisions.
+const LOG_TARGET: &str = "tandem_mptcp::scheduler";
 /// Most subflows considered by [`DataSender::next_path_by_share`], which must not allocate.
 const MAX_SHARE_CANDIDATES: usize = 16;
 const NO_CANDIDATE: Candidate = Candidate {
@@ -75,6 +78,7 @@ impl<P: Payload> DataSender<P> {
         let chunk = Chunk { data: self.next, payload, fin: false };
         self.next = chunk.end();
         subflow.set_copied_until(self.next);
+        trace!(target: LOG_TARGET, parent: subflow.log(), data = chunk.data, len, "chosen");
         let offset = subflow.sender_mut().send_directly(now, &chunk);
         FastPath::Sent(fastest.1, offset, chunk)
     }
@@ -133,6 +137,7 @@ impl<P: Payload> DataSender<P> {
         let chunk = Chunk { data: self.next, payload, fin: false };
         self.next += len;
         self.scheduler.on_scheduled(path, len);
+        trace!(target: LOG_TARGET, parent: subflow.log(), data = chunk.data, len, "chosen");
         subflow.set_copied_until(self.next);
         subflow.sender_mut().enqueue(chunk);
         Some(path.index())
@@ -172,8 +177,13 @@ impl<P: Payload> DataSender<P> {
         let context = SchedulerContext { now, len, unsent, window };
         let Some(pick) = self.scheduler.pick(list, &context) else {
             // Candidates with room are held back by the scheduler, not by their window.
-            for candidate in list.iter().filter(|c| c.room < len) {
-                subflows[candidate.path.index()].sender_mut().set_cwnd_limited();
+            for candidate in list {
+                let subflow = &mut subflows[candidate.path.index()];
+                if candidate.room < len {
+                    subflow.sender_mut().set_cwnd_limited();
+                } else {
+                    trace!(target: LOG_TARGET, parent: subflow.log(), len, "has room and is not chosen");
+                }
             }
             return None;
         };

@@ -31,7 +31,7 @@ impl<P: Payload> Endpoint<P> {
             return false;
         }
         let last_port = self.subflows[i].local_port();
-        let mut subflow = Subflow::closed(path, &self.config);
+        let mut subflow = Subflow::closed(path, &self.config, &self.log);
         // A new port for each attempt: the peer may hold the old four-tuple in TIME-WAIT.
         let local_port = if last_port == 0 {
             FIRST_CLIENT_PORT + u16::from(path.0) * PORTS_PER_PATH
@@ -138,7 +138,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends the third ACK. A join waits for the fourth.
     fn complete_handshake(&mut self, now: Instant, i: usize, segment: &Segment<P>) {
-        let closed = Subflow::closed(PathId(i as u8), &self.config);
+        let closed = Subflow::closed(PathId(i as u8), &self.config, &self.log);
         let mut subflow = core::mem::replace(&mut self.subflows[i], closed);
         let joined = subflow.is_join();
         subflow.set_peer_isn(segment.seq);

@@ -213,7 +213,7 @@ impl<P: Payload> Endpoint<P> {
         let subflow = &mut self.subflows[i];
         subflow.start_keepalive(now, self.config.keepalive);
         let (path, joined) = (subflow.path(), subflow.is_join());
-        self.events.push_back(Event::SubflowUp(path));
+        self.report(Event::SubflowUp(path));
         self.start_receiver_driven(now, i);
         if joined {
             self.fallback.set_multipath_data();
@@ -242,7 +242,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn report_connected(&mut self) {
         if !self.handshake.connected {
             self.handshake.connected = true;
-            self.events.push_back(Event::Connected(self.handshake.mode));
+            self.report(Event::Connected(self.handshake.mode));
         }
     }
 

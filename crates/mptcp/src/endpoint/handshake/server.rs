@@ -18,7 +18,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let path = PathId(i as u8);
-        let mut subflow = Subflow::closed(path, &self.config);
+        let mut subflow = Subflow::closed(path, &self.config, &self.log);
         subflow.set_ports(segment.destination, segment.source);
         subflow.set_peer_isn(segment.seq);
         if first {

@@ -5,6 +5,7 @@ use super::recovery::Phase;
 use super::scoreboard::{DUP_THRESH, REPEATED, SACKED};
 use super::undo::{FrtoAck, FrtoVerdict};
 use crate::congestion::{Coupling, SubflowView};
+use tracing::{debug, trace};
 use units::{Duration, Instant};
 use wire::Payload;
 
@@ -85,6 +86,15 @@ impl<P: Payload> Sender<P> {
         if self.features.pacing {
             self.update_pacing_rate();
         }
+        trace!(
+            parent: &self.log,
+            una = self.una(),
+            in_flight = self.flight(),
+            cwnd = self.cwnd.cwnd(),
+            ssthresh = self.cwnd.ssthresh(),
+            srtt = %self.rtt.srtt(),
+            "acknowledgement"
+        );
         acked
     }
 
@@ -239,6 +249,7 @@ impl<P: Payload> Sender<P> {
 
     fn end_recovery(&mut self) {
         self.recovery.end();
+        debug!(parent: &self.log, una = self.una(), cwnd = self.cwnd.cwnd(), "recovery ends");
         if self.features.rack {
             self.rack.on_recovered();
         }

@@ -42,6 +42,7 @@ use recovery::{Phase, Recovery};
 use scoreboard::Scoreboard;
 use tail_probe::TailProbe;
 use timers::{Timer, TimerTable};
+use tracing::Span;
 use undo::Undo;
 use units::{Duration, Instant};
 use wire::Payload;
@@ -83,11 +84,13 @@ pub(crate) struct Sender<P> {
     last_was_retransmission: bool,
     /// Segments sent again, ever.
     retransmissions: u64,
+    /// Span of the log entries.
+    log: Span,
 }
 
 /// Construction and the handshake.
 impl<P: Payload> Sender<P> {
-    pub(crate) fn new(config: &Config, mss: u64) -> Self {
+    pub(crate) fn new(config: &Config, mss: u64, log: Span) -> Self {
         let cwnd = CongestionWindow::new(config, mss);
         let rate_samples = cwnd.uses_rate_samples();
         Self {
@@ -117,6 +120,7 @@ impl<P: Payload> Sender<P> {
             last_sent: Instant::ZERO,
             last_was_retransmission: false,
             retransmissions: 0,
+            log,
         }
     }
 

@@ -5,6 +5,7 @@ use super::Sender;
 use super::pacer::Pacer;
 use super::recovery::Phase;
 use super::timers::Timer;
+use tracing::debug;
 use units::Instant;
 use wire::Payload;
 
@@ -16,6 +17,7 @@ impl<P: Payload> Sender<P> {
             let view = self.view(now, self.flight(), None);
             self.cwnd.on_ecn(&view);
             self.reduce_window();
+            debug!(parent: &self.log, cwnd = self.cwnd.cwnd(), "window reduced by ECN");
         }
     }
 

@@ -3,6 +3,7 @@
 use super::Sender;
 use super::timers::Timer;
 use crate::congestion::SubflowView;
+use tracing::debug;
 use units::Instant;
 use wire::Payload;
 
@@ -140,6 +141,14 @@ impl<P: Payload> Sender<P> {
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         let view = self.view(now, self.flight(), None);
         let repeated = matches!(self.recovery.phase, Some(Phase::Timeout { .. }));
+        debug!(
+            parent: &self.log,
+            in_flight = self.flight(),
+            cwnd = self.cwnd.cwnd(),
+            rto = %self.rtt.rto(),
+            in_a_row = self.recovery.timeouts + 1,
+            "retransmission timeout"
+        );
         self.undo.frto_on_timeout(self.recovery.is_active(), repeated);
         if !repeated {
             self.undo.forget();
@@ -181,6 +190,15 @@ impl<P: Payload> Sender<P> {
         } else {
             self.cwnd.reduce_to_ssthresh();
         }
+        debug!(
+            parent: &self.log,
+            una = self.una(),
+            lost = self.scoreboard.lost(),
+            in_flight = self.flight(),
+            cwnd = self.cwnd.cwnd(),
+            ssthresh = self.cwnd.ssthresh(),
+            "loss detected, fast recovery starts"
+        );
     }
 
     /// A loss was repaired outside recovery: reduces the window, unless the congestion control does
@@ -195,6 +213,7 @@ impl<P: Payload> Sender<P> {
     pub(super) fn undo_reduction(&mut self) {
         let Some(saved) = self.undo.take() else { return };
         self.cwnd.undo(saved, self.recovery.is_active());
+        debug!(parent: &self.log, cwnd = self.cwnd.cwnd(), "spurious reduction undone");
         if self.recovery.is_active() {
             self.recovery.end();
             self.scoreboard.clear_losses();

@@ -4,6 +4,7 @@ use super::recovery::Phase;
 use super::tail_probe::TailProbe;
 use super::timers::Timer;
 use super::{Chunk, Sender};
+use tracing::{debug, trace};
 use units::Instant;
 use wire::Payload;
 
@@ -97,6 +98,7 @@ impl<P: Payload> Sender<P> {
     fn put_in_flight(&mut self, now: Instant, chunk: &Chunk<P>) -> u64 {
         let len = chunk.seq_len();
         let offset = self.scoreboard.push(now, chunk);
+        trace!(parent: &self.log, offset, len, data = chunk.data, "segment sent");
         let first = self.scoreboard.len() == 1;
         self.last_sent = now;
         if first || !self.timers.is_running(Timer::Retransmission) {
@@ -229,6 +231,7 @@ impl<P: Payload> Sender<P> {
 
     /// Sends the last segment again as a probe, for want of new data.
     fn probe_tail(&mut self, now: Instant) -> Option<(u64, Chunk<P>)> {
+        debug!(parent: &self.log, "tail loss probe");
         self.tail_probe.on_sent(self.scoreboard.next(), true);
         let tail = self.scoreboard.mark_probed(now)?;
         let (len, answer) = (u64::from(tail.len), (tail.offset, tail.chunk.clone()));
@@ -239,6 +242,7 @@ impl<P: Payload> Sender<P> {
     /// Segment `i` is sent again, as a retransmission or a probe.
     fn on_sent_again(&mut self, now: Instant, i: usize, offset: u64, len: u64) {
         self.retransmissions += 1;
+        debug!(parent: &self.log, offset, len, "retransmission");
         self.last_sent = now;
         self.last_was_retransmission = true;
         if self.features.rack {
