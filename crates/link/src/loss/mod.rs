@@ -156,8 +156,14 @@ impl ActiveLoss {
         }
     }
 
+    /// Returns true if the packet is lost.
+    // Inlined for the many links without a loss model.
     #[inline]
     pub(crate) fn is_lost(&mut self, packet: &Transmission) -> bool {
+        !matches!(self, Self::None) && self.draw(packet)
+    }
+
+    fn draw(&mut self, packet: &Transmission) -> bool {
         match self {
             Self::None => false,
             Self::Uniform(model) => model.is_lost(packet),
