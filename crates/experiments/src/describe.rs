@@ -202,11 +202,8 @@ fn hop(experiment: &Experiment, hop: &Hop) -> String {
         Loss::Uniform(p) => {
             let _ = write!(text, ", loss {} %", trimmed(100.0 * p.get()));
         }
-        Loss::GilbertElliott { .. } => {
-            let _ = write!(text, ", loss {} % in bursts", trimmed(100.0 * loss.mean()));
-        }
-        Loss::Custom(model) => {
-            let _ = write!(text, ", loss {} % ({})", trimmed(100.0 * model.mean()), model.name());
+        Loss::Model(model) => {
+            let _ = write!(text, ", loss {} % {}", trimmed(100.0 * model.mean()), model.pattern());
         }
     }
     match outages {

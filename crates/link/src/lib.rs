@@ -47,6 +47,8 @@ pub use config::{
     StationConfig,
 };
 pub use link::Link;
-pub use loss::{CloneLossModel, Loss, LossModel, LossModelFactory, Transmission};
+pub use loss::{
+    CloneLossModel, GilbertElliott, LOSS_MODELS, Loss, LossEntry, LossModel, LossModelFactory, Transmission,
+};
 pub use stats::{LinkStats, LoadStats};
 pub use trace::{OPPORTUNITY_BYTES, RatePiece, Trace, TraceError, TraceFormat, UnknownFormat};

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use std::sync::Arc;
 use tandem_link::{
-    Cell, CellConfig, CellKind, Codel, Delay, Fading, Impairments, Link, LinkConfig, LinkStats, Load, Loss,
-    QueueLimit, Rate, RatePiece, Reorder, StationConfig, Trace,
+    Cell, CellConfig, CellKind, Codel, Delay, Fading, GilbertElliott, Impairments, Link, LinkConfig,
+    LinkStats, Load, Loss, QueueLimit, Rate, RatePiece, Reorder, StationConfig, Trace,
 };
 use units::{Bitrate, Bytes, Duration, Instant, Probability, Seed};
 
@@ -63,7 +63,7 @@ fn loss() -> impl Strategy<Value = Loss> {
         Just(Loss::None),
         probability().prop_map(Loss::Uniform),
         (probability(), probability(), probability(), probability())
-            .prop_map(|(p, r, loss_good, loss_bad)| Loss::GilbertElliott { p, r, loss_good, loss_bad }),
+            .prop_map(|(p, r, loss_good, loss_bad)| Loss::from(GilbertElliott { p, r, loss_good, loss_bad })),
     ]
 }
 

@@ -1,19 +1,33 @@
 //! Loss models: which packets a link loses. One model per file, behind [`LossModel`].
 //!
-//! To add one here, write its file, its variant of [`Loss`] and its arm in `ActiveLoss::new`. A crate
-//! outside this one implements [`LossModel`] and [`LossModelFactory`] instead, and puts the factory
-//! into [`Loss::Custom`].
+//! To add one here, write its file and its `mod` line, and append its entry to [`LOSS_MODELS`]:
+//! scenario keys, the JSON Schema and the documentation follow. A crate outside this one implements
+//! [`LossModel`] and [`LossModelFactory`] and passes the factory by value: [`Loss::from`].
 
 mod gilbert_elliott;
 mod outages;
 mod uniform;
 
 use core::fmt;
-use gilbert_elliott::{GilbertElliott, Parameters, bad_state_share};
+pub use gilbert_elliott::GilbertElliott;
 pub(crate) use outages::Outages;
+use schema::node::Fields;
+use schema::shape::Key;
 use std::sync::Arc;
 use uniform::Uniform;
-use units::{Instant, Probability, Seed};
+use units::{Instant, Probability, Rng, Seed};
+
+/// The loss models that scenarios know, in the order of their documentation.
+pub const LOSS_MODELS: &[LossEntry] = &[gilbert_elliott::ENTRY];
+
+/// A loss model in scenarios: `loss = { NAME = { PARAMETERS } }`.
+#[derive(Debug)]
+pub struct LossEntry {
+    /// Name and parameters.
+    pub key: Key,
+    /// Builds the factory from the parameters.
+    pub configure: fn(&Fields) -> Loss,
+}
 
 /// A packet on the transmitter of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +47,7 @@ pub trait LossModel: CloneLossModel + fmt::Debug + Send + Sync {
     /// Returns true if the packet is lost.
     ///
     /// Called exactly once for each transmitted packet, in order of transmission, also during outages.
-    /// The answer may depend only on the packet, on earlier calls and on the seed, so that a run can
+    /// The answer may depend only on the packet, on earlier calls and on its random numbers, so that a run can
     /// be repeated.
     fn is_lost(&mut self, packet: &Transmission) -> bool;
 }
@@ -56,15 +70,19 @@ impl Clone for Box<dyn LossModel> {
     }
 }
 
-/// Builds a loss model from another crate, one for each direction of a link or station of a cell.
+/// A loss model with its parameters. Builds one [`LossModel`] for each direction of a link or station
+/// of a cell.
+///
+/// Implementations derive `Debug` and print all parameters: two [`Loss`]es are equal if they print
+/// alike.
 pub trait LossModelFactory: fmt::Debug + Send + Sync {
-    /// Returns the name for tables and reports.
-    fn name(&self) -> &str;
+    /// Returns the pattern of the losses, to follow their share in reports: "in bursts".
+    fn pattern(&self) -> &str;
     /// Returns the long-run share of lost packets, from 0 to 1.
     fn mean(&self) -> f64;
-    /// Builds the model of one direction. All its random numbers come from `seed`, which differs
+    /// Builds the model of one direction. All its random numbers come from `rng`, which differs
     /// between directions.
-    fn build(&self, seed: Seed) -> Box<dyn LossModel>;
+    fn build(&self, rng: Rng) -> Box<dyn LossModel>;
 }
 
 /// Losses after transmission. A lost packet still occupies the link while it is transmitted.
@@ -75,27 +93,14 @@ pub enum Loss {
     None,
     /// Independent losses with this probability.
     Uniform(Probability),
-    /// Burst losses: a Markov chain of two states that moves once before each packet (Gilbert 1960,
-    /// Elliott 1963). The chain starts in its stationary distribution. The bad state has probability
-    /// `p / (p + r)` and a mean length of `1 / r` packets.
-    GilbertElliott {
-        /// Probability of moving from good to bad.
-        p: Probability,
-        /// Probability of moving from bad to good.
-        r: Probability,
-        /// Loss probability in the good state; zero in Gilbert's model.
-        loss_good: Probability,
-        /// Loss probability in the bad state.
-        loss_bad: Probability,
-    },
-    /// A loss model of another crate. Two are equal if they share the factory.
-    Custom(Arc<dyn LossModelFactory>),
+    /// A loss model of [`LOSS_MODELS`] or of another crate.
+    Model(Arc<dyn LossModelFactory>),
 }
 
 impl Loss {
     /// Returns Gilbert's model: every packet is lost in the bad state and none in the good state.
-    pub const fn gilbert(p: Probability, r: Probability) -> Self {
-        Self::GilbertElliott { p, r, loss_good: Probability::NEVER, loss_bad: Probability::ALWAYS }
+    pub fn gilbert(p: Probability, r: Probability) -> Self {
+        Self::from(GilbertElliott { p, r, loss_good: Probability::NEVER, loss_bad: Probability::ALWAYS })
     }
 
     /// Returns the long-run share of lost packets.
@@ -103,18 +108,14 @@ impl Loss {
         match self {
             Self::None => 0.0,
             Self::Uniform(p) => p.get(),
-            Self::GilbertElliott { p, r, loss_good, loss_bad } => {
-                let bad = bad_state_share(*p, *r);
-                bad * loss_bad.get() + (1.0 - bad) * loss_good.get()
-            }
-            Self::Custom(factory) => factory.mean(),
+            Self::Model(factory) => factory.mean(),
         }
     }
 }
 
-impl<F: LossModelFactory + 'static> From<Arc<F>> for Loss {
-    fn from(factory: Arc<F>) -> Self {
-        Self::Custom(factory)
+impl<F: LossModelFactory + 'static> From<F> for Loss {
+    fn from(factory: F) -> Self {
+        Self::Model(Arc::new(factory))
     }
 }
 
@@ -123,36 +124,27 @@ impl PartialEq for Loss {
         match (self, other) {
             (Self::None, Self::None) => true,
             (Self::Uniform(a), Self::Uniform(b)) => a == b,
-            (
-                Self::GilbertElliott { p, r, loss_good, loss_bad },
-                Self::GilbertElliott { p: p2, r: r2, loss_good: good2, loss_bad: bad2 },
-            ) => (p, r, loss_good, loss_bad) == (p2, r2, good2, bad2),
-            (Self::Custom(a), Self::Custom(b)) => Arc::ptr_eq(a, b),
+            (Self::Model(a), Self::Model(b)) => format!("{a:?}") == format!("{b:?}"),
             _ => false,
         }
     }
 }
 
-/// The loss model of one direction. Models of this crate are dispatched statically: the call is made
-/// for every packet.
+/// The loss model of one direction.
 #[derive(Debug, Clone)]
 pub(crate) enum ActiveLoss {
     None,
     Uniform(Uniform),
-    GilbertElliott(GilbertElliott),
-    Custom(Box<dyn LossModel>),
+    Model(Box<dyn LossModel>),
 }
 
 impl ActiveLoss {
+    /// Random numbers come from the stream `loss` of `seed`.
     pub(crate) fn new(loss: &Loss, seed: Seed) -> Self {
-        match *loss {
+        match loss {
             Loss::None => Self::None,
-            Loss::Uniform(probability) => Self::Uniform(Uniform::new(probability, seed)),
-            Loss::GilbertElliott { p, r, loss_good, loss_bad } => {
-                let parameters = Parameters { p, r, loss_good, loss_bad };
-                Self::GilbertElliott(GilbertElliott::new(parameters, seed))
-            }
-            Loss::Custom(ref factory) => Self::Custom(factory.build(seed.derive("loss"))),
+            Loss::Uniform(probability) => Self::Uniform(Uniform::new(*probability, seed.rng("loss"))),
+            Loss::Model(factory) => Self::Model(factory.build(seed.rng("loss"))),
         }
     }
 
@@ -167,8 +159,7 @@ impl ActiveLoss {
         match self {
             Self::None => false,
             Self::Uniform(model) => model.is_lost(packet),
-            Self::GilbertElliott(model) => model.is_lost(packet),
-            Self::Custom(model) => model.is_lost(packet),
+            Self::Model(model) => model.is_lost(packet),
         }
     }
 }
@@ -210,7 +201,7 @@ mod tests {
 
     #[test]
     fn elliott_loses_packets_in_both_states() {
-        let loss = Loss::GilbertElliott { p: p(0.1), r: p(0.3), loss_good: p(0.01), loss_bad: p(0.5) };
+        let loss = Loss::from(GilbertElliott { p: p(0.1), r: p(0.3), loss_good: p(0.01), loss_bad: p(0.5) });
         let n = 500_000;
         let share = draw(&loss, n).iter().filter(|l| **l).count() as f64 / n as f64;
         assert!((loss.mean() - (0.75 * 0.01 + 0.25 * 0.5)).abs() < 1e-12);

@@ -1,7 +1,7 @@
 //! Independent losses with one probability.
 
 use super::{LossModel, Transmission};
-use units::{Probability, Rng, Seed};
+use units::{Probability, Rng};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Uniform {
@@ -10,8 +10,8 @@ pub(crate) struct Uniform {
 }
 
 impl Uniform {
-    pub(super) fn new(probability: Probability, seed: Seed) -> Self {
-        Self { probability, rng: seed.rng("loss") }
+    pub(super) fn new(probability: Probability, rng: Rng) -> Self {
+        Self { probability, rng }
     }
 }
 

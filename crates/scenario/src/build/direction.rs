@@ -3,8 +3,8 @@
 use super::{Builder, FileProblem, point};
 use core::ops::Range;
 use link::{
-    ChannelModel, Codel, Delay, Impairments, LinkConfig, Loss, QueueLimit, Rate, Reorder, StationConfig,
-    Trace,
+    ChannelModel, Codel, Delay, Impairments, LOSS_MODELS, LinkConfig, Loss, QueueLimit, Rate, Reorder,
+    StationConfig, Trace,
 };
 use quantities::{Quantities as _, QuantityNode as _};
 use schema::node::{Fields, Node, Value};
@@ -260,7 +260,6 @@ fn loss(node: &Node) -> Loss {
             _ => Loss::None,
         };
     };
-    let Some(gilbert) = fields.fields("gilbert") else { return Loss::None };
-    let p = |key: &str| gilbert.number(key).and_then(Probability::new).unwrap_or_default();
-    Loss::GilbertElliott { p: p("p"), r: p("r"), loss_good: p("loss_good"), loss_bad: p("loss_bad") }
+    let mut given = LOSS_MODELS.iter().filter_map(|entry| Some((entry, fields.fields(entry.key.name)?)));
+    given.next().map_or(Loss::None, |(entry, parameters)| (entry.configure)(parameters))
 }

@@ -2,7 +2,7 @@
 
 use super::choice;
 use super::queue::QUEUE_LIMIT;
-use link::TraceFormat;
+use link::{LOSS_MODELS, TraceFormat};
 use quantities::{POSITIVE_RATE, POSITIVE_TIME, RATE, TIME};
 use schema::shape::{
     Choice, Key,
@@ -351,53 +351,26 @@ static NORMAL: Table = Table {
     ],
 };
 
-static LOSS: Table = Table {
-    name: "a burst loss",
-    doc: "Loss in bursts.",
-    one_of: &["gilbert"],
-    keys: &[Key {
-        name: "gilbert",
-        shape: Shape::Table(&GILBERT),
-        need: Absent("required in this table"),
-        doc: "Markov chain of a good and a bad state with one step per packet (Gilbert 1960, \
-              Elliott 1963).",
-        example: "{ p = 0.01, r = 0.3 }",
-    }],
+static LOSS: Table =
+    Table { name: "a burst loss", doc: "Loss in bursts.", one_of: &LOSS_NAMES, keys: &LOSS_KEYS };
+
+/// One key for each loss model of the registry.
+static LOSS_KEYS: [Key; LOSS_MODELS.len()] = {
+    let mut keys = [LOSS_MODELS[0].key; LOSS_MODELS.len()];
+    let mut i = 0;
+    while i < keys.len() {
+        keys[i] = LOSS_MODELS[i].key;
+        i += 1;
+    }
+    keys
 };
 
-static GILBERT: Table = Table {
-    name: "a Gilbert-Elliott loss",
-    doc: "The bad state has the stationary probability p / (p + r) and a mean length of 1 / r \
-          packets.",
-    one_of: &[],
-    keys: &[
-        Key {
-            name: "p",
-            shape: Probability,
-            need: Required,
-            doc: "Probability per packet of moving from good to bad.",
-            example: "0.01",
-        },
-        Key {
-            name: "r",
-            shape: Probability,
-            need: Required,
-            doc: "Probability per packet of moving from bad to good.",
-            example: "0.3",
-        },
-        Key {
-            name: "loss_good",
-            shape: Probability,
-            need: Default("0.0"),
-            doc: "Loss probability in the good state.",
-            example: "0.0",
-        },
-        Key {
-            name: "loss_bad",
-            shape: Probability,
-            need: Default("1.0"),
-            doc: "Loss probability in the bad state.",
-            example: "0.8",
-        },
-    ],
+static LOSS_NAMES: [&str; LOSS_MODELS.len()] = {
+    let mut names = [""; LOSS_MODELS.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = LOSS_MODELS[i].key.name;
+        i += 1;
+    }
+    names
 };
