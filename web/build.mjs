@@ -7,9 +7,9 @@ import { build } from 'esbuild';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const cargo = await readFile(join(here, '../Cargo.toml'), 'utf8');
 const version = /^version = "([^"]+)"/m.exec(cargo)?.[1];
-if (version === undefined) throw new Error('Cargo.toml has no version');
+if (version === undefined) throw new Error('no version in Cargo.toml');
 
-async function page() {
+async function buildPage() {
   const out = join(here, 'dist');
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
@@ -20,7 +20,7 @@ async function page() {
     minify: true,
     format: 'esm',
     target: ['chrome111', 'firefox115', 'safari16.4'],
-    // dash.js without DRM, Smooth Streaming and metrics reporting, which are of no use here.
+    // The minimal build of dash.js: no DRM, Smooth Streaming or metrics reporting.
     alias: { dashjs: join(here, 'node_modules/dashjs/dist/modern/esm/dash.mediaplayer.min.js') },
     define: { VERSION: JSON.stringify(version) },
     legalComments: 'none',
@@ -31,19 +31,19 @@ async function page() {
   await writeFile(join(out, 'licences.txt'), await licences());
 }
 
-/** The licences of all that is in player.js and is not ours, which ask to go with it. */
+/** Returns the licence texts of the dependencies bundled in player.js, which require it. */
 async function licences() {
   const modules = join(here, 'node_modules');
-  const described = async (name) => JSON.parse(await readFile(join(modules, name, 'package.json'), 'utf8'));
+  const manifestOf = async (name) => JSON.parse(await readFile(join(modules, name, 'package.json'), 'utf8'));
   const own = JSON.parse(await readFile(join(here, 'package.json'), 'utf8'));
-  const wanted = Object.keys(own.dependencies);
-  for (const name of wanted) {
-    const { dependencies, peerDependencies } = await described(name);
+  const names = Object.keys(own.dependencies);
+  for (const name of names) {
+    const { dependencies, peerDependencies } = await manifestOf(name);
     for (const other of Object.keys({ ...dependencies, ...peerDependencies }))
-      if (!wanted.includes(other)) wanted.push(other);
+      if (!names.includes(other)) names.push(other);
   }
-  const texts = wanted.sort().map(async (name) => {
-    const { version, license } = await described(name);
+  const texts = names.sort().map(async (name) => {
+    const { version, license } = await manifestOf(name);
     const file = (await readdir(join(modules, name))).find((file) => /^licen[cs]e(\.|-|$)/i.test(file));
     const text = file === undefined ? '' : await readFile(join(modules, name, file), 'utf8');
     return `${name} ${version}: ${license}\n\n${text.trim()}\n`;
@@ -51,14 +51,14 @@ async function licences() {
   return (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-async function tests() {
+async function buildTests() {
   const out = join(here, '.build');
   await rm(out, { recursive: true, force: true });
-  const found = await readdir(join(here, 'test'), { recursive: true });
+  const files = await readdir(join(here, 'test'), { recursive: true });
   await build({
-    // The tests, and the programs that one of them runs on the hosts of a test bed.
-    entryPoints: found
-      .filter((name) => name.endsWith('.test.ts') || /^kernel\/(device|content)\.ts$/.test(name))
+    // Tests, and the programs that the kernel test runs on the hosts of a test bed.
+    entryPoints: files
+      .filter((name) => name.endsWith('.test.ts') || /^kernel\/(device-program|content-server)\.ts$/.test(name))
       .map((name) => join(here, 'test', name)),
     outdir: out,
     outbase: join(here, 'test'),
@@ -73,4 +73,4 @@ async function tests() {
   });
 }
 
-await (process.argv.includes('--tests') ? tests() : page());
+await (process.argv.includes('--tests') ? buildTests() : buildPage());

@@ -1,4 +1,4 @@
-// Runs the tests that `build.mjs --tests` left in .build/.
+// Runs the tests that `build.mjs --tests` builds in .build/.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from 'node:test';
@@ -6,15 +6,15 @@ import { spec } from 'node:test/reporters';
 
 const out = '.build';
 const files = (await readdir(out, { recursive: true })).filter((name) => name.endsWith('.test.mjs')).sort();
-// These hold a page's first picture to 20 ms: no page of the others may take the processor's time then.
-const alone = (name) => /^(e2e.accuracy|kernel.kernel)/.test(name);
+// These allow 20 ms for the first frame, so no other tests run beside them.
+const isTimingTest = (name) => /^(e2e.accuracy|kernel.mptcp)/.test(name);
 
-/** Tests that this machine cannot run, each with the reason. */
+/** Skipped tests, each with its reason. */
 const skipped = [];
 
-/** @param side how many files are run side by side */
-async function all(names, side) {
-  const tests = run({ files: names.map((name) => join(process.cwd(), out, name)), concurrency: side });
+/** Runs test files, `concurrency` at a time. */
+async function runFiles(names, concurrency) {
+  const tests = run({ files: names.map((name) => join(process.cwd(), out, name)), concurrency });
   tests.on('test:fail', () => {
     process.exitCode = 1;
   });
@@ -24,15 +24,15 @@ async function all(names, side) {
   for await (const part of tests.compose(new spec())) process.stdout.write(part);
 }
 
-// All of them wait mostly, whatever the number of processors.
-await all(
-  files.filter((name) => !alone(name)),
+// These tests mostly wait, so the number of processors does not limit the concurrency.
+await runFiles(
+  files.filter((name) => !isTimingTest(name)),
   3,
 );
-await all(files.filter(alone), 2);
+await runFiles(files.filter(isTimingTest), 2);
 
 if (skipped.length > 0) {
   console.log(`not run: ${skipped.length} tests of the player's page\n    ${skipped.join('\n    ')}`);
-  // In continuous integration every test has to run.
+  // Continuous integration must run every test.
   if (process.env.CI === 'true') process.exitCode = 1;
 }

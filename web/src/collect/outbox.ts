@@ -1,102 +1,107 @@
 /**
- * What is to be sent: kept first, then sent, and kept until the collector says that it has it. Sending
- * twice is harmless, since the collector keeps one session of an id.
+ * Delivery queue of session records: a record is stored first, then sent, and removed when the
+ * collector confirms it. Sending a record twice is harmless: the collector keeps one per id.
  */
 
-import type { Keep, Kept } from './keep.ts';
-import type { Sent } from './send.ts';
+import type { SendResult } from './send.ts';
+import type { Store, StoredRecord } from './store.ts';
 
-/** How things stand. */
-export interface Standing {
-  /** How many are kept and wait for the collector. */
+export interface OutboxStatus {
+  /** Number of stored records that wait for the collector. */
   readonly waiting: number;
-  /** How many are kept because the collector will not have them. */
+  /** Number of stored records that the collector refused. */
   readonly refused: number;
-  /** The last session that arrived, and where the collector shows it. */
-  readonly arrived: { readonly id: string; readonly url: string | null } | null;
-  /** Why the last one did not. */
-  readonly why: string | null;
-  /** When it is tried again by itself (ms from now); `null` where nothing waits or nobody is to be asked. */
-  readonly again: number | null;
+  /** The last record accepted, and its address at the collector. */
+  readonly delivered: { readonly id: string; readonly url: string | null } | null;
+  /** Reason of the last failure; `null` after a success. */
+  readonly reason: string | null;
+  /**
+   * Time until the next automatic attempt (ms); `null` if no record waits or no collector is set.
+   */
+  readonly retryMs: number | null;
 }
 
-/** How long to wait before the second try, and at most (ms). */
-const SOON_MS = 2_000;
-const LATE_MS = 60_000;
+/** Delay of the first retry (ms); it doubles with each failure up to the maximum. */
+const MIN_RETRY_MS = 2_000;
+const MAX_RETRY_MS = 60_000;
 
-export interface Means {
-  readonly keep: Keep;
-  /** Sends one; `null` where there is no collector to send to. */
-  readonly send: ((record: string) => Promise<Sent>) | null;
-  readonly later: (act: () => void, ms: number) => void;
+export interface OutboxEnvironment {
+  readonly store: Store;
+  /** Sends one record; `null` without a collector. */
+  readonly send: ((record: string) => Promise<SendResult>) | null;
+  /** Calls the function after the delay (ms). */
+  readonly schedule: (act: () => void, ms: number) => void;
 }
 
 export class Outbox {
-  readonly #means: () => Means;
-  readonly #tell: (standing: Standing) => void;
-  #arrived: Standing['arrived'] = null;
-  #why: string | null = null;
-  #pause = SOON_MS;
-  #alarm = 0;
+  readonly #environment: () => OutboxEnvironment;
+  readonly #onStatus: (status: OutboxStatus) => void;
+  #delivered: OutboxStatus['delivered'] = null;
+  #reason: string | null = null;
+  #retryMs = MIN_RETRY_MS;
+  /** Generation of the retry timer: a later pass invalidates earlier timers. */
+  #timer = 0;
   #sending: Promise<void> | undefined;
-  #more = false;
+  #passRequested = false;
 
-  constructor(means: () => Means, tell: (standing: Standing) => void) {
-    this.#means = means;
-    this.#tell = tell;
+  constructor(environment: () => OutboxEnvironment, onStatus: (status: OutboxStatus) => void) {
+    this.#environment = environment;
+    this.#onStatus = onStatus;
   }
 
-  /** Keeps it; when this is done it outlives the page. Sending has begun then. */
+  /**
+   * Stores a record and starts to send. The record outlives the page once the promise resolves.
+   */
   async add(id: string, record: string): Promise<void> {
-    const kept: Kept = { id, record, refused: null };
-    await this.#means().keep.put(kept);
+    const stored: StoredRecord = { id, record, refused: null };
+    await this.#environment().store.put(stored);
     void this.flush();
   }
 
-  /** Sends what is kept, now, and what is added meanwhile. */
+  /** Sends all stored records now, including those added before it returns. */
   flush(): Promise<void> {
-    this.#more = true;
-    this.#sending ??= this.#flushAll().finally(() => {
+    this.#passRequested = true;
+    this.#sending ??= this.#runPasses().finally(() => {
       this.#sending = undefined;
     });
     return this.#sending;
   }
 
-  async #flushAll(): Promise<void> {
-    while (this.#more) {
-      this.#more = false;
-      await this.#flush();
+  async #runPasses(): Promise<void> {
+    while (this.#passRequested) {
+      this.#passRequested = false;
+      await this.#sendAll();
     }
   }
 
-  async #flush(): Promise<void> {
-    const { keep, send, later } = this.#means();
-    const alarm = ++this.#alarm;
-    let lost = false;
-    for (const kept of await keep.all()) {
-      if (kept.refused !== null || send === null || lost) continue;
-      const sent = await send(kept.record);
-      if (sent.kind === 'there') {
-        await keep.remove(kept.id);
-        this.#arrived = { id: kept.id, url: sent.url };
-        this.#why = null;
-        this.#pause = SOON_MS;
+  async #sendAll(): Promise<void> {
+    const { store, send, schedule } = this.#environment();
+    const timer = ++this.#timer;
+    let unreachable = false;
+    for (const stored of await store.all()) {
+      if (stored.refused !== null || send === null || unreachable) continue;
+      const result = await send(stored.record);
+      if (result.kind === 'accepted') {
+        await store.remove(stored.id);
+        this.#delivered = { id: stored.id, url: result.url };
+        this.#reason = null;
+        this.#retryMs = MIN_RETRY_MS;
       } else {
-        this.#why = sent.why;
-        if (sent.kind === 'refused') await keep.put({ ...kept, refused: sent.why });
-        else lost = true;
+        this.#reason = result.reason;
+        if (result.kind === 'refused') await store.put({ ...stored, refused: result.reason });
+        else unreachable = true;
       }
     }
-    const left = await keep.all();
+    const left = await store.all();
     const waiting = left.filter(({ refused }) => refused === null).length;
-    const again = lost ? this.#pause : null;
-    if (lost) {
-      this.#pause = Math.min(this.#pause * 2, LATE_MS);
-      // Whoever flushes in the meantime sets another alarm.
-      later(() => {
-        if (alarm === this.#alarm) void this.flush();
-      }, again ?? 0);
+    const retryMs = unreachable ? this.#retryMs : null;
+    if (unreachable) {
+      this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
+      schedule(() => {
+        if (timer === this.#timer) void this.flush();
+      }, retryMs ?? 0);
     }
-    this.#tell({ waiting, refused: left.length - waiting, arrived: this.#arrived, why: this.#why, again });
+    const refused = left.length - waiting;
+    this.#onStatus({ waiting, refused, delivered: this.#delivered, reason: this.#reason, retryMs });
   }
 }

@@ -1,46 +1,45 @@
-/** Sends a session's record to a collector, as docs/reference/session.md says. */
+/** Upload of a session record to a collector, by the protocol in docs/reference/session.md. */
 
-/** What became of it. */
-export type Sent =
-  /** The collector has it. */
-  | { readonly kind: 'there'; readonly url: string | null }
-  /** It will not take it, and would not if asked again. */
-  | { readonly kind: 'refused'; readonly why: string }
-  /** Nobody answered, or not now. */
-  | { readonly kind: 'later'; readonly why: string };
+/** Outcome of an upload. */
+export type SendResult =
+  /** The collector has stored the record. */
+  | { readonly kind: 'accepted'; readonly url: string | null }
+  /** Final refusal: the same request would fail again. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** No answer, or a temporary error. */
+  | { readonly kind: 'retry'; readonly reason: string };
 
-/** How long a collector may take to answer (ms). */
-const PATIENCE_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 10_000;
 
-/** @param token what the collector asks for, if anything */
-export async function send(collector: string, record: string, token: string): Promise<Sent> {
-  let answer: Response;
+/** @param token bearer token of the collector, or an empty string */
+export async function send(collector: string, record: string, token: string): Promise<SendResult> {
+  let response: Response;
   try {
-    answer = await fetch(collector, {
+    response = await fetch(collector, {
       method: 'POST',
       headers: headers(token),
       body: record,
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
     });
   } catch (error) {
-    return { kind: 'later', why: error instanceof Error ? error.message : String(error) };
+    return { kind: 'retry', reason: error instanceof Error ? error.message : String(error) };
   }
-  const body: unknown = await answer.json().catch(() => null);
-  if (answer.ok) return { kind: 'there', url: text(body, 'url') };
-  const why = [`${answer.status}`, text(body, 'error') ?? answer.statusText].filter(Boolean).join(' ');
-  // RFC 9110: of the client's errors only 408 and 429 go away by waiting. A web server that knows of no collector
-  // says 404 or 405, and one that wants a token 401 or 403: the viewer can see to that.
-  const passing = answer.status >= 500 || [401, 403, 404, 405, 408, 429].includes(answer.status);
-  return passing ? { kind: 'later', why } : { kind: 'refused', why };
+  const body: unknown = await response.json().catch(() => null);
+  if (response.ok) return { kind: 'accepted', url: stringMember(body, 'url') };
+  const reason = [`${response.status}`, stringMember(body, 'error') ?? response.statusText].filter(Boolean).join(' ');
+  // RFC 9110: 408 and 429 are temporary. A web server without a collector answers 404 or 405, and
+  // a missing token 401 or 403: the viewer can correct the settings, so those are retried too.
+  const temporary = response.status >= 500 || [401, 403, 404, 405, 408, 429].includes(response.status);
+  return temporary ? { kind: 'retry', reason } : { kind: 'refused', reason };
 }
 
 /**
- * Sends it while the page goes away, when there is no time for an answer: that it arrives nobody says. Browsers
- * take 64 KiB in this way, and what is larger waits for the next page.
+ * Sends a record while the page unloads, without waiting for the answer. Browsers limit such a
+ * request to 64 KiB; the next page sends larger records.
  */
-export function sendAtLast(collector: string, record: string, token: string): void {
+export function sendOnUnload(collector: string, record: string, token: string): void {
   const type = 'application/json';
-  // A beacon cannot carry a token, and not every browser lets a request outlive its page otherwise.
+  // Prefer a beacon: not every browser supports `keepalive`. A beacon cannot carry a token.
   if (token === '') navigator.sendBeacon(collector, new Blob([record], { type }));
   else fetch(collector, { method: 'POST', headers: headers(token), body: record, keepalive: true }).catch(() => {});
 }
@@ -50,8 +49,9 @@ function headers(token: string): { [name: string]: string } {
   return token === '' ? type : { ...type, Authorization: `Bearer ${token}` };
 }
 
-function text(body: unknown, member: string): string | null {
+/** Returns a member of a JSON object if it is a string. */
+function stringMember(body: unknown, name: string): string | null {
   if (typeof body !== 'object' || body === null) return null;
-  const value = (body as { [name: string]: unknown })[member];
+  const value = (body as { [name: string]: unknown })[name];
   return typeof value === 'string' ? value : null;
 }

@@ -1,181 +1,196 @@
-/** A session while it goes on: what the player tells is measured, sampled and kept. */
+/** The current session: collects the reports of a player and builds the session record. */
 
-import type { Listener, Playback } from '../play/playback.ts';
-import { type Look, Meter, type Phase, type Span } from './meter.ts';
-import { type P1203, p1203Of } from './p1203.ts';
-import { type Picture, Pictures } from './pictures.ts';
-import { type Display, type Head, record, type Session, type Told } from './record.ts';
+import type { Playback, PlayerListener } from '../play/playback.ts';
+import { type Frame, FrameTracker } from './frame-tracker.ts';
+import { type P1203, sessionToP1203 } from './p1203.ts';
+import { type Phase, PhaseTracker, type PlayerState, type Span } from './phase-tracker.ts';
+import {
+  type AbandonedRequest,
+  type AudioSegment,
+  type BufferSample,
+  buildRecord,
+  type Display,
+  type LoadedSegment,
+  type PlayerError,
+  type QualitySwitch,
+  type Session,
+  type SessionHeader,
+} from './record.ts';
 
-/** What is known of a session before anything is played. */
-export type Given = Pick<Head, 'id' | 'label' | 'settings' | 'versions' | 'rule' | 'viewing'> & {
+/** Description of a session before playback. */
+export type SessionOptions = Pick<SessionHeader, 'id' | 'label' | 'settings' | 'versions' | 'rule' | 'viewing'> & {
   readonly url: string;
   readonly contentId: string;
   readonly title: string | null;
   readonly version: string;
 };
 
-/** A sample of the player's state. Times are milliseconds of `performance.now()`. */
-export type Sampled = Told['samples'][number] & { readonly bitrateKbps: number | null };
+/** Sample of the player's status. Times are milliseconds of `performance.now()`. */
+export type StatusSample = BufferSample & { readonly bitrateKbps: number | null };
 
-/** How often the player's state is sampled (ms), and how many samples are kept before every second goes. */
-const SAMPLE_MS = 500;
-const MOST_SAMPLES = 4000;
+/**
+ * Initial sampling interval (ms). It doubles, and half of the samples go, at the maximum number.
+ */
+const SAMPLE_INTERVAL_MS = 500;
+const MAX_SAMPLES = 4000;
 
-export class LiveSession implements Listener {
+export class LiveSession implements PlayerListener {
   readonly start: number;
-  readonly #given: Given;
-  readonly #meter: Meter;
-  readonly #pictures = new Pictures();
-  readonly #told = {
-    segments: [] as Told['segments'][number][],
-    abandoned: [] as Told['abandoned'][number][],
-    audio: [] as Told['audio'][number][],
-    switches: [] as Told['switches'][number][],
-    failures: [] as Told['failures'][number][],
+  readonly #options: SessionOptions;
+  readonly #phases: PhaseTracker;
+  readonly #frames = new FrameTracker();
+  readonly #log = {
+    segments: [] as LoadedSegment[],
+    abandoned: [] as AbandonedRequest[],
+    audio: [] as AudioSegment[],
+    switches: [] as QualitySwitch[],
+    errors: [] as PlayerError[],
   };
-  readonly #changed: () => void;
-  #samples: Sampled[] = [];
-  #every = SAMPLE_MS;
+  readonly #onChange: () => void;
+  #samples: StatusSample[] = [];
+  #sampleIntervalMs = SAMPLE_INTERVAL_MS;
   #playback: Playback | undefined;
-  #last: Session | undefined;
+  /** The record of the ended session. */
+  #final: Session | undefined;
 
   /**
-   * @param start when the viewer pressed the button, in milliseconds of `performance.now()`
-   * @param changed is called when the session goes from one phase to another, and when it is over
+   * @param start time at which the viewer pressed the button, in milliseconds of
+   *   `performance.now()`
+   * @param onChange called on each change of phase and at the end of the session
    */
-  constructor(given: Given, start: number, changed: () => void) {
-    this.#given = given;
+  constructor(options: SessionOptions, start: number, onChange: () => void) {
+    this.#options = options;
     this.start = start;
-    this.#meter = new Meter(start);
-    this.#changed = changed;
+    this.#phases = new PhaseTracker(start);
+    this.#onChange = onChange;
   }
 
-  /** What plays it. Until this is said there is nothing to sample. */
+  /** Sets the playback that `sample` reads; before that, no samples are taken. */
   attach(playback: Playback): void {
     this.#playback = playback;
   }
 
   get id(): string {
-    return this.#given.id;
+    return this.#options.id;
   }
 
-  get over(): boolean {
-    return this.#meter.over;
+  get ended(): boolean {
+    return this.#phases.ended;
   }
 
   get complete(): boolean {
-    return this.#meter.complete;
+    return this.#phases.complete;
   }
 
-  /** What it is now, as the viewer sees it. */
+  /** Current phase, corrected by the frames presented. */
   get phase(): Phase {
     return this.spans().at(-1)?.phase ?? 'loading';
   }
 
-  get samples(): readonly Sampled[] {
+  get samples(): readonly StatusSample[] {
     return this.#samples;
   }
 
-  /** All of it until now, as the viewer saw it. */
+  /** Returns the session until now, corrected by the frames presented. */
   spans(): Span[] {
-    return this.#pictures.seen(this.#meter.spans(performance.now()));
+    return this.#frames.correct(this.#phases.spans(performance.now()));
   }
 
-  look(look: Look): void {
-    const { phase, over } = this.#meter;
-    this.#meter.look(look);
-    if (this.#meter.phase !== phase || this.#meter.over !== over) {
+  onState(state: PlayerState): void {
+    const { phase, ended } = this.#phases;
+    this.#phases.update(state);
+    if (this.#phases.phase !== phase || this.#phases.ended !== ended) {
       this.sample(true);
-      this.#changed();
+      this.#onChange();
     }
   }
 
-  picture(picture: Picture): void {
-    if (!this.over) this.#pictures.show(picture);
+  onFrame(frame: Frame): void {
+    if (!this.ended) this.#frames.add(frame);
   }
 
-  blink(): void {
-    this.#pictures.blink();
+  onVisibilityChange(): void {
+    this.#frames.restart();
   }
 
-  dry(at: number, dry: boolean): void {
-    if (!this.over) this.#pictures.dry(at, dry);
+  onBufferEmpty(at: number, empty: boolean): void {
+    if (!this.ended) this.#frames.setBufferEmpty(at, empty);
   }
 
-  segment(segment: Told['segments'][number]): void {
-    if (!this.over) this.#told.segments.push(segment);
+  onSegment(segment: LoadedSegment): void {
+    if (!this.ended) this.#log.segments.push(segment);
   }
 
-  abandoned(abandoned: Told['abandoned'][number]): void {
-    if (!this.over) this.#told.abandoned.push(abandoned);
+  onAbandoned(request: AbandonedRequest): void {
+    if (!this.ended) this.#log.abandoned.push(request);
   }
 
-  audio(audio: Told['audio'][number]): void {
-    if (!this.over) this.#told.audio.push(audio);
+  onAudioSegment(segment: AudioSegment): void {
+    if (!this.ended) this.#log.audio.push(segment);
   }
 
-  switched(change: Told['switches'][number]): void {
-    if (!this.over) this.#told.switches.push(change);
+  onQualitySwitch(change: QualitySwitch): void {
+    if (!this.ended) this.#log.switches.push(change);
   }
 
-  failed(failure: Told['failures'][number]): void {
-    if (this.over) return;
-    this.#told.failures.push(failure);
-    if (failure.fatal) this.close();
+  onError(error: PlayerError): void {
+    if (this.ended) return;
+    this.#log.errors.push(error);
+    if (error.fatal) this.close();
   }
 
-  /** Why it ended, where something went wrong. */
-  get failure(): string | undefined {
-    return this.#told.failures.findLast(({ fatal }) => fatal)?.message;
+  /** Message of the error that ended the session. */
+  get fatalError(): string | undefined {
+    return this.#log.errors.findLast(({ fatal }) => fatal)?.message;
   }
 
-  /** Notes the player's state, if it is time to or `now` says so. */
+  /** Samples the player's status if the interval has elapsed, or at once if `now` is set. */
   sample(now = false): void {
     const at = performance.now();
-    const before = this.#samples.at(-1);
-    if (this.#playback === undefined || this.#last !== undefined) return;
-    if (before !== undefined && at - before.at < (now ? 1 : this.#every)) return;
+    const last = this.#samples.at(-1);
+    if (this.#playback === undefined || this.#final !== undefined) return;
+    if (last !== undefined && at - last.at < (now ? 1 : this.#sampleIntervalMs)) return;
     const { position, buffer, kbps, level, bitrateKbps } = this.#playback.status();
     this.#samples.push({ at, position, buffer, kbps, level, bitrateKbps });
-    if (this.#samples.length > MOST_SAMPLES) {
+    if (this.#samples.length > MAX_SAMPLES) {
       this.#samples = this.#samples.filter((_, index) => index % 2 === 0);
-      this.#every *= 2;
+      this.#sampleIntervalMs *= 2;
     }
   }
 
-  /** Ends it now, in whatever it is. */
+  /** Ends the session in its current phase. */
   close(): void {
-    if (this.#meter.over) return;
+    if (this.#phases.ended) return;
     this.sample(true);
-    this.#meter.close(performance.now());
-    this.#changed();
+    this.#phases.close(performance.now());
+    this.#onChange();
   }
 
-  /** The record, as if it ended now where it has not. */
+  /** Returns the record; a running session is recorded as if it ended now. */
   record(): Session {
-    if (this.#last !== undefined) return this.#last;
-    const { over, complete } = this.#meter;
-    const told = { ...this.#told, samples: this.#samples };
-    const session = record(this.#head(), this.start, this.spans(), complete, told);
-    if (over) this.#last = session;
+    if (this.#final !== undefined) return this.#final;
+    const { ended, complete } = this.#phases;
+    const log = { ...this.#log, samples: this.#samples };
+    const session = buildRecord(this.#header(), this.start, this.spans(), complete, log);
+    if (ended) this.#final = session;
     return session;
   }
 
-  /** As P.1203's input; `null` where the player does not tell enough. */
+  /** Returns the input of P.1203, or `null` if the player reports too little. */
   p1203(): P1203 | null {
-    return p1203Of(this.record(), this.spans(), this.#told.segments);
+    return sessionToP1203(this.record(), this.spans(), this.#log.segments);
   }
 
-  #head(): Head {
-    const { id, label, settings, versions, rule, viewing, url, contentId, title, version } = this.#given;
-    const facts = this.#playback?.facts();
+  #header(): SessionHeader {
+    const { id, label, settings, versions, rule, viewing, url, contentId, title, version } = this.#options;
+    const media = this.#playback?.mediaInfo();
     return {
       id,
       started_at: new Date(performance.timeOrigin + this.start).toISOString(),
       player: {
         name: 'tandem-web',
         version,
-        engine: facts?.engine ?? null,
+        engine: media?.engine ?? null,
         user_agent: navigator.userAgent.slice(0, 512),
       },
       video: {
@@ -183,22 +198,22 @@ export class LiveSession implements Listener {
         kind: this.#playback?.kind ?? 'file',
         content_id: contentId,
         title,
-        duration_s: facts?.duration ?? null,
-        segment_duration_s: facts?.segmentDuration ?? null,
-        levels: facts?.levels ?? [],
+        duration_s: media?.duration ?? null,
+        segment_duration_s: media?.segmentDuration ?? null,
+        levels: media?.levels ?? [],
       },
       settings,
       viewing,
       label,
       versions,
       rule,
-      extra: facts?.extra ?? {},
+      extra: media?.extra ?? {},
     };
   }
 }
 
-/** The screen that this page is on. The eyes are assumed to be as far away as the standard's tests have them. */
-export function display(): Display {
+/** Returns the viewer's display, with the viewing distance of the tests in P.1203. */
+export function currentDisplay(): Display {
   const handheld = matchMedia('(pointer: coarse)').matches && Math.min(screen.width, screen.height) < 600;
   const pixels = (css: number) => Math.max(1, Math.round(css * devicePixelRatio));
   return { handheld, width: pixels(screen.width), height: pixels(screen.height), distance_cm: handheld ? 40 : 150 };

@@ -1,13 +1,13 @@
 /**
- * A session in the form that ITU-T P.1203 takes as its input, so that who has an implementation of the
- * standard can score it. Nothing here scores: no coefficient of the standard is known to it.
+ * Export of a session as input of ITU-T P.1203 (10/2017): I.GEN, I.11, I.13 and I.23 for mode 0.
+ * An implementation of the standard can score the document; this module has none of its
+ * coefficients.
  *
- * The form is the public one of ITU-T P.1203 (10/2017), its inputs I.GEN, I.11, I.13 and I.23, for mode 0.
- * Times are seconds, bitrates kbit/s. The same as `crates/qoe/src/p1203.rs`.
+ * Times are seconds, bitrates kbit/s. The Rust crate `qoe` writes the same format.
  */
 
-import type { Span } from './meter.ts';
-import { type Display, type Fetched, type Session, shown } from './record.ts';
+import type { Span } from './phase-tracker.ts';
+import { type Display, type LoadedSegment, playedSegments, type Session } from './record.ts';
 
 export interface P1203 {
   readonly I11: { readonly segments: readonly AudioSegment[]; readonly streamId: 1 };
@@ -32,8 +32,8 @@ export interface VideoSegment extends AudioSegment {
   readonly resolution: string;
 }
 
-/** A stretch of video that was seen. */
-export interface Seen {
+/** A played part of the video at one quality. */
+export interface PlayedVideo {
   readonly duration: number;
   readonly bitrate: number;
   readonly codec: string;
@@ -43,25 +43,25 @@ export interface Seen {
 }
 
 /**
- * The document. Each segment starts where the one before it ends; a wait at the start of no length is left
- * out.
+ * Builds the document. Each segment starts at the end of the previous one. An initial load time of
+ * zero is left out.
  *
- * @param stalls of each the position in the video and the length
+ * @param stalls position in the video and length of each stall
  */
-export function p1203(
+export function p1203Input(
   display: Display,
   audio: readonly { duration: number; bitrate: number; codec: string }[],
-  video: readonly Seen[],
+  video: readonly PlayedVideo[],
   initial: number,
   stalls: readonly (readonly [number, number])[],
 ): P1203 {
   return {
     I11: {
-      segments: following(audio, ({ bitrate, codec, duration }, start) => ({ bitrate, codec, duration, start })),
+      segments: withStartTimes(audio, ({ bitrate, codec, duration }, start) => ({ bitrate, codec, duration, start })),
       streamId: 1,
     },
     I13: {
-      segments: following(video, ({ bitrate, codec, duration, fps, width, height }, start) => ({
+      segments: withStartTimes(video, ({ bitrate, codec, duration, fps, width, height }, start) => ({
         bitrate,
         codec,
         duration,
@@ -80,10 +80,14 @@ export function p1203(
   };
 }
 
-/** A session as that document; `null` where the player does not tell what it showed. */
-export function p1203Of(session: Session, spans: readonly Span[], segments: readonly Fetched[]): P1203 | null {
-  const video: Seen[] = [];
-  for (const { segment, duration } of shown(spans, segments)) {
+/** Converts a session; returns `null` if the player does not report the segments played. */
+export function sessionToP1203(
+  session: Session,
+  spans: readonly Span[],
+  segments: readonly LoadedSegment[],
+): P1203 | null {
+  const video: PlayedVideo[] = [];
+  for (const { segment, duration } of playedSegments(spans, segments)) {
     const level = session.video.levels[segment.level];
     if (level === undefined) return null;
     const { codec, fps, width, height } = level;
@@ -98,12 +102,10 @@ export function p1203Of(session: Session, spans: readonly Span[], segments: read
     codec,
   }));
   const stalls = session.stalls.map(({ position_s, start_s, end_s }) => [position_s, end_s - start_s] as const);
-  return p1203(session.viewing, audio, video, session.kpis.initial_load_s, stalls);
+  return p1203Input(session.viewing, audio, video, session.kpis.initial_load_s, stalls);
 }
 
-/**
- * A codec of RFC 6381 (`avc1.64001f`) as the standard spells it, or `null` for one that it does not know.
- */
+/** Translates a codec of RFC 6381 (`avc1.64001f`) to its name in P.1203; `null` if it has none. */
 export function codecName(codecs: string): string | null {
   const [name = '', ...rest] = codecs.trim().toLowerCase().split('.');
   switch (name) {
@@ -121,7 +123,7 @@ export function codecName(codecs: string): string | null {
     case 'ac-3':
       return 'ac3';
     case 'mp4a':
-      // ISO/IEC 14496-3 object types: 2 is AAC LC, 5 and 29 are HE-AAC and its second version.
+      // ISO/IEC 14496-3 object types: 2 is AAC LC, 5 is HE-AAC, 29 is HE-AAC v2.
       if (rest[0] === '40') return rest[1] === '2' ? 'aaclc' : ['5', '29'].includes(rest[1] ?? '') ? 'heaac' : null;
       return rest[0] === '6b' || rest[0] === '69' ? 'mp2' : null;
     default:
@@ -129,14 +131,15 @@ export function codecName(codecs: string): string | null {
   }
 }
 
-function following<T extends { readonly duration: number }, U>(
-  all: readonly T[],
-  at: (one: T, start: number) => U,
+/** Maps segments together with their start times. */
+function withStartTimes<T extends { readonly duration: number }, U>(
+  segments: readonly T[],
+  convert: (segment: T, start: number) => U,
 ): U[] {
-  let start = 0;
-  return all.map((one) => {
-    const begun = start;
-    start += one.duration;
-    return at(one, begun);
+  let end = 0;
+  return segments.map((segment) => {
+    const start = end;
+    end += segment.duration;
+    return convert(segment, start);
   });
 }

@@ -1,11 +1,11 @@
 /**
- * The record of a session, in the form of docs/reference/session.md: what the collector takes, and what is written
- * to a file. Times are seconds since the start, bitrates kbit/s, sizes bytes.
+ * Session record in the format of docs/reference/session.md, for the collector and for export.
+ * Times are seconds since the start, bitrates kbit/s, sizes bytes.
  */
 
-import { linear } from './linear.ts';
-import type { Span } from './meter.ts';
-import { levels, meanStall, mos, stallFrequency, type Viewing } from './mok.ts';
+import { linearQoe } from './linear-qoe.ts';
+import { levels, meanStall, mos, stallFrequency, type Viewing } from './mos.ts';
+import type { Phase, Span } from './phase-tracker.ts';
 
 export interface Session {
   readonly format: 'tandem-session/1';
@@ -35,7 +35,7 @@ export interface Session {
   readonly seeks: readonly Seek[];
   readonly samples: readonly Sample[];
   readonly audio: readonly Audio[];
-  readonly errors: readonly Failure[];
+  readonly errors: readonly SessionError[];
   readonly extra: { readonly [name: string]: unknown };
 }
 
@@ -46,20 +46,20 @@ export interface Video {
   readonly title: string | null;
   readonly duration_s: number | null;
   readonly segment_duration_s: number | null;
-  /** From the lowest to the highest. */
-  readonly levels: readonly Quality[];
+  /** In ascending order of bitrate. */
+  readonly levels: readonly QualityLevel[];
 }
 
-export interface Quality {
+export interface QualityLevel {
   readonly bitrate_kbps: number;
-  /** As P.1203 spells it: `h264`, `h265`, `vp9`, `av1`. */
+  /** Codec name of P.1203: `h264`, `h265`, `vp9`, `av1`. */
   readonly codec: string | null;
   readonly fps: number | null;
   readonly width: number | null;
   readonly height: number | null;
 }
 
-/** What it is seen on, for P.1203. */
+/** Display of the viewer, for P.1203. */
 export interface Display {
   readonly handheld: boolean;
   readonly width: number;
@@ -140,7 +140,7 @@ export interface Audio {
   readonly codec: string;
 }
 
-export interface Failure {
+export interface SessionError {
   readonly at_s: number;
   readonly message: string;
   readonly segment: number | null;
@@ -148,223 +148,275 @@ export interface Failure {
   readonly fatal: boolean;
 }
 
-/** A segment that came, and where in the video it belongs. Times are milliseconds on the meter's clock. */
-export interface Fetched {
+/** A loaded video segment. Times are milliseconds on the clock of `PhaseTracker`. */
+export interface LoadedSegment {
   readonly segment: number;
   readonly level: number;
   readonly bitrateKbps: number;
   readonly bytes: number;
-  /** Position of its start and its length in the video (s). */
+  /** Position in the video, and length (s). */
   readonly position: number;
   readonly duration: number;
   readonly asked: number;
   readonly firstByte: number;
   readonly arrived: number;
-  /** What was in the buffer when it was whole, with it (s). */
+  /** Buffer level on arrival, including the segment (s). */
   readonly buffer: number;
 }
 
-/** What a player tells of a session beside its clock. Times are milliseconds on the meter's clock. */
-export interface Told {
-  readonly segments: readonly Fetched[];
-  readonly abandoned: readonly { segment: number; level: number; bytes: number; asked: number; at: number }[];
-  readonly audio: readonly { duration: number; bitrateKbps: number; codec: string }[];
-  /** Only of a player that tells no segments: its own word on changes of quality. */
-  readonly switches: readonly { from: number; to: number; position: number }[];
-  readonly samples: readonly {
-    at: number;
-    buffer: number;
-    kbps: number | null;
-    position: number;
-    level: number | null;
-  }[];
-  readonly failures: readonly {
-    at: number;
-    message: string;
-    segment: number | null;
-    status: number | null;
-    fatal: boolean;
-  }[];
+export interface AbandonedRequest {
+  readonly segment: number;
+  readonly level: number;
+  readonly bytes: number;
+  readonly asked: number;
+  readonly at: number;
 }
 
-/** Who and what the session is of. */
-export type Head = Pick<
+export interface AudioSegment {
+  readonly duration: number;
+  readonly bitrateKbps: number;
+  readonly codec: string;
+}
+
+export interface QualitySwitch {
+  readonly from: number;
+  readonly to: number;
+  readonly position: number;
+}
+
+export interface BufferSample {
+  readonly at: number;
+  readonly buffer: number;
+  readonly kbps: number | null;
+  readonly position: number;
+  readonly level: number | null;
+}
+
+export interface PlayerError {
+  readonly at: number;
+  readonly message: string;
+  readonly segment: number | null;
+  readonly status: number | null;
+  readonly fatal: boolean;
+}
+
+/**
+ * Reports of a player other than its state. Times are milliseconds on the clock of `PhaseTracker`.
+ */
+export interface PlayerLog {
+  readonly segments: readonly LoadedSegment[];
+  readonly abandoned: readonly AbandonedRequest[];
+  readonly audio: readonly AudioSegment[];
+  /** Used only if the player reports no segments. */
+  readonly switches: readonly QualitySwitch[];
+  readonly samples: readonly BufferSample[];
+  readonly errors: readonly PlayerError[];
+}
+
+/** Members of a record that describe the session and not its course. */
+export type SessionHeader = Pick<
   Session,
   'id' | 'started_at' | 'player' | 'video' | 'settings' | 'viewing' | 'label' | 'versions' | 'rule' | 'extra'
 >;
 
-/** A stretch of one segment that was seen. */
-export interface Shown {
-  readonly segment: Fetched;
-  /** How much of it (s). */
+/** Played part of a segment. */
+export interface PlayedSegment {
+  readonly segment: LoadedSegment;
+  /** Length of the part (s). */
   readonly duration: number;
-  /** Where in the video that began (s). */
+  /** Position of the part in the video (s). */
   readonly position: number;
 }
 
+/** Limits of docs/reference/session.md. */
+const LIMITS = { url: 4096, title: 512, message: 1000, errors: 1000, segments: 20_000 } as const;
+
+/** Minimum length of a played part (s). Shorter ones come from rounding at the segment's edges. */
+const MIN_PLAYED_S = 0.02;
+
 /**
- * The segments that were seen, in the order in which they were. Where one came more than once, in
- * different bitrates, the one that was there last when its turn came is the one that was seen.
+ * Returns the segments played, in playback order. If a segment was loaded in several bitrates, the
+ * last copy that arrived before its playback counts.
  */
-export function shown(spans: readonly Span[], segments: readonly Fetched[]): Shown[] {
-  const copies = new Map<number, Fetched[]>();
+export function playedSegments(spans: readonly Span[], segments: readonly LoadedSegment[]): PlayedSegment[] {
+  const copiesByNumber = new Map<number, LoadedSegment[]>();
   for (const segment of segments) {
-    const same = copies.get(segment.segment);
-    if (same === undefined) copies.set(segment.segment, [segment]);
-    else same.push(segment);
+    const copies = copiesByNumber.get(segment.segment);
+    if (copies === undefined) copiesByNumber.set(segment.segment, [segment]);
+    else copies.push(segment);
   }
-  const inOrder = [...copies.values()].sort((a, b) => (a[0]?.position ?? 0) - (b[0]?.position ?? 0));
-  const seen: Shown[] = [];
+  const inOrder = [...copiesByNumber.values()].sort((a, b) => (a[0]?.position ?? 0) - (b[0]?.position ?? 0));
+  const played: PlayedSegment[] = [];
   for (const span of spans) {
     if (span.phase !== 'playing') continue;
-    for (const same of inOrder) {
-      const [first] = same;
+    for (const copies of inOrder) {
+      const [first] = copies;
       if (first === undefined) continue;
       const from = Math.max(span.from, first.position);
       const to = Math.min(span.to, first.position + first.duration);
-      if (to - from < LEAST_SHOWN_S) continue;
-      const turn = span.start + (from - span.from) * 1000;
-      const segment = same.findLast((copy) => copy.arrived <= turn) ?? first;
-      const last = seen.at(-1);
-      // A stall or a pause in the middle of a segment does not make it two.
-      if (last?.segment === segment && Math.abs(last.position + last.duration - from) < LEAST_SHOWN_S)
-        seen[seen.length - 1] = { ...last, duration: last.duration + (to - from) };
-      else seen.push({ segment, duration: to - from, position: from });
+      if (to - from < MIN_PLAYED_S) continue;
+      const playedAt = span.start + (from - span.from) * 1000;
+      const segment = copies.findLast((copy) => copy.arrived <= playedAt) ?? first;
+      const last = played.at(-1);
+      // A stall or a pause within a segment does not split it.
+      if (last?.segment === segment && Math.abs(last.position + last.duration - from) < MIN_PLAYED_S)
+        played[played.length - 1] = { ...last, duration: last.duration + (to - from) };
+      else played.push({ segment, duration: to - from, position: from });
     }
   }
-  return seen;
+  return played;
 }
 
-/** As much as docs/reference/session.md lets a record hold. */
-const MOST = { url: 4096, title: 512, message: 1000, errors: 1000, segments: 20_000 } as const;
-
-/** Less than this of a segment is an edge that two clocks draw differently, and was not seen (s). */
-const LEAST_SHOWN_S = 0.02;
+/**
+ * Converts a time on the clock of `PhaseTracker` (ms) to seconds since the start of the session.
+ */
+type ToSeconds = (at: number) => number;
 
 /**
- * The record of a session, as if it ended at the end of the last span. That a video has ended is heard some
- * milliseconds after it has: what a player told in between is no part of the session.
+ * Returns the record of a session that ends with the last span. Reports after that time are left
+ * out: the page learns of the end of a video some milliseconds late.
  *
- * @param start when the viewer pressed the button, in milliseconds on the meter's clock
+ * @param start time at which the viewer pressed the button, in milliseconds
  */
-export function record(head: Head, start: number, spans: readonly Span[], complete: boolean, told: Told): Session {
-  const since = (at: number) => Math.max(round((at - start) / 1000), 0);
+export function buildRecord(
+  header: SessionHeader,
+  start: number,
+  spans: readonly Span[],
+  complete: boolean,
+  log: PlayerLog,
+): Session {
+  const since: ToSeconds = (at) => Math.max(round((at - start) / 1000), 0);
   const end = spans.at(-1)?.end ?? start;
-  const segments = told.segments.filter(({ arrived }) => arrived <= end);
-  const lengths = (phase: Span['phase']) =>
-    spans.reduce((sum, span) => (span.phase === phase ? sum + span.end - span.start : sum), 0) / 1000;
-  const of = (phase: Span['phase']) => spans.filter((span) => span.phase === phase);
-
-  const stalls = of('stalled').map((span) => ({
+  const segments = log.segments.filter(({ arrived }) => arrived <= end);
+  const inPhase = (phase: Phase) => spans.filter((span) => span.phase === phase);
+  const stalls = inPhase('stalled').map((span) => ({
     start_s: since(span.start),
     end_s: since(span.end),
     position_s: round(span.from),
     open: span.open,
   }));
-  const seen = shown(spans, segments);
-  const switches = told.segments.length > 0 ? switchesOf(seen) : told.switches.map(switchOf);
-  const played = round(lengths('playing'));
-  const stalled = round(stalls.reduce((sum, stall) => sum + stall.end_s - stall.start_s, 0));
-  const viewing: Viewing = { initial: round(lengths('loading')), stalls: stalls.length, stalled, played };
-  const mok = levels(viewing);
-  const frequency = stallFrequency(viewing);
+  const played = playedSegments(spans, segments);
+  const switches = log.segments.length > 0 ? switchesBetween(played) : log.switches.map(switchRecord);
   return {
     format: 'tandem-session/1',
-    ...head,
+    ...header,
     video: {
-      ...head.video,
-      url: (head.video.url?.length ?? 0) > MOST.url ? null : head.video.url,
-      title: head.video.title?.slice(0, MOST.title) ?? null,
+      ...header.video,
+      url: (header.video.url?.length ?? 0) > LIMITS.url ? null : header.video.url,
+      title: header.video.title?.slice(0, LIMITS.title) ?? null,
     },
     complete,
     duration_s: since(end),
-    played_s: played,
-    kpis: {
-      initial_load_s: viewing.initial,
-      initial_load_open: spans.every((span) => span.phase === 'loading'),
-      stalls_per_s: Number.isFinite(frequency) ? frequency : null,
-      mean_stall_s: meanStall(viewing),
-      stalls: stalls.length,
-      stalled_s: stalled,
-      mean_bitrate_kbps: meanBitrate(seen),
-      switches: switches.length,
-      mok: {
-        initial_level: mok.initial,
-        frequency_level: mok.frequency,
-        stall_level: mok.stall,
-        mos: mos(mok),
-      },
-      linear:
-        seen.length === 0
-          ? null
-          : linear(
-              seen.map(({ segment }) => segment.bitrateKbps),
-              stalled,
-            ),
-    },
+    played_s: phaseSeconds(spans, 'playing'),
+    kpis: computeKpis(spans, stalls, switches, played),
     stalls,
     switches,
-    segments: segments.slice(0, MOST.segments).map((segment) => ({
-      segment: segment.segment,
-      level: segment.level,
-      bitrate_kbps: segment.bitrateKbps,
-      size_bytes: segment.bytes,
-      duration_s: round(segment.duration),
-      asked_s: since(segment.asked),
-      first_byte_s: since(segment.firstByte),
-      arrived_s: since(segment.arrived),
-      buffer_s: round(segment.buffer),
-    })),
-    abandoned: told.abandoned
-      .filter(({ at }) => at <= end)
-      .map(({ segment, level, bytes, asked, at }) => ({
-        segment,
-        level,
-        got_bytes: bytes,
-        asked_s: since(asked),
-        at_s: since(at),
-      })),
-    pauses: of('paused').map((span) => ({ start_s: since(span.start), end_s: since(span.end) })),
-    seeks: of('seeking').map((span) => ({
+    segments: segments.slice(0, LIMITS.segments).map((segment) => segmentRecord(segment, since)),
+    abandoned: log.abandoned.filter(({ at }) => at <= end).map((request) => abandonedRecord(request, since)),
+    pauses: inPhase('paused').map((span) => ({ start_s: since(span.start), end_s: since(span.end) })),
+    seeks: inPhase('seeking').map((span) => ({
       start_s: since(span.start),
       end_s: since(span.end),
       from_s: round(span.from),
       to_s: round(span.to),
     })),
-    samples: told.samples
-      .filter(({ at }) => at <= end)
-      .map(({ at, buffer, kbps, position, level }) => ({
-        at_s: since(at),
-        buffer_s: round(buffer),
-        throughput_kbps: kbps,
-        position_s: round(position),
-        level,
-      })),
-    audio: told.audio.slice(0, MOST.segments).map(({ duration, bitrateKbps, codec }) => ({
+    samples: log.samples.filter(({ at }) => at <= end).map((sample) => sampleRecord(sample, since)),
+    audio: log.audio.slice(0, LIMITS.segments).map(({ duration, bitrateKbps, codec }) => ({
       duration_s: round(duration),
       bitrate_kbps: bitrateKbps,
       codec,
     })),
-    errors: told.failures.slice(-MOST.errors).map(({ at, message, segment, status, fatal }) => ({
-      // Why it ended is told in any case.
-      at_s: since(Math.min(at, end)),
-      message: message.slice(0, MOST.message),
-      segment,
-      // A request that was never answered has none.
-      status: status !== null && status >= 100 ? status : null,
-      fatal,
-    })),
+    errors: log.errors.slice(-LIMITS.errors).map((error) => errorRecord(error, end, since)),
   };
 }
 
-function switchesOf(seen: readonly Shown[]): Switch[] {
+function computeKpis(
+  spans: readonly Span[],
+  stalls: readonly Stall[],
+  switches: readonly Switch[],
+  played: readonly PlayedSegment[],
+): Kpis {
+  const stalled = round(stalls.reduce((sum, stall) => sum + stall.end_s - stall.start_s, 0));
+  const viewing: Viewing = {
+    initial: phaseSeconds(spans, 'loading'),
+    stalls: stalls.length,
+    stalled,
+    played: phaseSeconds(spans, 'playing'),
+  };
+  const { initial, frequency, stall } = levels(viewing);
+  const stallsPerSecond = stallFrequency(viewing);
+  const bitratesKbps = played.map(({ segment }) => segment.bitrateKbps);
+  return {
+    initial_load_s: viewing.initial,
+    initial_load_open: spans.every((span) => span.phase === 'loading'),
+    stalls_per_s: Number.isFinite(stallsPerSecond) ? stallsPerSecond : null,
+    mean_stall_s: meanStall(viewing),
+    stalls: stalls.length,
+    stalled_s: stalled,
+    mean_bitrate_kbps: meanBitrate(played),
+    switches: switches.length,
+    mok: {
+      initial_level: initial,
+      frequency_level: frequency,
+      stall_level: stall,
+      mos: mos({ initial, frequency, stall }),
+    },
+    linear: played.length === 0 ? null : linearQoe(bitratesKbps, stalled),
+  };
+}
+
+/** Returns the total time in a phase (s). */
+function phaseSeconds(spans: readonly Span[], phase: Phase): number {
+  return round(spans.reduce((sum, span) => (span.phase === phase ? sum + span.end - span.start : sum), 0) / 1000);
+}
+
+function segmentRecord(segment: LoadedSegment, since: ToSeconds): Segment {
+  return {
+    segment: segment.segment,
+    level: segment.level,
+    bitrate_kbps: segment.bitrateKbps,
+    size_bytes: segment.bytes,
+    duration_s: round(segment.duration),
+    asked_s: since(segment.asked),
+    first_byte_s: since(segment.firstByte),
+    arrived_s: since(segment.arrived),
+    buffer_s: round(segment.buffer),
+  };
+}
+
+function abandonedRecord({ segment, level, bytes, asked, at }: AbandonedRequest, since: ToSeconds): Abandoned {
+  return { segment, level, got_bytes: bytes, asked_s: since(asked), at_s: since(at) };
+}
+
+function sampleRecord({ at, buffer, kbps, position, level }: BufferSample, since: ToSeconds): Sample {
+  return { at_s: since(at), buffer_s: round(buffer), throughput_kbps: kbps, position_s: round(position), level };
+}
+
+function errorRecord(
+  { at, message, segment, status, fatal }: PlayerError,
+  end: number,
+  since: ToSeconds,
+): SessionError {
+  return {
+    // Keep an error reported after the end: it may be the cause of the end.
+    at_s: since(Math.min(at, end)),
+    message: message.slice(0, LIMITS.message),
+    segment,
+    // A request without a response reports status 0.
+    status: status !== null && status >= 100 ? status : null,
+    fatal,
+  };
+}
+
+/** Returns the level changes between consecutive played segments. */
+function switchesBetween(played: readonly PlayedSegment[]): Switch[] {
   const switches: Switch[] = [];
-  for (const [index, { segment, position }] of seen.entries()) {
-    const before = seen[index - 1]?.segment.level ?? segment.level;
-    if (before !== segment.level)
+  for (const [index, { segment, position }] of played.entries()) {
+    const previousLevel = played[index - 1]?.segment.level ?? segment.level;
+    if (previousLevel !== segment.level)
       switches.push({
         segment: segment.segment,
-        from_level: before,
+        from_level: previousLevel,
         to_level: segment.level,
         position_s: round(position),
       });
@@ -372,18 +424,18 @@ function switchesOf(seen: readonly Shown[]): Switch[] {
   return switches;
 }
 
-function switchOf({ from, to, position }: Told['switches'][number]): Switch {
+function switchRecord({ from, to, position }: QualitySwitch): Switch {
   return { segment: null, from_level: from, to_level: to, position_s: round(position) };
 }
 
-/** Of the video that was seen, by the bitrates of its levels, weighed by time. */
-function meanBitrate(seen: readonly Shown[]): number | null {
-  const time = seen.reduce((sum, { duration }) => sum + duration, 0);
-  const kbit = seen.reduce((sum, { segment, duration }) => sum + segment.bitrateKbps * duration, 0);
-  return time > 0 ? kbit / time : null;
+/** Returns the mean bitrate of the levels played, weighted by time played. */
+function meanBitrate(played: readonly PlayedSegment[]): number | null {
+  const seconds = played.reduce((sum, { duration }) => sum + duration, 0);
+  const kbit = played.reduce((sum, { segment, duration }) => sum + segment.bitrateKbps * duration, 0);
+  return seconds > 0 ? kbit / seconds : null;
 }
 
-/** To a microsecond, which is finer than any clock of a browser. */
+/** Rounds to a microsecond, below the resolution of browser clocks. */
 function round(seconds: number): number {
   return Math.round(seconds * 1e6) / 1e6;
 }

@@ -1,8 +1,6 @@
 /**
- * A catalogue: a JSON document with titles to choose from.
- *
- * `{"videos": [{"title": …, "url": …, "kind"?, "description"?, "duration_s"?}]}`, with each `url` relative
- * to the catalogue. See docs/how-to/web.md.
+ * Catalogue of titles, a JSON document (docs/how-to/web.md): `{"videos": [{"title": …, "url": …,
+ * "kind"?, "description"?, "duration_s"?}]}`. Each `url` is relative to the catalogue.
  */
 
 export interface Title {
@@ -12,16 +10,16 @@ export interface Title {
   readonly duration: number | null;
 }
 
-/** The titles at an address; none where there is no catalogue. */
-export async function catalogue(address: string): Promise<Title[]> {
+/** Fetches a catalogue; returns no titles if it is missing or invalid. */
+export async function fetchCatalogue(address: string): Promise<Title[]> {
   const url = new URL(address, document.baseURI);
-  const answer = await fetch(url).catch(() => undefined);
-  if (answer?.ok !== true) return [];
-  return titles(await answer.json().catch(() => null), answer.url || url.href);
+  const response = await fetch(url).catch(() => undefined);
+  if (response?.ok !== true) return [];
+  return parseCatalogue(await response.json().catch(() => null), response.url || url.href);
 }
 
-/** Reads a catalogue. What is no title is left out: a catalogue may hold what another page understands. */
-export function titles(document: unknown, base: string): Title[] {
+/** Parses a catalogue. Entries without a title or a valid address are skipped. */
+export function parseCatalogue(document: unknown, base: string): Title[] {
   const videos = (document as { videos?: unknown } | null)?.videos;
   if (!Array.isArray(videos)) return [];
   return videos.flatMap((video: unknown): Title[] => {
@@ -39,15 +37,16 @@ export function titles(document: unknown, base: string): Title[] {
   });
 }
 
-/** The titles with all of the words, wherever they are, whatever their case and accents. */
-export function search(all: readonly Title[], words: string): Title[] {
-  const wanted = plain(words).split(/\s+/).filter(Boolean);
-  return all.filter(({ title, description }) => {
-    const text = plain(`${title} ${description}`);
-    return wanted.every((word) => text.includes(word));
+/** Returns the titles that contain every word, in any order; case and accents are ignored. */
+export function searchTitles(titles: readonly Title[], query: string): Title[] {
+  const words = normalize(query).split(/\s+/).filter(Boolean);
+  return titles.filter(({ title, description }) => {
+    const text = normalize(`${title} ${description}`);
+    return words.every((word) => text.includes(word));
   });
 }
 
-function plain(text: string): string {
+/** Removes accents and upper case. */
+function normalize(text: string): string {
   return text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
 }

@@ -1,18 +1,18 @@
 /**
- * A chart over the time of a session, drawn as SVG: lines, and bands for what the session was meanwhile.
- * It is read by the pointer and by the arrow keys, and its label says in words what it shows.
+ * SVG chart of lines over the time of a session, with bands for its phases. Pointer and arrow keys
+ * read values at a time; the accessible label summarises the lines.
  */
 
-import type { Span } from '../measure/meter.ts';
+import type { Span } from '../measure/phase-tracker.ts';
 
-/** A line. Its points are in the order of their times. */
+/** A line. Points are ordered by time. */
 export interface Line {
   readonly name: string;
-  /** Its class in the style sheet. */
-  readonly look: string;
-  /** Time (s) and value; `null` where there is none. */
+  /** CSS class. */
+  readonly className: string;
+  /** Time (s) and value; `null` interrupts the line. */
   readonly points: readonly (readonly [number, number | null])[];
-  /** A value holds until the next one. */
+  /** Draws steps: a value holds until the next one. */
   readonly steps?: boolean;
 }
 
@@ -28,48 +28,53 @@ export class Chart {
   #spans: readonly Span[] = [];
   #start = 0;
   #end = 1;
-  /** Where the reader is (s), or nowhere. */
+  /** Time at which values are read (s). */
   #cursor: number | undefined;
 
   constructor(figure: HTMLElement, title: string, unit: string) {
     this.#title = title;
     this.#unit = unit;
     figure.replaceChildren(this.#readout, this.#svg);
-    this.#svg.addEventListener('pointermove', (event) => this.#read(this.#timeAt(event)));
-    this.#svg.addEventListener('pointerleave', () => this.#read(undefined));
-    this.#svg.addEventListener('keydown', (event) => this.#key(event));
-    this.#svg.addEventListener('blur', () => this.#read(undefined));
+    this.#svg.addEventListener('pointermove', (event) => this.#setCursor(this.#timeAt(event)));
+    this.#svg.addEventListener('pointerleave', () => this.#setCursor(undefined));
+    this.#svg.addEventListener('keydown', (event) => this.#onKey(event));
+    this.#svg.addEventListener('blur', () => this.#setCursor(undefined));
     new ResizeObserver(() => this.#draw()).observe(this.#svg);
     this.show([], [], 0, 1);
   }
 
-  /** Shows these lines from `start` to `end`; the spans are in milliseconds on a clock that shows `start`. */
-  show(lines: readonly Line[], spans: readonly Span[], start: number, end: number): void {
+  /**
+   * Shows lines and phases.
+   *
+   * @param start start of the session on the clock of the spans (ms)
+   * @param duration length of the time axis (s)
+   */
+  show(lines: readonly Line[], spans: readonly Span[], start: number, duration: number): void {
     this.#lines = lines;
     this.#spans = spans;
     this.#start = start;
-    this.#end = Math.max(end, 1);
+    this.#end = Math.max(duration, 1);
     this.#draw();
   }
 
   #timeAt(event: PointerEvent): number {
     const box = this.#svg.getBoundingClientRect();
-    const across = (event.clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
-    return Math.min(Math.max(across, 0), 1) * this.#end;
+    const fraction = (event.clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
+    return Math.min(Math.max(fraction, 0), 1) * this.#end;
   }
 
-  #key(event: KeyboardEvent): void {
+  #onKey(event: KeyboardEvent): void {
     const at = this.#cursor ?? this.#end;
     const step = this.#end / 50;
     const to = { ArrowLeft: at - step, ArrowRight: at + step, Home: 0, End: this.#end }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    this.#read(Math.min(Math.max(to, 0), this.#end));
+    this.#setCursor(Math.min(Math.max(to, 0), this.#end));
   }
 
-  #read(cursor: number | undefined): void {
+  #setCursor(cursor: number | undefined): void {
     this.#cursor = cursor;
-    // Said aloud only while somebody reads it.
+    // Screen readers announce the values only while the cursor is active.
     if (cursor === undefined) this.#readout.removeAttribute('aria-live');
     else this.#readout.setAttribute('aria-live', 'polite');
     this.#draw();
@@ -77,37 +82,37 @@ export class Chart {
 
   #draw(): void {
     const width = Math.max(this.#svg.clientWidth, 200);
-    const across = (time: number) => MARGIN.left + (time / this.#end) * (width - MARGIN.left - MARGIN.right);
-    const most = Math.max(...this.#lines.flatMap(({ points }) => points.map(([, value]) => value ?? 0)), 0);
-    const ticks = scale(most);
+    const toX = (time: number) => MARGIN.left + (time / this.#end) * (width - MARGIN.left - MARGIN.right);
+    const maximum = Math.max(...this.#lines.flatMap(({ points }) => points.map(([, value]) => value ?? 0)), 0);
+    const ticks = axisTicks(maximum);
     const top = ticks.at(-1) ?? 1;
-    const up = (value: number) => HEIGHT - MARGIN.bottom - (value / top) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+    const toY = (value: number) => HEIGHT - MARGIN.bottom - (value / top) * (HEIGHT - MARGIN.top - MARGIN.bottom);
     const parts: SVGElement[] = [];
     for (const { phase, start, end } of this.#spans) {
       if (phase === 'playing') continue;
-      const [x, right] = [across((start - this.#start) / 1000), across((end - this.#start) / 1000)];
+      const [x, right] = [toX((start - this.#start) / 1000), toX((end - this.#start) / 1000)];
       const height = HEIGHT - MARGIN.top - MARGIN.bottom;
       parts.push(
         element('rect', { class: `band ${phase}`, x, y: MARGIN.top, width: Math.max(right - x, 0.5), height }),
       );
     }
     for (const tick of ticks) {
-      const y = up(tick);
+      const y = toY(tick);
       parts.push(element('line', { class: 'grid', x1: MARGIN.left, x2: width - MARGIN.right, y1: y, y2: y }));
-      parts.push(words(number(tick), { x: MARGIN.left - 6, y: y + 4, 'text-anchor': 'end' }));
+      parts.push(svgText(formatNumber(tick), { x: MARGIN.left - 6, y: y + 4, 'text-anchor': 'end' }));
     }
-    for (const tick of scale(this.#end).filter((time) => time <= this.#end))
-      parts.push(words(`${number(tick)} s`, { x: across(tick), y: HEIGHT - 5, 'text-anchor': 'middle' }));
+    for (const tick of axisTicks(this.#end).filter((time) => time <= this.#end))
+      parts.push(svgText(`${formatNumber(tick)} s`, { x: toX(tick), y: HEIGHT - 5, 'text-anchor': 'middle' }));
     for (const line of this.#lines)
-      parts.push(element('path', { class: `line ${line.look}`, d: path(line, across, up) }));
+      parts.push(element('path', { class: `line ${line.className}`, d: path(line, toX, toY) }));
     if (this.#cursor !== undefined) {
-      const x = across(this.#cursor);
+      const x = toX(this.#cursor);
       parts.push(element('line', { class: 'cursor', x1: x, x2: x, y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom }));
     }
     this.#svg.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
     this.#svg.setAttribute('preserveAspectRatio', 'none');
     this.#svg.replaceChildren(...parts);
-    this.#svg.setAttribute('aria-label', this.#words());
+    this.#svg.setAttribute('aria-label', this.#label());
     this.#readout.textContent =
       this.#cursor === undefined ? `${this.#title}, ${this.#unit}` : this.#valuesAt(this.#cursor);
   }
@@ -115,65 +120,67 @@ export class Chart {
   #valuesAt(time: number): string {
     const values = this.#lines.map(({ name, points }) => {
       const value = points.findLast(([at]) => at <= time)?.[1] ?? null;
-      return `${name} ${value === null ? 'unknown' : `${number(value)} ${this.#unit}`}`;
+      return `${name} ${value === null ? 'no data' : `${formatNumber(value)} ${this.#unit}`}`;
     });
     const at = this.#start + time * 1000;
     const phase = this.#spans.find(({ start, end }) => start <= at && at <= end)?.phase;
     return [`at ${time.toFixed(1)} s`, ...values, ...(phase === undefined ? [] : [phase])].join(', ');
   }
 
-  #words(): string {
+  #label(): string {
     const lines = this.#lines.map(({ name, points }) => {
       const values = points.flatMap(([, value]) => (value === null ? [] : [value]));
       const last = values.at(-1);
-      if (last === undefined) return `${name}: nothing yet`;
-      const range = `from ${number(Math.min(...values))} to ${number(Math.max(...values))}`;
-      return `${name}: ${number(last)} ${this.#unit} last, ${range}`;
+      if (last === undefined) return `${name}: no data`;
+      const range = `minimum ${formatNumber(Math.min(...values))}, maximum ${formatNumber(Math.max(...values))}`;
+      return `${name}: last ${formatNumber(last)} ${this.#unit}, ${range}`;
     });
-    return [`${this.#title} over ${number(this.#end)} s.`, ...lines.map((line) => `${line}.`)].join(' ');
+    return [`${this.#title} over ${formatNumber(this.#end)} s.`, ...lines.map((line) => `${line}.`)].join(' ');
   }
 }
 
-function path(line: Line, across: (time: number) => number, up: (value: number) => number): string {
-  let drawn = '';
-  let pen = false;
+/** Returns the path data of a line. */
+function path(line: Line, toX: (time: number) => number, toY: (value: number) => number): string {
+  let data = '';
+  let isDrawing = false;
   for (const [time, value] of line.points) {
     if (value === null) {
-      pen = false;
+      isDrawing = false;
       continue;
     }
-    const [x, y] = [across(time).toFixed(1), up(value).toFixed(1)];
-    if (!pen) drawn += `M${x} ${y}`;
-    else if (line.steps === true) drawn += `H${x}V${y}`;
-    else drawn += `L${x} ${y}`;
-    pen = true;
+    const [x, y] = [toX(time).toFixed(1), toY(value).toFixed(1)];
+    if (!isDrawing) data += `M${x} ${y}`;
+    else if (line.steps === true) data += `H${x}V${y}`;
+    else data += `L${x} ${y}`;
+    isDrawing = true;
   }
-  return drawn;
+  return data;
 }
 
-/** Round numbers from 0 to at least `most`, some four of them. */
-function scale(most: number): number[] {
-  const rough = Math.max(most, 1e-3) / 4;
+/** Returns about five round numbers from 0 to at least `maximum`. */
+function axisTicks(maximum: number): number[] {
+  const rough = Math.max(maximum, 1e-3) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((times) => times * power).find((step) => step >= rough) ?? rough;
-  return Array.from({ length: Math.max(Math.ceil(most / step - 1e-9) + 1, 2) }, (_, index) => index * step);
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough) ?? rough;
+  return Array.from({ length: Math.max(Math.ceil(maximum / step - 1e-9) + 1, 2) }, (_, index) => index * step);
 }
 
-function number(value: number): string {
+function formatNumber(value: number): string {
   return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 
+/** Creates an SVG element. */
 function element<K extends keyof SVGElementTagNameMap>(
   name: K,
   attributes: { readonly [name: string]: string | number },
 ): SVGElementTagNameMap[K] {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-  return made;
+  const created = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, String(value));
+  return created;
 }
 
-function words(text: string, attributes: { readonly [name: string]: string | number }): SVGElement {
-  const made = element('text', attributes);
-  made.textContent = text;
-  return made;
+function svgText(text: string, attributes: { readonly [name: string]: string | number }): SVGElement {
+  const created = element('text', attributes);
+  created.textContent = text;
+  return created;
 }

@@ -1,26 +1,25 @@
-/** The page: what the viewer does, goes to the player; what the player does, is shown and kept. */
+/** Entry point of the page: connects the form, the player, the KPI panel and the collector. */
 
-import { openKeep } from '../collect/keep.ts';
-import { Outbox, type Standing } from '../collect/outbox.ts';
-import { send, sendAtLast } from '../collect/send.ts';
-import * as will from '../collect/will.ts';
-import { display, LiveSession } from '../measure/live.ts';
-import type { Phase } from '../measure/meter.ts';
+import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../collect/checkpoint.ts';
+import { Outbox, type OutboxStatus } from '../collect/outbox.ts';
+import { send, sendOnUnload } from '../collect/send.ts';
+import { openStore } from '../collect/store.ts';
+import { currentDisplay, LiveSession } from '../measure/live.ts';
+import type { Phase, Span } from '../measure/phase-tracker.ts';
 import { DashPlayback } from '../play/dash.ts';
 import { FilePlayback } from '../play/file.ts';
 import type { Playback } from '../play/playback.ts';
 import { YouTubePlayback } from '../play/youtube.ts';
-import { catalogue, search, type Title } from './catalogue.ts';
+import { fetchCatalogue, searchTitles, type Title } from './catalogue.ts';
 import { Chart } from './chart.ts';
-import { Figures, showStalls } from './figures.ts';
-import { DEFAULTS, type Settings, type Source, settings, source } from './settings.ts';
+import { KpiPanel, showStalls } from './kpi-panel.ts';
+import { DEFAULTS, parseSettings, parseSource, type Settings, type Source } from './settings.ts';
 
-/** Set when the page is built. */
+/** Set by the build. */
 declare const VERSION: string;
 
-/** How often the figures are drawn anew, and the record written down (ms). */
-const DRAW_MS = 250;
-const WILL_MS = 5_000;
+const RENDER_INTERVAL_MS = 250;
+const CHECKPOINT_INTERVAL_MS = 5_000;
 
 const SETTINGS_KEY = 'tandem.settings';
 
@@ -29,136 +28,126 @@ const page = {
   source: byId<HTMLFormElement>('source'),
   url: byId<HTMLInputElement>('url'),
   kind: byId<HTMLSelectElement>('kind'),
-  problem: byId('url-problem'),
+  urlError: byId('url-error'),
   stop: byId<HTMLButtonElement>('stop'),
   options: byId<HTMLFormElement>('options'),
   token: byId<HTMLInputElement>('token'),
   video: byId<HTMLVideoElement>('video'),
   youtube: byId('youtube'),
   phase: byId('phase'),
-  now: byId('now'),
+  progress: byId('progress'),
   announce: byId('announce'),
-  failure: byId('failure'),
+  playbackError: byId('playback-error'),
   stalls: byId('stalls'),
   noStalls: byId('no-stalls'),
   stallsScroll: byId('stalls-scroll'),
   saveJson: byId<HTMLButtonElement>('save-json'),
   saveP1203: byId<HTMLButtonElement>('save-p1203'),
-  sent: byId('sent'),
-  kept: byId('kept'),
-  sendKept: byId<HTMLButtonElement>('send-kept'),
+  delivery: byId('delivery'),
+  outboxStatus: byId('outbox-status'),
+  sendStored: byId<HTMLButtonElement>('send-stored'),
   catalogue: byId('catalogue'),
   search: byId<HTMLInputElement>('search'),
-  found: byId('found'),
+  matchCount: byId('match-count'),
   titles: byId('titles'),
 };
-const figures = new Figures(byId('kpis'), byId('live'));
+const kpiPanel = new KpiPanel(byId('kpis'), byId('live'));
 const bufferChart = new Chart(byId('buffer-chart'), 'Buffer', 's');
 const rateChart = new Chart(byId('rate-chart'), 'Bitrate and throughput', 'Mbit/s');
 
 const query = new URLSearchParams(location.search);
-let chosen = settings(Object.fromEntries(query), settings(remembered(), DEFAULTS));
+let settings = parseSettings(Object.fromEntries(query), parseSettings(storedSettings(), DEFAULTS));
 let session: LiveSession | undefined;
 let playback: Playback | undefined;
-let drawn = 0;
-let written = 0;
+let lastRender = 0;
+let lastCheckpoint = 0;
 
-// ---------------------------------------------------------------- a session
+// ---------------------------------------------------------------- session
 
-function begin(from: Source, title: string | null, start: number, muted: boolean): void {
-  end();
-  const id = newId();
+function startSession(source: Source, title: string | null, start: number, muted: boolean): void {
+  endSession();
+  const id = newSessionId();
   const live = new LiveSession(
     {
       id,
-      url: from.url,
-      contentId: from.name.slice(0, 64),
+      url: source.url,
+      contentId: source.name.slice(0, 64),
       title,
-      label: chosen.label === '' ? null : chosen.label,
-      rule: from.kind === 'dash' ? chosen.rule : 'fixed',
+      label: settings.label === '' ? null : settings.label,
+      rule: source.kind === 'dash' ? settings.rule : 'fixed',
       settings: {
-        max_buffer_s: from.kind === 'dash' ? chosen.maxBuffer : null,
-        cmcd: from.kind === 'dash' ? chosen.cmcd : 'off',
+        max_buffer_s: source.kind === 'dash' ? settings.maxBuffer : null,
+        cmcd: source.kind === 'dash' ? settings.cmcd : 'off',
       },
-      viewing: display(),
+      viewing: currentDisplay(),
       versions: {},
       version: VERSION,
     },
     start,
-    () => changed(live),
+    () => onSessionChange(live),
   );
   session = live;
-  page.failure.hidden = true;
-  page.sent.textContent = '';
+  page.playbackError.hidden = true;
+  page.delivery.textContent = '';
   page.stop.disabled = false;
   page.saveJson.disabled = false;
   page.saveP1203.disabled = false;
-  page.video.hidden = from.kind === 'youtube';
-  page.youtube.hidden = from.kind !== 'youtube';
+  page.video.hidden = source.kind === 'youtube';
+  page.youtube.hidden = source.kind !== 'youtube';
   if (muted) page.video.muted = true;
-  playback = play(from, live, muted);
+  playback = createPlayback(source, live, muted);
   live.attach(playback);
-  announce(`Loading ${title ?? from.name}.`);
-  draw(true);
+  announce(`Loading ${title ?? source.name}.`);
+  render(true);
 }
 
-function play(from: Source, live: LiveSession, muted: boolean): Playback {
-  switch (from.kind) {
+function createPlayback(source: Source, live: LiveSession, muted: boolean): Playback {
+  switch (source.kind) {
     case 'dash': {
-      const { rule, cmcd, maxBuffer } = chosen;
-      const options = { sessionId: live.id, contentId: from.name.slice(0, 64), rule, cmcd, maxBuffer };
-      return new DashPlayback(page.video, from.url, options, live);
+      const { rule, cmcd, maxBuffer } = settings;
+      const options = { sessionId: live.id, contentId: source.name.slice(0, 64), rule, cmcd, maxBuffer };
+      return new DashPlayback(page.video, source.url, options, live);
     }
     case 'file':
-      return new FilePlayback(page.video, from.url, live);
+      return new FilePlayback(page.video, source.url, live);
     case 'youtube':
-      return new YouTubePlayback(page.youtube, from.name, { api: query.get('youtube-api'), muted }, live);
+      return new YouTubePlayback(page.youtube, source.name, { apiUrl: query.get('youtube-api'), muted }, live);
   }
 }
 
-/** Ends the session, if there is one, and lets go of its video. */
-function end(): void {
+/** Ends the current session, if any, and stops its player. */
+function endSession(): void {
   session?.close();
   playback?.stop();
   playback = undefined;
 }
 
-function changed(live: LiveSession): void {
+function onSessionChange(live: LiveSession): void {
   if (live !== session) return;
-  if (live.over) over(live);
-  draw(true);
+  if (live.ended) onSessionEnd(live);
+  render(true);
 }
 
-/** Says what has changed since it was last said. */
-function sayPhase(phase: Phase | 'none' | 'over'): void {
-  if (page.phase.dataset.phase === phase) return;
-  page.phase.dataset.phase = phase;
-  page.phase.textContent = { none: 'no session', over: 'ended' }[phase as 'none'] ?? phase;
-  if (phase === 'stalled') announce('Stalled.');
-  else if (phase === 'playing') announce('Playing.');
-  else if (phase === 'paused') announce('Paused.');
-}
-
-function over(live: LiveSession): void {
+function onSessionEnd(live: LiveSession): void {
   page.stop.disabled = true;
   const { kpis } = live.record();
-  const ended = live.complete ? 'The video has ended.' : 'The session has ended.';
-  announce(`${ended} ${kpis.stalls} stalls, mean opinion score ${kpis.mok.mos.toFixed(2)}.`);
-  if (live.failure !== undefined) {
-    page.failure.textContent = `It cannot go on: ${live.failure}`;
-    page.failure.hidden = false;
+  const outcome = live.complete ? 'The video has ended.' : 'The session has ended.';
+  announce(`${outcome} ${kpis.stalls} stalls, mean opinion score ${kpis.mok.mos.toFixed(2)}.`);
+  if (live.fatalError !== undefined) {
+    page.playbackError.textContent = `Playback failed: ${live.fatalError}`;
+    page.playbackError.hidden = false;
   }
-  const text = JSON.stringify(live.record());
-  will.write(localStorage, live.id, text, true, Date.now());
-  outbox.add(live.id, text).then(
-    () => will.revoke(localStorage, live.id),
+  const record = JSON.stringify(live.record());
+  writeCheckpoint(localStorage, { id: live.id, record }, true, Date.now());
+  outbox.add(live.id, record).then(
+    () => removeCheckpoint(localStorage, live.id),
     () => {
-      // The database would not have it. The will is still there for the next page.
+      // The database failed; the next page recovers the checkpoint.
     },
   );
-  // At the end of a video its last picture stays.
+  // Keep the last frame on the screen at the end of a video.
   if (live.complete) return;
-  // Not from within an event of the player's own.
+  // Defer: the player may be in the middle of dispatching an event.
   setTimeout(() => {
     if (live !== session) return;
     playback?.stop();
@@ -166,8 +155,8 @@ function over(live: LiveSession): void {
   });
 }
 
-/** An id as a UUID looks; `crypto.randomUUID` is there on secure origins only. */
-function newId(): string {
+/** Returns a random UUID. `crypto.randomUUID` exists on secure origins only. */
+function newSessionId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   // RFC 9562, section 5.4: version 4, variant 10.
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
@@ -176,231 +165,244 @@ function newId(): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-// ---------------------------------------------------------------- what is shown
+// ---------------------------------------------------------------- display
 
 function announce(text: string): void {
   page.announce.textContent = text;
 }
 
-function draw(now = false): void {
+/** Updates the phase, and announces a change of phase to screen readers. */
+function showPhase(phase: Phase | 'none' | 'over'): void {
+  if (page.phase.dataset.phase === phase) return;
+  page.phase.dataset.phase = phase;
+  page.phase.textContent = { none: 'no session', over: 'ended' }[phase as 'none'] ?? phase;
+  if (phase === 'stalled') announce('Stalled.');
+  else if (phase === 'playing') announce('Playing.');
+  else if (phase === 'paused') announce('Paused.');
+}
+
+/** @param now renders at once, even if the interval has not elapsed */
+function render(now = false): void {
   const at = performance.now();
-  if (!now && at - drawn < DRAW_MS) return;
-  drawn = at;
+  if (!now && at - lastRender < RENDER_INTERVAL_MS) return;
+  lastRender = at;
   const live = session;
   const record = live?.record();
-  figures.show(record, playback?.status());
-  sayPhase(live === undefined ? 'none' : live.over ? 'over' : live.phase);
+  kpiPanel.show(record, playback?.status());
+  showPhase(live === undefined ? 'none' : live.ended ? 'over' : live.phase);
   if (live === undefined || record === undefined) return;
+  page.progress.textContent = `${record.played_s.toFixed(1)} s played in ${record.duration_s.toFixed(1)} s`;
   const spans = live.spans();
-  const seconds = (ms: number) => (ms - live.start) / 1000;
-  page.now.textContent = `${record.played_s.toFixed(1)} s played in ${record.duration_s.toFixed(1)} s`;
   const stalls = showStalls(page.stalls, spans, live.start);
   page.noStalls.hidden = stalls > 0;
   page.stallsScroll.hidden = stalls === 0;
-  const { samples } = live;
-  const length = record.duration_s;
-  const line = (value: (sample: (typeof samples)[number]) => number | null) =>
-    samples.map((sample) => [seconds(sample.at), value(sample)] as const);
-  const mega = (kbps: number | null) => (kbps === null ? null : kbps / 1000);
-  bufferChart.show(
-    [{ name: 'buffer', look: 'buffer', points: line(({ buffer }) => buffer) }],
-    spans,
-    live.start,
-    length,
-  );
+  renderCharts(live, spans, record.duration_s);
+}
+
+function renderCharts({ samples, start }: LiveSession, spans: readonly Span[], duration: number): void {
+  const points = (value: (sample: (typeof samples)[number]) => number | null) =>
+    samples.map((sample) => [(sample.at - start) / 1000, value(sample)] as const);
+  const toMbps = (kbps: number | null) => (kbps === null ? null : kbps / 1000);
+  const buffer = points((sample) => sample.buffer);
+  const throughput = points(({ kbps }) => toMbps(kbps));
+  const bitrate = points(({ bitrateKbps }) => toMbps(bitrateKbps));
+  bufferChart.show([{ name: 'buffer', className: 'buffer', points: buffer }], spans, start, duration);
   rateChart.show(
     [
-      { name: 'throughput', look: 'throughput', points: line(({ kbps }) => mega(kbps)) },
-      { name: 'bitrate', look: 'bitrate', points: line(({ bitrateKbps }) => mega(bitrateKbps)), steps: true },
+      { name: 'throughput', className: 'throughput', points: throughput },
+      { name: 'bitrate', className: 'bitrate', points: bitrate, steps: true },
     ],
     spans,
-    live.start,
-    length,
+    start,
+    duration,
   );
 }
 
 setInterval(() => {
   const live = session;
-  if (live === undefined || live.over) return;
+  if (live === undefined || live.ended) return;
   live.sample();
-  draw();
+  render();
   const now = performance.now();
-  if (now - written >= WILL_MS) {
-    written = now;
-    will.write(localStorage, live.id, JSON.stringify(live.record()), false, Date.now());
+  if (now - lastCheckpoint >= CHECKPOINT_INTERVAL_MS) {
+    lastCheckpoint = now;
+    writeCheckpoint(localStorage, { id: live.id, record: JSON.stringify(live.record()) }, false, Date.now());
   }
-}, DRAW_MS);
+}, RENDER_INTERVAL_MS);
 
-// ---------------------------------------------------------------- the collector
+// ---------------------------------------------------------------- collector
 
-const keep = openKeep();
+const store = openStore();
 const outbox = new Outbox(
   () => ({
-    keep,
+    store,
     send:
-      chosen.collector === ''
+      settings.collector === ''
         ? null
-        : (record) => send(new URL(chosen.collector, document.baseURI).href, record, page.token.value),
-    later: (act, ms) => setTimeout(act, ms),
+        : (record) => send(new URL(settings.collector, document.baseURI).href, record, page.token.value),
+    schedule: (act, ms) => setTimeout(act, ms),
   }),
-  showStanding,
+  showOutboxStatus,
 );
 
-function showStanding({ waiting, refused, arrived, why, again }: Standing): void {
-  page.sendKept.hidden = waiting === 0 || chosen.collector === '';
-  page.sent.replaceChildren();
-  if (arrived !== null && arrived.id === session?.id) {
-    page.sent.append('The collector has this session');
-    if (arrived.url !== null && URL.canParse(arrived.url, new URL(chosen.collector, document.baseURI))) {
+function showOutboxStatus({ waiting, refused, delivered, reason, retryMs }: OutboxStatus): void {
+  page.sendStored.hidden = waiting === 0 || settings.collector === '';
+  page.delivery.replaceChildren();
+  if (delivered !== null && delivered.id === session?.id) {
+    page.delivery.append('Session delivered to the collector');
+    if (delivered.url !== null && URL.canParse(delivered.url, new URL(settings.collector, document.baseURI))) {
       const link = document.createElement('a');
-      link.href = new URL(arrived.url, new URL(chosen.collector, document.baseURI)).href;
-      link.textContent = 'see it there';
-      page.sent.append(': ', link);
+      link.href = new URL(delivered.url, new URL(settings.collector, document.baseURI)).href;
+      link.textContent = 'view session';
+      page.delivery.append(': ', link);
     }
-    page.sent.append('.');
+    page.delivery.append('.');
   }
-  const said: string[] = [];
-  const sessions = (count: number) => (count === 1 ? '1 session is' : `${count} sessions are`);
+  const messages: string[] = [];
+  const sessions = (count: number) => (count === 1 ? '1 session' : `${count} sessions`);
+  const cause = reason === null ? '' : ` (${reason})`;
   if (waiting > 0) {
-    const then = again === null ? 'there is no collector to send to' : 'sent as soon as it answers';
-    said.push(`${sessions(waiting)} kept in this browser, ${then}${why === null ? '' : ` (${why})`}.`);
+    const nextStep = retryMs === null ? 'no collector is set' : 'delivery is retried automatically';
+    messages.push(`${sessions(waiting)} stored in this browser; ${nextStep}${cause}.`);
   }
-  if (refused > 0) said.push(`${sessions(refused)} kept which the collector refused${why === null ? '' : `: ${why}`}.`);
-  page.kept.textContent = said.join(' ');
+  if (refused > 0) messages.push(`${sessions(refused)} refused by the collector, stored in this browser${cause}.`);
+  page.outboxStatus.textContent = messages.join(' ');
 }
 
-async function adoptOrphans(): Promise<void> {
-  for (const { id, record } of will.orphans(localStorage, Date.now())) {
-    if (id === session?.id && !session.over) continue;
-    await keep.put({ id, record, refused: null });
-    will.revoke(localStorage, id);
+/** Moves the checkpoints of abandoned sessions to the outbox, and sends all stored records. */
+async function recoverAbandonedSessions(): Promise<void> {
+  for (const { id, record } of abandonedSessions(localStorage, Date.now())) {
+    if (id === session?.id && !session.ended) continue;
+    await store.put({ id, record, refused: null });
+    removeCheckpoint(localStorage, id);
   }
   await outbox.flush();
 }
 
 addEventListener('pagehide', () => {
   const live = session;
-  if (live === undefined || live.over) return;
-  // What ends here is written first, and sent if that can be done in passing.
-  end();
-  const { collector } = chosen;
+  if (live === undefined || live.ended) return;
+  // Ending the session writes its checkpoint first; sending may fail during unload.
+  endSession();
+  const { collector } = settings;
   if (collector !== '')
-    sendAtLast(new URL(collector, document.baseURI).href, JSON.stringify(live.record()), page.token.value);
+    sendOnUnload(new URL(collector, document.baseURI).href, JSON.stringify(live.record()), page.token.value);
 });
 addEventListener('pageshow', (event) => {
-  if (event.persisted) void adoptOrphans();
+  if (event.persisted) void recoverAbandonedSessions();
 });
 addEventListener('online', () => void outbox.flush());
-page.sendKept.addEventListener('click', () => void outbox.flush());
+page.sendStored.addEventListener('click', () => void outbox.flush());
 
-// ---------------------------------------------------------------- what the viewer does
+// ---------------------------------------------------------------- forms
 
 page.source.addEventListener('submit', (event) => {
   event.preventDefault();
-  const from = source(page.url.value, page.kind.value, document.baseURI);
-  const wrong = typeof from === 'string';
-  page.problem.hidden = !wrong;
-  page.problem.textContent = wrong ? from : '';
-  page.url.setAttribute('aria-invalid', String(wrong));
-  if (wrong) page.url.focus();
-  else begin(from, null, event.timeStamp, false);
+  const source = parseSource(page.url.value, page.kind.value, document.baseURI);
+  const isInvalid = typeof source === 'string';
+  page.urlError.hidden = !isInvalid;
+  page.urlError.textContent = isInvalid ? source : '';
+  page.url.setAttribute('aria-invalid', String(isInvalid));
+  if (isInvalid) page.url.focus();
+  else startSession(source, null, event.timeStamp, false);
 });
 
-page.stop.addEventListener('click', () => end());
+page.stop.addEventListener('click', () => endSession());
 
 page.options.addEventListener('submit', (event) => event.preventDefault());
 page.options.addEventListener('change', () => {
-  const catalogueBefore = chosen.catalogue;
-  chosen = settings(Object.fromEntries(new FormData(page.options)), chosen);
-  fill(chosen);
+  const previousCatalogue = settings.catalogue;
+  settings = parseSettings(Object.fromEntries(new FormData(page.options)), settings);
+  fillSettingsForm(settings);
   try {
-    localStorage.setItem(SETTINGS_KEY, JSON.stringify(chosen));
+    localStorage.setItem(SETTINGS_KEY, JSON.stringify(settings));
   } catch {
-    // Not granted: they hold for this page.
+    // Storage denied: the settings last as long as the page.
   }
-  if (chosen.catalogue !== catalogueBefore) void readCatalogue();
+  if (settings.catalogue !== previousCatalogue) void loadCatalogue();
   void outbox.flush();
 });
 
 page.saveJson.addEventListener('click', () => {
-  if (session !== undefined) save(`session-${session.id}.json`, session.record());
+  if (session !== undefined) saveAsFile(`session-${session.id}.json`, session.record());
 });
 page.saveP1203.addEventListener('click', () => {
   const input = session?.p1203() ?? null;
-  if (session !== undefined && input !== null) save(`p1203-${session.id}.json`, input);
-  else announce('This player does not tell what P.1203 needs to know.');
+  if (session !== undefined && input !== null) saveAsFile(`p1203-${session.id}.json`, input);
+  else announce('This player does not report the data that P.1203 requires.');
 });
 
-function save(name: string, document_: unknown): void {
-  const url = URL.createObjectURL(new Blob([JSON.stringify(document_, null, 2)], { type: 'application/json' }));
+function saveAsFile(name: string, content: unknown): void {
+  const url = URL.createObjectURL(new Blob([JSON.stringify(content, null, 2)], { type: 'application/json' }));
   Object.assign(document.createElement('a'), { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-function fill({ rule, maxBuffer, cmcd, collector, catalogue: at, label }: Settings): void {
-  const values = { rule, maxBuffer: String(maxBuffer), cmcd, collector, catalogue: at, label };
+function fillSettingsForm({ rule, maxBuffer, cmcd, collector, catalogue, label }: Settings): void {
+  const values = { rule, maxBuffer: String(maxBuffer), cmcd, collector, catalogue, label };
   for (const [name, value] of Object.entries(values)) {
     const field = page.options.elements.namedItem(name);
     if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) field.value = value;
   }
 }
 
-function remembered(): { readonly [name: string]: unknown } {
+function storedSettings(): { readonly [name: string]: unknown } {
   try {
-    const found: unknown = JSON.parse(localStorage.getItem(SETTINGS_KEY) ?? '{}');
-    return typeof found === 'object' && found !== null ? { ...found } : {};
+    const stored: unknown = JSON.parse(localStorage.getItem(SETTINGS_KEY) ?? '{}');
+    return typeof stored === 'object' && stored !== null ? { ...stored } : {};
   } catch {
     return {};
   }
 }
 
-// ---------------------------------------------------------------- the catalogue
+// ---------------------------------------------------------------- catalogue
 
 let titles: Title[] = [];
 
-async function readCatalogue(): Promise<void> {
-  titles = chosen.catalogue === '' ? [] : await catalogue(chosen.catalogue);
+async function loadCatalogue(): Promise<void> {
+  titles = settings.catalogue === '' ? [] : await fetchCatalogue(settings.catalogue);
   page.catalogue.hidden = titles.length === 0;
   showTitles();
 }
 
 function showTitles(): void {
-  const found = search(titles, page.search.value);
-  page.found.textContent = found.length === 1 ? '1 title' : `${found.length} titles`;
-  page.titles.replaceChildren(
-    ...found.map(({ title, url, description, duration }) => {
-      const item = document.createElement('li');
-      const button = document.createElement('button');
-      button.type = 'button';
-      const length = duration === null ? '' : `${Math.round(duration)} s`;
-      button.append(title, ' ');
-      const more = Object.assign(document.createElement('span'), { className: 'quiet' });
-      more.textContent = [length, description].filter(Boolean).join(', ');
-      button.append(more);
-      button.addEventListener('click', (event) => {
-        page.url.value = url;
-        page.kind.value = 'auto';
-        const from = source(url, 'auto', document.baseURI);
-        if (typeof from !== 'string') begin(from, title, event.timeStamp, false);
-      });
-      item.append(button);
-      return item;
-    }),
-  );
+  const matches = searchTitles(titles, page.search.value);
+  page.matchCount.textContent = matches.length === 1 ? '1 title' : `${matches.length} titles`;
+  page.titles.replaceChildren(...matches.map(titleItem));
+}
+
+/** Creates the list item of a title, with a button that plays it. */
+function titleItem({ title, url, description, duration }: Title): HTMLLIElement {
+  const item = document.createElement('li');
+  const button = document.createElement('button');
+  button.type = 'button';
+  const length = duration === null ? '' : `${Math.round(duration)} s`;
+  button.append(title, ' ');
+  const details = Object.assign(document.createElement('span'), { className: 'muted' });
+  details.textContent = [length, description].filter(Boolean).join(', ');
+  button.append(details);
+  button.addEventListener('click', (event) => {
+    page.url.value = url;
+    page.kind.value = 'auto';
+    const source = parseSource(url, 'auto', document.baseURI);
+    if (typeof source !== 'string') startSession(source, title, event.timeStamp, false);
+  });
+  item.append(button);
+  return item;
 }
 
 page.search.addEventListener('input', showTitles);
 
-// ---------------------------------------------------------------- at first
+// ---------------------------------------------------------------- start of the page
 
-fill(chosen);
-figures.show(undefined, undefined);
-void adoptOrphans();
-void readCatalogue();
+fillSettingsForm(settings);
+kpiPanel.show(undefined, undefined);
+void recoverAbandonedSessions();
+void loadCatalogue();
 page.url.value = query.get('src') ?? '';
 if (query.get('kind') !== null) page.kind.value = query.get('kind') ?? 'auto';
 if (query.has('autoplay') && page.url.value !== '') {
-  const from = source(page.url.value, page.kind.value, document.baseURI);
-  // Nobody has touched this page, and then browsers play what makes no sound.
-  if (typeof from !== 'string') begin(from, query.get('title'), performance.now(), true);
+  const source = parseSource(page.url.value, page.kind.value, document.baseURI);
+  // Muted: without a user gesture, browsers block playback with sound.
+  if (typeof source !== 'string') startSession(source, query.get('title'), performance.now(), true);
 }

@@ -1,4 +1,6 @@
-/** What the viewer has set: from the address of the page, else from the last visit, else by default. */
+/**
+ * Settings of the page. The query string overrides stored settings, which override the defaults.
+ */
 
 import type { Rule } from '../play/dash.ts';
 
@@ -6,7 +8,7 @@ export interface Settings {
   readonly rule: Rule;
   readonly maxBuffer: number;
   readonly cmcd: 'query' | 'header' | 'off';
-  /** Empty: sessions stay in this browser. */
+  /** Address of the collector; if empty, sessions stay in this browser. */
   readonly collector: string;
   readonly catalogue: string;
   readonly label: string;
@@ -21,53 +23,57 @@ export const DEFAULTS: Settings = {
   label: '',
 };
 
-/** Reads settings from anything; what is no setting is left as `base` has it. */
-export function settings(from: { readonly [name: string]: unknown }, base: Settings): Settings {
-  const among = <T extends string>(value: unknown, all: readonly T[], or: T) => all.find((one) => one === value) ?? or;
-  const text = (value: unknown, or: string) => (typeof value === 'string' ? value.trim() : or);
+/** Parses settings; a missing or invalid value is taken from `base`. */
+export function parseSettings(from: { readonly [name: string]: unknown }, base: Settings): Settings {
+  const choice = <T extends string>(value: unknown, choices: readonly T[], fallback: T) =>
+    choices.find((choice) => choice === value) ?? fallback;
+  const text = (value: unknown, fallback: string) => (typeof value === 'string' ? value.trim() : fallback);
   const seconds = Number(from.maxBuffer || Number.NaN);
   return {
-    rule: among(from.rule, ['dynamic', 'throughput', 'bola'], base.rule),
+    rule: choice(from.rule, ['dynamic', 'throughput', 'bola'], base.rule),
     maxBuffer: seconds >= 2 && seconds <= 600 ? seconds : base.maxBuffer,
-    cmcd: among(from.cmcd, ['query', 'header', 'off'], base.cmcd),
+    cmcd: choice(from.cmcd, ['query', 'header', 'off'], base.cmcd),
     collector: text(from.collector, base.collector),
     catalogue: text(from.catalogue, base.catalogue),
     label: text(from.label, base.label).slice(0, 200),
   };
 }
 
-/** What kind of video is at an address. */
-export type Source =
-  | { readonly kind: 'dash' | 'file'; readonly url: string; readonly name: string }
-  | { readonly kind: 'youtube'; readonly url: string; readonly name: string };
+/** A video to play. */
+export interface Source {
+  readonly kind: 'dash' | 'file' | 'youtube';
+  readonly url: string;
+  /** Content id: the end of the path, or the id of a YouTube video. */
+  readonly name: string;
+}
 
 /**
- * Reads an address as the viewer has it.
+ * Parses an address entered by the viewer.
  *
- * @returns the source, or in words why it is none
+ * @returns the source, or an error message
  */
-export function source(address: string, kind: string, base: string): Source | string {
+export function parseSource(address: string, kind: string, base: string): Source | string {
   const given = address.trim();
-  if (given === '') return 'Type an address first.';
+  if (given === '') return 'Enter an address.';
   const video = youtubeId(given, kind === 'youtube');
   if (video !== null && (kind === 'auto' || kind === 'youtube'))
     return { kind: 'youtube', url: `https://www.youtube.com/watch?v=${video}`, name: video };
-  if (kind === 'youtube') return 'This is no address of a YouTube video, and no id of one.';
-  if (!URL.canParse(given, base)) return 'This is no address. One looks like https://example.org/manifest.mpd';
+  if (kind === 'youtube') return 'Invalid address or id of a YouTube video.';
+  if (!URL.canParse(given, base)) return 'Invalid address. Example: https://example.org/manifest.mpd';
   const url = new URL(given, base);
   if (!['http:', 'https:', 'blob:'].includes(url.protocol))
-    return `${url.protocol} is not played here, only http and https.`;
+    return `Unsupported protocol ${url.protocol.slice(0, -1)}; use http or https.`;
   if (url.username !== '' || url.password !== '')
-    return 'An address with a password in it would end up in the record. Leave it out.';
+    return 'Remove the password from the address: the session record includes the address.';
   const name = url.pathname.split('/').filter(Boolean).slice(-2).join('/') || url.host;
   const dash = kind === 'dash' || (kind !== 'file' && url.pathname.toLowerCase().endsWith('.mpd'));
   return { kind: dash ? 'dash' : 'file', url: url.href, name };
 }
 
-/** The id of a YouTube video: eleven letters, digits, `-` and `_`. */
-function youtubeId(given: string, bare: boolean): string | null {
+/** Extracts the id of a YouTube video: eleven letters, digits, `-` and `_`. */
+function youtubeId(given: string, acceptBareId: boolean): string | null {
   const id = /^[A-Za-z0-9_-]{11}$/;
-  if (bare && id.test(given)) return given;
+  if (acceptBareId && id.test(given)) return given;
   if (!URL.canParse(given)) return null;
   const { host, pathname, searchParams } = new URL(given);
   const [first = '', second = ''] = pathname.split('/').filter(Boolean);

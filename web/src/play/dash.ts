@@ -1,107 +1,95 @@
-/** A DASH manifest, by dash.js: the reference player, with CMCD (CTA-5004) and the rules of the field. */
+/** Playback of a DASH manifest by dash.js, with CMCD (CTA-5004). */
 
-import { type FragmentRequest, MediaPlayer, type MediaPlayerClass, type Representation } from 'dashjs';
+import {
+  type FragmentRequest,
+  MediaPlayer,
+  type MediaPlayerClass,
+  type MediaPlayerSettingClass,
+  type Representation,
+} from 'dashjs';
 import { codecName } from '../measure/p1203.ts';
-import type { Quality } from '../measure/record.ts';
-import { bufferAhead, mediaError, watch } from './media.ts';
-import type { Facts, Listener, Playback, Status } from './playback.ts';
+import type { QualityLevel } from '../measure/record.ts';
+import { bufferAhead, mediaError, observeMedia } from './media.ts';
+import type { MediaInfo, Playback, PlayerListener, PlayerStatus } from './playback.ts';
 
 export interface DashOptions {
-  /** The session's id and the video's name, for CMCD. */
+  /** Session and content id, for CMCD. */
   readonly sessionId: string;
   readonly contentId: string;
   readonly rule: Rule;
   readonly cmcd: 'query' | 'header' | 'off';
-  /** How much the buffer holds (s). */
+  /** Buffer capacity (s). */
   readonly maxBuffer: number;
 }
 
-/** dash.js's rules: by throughput with an empty buffer and BOLA with a full one, or one of the two alone. */
+/** Bitrate rule of dash.js. `dynamic` uses throughput at low and BOLA at high buffer levels. */
 export type Rule = 'dynamic' | 'throughput' | 'bola';
 
-/** What dash.js tells of a request and its types do not. */
+/** A request of dash.js, with the members that its type declarations lack. */
 type Request = FragmentRequest & { readonly endDate: Date | null; readonly representation?: Representation };
 
-/** dash.js's codes of errors after which nothing comes: no manifest, none that can be played, no way to play. */
-const FATAL = new Set([10, 11, 23, 25, 31, 32, 34, 35]);
+/**
+ * Error codes of dash.js that end playback: manifest missing or unsupported, media not supported.
+ */
+const FATAL_CODES = new Set([10, 11, 23, 25, 31, 32, 34, 35]);
 
 export class DashPlayback implements Playback {
   readonly kind = 'dash';
   readonly #video: HTMLVideoElement;
-  readonly #listener: Listener;
+  readonly #listener: PlayerListener;
   readonly #player: MediaPlayerClass;
-  readonly #stopWatching: () => void;
+  readonly #stopObserving: () => void;
   #representations: Representation[] = [];
   #segmentDuration: number | null = null;
-  #internalSeek = false;
+  #isInternalSeek = false;
   #level: number | null = null;
   #stopped = false;
 
-  constructor(video: HTMLVideoElement, url: string, options: DashOptions, listener: Listener) {
+  constructor(video: HTMLVideoElement, url: string, options: DashOptions, listener: PlayerListener) {
     this.#video = video;
     this.#listener = listener;
     this.#player = MediaPlayer().create();
-    this.#player.updateSettings({
-      streaming: {
-        abr: {
-          rules: {
-            throughputRule: { active: options.rule !== 'bola' },
-            bolaRule: { active: options.rule !== 'throughput' },
-          },
-        },
-        buffer: {
-          bufferTimeDefault: options.maxBuffer,
-          bufferTimeAtTopQuality: options.maxBuffer,
-          bufferTimeAtTopQualityLongForm: options.maxBuffer,
-        },
-        cmcd: {
-          enabled: options.cmcd !== 'off',
-          sid: options.sessionId,
-          cid: options.contentId,
-          mode: options.cmcd === 'header' ? 'header' : 'query',
-        },
-        // What an earlier session found out is no part of this one.
-        lastBitrateCachingInfo: { enabled: false },
-        lastMediaSettingsCachingInfo: { enabled: false },
-      },
-    });
-    const events = MediaPlayer.events;
-    this.#on(events.STREAM_INITIALIZED, () => this.#readLevels());
-    this.#on(events.FRAGMENT_LOADING_COMPLETED, (event) =>
-      this.#fetched(event as { request: Request; error?: Problem | null }),
-    );
-    this.#on(events.FRAGMENT_LOADING_ABANDONED, (event) => this.#abandoned(event as { request: Request }));
-    this.#on(events.QUALITY_CHANGE_RENDERED, (event) => this.#rendered(event as Rendered));
-    this.#on(events.ERROR, (event) => this.#failed(event as { error: Problem | string }));
-    for (const [event, dry] of [
-      [events.BUFFER_EMPTY, true],
-      [events.BUFFER_LOADED, false],
-    ] as const) {
-      this.#on(event, (told) => {
-        if ((told as { mediaType: string }).mediaType === 'video') listener.dry(performance.now(), dry);
-      });
-    }
-    this.#on('gapCausedInternalSeek', () => {
-      this.#internalSeek = true;
-    });
-    video.addEventListener('seeked', this.#seeked);
-    video.addEventListener('error', this.#broken);
-    this.#stopWatching = watch(video, listener, () => this.#internalSeek);
+    this.#player.updateSettings(playerSettings(options));
+    this.#subscribe();
+    video.addEventListener('seeked', this.#onSeeked);
+    video.addEventListener('error', this.#onMediaError);
+    this.#stopObserving = observeMedia(video, listener, () => this.#isInternalSeek);
     this.#player.initialize(video, url, true);
   }
 
-  facts(): Facts {
+  #subscribe(): void {
+    const events = MediaPlayer.events;
+    this.#on(events.STREAM_INITIALIZED, () => this.#readLevels());
+    this.#on(events.FRAGMENT_LOADING_COMPLETED, (event) => this.#onFragmentLoaded(event as FragmentLoaded));
+    this.#on(events.FRAGMENT_LOADING_ABANDONED, (event) => this.#onFragmentAbandoned(event as { request: Request }));
+    this.#on(events.QUALITY_CHANGE_RENDERED, (event) => this.#onQualityRendered(event as QualityRendered));
+    this.#on(events.ERROR, (event) => this.#onPlayerError(event as { error: DashError | string }));
+    for (const [event, empty] of [
+      [events.BUFFER_EMPTY, true],
+      [events.BUFFER_LOADED, false],
+    ] as const) {
+      this.#on(event, (details) => {
+        if ((details as { mediaType: string }).mediaType === 'video')
+          this.#listener.onBufferEmpty(performance.now(), empty);
+      });
+    }
+    this.#on('gapCausedInternalSeek', () => {
+      this.#isInternalSeek = true;
+    });
+  }
+
+  mediaInfo(): MediaInfo {
     const duration = this.#video.duration;
     return {
       duration: Number.isFinite(duration) ? duration : null,
       segmentDuration: this.#segmentDuration,
-      levels: this.#representations.map(quality),
+      levels: this.#representations.map(qualityLevel),
       engine: `dash.js ${this.#player.getVersion()}`,
       extra: {},
     };
   }
 
-  status(): Status {
+  status(): PlayerStatus {
     const kbps = this.#player.getAverageThroughput('video');
     return {
       position: this.#video.currentTime,
@@ -114,23 +102,23 @@ export class DashPlayback implements Playback {
 
   stop(): void {
     this.#stopped = true;
-    this.#stopWatching();
-    this.#video.removeEventListener('seeked', this.#seeked);
-    this.#video.removeEventListener('error', this.#broken);
+    this.#stopObserving();
+    this.#video.removeEventListener('seeked', this.#onSeeked);
+    this.#video.removeEventListener('error', this.#onMediaError);
     this.#player.destroy();
   }
 
-  readonly #seeked = () => {
-    this.#internalSeek = false;
+  readonly #onSeeked = () => {
+    this.#isInternalSeek = false;
   };
 
-  readonly #broken = () => {
-    this.#tellFailure(mediaError(this.#video), null, null, true);
+  readonly #onMediaError = () => {
+    this.#reportError(mediaError(this.#video), null, null, true);
   };
 
   #on(event: string, handle: (event: unknown) => void): void {
-    this.#player.on(event as never, (told: unknown) => {
-      if (!this.#stopped) handle(told);
+    this.#player.on(event as never, (details: unknown) => {
+      if (!this.#stopped) handle(details);
     });
   }
 
@@ -143,30 +131,25 @@ export class DashPlayback implements Playback {
     return this.#representations.findIndex(({ id }) => id === (request.representation?.id ?? request.representationId));
   }
 
-  #fetched({ request, error }: { request: Request; error?: Problem | null }): void {
+  #onFragmentLoaded({ request, error }: FragmentLoaded): void {
     if (error != null) {
-      this.#tellFailure(
-        error.message ?? 'a request failed',
-        request.index,
-        error.data?.response?.status ?? null,
-        false,
-      );
+      this.#reportError(error.message ?? 'request failed', request.index, error.data?.response?.status ?? null, false);
       return;
     }
     if (request.type !== 'MediaSegment') return;
-    if (request.mediaType === 'audio') this.#fetchedAudio(request);
+    if (request.mediaType === 'audio') this.#onAudioLoaded(request);
     if (request.mediaType !== 'video') return;
     if (this.#representations.length === 0) this.#readLevels();
     const level = this.#levelOf(request);
     const representation = this.#representations[level];
     if (representation === undefined) return;
     this.#segmentDuration = Math.max(this.#segmentDuration ?? 0, request.duration);
-    const asked = since(request.startDate);
-    const arrived = since(request.endDate ?? new Date());
+    const asked = toPerformanceTime(request.startDate);
+    const arrived = toPerformanceTime(request.endDate ?? new Date());
     const end = request.startTime + request.duration;
-    const there = bufferAhead(this.#video);
-    const joins = Math.abs(this.#video.currentTime + there - request.startTime) < 0.1;
-    this.#listener.segment({
+    const ahead = bufferAhead(this.#video);
+    const isContiguous = Math.abs(this.#video.currentTime + ahead - request.startTime) < 0.1;
+    this.#listener.onSegment({
       segment: request.index,
       level,
       bitrateKbps: representation.bandwidth / 1000,
@@ -174,60 +157,96 @@ export class DashPlayback implements Playback {
       position: request.startTime,
       duration: request.duration,
       asked,
-      firstByte: Math.min(since(request.firstByteDate ?? request.startDate), arrived),
+      firstByte: Math.min(toPerformanceTime(request.firstByteDate ?? request.startDate), arrived),
       arrived,
-      // It is not in the element's buffer yet.
-      buffer: joins || there === 0 ? Math.max(end - this.#video.currentTime, 0) : there,
+      // The element's buffer does not include the segment yet.
+      buffer: isContiguous || ahead === 0 ? Math.max(end - this.#video.currentTime, 0) : ahead,
     });
   }
 
-  #fetchedAudio(request: Request): void {
+  #onAudioLoaded(request: Request): void {
     const representation = request.representation;
     const codec = codecName(representation?.codecs ?? '');
     if (representation !== undefined && codec !== null)
-      this.#listener.audio({ duration: request.duration, bitrateKbps: representation.bandwidth / 1000, codec });
+      this.#listener.onAudioSegment({
+        duration: request.duration,
+        bitrateKbps: representation.bandwidth / 1000,
+        codec,
+      });
   }
 
-  #abandoned({ request }: { request: Request }): void {
+  #onFragmentAbandoned({ request }: { request: Request }): void {
     const level = this.#levelOf(request);
     if (request.mediaType !== 'video' || level < 0) return;
-    this.#listener.abandoned({
+    this.#listener.onAbandoned({
       segment: request.index,
       level,
       bytes: request.bytesLoaded || 0,
-      asked: since(request.startDate),
+      asked: toPerformanceTime(request.startDate),
       at: performance.now(),
     });
   }
 
-  #rendered({ mediaType, newRepresentation }: Rendered): void {
+  #onQualityRendered({ mediaType, newRepresentation }: QualityRendered): void {
     if (mediaType !== 'video') return;
     const level = this.#representations.findIndex(({ id }) => id === newRepresentation.id);
     if (level >= 0) this.#level = level;
   }
 
-  #failed({ error }: { error: Problem | string }): void {
-    if (typeof error === 'string') this.#tellFailure(error, null, null, true);
-    else this.#tellFailure(error.message ?? 'unknown', null, null, FATAL.has(error.code ?? 0));
+  #onPlayerError({ error }: { error: DashError | string }): void {
+    if (typeof error === 'string') this.#reportError(error, null, null, true);
+    else this.#reportError(error.message ?? 'unknown error', null, null, FATAL_CODES.has(error.code ?? 0));
   }
 
-  #tellFailure(message: string, segment: number | null, status: number | null, fatal: boolean): void {
-    if (!this.#stopped) this.#listener.failed({ at: performance.now(), message, segment, status, fatal });
+  #reportError(message: string, segment: number | null, status: number | null, fatal: boolean): void {
+    if (!this.#stopped) this.#listener.onError({ at: performance.now(), message, segment, status, fatal });
   }
 }
 
-interface Problem {
+interface FragmentLoaded {
+  readonly request: Request;
+  readonly error?: DashError | null;
+}
+
+interface DashError {
   readonly code?: number;
   readonly message?: string;
   readonly data?: { readonly response?: { readonly status?: number } };
 }
 
-interface Rendered {
+interface QualityRendered {
   readonly mediaType: string;
   readonly newRepresentation: Representation;
 }
 
-function quality(representation: Representation): Quality {
+function playerSettings(options: DashOptions): MediaPlayerSettingClass {
+  return {
+    streaming: {
+      abr: {
+        rules: {
+          throughputRule: { active: options.rule !== 'bola' },
+          bolaRule: { active: options.rule !== 'throughput' },
+        },
+      },
+      buffer: {
+        bufferTimeDefault: options.maxBuffer,
+        bufferTimeAtTopQuality: options.maxBuffer,
+        bufferTimeAtTopQualityLongForm: options.maxBuffer,
+      },
+      cmcd: {
+        enabled: options.cmcd !== 'off',
+        sid: options.sessionId,
+        cid: options.contentId,
+        mode: options.cmcd === 'header' ? 'header' : 'query',
+      },
+      // Start each session without the results of an earlier one.
+      lastBitrateCachingInfo: { enabled: false },
+      lastMediaSettingsCachingInfo: { enabled: false },
+    },
+  };
+}
+
+function qualityLevel(representation: Representation): QualityLevel {
   const { bandwidth, codecs, frameRate, width, height } = representation;
   return {
     bitrate_kbps: bandwidth / 1000,
@@ -238,7 +257,7 @@ function quality(representation: Representation): Quality {
   };
 }
 
-/** dash.js takes its times from the wall clock. */
-function since(date: Date): number {
+/** Converts a wall-clock time of dash.js to the clock of `performance.now()`. */
+function toPerformanceTime(date: Date): number {
   return date.getTime() - performance.timeOrigin;
 }

@@ -1,35 +1,35 @@
-/** A plain file: the browser's own player fetches and plays it. */
+/** Playback of a plain file by the browser's own player. */
 
-import { bufferAhead, mediaError, watch } from './media.ts';
-import type { Facts, Listener, Playback, Status } from './playback.ts';
+import { bufferAhead, mediaError, observeMedia } from './media.ts';
+import type { MediaInfo, Playback, PlayerListener, PlayerStatus } from './playback.ts';
 
 export class FilePlayback implements Playback {
   readonly kind = 'file';
   readonly #video: HTMLVideoElement;
-  readonly #stopWatching: () => void;
-  readonly #gone = new AbortController();
+  readonly #stopObserving: () => void;
+  readonly #stopped = new AbortController();
   #bytes: number | null = null;
 
-  constructor(video: HTMLVideoElement, url: string, listener: Listener) {
+  constructor(video: HTMLVideoElement, url: string, listener: PlayerListener) {
     this.#video = video;
-    this.#stopWatching = watch(video, listener);
-    const signal = this.#gone.signal;
+    this.#stopObserving = observeMedia(video, listener);
+    const signal = this.#stopped.signal;
     video.addEventListener(
       'error',
       () => {
         const message = mediaError(video);
-        listener.failed({ at: performance.now(), message, segment: null, status: null, fatal: true });
+        listener.onError({ at: performance.now(), message, segment: null, status: null, fatal: true });
       },
       { signal },
     );
     video.src = url;
     video.play().catch(() => {
-      // Said by the error event, or the viewer has to press play.
+      // The error event reports a failure. If autoplay is blocked, the viewer presses play.
     });
-    void this.#askSize(url);
+    void this.#fetchSize(url);
   }
 
-  facts(): Facts {
+  mediaInfo(): MediaInfo {
     const { duration, videoWidth, videoHeight } = this.#video;
     const kbps = this.#kbps();
     const size = videoWidth > 0 ? { width: videoWidth, height: videoHeight } : { width: null, height: null };
@@ -42,7 +42,7 @@ export class FilePlayback implements Playback {
     };
   }
 
-  status(): Status {
+  status(): PlayerStatus {
     const kbps = this.#kbps();
     return {
       position: this.#video.currentTime,
@@ -54,20 +54,20 @@ export class FilePlayback implements Playback {
   }
 
   stop(): void {
-    this.#gone.abort();
-    this.#stopWatching();
+    this.#stopped.abort();
+    this.#stopObserving();
     this.#video.removeAttribute('src');
     this.#video.load();
   }
 
-  /** A file says no bitrate; its size and length do. */
-  async #askSize(url: string): Promise<void> {
+  /** Fetches the file's size: with the duration it gives the mean bitrate. */
+  async #fetchSize(url: string): Promise<void> {
     try {
-      const answer = await fetch(url, { method: 'HEAD', signal: this.#gone.signal });
-      const length = Number(answer.headers.get('content-length'));
-      if (answer.ok && length > 0) this.#bytes = length;
+      const response = await fetch(url, { method: 'HEAD', signal: this.#stopped.signal });
+      const length = Number(response.headers.get('content-length'));
+      if (response.ok && length > 0) this.#bytes = length;
     } catch {
-      // Another origin that does not let us ask: the bitrate stays unknown.
+      // Blocked by CORS: the bitrate stays unknown.
     }
   }
 

@@ -1,7 +1,7 @@
-/** Looks at a media element: at every picture while it plays, and at all of its events. */
+/** Observation of a media element: at every refresh of the screen and at every event. */
 
-import type { Look } from '../measure/meter.ts';
-import type { Listener } from './playback.ts';
+import type { PlayerState } from '../measure/phase-tracker.ts';
+import type { PlayerListener } from './playback.ts';
 
 const EVENTS = [
   'waiting',
@@ -18,66 +18,77 @@ const EVENTS = [
 ] as const;
 
 /**
- * Tells of every change until the returned function is called.
+ * Reports states and frames until the returned function is called.
  *
- * @param internalSeek says that a seek now is the player's own, over a gap in the video. It is part of
- *   the wait in which it is.
+ * @param isInternalSeek returns true during a seek by the player itself, over a gap in the video;
+ *   such a seek is part of the surrounding wait
  */
-export function watch(media: HTMLVideoElement, listener: Listener, internalSeek = () => false): () => void {
-  const look = () => listener.look(lookAt(media, internalSeek()));
-  for (const event of EVENTS) media.addEventListener(event, look);
+export function observeMedia(
+  media: HTMLVideoElement,
+  listener: PlayerListener,
+  isInternalSeek = () => false,
+): () => void {
+  const report = () => listener.onState(readState(media, isInternalSeek()));
+  for (const event of EVENTS) media.addEventListener(event, report);
   let refreshed = performance.now();
-  let frame = requestAnimationFrame(function again() {
-    look();
-    // The browser tells of pictures first: to them this was the refresh before.
+  let refresh = requestAnimationFrame(function onRefresh() {
+    report();
+    // Frame callbacks run before animation frames, so they see the previous refresh here.
     refreshed = performance.now();
-    frame = requestAnimationFrame(again);
+    refresh = requestAnimationFrame(onRefresh);
   });
-  // The compositor says when it showed a picture, however late this is heard. Not every browser has it.
-  let picture = media.requestVideoFrameCallback?.(function again(
+  // Frame callbacks may run late, but carry the presentation time. Some browsers lack them.
+  let frame = media.requestVideoFrameCallback?.(function onFrame(
     _,
     { expectedDisplayTime, mediaTime, presentedFrames },
   ) {
-    listener.picture({ at: expectedDisplayTime, position: mediaTime, count: presentedFrames, after: refreshed });
-    picture = media.requestVideoFrameCallback(again);
+    const presented = presentedFrames;
+    listener.onFrame({ at: expectedDisplayTime, position: mediaTime, presented, previousRefresh: refreshed });
+    frame = media.requestVideoFrameCallback(onFrame);
   });
-  const blink = () => listener.blink();
-  document.addEventListener('visibilitychange', blink);
+  const onVisibilityChange = () => listener.onVisibilityChange();
+  document.addEventListener('visibilitychange', onVisibilityChange);
   return () => {
-    if (picture !== undefined) media.cancelVideoFrameCallback(picture);
-    document.removeEventListener('visibilitychange', blink);
-    for (const event of EVENTS) media.removeEventListener(event, look);
-    cancelAnimationFrame(frame);
+    if (frame !== undefined) media.cancelVideoFrameCallback(frame);
+    document.removeEventListener('visibilitychange', onVisibilityChange);
+    for (const event of EVENTS) media.removeEventListener(event, report);
+    cancelAnimationFrame(refresh);
   };
 }
 
-function lookAt(media: HTMLMediaElement, internalSeek: boolean): Look {
+function readState(media: HTMLMediaElement, isInternalSeek: boolean): PlayerState {
   return {
     at: performance.now(),
     position: media.currentTime,
     rate: media.playbackRate > 0 ? media.playbackRate : 1,
     paused: media.paused,
-    seeking: media.seeking && !internalSeek,
+    seeking: media.seeking && !isInternalSeek,
     ready: media.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA && !media.seeking,
     ended: media.ended,
   };
 }
 
-/** How much is there to play on from here (s). */
+/** Returns the buffer level at the current position (s). */
 export function bufferAhead(media: HTMLMediaElement): number {
-  const at = media.currentTime;
+  const position = media.currentTime;
   for (let index = 0; index < media.buffered.length; index++) {
-    // A video may begin some milliseconds after its own beginning.
-    if (media.buffered.start(index) <= at + 0.1 && at < media.buffered.end(index))
-      return media.buffered.end(index) - at;
+    // The first sample of a video may be some milliseconds after position 0.
+    if (media.buffered.start(index) <= position + 0.1 && position < media.buffered.end(index))
+      return media.buffered.end(index) - position;
   }
   return 0;
 }
 
-/** What went wrong, in words. */
+/** Returns the message of a media element's error. */
 export function mediaError(media: HTMLMediaElement): string {
-  const words = ['', 'loading was aborted', 'the network failed', 'it cannot be decoded', 'it cannot be played here'];
+  const messages = [
+    '',
+    'loading aborted',
+    'network error',
+    'decoding failed',
+    'format not supported or file not found',
+  ];
   const error = media.error;
-  if (error === null) return 'unknown';
-  return [words[error.code], error.message].filter(Boolean).join(': ');
+  if (error === null) return 'unknown error';
+  return [messages[error.code], error.message].filter(Boolean).join(': ');
 }

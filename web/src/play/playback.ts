@@ -1,53 +1,60 @@
-/** What every kind of video tells the session that measures it, and what it is asked for. */
+/** Interface between the players of each kind of video and the session that measures them. */
 
-import type { Look } from '../measure/meter.ts';
-import type { Picture } from '../measure/pictures.ts';
-import type { Quality, Told } from '../measure/record.ts';
+import type { Frame } from '../measure/frame-tracker.ts';
+import type { PlayerState } from '../measure/phase-tracker.ts';
+import type {
+  AbandonedRequest,
+  AudioSegment,
+  LoadedSegment,
+  PlayerError,
+  QualityLevel,
+  QualitySwitch,
+} from '../measure/record.ts';
 
-/** Where a playback tells what happens. Times are milliseconds of `performance.now()`. */
-export interface Listener {
-  /** The player's clock, whenever it may have changed. */
-  look(look: Look): void;
-  /** A picture was on the screen. Not every player says so, and none of each. */
-  picture(picture: Picture): void;
-  /** The page came into view or went out of it: pictures that are shown meanwhile are not told. */
-  blink(): void;
-  /** The player has no pictures to show next, or has some again. */
-  dry(at: number, dry: boolean): void;
-  segment(segment: Told['segments'][number]): void;
-  abandoned(abandoned: Told['abandoned'][number]): void;
-  audio(audio: Told['audio'][number]): void;
-  switched(change: Told['switches'][number]): void;
-  failed(failure: Told['failures'][number]): void;
+/** Receiver of a player's reports. Times are milliseconds of `performance.now()`. */
+export interface PlayerListener {
+  /** Called whenever the player's state may have changed. */
+  onState(state: PlayerState): void;
+  /** Called for some of the frames presented, by players that report frames. */
+  onFrame(frame: Frame): void;
+  /** Called when the page is hidden or shown; a hidden page gets no frame reports. */
+  onVisibilityChange(): void;
+  /** Called when the video buffer runs empty (`empty`) or is refilled. */
+  onBufferEmpty(at: number, empty: boolean): void;
+  onSegment(segment: LoadedSegment): void;
+  onAbandoned(request: AbandonedRequest): void;
+  onAudioSegment(segment: AudioSegment): void;
+  onQualitySwitch(change: QualitySwitch): void;
+  onError(error: PlayerError): void;
 }
 
-/** What is known of the video; each of it may become known late or never. */
-export interface Facts {
+/** Description of the video. Any member may become known late or never. */
+export interface MediaInfo {
   readonly duration: number | null;
   readonly segmentDuration: number | null;
-  /** From the lowest to the highest. */
-  readonly levels: readonly Quality[];
-  /** What plays, with its version. */
+  /** In ascending order of bitrate. */
+  readonly levels: readonly QualityLevel[];
+  /** Name and version of the playback engine. */
   readonly engine: string | null;
   readonly extra: { readonly [name: string]: unknown };
 }
 
-/** What a player shows at a moment. */
-export interface Status {
+/** Current status of a player. */
+export interface PlayerStatus {
   readonly position: number;
-  /** How much is there to play on from here (s). */
+  /** Buffer level (s). */
   readonly buffer: number;
-  /** What the player believes that the network carries. */
+  /** The player's throughput estimate. */
   readonly kbps: number | null;
-  /** Which of the levels is on the screen, and its bitrate. */
+  /** Index of the level on the screen, and its bitrate. */
   readonly level: number | null;
   readonly bitrateKbps: number | null;
 }
 
 export interface Playback {
   readonly kind: 'dash' | 'file' | 'youtube';
-  facts(): Facts;
-  status(): Status;
-  /** Lets go of the network and the screen. Nothing is told after that. */
+  mediaInfo(): MediaInfo;
+  status(): PlayerStatus;
+  /** Stops loading and removes the video. No report follows. */
   stop(): void;
 }

@@ -1,20 +1,21 @@
 /**
- * A YouTube video, by the IFrame Player API (developers.google.com/youtube/iframe_api_reference).
+ * Playback of a YouTube video by the IFrame Player API
+ * (developers.google.com/youtube/iframe_api_reference).
  *
- * The API tells states and no events of the media, and nothing of bitrates, sizes or the network. So a
- * session has stalls, pauses, seeks and changes of quality, and no segments.
+ * The API reports player states, but no media events, bitrates, sizes or network times. So a
+ * session has stalls, pauses, seeks and quality switches, and no segments.
  */
 
-import type { Look } from '../measure/meter.ts';
-import type { Facts, Listener, Playback, Status } from './playback.ts';
+import type { PlayerState } from '../measure/phase-tracker.ts';
+import type { MediaInfo, Playback, PlayerListener, PlayerStatus } from './playback.ts';
 
 export interface YouTubeOptions {
-  /** Where the API's script is; `null` is where YouTube has it. */
-  readonly api: string | null;
+  /** Address of the API's script; `null` for YouTube's own. */
+  readonly apiUrl: string | null;
   readonly muted: boolean;
 }
 
-/** What of the API is used here. */
+/** The part of the API's player in use. */
 interface Player {
   playVideo(): void;
   mute(): void;
@@ -52,32 +53,33 @@ declare global {
 
 const STATE = { unstarted: -1, ended: 0, playing: 1, paused: 2, buffering: 3, cued: 5 } as const;
 
-/** From the lowest to the highest, as the API spells them. A level of a session is an index into these. */
+/**
+ * Quality names of the API in ascending order. A level of a session is an index into this list.
+ */
 export const QUALITIES = ['tiny', 'small', 'medium', 'large', 'hd720', 'hd1080', 'hd1440', 'hd2160', 'highres'];
 
 const ERRORS: { readonly [code: number]: string } = {
-  2: 'the id is none of a video',
-  5: 'the browser cannot play it',
-  100: 'there is no such video, or it is private',
-  101: 'its owner does not let it play on other pages',
-  150: 'its owner does not let it play on other pages',
-  153: 'the browser does not tell it which page it is on',
+  2: 'invalid video id',
+  5: 'video not playable in this browser',
+  100: 'video not found or private',
+  101: 'embedding disabled by the owner of the video',
+  150: 'embedding disabled by the owner of the video',
+  153: 'the browser sends no referrer, which YouTube requires',
 };
 
-const SCRIPT = 'https://www.youtube.com/iframe_api';
+const API_URL = 'https://www.youtube.com/iframe_api';
 
-/** How often the player is asked for its position (ms). */
-const ASK_MS = 50;
+const POLL_INTERVAL_MS = 50;
 
-/** A position that is further than this from where playing leads was sought (s). */
-const JUMP_S = 1;
+/** Minimum difference from the expected position that indicates a seek (s). */
+const MIN_SEEK_S = 1;
 
-/** For so long a player that buffers may still turn out to be seeking (ms). */
-const UNDECIDED_MS = 400;
+/** Time for which states are held back while buffering may turn out to be a seek (ms). */
+const MAX_HOLD_MS = 400;
 
 export class YouTubePlayback implements Playback {
   readonly kind = 'youtube';
-  readonly #listener: Listener;
+  readonly #listener: PlayerListener;
   readonly #mount: HTMLElement;
   #player: Player | undefined;
   #ready = false;
@@ -87,23 +89,23 @@ export class YouTubePlayback implements Playback {
   #stopped = false;
   #seeking = false;
   #quality: number | null = null;
-  /** The last look that was told, to know a jump by. */
-  #last: Look | undefined;
-  /** Looks since it began to buffer, until it is known why. */
-  #undecided: Look[] | undefined;
-  /** It buffers, and not because it seeks. */
-  #decided = false;
+  /** Last reported state, for the detection of seeks. */
+  #last: PlayerState | undefined;
+  /** States held back since buffering began, until its cause is known. */
+  #held: PlayerState[] | undefined;
+  /** Buffering is a stall, not a seek. */
+  #isStall = false;
 
-  constructor(mount: HTMLElement, id: string, options: YouTubeOptions, listener: Listener) {
+  constructor(mount: HTMLElement, id: string, options: YouTubeOptions, listener: PlayerListener) {
     this.#mount = mount;
     this.#listener = listener;
-    loadApi(options.api ?? SCRIPT).then(
+    loadApi(options.apiUrl ?? API_URL).then(
       (api) => this.#create(api, id, options.muted),
-      (error: unknown) => this.#fail(error instanceof Error ? error.message : String(error)),
+      (error: unknown) => this.#reportError(error instanceof Error ? error.message : String(error)),
     );
   }
 
-  facts(): Facts {
+  mediaInfo(): MediaInfo {
     const duration = this.#ready ? (this.#player?.getDuration() ?? 0) : 0;
     return {
       duration: duration > 0 ? duration : null,
@@ -114,7 +116,7 @@ export class YouTubePlayback implements Playback {
     };
   }
 
-  status(): Status {
+  status(): PlayerStatus {
     const player = this.#ready ? this.#player : undefined;
     const position = player?.getCurrentTime() ?? 0;
     const loaded = (player?.getVideoLoadedFraction() ?? 0) * (player?.getDuration() ?? 0);
@@ -130,10 +132,10 @@ export class YouTubePlayback implements Playback {
 
   #create(api: Api, videoId: string, muted: boolean): void {
     if (this.#stopped) return;
-    // The API puts its frame in the place of an element of ours.
-    const place = document.createElement('div');
-    this.#mount.replaceChildren(place);
-    this.#player = new api.Player(place, {
+    // The API replaces this element by its frame.
+    const placeholder = document.createElement('div');
+    this.#mount.replaceChildren(placeholder);
+    this.#player = new api.Player(placeholder, {
       videoId,
       width: '100%',
       height: '100%',
@@ -144,27 +146,27 @@ export class YouTubePlayback implements Playback {
           this.#ready = true;
           if (muted) this.#player?.mute();
           this.#player?.playVideo();
-          this.#timer = setInterval(() => this.#ask(), ASK_MS);
+          this.#timer = setInterval(() => this.#poll(), POLL_INTERVAL_MS);
         },
         onStateChange: ({ data }) => {
           if (this.#stopped) return;
           this.#state = data;
-          this.#ask();
+          this.#poll();
         },
         onPlaybackQualityChange: ({ data }) => {
           if (!this.#stopped) this.#changeQuality(data);
         },
-        onError: ({ data }) => this.#fail(ERRORS[data] ?? `error ${data}`),
+        onError: ({ data }) => this.#reportError(ERRORS[data] ?? `error ${data}`),
       },
     });
   }
 
-  #fail(message: string): void {
+  #reportError(message: string): void {
     if (!this.#stopped)
-      this.#listener.failed({ at: performance.now(), message, segment: null, status: null, fatal: true });
+      this.#listener.onError({ at: performance.now(), message, segment: null, status: null, fatal: true });
   }
 
-  #ask(): void {
+  #poll(): void {
     if (this.#player === undefined || !this.#ready) return;
     const { playing, paused, cued, ended, buffering } = STATE;
     const at = performance.now();
@@ -172,7 +174,7 @@ export class YouTubePlayback implements Playback {
     const rate = this.#player.getPlaybackRate() || 1;
     if (this.#quality === null && this.#state === playing) this.#changeQuality(this.#player.getPlaybackQuality());
     if (this.#state === playing) this.#started = true;
-    const look: Look = {
+    const state: PlayerState = {
       at,
       position,
       rate,
@@ -181,41 +183,42 @@ export class YouTubePlayback implements Playback {
       ready: this.#state === playing,
       ended: this.#state === ended,
     };
-    const jumped = this.#jumped(look);
-    if (jumped) this.#seeking = true;
+    const hasJumped = this.#hasJumped(state);
+    if (hasJumped) this.#seeking = true;
     else if (this.#state === playing || this.#state === paused) this.#seeking = false;
-    // A player that seeks buffers first, perhaps plays again, and says where it is a little later.
-    if (this.#state === buffering && this.#started && !this.#seeking && !this.#decided) this.#undecided ??= [];
-    if (this.#state !== buffering) this.#decided = false;
-    if (this.#undecided !== undefined && !jumped) {
-      this.#undecided.push(look);
-      if (at - (this.#undecided[0] ?? look).at < UNDECIDED_MS && !look.ended) return;
-      this.#decided = this.#state === buffering;
-      this.#flush();
+    // A seek begins with buffering, and the API reports the new position later.
+    if (this.#state === buffering && this.#started && !this.#seeking && !this.#isStall) this.#held ??= [];
+    if (this.#state !== buffering) this.#isStall = false;
+    if (this.#held !== undefined && !hasJumped) {
+      this.#held.push(state);
+      if (at - (this.#held[0] ?? state).at < MAX_HOLD_MS && !state.ended) return;
+      this.#isStall = this.#state === buffering;
+      this.#reportHeld();
       return;
     }
-    this.#flush();
-    this.#tell(look);
+    this.#reportHeld();
+    this.#report(state);
   }
 
-  /** Tells what was held back, now that it is known what it was. */
-  #flush(): void {
-    const looks = this.#undecided ?? [];
-    this.#undecided = undefined;
-    for (const look of looks) this.#tell(look);
+  /** Reports the states held back; whether they belong to a seek is now known. */
+  #reportHeld(): void {
+    const states = this.#held ?? [];
+    this.#held = undefined;
+    for (const state of states) this.#report(state);
   }
 
-  #tell(look: Look): void {
-    this.#last = look;
-    this.#listener.look({ ...look, seeking: this.#seeking });
+  #report(state: PlayerState): void {
+    this.#last = state;
+    this.#listener.onState({ ...state, seeking: this.#seeking });
   }
 
-  #jumped(look: Look): boolean {
+  /** Returns whether the position differs from the position expected since the last state. */
+  #hasJumped(state: PlayerState): boolean {
     const last = this.#last;
-    if (last === undefined || !this.#started || look.ended) return false;
-    const most = ((look.at - last.at) / 1000) * look.rate;
-    const moved = look.position - last.position;
-    return moved > most + JUMP_S || moved < -JUMP_S;
+    if (last === undefined || !this.#started || state.ended) return false;
+    const maxAdvance = ((state.at - last.at) / 1000) * state.rate;
+    const advance = state.position - last.position;
+    return advance > maxAdvance + MIN_SEEK_S || advance < -MIN_SEEK_S;
   }
 
   #changeQuality(name: string): void {
@@ -223,25 +226,25 @@ export class YouTubePlayback implements Playback {
     const from = this.#quality;
     if (to < 0 || to === from) return;
     this.#quality = to;
-    if (from !== null) this.#listener.switched({ from, to, position: this.#player?.getCurrentTime() ?? 0 });
+    if (from !== null) this.#listener.onQualitySwitch({ from, to, position: this.#player?.getCurrentTime() ?? 0 });
   }
 }
 
 let loading: Promise<Api> | undefined;
 
-/** The API's script, once for the page: it calls a global function when it is there. */
-function loadApi(address: string): Promise<Api> {
+/** Loads the API's script once per page. The script calls a global function when it is ready. */
+function loadApi(url: string): Promise<Api> {
   if (window.YT?.Player !== undefined) return Promise.resolve(window.YT);
   loading ??= new Promise<Api>((resolve, reject) => {
     window.onYouTubeIframeAPIReady = () => {
-      if (window.YT === undefined) reject(new Error('the player API of YouTube is not what it should be'));
+      if (window.YT === undefined) reject(new Error('YouTube player API invalid'));
       else resolve(window.YT);
     };
     const script = document.createElement('script');
-    script.src = address;
+    script.src = url;
     script.onerror = () => {
       loading = undefined;
-      reject(new Error('the player API of YouTube cannot be reached'));
+      reject(new Error('YouTube player API unreachable'));
     };
     document.head.append(script);
   });

@@ -1,6 +1,6 @@
 /**
- * The KPIs of the page against what really happened: a server that throttles, holds and cuts its answers at
- * known instants and notes every byte, and an observer of the picture itself. In real Chromium.
+ * KPIs of the page in Chromium against ground truth: the pixels on the screen, and the log of a
+ * server that delays, throttles and cuts its responses.
  */
 
 import assert from 'node:assert/strict';
@@ -8,52 +8,56 @@ import { writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
 import type { Session } from '../../src/measure/record.ts';
-import { hasChromium, launch, open, play, posted } from './browser.ts';
+import { hasChromium, launch, open, play, postedSession } from './browser.ts';
+import { acquireLoadingLock } from './loading-lock.ts';
 import {
-  between,
-  blind,
-  firstPicture,
+  assertStallBounds,
+  assertWithin,
+  certainFreezes,
+  discardReason,
+  type Freeze,
+  firstFrame,
+  matchStalls,
   meanLength,
-  observe,
-  type Pair,
-  pairs,
-  type Standstill,
-  standstills,
-  waited,
-  within,
-} from './observer.ts';
-import { type Manner, TestServer } from './server.ts';
-import { turn } from './turn.ts';
-import { hasFfmpeg, type Recipe, video } from './video.ts';
+  observeScreen,
+  type StallMatch,
+  withoutHiccups,
+} from './screen-observer.ts';
+import { type ResponseProfile, TestServer } from './test-server.ts';
+import { hasFfmpeg, testVideo, type VideoOptions } from './test-video.ts';
 
 const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
 
-/** How far a KPI may be from the truth (ms). */
+/** Maximum error of a KPI (ms). */
 const TOLERANCE_MS = 20;
 
 /**
- * Small, so that a busy machine decodes and draws it in time; and of one bitrate: dash.js asks for a segment of the
- * middle again where it climbs after the last one, and then stalls at the very end, where no other picture follows.
+ * The video is small, so that a busy machine decodes it in time. It has a single bitrate: when
+ * dash.js switches up after the last segment, it reloads earlier segments and stalls at the very
+ * end, where no further frame follows.
  */
-const RECIPE: Recipe = { seconds: 20, segmentSeconds: 1, fps: 25, kbps: [600], audio: false, size: '160x90' };
+const VIDEO: VideoOptions = { seconds: 20, segmentSeconds: 1, fps: 25, kbps: [600], audio: false, size: '160x90' };
 
-/** How segments are sent, by their number from 1, the first time that they are asked for. */
-interface Trouble {
-  readonly [segment: number]: Manner;
+/** Profiles of responses by segment number, from 1. */
+interface SegmentProfiles {
+  readonly [segment: number]: ResponseProfile;
 }
 
-/** The link is gone for a while, then it trickles, and at last the connection breaks in mid-segment. */
-const trouble = (trickleKbps: number): Trouble => ({
-  6: { hold: 7500 },
-  11: { kbps: trickleKbps },
+/**
+ * Profiles of first requests: an outage, a throttled segment, and a connection cut within a
+ * segment.
+ */
+const firstRequests = (throttledKbps: number): SegmentProfiles => ({
+  6: { delayMs: 7500 },
+  11: { kbps: throttledKbps },
   15: { cutAt: 0.5, kbps: 100 },
 });
 
-/** What trickles comes whole at last, or so slowly that dash.js gives it up after 20 s and asks again. */
-const [SLOW_KBPS, TOO_SLOW_KBPS] = [65, 25];
+/** Rates at which a segment completes, and at which dash.js abandons it after 20 s. */
+const [SLOW_KBPS, ABANDONED_KBPS] = [65, 25];
 
-/** What is asked for again comes at once, but for what was cut: that waits. */
-const AGAIN: Trouble = { 15: { hold: 5500 } };
+/** Profiles of repeated requests: only the segment that was cut is delayed. */
+const REPEATED_REQUESTS: SegmentProfiles = { 15: { delayMs: 5500 } };
 
 describe('accuracy', { skip, concurrency: 2 }, () => {
   let browser: Browser;
@@ -62,104 +66,98 @@ describe('accuracy', { skip, concurrency: 2 }, () => {
   });
   after(() => browser?.close());
 
-  // That which takes longer begins first.
+  // The longer test starts first.
   for (const audio of [true, false]) {
-    const what = audio ? 'picture and sound' : 'a picture alone';
-    test(`KPIs of ${what} are within 20 ms of what was on the screen, throttled and cut in mid-play`, async (t) => {
-      const folder = await video({ ...RECIPE, audio });
-      const plays = await turn();
-      t.after(plays);
+    const content = audio ? 'video with audio' : 'video without audio';
+    test(`KPIs of ${content} are within 20 ms of the screen under throttling and cuts`, async (t) => {
+      const folder = await testVideo({ ...VIDEO, audio });
+      const releaseLock = await acquireLoadingLock();
+      t.after(releaseLock);
       const server = await TestServer.start({ '/video/': folder, '/': 'dist' });
-      const first = trouble(audio ? TOO_SLOW_KBPS : SLOW_KBPS);
-      server.manner = (path, before) => {
-        if (path.endsWith('.mpd')) return { hold: 400 };
+      const first = firstRequests(audio ? ABANDONED_KBPS : SLOW_KBPS);
+      server.profile = (path, previousRequests) => {
+        if (path.endsWith('.mpd')) return { delayMs: 400 };
         const segment = Number(/stream[01]-(\d+)/.exec(path)?.[1] ?? 0);
-        if (segment === 3) plays();
-        return (before === 0 ? first : AGAIN)[segment] ?? (segment > 0 ? { kbps: 2000 } : {});
+        if (segment === 3) releaseLock();
+        const profiles = previousRequests === 0 ? first : REPEATED_REQUESTS;
+        return profiles[segment] ?? (segment > 0 ? { kbps: 2000 } : {});
       };
       const { page, context, errors } = await open(browser);
-      const watched = await observe(page);
+      const readObservation = await observeScreen(page);
       await play(page, server, '/video/manifest.mpd', { maxBuffer: '4' });
-      const session = await posted(page, server);
-      const truth = await watched();
+      const session = await postedSession(page, server);
+      const truth = await readObservation();
       await context.close();
       await server.stop();
-      const staysMs = 1000 / RECIPE.fps;
-      // For who wants to know why it fails.
-      const stood = standstills(truth, staysMs);
-      const seen = JSON.stringify({ session, stood, truth, answers: server.answers });
-      await writeFile(`.cache/accuracy-${audio ? 'sound' : 'picture'}.json`, seen);
+      const frameMs = 1000 / VIDEO.fps;
+      // For the analysis of failures.
+      const freezes = certainFreezes(truth, frameMs);
+      const details = JSON.stringify({ session, freezes, truth, responses: server.responses });
+      await writeFile(`.cache/accuracy-${audio ? 'audio' : 'video'}.json`, details);
 
       assert.deepEqual(errors, []);
       assert.equal(session.complete, true);
-      const why = blind(truth);
-      if (why !== undefined) {
-        t.skip(why);
+      const discard = discardReason(truth);
+      if (discard !== undefined) {
+        t.skip(discard);
         return;
       }
-      within(session.kpis.initial_load_s, firstPicture(truth), TOLERANCE_MS, 'T_init');
-      const pressed = truth.origin + truth.pressed;
-      const had = ({ position, start }: Standstill) => due(server, position).every((sent) => sent - pressed < start[0]);
-      const all = pairs(session.stalls, truth, staysMs, TOLERANCE_MS, had);
-      const found = waited(all, had);
-      assert.ok(found.length >= 3, `${found.length} stalls: the trouble was not felt`);
-      for (const [index, { stall, stood }] of found.entries()) {
-        within(stall.start_s, stood.start, TOLERANCE_MS, `the start of stall ${index + 1}`);
-        within(stall.end_s, stood.end, TOLERANCE_MS, `the end of stall ${index + 1}`);
-        within(
-          stall.end_s - stall.start_s,
-          between(stood.start, stood.end),
-          TOLERANCE_MS,
-          `the length of stall ${index + 1}`,
-        );
-      }
-      within(session.kpis.mean_stall_s, meanLength(all.map(({ stood }) => stood)), TOLERANCE_MS, 'T_rebuf');
+      assertWithin(session.kpis.initial_load_s, firstFrame(truth), TOLERANCE_MS, 'T_init');
+      const started = truth.origin + truth.pressed;
+      const hadData = ({ position, start }: Freeze) =>
+        sentTimes(server, position).every((sent) => sent - started < start[0]);
+      const matches = matchStalls(session.stalls, truth, { frameMs, toleranceMs: TOLERANCE_MS }, hadData);
+      const stalls = withoutHiccups(matches, hadData);
+      assert.ok(stalls.length >= 3, `only ${stalls.length} stalls`);
+      assertStallBounds(stalls, TOLERANCE_MS);
+      const meanFreeze = meanLength(matches.map(({ freeze }) => freeze));
+      assertWithin(session.kpis.mean_stall_s, meanFreeze, TOLERANCE_MS, 'T_rebuf');
       assert.equal(session.kpis.stalls_per_s, session.stalls.length / session.played_s, 'f_rebuf');
-      adds(session);
-      agreesWithBytes(found, server, pressed);
+      assertPhasesCoverSession(session);
+      assertStallsMatchBytes(stalls, server, started);
     });
   }
 });
 
-/** The whole of the session is told: what it was adds up to how long it took. */
-function adds(session: Session): void {
-  const spans = [...session.pauses, ...session.seeks].reduce((sum, { start_s, end_s }) => sum + end_s - start_s, 0);
-  const sum = session.kpis.initial_load_s + session.kpis.stalled_s + session.played_s + spans;
-  assert.ok(Math.abs(sum - session.duration_s) < 1e-4, `${sum} and not ${session.duration_s}`);
+/** Fails unless the lengths of all phases add up to the length of the session. */
+function assertPhasesCoverSession(session: Session): void {
+  const actions = [...session.pauses, ...session.seeks].reduce((sum, { start_s, end_s }) => sum + end_s - start_s, 0);
+  const sum = session.kpis.initial_load_s + session.kpis.stalled_s + session.played_s + actions;
+  assert.ok(Math.abs(sum - session.duration_s) < 1e-4, `phases: ${sum} s, session: ${session.duration_s} s`);
 }
 
 /**
- * When the server had sent the whole of what has to be there for the video to go on from here, a segment of the picture
- * and one of the sound, by its own clock; nothing where it is the end of the video.
+ * Returns the times at which the server had sent the segments required after a position, one of
+ * the video and one of the audio; empty at the end of the video.
  */
-function due(server: TestServer, position: number): number[] {
-  // The clock of a video may stop a tenth of a second before the end of what is there: the decoder holds that.
-  const missing = Math.floor(position + 0.1) + 1;
-  const whole = (stream: number) => {
-    const name = new RegExp(`stream${stream}-0*${missing}\\.m4s$`);
-    const wanted = server.answers.filter((answer) => answer.whole && name.test(answer.path));
-    return Math.min(...wanted.map(({ parts }) => parts.at(-1)?.at ?? Number.NaN));
+function sentTimes(server: TestServer, position: number): number[] {
+  // The clock may stop 0.1 s before the end of the buffer: the decoder holds these frames.
+  const required = Math.floor(position + 0.1) + 1;
+  const sentTime = (stream: number) => {
+    const name = new RegExp(`stream${stream}-0*${required}\\.m4s$`);
+    const complete = server.responses.filter((response) => response.complete && name.test(response.path));
+    return Math.min(...complete.map(({ parts }) => parts.at(-1)?.at ?? Number.NaN));
   };
-  return missing > RECIPE.seconds ? [] : [0, 1].map(whole).filter(Number.isFinite);
+  return required > VIDEO.seconds ? [] : [0, 1].map(sentTime).filter(Number.isFinite);
 }
 
-/** So long a busy machine may take from the last byte of a segment until it can be played (ms). */
-const TAKEN_MS = 500;
+/** Maximum time from the last byte of a segment to its playback on a busy machine (ms). */
+const MAX_DECODE_DELAY_MS = 500;
 
 /**
- * What the server sent says why: something that was due was whole only when the picture stood already, or so shortly
- * before that it could not be played, and before the next picture.
+ * Fails unless the server's log explains each stall: a required segment was complete only after
+ * the freeze began, or too shortly before it to be played, and before the freeze ended.
  *
- * @param pressed when the button was pressed, by the clock of the server
+ * @param started start of the session on the server's clock
  */
-function agreesWithBytes(found: readonly Pair[], server: TestServer, pressed: number): void {
-  for (const [index, { stall, stood }] of found.entries()) {
-    const { start, end, position } = stood;
-    // Where the sound goes on, the clock is ahead of the picture: either may lack something.
-    const came = [stall.position_s, position].flatMap((at) => due(server, at)).map((sent) => sent - pressed);
+function assertStallsMatchBytes(stalls: readonly StallMatch[], server: TestServer, started: number): void {
+  for (const [index, { stall, freeze }] of stalls.entries()) {
+    const { start, end, position } = freeze;
+    // With running audio the clock is ahead of the frames, so either position may lack data.
+    const sent = [stall.position_s, position].flatMap((at) => sentTimes(server, at)).map((time) => time - started);
     assert.ok(
-      came.some((at) => at > start[0] - TAKEN_MS && at < end[1]),
-      `stall ${index + 1}, ${start[0]} to ${end[1]} ms: what was due at ${position} s came at ${came} ms`,
+      sent.some((at) => at > start[0] - MAX_DECODE_DELAY_MS && at < end[1]),
+      `stall ${index + 1}, ${start[0]} to ${end[1]} ms: segments at ${position} s were sent at ${sent} ms`,
     );
   }
 }

@@ -1,11 +1,11 @@
-/** Debian's Chromium, headless, and the page in it. */
+/** Headless Chromium, and actions on the page. */
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { Session } from '../../src/measure/record.ts';
-import { misfits } from '../schema.ts';
-import type { TestServer } from './server.ts';
+import { schemaErrors } from '../session-schema.ts';
+import type { TestServer } from './test-server.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 
@@ -29,7 +29,7 @@ export function launch(proxy?: string): Promise<Browser> {
   });
 }
 
-/** A context of its own, and a page in it whose errors fail the test. */
+/** Opens a page in a new context; `errors` collects its uncaught exceptions. */
 export async function open(browser: Browser, options: Parameters<Browser['newContext']>[0] = {}): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
@@ -44,7 +44,7 @@ export interface Opened {
   readonly errors: string[];
 }
 
-/** Opens the page and presses Play on this video. */
+/** Opens the player's page and plays a video. */
 export async function play(
   page: Page,
   server: { readonly origin: string } | string,
@@ -57,13 +57,13 @@ export async function play(
   await page.getByRole('button', { name: 'Play', exact: true }).click();
 }
 
-/** Waits for the session to end, and for its record at the collector. */
-export async function posted(page: Page, server: TestServer): Promise<Session> {
+/** Waits for the end of the session, and returns the record posted to the collector. */
+export async function postedSession(page: Page, server: TestServer): Promise<Session> {
   await page.locator('#phase', { hasText: 'ended' }).waitFor({ timeout: 120_000 });
-  await page.getByText('The collector has this session').waitFor({ timeout: 30_000 });
-  const last = server.posted.findLast(({ status }) => status < 300);
-  if (last === undefined) throw new Error('nothing was posted');
-  const session = JSON.parse(last.body) as Session;
-  assert.deepEqual(misfits(session), [], 'the record has the form of docs/reference/session.md');
+  await page.getByText('Session delivered to the collector').waitFor({ timeout: 30_000 });
+  const accepted = server.posted.findLast(({ status }) => status < 300);
+  if (accepted === undefined) throw new Error('no record was posted');
+  const session = JSON.parse(accepted.body) as Session;
+  assert.deepEqual(schemaErrors(session), [], 'the record conforms to its schema');
   return session;
 }

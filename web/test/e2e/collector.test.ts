@@ -1,4 +1,4 @@
-/** The page and the real collector, `tandem serve`, which is killed in mid-play and started again. */
+/** The page with a real collector, `tandem serve`, that is killed and restarted. */
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -9,28 +9,28 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import type { Session } from '../../src/measure/record.ts';
-import { misfits } from '../schema.ts';
-import { hasTandem, TANDEM } from '../tandem.ts';
+import { schemaErrors } from '../session-schema.ts';
+import { hasTandem, TANDEM } from '../tandem-binary.ts';
 import { hasChromium, launch, open } from './browser.ts';
-import { hasFfmpeg, video } from './video.ts';
+import { hasFfmpeg, testVideo } from './test-video.ts';
 
 const skip = [
   hasChromium ? '' : 'Chromium',
   hasFfmpeg ? '' : 'ffmpeg',
-  hasTandem ? '' : 'the program tandem, which `cargo test` builds',
+  hasTandem ? '' : 'the program tandem (build it with `cargo build -p tandem-cli`)',
 ].filter(Boolean);
 
-/** What the list of sessions has of each. */
-interface Listed {
+/** Entry of the session list, in part. */
+interface ListEntry {
   readonly id: string;
   readonly complete: boolean;
 }
 
-test('a record reaches `tandem serve`, also where that is killed in mid-play and comes back later', {
+test('record reaches `tandem serve`, also after a kill and restart of the collector', {
   skip: skip.length === 0 ? false : `needs ${skip.join(', ')}`,
 }, async () => {
-  const folder = await video({ seconds: 4, segmentSeconds: 1, fps: 25, kbps: [200], audio: false });
-  const kept = await mkdtemp(join(tmpdir(), 'tandem-collector-'));
+  const folder = await testVideo({ seconds: 4, segmentSeconds: 1, fps: 25, kbps: [200], audio: false });
+  const directory = await mkdtemp(join(tmpdir(), 'tandem-collector-'));
   const serve = (listen: string) =>
     Collector.start([
       '--listen',
@@ -40,12 +40,12 @@ test('a record reaches `tandem serve`, also where that is killed in mid-play and
       '--content',
       folder,
       '--database',
-      join(kept, 'sessions.db'),
+      join(directory, 'sessions.db'),
     ]);
   let collector = await serve('127.0.0.1:0');
   const { origin } = collector;
   const get = async (path: string) => (await fetch(`${origin}${path}`)).json() as Promise<unknown>;
-  const listed = async () => ((await get('/api/sessions')) as { sessions: Listed[] }).sessions;
+  const listed = async () => ((await get('/api/sessions')) as { sessions: ListEntry[] }).sessions;
   const browser = await launch();
   try {
     const { page, errors } = await open(browser);
@@ -56,50 +56,50 @@ test('a record reaches `tandem serve`, also where that is killed in mid-play and
     };
     const end = () => page.getByRole('button', { name: 'End session' }).click();
 
-    // To its end: then the page hears of that later than it was.
+    // Play to the end; the page learns of the end with a delay.
     await page.goto(`${origin}/?maxBuffer=4`);
     await begin();
-    await page.getByText('The collector has this session').waitFor();
+    await page.getByText('Session delivered to the collector').waitFor();
     const [first, ...more] = await listed();
     assert.deepEqual(more, []);
     const session = (await get(`/api/sessions/${first?.id}`)) as Session;
-    assert.deepEqual(misfits(session), [], 'the record has the form of docs/reference/session.md');
+    assert.deepEqual(schemaErrors(session), [], 'the record conforms to its schema');
     assert.equal(session.complete, true);
     assert.deepEqual(
       session.segments.map(({ segment }) => segment),
       [0, 1, 2, 3],
     );
-    await page.getByRole('link', { name: 'see it there' }).click();
+    await page.getByRole('link', { name: 'view session' }).click();
     await page.getByText(session.id.slice(0, 8)).first().waitFor();
 
-    // Of the second it hears only when it is there again.
+    // The collector is down at the end of the second session.
     await page.goto(`${origin}/?maxBuffer=4`);
     await begin();
     await collector.kill();
     await end();
-    await page.getByText('1 session is kept in this browser').waitFor();
+    await page.getByText('1 session stored in this browser').waitFor();
     collector = await serve(new URL(origin).host);
     assert.deepEqual(
       (await listed()).map(({ id }) => id),
       [session.id],
-      'what it had said that it has, it has after a kill',
+      'an accepted record survives a kill',
     );
-    await page.getByText('The collector has this session').waitFor({ timeout: 70_000 });
+    await page.getByText('Session delivered to the collector').waitFor({ timeout: 70_000 });
     const both = await listed();
     assert.equal(both.length, 2);
     assert.equal(new Set(both.map(({ id }) => id)).size, 2);
     const second = (await get(`/api/sessions/${both.find(({ id }) => id !== session.id)?.id}`)) as Session;
-    assert.deepEqual(misfits(second), []);
+    assert.deepEqual(schemaErrors(second), []);
     assert.deepEqual(await get(`/api/sessions/${session.id}`), session);
     await page.reload();
     await page.getByLabel('Address of').waitFor();
-    assert.equal(await page.locator('#kept').innerText(), '');
+    assert.equal(await page.locator('#outbox-status').innerText(), '');
     assert.equal((await listed()).length, 2);
     assert.deepEqual(errors, []);
   } finally {
     await browser.close();
     await collector.kill();
-    await rm(kept, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 });
 
@@ -115,7 +115,7 @@ class Collector {
     return new Collector(new URL(address).origin, child);
   }
 
-  /** Without a moment to put anything in order. */
+  /** Kills the process without a shutdown. */
   async kill(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     this.child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-/** What a viewer does with the page, in real Chromium. */
+/** Actions of a viewer on the page, in Chromium. */
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -6,33 +6,33 @@ import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { P1203 } from '../../src/measure/p1203.ts';
 import type { Session } from '../../src/measure/record.ts';
-import { hasChromium, launch, open, play, posted } from './browser.ts';
+import { hasChromium, launch, open, play, postedSession } from './browser.ts';
 import {
-  between,
-  HICCUP_MS,
-  observe,
-  pairs,
-  type Standstill,
-  standstills,
-  type Watched,
-  waited,
-  within,
-} from './observer.ts';
-import { TestServer } from './server.ts';
-import { hasFfmpeg, type Recipe, video } from './video.ts';
-import { iframeApi, LATE_MS, STEP_MS } from './youtube.ts';
+  assertWithin,
+  certainFreezes,
+  type Freeze,
+  lengthBetween,
+  MAX_HICCUP_MS,
+  matchStalls,
+  type Observation,
+  observeScreen,
+  withoutHiccups,
+} from './screen-observer.ts';
+import { TestServer } from './test-server.ts';
+import { hasFfmpeg, testVideo, type VideoOptions } from './test-video.ts';
+import { DELAY_MS, mockApiScript, STEP_MS } from './youtube-mock.ts';
 
 const skip = hasChromium && hasFfmpeg ? false : 'needs Chromium and ffmpeg';
 
-const RECIPE: Recipe = { seconds: 12, segmentSeconds: 1, fps: 50, kbps: [200, 600], audio: false };
+const VIDEO: VideoOptions = { seconds: 12, segmentSeconds: 1, fps: 50, kbps: [200, 600], audio: false };
 const MANIFEST = '/video/manifest.mpd';
-/** Fails at once; of a manifest that is not there dash.js asks again some times. */
-const NO_FILE = '/video/none.mp4';
+/** Fails at once, while dash.js retries a missing manifest. */
+const MISSING_FILE = '/video/none.mp4';
 
-/** A file comes somewhat faster than it plays, and twice nothing of it for a while. */
-const BREAKS = {
+/** Sends a file slightly faster than it plays, with two interruptions. */
+const INTERRUPTED = {
   kbps: 900,
-  breaks: [
+  interruptions: [
     { at: 0.3, ms: 6000 },
     { at: 0.7, ms: 5000 },
   ],
@@ -42,12 +42,14 @@ describe('the page', { skip, concurrency: 2 }, () => {
   let browser: Browser;
   let folder: string;
   before(async () => {
-    folder = await video(RECIPE);
+    folder = await testVideo(VIDEO);
     browser = await launch();
   });
   after(() => browser?.close());
 
-  /** A page and a server of its own. What went wrong in the page fails the test. */
+  /**
+   * Runs a test with its own server and page; an uncaught exception in the page fails the test.
+   */
   async function visit(act: (page: Page, server: TestServer) => Promise<void>, options = {}): Promise<void> {
     const server = await TestServer.start({ '/video/': folder, '/': 'dist' });
     const { page, context, errors } = await open(browser, options);
@@ -60,14 +62,14 @@ describe('the page', { skip, concurrency: 2 }, () => {
     }
   }
 
-  test('a stall that is open when the viewer ends the session is closed there and marked', async () => {
+  test('stall open at the end of the session ends there and is marked open', async () => {
     await visit(async (page, server) => {
-      server.manner = (path) => (/-0*4\.m4s$/.test(path) ? { hold: 60_000 } : {});
+      server.profile = (path) => (/-0*4\.m4s$/.test(path) ? { delayMs: 60_000 } : {});
       await play(page, server, MANIFEST);
       await page.locator('#phase[data-phase=stalled]').waitFor();
       await page.waitForTimeout(700);
       await page.getByRole('button', { name: 'End session' }).click();
-      const session = await posted(page, server);
+      const session = await postedSession(page, server);
       const [stall, ...more] = session.stalls;
       assert.deepEqual(more, []);
       assert.equal(stall?.open, true);
@@ -79,22 +81,22 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
-  test('a session without a picture is all initial load time', async () => {
+  test('session without a frame consists of initial load time', async () => {
     await visit(async (page, server) => {
       await play(page, server, '/video/none.mpd');
-      const session = await posted(page, server);
+      const session = await postedSession(page, server);
       assert.equal(session.kpis.initial_load_open, true);
       assert.equal(session.kpis.initial_load_s, session.duration_s);
       assert.equal(session.kpis.stalls, 0);
       assert.equal(session.errors.at(-1)?.fatal, true);
-      assert.match(await page.getByRole('alert').innerText(), /cannot go on/);
+      assert.match(await page.getByRole('alert').innerText(), /Playback failed/);
     });
   });
 
-  test('a pause and a seek are no stalls, and are told', async () => {
+  test('pause and seek are recorded and are not stalls', async () => {
     await visit(async (page, server) => {
-      server.manner = (path) => (/-0*11\.m4s$/.test(path) ? { hold: 900 } : {});
-      const watched = await observe(page);
+      server.profile = (path) => (/-0*11\.m4s$/.test(path) ? { delayMs: 900 } : {});
+      const readObservation = await observeScreen(page);
       await play(page, server, MANIFEST, { maxBuffer: '4' });
       const media = (act: string) => page.evaluate(`document.querySelector('video').${act}`);
       await page.waitForFunction("document.querySelector('video').currentTime > 1.5");
@@ -105,33 +107,37 @@ describe('the page', { skip, concurrency: 2 }, () => {
       const left = (await page.evaluate(
         "(({ currentTime }, media) => { media.currentTime = 10.2; return currentTime; })(...Array(2).fill(document.querySelector('video')))",
       )) as number;
-      const session = await posted(page, server);
-      const stood = standstills(await watched(), 1000 / RECIPE.fps);
+      const session = await postedSession(page, server);
+      const freezes = certainFreezes(await readObservation(), 1000 / VIDEO.fps);
 
-      // A player that is short of time may seek once more by itself.
+      // A late player may seek once more by itself.
       assert.ok(session.pauses.length >= 1 && session.seeks.length >= 1, JSON.stringify(session.seeks));
-      const [paused] = session.pauses;
-      const [sought] = session.seeks;
-      apart(session);
-      assert.ok(paused !== undefined && sought !== undefined);
+      const [pauseRecord] = session.pauses;
+      const [seekRecord] = session.seeks;
+      assertNoStallNear(session);
+      assert.ok(pauseRecord !== undefined && seekRecord !== undefined);
       const during = ({ start_s, end_s }: { start_s: number; end_s: number }) =>
-        stood.find(({ start, end }) => start[0] < end_s * 1000 && end[1] > start_s * 1000);
-      const [pause, seek] = [during(paused), during(sought)];
+        freezes.find(({ start, end }) => start[0] < end_s * 1000 && end[1] > start_s * 1000);
+      const [pause, seek] = [during(pauseRecord), during(seekRecord)];
       assert.ok(pause !== undefined && seek !== undefined);
-      // Of a pause and a seek the clock tells, which stops before its picture has had its time.
-      within(paused.end_s - paused.start_s, between(pause.start, pause.end), 60, 'the pause');
-      within(sought.end_s - sought.start_s, between(seek.start, seek.end), 60, 'the seek');
-      assert.ok(Math.abs(sought.from_s - left) < 0.1 && Math.abs(sought.to_s - 10.2) < 0.01, JSON.stringify(sought));
+      // The clock measures pauses and seeks; it stops before the end of the last frame's display
+      // time.
+      assertWithin(pauseRecord.end_s - pauseRecord.start_s, lengthBetween(pause.start, pause.end), 60, 'pause');
+      assertWithin(seekRecord.end_s - seekRecord.start_s, lengthBetween(seek.start, seek.end), 60, 'seek');
+      assert.ok(
+        Math.abs(seekRecord.from_s - left) < 0.1 && Math.abs(seekRecord.to_s - 10.2) < 0.01,
+        JSON.stringify(seekRecord),
+      );
       assert.equal(session.complete, true);
     });
   });
 
-  test('requests carry CMCD with the id of the session, and the record tells what the server sent', async () => {
+  test('requests carry CMCD with the session id, and the record matches the log of the server', async () => {
     await visit(async (page, server) => {
-      server.manner = (path) => (path.includes('chunk-') ? { kbps: 3000 } : {});
+      server.profile = (path) => (path.includes('chunk-') ? { kbps: 3000 } : {});
       await play(page, server, MANIFEST, { label: 'a test', rule: 'throughput' });
-      const session = await posted(page, server);
-      const media = server.answers.filter(({ path }) => path.includes('chunk-'));
+      const session = await postedSession(page, server);
+      const media = server.responses.filter(({ path }) => path.includes('chunk-'));
       for (const { query } of media) {
         const cmcd = new URLSearchParams(query).get('CMCD') ?? '';
         assert.match(cmcd, new RegExp(`sid="${session.id}"`));
@@ -140,15 +146,15 @@ describe('the page', { skip, concurrency: 2 }, () => {
       }
       assert.equal(session.label, 'a test');
       assert.equal(session.rule, 'throughput');
-      assert.equal(session.video.duration_s, RECIPE.seconds);
+      assert.equal(session.video.duration_s, VIDEO.seconds);
       assert.deepEqual(
         session.video.levels.map(({ bitrate_kbps, codec, fps, height }) => [bitrate_kbps, codec, fps, height]),
-        RECIPE.kbps.map((kbps) => [kbps, 'h264', 50, 180]),
+        VIDEO.kbps.map((kbps) => [kbps, 'h264', 50, 180]),
       );
-      // Each segment with its size, and no sooner or later than the server sent it.
+      // Size and order of times of each segment.
       for (const segment of session.segments) {
         const name = `chunk-stream${segment.level}-${String(segment.segment + 1).padStart(5, '0')}.m4s`;
-        const sent = media.find(({ path, whole }) => path.endsWith(name) && whole);
+        const sent = media.find(({ path, complete }) => path.endsWith(name) && complete);
         assert.equal(
           segment.size_bytes,
           sent?.parts.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -158,7 +164,7 @@ describe('the page', { skip, concurrency: 2 }, () => {
       }
       assert.deepEqual(
         [...new Set(session.segments.map(({ segment }) => segment))].sort((a, b) => a - b),
-        Array.from({ length: RECIPE.seconds }, (_, index) => index),
+        Array.from({ length: VIDEO.seconds }, (_, index) => index),
       );
       const arrived = session.segments.map(({ arrived_s }) => arrived_s);
       assert.deepEqual(
@@ -168,10 +174,10 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
-  test('the record is saved as JSON and as input of P.1203', async () => {
+  test('record is saved as JSON and as P.1203 input', async () => {
     await visit(async (page, server) => {
       await play(page, server, MANIFEST);
-      const session = await posted(page, server);
+      const session = await postedSession(page, server);
       const save = async (name: string) => {
         const [download] = await Promise.all([
           page.waitForEvent('download'),
@@ -180,30 +186,30 @@ describe('the page', { skip, concurrency: 2 }, () => {
         return JSON.parse(await readFile(await download.path(), 'utf8')) as unknown;
       };
       assert.deepEqual(await save('Save as JSON'), session);
-      const input = (await save('Save as input of P.1203')) as P1203;
+      const input = (await save('Save as P.1203 input')) as P1203;
       const length = input.I13.segments.reduce((sum, { duration }) => sum + duration, 0);
-      assert.ok(Math.abs(length - RECIPE.seconds) < 0.3, `${length} of ${RECIPE.seconds} s`);
+      assert.ok(Math.abs(length - VIDEO.seconds) < 0.3, `${length} of ${VIDEO.seconds} s`);
       assert.deepEqual(input.I23.stalling[0], [0, session.kpis.initial_load_s]);
       assert.equal(input.I23.stalling.length, 1 + session.stalls.length);
       assert.equal(input.I13.segments[0]?.resolution, '320x180');
     });
   });
 
-  test('a collector that is lost gets the record when it is back, once', async () => {
+  test('collector gets the record once after an outage', async () => {
     await visit(async (page, server) => {
-      server.collector = 'gone';
-      await play(page, server, NO_FILE);
-      await page.getByText('1 session is kept in this browser').waitFor();
+      server.collector = 'down';
+      await play(page, server, MISSING_FILE);
+      await page.getByText('1 session stored in this browser').waitFor();
       server.collector = 503;
       await page.reload();
-      await page.getByText('1 session is kept in this browser').waitFor();
+      await page.getByText('1 session stored in this browser').waitFor();
       assert.deepEqual(
         server.posted.filter(({ status }) => status < 300),
         [],
       );
-      server.collector = 'there';
-      // Nobody presses anything.
-      await page.getByText('kept in this browser').waitFor({ state: 'hidden', timeout: 30_000 });
+      server.collector = 'up';
+      // The page retries by itself.
+      await page.getByText('stored in this browser').waitFor({ state: 'hidden', timeout: 30_000 });
       const there = server.posted.filter(({ status }) => status < 300);
       assert.deepEqual(
         there.map(({ status }) => status),
@@ -215,14 +221,14 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
-  test('a record that the collector refuses is kept and not sent again', async () => {
+  test('refused record stays stored and is not sent again', async () => {
     await visit(async (page, server) => {
       server.collector = 422;
-      await play(page, server, NO_FILE);
-      await page.getByText('kept which the collector refused').waitFor();
-      server.collector = 'there';
+      await play(page, server, MISSING_FILE);
+      await page.getByText('refused by the collector').waitFor();
+      server.collector = 'up';
       await page.reload();
-      await page.getByText('kept which the collector refused').waitFor();
+      await page.getByText('refused by the collector').waitFor();
       assert.deepEqual(
         server.posted.map(({ status }) => status),
         [422],
@@ -230,15 +236,15 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
-  test('a collector that asks for a token gets it, also from a page that goes away', async () => {
+  test('collector gets its token, also from an unloading page', async () => {
     await visit(async (page, server) => {
       server.token = 'a secret';
-      await play(page, server, NO_FILE);
-      await page.getByText('1 session is kept in this browser').waitFor();
+      await play(page, server, MISSING_FILE);
+      await page.getByText('1 session stored in this browser').waitFor();
       await page.getByText('Settings').click();
-      await page.getByLabel('Token of the collector').fill('a secret');
+      await page.getByLabel('Collector token').fill('a secret');
       await page.keyboard.press('Tab');
-      await page.getByText('The collector has this session').waitFor();
+      await page.getByText('Session delivered to the collector').waitFor();
       await page.getByLabel('Address of').fill(`${server.origin}${MANIFEST}`);
       await page.getByRole('button', { name: 'Play', exact: true }).click();
       await page.locator('#phase[data-phase=playing]').waitFor();
@@ -246,11 +252,11 @@ describe('the page', { skip, concurrency: 2 }, () => {
       const there = () => server.posted.filter(({ status }) => status === 201).length;
       while (there() < 2) await page.waitForTimeout(50);
       await page.goto(server.origin);
-      assert.equal(await page.getByLabel('Token of the collector').inputValue(), '');
+      assert.equal(await page.getByLabel('Collector token').inputValue(), '');
     });
   });
 
-  test('a page that is closed in mid-play sends its record, and the next one sends the same again', async () => {
+  test('page closed during playback sends its record, and the next page repeats it', async () => {
     await visit(async (page, server) => {
       await play(page, server, MANIFEST);
       await page.waitForFunction("document.querySelector('video').currentTime > 1");
@@ -268,42 +274,42 @@ describe('the page', { skip, concurrency: 2 }, () => {
     });
   });
 
-  test('a plain file is played and measured', async () => {
+  test('plain file is played and measured', async () => {
     await visit(async (page, server) => {
-      server.manner = (path) => (path.endsWith('.mp4') ? BREAKS : {});
-      const watched = await observe(page);
+      server.profile = (path) => (path.endsWith('.mp4') ? INTERRUPTED : {});
+      const readObservation = await observeScreen(page);
       await play(page, server, '/video/whole.mp4');
-      const session = await posted(page, server);
-      const truth = await watched();
+      const session = await postedSession(page, server);
+      const truth = await readObservation();
       assert.equal(session.video.kind, 'file');
-      assert.equal(session.video.duration_s, RECIPE.seconds);
-      agree(session, truth, server, 20);
+      assert.equal(session.video.duration_s, VIDEO.seconds);
+      assertAgreement(session, truth, server, 20);
     });
   });
 
-  test('a video of YouTube is played and measured by what its player tells', async () => {
+  test('YouTube video is played and measured by the reports of its player', async () => {
     await visit(async (page, server) => {
-      server.put('/iframe_api', 'text/javascript', iframeApi('/video/whole.mp4'));
-      server.manner = (path) => (path.endsWith('.mp4') ? BREAKS : {});
-      const watched = await observe(page);
+      server.put('/iframe_api', 'text/javascript', mockApiScript('/video/whole.mp4'));
+      server.profile = (path) => (path.endsWith('.mp4') ? INTERRUPTED : {});
+      const readObservation = await observeScreen(page);
       await page.goto(`${server.origin}/?youtube-api=/iframe_api`);
       await page.getByLabel('Address of').fill('https://youtu.be/onXpKXbnbE0?t=1');
       await page.getByRole('button', { name: 'Play', exact: true }).click();
       await page.locator('video[data-video-id=onXpKXbnbE0]').waitFor();
-      const session = await posted(page, server);
-      const truth = await watched();
+      const session = await postedSession(page, server);
+      const truth = await readObservation();
       assert.equal(session.video.kind, 'youtube');
       assert.equal(session.video.url, 'https://www.youtube.com/watch?v=onXpKXbnbE0');
-      assert.equal(session.video.duration_s, RECIPE.seconds);
+      assert.equal(session.video.duration_s, VIDEO.seconds);
       assert.equal(session.complete, true);
       assert.deepEqual(session.segments, []);
-      agree(session, truth, server, STEP_MS + 2 * LATE_MS + 20);
+      assertAgreement(session, truth, server, STEP_MS + 2 * DELAY_MS + 20);
     });
   });
 
-  test('a pause and a seek in the player of YouTube are no stalls', async () => {
+  test('pause and seek in the YouTube player are not stalls', async () => {
     await visit(async (page, server) => {
-      server.put('/iframe_api', 'text/javascript', iframeApi('/video/whole.mp4'));
+      server.put('/iframe_api', 'text/javascript', mockApiScript('/video/whole.mp4'));
       await page.goto(`${server.origin}/?youtube-api=/iframe_api`);
       await page.getByLabel('Address of').fill('https://www.youtube.com/watch?v=onXpKXbnbE0');
       await page.getByRole('button', { name: 'Play', exact: true }).click();
@@ -314,31 +320,31 @@ describe('the page', { skip, concurrency: 2 }, () => {
       await media('play()');
       await page.waitForFunction("document.querySelector('#youtube video').currentTime > 3");
       await media('currentTime = 10');
-      const session = await posted(page, server);
+      const session = await postedSession(page, server);
       assert.equal(session.pauses.length, 1);
       assert.equal(session.seeks.length, 1);
-      apart(session);
+      assertNoStallNear(session);
       assert.ok(Math.abs((session.seeks[0]?.to_s ?? 0) - 10) < 0.3);
     });
   });
 
-  test('an API of YouTube that cannot be reached ends the session with a word on it', async () => {
+  test('unreachable YouTube API ends the session with an error message', async () => {
     await visit(async (page, server) => {
-      await page.goto(`${server.origin}/?youtube-api=/not-there&kind=youtube`);
+      await page.goto(`${server.origin}/?youtube-api=/missing&kind=youtube`);
       await page.getByLabel('Address of').fill('onXpKXbnbE0');
       await page.getByRole('button', { name: 'Play', exact: true }).click();
-      await page.getByText('the player API of YouTube cannot be reached').waitFor();
-      const session = await posted(page, server);
+      await page.getByText('YouTube player API unreachable').waitFor();
+      const session = await postedSession(page, server);
       assert.equal(session.errors[0]?.fatal, true);
     });
   });
 
-  test('a title of the catalogue is found and played with the keyboard alone', async () => {
+  test('title of the catalogue is found and played by keyboard', async () => {
     await visit(async (page, server) => {
       const videos = [
         { title: 'Pelícano', url: 'video/none.mpd' },
         { title: 'Test picture', url: 'video/manifest.mpd', description: '12 s, two bitrates', duration_s: 12 },
-        { title: 'no address' },
+        { title: 'title without an address' },
       ];
       server.put('/catalogue.json', 'application/json', JSON.stringify({ videos }));
       await page.goto(server.origin);
@@ -352,7 +358,7 @@ describe('the page', { skip, concurrency: 2 }, () => {
       await page.keyboard.press('Enter');
       await page.locator('#phase[data-phase=playing]').waitFor();
       assert.match(await page.locator('#announce').innerText(), /Playing/);
-      // From here the arrow keys read the chart.
+      // Arrow keys move the cursor of the chart.
       await page.locator('#buffer-chart svg').focus();
       await page.waitForTimeout(1200);
       await page.keyboard.press('ArrowLeft');
@@ -362,24 +368,24 @@ describe('the page', { skip, concurrency: 2 }, () => {
         /^Buffer over .* s\. buffer: /,
       );
       await page.getByRole('button', { name: 'End session' }).click();
-      assert.equal((await posted(page, server)).video.title, 'Test picture');
+      assert.equal((await postedSession(page, server)).video.title, 'Test picture');
     });
   });
 
-  test('what is no address is said beside the field', async () => {
+  test('invalid address shows an error at the field', async () => {
     await visit(async (page, server) => {
       await page.goto(server.origin);
       await page.getByLabel('Address of').fill('http://user:secret@host/a.mpd');
       await page.keyboard.press('Enter');
       const field = page.getByLabel('Address of');
       assert.equal(await field.getAttribute('aria-invalid'), 'true');
-      assert.match(await page.locator('#url-problem').innerText(), /password/);
+      assert.match(await page.locator('#url-error').innerText(), /password/);
       assert.equal(await page.evaluate('document.activeElement?.id'), 'url');
     });
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`on a phone in ${colorScheme} everything has its place and can be read`, async () => {
+    test(`phone layout in ${colorScheme} mode fits the screen and has readable contrast`, async () => {
       await visit(
         async (page, server) => {
           server.put('/catalogue.json', 'application/json', '{"videos": [{"title": "A title", "url": "x.mpd"}]}');
@@ -389,7 +395,7 @@ describe('the page', { skip, concurrency: 2 }, () => {
           await page.waitForTimeout(600);
           const width = await page.evaluate('[document.documentElement.scrollWidth, innerWidth]');
           assert.deepEqual(width, [390, 390]);
-          assert.deepEqual(await page.evaluate(faint), []);
+          assert.deepEqual(await page.evaluate(lowContrastTexts), []);
         },
         { viewport: { width: 390, height: 844 }, colorScheme },
       );
@@ -397,8 +403,8 @@ describe('the page', { skip, concurrency: 2 }, () => {
   }
 });
 
-/** In the page: texts with less contrast than WCAG 2.2 asks for at level AA (4.5 to 1). */
-function faint(): string[] {
+/** Runs in the page: returns texts below the contrast of WCAG 2.2, level AA (4.5 to 1). */
+function lowContrastTexts(): string[] {
   const luminance = (colour: string) => {
     const [r = 0, g = 0, b = 0] = (colour.match(/[\d.]+/g) ?? []).map((part) => {
       const value = Number(part) / 255;
@@ -424,8 +430,8 @@ function faint(): string[] {
   return found;
 }
 
-/** No stall is next to a pause or a seek. A machine that is busy may stall elsewhere. */
-function apart({ stalls, pauses, seeks }: Session): void {
+/** Fails if a stall touches a pause or a seek. A busy machine may stall elsewhere. */
+function assertNoStallNear({ stalls, pauses, seeks }: Session): void {
   for (const { start_s, end_s } of [...pauses, ...seeks])
     for (const stall of stalls)
       assert.ok(
@@ -434,29 +440,31 @@ function apart({ stalls, pauses, seeks }: Session): void {
       );
 }
 
-/** Both breaks made a stall, and each is as long as the picture stood. */
-function agree(session: Session, truth: Watched, server: TestServer, tolerance: number): void {
-  const began = truth.origin + truth.pressed;
-  const had = ({ position, start, end }: Standstill) =>
-    end[1] - start[0] < HICCUP_MS && sent(server, began + start[0]) * RECIPE.seconds > position + AHEAD_S;
-  const found = waited(pairs(session.stalls, truth, 1000 / RECIPE.fps, tolerance, had));
-  assert.ok(found.length >= BREAKS.breaks.length, `${found.length} long stalls: the breaks were not felt`);
-  for (const [index, { stall, stood }] of found.entries()) {
-    within(stall.end_s - stall.start_s, between(stood.start, stood.end), tolerance, `stall ${index + 1}`);
+/** Fails unless both interruptions caused stalls, each as long as the freeze of the pixels. */
+function assertAgreement(session: Session, truth: Observation, server: TestServer, toleranceMs: number): void {
+  const started = truth.origin + truth.pressed;
+  const hadData = ({ position, start, end }: Freeze) =>
+    end[1] - start[0] < MAX_HICCUP_MS && sentFraction(server, started + start[0]) * VIDEO.seconds > position + MARGIN_S;
+  const tolerances = { frameMs: 1000 / VIDEO.fps, toleranceMs };
+  const stalls = withoutHiccups(matchStalls(session.stalls, truth, tolerances, hadData));
+  assert.ok(stalls.length >= INTERRUPTED.interruptions.length, `${stalls.length} long stalls: interruptions missed`);
+  for (const [index, { stall, freeze }] of stalls.entries()) {
+    const length = lengthBetween(freeze.start, freeze.end);
+    assertWithin(stall.end_s - stall.start_s, length, toleranceMs, `stall ${index + 1}`);
   }
 }
 
-/** A file of which so much more was sent (s) has the next pictures in it, though not every second is as long in bytes. */
-const AHEAD_S = 0.3;
+/** Margin for the variable bitrate when bytes sent are converted to a position (s). */
+const MARGIN_S = 0.3;
 
-/** How much of the file the server had sent by then: a part of the whole. */
-function sent(server: TestServer, by: number): number {
-  const files = server.answers.filter(({ path }) => path.endsWith('.mp4'));
+/** Returns the fraction of the file that the server had sent by a time. */
+function sentFraction(server: TestServer, by: number): number {
+  const files = server.responses.filter(({ path }) => path.endsWith('.mp4'));
   const reached = (until: number) =>
     files.map(({ headers, parts }) => {
       const from = Number(/^bytes=(\d+)-/.exec(headers.range ?? '')?.[1] ?? 0);
-      const there = parts.filter(({ at }) => at <= until);
-      return there.length === 0 ? 0 : there.reduce((sum, { bytes }) => sum + bytes, from);
+      const sent = parts.filter(({ at }) => at <= until);
+      return sent.length === 0 ? 0 : sent.reduce((sum, { bytes }) => sum + bytes, from);
     });
   return Math.max(...reached(by)) / Math.max(...reached(Number.POSITIVE_INFINITY));
 }

@@ -1,72 +1,74 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryKeep } from '../../src/collect/keep.ts';
-import { Outbox, type Standing } from '../../src/collect/outbox.ts';
-import type { Sent } from '../../src/collect/send.ts';
-import * as will from '../../src/collect/will.ts';
+import { abandonedSessions, removeCheckpoint, writeCheckpoint } from '../../src/collect/checkpoint.ts';
+import { Outbox, type OutboxStatus } from '../../src/collect/outbox.ts';
+import type { SendResult } from '../../src/collect/send.ts';
+import { memoryStore } from '../../src/collect/store.ts';
 
-/** An outbox whose collector answers this, and whose alarms ring when they are told to. */
-function outbox(answer: (record: string) => Sent) {
-  const keep = memoryKeep();
+/** Creates an outbox with a given collector; its timers fire only when the test calls them. */
+function createOutbox(answer: (record: string) => SendResult) {
+  const store = memoryStore();
   const sent: string[] = [];
-  const alarms: { act: () => void; ms: number }[] = [];
-  const standings: Standing[] = [];
+  const timers: { act: () => void; ms: number }[] = [];
+  const statuses: OutboxStatus[] = [];
   const send = async (record: string) => {
     sent.push(record);
     return answer(record);
   };
-  const box = new Outbox(
-    () => ({ keep, send, later: (act, ms) => alarms.push({ act, ms }) }),
-    (standing) => standings.push(standing),
+  const outbox = new Outbox(
+    () => ({ store, send, schedule: (act, ms) => timers.push({ act, ms }) }),
+    (status) => statuses.push(status),
   );
-  return { box, keep, sent, alarms, standings };
+  return { outbox, store, sent, timers, statuses };
 }
 
-const LATER: Sent = { kind: 'later', why: 'nobody is there' };
-const THERE: Sent = { kind: 'there', url: null };
+const RETRY: SendResult = { kind: 'retry', reason: 'connection refused' };
+const ACCEPTED: SendResult = { kind: 'accepted', url: null };
 
-test('what does not arrive is kept, and asked about less and less often', async () => {
-  const { box, keep, sent, alarms, standings } = outbox(() => LATER);
-  await box.add('a', '1');
-  await box.flush();
-  for (let times = 0; times < 7; times++) {
-    alarms.at(-1)?.act();
-    await box.flush();
+test('undelivered record stays stored and is retried with exponential backoff', async () => {
+  const { outbox, store, sent, timers, statuses } = createOutbox(() => RETRY);
+  await outbox.add('a', '1');
+  await outbox.flush();
+  for (let attempt = 0; attempt < 7; attempt++) {
+    timers.at(-1)?.act();
+    await outbox.flush();
   }
   assert.ok(sent.length > 7);
-  assert.deepEqual(await keep.all(), [{ id: 'a', record: '1', refused: null }]);
-  assert.equal(standings.at(-1)?.waiting, 1);
-  const pauses = alarms.map(({ ms }) => ms);
-  assert.deepEqual(pauses.slice(0, 3), [2000, 4000, 8000]);
-  assert.equal(Math.max(...pauses), 60_000);
+  assert.deepEqual(await store.all(), [{ id: 'a', record: '1', refused: null }]);
+  assert.equal(statuses.at(-1)?.waiting, 1);
+  const delays = timers.map(({ ms }) => ms);
+  assert.deepEqual(delays.slice(0, 3), [2000, 4000, 8000]);
+  assert.equal(Math.max(...delays), 60_000);
 });
 
-test('when the collector is back all of it is sent, each once', async () => {
-  let answer: Sent = LATER;
-  const { box, keep, sent, alarms, standings } = outbox(() => answer);
-  await box.add('a', '1');
-  await box.add('b', '2');
-  await box.flush();
-  answer = THERE;
+test('stored records are sent once each when the collector returns', async () => {
+  let answer: SendResult = RETRY;
+  const { outbox, store, sent, timers, statuses } = createOutbox(() => answer);
+  await outbox.add('a', '1');
+  await outbox.add('b', '2');
+  await outbox.flush();
+  answer = ACCEPTED;
   sent.length = 0;
-  alarms.at(-1)?.act();
-  await box.flush();
+  timers.at(-1)?.act();
+  await outbox.flush();
   assert.deepEqual(sent, ['1', '2']);
-  assert.deepEqual(await keep.all(), []);
-  assert.deepEqual([standings.at(-1)?.waiting, standings.at(-1)?.arrived?.id], [0, 'b']);
+  assert.deepEqual(await store.all(), []);
+  assert.deepEqual([statuses.at(-1)?.waiting, statuses.at(-1)?.delivered?.id], [0, 'b']);
 });
 
-test('what is refused is kept, not sent again, and does not keep the others', async () => {
-  const { box, keep, sent } = outbox((record) => (record === '1' ? { kind: 'refused', why: '422 no' } : THERE));
-  await box.add('a', '1');
-  await box.add('b', '2');
-  await box.flush();
-  await box.flush();
+test('refused record stays stored, is not sent again and does not block others', async () => {
+  const { outbox, store, sent } = createOutbox((record) =>
+    record === '1' ? { kind: 'refused', reason: '422 no' } : ACCEPTED,
+  );
+  await outbox.add('a', '1');
+  await outbox.add('b', '2');
+  await outbox.flush();
+  await outbox.flush();
   assert.deepEqual(sent.filter((record) => record === '1').length, 1);
-  assert.deepEqual(await keep.all(), [{ id: 'a', record: '1', refused: '422 no' }]);
+  assert.deepEqual(await store.all(), [{ id: 'a', record: '1', refused: '422 no' }]);
 });
 
-function storage(): Storage {
+function memoryStorage(): Storage {
   const items = new Map<string, string>();
   return {
     get length() {
@@ -80,16 +82,15 @@ function storage(): Storage {
   };
 }
 
-test('a page finds what another one left, and not what another one still writes', () => {
-  const store = storage();
-  will.write(store, 'left', '1', true, 1000);
-  will.write(store, 'writes', '2', false, 1000);
-  store.setItem('tandem.session.broken', '{');
-  store.setItem('other', 'x');
-  const ids = (now: number) => will.orphans(store, now).map(({ id }) => id);
-  assert.deepEqual(ids(2000), ['left']);
-  // Not a word from it for minutes: it is gone.
-  assert.deepEqual(ids(200_000), ['left', 'writes']);
-  will.revoke(store, 'left');
-  assert.deepEqual(ids(200_000), ['writes']);
+test('session is abandoned after its last checkpoint or without checkpoints for minutes', () => {
+  const storage = memoryStorage();
+  writeCheckpoint(storage, { id: 'ended', record: '1' }, true, 1000);
+  writeCheckpoint(storage, { id: 'running', record: '2' }, false, 1000);
+  storage.setItem('tandem.session.broken', '{');
+  storage.setItem('other', 'x');
+  const ids = (now: number) => abandonedSessions(storage, now).map(({ id }) => id);
+  assert.deepEqual(ids(2000), ['ended']);
+  assert.deepEqual(ids(200_000), ['ended', 'running']);
+  removeCheckpoint(storage, 'ended');
+  assert.deepEqual(ids(200_000), ['running']);
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { search, titles } from '../../src/page/catalogue.ts';
-import { DEFAULTS, settings, source } from '../../src/page/settings.ts';
+import { parseCatalogue, searchTitles } from '../../src/page/catalogue.ts';
+import { DEFAULTS, parseSettings, parseSource } from '../../src/page/settings.ts';
 
 const BASE = 'http://host/page/';
 
-test('an address says what kind of video it is', () => {
+test('address determines the kind of video', () => {
   const kinds: [string, string, string][] = [
     ['https://host/a/b/manifest.mpd?x=1', 'auto', 'dash https://host/a/b/manifest.mpd?x=1'],
     ['video/Manifest.MPD', 'auto', 'dash http://host/page/video/Manifest.MPD'],
@@ -23,46 +23,46 @@ test('an address says what kind of video it is', () => {
     ['https://notyoutube.com/watch?v=onXpKXbnbE0', 'auto', 'file https://notyoutube.com/watch?v=onXpKXbnbE0'],
   ];
   for (const [address, kind, expected] of kinds) {
-    const found = source(address, kind, BASE);
+    const found = parseSource(address, kind, BASE);
     assert.ok(typeof found !== 'string', `${address}: ${found}`);
     assert.equal(`${found.kind} ${found.url}`, expected);
   }
 });
 
-test('what cannot be played is said in words', () => {
-  for (const [address, kind, why] of [
-    ['  ', 'auto', /Type an address/],
+test('invalid address gives an error message', () => {
+  for (const [address, kind, message] of [
+    ['  ', 'auto', /Enter an address/],
     ['ftp://host/a.mpd', 'auto', /ftp/],
     ['javascript:alert(1)', 'auto', /javascript/],
     ['http://user:secret@host/a.mpd', 'auto', /password/],
     ['https://host/a.mp4', 'youtube', /YouTube/],
-    ['http://', 'auto', /no address/],
+    ['http://', 'auto', /Invalid address/],
   ] as const) {
-    const found = source(address, kind, BASE);
+    const found = parseSource(address, kind, BASE);
     assert.equal(typeof found, 'string', address);
-    assert.match(found as string, why);
+    assert.match(found as string, message);
   }
 });
 
-test('settings that are none are left as they were', () => {
+test('invalid settings keep their previous values', () => {
   const given = { rule: 'bola', maxBuffer: '12', cmcd: 'loud', collector: ' /c ', label: 'x'.repeat(300), nonsense: 1 };
-  const found = settings(given, DEFAULTS);
+  const found = parseSettings(given, DEFAULTS);
   assert.deepEqual(found, { ...DEFAULTS, rule: 'bola', maxBuffer: 12, collector: '/c', label: 'x'.repeat(200) });
   for (const maxBuffer of ['', '0', '-5', '1e9', 'many', null])
-    assert.equal(settings({ maxBuffer }, DEFAULTS).maxBuffer, 30);
+    assert.equal(parseSettings({ maxBuffer }, DEFAULTS).maxBuffer, 30);
 });
 
-test('of a catalogue what is a title is read, relative to where it is', () => {
-  const read = titles(
+test('catalogue skips invalid entries and resolves relative addresses', () => {
+  const parsed = parseCatalogue(
     { videos: [{ title: 'A', url: 'a.mpd', duration_s: 20 }, { title: 'B' }, null, { title: 'C', url: 'http://[' }] },
     'http://host/list/catalogue.json',
   );
-  assert.deepEqual(read, [{ title: 'A', url: 'http://host/list/a.mpd', description: '', duration: 20 }]);
-  for (const none of [null, 3, {}, { videos: 'a' }]) assert.deepEqual(titles(none, BASE), []);
+  assert.deepEqual(parsed, [{ title: 'A', url: 'http://host/list/a.mpd', description: '', duration: 20 }]);
+  for (const invalid of [null, 3, {}, { videos: 'a' }]) assert.deepEqual(parseCatalogue(invalid, BASE), []);
 });
 
-test('a search finds all words anywhere, whatever their case and accents', () => {
-  const all = titles({ videos: [{ title: 'Pelícano azul', url: 'a', description: 'at Sea' }] }, BASE);
-  const found = (words: string) => search(all, words).length;
+test('search matches all words in any order and ignores case and accents', () => {
+  const titles = parseCatalogue({ videos: [{ title: 'Pelícano azul', url: 'a', description: 'at Sea' }] }, BASE);
+  const found = (words: string) => searchTitles(titles, words).length;
   assert.deepEqual(['', 'AZUL pelicano', 'sea azul', 'azul mountain'].map(found), [1, 1, 1, 0]);
 });

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { linear } from '../../src/measure/linear.ts';
-import { levels, meanStall, mos, stallFrequency, type Viewing } from '../../src/measure/mok.ts';
-import { codecName, p1203 } from '../../src/measure/p1203.ts';
+import { linearQoe } from '../../src/measure/linear-qoe.ts';
+import { levels, meanStall, mos, stallFrequency, type Viewing } from '../../src/measure/mos.ts';
+import { codecName, p1203Input } from '../../src/measure/p1203.ts';
 
-/** A hundred seconds are played, so that 2 stalls are 0.02 a second. */
+/** A viewing of 100 s played: 2 stalls are 0.02 stalls per second. */
 function viewing(initialMs: number, stalls: number, stalledMs: number): Viewing {
   return { initial: initialMs / 1000, stalls, stalled: stalledMs / 1000, played: 100 };
 }
 
-test('MOS is what the levels make of it', () => {
-  // Initial load, stalls in 100 s, their sum; levels; MOS. The table of crates/qoe/src/mok.rs.
+test('MOS follows from the levels', () => {
+  // Initial load, stalls in 100 s, their total length; levels; MOS. Same table as in crate `qoe`.
   const table: [Parameters<typeof viewing>, number[], number][] = [
     [[500, 0, 0], [1, 1, 1], 3.3148],
     [[1000, 2, 10_000], [1, 1, 1], 3.3148],
@@ -20,23 +20,24 @@ test('MOS is what the levels make of it', () => {
     [[500, 16, 80_000], [1, 3, 1], 1.8308],
     [[9000, 20, 220_000], [3, 3, 3], 1.4844],
   ];
-  for (const [seen, [initial, frequency, stall], expected] of table) {
-    const found = levels(viewing(...seen));
+  for (const [given, [initial, frequency, stall], expected] of table) {
+    const found = levels(viewing(...given));
     assert.deepEqual(found, { initial, frequency, stall });
-    assert.ok(Math.abs(mos(found) - expected) < 1e-9, `${seen}`);
+    assert.ok(Math.abs(mos(found) - expected) < 1e-9, `${given}`);
   }
 });
 
-test('a video that only stalled has the worst frequency', () => {
-  const never = { ...viewing(0, 1, 1000), played: 0 };
-  assert.equal(stallFrequency(never), Number.POSITIVE_INFINITY);
-  assert.equal(levels(never).frequency, 3);
+test('stall without any playback gives the worst frequency level', () => {
+  const unplayed = { ...viewing(0, 1, 1000), played: 0 };
+  assert.equal(stallFrequency(unplayed), Number.POSITIVE_INFINITY);
+  assert.equal(levels(unplayed).frequency, 3);
   assert.equal(levels({ initial: 0, stalls: 0, stalled: 0, played: 0 }).frequency, 1);
   assert.equal(meanStall({ initial: 0, stalls: 0, stalled: 0, played: 0 }), 0);
 });
 
-test("each edge of the paper's table belongs to the better level", () => {
-  // Kumar et al., Table I: T_init 0 to 1 s, to 5 s; f_rebuf 0 to 0.02 /s, to 0.15 /s; T_rebuf 0 to 5 s, to 10 s.
+test("upper bound of each level in the paper's table belongs to that level", () => {
+  // Kumar et al., Table I: T_init 0 to 1 s, to 5 s; f_rebuf 0 to 0.02 /s, to 0.15 /s; T_rebuf 0 to
+  // 5 s, to 10 s.
   assert.deepEqual(
     [1000, 1001, 5000, 5001].map((ms) => levels(viewing(ms, 0, 0)).initial),
     [1, 2, 2, 3],
@@ -51,17 +52,17 @@ test("each edge of the paper's table belongs to the better level", () => {
   );
 });
 
-test('a linear score worked out by hand', () => {
+test('linear score matches a manual calculation', () => {
   const chunks = [300, 750, 1850, 1200];
   const near = (found: number, expected: number) => assert.ok(Math.abs(found - expected) < 1e-9, `${found}`);
   // 4.1 of quality, 0.45 + 1.1 + 0.65 = 2.2 of changes, 4.3 * 0.5 = 2.15 of stalls.
-  near(linear(chunks, 0.5), 4.1 - 2.2 - 2.15);
-  near(linear(chunks, 1, { stall: 3, change: 0 }), 1.1);
-  near(linear([], 0), 0);
-  near(linear([4300], 1), 0);
+  near(linearQoe(chunks, 0.5), 4.1 - 2.2 - 2.15);
+  near(linearQoe(chunks, 1, { stall: 3, change: 0 }), 1.1);
+  near(linearQoe([], 0), 0);
+  near(linearQoe([4300], 1), 0);
 });
 
-test('in the input of P.1203 segments follow one another and the initial wait is a stall at position 0', () => {
+test('P.1203 input has consecutive segments and the initial load time as stall at position 0', () => {
   const h264 = { codec: 'h264', fps: 24 };
   const video = [
     { duration: 3, bitrate: 1000, ...h264, width: 640, height: 360 },
@@ -69,8 +70,8 @@ test('in the input of P.1203 segments follow one another and the initial wait is
   ];
   const audio = [{ duration: 5.5, bitrate: 128.5, codec: 'aaclc' }];
   const display = { handheld: true, width: 1920, height: 1080, distance_cm: 150 };
-  // The document of crates/qoe/src/p1203.rs.
-  assert.deepEqual(p1203(display, audio, video, 0.75, [[3, 1.25]]), {
+  // Same document as in the tests of crate `qoe`.
+  assert.deepEqual(p1203Input(display, audio, video, 0.75, [[3, 1.25]]), {
     I11: { segments: [{ bitrate: 128.5, codec: 'aaclc', duration: 5.5, start: 0 }], streamId: 1 },
     I13: {
       segments: [
@@ -88,10 +89,10 @@ test('in the input of P.1203 segments follow one another and the initial wait is
     },
     IGen: { device: 'mobile', displaySize: '1920x1080', viewingDistance: '150cm' },
   });
-  assert.deepEqual(p1203(display, audio, video, 0, []).I23.stalling, []);
+  assert.deepEqual(p1203Input(display, audio, video, 0, []).I23.stalling, []);
 });
 
-test("codecs of RFC 6381 get the standard's names", () => {
+test('codecs of RFC 6381 are translated to names of P.1203', () => {
   const names = {
     'avc1.64001f': 'h264',
     'hev1.1.6.L93.B0': 'h265',

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Span } from '../../src/measure/meter.ts';
-import { p1203Of } from '../../src/measure/p1203.ts';
-import { type Fetched, type Head, record, shown, type Told } from '../../src/measure/record.ts';
-import { misfits } from '../schema.ts';
+import { sessionToP1203 } from '../../src/measure/p1203.ts';
+import type { Span } from '../../src/measure/phase-tracker.ts';
+import {
+  buildRecord,
+  type LoadedSegment,
+  type PlayerLog,
+  playedSegments,
+  type SessionHeader,
+} from '../../src/measure/record.ts';
+import { schemaErrors } from '../session-schema.ts';
 
-const HEAD: Head = {
+const HEADER: SessionHeader = {
   id: '0193a6f2-7d1e-7c52-9a4e-5b8f0e6a1c3d',
   started_at: '2026-11-22T08:25:04.123Z',
   player: { name: 'tandem-web', version: '0.1.0', engine: 'dash.js', user_agent: null },
@@ -29,17 +35,17 @@ const HEAD: Head = {
   extra: {},
 };
 
-const NOTHING: Told = { segments: [], abandoned: [], audio: [], switches: [], samples: [], failures: [] };
+const EMPTY_LOG: PlayerLog = { segments: [], abandoned: [], audio: [], switches: [], samples: [], errors: [] };
 
-/** The button was pressed at this time (ms). */
+/** Start of the session (ms). */
 const START = 10_000;
 
-function span(phase: Span['phase'], start: number, end: number, from: number, to: number, open = false): Span {
-  return { phase, start: START + start, end: START + end, from, to, open };
+function span(phase: Span['phase'], start: number, end: number, from: number, to: number): Span {
+  return { phase, start: START + start, end: START + end, from, to, open: false };
 }
 
-function fetched(segment: number, level: number, arrived: number): Fetched {
-  const bitrateKbps = HEAD.video.levels[level]?.bitrate_kbps ?? 0;
+function loaded(segment: number, level: number, arrived: number): LoadedSegment {
+  const bitrateKbps = HEADER.video.levels[level]?.bitrate_kbps ?? 0;
   const times = { asked: START + arrived - 250, firstByte: START + arrived - 200, arrived: START + arrived };
   return {
     segment,
@@ -60,11 +66,11 @@ const SPANS = [
   span('stalled', 3250, 4250, 3, 3),
   span('playing', 4250, 7250, 3, 6),
 ];
-const SEGMENTS = [fetched(0, 0, 250), fetched(1, 1, 4250)];
+const SEGMENTS = [loaded(0, 0, 250), loaded(1, 1, 4250)];
 
-test('the example of the documentation comes out of what happened in it', () => {
-  const session = record(HEAD, START, SPANS, true, { ...NOTHING, segments: SEGMENTS });
-  assert.deepEqual(misfits(session), []);
+test('record matches the example of the documentation', () => {
+  const session = buildRecord(HEADER, START, SPANS, true, { ...EMPTY_LOG, segments: SEGMENTS });
+  assert.deepEqual(schemaErrors(session), []);
   assert.equal(session.duration_s, 7.25);
   assert.equal(session.played_s, 6);
   assert.deepEqual(session.kpis, {
@@ -85,10 +91,10 @@ test('the example of the documentation comes out of what happened in it', () => 
   assert.equal(session.segments[1]?.asked_s, 4);
 });
 
-test('a segment that came twice is seen in the bitrate that was there when its turn came', () => {
-  const twice = [fetched(0, 0, 250), fetched(1, 0, 1000), fetched(1, 1, 2000), fetched(0, 1, 3000)];
+test('last copy of a segment that arrived before its playback counts as played', () => {
+  const copies = [loaded(0, 0, 250), loaded(1, 0, 1000), loaded(1, 1, 2000), loaded(0, 1, 3000)];
   assert.deepEqual(
-    shown(SPANS, twice).map(({ segment, duration }) => [segment.segment, segment.level, duration]),
+    playedSegments(SPANS, copies).map(({ segment, duration }) => [segment.segment, segment.level, duration]),
     [
       [0, 0, 3],
       [1, 1, 3],
@@ -96,18 +102,18 @@ test('a segment that came twice is seen in the bitrate that was there when its t
   );
 });
 
-test('what is told after the end of a video is no part of its record', () => {
+test('reports after the end of the video are left out of the record', () => {
   const end = Math.max(...SPANS.map((span) => span.end));
   const sample = { buffer: 0, kbps: null, position: 6, level: 0 };
-  const { duration_s, ...session } = record(HEAD, START, SPANS, true, {
-    ...NOTHING,
-    segments: [fetched(0, 0, 250), fetched(1, 0, end - START + 5)],
+  const { duration_s, ...session } = buildRecord(HEADER, START, SPANS, true, {
+    ...EMPTY_LOG,
+    segments: [loaded(0, 0, 250), loaded(1, 0, end - START + 5)],
     abandoned: [{ segment: 1, level: 0, bytes: 5, asked: START, at: end + 5 }],
     samples: [
       { ...sample, at: end },
       { ...sample, at: end + 5 },
     ],
-    failures: [{ at: end + 5, message: 'too late', segment: null, status: null, fatal: false }],
+    errors: [{ at: end + 5, message: 'too late', segment: null, status: null, fatal: false }],
   });
   assert.deepEqual(
     session.segments.map(({ segment }) => segment),
@@ -121,21 +127,21 @@ test('what is told after the end of a video is no part of its record', () => {
   assert.equal(session.errors[0]?.at_s, duration_s);
 });
 
-test('a session without a picture is an open load, and one that only stalled has no frequency', () => {
-  const none = record(HEAD, START, [span('loading', 0, 900, 0, 0, true)], false, NOTHING);
+test('session without playback has an open load time and no stall frequency', () => {
+  const none = buildRecord(HEADER, START, [{ ...span('loading', 0, 900, 0, 0), open: true }], false, EMPTY_LOG);
   assert.equal(none.kpis.initial_load_open, true);
   assert.equal(none.kpis.initial_load_s, 0.9);
   assert.equal(none.kpis.stalls_per_s, 0);
   assert.equal(none.kpis.linear, null);
-  const stalled = [span('loading', 0, 100, 0, 0), span('stalled', 100, 900, 0, 0, true)];
-  const only = record(HEAD, START, stalled, false, NOTHING).kpis;
+  const stalled = [span('loading', 0, 100, 0, 0), { ...span('stalled', 100, 900, 0, 0), open: true }];
+  const only = buildRecord(HEADER, START, stalled, false, EMPTY_LOG).kpis;
   assert.equal(only.stalls_per_s, null);
   assert.equal(only.mok.frequency_level, 3);
 });
 
-test("the input of P.1203 has what was seen, by the segments' own sizes", () => {
-  const session = record(HEAD, START, SPANS, true, { ...NOTHING, segments: SEGMENTS });
-  const input = p1203Of(session, SPANS, SEGMENTS);
+test('P.1203 input has the segments played, with bitrates from their sizes', () => {
+  const session = buildRecord(HEADER, START, SPANS, true, { ...EMPTY_LOG, segments: SEGMENTS });
+  const input = sessionToP1203(session, SPANS, SEGMENTS);
   assert.deepEqual(
     input?.I13.segments.map(({ bitrate, duration, start, resolution }) => [bitrate, duration, start, resolution]),
     [
@@ -147,26 +153,26 @@ test("the input of P.1203 has what was seen, by the segments' own sizes", () => 
     [0, 0.25],
     [3, 1],
   ]);
-  assert.equal(p1203Of({ ...session, video: { ...session.video, levels: [] } }, SPANS, SEGMENTS), null);
+  assert.equal(sessionToP1203({ ...session, video: { ...session.video, levels: [] } }, SPANS, SEGMENTS), null);
 });
 
-test('a record that does not fit its schema is found out', () => {
-  const session = record(HEAD, START, SPANS, true, { ...NOTHING, segments: SEGMENTS });
+test('schema check reports missing, unknown and out-of-range members', () => {
+  const session = buildRecord(HEADER, START, SPANS, true, { ...EMPTY_LOG, segments: SEGMENTS });
   const { rule: _, ...without } = session;
-  assert.deepEqual(misfits(without), ['the record has no rule']);
-  assert.deepEqual(misfits({ ...session, nonsense: 1 }), ['the record has nonsense, which nobody knows']);
+  assert.deepEqual(schemaErrors(without), ['the record lacks rule']);
+  assert.deepEqual(schemaErrors({ ...session, nonsense: 1 }), ['the record has the unknown member nonsense']);
   const kpis = { ...session.kpis, mok: { ...session.kpis.mok, stall_level: 4 } };
-  assert.deepEqual(misfits({ ...session, kpis }), ['.kpis.mok.stall_level is 4, too high']);
+  assert.deepEqual(schemaErrors({ ...session, kpis }), ['.kpis.mok.stall_level is 4, too high']);
 });
 
-test('what is too long for a record is cut', () => {
-  const failures = Array.from({ length: 1200 }, () => ({
+test('long values are truncated to the limits of the record', () => {
+  const errors = Array.from({ length: 1200 }, () => ({
     at: START + 1,
     message: 'x'.repeat(2000),
     segment: null,
     status: 0,
     fatal: false,
   }));
-  const video = { ...HEAD.video, url: `http://host/${'x'.repeat(5000)}`, title: 'x'.repeat(5000) };
-  assert.deepEqual(misfits(record({ ...HEAD, video }, START, SPANS, true, { ...NOTHING, failures })), []);
+  const video = { ...HEADER.video, url: `http://host/${'x'.repeat(5000)}`, title: 'x'.repeat(5000) };
+  assert.deepEqual(schemaErrors(buildRecord({ ...HEADER, video }, START, SPANS, true, { ...EMPTY_LOG, errors })), []);
 });

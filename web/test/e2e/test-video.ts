@@ -1,4 +1,4 @@
-/** A DASH video made from ffmpeg's test picture, once: the tests find it in web/.cache. */
+/** DASH video of ffmpeg's test pattern, encoded once and cached in web/.cache. */
 
 import { execFile, execFileSync } from 'node:child_process';
 import { access, mkdir, rename, rm } from 'node:fs/promises';
@@ -7,15 +7,15 @@ import { promisify } from 'node:util';
 
 const CACHE = join(process.cwd(), '.cache');
 
-/** What is made. */
-export interface Recipe {
+/** Encoding parameters. */
+export interface VideoOptions {
   readonly seconds: number;
   readonly segmentSeconds: number;
   readonly fps: number;
-  /** From the lowest to the highest (kbit/s). */
+  /** Bitrates in ascending order (kbit/s). */
   readonly kbps: readonly number[];
   readonly audio: boolean;
-  /** Width and height: 320x180, if nothing is said. */
+  /** Width and height; 320x180 by default. */
   readonly size?: string;
 }
 
@@ -28,21 +28,21 @@ export const hasFfmpeg = (() => {
   }
 })();
 
-/** The folder with `manifest.mpd`, and `whole.mp4`: the highest bitrate as one file. */
-export async function video(recipe: Recipe): Promise<string> {
-  const { seconds, segmentSeconds, fps, kbps, audio, size = '320x180' } = recipe;
+/** Returns a folder with `manifest.mpd`, and `whole.mp4` with the highest bitrate. */
+export async function testVideo(options: VideoOptions): Promise<string> {
+  const { seconds, segmentSeconds, fps, kbps, audio, size = '320x180' } = options;
   const name = `v1-${size}-${seconds}s-${segmentSeconds}s-${fps}fps-${kbps.join('-')}${audio ? '-audio' : ''}`;
   const folder = join(CACHE, name);
-  const there = await access(folder).then(
+  const exists = await access(folder).then(
     () => true,
     () => false,
   );
-  if (there) return folder;
-  const making = `${folder}.${process.pid}`;
-  await rm(making, { recursive: true, force: true });
-  await mkdir(making, { recursive: true });
-  const picture = `testsrc2=size=${size}:rate=${fps}:duration=${seconds}`;
-  const inputs = ['-f', 'lavfi', '-i', picture];
+  if (exists) return folder;
+  const temporary = `${folder}.${process.pid}`;
+  await rm(temporary, { recursive: true, force: true });
+  await mkdir(temporary, { recursive: true });
+  const pattern = `testsrc2=size=${size}:rate=${fps}:duration=${seconds}`;
+  const inputs = ['-f', 'lavfi', '-i', pattern];
   if (audio) inputs.push('-f', 'lavfi', '-i', `sine=frequency=220:duration=${seconds}`);
   const maps = kbps.flatMap(() => ['-map', '0:v']);
   const rates = kbps.flatMap((rate, index) => [
@@ -58,18 +58,18 @@ export async function video(recipe: Recipe): Promise<string> {
     ...['-v', 'error', '-nostdin', ...inputs, ...maps, ...(audio ? ['-map', '1:a'] : [])],
     ...[...encoder, ...rates, '-g', group, '-keyint_min', group, '-sc_threshold', '0'],
     ...(audio ? ['-c:a', 'aac', '-b:a', '64k'] : []),
-    ...[...dash, '-adaptation_sets', sets, join(making, 'manifest.mpd')],
+    ...[...dash, '-adaptation_sets', sets, join(temporary, 'manifest.mpd')],
   ]);
   await run('ffmpeg', [
     ...['-v', 'error', '-nostdin', ...inputs, '-map', '0:v', ...(audio ? ['-map', '1:a', '-c:a', 'aac'] : [])],
-    ...[...encoder, '-b:v', `${kbps.at(-1)}k`, '-g', group, '-movflags', '+faststart', join(making, 'whole.mp4')],
+    ...[...encoder, '-b:v', `${kbps.at(-1)}k`, '-g', group, '-movflags', '+faststart', join(temporary, 'whole.mp4')],
   ]);
-  await rename(making, folder).catch(async (error: unknown) => {
-    // Another file of tests was there before, which had it made at the same time.
+  await rename(temporary, folder).catch(async (error: unknown) => {
+    // Another test process finished the same video first.
     await access(folder).catch(() => {
       throw error;
     });
-    await rm(making, { recursive: true, force: true });
+    await rm(temporary, { recursive: true, force: true });
   });
   return folder;
 }

@@ -1,16 +1,16 @@
 /**
- * A stand-in of YouTube's IFrame Player API, as its reference describes it: the script calls a global function
- * when it is there, states are numbers, and positions and states reach the page late and in steps, since in
- * truth they come by messages from another page.
+ * Mock of YouTube's IFrame Player API, after its reference: the script calls a global function
+ * when it is ready, and states are numbers. Positions and states reach the page late and in steps,
+ * as the real API transports them by messages from another page.
  */
 
-/** How often the position is told, and how late everything is (ms). */
+/** Interval of position updates, and delay of all messages (ms). */
 export const STEP_MS = 100;
-export const LATE_MS = 10;
+export const DELAY_MS = 10;
 
-/** The script, for a player that plays this file whatever the video's id. */
-export function iframeApi(file: string): string {
-  return `(${standIn.toString()})(${JSON.stringify(file)}, ${STEP_MS}, ${LATE_MS});`;
+/** Returns the script of a player that plays this file for any video id. */
+export function mockApiScript(file: string): string {
+  return `(${mockApi.toString()})(${JSON.stringify(file)}, ${STEP_MS}, ${DELAY_MS});`;
 }
 
 interface Options {
@@ -19,13 +19,13 @@ interface Options {
   readonly events: { readonly [name: string]: ((event: { target: unknown; data: unknown }) => void) | undefined };
 }
 
-/** Runs in the page: it may use nothing from outside of it. */
-function standIn(file: string, stepMs: number, lateMs: number): void {
+/** Runs in the page, so it must not refer to other definitions of this file. */
+function mockApi(file: string, stepMs: number, delayMs: number): void {
   class Player {
     readonly #media = document.createElement('video');
     readonly #events: Options['events'];
     readonly #timer: number;
-    #told = { position: 0, duration: 0, loaded: 0 };
+    #status = { position: 0, duration: 0, loaded: 0 };
     #state = -1;
 
     constructor(element: HTMLElement, { videoId, events }: Options) {
@@ -34,7 +34,7 @@ function standIn(file: string, stepMs: number, lateMs: number): void {
       media.dataset.videoId = videoId;
       element.replaceWith(media);
       if (videoId === 'unavailable') {
-        this.#say('onError', 100);
+        this.#notify('onError', 100);
         this.#timer = 0;
         return;
       }
@@ -43,26 +43,26 @@ function standIn(file: string, stepMs: number, lateMs: number): void {
         media.addEventListener(event, () => {
           if (event === 'pause' && media.ended) return;
           this.#state = state;
-          this.#say('onStateChange', state);
+          this.#notify('onStateChange', state);
         });
       }
-      media.addEventListener('playing', () => this.#say('onPlaybackQualityChange', 'small'), { once: true });
+      media.addEventListener('playing', () => this.#notify('onPlaybackQualityChange', 'small'), { once: true });
       this.#timer = window.setInterval(() => this.#refresh(), stepMs);
       media.src = file;
-      media.addEventListener('loadedmetadata', () => this.#say('onReady', null), { once: true });
+      media.addEventListener('loadedmetadata', () => this.#notify('onReady', null), { once: true });
     }
 
     #refresh(): void {
       const { currentTime, duration, buffered } = this.#media;
       const end = buffered.length > 0 ? buffered.end(buffered.length - 1) : 0;
-      const told = { position: currentTime, duration: duration || 0, loaded: end / duration || 0 };
+      const status = { position: currentTime, duration: duration || 0, loaded: end / duration || 0 };
       setTimeout(() => {
-        this.#told = told;
-      }, lateMs);
+        this.#status = status;
+      }, delayMs);
     }
 
-    #say(name: string, data: unknown): void {
-      setTimeout(() => this.#events[name]?.({ target: this, data }), lateMs);
+    #notify(name: string, data: unknown): void {
+      setTimeout(() => this.#events[name]?.({ target: this, data }), delayMs);
     }
 
     playVideo(): void {
@@ -78,13 +78,13 @@ function standIn(file: string, stepMs: number, lateMs: number): void {
       this.#media.muted = true;
     }
     getCurrentTime(): number {
-      return this.#told.position;
+      return this.#status.position;
     }
     getDuration(): number {
-      return this.#told.duration;
+      return this.#status.duration;
     }
     getVideoLoadedFraction(): number {
-      return this.#told.loaded;
+      return this.#status.loaded;
     }
     getPlaybackRate(): number {
       return this.#media.playbackRate;

@@ -1,6 +1,4 @@
-/**
- * A server that serves the page and a video, as fast as it is told, and notes every byte that it sends.
- */
+/** HTTP server for the page and a video. It shapes its responses and logs every byte sent. */
 
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -8,33 +6,33 @@ import type { AddressInfo, Socket } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How one answer is given. */
-export interface Manner {
-  /** Wait so long before the first byte (ms). */
-  readonly hold?: number;
-  /** Not faster than this. */
+/** Shaping of a response. */
+export interface ResponseProfile {
+  /** Delay of the first byte (ms). */
+  readonly delayMs?: number;
+  /** Maximum rate. */
   readonly kbps?: number;
-  /** Where to pause, as a part of the body, and for how long (ms). */
-  readonly breaks?: readonly { readonly at: number; readonly ms: number }[];
-  /** Break the connection after this part of the body. */
+  /** Interruptions: position as a fraction of the body, and length (ms). */
+  readonly interruptions?: readonly { readonly at: number; readonly ms: number }[];
+  /** Fraction of the body after which the connection is reset. */
   readonly cutAt?: number;
 }
 
-/** What was sent. Times are milliseconds since 1970, as `performance.timeOrigin + performance.now()`. */
-export interface Answer {
+/** Log of a response. Times are milliseconds since 1970. */
+export interface LoggedResponse {
   readonly path: string;
   readonly query: string;
   readonly headers: IncomingMessage['headers'];
   readonly asked: number;
   status: number;
-  /** When each part of the body was handed to the kernel, and its size. */
+  /** Time and size of each write to the socket. */
   readonly parts: { at: number; bytes: number }[];
-  /** The last byte was sent; not so where it was cut, or the client went. */
-  whole: boolean;
+  /** The whole body was sent. */
+  complete: boolean;
 }
 
-/** What a client posted to the collector. */
-export interface Posted {
+/** A record posted to the collector. */
+export interface PostedRecord {
   readonly at: number;
   readonly id: string;
   readonly body: string;
@@ -51,25 +49,28 @@ const TYPES: { readonly [extension: string]: string } = {
   '.mp4': 'video/mp4',
 };
 
-/** Parts are sent this often (ms). */
+/** Interval between writes (ms). */
 const TICK_MS = 20;
 
 export class TestServer {
-  readonly answers: Answer[] = [];
-  readonly posted: Posted[] = [];
-  /** How an answer is given; by default at once and whole. The number says how often the path was asked for before. */
-  manner: (path: string, before: number) => Manner = () => ({});
-  /** What the collector answers: 'there', a status, or nothing at all. */
-  collector: 'there' | 'gone' | number = 'there';
-  /** Where it tells what it sent and what was posted; nowhere by default. */
-  tellAt: string | null = null;
-  /** What the collector wants to be shown, if anything. */
+  readonly responses: LoggedResponse[] = [];
+  readonly posted: PostedRecord[] = [];
+  /**
+   * Profile of the next response, by path and number of earlier requests for it; unshaped by
+   * default.
+   */
+  profile: (path: string, previousRequests: number) => ResponseProfile = () => ({});
+  /** State of the collector; a number is the status that it answers. */
+  collector: 'up' | 'down' | number = 'up';
+  /** Path that serves the log as JSON. */
+  logPath: string | null = null;
+  /** Bearer token that the collector requires. */
   token: string | null = null;
   readonly #folders: readonly (readonly [string, string])[];
   readonly #extra = new Map<string, { type: string; body: string }>();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Ends what is held back: a process of tests lives as long as its last timer. */
+  /** Cancels pending delays: timers would keep the test process alive. */
   readonly #stopped = new AbortController();
   readonly #stored = new Map<string, string>();
 
@@ -86,8 +87,8 @@ export class TestServer {
   }
 
   /**
-   * @param folders what lies under which path; the first that fits
-   * @param host an address of this machine
+   * @param folders folder for each path prefix; the first match applies
+   * @param host address to listen on
    */
   static async start(folders: { readonly [path: string]: string }, host = '127.0.0.1', port = 0): Promise<TestServer> {
     const server = new TestServer(Object.entries(folders));
@@ -103,7 +104,7 @@ export class TestServer {
     return `http://${address}:${port}`;
   }
 
-  /** Serves a document that is in no folder. */
+  /** Serves a document from memory. */
   put(path: string, type: string, body: string): void {
     this.#extra.set(path, { type, body });
   }
@@ -118,30 +119,37 @@ export class TestServer {
     const asked = now();
     const { pathname, search } = new URL(request.url ?? '/', 'http://server');
     if (pathname === '/api/sessions' && request.method === 'POST') return this.#collect(request, response);
-    if (pathname === this.tellAt) {
-      const { answers, posted } = this;
-      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ answers, posted }));
+    if (pathname === this.logPath) {
+      const { responses, posted } = this;
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ responses, posted }));
       return;
     }
-    const before = this.answers.filter(({ path }) => path === pathname).length;
+    const previousRequests = this.responses.filter(({ path }) => path === pathname).length;
     const { headers } = request;
-    const answer: Answer = { path: pathname, query: search, headers, asked, status: 200, parts: [], whole: false };
-    this.answers.push(answer);
-    const { hold = 0, kbps, cutAt, breaks = [] } = this.manner(pathname, before);
-    const { signal } = this.#stopped;
-    if (hold > 0) await sleep(hold, undefined, { signal });
+    const log: LoggedResponse = {
+      path: pathname,
+      query: search,
+      headers,
+      asked,
+      status: 200,
+      parts: [],
+      complete: false,
+    };
+    this.responses.push(log);
+    const profile = this.profile(pathname, previousRequests);
+    const { delayMs = 0 } = profile;
+    if (delayMs > 0) await sleep(delayMs, undefined, { signal: this.#stopped.signal });
     const body = await this.#body(pathname);
     if (body === undefined) {
-      answer.status = 404;
+      log.status = 404;
       response.writeHead(404).end();
       return;
     }
     const [from, to] = range(headers.range, body.bytes.length);
-    answer.status = headers.range === undefined ? 200 : 206;
-    const part = body.bytes.subarray(from, to);
-    response.writeHead(answer.status, {
+    log.status = headers.range === undefined ? 200 : 206;
+    response.writeHead(log.status, {
       'Content-Type': body.type,
-      'Content-Length': part.length,
+      'Content-Length': to - from,
       'Accept-Ranges': 'bytes',
       'Cache-Control': 'no-store',
       'Timing-Allow-Origin': '*',
@@ -152,30 +160,45 @@ export class TestServer {
       response.end();
       return;
     }
-    const end = Math.ceil(part.length * (cutAt ?? 1));
-    // Breaks are at places of the whole body, and a range may begin behind some.
-    const stops = breaks.map(({ at, ms }) => ({ at: Math.ceil(at * body.bytes.length) - from, ms }));
+    // Interruptions are positions in the whole body; the range may start after some of them.
+    const interruptions = (profile.interruptions ?? []).map(({ at, ms }) => ({
+      at: Math.ceil(at * body.bytes.length) - from,
+      ms,
+    }));
+    await this.#sendShaped(response, body.bytes.subarray(from, to), { ...profile, interruptions }, log);
+  }
+
+  /** Sends a body by its profile, in which interruptions are byte offsets. */
+  async #sendShaped(
+    response: ServerResponse,
+    body: Buffer,
+    { kbps, cutAt, interruptions = [] }: ResponseProfile,
+    log: LoggedResponse,
+  ): Promise<void> {
+    const { signal } = this.#stopped;
+    const end = Math.ceil(body.length * (cutAt ?? 1));
+    const pending = [...interruptions];
     let started = now();
     for (let sent = 0; sent < end && !response.destroyed; ) {
-      const [stop] = stops.filter(({ at }) => at >= sent && at > 0);
+      const [next] = pending.filter(({ at }) => at >= sent && at > 0);
       const allowed = kbps === undefined ? end : Math.ceil(((now() - started + TICK_MS) * kbps) / 8);
-      const upTo = Math.min(end, stop?.at ?? end, Math.max(allowed, sent));
+      const upTo = Math.min(end, next?.at ?? end, Math.max(allowed, sent));
       if (upTo > sent) {
-        answer.parts.push({ at: now(), bytes: upTo - sent });
-        response.write(part.subarray(sent, upTo));
+        log.parts.push({ at: now(), bytes: upTo - sent });
+        response.write(body.subarray(sent, upTo));
         sent = upTo;
       }
-      if (sent === stop?.at) {
-        await sleep(stop.ms, undefined, { signal });
-        started += stop.ms;
-        stops.splice(stops.indexOf(stop), 1);
+      if (sent === next?.at) {
+        await sleep(next.ms, undefined, { signal });
+        started += next.ms;
+        pending.splice(pending.indexOf(next), 1);
       } else if (sent < end) await sleep(TICK_MS, undefined, { signal });
     }
     if (cutAt !== undefined) {
       response.socket?.destroy();
       return;
     }
-    answer.whole = !response.destroyed;
+    log.complete = !response.destroyed;
     response.end();
   }
 
@@ -193,9 +216,11 @@ export class TestServer {
     return undefined;
   }
 
-  /** As docs/reference/session.md says: 201, 200 for the same again, 409 for another of that id. */
+  /**
+   * Collector by docs/reference/session.md: 201; 200 for a repetition; 409 for a different record.
+   */
   async #collect(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.collector === 'gone') {
+    if (this.collector === 'down') {
       request.socket.destroy();
       return;
     }
@@ -205,22 +230,24 @@ export class TestServer {
     const { id } = JSON.parse(body) as { id: string };
     let status: number;
     if (this.token !== null && request.headers.authorization !== `Bearer ${this.token}`) status = 401;
-    else if (this.collector !== 'there') status = this.collector;
+    else if (this.collector !== 'up') status = this.collector;
     else {
       const stored = this.#stored.get(id);
       status = stored === undefined ? 201 : stored === body ? 200 : 409;
       if (stored === undefined) this.#stored.set(id, body);
     }
     this.posted.push({ at: now(), id, body, status });
-    const told = status < 300 ? { id, url: `/sessions/${id}` } : { error: 'not now', problems: [] };
-    response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(told));
+    const answer = status < 300 ? { id, url: `/sessions/${id}` } : { error: 'unavailable', problems: [] };
+    response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
   }
 }
 
+/** Returns the time in milliseconds since 1970. */
 function now(): number {
   return performance.timeOrigin + performance.now();
 }
 
+/** Parses a Range header; returns start and end (exclusive). */
 function range(header: string | undefined, length: number): [number, number] {
   const found = /^bytes=(\d+)-(\d*)$/.exec(header ?? '');
   if (found === null) return [0, length];

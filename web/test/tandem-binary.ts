@@ -1,4 +1,4 @@
-/** The program tandem, as `cargo test` or `cargo build -p tandem-cli` leaves it. */
+/** Debug build of the program `tandem`, from `cargo test` or `cargo build -p tandem-cli`. */
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';

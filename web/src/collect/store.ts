@@ -1,0 +1,79 @@
+/** Store of session records that a collector has not accepted yet. It outlives the page. */
+
+/** A session record waiting for delivery; the object is stored in IndexedDB as it is. */
+export interface StoredRecord {
+  readonly id: string;
+  /**
+   * JSON text. Every attempt sends the same text, because the collector compares records of one
+   * id.
+   */
+  readonly record: string;
+  /** Reason given by the collector for a final refusal; a refused record is not sent again. */
+  readonly refused: string | null;
+}
+
+export interface Store {
+  put(record: StoredRecord): Promise<void>;
+  /** Returns all records, ordered by id. */
+  all(): Promise<StoredRecord[]>;
+  remove(id: string): Promise<void>;
+}
+
+const OBJECT_STORE = 'sessions';
+
+/** Opens the IndexedDB store, or a store in memory if the browser grants no database. */
+export function openStore(name = 'tandem'): Store {
+  const opened = openDatabase(name).then(databaseStore, memoryStore);
+  return {
+    put: async (record) => (await opened).put(record),
+    all: async () => (await opened).all(),
+    remove: async (id) => (await opened).remove(id),
+  };
+}
+
+/** Returns a store that lasts as long as the page. */
+export function memoryStore(): Store {
+  const records = new Map<string, StoredRecord>();
+  return {
+    async put(record) {
+      records.set(record.id, record);
+    },
+    async all() {
+      return [...records.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    },
+    async remove(id) {
+      records.delete(id);
+    },
+  };
+}
+
+function databaseStore(database: IDBDatabase): Store {
+  // Wait for the end of the transaction: the success of a request does not imply a write to disk.
+  const change = (act: (objects: IDBObjectStore) => void) =>
+    new Promise<void>((resolve, reject) => {
+      const transaction = database.transaction(OBJECT_STORE, 'readwrite', { durability: 'strict' });
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error);
+      act(transaction.objectStore(OBJECT_STORE));
+    });
+  return {
+    put: (record) => change((objects) => objects.put(record)),
+    remove: (id) => change((objects) => objects.delete(id)),
+    all: () =>
+      result(database.transaction(OBJECT_STORE).objectStore(OBJECT_STORE).getAll() as IDBRequest<StoredRecord[]>),
+  };
+}
+
+async function openDatabase(name: string): Promise<IDBDatabase> {
+  const request = indexedDB.open(name, 1);
+  request.onupgradeneeded = () => request.result.createObjectStore(OBJECT_STORE, { keyPath: 'id' });
+  return result(request);
+}
+
+/** Returns the result of an IndexedDB request as a promise. */
+function result<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}

@@ -1,0 +1,54 @@
+/**
+ * Program on the device of the test bed: plays a video in Chromium through the client half of
+ * `tandem proxy`, and prints the results as JSON.
+ */
+
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { launch, open, play } from '../e2e/browser.ts';
+import { observeScreen } from '../e2e/screen-observer.ts';
+import { PLAYING } from './markers.ts';
+
+const [tandem = '', upstream = '', content = '', file = ''] = process.argv.slice(2);
+const PROXY_PORT = 1080;
+
+const proxy = spawn(tandem, ['proxy', '--upstream', upstream, '--listen', `127.0.0.1:${PROXY_PORT}`], {
+  stdio: ['ignore', 'inherit', 'inherit'],
+});
+await waitForListener(PROXY_PORT);
+const browser = await launch(`http://127.0.0.1:${PROXY_PORT}`);
+const { page, errors } = await open(browser);
+const readObservation = await observeScreen(page);
+await play(page, content, file, { maxBuffer: '4', label: 'two subflows' });
+await page.waitForFunction("document.querySelector('video').currentTime > 1", undefined, {
+  polling: 200,
+  timeout: 150_000,
+});
+console.log(PLAYING);
+await page.locator('#phase', { hasText: 'ended' }).waitFor({ timeout: 150_000 });
+await page.getByText('Session delivered to the collector').waitFor({ timeout: 60_000 });
+const truth = await readObservation();
+const log: unknown = await page.evaluate(async () => (await fetch('/log')).json());
+// `TANDEM_SCREENSHOT=FILE.png` takes the screenshot for the README.
+const screenshot = process.env.TANDEM_SCREENSHOT;
+if (screenshot !== undefined) {
+  await page.mouse.move(0, 0);
+  await page.screenshot({ path: screenshot, fullPage: true });
+}
+await browser.close();
+proxy.kill();
+console.log(JSON.stringify({ truth, errors, log }));
+
+/** Waits until a connection to a local port succeeds. */
+async function waitForListener(port: number): Promise<void> {
+  for (;;) {
+    const isListening = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(true));
+      socket.on('connect', () => socket.destroy());
+      socket.on('error', () => resolve(false));
+    });
+    if (isListening) return;
+    await sleep(50);
+  }
+}
