@@ -34,33 +34,33 @@ export function schemaErrors(value: unknown): string[] {
 
 function check(value: unknown, schema: Schema, at: string): string[] {
   const errors: string[] = [];
-  const require = (isValid: boolean, error: string) => {
+  const expect = (isValid: boolean, error: string) => {
     if (!isValid) errors.push(`${at === '' ? 'the record' : at} ${error}`);
   };
-  for (const key of Object.keys(schema)) require(KEYWORDS.has(key), `has the unsupported schema keyword ${key}`);
+  for (const key of Object.keys(schema)) expect(KEYWORDS.has(key), `has the unsupported schema keyword ${key}`);
   const types = schema.type === undefined ? [] : [schema.type].flat();
-  require(types.length === 0 || types.some((type) => isA(value, type)), `is not of type ${types.join(' or ')}`);
-  require(schema.const === undefined || value === schema.const, `is not ${schema.const}`);
-  require(schema.enum?.includes(value) ?? true, `is not one of ${schema.enum?.join(', ')}`);
+  expect(types.length === 0 || types.some((type) => isA(value, type)), `is not of type ${types.join(' or ')}`);
+  expect(schema.const === undefined || value === schema.const, `is not ${schema.const}`);
+  expect(schema.enum?.includes(value) ?? true, `is not one of ${schema.enum?.join(', ')}`);
   if (typeof value === 'string') {
-    require(schema.pattern === undefined || new RegExp(schema.pattern).test(value), `does not match ${schema.pattern}`);
-    require(value.length <= (schema.maxLength ?? Number.POSITIVE_INFINITY), 'is too long');
+    expect(schema.pattern === undefined || new RegExp(schema.pattern).test(value), `does not match ${schema.pattern}`);
+    expect(value.length <= (schema.maxLength ?? Number.POSITIVE_INFINITY), 'is too long');
   } else if (typeof value === 'number') {
-    require(value >= (schema.minimum ?? Number.NEGATIVE_INFINITY), `is ${value}, too low`);
-    require(value <= (schema.maximum ?? Number.POSITIVE_INFINITY), `is ${value}, too high`);
+    expect(value >= (schema.minimum ?? Number.NEGATIVE_INFINITY), `is ${value}, too low`);
+    expect(value <= (schema.maximum ?? Number.POSITIVE_INFINITY), `is ${value}, too high`);
   } else if (Array.isArray(value)) {
-    require(value.length <= (schema.maxItems ?? Number.POSITIVE_INFINITY), 'has too many items');
+    expect(value.length <= (schema.maxItems ?? Number.POSITIVE_INFINITY), 'has too many items');
     const { items } = schema;
     if (items !== undefined) errors.push(...value.flatMap((item, index) => check(item, items, `${at}[${index}]`)));
   } else if (typeof value === 'object' && value !== null) {
-    require(Object.keys(value).length <= (schema.maxProperties ?? Number.POSITIVE_INFINITY), 'has too many members');
-    for (const name of schema.required ?? []) require(name in value, `lacks ${name}`);
+    expect(Object.keys(value).length <= (schema.maxProperties ?? Number.POSITIVE_INFINITY), 'has too many members');
+    for (const name of schema.required ?? []) expect(name in value, `lacks ${name}`);
     for (const [name, member] of Object.entries(value)) {
       const known = schema.properties?.[name];
-      const others = schema.additionalProperties ?? true;
+      const additional = schema.additionalProperties ?? true;
       if (known !== undefined) errors.push(...check(member, known, `${at}.${name}`));
-      else if (typeof others === 'object') errors.push(...check(member, others, `${at}.${name}`));
-      else require(others, `has the unknown member ${name}`);
+      else if (typeof additional === 'object') errors.push(...check(member, additional, `${at}.${name}`));
+      else expect(additional, `has the unknown member ${name}`);
     }
   }
   return errors;

@@ -110,7 +110,8 @@ export class FrameTracker {
     const [loading, playing, ...rest] = spans;
     const first = this.#first;
     if (first === undefined || loading?.phase !== 'loading' || playing?.phase !== 'playing') return [...spans];
-    // A frame long before the clock runs is a still; one behind the start is not the first.
+    // A frame long before the clock starts is a still. A frame after the start position is not the
+    // first frame of playback.
     if (first.position > playing.from || Math.abs(first.at - loading.end) > MAX_CLOCK_SKEW_MS) return [...spans];
     const at = Math.min(Math.max(first.at, loading.start), playing.end);
     return [{ ...loading, end: at }, { ...playing, start: at }, ...rest];

@@ -46,7 +46,7 @@ export class KpiPanel {
     );
     showValue(stall, kpis?.mean_stall_s, 's', 2, kpis?.mok.stall_level);
     showValue(mos, kpis?.mok.mos, '', 2);
-    if (mos.level !== undefined) mos.level.textContent = kpis === undefined ? '' : 'range of the model: 1.48 to 3.31';
+    if (mos.level !== undefined) mos.level.textContent = kpis === undefined ? '' : 'model range 1.48 to 3.31';
     const live = this.#live;
     showValue(live.buffer, status?.buffer, 's', 1);
     showValue(live.bitrate, toMbps(status?.bitrateKbps), 'Mbit/s', 2);

@@ -210,9 +210,9 @@ describe('the page', { skip, concurrency: 2 }, () => {
       server.collector = 'up';
       // The page retries by itself.
       await page.getByText('stored in this browser').waitFor({ state: 'hidden', timeout: 30_000 });
-      const there = server.posted.filter(({ status }) => status < 300);
+      const accepted = server.posted.filter(({ status }) => status < 300);
       assert.deepEqual(
-        there.map(({ status }) => status),
+        accepted.map(({ status }) => status),
         [201],
       );
       await page.reload();
@@ -249,8 +249,8 @@ describe('the page', { skip, concurrency: 2 }, () => {
       await page.getByRole('button', { name: 'Play', exact: true }).click();
       await page.locator('#phase[data-phase=playing]').waitFor();
       await page.goto('about:blank');
-      const there = () => server.posted.filter(({ status }) => status === 201).length;
-      while (there() < 2) await page.waitForTimeout(50);
+      const acceptedCount = () => server.posted.filter(({ status }) => status === 201).length;
+      while (acceptedCount() < 2) await page.waitForTimeout(50);
       await page.goto(server.origin);
       assert.equal(await page.getByLabel('Collector token').inputValue(), '');
     });
@@ -343,7 +343,7 @@ describe('the page', { skip, concurrency: 2 }, () => {
     await visit(async (page, server) => {
       const videos = [
         { title: 'Pelícano', url: 'video/none.mpd' },
-        { title: 'Test picture', url: 'video/manifest.mpd', description: '12 s, two bitrates', duration_s: 12 },
+        { title: 'Test pattern', url: 'video/manifest.mpd', description: '12 s, two bitrates', duration_s: 12 },
         { title: 'title without an address' },
       ];
       server.put('/catalogue.json', 'application/json', JSON.stringify({ videos }));
@@ -368,7 +368,7 @@ describe('the page', { skip, concurrency: 2 }, () => {
         /^Buffer over .* s\. buffer: /,
       );
       await page.getByRole('button', { name: 'End session' }).click();
-      assert.equal((await postedSession(page, server)).video.title, 'Test picture');
+      assert.equal((await postedSession(page, server)).video.title, 'Test pattern');
     });
   });
 
