@@ -3,7 +3,6 @@
 //!
 //! Like `experiments`, these modules return tables and report pages; the program writes the files.
 
-pub mod calibration;
 pub mod emtcp;
 pub mod lwi;
 pub mod mptcp_rec;

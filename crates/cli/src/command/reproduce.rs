@@ -11,9 +11,9 @@ use crate::{kernel, progress, signals};
 use capture::Summary;
 use clap::ValueEnum as _;
 use experiments::parallel;
-use papers::calibration::CalibrationError;
 use papers::{emtcp, lwi, mptcp_rec};
 use report::{Page, Table};
+use scenario::Diagnostic;
 use sim::Experiment;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -270,7 +270,7 @@ struct CalibrationFile<C> {
     path: &'static str,
     /// Number of steps of a calibration.
     steps: usize,
-    parse: fn(&str, &str) -> Result<C, CalibrationError>,
+    parse: fn(&str, &str) -> Result<C, Vec<Diagnostic>>,
     shipped: fn() -> C,
     to_toml: fn(&C) -> String,
 }
@@ -319,10 +319,11 @@ impl<C> CalibrationFile<C> {
         if named.is_none() && !path.exists() {
             return Ok((self.shipped)());
         }
-        let unreadable = |message| Failure::Unreadable { message, hint: CALIBRATE_HINT.to_owned() };
-        let text = fs::read_to_string(path)
-            .map_err(|error| unreadable(format!("cannot read {}: {}", path.display(), reason(&error))))?;
-        (self.parse)(&path.display().to_string(), &text).map_err(|error| unreadable(error.to_string()))
+        let text = fs::read_to_string(path).map_err(|error| Failure::Unreadable {
+            message: format!("cannot read {}: {}", path.display(), reason(&error)),
+            hint: CALIBRATE_HINT.to_owned(),
+        })?;
+        (self.parse)(&path.display().to_string(), &text).map_err(Failure::Input)
     }
 }
 

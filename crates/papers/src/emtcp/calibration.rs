@@ -3,13 +3,15 @@
 use super::measure::{Measured, measure, psnr_of};
 use super::model::{Mac, Variant, experiment};
 use super::paper::Case;
-use crate::calibration::{CalibrationError, Values};
 use experiments::parallel;
 use experiments::stats::mean;
+use quantities::{POSITIVE_TIME, POWER, Quantities as _, RATE};
 use radio::{InterfaceKind, Profile};
+use schema::Diagnostic;
+use schema::shape::{Key, Need, Shape, Table};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use units::{Bitrate, Duration, Power, Probability, UnitError};
+use units::{Bitrate, Duration, Power, Probability};
 
 /// The calibration file built into the program.
 pub const SHIPPED: &str = include_str!("../../../../calibration/emtcp.toml");
@@ -31,16 +33,30 @@ pub struct Calibration {
     pub lte: (Power, Power),
 }
 
-const KEYS: [&str; 8] = [
-    "other_sink_rate",
-    "lte_loss",
-    "psnr_interval",
-    "psnr_clamp_db",
-    "wifi_base",
-    "wifi_per_mbps",
-    "lte_base",
-    "lte_per_mbps",
-];
+static SHAPE: Table = Table {
+    name: "a calibration",
+    doc: "Parameters of the eMTCP model that the paper does not print.",
+    one_of: &[],
+    keys: &[
+        key("other_sink_rate", RATE, "Rate of each other sink in the Wi-Fi cell.", "\"100kbps\""),
+        key("lte_loss", Shape::Probability, "Uniform loss of the LTE link.", "0.01"),
+        key("psnr_interval", POSITIVE_TIME, "Interval of PSNR, in whole seconds.", "\"30s\""),
+        key(
+            "psnr_clamp_db",
+            Shape::Integer { min: 0, max: 1000 },
+            "PSNR of an interval at the full rate, in dB.",
+            "40",
+        ),
+        key("wifi_base", POWER, "Base power of the Wi-Fi interface.", "\"27mW\""),
+        key("wifi_per_mbps", POWER, "Power of the Wi-Fi interface per Mbit/s received.", "\"28mW\""),
+        key("lte_base", POWER, "Base power of the LTE interface.", "\"260mW\""),
+        key("lte_per_mbps", POWER, "Power of the LTE interface per Mbit/s received.", "\"250mW\""),
+    ],
+};
+
+const fn key(name: &'static str, shape: Shape, doc: &'static str, example: &'static str) -> Key {
+    Key { name, shape, need: Need::Required, doc, example }
+}
 
 impl Calibration {
     /// The calibration built into the program.
@@ -48,34 +64,27 @@ impl Calibration {
         Self::parse("calibration.toml", SHIPPED).expect("a test parses the shipped file")
     }
 
-    /// Reads a calibration file: `key = value` lines, each key of [`to_toml`](Self::to_toml) once.
+    /// Reads the calibration file `file` with the content `text`: each key of
+    /// [`to_toml`](Self::to_toml) once.
     ///
     /// # Errors
-    /// An unknown, repeated, missing or invalid key; the error names file, line and expected value.
-    pub fn parse(file: &str, text: &str) -> Result<Self, CalibrationError> {
-        fn unit<T: core::str::FromStr<Err = UnitError>>(value: &str) -> Result<T, String> {
-            value.parse().map_err(|problem: UnitError| {
-                let expected = problem.expected().map(|e| format!(", expected {e}")).unwrap_or_default();
-                format!("{problem}{expected}")
-            })
-        }
-        let values = Values::read(file, text, KEYS)?;
-        let power = |base: usize, per: usize| Ok((values.get(base, unit)?, values.get(per, unit)?));
-        Ok(Self {
-            other_sink_rate: values.get(0, unit)?,
-            lte_loss: values.get(1, |value| {
-                let loss = value.parse().ok().and_then(Probability::new);
-                loss.ok_or_else(|| "`lte_loss` is a probability from 0 to 1".to_owned())
-            })?,
-            psnr_interval_s: values.get(2, |value| match unit::<Duration>(value)?.as_millis() / 1000 {
-                0 => Err("`psnr_interval` is at least `1s`, in whole seconds".to_owned()),
-                seconds => Ok(seconds as u32),
-            })?,
-            psnr_clamp_db: values.get(3, |value| {
-                value.parse().map_err(|_| "`psnr_clamp_db` is a whole number of dB".to_owned())
-            })?,
-            wifi: power(4, 5)?,
-            lte: power(6, 7)?,
+    /// Every unknown, missing or invalid key, with its place and the expected value.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        schema::read(file, text, &SHAPE, |fields, problems| {
+            let psnr_interval_s = fields.time("psnr_interval").unwrap_or_default().as_millis() / 1000;
+            if fields.time("psnr_interval").is_some_and(|interval| interval < Duration::from_secs(1)) {
+                let problem = problems.add(fields.span("psnr_interval"), "`psnr_interval` is too short");
+                problem.expected("at least `1s`, in whole seconds");
+            }
+            let power = |key: &str| fields.power(key).unwrap_or(Power::ZERO);
+            Self {
+                other_sink_rate: fields.rate("other_sink_rate").unwrap_or(Bitrate::ZERO),
+                lte_loss: fields.number("lte_loss").and_then(Probability::new).unwrap_or_default(),
+                psnr_interval_s: u32::try_from(psnr_interval_s).unwrap_or(u32::MAX),
+                psnr_clamp_db: fields.integer("psnr_clamp_db").unwrap_or(0) as u32,
+                wifi: (power("wifi_base"), power("wifi_per_mbps")),
+                lte: (power("lte_base"), power("lte_per_mbps")),
+            }
         })
     }
 
@@ -264,12 +273,13 @@ mod tests {
     #[test]
     fn parse_errors_name_key_and_place() {
         let bad = |from: &str, to: &str| {
-            let text = SHIPPED.replace(from, to);
-            Calibration::parse("cal.toml", &text).unwrap_err().to_string()
+            let found = Calibration::parse("cal.toml", &SHIPPED.replace(from, to)).unwrap_err();
+            found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
         assert!(bad("lte_loss", "lte_los").contains("unknown key `lte_los`"));
-        assert!(bad("lte_loss = 0", "lte_loss = 7").contains("probability from 0 to 1"));
+        assert!(bad("lte_loss = 0", "lte_loss = 7").contains("lte_loss"));
         assert!(bad("lte_base = \"", "lte_base = \"x").starts_with("cal.toml:"));
-        assert!(Calibration::parse("cal.toml", "").unwrap_err().to_string().contains("is missing"));
+        assert!(bad("\"30s\"", "\"900ms\"").contains("`psnr_interval` is too short"));
+        assert_eq!(Calibration::parse("cal.toml", "").unwrap_err().len(), SHAPE.keys.len());
     }
 }

