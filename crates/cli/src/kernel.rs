@@ -17,12 +17,12 @@ pub(crate) fn lateness_quantiles(lateness: &testbed::Lateness) -> [Duration; 3] 
 pub(crate) fn named_reactions(experiment: &Experiment, reactions: &[testbed::Reaction]) -> Vec<Reaction> {
     let named = |reaction: &testbed::Reaction| Reaction {
         path: experiment.paths[reaction.path].name.clone(),
-        total: reaction.took,
-        signalling: reaction.order,
+        total: reaction.total,
+        signalling: reaction.signalling,
         sender: reaction.sender,
         link: reaction.link,
-        committed_time: reaction.needed,
-        committed: reaction.given,
+        committed_time: reaction.committed_time,
+        committed: reaction.committed,
     };
     reactions.iter().map(named).collect()
 }
@@ -47,7 +47,7 @@ pub(crate) fn failure(error: &testbed::Error) -> Failure {
             message: format!("cannot run `{name}`: {}", reason(source)),
             found: source.kind() != std::io::ErrorKind::NotFound,
         },
-        testbed::Error::Unfit { .. } => Failure::Usage { message, hint },
+        testbed::Error::Unsupported { .. } => Failure::Usage { message, hint },
         _ => Failure::Other { message, hint },
     }
 }

@@ -1,323 +1,380 @@
-//! Somebody's own programs on the device and the server, in place of the scenario's traffic.
+//! Programs of the user on the device and the server, in place of the scenario's traffic.
 
-use crate::director::{Director, Happens, congestion, fits, mean_delay};
-use crate::edge::{Behind, Edge};
-use crate::faults::Server;
+use crate::faults::{FaultSchedule, ServerState};
+use crate::proxied_server::{ProxiedServer, ProxySetup};
 use crate::reaction::Reaction;
+use crate::run_controller::RunController;
 use crate::topology::{SERVER, Topology};
+use crate::translation::{check_supported, congestion_name};
 use crate::{Error, Outcome};
-use emulator::{Driver, Lateness, Network, Shared, Transit};
-use linux::clock::Clock;
+use emulator::{Lateness, Network, Transit};
 use linux::mib::Mib;
 use linux::namespace::Namespace;
 use linux::program::{Foreground, Program, Sockets};
 use linux::signal::Signals;
 use linux::socket::{self, Options};
+use linux::tun::Tun;
 use sim::{Experiment, Hop, Protocol};
-use std::cell::OnceCell;
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time;
 use units::{Duration, Instant};
 
-/// So long a server's program may take until it listens; then the other one begins anyway.
-const LISTENS: time::Duration = time::Duration::from_secs(3);
-/// So often it is looked whether it does.
-const LOOK: time::Duration = time::Duration::from_millis(10);
-/// So long a program may take to end when it is asked to.
-const GRACE: time::Duration = time::Duration::from_secs(2);
-/// So often somebody who waits for signals looks whether they are still wanted, in milliseconds.
-const LISTEN: u32 = 50;
-/// Longer than anybody waits.
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// Maximum time until the server's program listens. Then the command starts anyway.
+const LISTEN_TIMEOUT: time::Duration = time::Duration::from_secs(3);
+/// Interval at which a waiting thread checks its condition.
+const POLL_INTERVAL: time::Duration = time::Duration::from_millis(10);
+/// Time between SIGTERM and SIGKILL for a program.
+const TERMINATION_GRACE: time::Duration = time::Duration::from_secs(2);
+/// Maximum wait for a signal before a check for the end of the run.
+const SIGNAL_POLL_MILLIS: u32 = 50;
+/// Duration of a run without a limit.
+const UNLIMITED: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// Environment variable with the server's address, for both programs.
+const SERVER_VARIABLE: &str = "TANDEM_SERVER";
 
-/// What is to run, and how. Both find the server's address in the variable `TANDEM_SERVER`.
+/// The programs of a run, and its options. Both find the server's address in the environment
+/// variable `TANDEM_SERVER`.
 #[derive(Debug)]
 pub struct Programs {
-    /// On the device.
+    /// Command on the device.
     pub command: Command,
-    /// On the server, from before the other begins until after it has ended. What it prints should not go
-    /// where the other prints.
+    /// Command on the server. It starts before the device's command and is terminated after it.
+    /// Its output should not go to the stdout of the command.
     pub server: Option<Command>,
-    /// TCP sockets of both are Multipath TCP's, where the scenario has that, and not only those of programs
-    /// that ask for it.
+    /// All TCP sockets of both programs become MPTCP sockets, if the scenario uses MPTCP.
+    /// Otherwise a program must request MPTCP itself.
     pub multipath: bool,
-    /// After so long the command is asked to end, and soon is.
+    /// Maximum duration of the command.
     pub limit: Option<Duration>,
-    /// The paths lead to a proxy, and what the device asks for is behind it.
-    pub behind: Option<Content>,
-    /// The emulator segments and sums up for the kernels ([`Driver::devices`]).
+    /// Places a proxy between the paths and a server of the caller.
+    pub proxied: Option<ProxiedContent>,
+    /// The emulator segments and coalesces packets for the kernels
+    /// ([`Driver::devices`](emulator::Driver::devices)).
     pub offload: bool,
-    /// Where somebody makes it true, the command has done what it was to do, and is ended.
-    pub enough: Arc<AtomicBool>,
+    /// Set by the caller to end the run when the command has done its work.
+    pub finished: Arc<AtomicBool>,
 }
 
-/// Content behind a proxy, which speaks HTTP at [`Edge::PROXY`].
+/// Content of the caller's server behind a proxy, which supports HTTP at [`ProxySetup::PROXY`].
 #[derive(Debug)]
-pub struct Content {
-    /// The proxy, and the way from there.
-    pub edge: Edge,
-    /// Who serves it gets a socket that listens at [`Edge::CONTENT`], of plain TCP, before the command begins.
-    pub serves: Sender<TcpListener>,
+pub struct ProxiedContent {
+    /// The proxy and its link to the server.
+    pub setup: ProxySetup,
+    /// Receives a TCP socket that listens at [`ProxySetup::CONTENT`], before the command starts.
+    pub listener: Sender<TcpListener>,
 }
 
-/// How it ended.
+/// Cause of the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The command ended with this exit code, or 128 and the number of a signal.
-    Ended(u8),
-    /// It was ended, since its time was over.
-    TimeIsUp,
-    /// It was ended, since it had done what it was to do.
-    Enough,
+    /// The command exited with this code, or 128 plus the number of a signal.
+    Exited(u8),
+    /// The command exceeded its maximum duration and was terminated.
+    TimedOut,
+    /// The caller set [`Programs::finished`], and the command was terminated.
+    Finished,
 }
 
-/// What came of the connections that the device opened.
+/// The device's MPTCP counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Multipath {
-    /// Connections that asked for Multipath TCP (`MPTcpExtMPCapableSYNTX`).
-    pub asked: u64,
-    /// Of which the server agreed to so many (`MPTcpExtMPCapableSYNACKRX`).
-    pub agreed: u64,
+pub struct MptcpCounters {
+    /// Connections that requested MPTCP (`MPTcpExtMPCapableSYNTX`).
+    pub requested: u64,
+    /// Connections for which the server accepted MPTCP (`MPTcpExtMPCapableSYNACKRX`).
+    pub accepted: u64,
     /// Subflows that joined them (`MPTcpExtMPJoinSynAckRx`).
     pub joined: u64,
 }
 
-/// A run of somebody's programs.
+/// Results of a run of the user's programs.
 #[derive(Debug, Clone)]
-pub struct Emulated {
-    /// What the device's interfaces carried and its radios drew; of connections it says nothing.
+pub struct EmulatedRun {
+    /// Traffic of the device's interfaces and energy of its radios, without connections.
     pub outcome: Outcome,
-    /// How it ended.
+    /// Cause of the end.
     pub end: End,
-    /// How long it took, from the start of the command.
-    pub took: Duration,
-    /// How far behind the model packets were written.
+    /// Duration from the start of the command.
+    pub duration: Duration,
+    /// Delays between a packet's time in the model and its delivery.
     pub lateness: Lateness,
-    /// For each path, down and up: how long packets were under way in the mean, and of that how long beyond
-    /// the path's own delay, waiting and being sent.
+    /// Mean delay of the packets on each path, down and up: in total, and beyond the path's own
+    /// delay. The latter is due to queueing and transmission.
     pub delays: Vec<[Option<(Duration, Duration)>; 2]>,
-    /// What came of connections.
-    pub multipath: Multipath,
-    /// How often MP_PRIO reached the server.
+    /// MPTCP counters of the device.
+    pub multipath: MptcpCounters,
+    /// Number of MP_PRIO options received by the server.
     pub priorities_heard: u64,
-    /// How soon each path fell silent that the policy wanted no more.
+    /// Reaction to each decision of the policy against a path.
     pub reactions: Vec<Reaction>,
-    /// Where something else was done than was said, in words.
+    /// Differences between the scenario and the run on this kernel.
     pub notes: Vec<String>,
 }
 
-/// Runs programs over an experiment's paths, with its policy and without its traffic, until the command has
-/// ended. Its time begins with the command.
+/// Runs programs over an experiment's paths until the command has ended, with the experiment's
+/// policy and without its traffic. Time zero is just before the start of the command.
 ///
-/// The command has the terminal and the standard streams; `signals`, where somebody has taken them, are passed on to
-/// it, but for those that the terminal has sent to it already. `capture` is as in [`run_with`](crate::run_with).
+/// The command has the terminal and the standard streams. `signals` are forwarded to it, except
+/// signals that the terminal has already sent to it. `capture` is as in
+/// [`run_with`](crate::run_with).
 ///
 /// # Errors
-/// Where the system lacks something, the programs cannot be started or the server's ends before the other
-/// begins, and where a signal came before that.
+/// Fails if a requirement of the system is missing, if a program cannot be started, if the
+/// server's program exits before the command starts, and after a signal before that.
 pub fn emulate(
     experiment: &Experiment,
     programs: Programs,
     signals: Option<&Signals>,
     capture: Option<&File>,
-) -> Result<Emulated, Error> {
-    fits(experiment, &[])?;
-    let Programs { mut command, server, multipath, limit, behind, offload, enough } = programs;
-    let open = Experiment { traffic: Vec::new(), duration: limit.unwrap_or(FOR_EVER), ..experiment.clone() };
-    let done = OnceCell::new();
+) -> Result<EmulatedRun, Error> {
+    check_supported(experiment, &[])?;
+    let Programs { command, server, multipath, limit, proxied, offload, finished } = programs;
+    let experiment_duration = experiment.duration;
+    let experiment =
+        &Experiment { traffic: Vec::new(), duration: limit.unwrap_or(UNLIMITED), ..experiment.clone() };
     let mut notes = Vec::new();
-    let (mut topology, devices) = Topology::build(&open, offload)?;
-    let behind = behind.map(|content| serve(content, &open, offload, &topology)).transpose()?;
-    let mut director = Director::new(&open, &mut topology, &mut notes)?;
-    director.capture = capture;
-    director.spread_allowances(limit.unwrap_or(experiment.duration));
-    director.steer(Instant::ZERO)?;
-    let sockets = match experiment.transport.protocol {
+    let (mut topology, devices) = Topology::build(experiment, offload)?;
+    let build_proxied = |content| build_proxied_server(content, experiment, offload, &topology);
+    let proxied = proxied.map(build_proxied).transpose()?;
+    let mut controller = RunController::new(experiment, &mut topology, &mut notes)?;
+    controller.capture = capture;
+    controller.set_allowance_period(limit.unwrap_or(experiment_duration));
+    controller.steer(Instant::ZERO)?;
+    let transport = &experiment.transport;
+    let sockets = match transport.protocol {
         Protocol::Mptcp if multipath => {
-            Sockets::Mptcp(Some(congestion(&experiment.transport.config.congestion, &mut notes)))
+            Sockets::Mptcp(Some(congestion_name(&transport.config.congestion, &mut notes)))
         }
         _ => Sockets::Unchanged,
     };
-
-    let (stop, over) = (Arc::<AtomicBool>::default(), AtomicBool::new(false));
-
-    let running: Mutex<Option<Arc<Program>>> = Mutex::new(None);
+    let control = Control { finished, ..Control::default() };
     let foreground = Foreground::remember();
-    std::thread::scope(|scope| {
+    let emulation = Emulation { controller, devices, proxied, sockets, foreground };
+    let result = std::thread::scope(|scope| {
         if let Some(signals) = signals {
-            scope.spawn(|| pass_on(signals, &running, &stop, &over));
+            scope.spawn(|| forward_signals(signals, &control));
         }
-        scope.spawn(|| wait_for(&enough, &stop, &over));
-        let emulated = (|| {
-            let server = server.map(|server| start_server(server, &director, &sockets, &stop)).transpose()?;
-            let clock = Clock::start();
-            director.shared = Shared::new(Network::new(&open), clock);
-            let emulator = Driver::new(devices, director.shared.clone()).start(true)?;
-            command.env("TANDEM_SERVER", SERVER.to_string());
-            let ended = Arc::clone(&stop);
-            let then = move || ended.store(true, Ordering::Relaxed);
-            let program = {
-                // Until it has begun, signals wait.
-                let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Error::Stopped);
-                }
-                let program = Arc::new(Program::start(&director.topology.device, command, &sockets, then)?);
-                *running = Some(Arc::clone(&program));
-                program
-            };
-            director.work(&mut Happens::nothing(&Server::default(), &emulator), &stop, &mut |_| {})?;
-            let took = clock.now().since(Instant::ZERO);
-            let end = match program.exit_code() {
-                Some(code) => End::Ended(code),
-                None if enough.load(Ordering::Relaxed) => End::Enough,
-                None => End::TimeIsUp,
-            };
-            if !matches!(end, End::Ended(_)) {
-                program.terminate(GRACE);
-            }
-            drop(foreground);
-            director.experiment = done.get_or_init(|| Experiment { duration: took, ..open.clone() });
-            let multipath = director.topology.device.run(count)?;
-            let mut outcome = director.outcome()?;
-            // What reached applications is for them to know.
-            outcome.device.efficiency_mbit_per_j = None;
-            let priorities_heard = director.watch.priorities_heard()?;
-            if let Some(server) = server {
-                server.terminate(GRACE);
-            }
-            let (lateness, delays) = {
-                let (network, _) = director.shared.lock();
-                (network.lateness().clone(), delays(&open, &network))
-            };
-            emulator.stop()?;
-            if let Some(behind) = behind {
-                behind.stop()?;
-            }
-            let reactions = std::mem::take(&mut director.reactions.seen);
-            let notes = Vec::new();
-            Ok(Emulated {
-                outcome,
-                end,
-                took,
-                lateness,
-                delays,
-                multipath,
-                priorities_heard,
-                reactions,
-                notes,
-            })
-        })();
-        over.store(true, Ordering::Relaxed);
-        running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        emulated
-    })
-    .map(|emulated| Emulated { notes, ..emulated })
+        scope.spawn(|| stop_when_finished(&control));
+        let result = emulation.run(command, server, &control);
+        control.over.store(true, Ordering::Relaxed);
+        control.lock_program().take();
+        result
+    });
+    result.map(|run| EmulatedRun { notes, ..run })
 }
 
-/// Makes the proxy and what is behind it, and says where to serve.
-fn serve(
-    Content { edge, serves }: Content,
-    experiment: &Experiment,
-    offload: bool,
-    topology: &Topology,
-) -> Result<Behind, Error> {
-    let behind = Behind::build(&edge, experiment, offload, &topology.server)?;
-    let listening =
-        behind.content.run(|| socket::listen(Edge::CONTENT, socket::Protocol::Tcp, &Options::default()))?;
-    // Where nobody wants to serve, nobody is served.
-    let _ = serves.send(listening);
-    Ok(behind)
+/// State shared by the threads of a run.
+#[derive(Debug, Default)]
+struct Control {
+    /// The caller declares the work of the command done.
+    finished: Arc<AtomicBool>,
+    /// Ends the control loop.
+    stop: Arc<AtomicBool>,
+    /// Ends the other threads.
+    over: AtomicBool,
+    /// The running command.
+    program: Mutex<Option<Arc<Program>>>,
 }
 
-/// Passes on that it is enough.
-fn wait_for(enough: &AtomicBool, stop: &AtomicBool, over: &AtomicBool) {
-    while !over.load(Ordering::Relaxed) {
-        if enough.load(Ordering::Relaxed) {
-            stop.store(true, Ordering::Relaxed);
-        }
-        std::thread::sleep(LOOK);
+impl Control {
+    fn lock_program(&self) -> MutexGuard<'_, Option<Arc<Program>>> {
+        self.program.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Starts the server's program and waits until it listens, or long enough.
+/// A run before the start of its programs.
+struct Emulation<'a> {
+    controller: RunController<'a>,
+    devices: Vec<[Tun; 2]>,
+    proxied: Option<ProxiedServer>,
+    sockets: Sockets,
+    foreground: Foreground,
+}
+
+impl Emulation<'_> {
+    /// Runs the programs until the command has ended, and collects the results.
+    fn run(self, command: Command, server: Option<Command>, control: &Control) -> Result<EmulatedRun, Error> {
+        let Self { mut controller, devices, proxied, sockets, foreground } = self;
+        let start_server = |server| start_server(server, &controller.topology.server, &sockets, control);
+        let server = server.map(start_server).transpose()?;
+        let emulator = controller.start_emulator(devices)?;
+        let program = start_command(command, &controller.topology.device, &sockets, control)?;
+        let server_state = ServerState::default();
+        let mut no_faults = FaultSchedule::new(&server_state, &emulator, Vec::new());
+        controller.run(&mut no_faults, &control.stop, &mut |_| {})?;
+        let ended_at = controller.shared.clock().now();
+        let end = match program.exit_code() {
+            Some(code) => End::Exited(code),
+            None if control.finished.load(Ordering::Relaxed) => End::Finished,
+            None => End::TimedOut,
+        };
+        if !matches!(end, End::Exited(_)) {
+            program.terminate(TERMINATION_GRACE);
+        }
+        drop(foreground);
+        controller.ended_at = Some(ended_at);
+        let multipath = controller.topology.device.run(read_mptcp_counters)?;
+        let mut outcome = controller.outcome()?;
+        // The bytes that reached the applications are unknown.
+        outcome.device.efficiency_mbit_per_j = None;
+        let priorities_heard = controller.monitor.priorities_heard()?;
+        if let Some(server) = server {
+            server.terminate(TERMINATION_GRACE);
+        }
+        let (lateness, delays) = {
+            let (network, _) = controller.shared.lock();
+            (network.lateness().clone(), delays(controller.experiment, &network))
+        };
+        emulator.stop()?;
+        if let Some(proxied) = proxied {
+            proxied.stop()?;
+        }
+        Ok(EmulatedRun {
+            outcome,
+            end,
+            duration: ended_at.since(Instant::ZERO),
+            lateness,
+            delays,
+            multipath,
+            priorities_heard,
+            reactions: controller.reactions.measured,
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// Builds the proxy and the server's host, and sends the listening socket to the caller.
+fn build_proxied_server(
+    ProxiedContent { setup, listener }: ProxiedContent,
+    experiment: &Experiment,
+    offload: bool,
+    topology: &Topology,
+) -> Result<ProxiedServer, Error> {
+    let proxied = ProxiedServer::build(&setup, experiment, offload, &topology.server)?;
+    let listen = || socket::listen(ProxySetup::CONTENT, socket::Protocol::Tcp, &Options::default());
+    let listening = proxied.server.run(listen)?;
+    // Fails if the caller has dropped the receiver. Then the port is closed.
+    let _ = listener.send(listening);
+    Ok(proxied)
+}
+
+/// Starts the command, unless a signal has arrived before.
+fn start_command(
+    mut command: Command,
+    device: &Namespace,
+    sockets: &Sockets,
+    control: &Control,
+) -> Result<Arc<Program>, Error> {
+    command.env(SERVER_VARIABLE, SERVER.to_string());
+    let stop = Arc::clone(&control.stop);
+    let on_exit = move || stop.store(true, Ordering::Relaxed);
+    // Holding the lock delays the handling of signals until the command has started.
+    let mut running = control.lock_program();
+    if control.stop.load(Ordering::Relaxed) {
+        return Err(Error::Stopped);
+    }
+    let program = Arc::new(Program::start(device, command, sockets, on_exit)?);
+    *running = Some(Arc::clone(&program));
+    Ok(program)
+}
+
+/// Starts the server's program and waits until it listens, at most for [`LISTEN_TIMEOUT`].
 fn start_server(
     mut command: Command,
-    director: &Director<'_>,
+    host: &Namespace,
     sockets: &Sockets,
-    stop: &AtomicBool,
+    control: &Control,
 ) -> Result<Program, Error> {
-    command.env("TANDEM_SERVER", SERVER.to_string());
-    let host = &director.topology.server;
+    command.env(SERVER_VARIABLE, SERVER.to_string());
     let program = Program::start(host, command, sockets, || {})?;
-    let begun = time::Instant::now();
-    while !listens(host)? && begun.elapsed() < LISTENS {
-        if let Some(code) = program.wait(LOOK) {
-            return Err(Error::ServerEnded { code });
+    let started = time::Instant::now();
+    while !has_listener(host)? && started.elapsed() < LISTEN_TIMEOUT {
+        if let Some(code) = program.wait(POLL_INTERVAL) {
+            return Err(Error::ServerExited { code });
         }
-        if stop.load(Ordering::Relaxed) {
+        if control.stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
         }
     }
     Ok(program)
 }
 
-/// Whether somebody waits for connections or datagrams there.
-fn listens(host: &Namespace) -> Result<bool, Error> {
-    /// TCP_LISTEN, as `/proc/net/tcp` has it.
-    const LISTEN: &str = "0A";
+/// True if a TCP socket listens on the host, or a UDP socket exists.
+fn has_listener(host: &Namespace) -> Result<bool, Error> {
+    /// TCP_LISTEN in `/proc/net/tcp`.
+    const TCP_LISTEN: &str = "0A";
     host.run(|| {
-        let any = |name: &str, state: &str| {
-            let text = fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        let has_socket = |table: &str, state: &str| {
+            let text = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
             // The fourth column is the state.
             text.lines()
                 .skip(1)
                 .any(|line| line.split_ascii_whitespace().nth(3).is_some_and(|s| s.contains(state)))
         };
-        Ok(any("tcp", LISTEN) || any("tcp6", LISTEN) || any("udp", "") || any("udp6", ""))
+        let has_tcp = has_socket("tcp", TCP_LISTEN) || has_socket("tcp6", TCP_LISTEN);
+        Ok(has_tcp || has_socket("udp", "") || has_socket("udp6", ""))
     })
 }
 
-/// Gives the command the signals that we are sent. Before it has begun, they say that it is not to.
-fn pass_on(signals: &Signals, running: &Mutex<Option<Arc<Program>>>, stop: &AtomicBool, over: &AtomicBool) {
-    while !over.load(Ordering::Relaxed) {
-        // Where signals cannot be read, nobody can be told; the program can still be killed.
-        let Ok(heard) = signals.next(LISTEN) else { return };
-        let Some(signal) = heard else { continue };
-        match running.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+/// Ends the control loop as soon as the caller declares the work done.
+fn stop_when_finished(control: &Control) {
+    while !control.over.load(Ordering::Relaxed) {
+        if control.finished.load(Ordering::Relaxed) {
+            control.stop.store(true, Ordering::Relaxed);
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Forwards signals to the command. A signal before its start stops the run.
+fn forward_signals(signals: &Signals, control: &Control) {
+    while !control.over.load(Ordering::Relaxed) {
+        // Without a readable descriptor no signal can be forwarded; SIGKILL still works.
+        let Ok(received) = signals.next(SIGNAL_POLL_MILLIS) else { return };
+        let Some(signal) = received else { continue };
+        match control.lock_program().as_ref() {
             Some(program) if !signal.from_terminal => program.signal(signal.number),
             Some(_) => {}
-            None => stop.store(true, Ordering::Relaxed),
+            None => control.stop.store(true, Ordering::Relaxed),
         }
     }
 }
 
-fn count() -> Result<Multipath, Error> {
+fn read_mptcp_counters() -> Result<MptcpCounters, Error> {
     let counters = Mib::read()?;
     let counter = |name| counters.counter(name).unwrap_or(0);
-    Ok(Multipath {
-        asked: counter("MPTcpExtMPCapableSYNTX"),
-        agreed: counter("MPTcpExtMPCapableSYNACKRX"),
+    Ok(MptcpCounters {
+        requested: counter("MPTcpExtMPCapableSYNTX"),
+        accepted: counter("MPTcpExtMPCapableSYNACKRX"),
         joined: counter("MPTcpExtMPJoinSynAckRx"),
     })
 }
 
+/// Mean delays of each path; see [`EmulatedRun::delays`].
 fn delays(experiment: &Experiment, network: &Network) -> Vec<[Option<(Duration, Duration)>; 2]> {
-    let of = |transit: Transit, hop: &Hop| {
+    let delay = |transit: Transit, hop: &Hop| {
         let mean = transit.mean()?;
-        let own = mean_delay(hop).as_nanos();
-        Some((mean, Duration::from_nanos(mean.as_nanos().saturating_sub(own))))
+        let propagation = mean_delay(hop).as_nanos();
+        Some((mean, Duration::from_nanos(mean.as_nanos().saturating_sub(propagation))))
     };
     let paths = experiment.paths.iter().zip(network.paths());
     paths
         .map(|(spec, counts)| {
             let [down, up] = counts.transit;
-            [of(down, &spec.down), of(up, &spec.up)]
+            [delay(down, &spec.down), delay(up, &spec.up)]
         })
         .collect()
+}
+
+/// Mean delay of a hop without queueing.
+fn mean_delay(hop: &Hop) -> Duration {
+    let delay = match hop {
+        Hop::Link(link) => link.delay,
+        Hop::Cell { station, .. } => station.delay,
+    };
+    delay.mean()
 }

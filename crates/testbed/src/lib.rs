@@ -1,99 +1,102 @@
-//! A scenario on the real kernel: the same file, the same links, the same policy, the same tables.
+//! Runs a scenario on the real kernel: the same file, links, policy and tables as in simulation.
 //!
-//! [`run`] makes two network namespaces, a device and a server, and between them the scenario's paths as
-//! links that the [`emulator`] pushes in real time. The kernel's Multipath TCP carries the bytes of real
-//! sockets, the [`agent`] steers it with the scenario's policy, and the radio models are told of what the
-//! interfaces carry. What comes of it is the [`Outcome`] that a simulation has too.
+//! [`run`] creates a device and a server in two network namespaces. The [`emulator`] forwards
+//! packets between them in real time, the [`agent`] applies the policy, and the result is an
+//! [`Outcome`]. Namespaces and devices end with the process; the host's settings stay unchanged.
 //!
-//! Nothing of it has a name in the system: however the process ends, namespaces, devices, addresses and
-//! sockets end with it, and no setting of the host is changed.
-//!
-//! | File | What it is |
+//! | Module | Contents |
 //! |---|---|
-//! | `topology` | hosts, devices, addresses, routes, endpoints |
-//! | `traffic`, `content` | real sockets, and bytes that say whether they are the right ones |
-//! | `video` | a player and its server over such sockets, by HTTP/1.1 |
-//! | `director` | what happens when: interfaces come and go, the policy looks, rows are taken |
-//! | `edge` | a proxy, and a server behind it that speaks TCP alone |
-//! | `emulate` | somebody's own programs in place of the scenario's traffic |
-//! | `faults` | what goes wrong beyond what a scenario can say |
-//! | `settings` | what a host is set to, before and after |
-//! | `reaction` | how soon a path falls silent that is not to be used |
-//! | `watch` | what the kernel knows of its subflows |
+//! | `run`, `run_controller`, `outcome` | run of a scenario; its control loop; its results |
+//! | `emulate` | programs of the user in place of the scenario's traffic |
+//! | `translation` | kernel settings for an experiment |
+//! | `topology`, `settings` | hosts, links, routes and endpoints; settings of a host |
+//! | `proxied_server` | proxy and a server behind it that supports only TCP |
+//! | `traffic`, `video`, `seeded_bytes` | real sockets; video over HTTP/1.1; verifiable content |
+//! | `faults` | fault injection |
+//! | `reaction`, `subflow_monitor` | reaction time of the sender; kernel state of the subflows |
 
-mod content;
-mod director;
-mod edge;
 mod emulate;
 mod faults;
+mod outcome;
+mod proxied_server;
 mod reaction;
+mod run;
+mod run_controller;
+mod seeded_bytes;
 mod settings;
+mod subflow_monitor;
 mod topology;
 mod traffic;
+mod translation;
 mod video;
-mod watch;
 
-pub use director::{Ran, Setup, run, run_with};
-pub use edge::Edge;
-pub use emulate::{Content, Emulated, End, Multipath, Programs, emulate};
+pub use emulate::{EmulatedRun, End, MptcpCounters, Programs, ProxiedContent, emulate};
 pub use emulator::Lateness;
-pub use faults::{Ending, Fault};
+pub use faults::{Fault, Teardown};
+pub use proxied_server::ProxySetup;
 pub use reaction::Reaction;
+pub use run::{KernelRun, Setup, run, run_with};
 pub use settings::Settings;
 pub use sim::Outcome;
 
 use thiserror::Error;
 
-/// Why there is no outcome.
+/// Error of a run on the kernel.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The system lacks something, or refused something.
+    /// A requirement of the system is missing, or a system call failed.
     #[error(transparent)]
     System(#[from] linux::Error),
     /// The proxy cannot be started.
     #[error(transparent)]
     Proxy(#[from] proxy::Error),
-    /// Somebody asked it to stop.
-    #[error("stopped before its end")]
+    /// The caller stopped the run.
+    #[error("the run was stopped before its end")]
     Stopped,
-    /// The server's program ended before the other was started.
-    #[error("the server's program ended with {code} before anybody connected")]
-    ServerEnded {
-        /// Its exit code.
+    /// The server's program exited before the command was started.
+    #[error("the server's program ended with {code} before the command started")]
+    ServerExited {
+        /// Exit code of the program.
         code: u8,
     },
     /// The capture cannot be written.
     #[error("cannot write the capture: {0}")]
     Capture(#[source] std::io::Error),
-    /// The scenario asks for what cannot be had on a kernel.
-    #[error("{what}")]
-    Unfit {
-        /// What.
-        what: String,
-        /// What can be done.
+    /// A kernel cannot run the experiment.
+    #[error("{reason}")]
+    Unsupported {
+        /// Unsupported property of the experiment.
+        reason: String,
+        /// Alternative; may be empty.
         hint: String,
     },
-    /// A connection delivered other bytes than were written.
-    #[error("connection {connection}: byte {at} of the stream is not the one that was written")]
-    Differs {
-        /// The connection's number, from 1.
+    /// A connection delivered a byte that was not written.
+    #[error("connection {connection}: byte {at} of the stream differs from the byte written")]
+    Corrupted {
+        /// Number of the connection, from 1.
         connection: usize,
-        /// The place in its stream.
+        /// Offset of the byte in the stream.
         at: u64,
     },
 }
 
 impl Error {
-    /// What would help; may be empty.
+    /// Suggests a remedy; may be empty.
     pub fn hint(&self) -> &str {
         match self {
             Self::System(error) => error.hint(),
-            Self::Unfit { hint, .. } => hint,
+            Self::Unsupported { hint, .. } => hint,
             Self::Stopped | Self::Proxy(_) => "",
-            Self::Capture(_) => "it is kept beside the results until the end; `--out DIR` writes elsewhere",
-            Self::ServerEnded { .. } => "it is run by `sh -c` and has to stay in the foreground",
-            Self::Differs { .. } => {
-                "`--pcap` shows what was on the paths; without middleboxes this is a fault of Tandem or the kernel"
+            Self::Capture(_) => {
+                "the capture is written next to the results until the run ends; \
+                 `--out DIR` selects another directory"
+            }
+            Self::ServerExited { .. } => {
+                "`sh -c` runs the server's program, which must stay in the foreground"
+            }
+            Self::Corrupted { .. } => {
+                "`--pcap` records the packets on the paths; without middleboxes this is a bug of Tandem or \
+                 the kernel"
             }
         }
     }

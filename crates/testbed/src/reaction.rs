@@ -1,96 +1,97 @@
-//! How soon a path falls silent once it has been marked as backup, and what that time goes to.
+//! Reaction time: from the decision to mark a path as backup until the path carries no payload.
 //!
-//! Each part is measured where packets pass, in the emulator: when MP_PRIO reached the server, when the last payload
-//! left it, and when that arrived. What the server sends over the path in between it had given to the path's subflow
-//! before: a priority takes none of it back. Where that takes longer than the path needs for so many bytes, something
-//! else holds them back. (It was Nagle's algorithm, RFC 9293, section 3.7.4, which keeps a last segment that is not
-//! full until all before it is acknowledged: 50 of 60 ms, until the servers here set `TCP_NODELAY` as web servers do.)
+//! The emulator records when MP_PRIO reached the server, when the last payload left the server,
+//! and when that payload arrived. In between the server sends the bytes that it had already
+//! committed to the path's subflow: a priority change does not recall them. A sender that takes
+//! longer than the path needs for those bytes is delayed by something else, such as Nagle's
+//! algorithm.
 
 use emulator::Network;
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// A path on which no payload has come for so long is silent.
+/// A path without payload for this long is silent.
 const SILENCE: Duration = Duration::from_millis(100);
-/// A path that carried nothing lately has nothing to stop.
+/// A path without payload for this long was already silent at the decision.
 const RECENT: Duration = Duration::from_millis(100);
 
-/// What came of one decision to use a path no more.
+/// Measured reaction to one decision against a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reaction {
-    /// The path.
+    /// Index of the path.
     pub path: usize,
-    /// When it was decided.
-    pub at: Instant,
-    /// How long after that the last payload arrived: the sum of the three that follow.
-    pub took: Duration,
-    /// From the decision until the server heard of it.
-    pub order: Duration,
-    /// From then until the last payload left the server.
+    /// Time of the decision.
+    pub decided_at: Instant,
+    /// From the decision to the last payload: sum of `signalling`, `sender` and `link`.
+    pub total: Duration,
+    /// From the decision until the server received the signal.
+    pub signalling: Duration,
+    /// From the signal until the last payload left the server.
     pub sender: Duration,
-    /// From then until it arrived: the link's queue and its delay.
+    /// From then until the payload arrived: the link's queue and delay.
     pub link: Duration,
-    /// What left the server meanwhile with payload, headers and all.
-    pub given: Bytes,
-    /// How long the path takes for that, at the rate at which it carried before the decision.
-    pub needed: Duration,
+    /// Bytes of payload packets, with headers, that the server sent after the signal.
+    pub committed: Bytes,
+    /// Transmission time of the bytes in `committed`, at the path's rate before the decision.
+    pub committed_time: Duration,
 }
 
-/// A decision whose effect is still to be seen.
+/// Decision to mark a path as backup.
 #[derive(Debug, Clone, Copy)]
-struct Decided {
-    path: usize,
-    at: Instant,
-    rate: Bitrate,
+pub(crate) struct Decision {
+    pub(crate) path: usize,
+    pub(crate) at: Instant,
+    /// Rate that the path carried before.
+    pub(crate) rate: Bitrate,
 }
 
-/// All decisions.
+/// Measures the reaction to each decision.
 #[derive(Debug, Default)]
-pub(crate) struct Reactions {
-    waiting: Vec<Decided>,
-    pub(crate) seen: Vec<Reaction>,
+pub(crate) struct ReactionMeter {
+    pending: Vec<Decision>,
+    pub(crate) measured: Vec<Reaction>,
 }
 
-impl Reactions {
-    /// The device is about to mark `path`, which carries `rate`, as backup, or as regular again.
-    pub(crate) fn decided(
-        &mut self,
-        network: &mut Network,
-        now: Instant,
-        path: usize,
-        backup: bool,
-        rate: Bitrate,
-    ) {
-        self.waiting.retain(|decided| decided.path != path);
-        let carries = now.since(network.paths()[path].last_payload_down) < RECENT;
-        if backup && carries {
-            network.follow_priority(path);
-            self.waiting.push(Decided { path, at: now, rate });
+impl ReactionMeter {
+    /// Starts a measurement. Call before the device signals the decision.
+    pub(crate) fn start(&mut self, network: &mut Network, decision: Decision) {
+        self.cancel(decision.path);
+        let last_payload = network.paths()[decision.path].last_payload_down;
+        if decision.at.since(last_payload) < RECENT {
+            network.follow_priority(decision.path);
+            self.pending.push(decision);
         }
     }
 
-    /// Looks which paths have fallen silent. Where the server has not heard of it, none has.
-    pub(crate) fn look(&mut self, network: &Network, now: Instant) {
-        let seen = &mut self.seen;
-        self.waiting.retain(|&Decided { path, at, rate }| {
+    /// Cancels the measurement of a path, which becomes regular again.
+    pub(crate) fn cancel(&mut self, path: usize) {
+        self.pending.retain(|decision| decision.path != path);
+    }
+
+    /// Completes the measurements of paths that have become silent since the server received the
+    /// signal.
+    pub(crate) fn poll(&mut self, network: &Network, now: Instant) {
+        let measured = &mut self.measured;
+        self.pending.retain(|&Decision { path, at, rate }| {
             let counts = &network.paths()[path];
             let followed = counts.priority.and_then(|followed| Some((followed.heard?, followed.sent_since)));
-            let Some((heard, given)) = followed else { return true };
+            let Some((heard, committed)) = followed else { return true };
             let last = counts.last_payload_down.max(at);
             if now.since(last.max(heard)) <= SILENCE {
                 return true;
             }
             let heard = heard.min(last);
             let sent = counts.last_payload_sent.clamp(heard, last);
-            let given = Bytes::new(given);
-            seen.push(Reaction {
+            let committed = Bytes::new(committed);
+            let is_idle = rate.as_bps() == 0;
+            measured.push(Reaction {
                 path,
-                at,
-                took: last.since(at),
-                order: heard.since(at),
+                decided_at: at,
+                total: last.since(at),
+                signalling: heard.since(at),
                 sender: sent.since(heard),
                 link: last.since(sent),
-                given,
-                needed: if rate.as_bps() == 0 { Duration::ZERO } else { rate.time_for(given) },
+                committed,
+                committed_time: if is_idle { Duration::ZERO } else { rate.time_for(committed) },
             });
             false
         });

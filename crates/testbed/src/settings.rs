@@ -1,4 +1,4 @@
-//! What a host is set to: Multipath TCP's endpoints and limits, and the settings under `/proc/sys/net`.
+//! Settings of a host: MPTCP endpoints and limits, and values under `/proc/sys/net`.
 
 use linux::namespace::Namespace;
 use linux::pm::{Endpoint, Limits, PathManager};
@@ -7,38 +7,40 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// What a host is set to.
+/// Settings of a host at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The endpoints of the kernel's path manager, by identifier.
+    /// Endpoints of the kernel's path manager, by address ID.
     pub endpoints: Vec<Endpoint>,
-    /// Its limits.
+    /// Limits of the path manager.
     pub limits: Limits,
-    /// `net.mptcp` and `net.ipv4` with what is below them, all that can be read, by name.
+    /// All readable values of `net.mptcp` and `net.ipv4`, by name.
     pub sysctls: BTreeMap<String, String>,
 }
 
 impl Settings {
-    pub(crate) fn of(host: &Namespace) -> Result<Self, Error> {
+    /// Reads the settings of `host`.
+    pub(crate) fn read(host: &Namespace) -> Result<Self, Error> {
         host.run(|| {
             let mut manager = PathManager::open()?;
             let mut endpoints = manager.endpoints()?;
             endpoints.sort_by_key(|endpoint| endpoint.id);
             let mut sysctls = BTreeMap::new();
             for folder in ["mptcp", "ipv4"] {
-                list(&Path::new("/proc/sys/net").join(folder), &format!("net.{folder}"), &mut sysctls);
+                let path = Path::new("/proc/sys/net").join(folder);
+                collect_sysctls(&path, &format!("net.{folder}"), &mut sysctls);
             }
             Ok(Self { endpoints, limits: manager.limits()?, sysctls })
         })
     }
 }
 
-/// Some settings can only be written: those have nothing to tell.
-fn list(folder: &Path, name: &str, sysctls: &mut BTreeMap<String, String>) {
+/// Adds all values below `folder` to `sysctls`. Skips write-only values.
+fn collect_sysctls(folder: &Path, name: &str, sysctls: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = format!("{name}.{}", entry.file_name().display());
         if entry.path().is_dir() {
-            list(&entry.path(), &name, sysctls);
+            collect_sysctls(&entry.path(), &name, sysctls);
         } else if let Ok(value) = sysctl::read(&name) {
             sysctls.insert(name, value);
         }

@@ -1,15 +1,15 @@
-//! The device, the server, and the ways between them.
+//! The device, the server, and the paths between them.
 //!
 //! ```text
-//!  device                                                         server
-//!    wifi 10.77.0.2 ──┐                                ┌── wifi ──┐
-//!                     ├── emulated links, and boxes ───┤          ├── lo 10.77.255.1
-//!    lte  10.77.1.2 ──┘                                └── lte ───┘
+//!  device                                                              server
+//!    wifi 10.77.0.2 ──┐                                     ┌── wifi ──┐
+//!                     ├── emulated links, middleboxes ──────┤          ├── lo 10.77.255.1
+//!    lte  10.77.1.2 ──┘                                     └── lte ───┘
 //! ```
 //!
-//! Each path is a pair of TUN devices and a host route at either end. The first path that is there has the
-//! lowest metric, so that connections begin on it, as in simulation; an endpoint for each path lets them
-//! join over the others. A path's interface may be given other addresses of its /24 later.
+//! Each path consists of two TUN devices, and a route on either host. As in simulation,
+//! connections begin on the first path that is up: its route has the lowest metric. They join over
+//! the other paths' endpoints. Interfaces may later change to other addresses of their /24.
 
 use agent::{EndpointController, Interface};
 use emulator::Driver;
@@ -22,21 +22,22 @@ use sim::Experiment;
 use std::net::{IpAddr, Ipv4Addr};
 use units::Instant;
 
-/// The server's address.
+/// Address of the server.
 pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 255, 1));
-/// Headers of IPv4 and TCP, without options.
-const HEADERS: u32 = 40;
-/// Queues in the model are the only ones: those of the devices must never be full.
-const DEVICE_QUEUE: u32 = 100_000;
-/// What the kernel allows (MPTCP_PM_ADDR_MAX).
-const MOST_SUBFLOWS: u32 = 8;
+/// Size of an IPv4 and a TCP header without options.
+const HEADER_BYTES: u32 = 40;
+/// Queue length of the TUN devices, in packets. They must never drop: the emulated links have the
+/// only queues.
+const DEVICE_QUEUE_PACKETS: u32 = 100_000;
+/// Linux's maximum number of subflows (MPTCP_PM_ADDR_MAX).
+const MAX_SUBFLOWS: u32 = 8;
 
-/// The device's first address on a path.
+/// Initial address of the device on a path.
 fn device_address(path: usize) -> IpAddr {
     Ipv4Addr::new(10, 77, path as u8, 2).into()
 }
 
-/// The path on which an address is, or was, the device's.
+/// The path of a present or former address of the device.
 pub(crate) fn path_of(address: IpAddr) -> Option<usize> {
     match address {
         IpAddr::V4(v4) if address != SERVER && v4.octets().starts_with(&[10, 77]) => {
@@ -46,40 +47,43 @@ pub(crate) fn path_of(address: IpAddr) -> Option<usize> {
     }
 }
 
-/// The address after that one.
+/// The next host address of the same /24.
 fn next_address(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {
             let [a, b, c, d] = v4.octets();
-            // All of them but the network's own and the one for everybody, over and over.
+            // Skips the network address and the broadcast address.
             Ipv4Addr::new(a, b, c, d % 254 + 1).into()
         }
         IpAddr::V6(_) => address,
     }
 }
 
-/// Both hosts, and what is needed to change the device's interfaces.
+/// Both hosts, and the state of the device's interfaces.
 #[derive(Debug)]
 pub(crate) struct Topology {
     pub(crate) device: Namespace,
     pub(crate) server: Namespace,
-    pub(crate) hands: EndpointController,
+    pub(crate) endpoints: EndpointController,
     pub(crate) route: Route,
     /// Index of each path's interface on the device.
     pub(crate) indices: Vec<u32>,
-    present: Vec<bool>,
-    /// The policy wants no new connection to begin there.
-    unrouted: Vec<bool>,
-    /// The path that a scenario of plain TCP goes over.
-    first: Option<usize>,
+    /// Whether each interface is up.
+    is_up: Vec<bool>,
+    /// Whether the policy has closed each path.
+    is_closed: Vec<bool>,
+    /// The only path of a scenario with plain TCP.
+    tcp_path: Option<usize>,
 }
 
 impl Topology {
-    /// Makes both hosts and their devices, which may offload. Nothing of it outlives the value and the devices.
+    /// Creates both hosts, and returns the TUN devices of each path. With `offload`, the emulator
+    /// segments packets for the kernels ([`Driver::devices`]). Everything ends with the returned
+    /// values.
     pub(crate) fn build(experiment: &Experiment, offload: bool) -> Result<(Self, Vec<[Tun; 2]>), Error> {
         let (device, server) = (Namespace::create()?, Namespace::create()?);
         for namespace in [&device, &server] {
-            namespace.run(|| settle(experiment))?;
+            namespace.run(|| configure_host(experiment))?;
         }
         let mut server_route = server.run(Route::open)?;
         let loopback = server_route.link("lo")?.index;
@@ -87,165 +91,178 @@ impl Topology {
         let mut route = device.run(Route::open)?;
         let mut devices = Vec::new();
         let mut interfaces = Vec::new();
+        let mtu = u32::from(experiment.transport.config.mss) + HEADER_BYTES;
         for (path, spec) in experiment.paths.iter().enumerate() {
             let name = interface_name(&spec.name, path);
             devices.push(Driver::devices(&name, &device, &server, offload)?);
-            let mtu = u32::from(experiment.transport.config.mss) + HEADERS;
-            let there = server_route.link(&name)?.index;
-            server_route.set_mtu(there, mtu)?;
-            server_route.set_queue_length(there, DEVICE_QUEUE)?;
-            server_route.set_up(there, true)?;
-            server_route.add_route(&RouteEntry {
-                to: Ipv4Addr::new(10, 77, path as u8, 0).into(),
-                prefix: 24,
-                device: there,
-                via: None,
-                source: Some(SERVER),
-                metric: 0,
-            })?;
-            let here = route.link(&name)?.index;
-            route.set_mtu(here, mtu)?;
-            route.set_queue_length(here, DEVICE_QUEUE)?;
-            route.add_address(here, device_address(path), 32)?;
-            interfaces.push(Interface {
-                name,
-                index: here,
-                address: device_address(path),
-                id: path as u8 + 1,
-                backup: spec.backup,
-            });
+            configure_server_interface(&mut server_route, &name, path, mtu)?;
+            let index = configure_device_interface(&mut route, &name, path, mtu)?;
+            let (address, id) = (device_address(path), path as u8 + 1);
+            interfaces.push(Interface { name, index, address, id, backup: spec.backup });
         }
-        let mut manager = device.run(PathManager::open)?;
-        manager.set_limits(Limits { subflows: MOST_SUBFLOWS, accepted_addresses: 0 })?;
-        let mut there = server.run(PathManager::open)?;
-        there.set_limits(Limits { subflows: MOST_SUBFLOWS, accepted_addresses: MOST_SUBFLOWS })?;
+        let manager = set_limits(&device, &server)?;
         let paths = experiment.paths.len();
         let mut topology = Self {
             device,
             server,
             indices: interfaces.iter().map(|interface| interface.index).collect(),
-            hands: EndpointController::new(manager, interfaces),
+            endpoints: EndpointController::new(manager, interfaces),
             route,
-            present: vec![false; paths],
-            unrouted: vec![false; paths],
-            first: match experiment.transport.protocol {
+            is_up: vec![false; paths],
+            is_closed: vec![false; paths],
+            tcp_path: match experiment.transport.protocol {
                 sim::Protocol::Tcp { path } => Some(path),
                 sim::Protocol::Mptcp => None,
             },
         };
         for (path, spec) in experiment.paths.iter().enumerate() {
             if spec.join_at == Instant::ZERO {
-                topology.come(path)?;
+                topology.bring_up(path)?;
             }
         }
         Ok((topology, devices))
     }
 
-    /// An interface of the device comes up.
-    pub(crate) fn come(&mut self, path: usize) -> Result<(), Error> {
+    /// Brings an interface of the device up.
+    pub(crate) fn bring_up(&mut self, path: usize) -> Result<(), Error> {
         self.route.set_up(self.indices[path], true)?;
-        self.present[path] = true;
-        self.reach(path)
+        self.is_up[path] = true;
+        self.attach(path)
     }
 
-    /// An interface of the device goes away.
-    pub(crate) fn go(&mut self, path: usize) -> Result<(), Error> {
-        self.present[path] = false;
-        // First the interface, so that no farewell is heard: it is gone.
+    /// Takes an interface of the device down.
+    pub(crate) fn take_down(&mut self, path: usize) -> Result<(), Error> {
+        self.is_up[path] = false;
+        // The interface goes down before its endpoint, so that no REMOVE_ADDR or FIN leaves over
+        // it.
         self.route.set_up(self.indices[path], false)?;
-        self.hands.detach(path)
+        self.endpoints.detach(path)
     }
 
-    /// An interface of the device loses its address and has another one at once.
-    pub(crate) fn readdress(&mut self, path: usize) -> Result<(), Error> {
-        let old = self.hands.interfaces()[path].address;
+    /// Replaces the address of an interface of the device.
+    pub(crate) fn change_address(&mut self, path: usize) -> Result<(), Error> {
+        let old = self.endpoints.interfaces()[path].address;
         let new = next_address(old);
-        // With the old one the kernel takes the way whose source it was.
+        // With the old address, the kernel removes the route that has it as source.
         self.route.remove_address(self.indices[path], old, 32)?;
         self.route.add_address(self.indices[path], new, 32)?;
-        if self.present[path] && !self.unrouted[path] {
-            self.route.add_route(&RouteEntry { source: Some(new), ..self.way(path) })?;
+        if self.is_up[path] && !self.is_closed[path] {
+            self.route.add_route(&RouteEntry { source: Some(new), ..self.route_entry(path) })?;
         }
-        self.hands.set_address(path, new)
+        self.endpoints.set_address(path, new)
     }
 
-    /// The policy opens a path.
-    pub(crate) fn open(&mut self, path: usize) -> Result<(), Error> {
-        self.unrouted[path] = false;
-        if self.present[path] { self.reach(path) } else { Ok(()) }
+    /// Opens a path that the policy had closed.
+    pub(crate) fn open_path(&mut self, path: usize) -> Result<(), Error> {
+        self.is_closed[path] = false;
+        if self.is_up[path] { self.attach(path) } else { Ok(()) }
     }
 
-    /// The policy closes a path: its subflows end, and no connection begins there.
-    pub(crate) fn close(&mut self, path: usize) -> Result<(), Error> {
-        self.unrouted[path] = true;
-        self.hands.detach(path)?;
-        if self.present[path] { self.route.remove_route(&self.way(path)) } else { Ok(()) }
+    /// Closes a path for the policy: its subflows end, and no connection begins there.
+    pub(crate) fn close_path(&mut self, path: usize) -> Result<(), Error> {
+        self.is_closed[path] = true;
+        self.endpoints.detach(path)?;
+        if self.is_up[path] { self.route.remove_route(&self.route_entry(path)) } else { Ok(()) }
     }
 
-    pub(crate) fn is_present(&self, path: usize) -> bool {
-        self.present[path]
+    /// True while the path's interface is up.
+    pub(crate) fn is_up(&self, path: usize) -> bool {
+        self.is_up[path]
     }
 
     /// Name of a path's interface.
     pub(crate) fn interface(&self, path: usize) -> &str {
-        &self.hands.interfaces()[path].name
+        &self.endpoints.interfaces()[path].name
     }
 
-    fn reach(&mut self, path: usize) -> Result<(), Error> {
-        if self.unrouted[path] {
+    /// Adds the route and the endpoint of a path that is up, unless the policy has closed it.
+    fn attach(&mut self, path: usize) -> Result<(), Error> {
+        if self.is_closed[path] {
             return Ok(());
         }
-        let way = self.way(path);
-        match self.route.add_route(&way) {
-            // It is there already.
+        match self.route.add_route(&self.route_entry(path)) {
+            // The route exists already.
             Err(error) if error.errno() == Some(rustix::io::Errno::EXIST.raw_os_error()) => {}
             other => other?,
         }
-        self.hands.attach(path)
+        self.endpoints.attach(path)
     }
 
-    fn way(&self, path: usize) -> RouteEntry {
+    fn route_entry(&self, path: usize) -> RouteEntry {
         RouteEntry {
             to: SERVER,
             prefix: 32,
             device: self.indices[path],
             via: None,
-            source: Some(self.hands.interfaces()[path].address),
-            metric: if self.first == Some(path) { 99 } else { 100 + path as u32 },
+            source: Some(self.endpoints.interfaces()[path].address),
+            metric: if self.tcp_path == Some(path) { 99 } else { 100 + path as u32 },
         }
     }
 }
 
-/// The settings of a host, in its own namespace.
-pub(crate) fn settle(experiment: &Experiment) -> Result<(), Error> {
+/// Brings the server's interface of a path up, with a route to all the device's addresses on it.
+fn configure_server_interface(route: &mut Route, name: &str, path: usize, mtu: u32) -> Result<(), Error> {
+    let index = route.link(name)?.index;
+    route.set_mtu(index, mtu)?;
+    route.set_queue_length(index, DEVICE_QUEUE_PACKETS)?;
+    route.set_up(index, true)?;
+    route.add_route(&RouteEntry {
+        to: Ipv4Addr::new(10, 77, path as u8, 0).into(),
+        prefix: 24,
+        device: index,
+        via: None,
+        source: Some(SERVER),
+        metric: 0,
+    })
+}
+
+/// Configures the device's interface of a path, which stays down. Returns its index.
+fn configure_device_interface(route: &mut Route, name: &str, path: usize, mtu: u32) -> Result<u32, Error> {
+    let index = route.link(name)?.index;
+    route.set_mtu(index, mtu)?;
+    route.set_queue_length(index, DEVICE_QUEUE_PACKETS)?;
+    route.add_address(index, device_address(path), 32)?;
+    Ok(index)
+}
+
+/// Sets the limits of both path managers. Returns that of the device.
+fn set_limits(device: &Namespace, server: &Namespace) -> Result<PathManager, Error> {
+    let mut device_manager = device.run(PathManager::open)?;
+    device_manager.set_limits(Limits { subflows: MAX_SUBFLOWS, accepted_addresses: 0 })?;
+    let mut server_manager = server.run(PathManager::open)?;
+    server_manager.set_limits(Limits { subflows: MAX_SUBFLOWS, accepted_addresses: MAX_SUBFLOWS })?;
+    Ok(device_manager)
+}
+
+/// Applies the settings of a host. Call inside its namespace.
+pub(crate) fn configure_host(experiment: &Experiment) -> Result<(), Error> {
     let config = &experiment.transport.config;
     if sysctl::read("net.mptcp.enabled").is_err() {
         return Err(Error::Lacks {
             what: "this kernel has no Multipath TCP".to_owned(),
-            hint: "Linux 5.6 and later have it, where CONFIG_MPTCP is set; `tandem run` needs no kernel"
-                .to_owned(),
+            hint: "Linux supports it since 5.6, with CONFIG_MPTCP; `tandem run` does not need it".to_owned(),
         });
     }
     let mut route = Route::open()?;
     let loopback = route.link("lo")?.index;
-    let quiet = [
-        // Router solicitations and the like would wake the radios.
+    let fixed = [
+        // Unsolicited IPv6 packets such as router solicitations would wake the radios.
         ("net.ipv6.conf.all.disable_ipv6", "1"),
         ("net.ipv6.conf.default.disable_ipv6", "1"),
         ("net.ipv4.conf.all.rp_filter", "0"),
         ("net.ipv4.conf.default.rp_filter", "0"),
-        // One connection is to know nothing of the last.
+        // Connections must not inherit metrics from earlier ones.
         ("net.ipv4.tcp_no_metrics_save", "1"),
         ("net.mptcp.enabled", "1"),
     ];
-    for (name, value) in quiet {
+    for (name, value) in fixed {
         sysctl::write(name, value)?;
     }
     sysctl::write("net.mptcp.checksum_enabled", if config.checksum { "1" } else { "0" })?;
-    let most = |buffer: u64, start: u64| format!("4096 {} {}", start.min(buffer), buffer.max(8192));
-    let start = config.autotune.unwrap_or(131_072);
-    sysctl::write("net.ipv4.tcp_rmem", &most(buffer_for(config.recv_buffer), start))?;
-    sysctl::write("net.ipv4.tcp_wmem", &most(buffer_for(config.send_buffer), 16_384))?;
+    let limits = |max: u64, initial: u64| format!("4096 {} {}", initial.min(max), max.max(8192));
+    let initial = config.autotune.unwrap_or(131_072);
+    sysctl::write("net.ipv4.tcp_rmem", &limits(buffer_for_window(config.recv_buffer), initial))?;
+    sysctl::write("net.ipv4.tcp_wmem", &limits(buffer_for_window(config.send_buffer), 16_384))?;
     let ecn = match config.ecn {
         mptcp::EcnMode::Off => "0",
         mptcp::EcnMode::Request => "1",
@@ -255,20 +272,21 @@ pub(crate) fn settle(experiment: &Experiment) -> Result<(), Error> {
     route.set_up(loopback, true)
 }
 
-/// How much memory the kernel wants for a window of so many bytes: a packet of 1500 bytes from a TUN device
-/// occupies some 2300 (`truesize`), and the window is what is left of the buffer at that rate.
-pub(crate) fn buffer_for(window: u64) -> u64 {
+/// Size of the kernel buffer for a window, in bytes. A packet of 1500 bytes from a TUN device
+/// occupies about 2300 bytes of the buffer (`truesize`), and the kernel scales the window by this
+/// ratio.
+pub(crate) fn buffer_for_window(window: u64) -> u64 {
     window * 8 / 5
 }
 
-/// A name that the kernel takes: the path's own where it is short enough.
+/// A valid interface name for a path: the path's own name, if the kernel accepts it.
 fn interface_name(path: &str, number: usize) -> String {
-    let plain: String =
+    let valid: String =
         path.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
-    if plain == path && !plain.is_empty() && plain.len() <= MAX_NAME_BYTES && plain != "lo" {
-        return plain;
+    if valid == path && !valid.is_empty() && valid.len() <= MAX_NAME_BYTES && valid != "lo" {
+        return valid;
     }
-    let kept: String = plain.chars().take(MAX_NAME_BYTES - 4).collect();
+    let kept: String = valid.chars().take(MAX_NAME_BYTES - 4).collect();
     format!("{kept}-{number}")
 }
 
@@ -277,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_keeps_its_name_where_the_kernel_takes_it() {
+    fn interface_has_the_name_of_its_path_if_valid() {
         assert_eq!(interface_name("wifi", 0), "wifi");
         assert_eq!(interface_name("lo", 3), "lo-3");
         assert_eq!(interface_name("a path of many words", 12), "apathofmany-12");

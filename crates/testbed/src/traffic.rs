@@ -1,13 +1,13 @@
-//! Real sockets: an application writes at one end of a connection, the other end reads and looks whether
-//! every byte is the one that was written. Video, where both ends write, is in `video`.
+//! Connections over real sockets. One end writes seeded bytes, and the other end verifies each
+//! byte. `video` contains the exchange of a video, in which both ends write.
 //!
-//! Where servers may restart, a file is fetched as a download manager would: whoever reads says first from
-//! which byte on it wants the stream (eight bytes, big-endian), and where the connection ends before the
-//! file does, the device opens another. What was read stays read.
+//! If the server may restart, file transfers can resume. The receiver first requests a stream
+//! offset (eight bytes, big-endian). When a connection ends before the file does, the device opens
+//! another one from the first missing byte on.
 
-use crate::content::Content;
-use crate::edge;
-use crate::faults::{Ending, Server};
+use crate::faults::{ServerState, Teardown};
+use crate::proxied_server;
+use crate::seeded_bytes::SeededBytes;
 use abr::{Session, Sight, Viewer};
 use linux::clock::Clock;
 use linux::socket::{self, Options, Protocol};
@@ -21,122 +21,139 @@ use std::thread::JoinHandle;
 use traffic::{App, Direction, Kind, TrafficConfig};
 use units::{Bytes, Duration, Instant, Seed};
 
-/// So often a thread that waits looks whether it is to end.
-pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
-/// So often a writer looks whether the send buffer has room again, which nobody tells it.
-pub(crate) const ROOM: Duration = Duration::from_millis(1);
-/// So long the device waits before it connects anew, and then for an answer.
-const AGAIN: Duration = Duration::from_millis(50);
-const ANSWER: std::time::Duration = std::time::Duration::from_secs(1);
-/// Room for what is written or read at once.
-pub(crate) const PIECE: usize = 128 * 1024;
+/// Interval at which a waiting thread checks whether it must stop.
+pub(crate) const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Interval at which a writer checks for space in the scenario's send buffer. The kernel does not
+/// report it, since its own buffer may be larger.
+pub(crate) const SEND_BUFFER_POLL_INTERVAL: Duration = Duration::from_millis(1);
+/// Delay of the device before it opens another connection.
+const RECONNECT_DELAY: Duration = Duration::from_millis(50);
+/// Timeout of a connection attempt that may be repeated.
+const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
+/// Maximum size of a read or write.
+pub(crate) const CHUNK_BYTES: usize = 128 * 1024;
 
-/// What became of a connection so far; both ends and whoever wants to know share it.
+/// Progress of a connection, shared by both ends and the run controller.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Bytes that the reading end has read, each the right one.
+    /// Verified bytes that the receiver has read.
     pub(crate) delivered: AtomicU64,
-    /// Bytes that the socket took from the application.
+    /// Bytes that the sender's socket has accepted.
     pub(crate) written: AtomicU64,
-    /// When the last of them came, in nanoseconds.
+    /// Time of the last delivered byte, in nanoseconds.
     pub(crate) last_byte: AtomicU64,
-    /// Connections that the device has opened for it.
+    /// Number of connections that the device has opened.
     pub(crate) opened: AtomicU64,
-    rest: Mutex<Rest>,
-    /// Of a video, who asks for it; until the end of the run.
+    status: Mutex<Status>,
+    /// Viewer of a video, until the end of the run.
     pub(crate) viewer: Mutex<Option<Viewer>>,
 }
 
-/// What changes rarely.
+/// Rarely changing part of the progress.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Rest {
-    /// Multipath TCP was agreed on; unknown before there is a connection.
+pub(crate) struct Status {
+    /// Whether the peers negotiated Multipath TCP; `None` before the first connection.
     pub(crate) mptcp: Option<bool>,
+    /// Bytes that the application has offered.
     pub(crate) offered: u64,
+    /// Bytes that the application has dropped.
     pub(crate) dropped: u64,
-    /// Everything was written, read, and the end seen.
+    /// All bytes were delivered, with the end of the stream.
     pub(crate) complete: bool,
-    /// Why the connection was lost.
+    /// Error that ended the connection.
     pub(crate) failed: Option<String>,
-    /// Where in the stream something else was read than was written.
-    pub(crate) differs: Option<u64>,
+    /// Stream offset of the first wrong byte.
+    pub(crate) mismatch: Option<u64>,
 }
 
-impl Rest {
-    /// Nothing is to be expected of it any more.
-    pub(crate) fn is_over(&self) -> bool {
-        self.complete || self.failed.is_some() || self.differs.is_some()
+impl Status {
+    /// True once the connection has completed or failed.
+    pub(crate) fn is_final(&self) -> bool {
+        self.complete || self.failed.is_some() || self.mismatch.is_some()
     }
 }
 
 impl Progress {
-    pub(crate) fn rest(&self) -> Rest {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
     pub(crate) fn last_byte(&self) -> Instant {
         Instant::from_nanos(self.last_byte.load(Ordering::Relaxed))
     }
-    /// What the viewer of a video sees.
+    /// State of the video's player.
     pub(crate) fn sight(&self, now: Instant) -> Option<Sight> {
         self.viewer.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|viewer| viewer.sight(now))
     }
-    /// The record of a video's session, once: the viewer is gone after that.
-    pub(crate) fn finish(&self, now: Instant) -> Option<Session> {
+    /// Ends the video's session and returns its record. Returns `None` on a second call.
+    pub(crate) fn finish_session(&self, now: Instant) -> Option<Session> {
         let viewer = self.viewer.lock().unwrap_or_else(PoisonError::into_inner).take();
         viewer.map(|viewer| viewer.finish(now))
     }
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Rest)) {
-        change(&mut self.rest.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
+        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// One connection of the scenario.
+/// Parameters that all connections of a run share.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
-    pub(crate) config: TrafficConfig,
-    pub(crate) protocol: Protocol,
-    pub(crate) server: SocketAddr,
-    /// The device asks there for the server, which then speaks TCP alone.
-    pub(crate) proxy: Option<SocketAddr>,
-    pub(crate) options: Options,
-    /// The device's socket goes through this interface alone.
-    pub(crate) bound_to: Option<String>,
-    /// How much an application may write ahead, in bytes.
-    pub(crate) send_buffer: u64,
-    pub(crate) seed: Seed,
+pub(crate) struct RunContext {
     pub(crate) clock: Clock,
+    /// End of the run.
     pub(crate) end: Instant,
-    /// The program on the server, which may end and begin anew.
-    pub(crate) program: Arc<Server>,
-    /// Servers may restart, and what is carried is a file: see the top of this module.
-    pub(crate) resumes: bool,
+    /// Proxy between the device and the server. The server then uses TCP.
+    pub(crate) proxy: Option<SocketAddr>,
+    pub(crate) server_state: Arc<ServerState>,
+    /// The server's program restarts during the run.
+    pub(crate) server_restarts: bool,
 }
 
-impl Plan {
+/// Parameters of one connection.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectionPlan {
+    pub(crate) context: RunContext,
+    pub(crate) traffic: TrafficConfig,
+    pub(crate) protocol: Protocol,
+    pub(crate) server: SocketAddr,
+    pub(crate) options: Options,
+    /// Interface to which the device's socket is bound.
+    pub(crate) interface: Option<String>,
+    /// Maximum of unacknowledged bytes that an application may write.
+    pub(crate) send_buffer: u64,
+    pub(crate) seed: Seed,
+}
+
+impl ConnectionPlan {
+    /// True for a file that is transferred with offsets; see the module header.
+    fn can_resume(&self) -> bool {
+        self.context.server_restarts && matches!(self.traffic.kind, Kind::File { .. })
+    }
+
     fn listen(&self) -> Result<TcpListener, Error> {
         let any = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), self.server.port());
-        // As web servers do: what is written last is not held back until the rest is acknowledged.
+        // Web servers set TCP_NODELAY too. Otherwise Nagle's algorithm (RFC 9293, section 3.7.4)
+        // delays the last partial segment until all data before it is acknowledged.
         let options = Options { no_delay: true, ..self.options.clone() };
-        let protocol = if self.proxy.is_some() { Protocol::Tcp } else { self.protocol };
+        let protocol = if self.context.proxy.is_some() { Protocol::Tcp } else { self.protocol };
         socket::listen(any, protocol, &options)
     }
 
-    /// What there is to write from `offset` on; `None` where there is not so much.
-    fn left(&self, offset: u64) -> Option<TrafficConfig> {
-        let mut config = self.config.clone();
-        if let Kind::File { size } = &mut config.kind {
+    /// The traffic from stream offset `offset` on; `None` beyond the end of a file.
+    fn traffic_from(&self, offset: u64) -> Option<TrafficConfig> {
+        let mut traffic = self.traffic.clone();
+        if let Kind::File { size } = &mut traffic.kind {
             *size = Bytes::new(size.get().checked_sub(offset)?);
         }
-        Some(config)
+        Some(traffic)
     }
 
-    /// Whether a stream that ends there is whole.
-    fn whole(&self, offset: u64) -> bool {
-        !self.resumes || self.left(offset).is_some_and(|left| left.kind == Kind::File { size: Bytes::ZERO })
+    /// True if a stream that ends at `offset` is complete.
+    fn is_complete_at(&self, offset: u64) -> bool {
+        let is_empty = |traffic: TrafficConfig| traffic.kind == Kind::File { size: Bytes::ZERO };
+        !self.can_resume() || self.traffic_from(offset).is_some_and(is_empty)
     }
 }
 
-/// Both ends at work.
+/// A connection. Each end runs in a thread of its own.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) progress: Arc<Progress>,
@@ -144,34 +161,39 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Listens in the server's namespace, then lets the device connect when the time comes.
+    /// Listens in the server's namespace; the device connects at the start time of the traffic.
     pub(crate) fn start(
-        plan: &Plan,
+        plan: &ConnectionPlan,
         device: &Namespace,
         server: &Namespace,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, Error> {
-        let config = &plan.config;
-        let viewer = match &config.kind {
-            Kind::Video(video) => Some(Viewer::new(video, config.start, config.stop)),
+        let traffic = &plan.traffic;
+        let viewer = match &traffic.kind {
+            Kind::Video(video) => Some(Viewer::new(video, traffic.start, traffic.stop)),
             _ => None,
         };
         let progress = Arc::new(Progress { viewer: Mutex::new(viewer), ..Progress::default() });
         let listener = server.run(|| plan.listen())?;
-        let (p, b, s) = (plan.clone(), Arc::clone(&progress), Arc::clone(stop));
+        let end = |generation| ConnectionEnd {
+            plan: plan.clone(),
+            progress: Arc::clone(&progress),
+            stop: Arc::clone(stop),
+            generation,
+        };
+        let (mut server_end, device_end) = (end(Some(0)), end(None));
         let serving = server.spawn("server", move || {
-            End { plan: &p, progress: &b, stop: &s, life: Some(0) }.serve(listener);
+            server_end.serve(listener);
             Ok(())
         })?;
-        let (p, b, s) = (plan.clone(), Arc::clone(&progress), Arc::clone(stop));
         let connecting = device.spawn("device", move || {
-            End { plan: &p, progress: &b, stop: &s, life: None }.connect();
+            device_end.connect();
             Ok(())
         })?;
         Ok(Self { progress, threads: vec![serving, connecting] })
     }
 
-    /// Waits for both ends, which have been told to stop, or have seen the end.
+    /// Waits until both ends have completed or were told to stop.
     pub(crate) fn join(self) -> Result<Arc<Progress>, Error> {
         for thread in self.threads {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -181,184 +203,198 @@ impl Flow {
 }
 
 /// One end of a connection.
-pub(crate) struct End<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) progress: &'a Progress,
-    stop: &'a AtomicBool,
-    /// Of the server, which of its program's lives this is.
-    life: Option<u64>,
+pub(crate) struct ConnectionEnd {
+    pub(crate) plan: ConnectionPlan,
+    pub(crate) progress: Arc<Progress>,
+    stop: Arc<AtomicBool>,
+    /// Generation of the server's program; `None` for the device.
+    generation: Option<u64>,
 }
 
-impl End<'_> {
-    /// Nothing is to be done any more, or not by this life of the program.
-    pub(crate) fn over(&self) -> bool {
-        self.run_over() || self.dead()
+impl ConnectionEnd {
+    /// True at the end of the run, and after a stop of this generation of the server's program.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.is_run_over() || self.is_program_stopped()
     }
 
-    fn run_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.plan.clock.now() >= self.plan.end
+    fn is_run_over(&self) -> bool {
+        let context = &self.plan.context;
+        self.stop.load(Ordering::Relaxed) || context.clock.now() >= context.end
     }
 
-    /// There was a viewer, and the time is over at which there is one.
-    fn viewer_gone(&self) -> bool {
-        let config = &self.plan.config;
-        matches!(config.kind, Kind::Video(_)) && config.stop.is_some_and(|stop| self.plan.clock.now() >= stop)
+    /// True after the viewer of a video has left.
+    fn has_viewer_left(&self) -> bool {
+        let traffic = &self.plan.traffic;
+        let now = || self.plan.context.clock.now();
+        matches!(traffic.kind, Kind::Video(_)) && traffic.stop.is_some_and(|stop| now() >= stop)
     }
 
-    fn dead(&self) -> bool {
-        self.life.is_some_and(|life| life != self.plan.program.deaths())
+    fn is_program_stopped(&self) -> bool {
+        self.generation.is_some_and(|generation| generation != self.plan.context.server_state.generation())
     }
 
-    /// Sleeps until then, or until it is to look up; says whether it is over.
-    pub(crate) fn sleep(&self, until: Instant) -> bool {
-        while !self.over() {
-            let left = until.since(self.plan.clock.now());
+    /// Sleeps until `until`. Returns true if this end must stop.
+    pub(crate) fn sleep_until(&self, until: Instant) -> bool {
+        while !self.must_stop() {
+            let left = until.since(self.plan.context.clock.now());
             if left.is_zero() {
                 return false;
             }
-            std::thread::sleep(std::time::Duration::from_nanos(left.min(LOOK_UP).as_nanos()));
+            std::thread::sleep(std::time::Duration::from_nanos(left.min(STOP_POLL_INTERVAL).as_nanos()));
         }
         true
     }
 
-    /// Waits until something can be read or written; says whether it is over.
-    pub(crate) fn wait(&self, socket: &impl std::os::fd::AsFd, flags: PollFlags, longest: Duration) -> bool {
-        let wait = Timespec { tv_sec: 0, tv_nsec: longest.min(LOOK_UP).as_nanos() as _ };
-        // An interrupted wait is only a shorter one.
+    /// Waits until the socket is ready, at most for `timeout` and [`STOP_POLL_INTERVAL`]. Returns
+    /// true if this end must stop.
+    pub(crate) fn wait_ready(
+        &self,
+        socket: &impl std::os::fd::AsFd,
+        flags: PollFlags,
+        timeout: Duration,
+    ) -> bool {
+        let wait = Timespec { tv_sec: 0, tv_nsec: timeout.min(STOP_POLL_INTERVAL).as_nanos() as _ };
+        // An interrupted wait is only shorter.
         let _ = poll(&mut [PollFd::new(socket, flags)], Some(&wait));
-        self.over()
+        self.must_stop()
     }
 
-    fn fail(&self, doing: &str, error: &io::Error) {
+    fn record_failure(&self, doing: &str, error: &io::Error) {
         let text = format!("cannot {doing}: {error}");
-        self.progress.change(|rest| {
-            rest.failed.get_or_insert(text);
+        self.progress.update(|status| {
+            status.failed.get_or_insert(text);
         });
     }
 
-    /// One life of the program after the other.
+    /// Runs one generation of the server's program after the other.
     fn serve(&mut self, mut listener: TcpListener) {
         loop {
-            self.accept(&listener);
-            if self.run_over() || !self.dead() {
+            self.accept_connections(&listener);
+            if self.is_run_over() || !self.is_program_stopped() {
                 return;
             }
             drop(listener);
-            while !self.plan.program.runs() {
-                if self.run_over() {
+            let server_state = &self.plan.context.server_state;
+            while !server_state.is_running() {
+                if self.is_run_over() {
                     return;
                 }
-                std::thread::sleep(std::time::Duration::from_nanos(LOOK_UP.as_nanos()));
+                std::thread::sleep(std::time::Duration::from_nanos(STOP_POLL_INTERVAL.as_nanos()));
             }
-            self.life = Some(self.plan.program.deaths());
+            self.generation = Some(server_state.generation());
             listener = match self.plan.listen() {
                 Ok(listener) => listener,
-                Err(error) => return self.fail("listen", &io::Error::other(error)),
+                Err(error) => return self.record_failure("listen", &io::Error::other(error)),
             };
         }
     }
 
-    fn accept(&self, listener: &TcpListener) {
+    fn accept_connections(&self, listener: &TcpListener) {
         if let Err(error) = listener.set_nonblocking(true) {
-            return self.fail("listen", &error);
+            return self.record_failure("listen", &error);
         }
         loop {
             match listener.accept() {
                 Ok((stream, _)) => {
-                    self.carry(stream);
-                    // Another comes only from a device that wants the rest.
-                    if !self.plan.resumes {
+                    self.transfer(stream);
+                    // The device reconnects only to resume.
+                    if !self.plan.can_resume() {
                         return;
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if self.wait(listener, PollFlags::IN, LOOK_UP) {
+                    if self.wait_ready(listener, PollFlags::IN, STOP_POLL_INTERVAL) {
                         return;
                     }
                 }
-                Err(error) => return self.fail("accept a connection", &error),
+                Err(error) => return self.record_failure("accept a connection", &error),
             }
         }
     }
 
+    /// Connects to the server, and reconnects until the transfer has ended.
     fn connect(&self) {
-        if self.sleep(self.plan.config.start) {
+        if self.sleep_until(self.plan.traffic.start) {
             return;
         }
         let mut options = self.plan.options.clone();
-        options.bind_device.clone_from(&self.plan.bound_to);
-        options.timeout = self.plan.resumes.then_some(ANSWER);
+        options.bind_device.clone_from(&self.plan.interface);
+        options.timeout = self.plan.can_resume().then_some(CONNECT_TIMEOUT);
         loop {
-            let to = self.plan.proxy.unwrap_or(self.plan.server);
-            let connected = socket::connect(to, self.plan.protocol, &options).and_then(|mut stream| {
-                if self.plan.proxy.is_some() {
-                    edge::ask(&mut stream, self.plan.server.port())
-                        .map_err(|error| Error::system("ask the proxy", error))?;
-                }
-                Ok(stream)
-            });
-            match connected {
+            match self.open_stream(&options) {
                 Ok(stream) => {
                     self.progress.opened.fetch_add(1, Ordering::Relaxed);
-                    if self.carry(stream) {
+                    if self.transfer(stream) {
                         return;
                     }
                 }
-                Err(_) if self.plan.resumes => {}
+                Err(_) if self.plan.can_resume() => {}
                 Err(error) => {
-                    return self.progress.change(|rest| {
-                        rest.failed.get_or_insert(error.to_string());
+                    return self.progress.update(|status| {
+                        status.failed.get_or_insert(error.to_string());
                     });
                 }
             }
-            if self.sleep(self.plan.clock.now() + AGAIN) {
+            if self.sleep_until(self.plan.context.clock.now() + RECONNECT_DELAY) {
                 return;
             }
         }
     }
 
-    /// One connection from beginning to end; says whether there is no more to do.
-    fn carry(&self, mut stream: TcpStream) -> bool {
-        let device = self.life.is_none();
-        if device {
-            let mptcp = socket::mptcp_info(&stream).is_ok_and(|info| info.is_some());
-            self.progress.change(|rest| rest.mptcp = Some(mptcp));
+    /// Opens a stream to the server, through the proxy if there is one.
+    fn open_stream(&self, options: &Options) -> Result<TcpStream, Error> {
+        let to = self.plan.context.proxy.unwrap_or(self.plan.server);
+        let mut stream = socket::connect(to, self.plan.protocol, options)?;
+        if self.plan.context.proxy.is_some() {
+            proxied_server::open_tunnel(&mut stream, self.plan.server.port())
+                .map_err(|error| Error::system("open a tunnel through the proxy", error))?;
         }
-        let writes = (self.plan.config.direction == Direction::Up) == device;
-        let done = stream.set_nonblocking(true).and_then(|()| match &self.plan.config.kind {
-            Kind::Video(video) if device => self.view(&mut stream, video),
-            Kind::Video(video) => self.answer(&mut stream, video),
-            _ if writes => self.write(&mut stream),
-            _ => self.read(&mut stream),
+        Ok(stream)
+    }
+
+    /// Transfers this end's part over one connection. Returns true if no reconnection is needed.
+    fn transfer(&self, mut stream: TcpStream) -> bool {
+        let is_device = self.generation.is_none();
+        if is_device {
+            let mptcp = socket::mptcp_info(&stream).is_ok_and(|info| info.is_some());
+            self.progress.update(|status| status.mptcp = Some(mptcp));
+        }
+        let is_sender = (self.plan.traffic.direction == Direction::Up) == is_device;
+        let result = stream.set_nonblocking(true).and_then(|()| match &self.plan.traffic.kind {
+            Kind::Video(video) if is_device => self.play_video(&mut stream, video),
+            Kind::Video(video) => self.serve_video(&mut stream, video),
+            _ if is_sender => self.send_stream(&mut stream),
+            _ => self.receive_stream(&mut stream),
         });
-        if self.dead() && self.plan.program.ending() == Ending::Reset {
-            // Where the device has reset it already, there is nothing to end.
+        if self.is_program_stopped() && self.plan.context.server_state.teardown() == Teardown::Reset {
+            // Fails if the device has already reset the connection.
             let _ = socket::abort(&stream);
         }
-        if self.dead() && !self.plan.resumes {
-            self.fail("carry on", &ErrorKind::ConnectionAborted.into());
+        if self.is_program_stopped() && !self.plan.can_resume() {
+            self.record_failure("continue", &ErrorKind::ConnectionAborted.into());
         }
-        match done {
-            Ok(whole) => whole || !self.plan.resumes,
-            // At the end of a run connections are cut wherever they are, and by a viewer who goes in the middle of an answer.
-            Err(_) if self.over() || self.viewer_gone() => true,
-            Err(_) if self.plan.resumes && self.progress.rest().differs.is_none() => false,
+        match result {
+            Ok(complete) => complete || !self.plan.can_resume(),
+            // The end of the run, and a viewer's departure cut connections in the middle.
+            Err(_) if self.must_stop() || self.has_viewer_left() => true,
+            Err(_) if self.plan.can_resume() && self.progress.status().mismatch.is_none() => false,
             Err(error) => {
-                self.fail(if writes { "write" } else { "read" }, &error);
+                self.record_failure(if is_sender { "write" } else { "read" }, &error);
                 true
             }
         }
     }
 
-    /// From where on the other end wants the stream; `None` where it is over before that is known.
-    fn asked(&self, stream: &mut TcpStream) -> io::Result<Option<u64>> {
+    /// Reads the offset that the receiver requests, if the plan can resume; otherwise returns 0.
+    /// Returns `None` if this end must stop before.
+    fn read_offset(&self, stream: &mut TcpStream) -> io::Result<Option<u64>> {
         let (mut bytes, mut read) = ([0; 8], 0);
-        while self.plan.resumes && read < bytes.len() {
+        while self.plan.can_resume() && read < bytes.len() {
             match stream.read(&mut bytes[read..]) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(length) => read += length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if self.wait(stream, PollFlags::IN, LOOK_UP) {
+                    if self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL) {
                         return Ok(None);
                     }
                 }
@@ -369,61 +405,75 @@ impl End<'_> {
         Ok(Some(u64::from_be_bytes(bytes)))
     }
 
-    /// Says whether everything was written, and the other end has it.
-    fn write(&self, stream: &mut TcpStream) -> io::Result<bool> {
-        let content = Content::new(self.plan.seed.derive("content"));
-        let Some(from) = self.asked(stream)? else { return Ok(false) };
-        let left = self.plan.left(from).ok_or_else(|| io::Error::other("there is not so much to ask for"))?;
-        let mut app = App::new(&left, self.plan.seed.derive("app"));
-        let mut piece = vec![0; PIECE];
+    /// Sends the stream. Returns true once all bytes are sent and the receiver has closed.
+    fn send_stream(&self, stream: &mut TcpStream) -> io::Result<bool> {
+        let content = SeededBytes::new(self.plan.seed.derive("content"));
+        let Some(from) = self.read_offset(stream)? else { return Ok(false) };
+        let traffic = self.plan.traffic_from(from);
+        let traffic = traffic.ok_or_else(|| io::Error::other("the requested offset is beyond the end"))?;
+        let mut app = App::new(&traffic, self.plan.seed.derive("app"));
+        let mut chunk = vec![0; CHUNK_BYTES];
         let (mut offset, mut pending) = (from, 0_u64);
-        while !self.over() {
+        while !self.must_stop() {
             if pending == 0 {
-                let now = self.plan.clock.now();
-                let waits = socket::unacknowledged(&*stream).map_err(io::Error::other)?;
-                pending = app.write(now, self.plan.send_buffer.saturating_sub(waits));
-                self.progress
-                    .change(|rest| (rest.offered, rest.dropped) = (from + app.offered(), app.dropped()));
+                let now = self.plan.context.clock.now();
+                let buffered = socket::unacknowledged(&*stream).map_err(io::Error::other)?;
+                pending = app.write(now, self.plan.send_buffer.saturating_sub(buffered));
+                self.progress.update(|status| {
+                    status.offered = from + app.offered();
+                    status.dropped = app.dropped();
+                });
                 if app.done(now) && pending == 0 {
                     stream.shutdown(Shutdown::Write)?;
-                    return self.see_end(stream);
+                    return self.wait_for_close(stream);
                 }
                 if pending == 0 {
-                    // A connection that is lost never has room again, and nothing is written that could fail.
+                    // The buffer of a failed connection stays full, and no write reports the
+                    // error.
                     if let Some(error) = stream.take_error()? {
                         return Err(error);
                     }
-                    let until = if app.waiting() { now + ROOM } else { app.next().unwrap_or(Instant::MAX) };
-                    self.sleep(until.min(now + LOOK_UP));
+                    let until = if app.waiting() {
+                        now + SEND_BUFFER_POLL_INTERVAL
+                    } else {
+                        app.next().unwrap_or(Instant::MAX)
+                    };
+                    self.sleep_until(until.min(now + STOP_POLL_INTERVAL));
                     continue;
                 }
             }
-            let length = pending.min(PIECE as u64) as usize;
-            content.fill(offset, &mut piece[..length]);
-            match stream.write(&piece[..length]) {
-                Ok(taken) => {
-                    offset += taken as u64;
-                    pending -= taken as u64;
-                    self.progress.written.store(offset, Ordering::Relaxed);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.wait(stream, PollFlags::OUT, LOOK_UP);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+            let length = pending.min(CHUNK_BYTES as u64) as usize;
+            content.fill(offset, &mut chunk[..length]);
+            let written = self.write_some(stream, &chunk[..length])? as u64;
+            offset += written;
+            pending -= written;
+            self.progress.written.store(offset, Ordering::Relaxed);
         }
         Ok(false)
     }
 
-    /// Everything is written: waits until the other end has closed too.
-    pub(crate) fn see_end(&self, stream: &mut TcpStream) -> io::Result<bool> {
+    /// Writes as much as the socket accepts. If it accepts nothing, waits for a moment and returns
+    /// 0.
+    pub(crate) fn write_some(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
+        match stream.write(bytes) {
+            Ok(written) => Ok(written),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.wait_ready(stream, PollFlags::OUT, STOP_POLL_INTERVAL);
+                Ok(0)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until the peer has closed too. Returns false if this end must stop before.
+    pub(crate) fn wait_for_close(&self, stream: &mut TcpStream) -> io::Result<bool> {
         let mut byte = [0];
         loop {
             match stream.read(&mut byte) {
                 Ok(_) => return Ok(true),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if self.wait(stream, PollFlags::IN, LOOK_UP) {
+                    if self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL) {
                         return Ok(false);
                     }
                 }
@@ -433,28 +483,28 @@ impl End<'_> {
         }
     }
 
-    /// Says whether everything was read, up to the end.
-    fn read(&self, stream: &mut TcpStream) -> io::Result<bool> {
-        let content = Content::new(self.plan.seed.derive("content"));
-        let (mut piece, mut room) = (vec![0; PIECE], Vec::new());
+    /// Receives and verifies the stream. Returns true once it is complete.
+    fn receive_stream(&self, stream: &mut TcpStream) -> io::Result<bool> {
+        let content = SeededBytes::new(self.plan.seed.derive("content"));
+        let (mut chunk, mut expected) = (vec![0; CHUNK_BYTES], Vec::new());
         let mut offset = self.progress.delivered.load(Ordering::Relaxed);
-        if self.plan.resumes {
-            // So little always fits into the buffer of a new connection.
+        if self.plan.can_resume() {
+            // Never blocks: the send buffer of a new connection is empty.
             stream.write_all(&offset.to_be_bytes())?;
         }
         loop {
-            match stream.read(&mut piece) {
-                Ok(0) if self.plan.whole(offset) => {
-                    self.progress.change(|rest| rest.complete = true);
+            match stream.read(&mut chunk) {
+                Ok(0) if self.plan.is_complete_at(offset) => {
+                    self.progress.update(|status| status.complete = true);
                     return stream.shutdown(Shutdown::Write).map(|()| true);
                 }
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
-                    let now = self.plan.clock.now();
-                    if let Some(at) = content.differs(offset, &piece[..length], &mut room) {
-                        self.progress.change(|rest| rest.differs = Some(at));
+                    let now = self.plan.context.clock.now();
+                    if let Some(at) = content.first_mismatch(offset, &chunk[..length], &mut expected) {
+                        self.progress.update(|status| status.mismatch = Some(at));
                         return Err(io::Error::other(format!(
-                            "byte {at} of the stream is not the one that was written"
+                            "byte {at} of the stream differs from the byte written"
                         )));
                     }
                     offset += length as u64;
@@ -462,14 +512,14 @@ impl End<'_> {
                     self.progress.last_byte.store(now.as_nanos(), Ordering::Relaxed);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if self.wait(stream, PollFlags::IN, LOOK_UP) {
+                    if self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL) {
                         return Ok(false);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if self.over() {
+            if self.must_stop() {
                 return Ok(false);
             }
         }

@@ -1,129 +1,148 @@
-//! Video over real sockets: the device's player asks by HTTP/1.1, a small server answers.
+//! Video over real sockets: the device's player sends HTTP/1.1 requests to a small server.
 //!
-//! The bytes are those that the simulation counts: requests and heads of [`abr::Request`], and bodies whose
-//! every byte is looked at.
+//! Requests and responses have the sizes that the simulation counts. The bodies are seeded bytes,
+//! which the device verifies.
 
-use crate::content::Content;
-use crate::traffic::{End, LOOK_UP, PIECE, ROOM};
+use crate::seeded_bytes::SeededBytes;
+use crate::traffic::{CHUNK_BYTES, ConnectionEnd, SEND_BUFFER_POLL_INTERVAL, STOP_POLL_INTERVAL};
 use abr::{Request, Server, Video, Viewer};
 use linux::socket;
 use rustix::event::PollFlags;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, TcpStream};
+use std::ops::Range;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use units::{Bytes, Duration};
+use units::Duration;
 
-/// An answer that is on its way to the device.
-struct Answer {
-    head: Vec<u8>,
-    /// Of head and body, what has come and what there is.
-    got: u64,
+/// Pending response.
+struct Response {
+    header: Vec<u8>,
+    /// Received bytes, header included.
+    received: u64,
+    /// Size in bytes, header included.
     size: u64,
 }
 
-impl Answer {
+impl Response {
     fn new(request: &Request) -> Self {
-        let head = request.response_header();
-        let size = head.len() as u64 + request.size.get();
-        Self { head, got: 0, size }
+        let header = request.response_header();
+        let size = header.len() as u64 + request.size.get();
+        Self { header, received: 0, size }
     }
 
-    /// How many of the bytes that are at hand are the head's.
-    fn of_head(&self, length: usize) -> usize {
-        self.head.len().saturating_sub(self.got as usize).min(length)
+    /// Number of header bytes among the next `length` bytes.
+    fn header_bytes_in(&self, length: usize) -> usize {
+        self.header.len().saturating_sub(self.received as usize).min(length)
     }
 }
 
-impl End<'_> {
-    /// What the viewer says; `None` once the run has taken the record.
-    fn viewer<T>(&self, then: impl FnOnce(&mut Viewer) -> T) -> Option<T> {
-        self.progress.viewer.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(then)
+/// Receiving state of the device.
+struct Download {
+    content: SeededBytes,
+    /// Received bytes of all bodies.
+    body_bytes: u64,
+    response: Option<Response>,
+    /// Buffer for verification.
+    expected: Vec<u8>,
+}
+
+impl ConnectionEnd {
+    /// Calls the viewer. Returns `None` after the end of the session.
+    fn with_viewer<T>(&self, call: impl FnOnce(&mut Viewer) -> T) -> Option<T> {
+        self.progress.viewer.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(call)
     }
 
-    /// The device's end: asks for what the player wants, and reads. Says whether everything came, up to the end.
-    pub(crate) fn view(&self, stream: &mut TcpStream, video: &Video) -> io::Result<bool> {
-        let content = Content::new(self.plan.seed.derive("content"));
-        let (mut piece, mut room) = (vec![0; PIECE], Vec::new());
-        let mut answer: Option<Answer> = None;
-        let mut body = 0;
+    /// Plays a video at the device. Returns true once all responses and the end of the stream have
+    /// arrived.
+    pub(crate) fn play_video(&self, stream: &mut TcpStream, video: &Video) -> io::Result<bool> {
+        let content = SeededBytes::new(self.plan.seed.derive("content"));
+        let mut download = Download { content, body_bytes: 0, response: None, expected: Vec::new() };
+        let mut chunk = vec![0; CHUNK_BYTES];
         loop {
-            let now = self.plan.clock.now();
-            let said = self.viewer(|viewer| (viewer.poll(now), viewer.done(now), viewer.next()));
-            let Some((request, done, next)) = said else { return Ok(false) };
+            let now = self.plan.context.clock.now();
+            let polled = self.with_viewer(|viewer| (viewer.poll(now), viewer.done(now), viewer.next()));
+            let Some((request, done, next)) = polled else { return Ok(false) };
             if let Some(request) = request {
                 self.write_all(stream, &request.to_http(video.request))?;
-                self.progress.change(|rest| rest.offered += (Video::RESPONSE_HEADER + request.size).get());
-                answer = Some(Answer::new(&request));
+                let size = (Video::RESPONSE_HEADER + request.size).get();
+                self.progress.update(|status| status.offered += size);
+                download.response = Some(Response::new(&request));
             }
             if done {
                 stream.shutdown(Shutdown::Write)?;
-                let whole = answer.is_none() && self.see_end(stream)?;
-                self.progress.change(|rest| rest.complete = whole);
-                return Ok(whole);
+                let complete = download.response.is_none() && self.wait_for_close(stream)?;
+                self.progress.update(|status| status.complete = complete);
+                return Ok(complete);
             }
-            match stream.read(&mut piece) {
+            match stream.read(&mut chunk) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(length) => {
-                    let now = self.plan.clock.now();
-                    let coming =
-                        answer.as_mut().ok_or_else(|| io::Error::other("an answer without a request"))?;
-                    let (head, rest) = piece[..length].split_at(coming.of_head(length));
-                    let from = coming.got as usize;
-                    if !head.is_empty() && head != &coming.head[from..from + head.len()] {
-                        return Err(io::Error::other(
-                            "the head of an answer is not the one that was asked for",
-                        ));
-                    }
-                    if let Some(at) = content.differs(body, rest, &mut room) {
-                        self.progress.change(|rest| rest.differs = Some(at));
-                        return Err(io::Error::other(format!("byte {at} of the video is not the right one")));
-                    }
-                    body += rest.len() as u64;
-                    coming.got += length as u64;
-                    if coming.got >= coming.size {
-                        answer = None;
-                    }
-                    self.progress.delivered.fetch_add(length as u64, Ordering::Relaxed);
-                    self.progress.last_byte.store(now.as_nanos(), Ordering::Relaxed);
-                    self.viewer(|viewer| viewer.receive(now, length as u64));
-                }
+                Ok(length) => self.receive_video(&mut download, &chunk[..length])?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let longest = next.map_or(LOOK_UP, |next| next.since(now).max(Duration::from_nanos(1)));
-                    if self.wait(stream, PollFlags::IN, longest) {
+                    let timeout =
+                        next.map_or(STOP_POLL_INTERVAL, |next| next.since(now).max(Duration::from_nanos(1)));
+                    if self.wait_ready(stream, PollFlags::IN, timeout) {
                         return Ok(false);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if self.over() {
+            if self.must_stop() {
                 return Ok(false);
             }
         }
     }
 
-    /// The server's end: answers what it is asked for. Says whether the device has closed after that.
-    pub(crate) fn answer(&self, stream: &mut TcpStream, video: &Video) -> io::Result<bool> {
-        let content = Content::new(self.plan.seed.derive("content"));
+    /// Verifies received bytes and passes them on to the viewer.
+    fn receive_video(&self, download: &mut Download, bytes: &[u8]) -> io::Result<()> {
+        let now = self.plan.context.clock.now();
+        let Some(response) = &mut download.response else {
+            return Err(io::Error::other("a response without a request"));
+        };
+        let (header, body) = bytes.split_at(response.header_bytes_in(bytes.len()));
+        let from = response.received as usize;
+        if !header.is_empty() && header != &response.header[from..from + header.len()] {
+            return Err(io::Error::other("the header section of a response differs from the expected one"));
+        }
+        let mismatch = download.content.first_mismatch(download.body_bytes, body, &mut download.expected);
+        if let Some(at) = mismatch {
+            self.progress.update(|status| status.mismatch = Some(at));
+            return Err(io::Error::other(format!("byte {at} of the video differs from the byte written")));
+        }
+        download.body_bytes += body.len() as u64;
+        response.received += bytes.len() as u64;
+        if response.received >= response.size {
+            download.response = None;
+        }
+        self.progress.delivered.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.progress.last_byte.store(now.as_nanos(), Ordering::Relaxed);
+        self.with_viewer(|viewer| viewer.receive(now, bytes.len() as u64));
+        Ok(())
+    }
+
+    /// Responds to the requests of the device. Returns true once the device has closed.
+    pub(crate) fn serve_video(&self, stream: &mut TcpStream, video: &Video) -> io::Result<bool> {
+        let content = SeededBytes::new(self.plan.seed.derive("content"));
         let mut server = Server::default();
-        let mut piece = vec![0; PIECE];
+        let mut chunk = vec![0; CHUNK_BYTES];
         let mut offset = 0;
-        while !self.over() {
-            while let Some((head, size)) = server.poll().map_err(io::Error::other)? {
-                if self.sleep(self.plan.clock.now() + video.wait) {
+        while !self.must_stop() {
+            while let Some((header, size)) = server.poll().map_err(io::Error::other)? {
+                if self.sleep_until(self.plan.context.clock.now() + video.wait) {
                     return Ok(false);
                 }
-                self.write_all(stream, &head)?;
-                self.progress.written.fetch_add(head.len() as u64, Ordering::Relaxed);
-                self.write_body(stream, content, offset, size, &mut piece)?;
-                offset += size.get();
+                self.write_all(stream, &header)?;
+                self.progress.written.fetch_add(header.len() as u64, Ordering::Relaxed);
+                let end = offset + size.get();
+                self.write_body(stream, content, offset..end, &mut chunk)?;
+                offset = end;
             }
-            match stream.read(&mut piece) {
+            match stream.read(&mut chunk) {
                 Ok(0) => return stream.shutdown(Shutdown::Write).map(|()| true),
-                Ok(length) => server.receive(&piece[..length]),
+                Ok(length) => server.receive(&chunk[..length]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.wait(stream, PollFlags::IN, LOOK_UP);
+                    self.wait_ready(stream, PollFlags::IN, STOP_POLL_INTERVAL);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -132,54 +151,40 @@ impl End<'_> {
         Ok(false)
     }
 
-    /// Writes a body whose bytes are those of the content from `from` on, no further ahead than the send buffer
-    /// of the scenario.
+    /// Writes the bytes `range` of the content. The scenario's send buffer limits the bytes that
+    /// are not yet acknowledged.
     fn write_body(
         &self,
         stream: &mut TcpStream,
-        content: Content,
-        from: u64,
-        size: Bytes,
-        piece: &mut [u8],
+        content: SeededBytes,
+        mut range: Range<u64>,
+        chunk: &mut [u8],
     ) -> io::Result<()> {
-        let mut left = size.get();
-        while left > 0 && !self.over() {
-            let waits = socket::unacknowledged(&*stream).map_err(io::Error::other)?;
-            let length = left.min(self.plan.send_buffer.saturating_sub(waits)).min(PIECE as u64) as usize;
+        while !range.is_empty() && !self.must_stop() {
+            let buffered = socket::unacknowledged(&*stream).map_err(io::Error::other)?;
+            let space = self.plan.send_buffer.saturating_sub(buffered);
+            let length = (range.end - range.start).min(space).min(CHUNK_BYTES as u64) as usize;
             if length == 0 {
                 if let Some(error) = stream.take_error()? {
                     return Err(error);
                 }
-                self.sleep(self.plan.clock.now() + ROOM);
+                self.sleep_until(self.plan.context.clock.now() + SEND_BUFFER_POLL_INTERVAL);
                 continue;
             }
-            let piece = &mut piece[..length];
-            content.fill(from + (size.get() - left), piece);
-            let taken = self.write_some(stream, piece)? as u64;
-            self.progress.written.fetch_add(taken, Ordering::Relaxed);
-            left -= taken;
+            let chunk = &mut chunk[..length];
+            content.fill(range.start, chunk);
+            let written = self.write_some(stream, chunk)? as u64;
+            self.progress.written.fetch_add(written, Ordering::Relaxed);
+            range.start += written;
         }
         Ok(())
     }
 
-    /// Writes all of something short.
+    /// Writes all of `bytes`, unless this end must stop.
     fn write_all(&self, stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() && !self.over() {
+        while !bytes.is_empty() && !self.must_stop() {
             bytes = &bytes[self.write_some(stream, bytes)?..];
         }
         Ok(())
-    }
-
-    /// Writes what there is room for, or waits a while for some.
-    fn write_some(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
-        match stream.write(bytes) {
-            Ok(taken) => Ok(taken),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.wait(stream, PollFlags::OUT, LOOK_UP);
-                Ok(0)
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
-            Err(error) => Err(error),
-        }
     }
 }

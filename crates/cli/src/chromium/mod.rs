@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time;
-use testbed::{Edge, Emulated, End};
+use testbed::{EmulatedRun, End, ProxySetup};
 use tokio::sync::oneshot;
 use units::Duration;
 use url::Url;
@@ -50,7 +50,7 @@ pub(crate) struct Browser {
 #[derive(Debug)]
 pub(crate) struct PlayedPage {
     pub(crate) record: Record,
-    pub(crate) emulated: Emulated,
+    pub(crate) emulated: EmulatedRun,
     /// Analysis of the capture at the device's interfaces.
     pub(crate) summary: Summary,
 }
@@ -76,28 +76,28 @@ impl Browser {
         clip: Clip,
         experiment: &Experiment,
         buffer: Duration,
-        edge: Edge,
+        setup: ProxySetup,
         stop: &AtomicBool,
     ) -> Result<PlayedPage, Failure> {
         let directory = tempfile::tempdir().map_err(|error| other(&reason(&error)))?;
         let store = Store::open(&directory.path().join("sessions.db")).map_err(|error| other(&error))?;
         let log = directory.path().join("chromium.log");
-        let (serves, serving) = mpsc::channel();
+        let (listener, serving) = mpsc::channel();
         let (ending, ended) = oneshot::channel();
-        let (enough, over) = (Arc::<AtomicBool>::default(), AtomicBool::new(false));
+        let (finished, over) = (Arc::<AtomicBool>::default(), AtomicBool::new(false));
         let programs = testbed::Programs {
             command: self.command(directory.path(), &log, clip, buffer)?,
             server: None,
             multipath: true,
             limit: Some(experiment.duration + STARTUP_AND_UPLOAD),
-            behind: Some(testbed::Content { edge, serves }),
+            proxied: Some(testbed::ProxiedContent { setup, listener }),
             offload: true,
-            enough: Arc::clone(&enough),
+            finished: Arc::clone(&finished),
         };
         let emulated = thread::scope(|scope| {
             let kept = store.clone();
             let collector = scope.spawn(move || self.serve(clip, &serving, kept, ended));
-            scope.spawn(|| watch(&store, stop, &enough, &over));
+            scope.spawn(|| watch(&store, stop, &finished, &over));
             let emulated = run_with_capture(|capture| {
                 testbed::emulate(experiment, programs, None, Some(capture))
                     .map_err(|error| kernel::failure(&error))
@@ -143,7 +143,8 @@ impl Browser {
 
     /// The command line of Chromium; the page starts to play by itself.
     fn command(&self, home: &Path, log: &Path, clip: Clip, buffer: Duration) -> Result<Command, Failure> {
-        let mut page = Url::parse(&format!("http://{}/", Edge::CONTENT)).map_err(|error| other(&error))?;
+        let mut page =
+            Url::parse(&format!("http://{}/", ProxySetup::CONTENT)).map_err(|error| other(&error))?;
         page.query_pairs_mut()
             .append_pair("src", "/content/manifest.mpd")
             .append_pair("autoplay", "")
@@ -158,19 +159,19 @@ impl Browser {
         command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
         // A minimal disk cache: played segments are not used again.
         command.args(["--mute-audio", "--disk-cache-size=1", "--window-size=1280,900"]);
-        command.arg(format!("--proxy-server=http://{}", Edge::PROXY));
+        command.arg(format!("--proxy-server=http://{}", ProxySetup::PROXY));
         command.arg(format!("--user-data-dir={}", home.join("profile").display()));
         command.arg(page.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
         Ok(command)
     }
 }
 
-/// Sets `enough` as soon as a session was posted or `stop` is set; returns when `over` is set.
-fn watch(store: &Store, stop: &AtomicBool, enough: &AtomicBool, over: &AtomicBool) {
+/// Sets `finished` as soon as a session was posted or `stop` is set; returns when `over` is set.
+fn watch(store: &Store, stop: &AtomicBool, finished: &AtomicBool, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         let is_posted = store.list(1, None, None).is_ok_and(|sessions| !sessions.is_empty());
         if is_posted || stop.load(Ordering::Relaxed) {
-            enough.store(true, Ordering::Relaxed);
+            finished.store(true, Ordering::Relaxed);
         }
         thread::sleep(POLL_INTERVAL);
     }
@@ -180,10 +181,10 @@ fn no_session(end: End, log: &Path) -> Failure {
     let log = fs::read_to_string(log).unwrap_or_default();
     let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output");
     match end {
-        End::Ended(code) => {
+        End::Exited(code) => {
             other(&format!("Chromium exited with {code} before the end of the session: {last}"))
         }
-        End::TimeIsUp | End::Enough => {
+        End::TimedOut | End::Finished => {
             other(&format!("timeout: the page posted no session; Chromium: {last}"))
         }
     }
@@ -223,18 +224,20 @@ mod tests {
 
         let calibration = Calibration::shipped();
         let rate = Bitrate::from_mbps(1000.0);
-        let edge = Edge { delay: proxy_to_server(), rate, send_buffer: None, ahead: Edge::AHEAD };
+        let ahead = ProxySetup::DEFAULT_AHEAD;
+        let setup = ProxySetup { delay: proxy_to_server(), rate, send_buffer: None, ahead };
         for (plan, experiment) in plans(&calibration, 1, &[]) {
             let both = plan.setup.access == Access::Both;
             if plan.clip != Clip::TwoK || plan.setup.access == Access::Wifi {
                 continue;
             }
-            let seen = browser.play(plan.clip, &experiment, calibration.buffer, edge, &AtomicBool::default());
+            let seen =
+                browser.play(plan.clip, &experiment, calibration.buffer, setup, &AtomicBool::default());
             let seen = seen.expect("the page is played");
             assert_eq!(Some(seen.record), Record::parse(record.as_bytes()).ok());
-            assert_eq!(seen.emulated.end, End::Enough);
+            assert_eq!(seen.emulated.end, End::Finished);
             let multipath = seen.emulated.multipath;
-            assert_eq!((multipath.asked > 0, multipath.agreed > 0), (both, both), "{multipath:?}");
+            assert_eq!((multipath.requested > 0, multipath.accepted > 0), (both, both), "{multipath:?}");
             for path in &seen.emulated.outcome.paths {
                 assert_eq!(seen.summary.payload_down_bytes(&path.name), path.payload_down_bytes);
             }

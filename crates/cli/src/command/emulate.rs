@@ -40,9 +40,9 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         server: arguments.server.as_deref().map(server_command).transpose()?,
         multipath: arguments.mptcp == Sockets::All,
         limit: arguments.duration,
-        behind: None,
+        proxied: None,
         offload: !arguments.no_offload,
-        enough: Arc::default(),
+        finished: Arc::default(),
     };
     let capture = folder.as_ref().filter(|_| arguments.pcap).map(Folder::stream).transpose()?;
     let signals = Signals::open().map_err(|error| kernel::failure(&error.into()))?;
@@ -57,11 +57,11 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         captured: Vec::new(),
         notes: emulated.notes,
         programs: Some(Programs {
-            multipath: [emulated.multipath.asked, emulated.multipath.agreed, emulated.multipath.joined],
+            multipath: [emulated.multipath.requested, emulated.multipath.accepted, emulated.multipath.joined],
             delays: emulated.delays,
         }),
     };
-    experiment.duration = emulated.took;
+    experiment.duration = emulated.duration;
     experiment.traffic.clear();
     let run = Run::on_kernel(&scenario, experiment, emulated.outcome, kernel);
     terminal.note("");
@@ -71,9 +71,9 @@ pub(crate) fn run(arguments: Emulate, terminal: Terminal) -> Result<(), Failure>
         terminal.note(&format!("\nreport: {}", folder.file("report.html").display()));
     }
     match emulated.end {
-        End::Ended(0) => Ok(()),
-        End::Ended(code) => Err(Failure::Program { code }),
-        End::TimeIsUp | End::Enough => Err(Failure::Program { code: TIMEOUT_EXIT_CODE }),
+        End::Exited(0) => Ok(()),
+        End::Exited(code) => Err(Failure::Program { code }),
+        End::TimedOut | End::Finished => Err(Failure::Program { code: TIMEOUT_EXIT_CODE }),
     }
 }
 

@@ -12,7 +12,7 @@ use playback::Record;
 use sim::{Experiment, Outcome};
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
-use testbed::Edge;
+use testbed::ProxySetup;
 
 /// Number of browsers at once. A browser also decodes and renders.
 const CONCURRENT_PAGES: NonZeroUsize = NonZeroUsize::new(2).expect("it is not zero");
@@ -24,7 +24,7 @@ pub(super) fn pages(
     browser: &Browser,
     calibration: &Calibration,
     plans: &[(Plan, Experiment)],
-    edge: Edge,
+    setup: ProxySetup,
     terminal: Terminal,
 ) -> Result<Vec<(BrowserRun, Record)>, Failure> {
     // No agent receives the CMCD of the page, so policies cannot be used.
@@ -34,7 +34,7 @@ pub(super) fn pages(
     let bar = progress::bar(terminal, plans.len() as u64, "in Chromium");
     let done = |done| bar.set_position(done as u64);
     let seen = parallel::map(CONCURRENT_PAGES, &plans, &done, |(plan, experiment)| {
-        browser.play(plan.clip, experiment, calibration.buffer, edge, &stop)
+        browser.play(plan.clip, experiment, calibration.buffer, setup, &stop)
     });
     bar.finish_and_clear();
     let mut pages = Vec::new();

@@ -20,7 +20,7 @@ use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use testbed::{Edge, Ran, Setup};
+use testbed::{KernelRun, ProxySetup, Setup};
 use units::Bitrate;
 
 pub(crate) fn run(arguments: &Reproduce, terminal: Terminal) -> Result<(), Failure> {
@@ -115,7 +115,7 @@ fn on_kernel<T: Send>(
     setup: &Setup,
     jobs: NonZeroUsize,
     terminal: Terminal,
-    read: impl Fn(Ran, Option<&Summary>) -> T + Sync,
+    read: impl Fn(KernelRun, Option<&Summary>) -> T + Sync,
 ) -> Result<Vec<T>, Failure> {
     /// Steps of the progress bar for each run.
     const STEPS_PER_RUN: u64 = 1000;
@@ -228,13 +228,14 @@ fn lwi_on_kernel(arguments: &Reproduce, terminal: Terminal) -> Result<Results, F
     let plans = lwi::kernel::plans(&calibration, seeds, &arguments.policies);
     let experiments: Vec<_> = plans.iter().map(|(_, experiment)| experiment).collect();
     let Reproduce { send_buffer, ahead, .. } = *arguments;
-    let ahead = ahead.unwrap_or(Edge::AHEAD);
-    let edge = Edge { delay: lwi::kernel::proxy_to_server(), rate: PROXY_TO_SERVER_RATE, send_buffer, ahead };
+    let ahead = ahead.unwrap_or(ProxySetup::DEFAULT_AHEAD);
+    let delay = lwi::kernel::proxy_to_server();
+    let proxy = ProxySetup { delay, rate: PROXY_TO_SERVER_RATE, send_buffer, ahead };
     let browser = if arguments.no_page { Err("--no-page".to_owned()) } else { Browser::find() };
     if let Err(why) = &browser {
         terminal.note(&format!("Chromium sessions are left out: {why}\n"));
     }
-    let setup = Setup { edge: Some(edge), until_done: true, ..Setup::default() };
+    let setup = Setup { proxy: Some(proxy), until_done: true, ..Setup::default() };
     let jobs =
         arguments.jobs.unwrap_or_else(|| parallel::jobs(None).saturating_mul(LWI_KERNEL_JOBS_PER_CORE));
     let runs = on_kernel(&experiments, &setup, jobs, terminal, |ran, summary| {
@@ -243,7 +244,7 @@ fn lwi_on_kernel(arguments: &Reproduce, terminal: Terminal) -> Result<Results, F
         lwi::Run::read(&ran.outcome).map(|run| lwi::Run { captured, late, ..run })
     })?;
     let pages = match browser {
-        Ok(browser) => pages(&browser, &calibration, &plans, edge, terminal)?,
+        Ok(browser) => pages(&browser, &calibration, &plans, proxy, terminal)?,
         Err(_) => Vec::new(),
     };
     let (pages, records): (Vec<_>, Vec<_>) = pages.into_iter().unzip();

@@ -1,14 +1,14 @@
-//! What is written into a connection, so that the other end can tell whether it is what was meant.
+//! Content of connections, which the receiver can verify.
 
 use units::Seed;
 
-/// A stream of bytes that a seed determines: any part of it can be made without the rest.
+/// Endless stream of pseudorandom bytes with random access, determined by a seed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Content {
+pub(crate) struct SeededBytes {
     key: u64,
 }
 
-impl Content {
+impl SeededBytes {
     pub(crate) fn new(seed: Seed) -> Self {
         Self { key: seed.get() }
     }
@@ -28,17 +28,18 @@ impl Content {
         }
     }
 
-    /// Where `bytes`, read at `offset`, are not what they should be: the first such place in the stream.
-    pub(crate) fn differs(self, offset: u64, bytes: &[u8], room: &mut Vec<u8>) -> Option<u64> {
-        room.resize(bytes.len(), 0);
-        self.fill(offset, room);
-        if room == bytes {
+    /// Returns the stream offset of the first wrong byte in `bytes`, which were received at
+    /// `offset`. `expected` is a reusable buffer.
+    pub(crate) fn first_mismatch(self, offset: u64, bytes: &[u8], expected: &mut Vec<u8>) -> Option<u64> {
+        expected.resize(bytes.len(), 0);
+        self.fill(offset, expected);
+        if expected == bytes {
             return None;
         }
-        room.iter().zip(bytes).position(|(a, b)| a != b).map(|at| offset + at as u64)
+        expected.iter().zip(bytes).position(|(a, b)| a != b).map(|at| offset + at as u64)
     }
 
-    /// SplitMix64 (Steele, Lea, Flood 2014) at a place of its sequence.
+    /// Element `index` of a SplitMix64 sequence (Steele, Lea, Flood 2014).
     fn word(self, index: u64) -> u64 {
         let mut z = self.key.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -52,17 +53,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_part_is_the_same_as_in_the_whole() {
-        let content = Content::new(Seed::new(7));
+    fn every_part_equals_the_same_range_of_the_whole() {
+        let content = SeededBytes::new(Seed::new(7));
         let mut whole = vec![0; 1000];
         content.fill(0, &mut whole);
         for (from, to) in [(0, 1), (3, 20), (8, 16), (999, 1000), (13, 777)] {
             let mut part = vec![0; to - from];
             content.fill(from as u64, &mut part);
             assert_eq!(part, whole[from..to]);
-            assert_eq!(content.differs(from as u64, &part, &mut Vec::new()), None);
+            assert_eq!(content.first_mismatch(from as u64, &part, &mut Vec::new()), None);
             part[0] ^= 1;
-            assert_eq!(content.differs(from as u64, &part, &mut Vec::new()), Some(from as u64));
+            assert_eq!(content.first_mismatch(from as u64, &part, &mut Vec::new()), Some(from as u64));
         }
     }
 }

@@ -1,0 +1,97 @@
+//! Results of a run, as a simulation reports them.
+
+use crate::run_controller::RunController;
+use crate::traffic::Progress;
+use crate::{Error, Outcome};
+use radio::Meter;
+use sim::{BackgroundOutcome, ConnectionOutcome, DeviceOutcome, Experiment, goodput_span};
+use std::sync::atomic::Ordering;
+use traffic::{Direction, TrafficConfig};
+use units::Instant;
+
+impl RunController<'_> {
+    /// Collects the results at the end of the run.
+    pub(crate) fn outcome(&mut self) -> Result<Outcome, Error> {
+        self.monitor.sample()?;
+        self.write_capture()?;
+        let shortened = self
+            .ended_at
+            .map(|at| Experiment { duration: at.since(Instant::ZERO), ..self.experiment.clone() });
+        let experiment = shortened.as_ref().unwrap_or(self.experiment);
+        let connections = self.connection_outcomes(experiment)?;
+        let (mut network, now) = self.shared.lock();
+        network.advance(now.max(Instant::ZERO + experiment.duration));
+        let mut paths = Vec::new();
+        let mut timelines = Vec::new();
+        for (path, spec) in experiment.paths.iter().enumerate() {
+            let totals = network.totals(path, self.monitor.retransmissions(path));
+            paths.push(totals.outcome(spec, experiment.duration, network.middleboxes(path)));
+            timelines.push(totals.timeline(spec));
+        }
+        let meters: Vec<&Meter> = network.paths().iter().map(|counts| &counts.meters[0]).collect();
+        let device = DeviceOutcome::of(experiment, &meters, &connections, self.steering.priority_changes());
+        Ok(Outcome {
+            seed: experiment.seed.get(),
+            duration_s: experiment.duration.as_secs_f64(),
+            device,
+            connections,
+            paths,
+            background: network
+                .background()
+                .iter()
+                .map(|flow| BackgroundOutcome::of(flow, experiment))
+                .collect(),
+            deliveries: Vec::new(),
+            segments: network.segments(),
+            series: std::mem::take(&mut self.series),
+            timelines,
+            capture: if self.capture.is_some() { None } else { network.take_capture() },
+        })
+    }
+
+    /// Collects the results of all connections, and ends the sessions of viewers. `experiment` has
+    /// the duration of the run.
+    fn connection_outcomes(&self, experiment: &Experiment) -> Result<Vec<ConnectionOutcome>, Error> {
+        let mut connections = Vec::new();
+        for (i, (flow, traffic)) in self.flows.iter().zip(&experiment.traffic).enumerate() {
+            let status = flow.progress.status();
+            if let Some(at) = status.mismatch {
+                return Err(Error::Corrupted { connection: i + 1, at });
+            }
+            // A run that ends early does not cut the playback of a complete video.
+            let duration = if status.complete { self.experiment.duration } else { experiment.duration };
+            let video = flow.progress.finish_session(Instant::ZERO + duration);
+            let outcome = connection_outcome(experiment, traffic, &flow.progress);
+            connections.push(ConnectionOutcome { video, ..outcome });
+        }
+        Ok(connections)
+    }
+}
+
+/// Results of a connection, without its video session.
+fn connection_outcome(
+    experiment: &Experiment,
+    traffic: &TrafficConfig,
+    progress: &Progress,
+) -> ConnectionOutcome {
+    let status = progress.status();
+    let delivered = progress.delivered.load(Ordering::Relaxed);
+    let completed_s = (status.complete && status.failed.is_none())
+        .then(|| progress.last_byte().since(traffic.start).as_secs_f64());
+    let span = goodput_span(traffic, completed_s, experiment.duration);
+    ConnectionOutcome {
+        kind: traffic.kind.name(),
+        direction: if traffic.direction == Direction::Down { "down" } else { "up" },
+        protocol: if status.mptcp == Some(true) { "mptcp" } else { "tcp" },
+        offered_bytes: status.offered,
+        dropped_bytes: status.dropped,
+        delivered_bytes: delivered,
+        corrupted_bytes: 0,
+        goodput_mbps: if span > 0.0 { delivered as f64 * 8e-6 / span } else { 0.0 },
+        completed_s,
+        peak_out_of_order_bytes: None,
+        repeated_bytes: None,
+        failed: status.failed.is_some(),
+        video: None,
+    }
+}

@@ -1,0 +1,359 @@
+//! Control loop of a run: interfaces come and go, the policy runs, faults occur, and samples are
+//! taken.
+
+use crate::Error;
+use crate::faults::{Fault, FaultSchedule};
+use crate::reaction::{Decision, ReactionMeter};
+use crate::subflow_monitor::SubflowMonitor;
+use crate::topology::Topology;
+use crate::traffic::Flow;
+use crate::translation::policy_for_device;
+use agent::{InterfaceSample, Steering};
+use emulator::{Driver, Network, Running, Shared};
+use linux::clock::Clock;
+use linux::diag::Subflow;
+use linux::tun::Tun;
+use policy::{Action, Ledger};
+use radio::State;
+use sim::{Experiment, Series};
+use std::fs::File;
+use std::io::Write;
+use std::iter::Peekable;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::vec::IntoIter;
+use units::{Duration, Instant};
+
+/// Interval at which the loop checks whether it must stop.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Times of the next periodic tasks, and the scenario's changes of interfaces.
+struct Timers {
+    policy: Instant,
+    subflows: Instant,
+    row: Instant,
+    /// Time, path, and whether its interface comes up; in order.
+    interface_changes: Peekable<IntoIter<(Instant, usize, bool)>>,
+}
+
+impl Timers {
+    /// Timers at the start of a run. `policy_interval` is `None` if the policy runs only once.
+    fn new(experiment: &Experiment, policy_interval: Option<Duration>) -> Self {
+        let sample = experiment.sample;
+        let mut changes: Vec<(Instant, usize, bool)> = Vec::new();
+        for (path, spec) in experiment.paths.iter().enumerate() {
+            if spec.join_at > Instant::ZERO {
+                changes.push((spec.join_at, path, true));
+            }
+            changes.extend(spec.leave_at.map(|at| (at, path, false)));
+        }
+        changes.sort_unstable();
+        Self {
+            policy: policy_interval.map_or(Instant::MAX, |interval| Instant::ZERO + interval),
+            subflows: Instant::ZERO,
+            row: if sample.is_zero() { Instant::MAX } else { Instant::ZERO + sample },
+            interface_changes: changes.into_iter().peekable(),
+        }
+    }
+
+    /// Time of the next task or change.
+    fn next(&mut self) -> Instant {
+        let change = self.interface_changes.peek().map_or(Instant::MAX, |&(at, ..)| at);
+        self.row.min(self.policy).min(self.subflows).min(change)
+    }
+}
+
+/// Totals at the last row of the series.
+#[derive(Debug)]
+struct LastRow {
+    /// Bytes down, bytes up and energy of each path.
+    paths: Vec<(u64, u64, f64)>,
+    /// Delivered bytes of each connection.
+    delivered: Vec<u64>,
+    energy: f64,
+    at: Instant,
+}
+
+impl LastRow {
+    fn new(experiment: &Experiment) -> Self {
+        Self {
+            paths: vec![(0, 0, 0.0); experiment.paths.len()],
+            delivered: vec![0; experiment.traffic.len()],
+            energy: 0.0,
+            at: Instant::ZERO,
+        }
+    }
+}
+
+/// Controls the hosts of a run and records its results.
+pub(crate) struct RunController<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) topology: &'a mut Topology,
+    pub(crate) shared: Shared,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) steering: Steering,
+    /// Account of each path's data allowance, if it has one.
+    ledgers: Vec<Option<Ledger>>,
+    is_mptcp: bool,
+    pub(crate) monitor: SubflowMonitor,
+    /// Subflows in the last sample before the end, which closes all connections.
+    pub(crate) subflows: [Vec<Subflow>; 2],
+    pub(crate) series: Series,
+    last_row: LastRow,
+    pub(crate) reactions: ReactionMeter,
+    /// File to which the capture is written during the run.
+    pub(crate) capture: Option<&'a File>,
+    /// Ends the run as soon as all connections have completed or failed.
+    pub(crate) until_done: bool,
+    /// Time at which the run ended, if before the experiment's duration.
+    pub(crate) ended_at: Option<Instant>,
+}
+
+impl<'a> RunController<'a> {
+    /// Creates a controller. Its network starts with [`start_emulator`](Self::start_emulator).
+    pub(crate) fn new(
+        experiment: &'a Experiment,
+        topology: &'a mut Topology,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Error> {
+        let kinds: Vec<_> = experiment.paths.iter().map(|path| path.profile.kind).collect();
+        let backups: Vec<_> = experiment.paths.iter().map(|path| path.backup).collect();
+        let policy = policy_for_device(&experiment.device.policy, notes);
+        Ok(Self {
+            experiment,
+            steering: Steering::new(&policy, &kinds, &backups),
+            ledgers: ledgers(experiment, experiment.duration),
+            is_mptcp: matches!(experiment.transport.protocol, sim::Protocol::Mptcp),
+            monitor: SubflowMonitor::open(experiment, topology)?,
+            series: Series::new(experiment),
+            last_row: LastRow::new(experiment),
+            reactions: ReactionMeter::default(),
+            flows: Vec::new(),
+            subflows: Default::default(),
+            shared: Shared::new(Network::new(experiment), Clock::start()),
+            capture: None,
+            until_done: false,
+            ended_at: None,
+            topology,
+        })
+    }
+
+    /// Sets the period of data allowances that do not specify one.
+    pub(crate) fn set_allowance_period(&mut self, period: Duration) {
+        self.ledgers = ledgers(self.experiment, period);
+    }
+
+    /// Starts the emulator and the clock of the run.
+    pub(crate) fn start_emulator(&mut self, devices: Vec<[Tun; 2]>) -> Result<Running, Error> {
+        let clock = Clock::start();
+        self.shared = Shared::new(Network::new(self.experiment), clock);
+        Ok(Driver::new(devices, self.shared.clone()).start(true)?)
+    }
+
+    /// Controls the run until its end, or until `stop` is set.
+    pub(crate) fn run(
+        &mut self,
+        faults: &mut FaultSchedule<'_>,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<(), Error> {
+        let mut timers = Timers::new(self.experiment, self.steering.interval());
+        let clock = self.shared.clock();
+        let has_faults = !faults.is_empty();
+        let mut wake_at = clock.now();
+        loop {
+            let now = clock.now();
+            if has_faults {
+                faults.record_wakeup(wake_at, now);
+            }
+            let end = Instant::ZERO + self.experiment.duration + faults.delay();
+            if now >= end || stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if self.until_done && self.flows.iter().all(|flow| flow.progress.status().is_final()) {
+                self.ended_at = Some(now);
+                return Ok(());
+            }
+            while let Some((_, path, comes_up)) = timers.interface_changes.next_if(|&(at, ..)| at <= now) {
+                self.set_interface_up(now, path, comes_up)?;
+            }
+            while let Some(fault) = faults.pop_due(now) {
+                self.inject(fault, faults, now)?;
+            }
+            self.run_due_tasks(&mut timers, now, end)?;
+            progress(now.as_secs_f64() / end.as_secs_f64());
+            let next = timers.next().min(faults.next()).min(end);
+            wake_at = next.max(now).min(now + STOP_POLL_INTERVAL);
+            let wait = wake_at.since(clock.now());
+            std::thread::sleep(std::time::Duration::from_nanos(wait.as_nanos()));
+        }
+    }
+
+    /// Runs the periodic tasks that are due at `now`, and sets their next times. `end` is the end
+    /// of the run.
+    fn run_due_tasks(&mut self, timers: &mut Timers, now: Instant, end: Instant) -> Result<(), Error> {
+        if timers.policy <= now {
+            self.steer(now)?;
+            let interval = self.steering.interval().unwrap_or(Duration::MAX);
+            timers.policy = (timers.policy + interval).max(now);
+        }
+        self.reactions.poll(&self.shared.lock().0, now);
+        if timers.subflows <= now {
+            self.monitor.sample()?;
+            // After the end, connections may already be closing.
+            if self.shared.clock().now() < end {
+                self.subflows = self.monitor.latest();
+            }
+            self.write_capture()?;
+            timers.subflows = now + SubflowMonitor::INTERVAL;
+        }
+        if timers.row <= now {
+            self.record_row(now)?;
+            timers.row = (timers.row + self.experiment.sample).max(now);
+        }
+        Ok(())
+    }
+
+    fn inject(&mut self, fault: Fault, faults: &FaultSchedule<'_>, now: Instant) -> Result<(), Error> {
+        match fault {
+            Fault::InterfaceDown { path } => self.set_interface_up(now, path, false)?,
+            Fault::InterfaceUp { path } => self.set_interface_up(now, path, true)?,
+            Fault::AddressChange { path } => self.topology.change_address(path)?,
+            Fault::ServerDown(teardown) => faults.server.stop(teardown),
+            Fault::ServerUp => faults.server.start(),
+            Fault::EmulatorStalls => faults.emulator.pause(),
+            Fault::EmulatorResumes => faults.emulator.resume(),
+        }
+        Ok(())
+    }
+
+    /// Samples the subflows while the emulator is paused. The kernels have processed all packets
+    /// of the capture.
+    pub(crate) fn sample_final_subflows(&mut self) -> Result<(), Error> {
+        self.monitor.sample()?;
+        self.subflows = self.monitor.latest();
+        Ok(())
+    }
+
+    /// Appends the packets captured since the last call to the file.
+    pub(crate) fn write_capture(&self) -> Result<(), Error> {
+        let Some(mut file) = self.capture else { return Ok(()) };
+        let bytes = self.shared.lock().0.take_capture();
+        bytes.map_or(Ok(()), |bytes| file.write_all(&bytes)).map_err(Error::Capture)
+    }
+
+    /// Brings an interface of the device up, or takes it down.
+    fn set_interface_up(&mut self, now: Instant, path: usize, up: bool) -> Result<(), Error> {
+        // First in the emulator, which thus counts the packets that the kernel sends meanwhile.
+        self.shared.lock().0.set_present(path, up);
+        let changed = if up { self.topology.bring_up(path) } else { self.topology.take_down(path) };
+        changed?;
+        self.steer(now)
+    }
+
+    /// Runs the policy once and applies its actions.
+    pub(crate) fn steer(&mut self, now: Instant) -> Result<(), Error> {
+        let paths = 0..self.experiment.paths.len();
+        let samples: Vec<_> = paths.map(|path| self.sample_interface(now, path)).collect::<Result<_, _>>()?;
+        let sights = self.flows.iter().filter_map(|flow| flow.progress.sight(now));
+        self.steering.set_app_state(sim::app_state(now, sights));
+        let actions = self.steering.observe(now, &samples);
+        // Plain TCP has no subflows to control.
+        if self.is_mptcp {
+            for action in &actions {
+                self.apply(action)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the counters of a path's interface, its radio and its data allowance.
+    fn sample_interface(&mut self, now: Instant, path: usize) -> Result<InterfaceSample, Error> {
+        let stats = self.topology.route.stats(self.topology.indices[path])?;
+        let mut sample = InterfaceSample {
+            up: self.topology.is_up(path),
+            bytes_down: stats.rx_bytes,
+            bytes_up: stats.tx_bytes,
+            srtt: self.monitor.srtt(path),
+            ..InterfaceSample::default()
+        };
+        if let Some(ledger) = &mut self.ledgers[path] {
+            let (left, until) = ledger.remaining(now, stats.rx_bytes + stats.tx_bytes);
+            (sample.allowance_left, sample.allowance_until) = (Some(left), Some(until));
+        }
+        let rate = self.steering.state().paths[path].rate_down;
+        let (network, _) = self.shared.lock();
+        let meter = &network.paths()[path].meters[0];
+        sample.awake = meter.state() != State::Idle;
+        sample.energy_per_mbit = (rate.as_bps() > 0).then(|| meter.profile().energy_per_mbit(rate));
+        Ok(sample)
+    }
+
+    fn apply(&mut self, action: &Action) -> Result<(), Error> {
+        match *action {
+            Action::SetBackup { path, backup } => {
+                let rate = self.steering.state().paths[path].rate_down;
+                let (mut network, at) = self.shared.lock();
+                if backup {
+                    self.reactions.start(&mut network, Decision { path, at, rate });
+                } else {
+                    self.reactions.cancel(path);
+                }
+                drop(network);
+                self.topology.endpoints.set_backup(path, backup)?;
+            }
+            Action::Open { path } => self.topology.open_path(path)?,
+            Action::Close { path } => self.topology.close_path(path)?,
+            Action::Share { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a row to the series.
+    fn record_row(&mut self, now: Instant) -> Result<(), Error> {
+        self.monitor.sample()?;
+        let seconds = now.since(self.last_row.at).as_secs_f64();
+        self.last_row.at = now;
+        let mbps = |bytes: u64| bytes as f64 * 8e-6 / seconds;
+        let mut row = Vec::new();
+        let mut total = 0.0;
+        let (mut network, at) = self.shared.lock();
+        network.advance(at);
+        for path in 0..self.experiment.paths.len() {
+            let queue = network.queued(at, path);
+            let counts = &network.paths()[path];
+            let energy = counts.meters[0].energy().as_joules();
+            total += energy;
+            let totals = (counts.wire_down, counts.wire_up, energy);
+            let (down, up, before) = std::mem::replace(&mut self.last_row.paths[path], totals);
+            row.extend([
+                mbps(counts.wire_down - down),
+                mbps(counts.wire_up - up),
+                self.monitor.cwnd(path) as f64 / 1e3,
+                self.monitor.srtt(path).map_or(0.0, |rtt| rtt.as_secs_f64() * 1e3),
+                queue as f64 / 1e3,
+                (energy - before) / seconds,
+                energy,
+                f64::from(u8::from(self.topology.endpoints.interfaces()[path].backup)),
+            ]);
+        }
+        drop(network);
+        for (flow, before) in self.flows.iter().zip(&mut self.last_row.delivered) {
+            let delivered = flow.progress.delivered.load(Ordering::Relaxed);
+            let written = flow.progress.written.load(Ordering::Relaxed);
+            let goodput = mbps(delivered - std::mem::replace(before, delivered));
+            // The kernel does not expose the size of the out-of-order queue.
+            row.extend([goodput, f64::NAN, written.saturating_sub(delivered) as f64 / 1e3]);
+            row.extend(flow.progress.sight(now).iter().flat_map(Series::video));
+        }
+        row.extend([(total - self.last_row.energy) / seconds, total]);
+        self.last_row.energy = total;
+        self.series.push(row);
+        Ok(())
+    }
+}
+
+/// Accounts of the paths' data allowances. `period` is the default period.
+fn ledgers(experiment: &Experiment, period: Duration) -> Vec<Option<Ledger>> {
+    let paths = experiment.paths.iter();
+    paths.map(|path| path.allowance.map(|plan| Ledger::new(plan, period))).collect()
+}
