@@ -1,8 +1,7 @@
-//! A capture is on disk while it grows, and whole at the end.
+//! The capture file during a run: it grows, and contains only complete blocks.
 
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-use linux::namespace::Namespace;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use tandem_testbed::{Setup, run_with};
@@ -11,7 +10,8 @@ const SCENARIO: &str = "title = 'x'\nseed = 1\nduration = '2s'\n[device]\nname =
     [[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\ndown = { rate = '20Mbps', delay = '5ms' }\n\
     up = { rate = '20Mbps', delay = '5ms' }\n[[traffic]]\nkind = 'bulk'\n";
 
-/// Kinds of the blocks, each with a length that is also at its end (pcapng, section 3.1); what is left over.
+/// Types of the complete blocks of a pcapng file (section 3.1), and the number of bytes after
+/// them. Checks that both lengths of each block are equal.
 fn blocks(bytes: &[u8]) -> (Vec<u32>, usize) {
     let word = |at: usize| {
         let word = bytes.get(at..at + 4)?;
@@ -29,29 +29,27 @@ fn blocks(bytes: &[u8]) -> (Vec<u32>, usize) {
 }
 
 #[test]
-fn it_grows_while_the_run_goes_on() {
-    if Namespace::create().is_err() || !std::fs::exists("/dev/net/tun").unwrap_or(false) {
-        eprintln!("skipped: this needs root and /dev/net/tun");
-        return;
-    }
-    let nothing = |_: &str| Err("no such file".to_owned());
-    let mut experiment = scenario::Scenario::parse("capture", SCENARIO, &nothing).unwrap().experiment;
+#[ignore = "needs root"]
+fn needs_root_capture_file_grows_by_complete_blocks() {
+    let no_files = |_: &str| Err("no such file".to_owned());
+    let mut experiment = scenario::Scenario::parse("capture", SCENARIO, &no_files).unwrap().experiment;
     experiment.capture = true;
     let file = tempfile::tempfile().unwrap();
     let mut lengths = Vec::new();
-    let mut look = |_: f64| lengths.push(file.metadata().unwrap().len());
-    let ran = run_with(&experiment, &Setup::default(), &Arc::default(), &mut look, Some(&file)).unwrap();
-    assert!(ran.outcome.capture.is_none(), "nothing was kept in memory");
+    let mut record_length = |_: f64| lengths.push(file.metadata().unwrap().len());
+    let ran =
+        run_with(&experiment, &Setup::default(), &Arc::default(), &mut record_length, Some(&file)).unwrap();
+    assert!(ran.outcome.capture.is_none(), "the outcome has no second copy of the capture");
     lengths.dedup();
     let whole = file.metadata().unwrap().len();
     assert!(lengths.len() >= 4 && lengths.iter().all(|&length| length <= whole), "{lengths:?}");
     let mut bytes = vec![0; whole as usize];
     file.read_exact_at(&mut bytes, 0).unwrap();
     let (kinds, rest) = blocks(&bytes);
-    // A section, an interface, and packets of 1500 bytes at 20 Mbit/s for most of the time.
+    // A section header, an interface, and at 20 Mbit/s more than 1000 packets.
     assert_eq!((kinds[0], kinds[1], rest), (0x0A0D_0D0A, 1, 0));
     assert!(kinds[2..].iter().all(|&kind| kind == 6) && kinds.len() > 1000, "{} blocks", kinds.len());
-    // Wherever it is cut where it was written, it is a capture.
+    // At each observed length, the file ends with a complete block.
     for length in lengths {
         assert_eq!(blocks(&bytes[..length as usize]).1, 0, "{length} of {whole} bytes");
     }

@@ -1,15 +1,14 @@
-//! What `tandem capture` makes of a run's capture agrees with the kernel's own counters of each subflow.
+//! The analysis of a run's capture agrees with the kernel's counters of each subflow.
 
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-use linux::namespace::Namespace;
 use linux::socket::TcpInfo;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tandem_testbed::{Setup, run_with};
 
-/// Sends for two seconds over paths that lose, then is silent: at the end the counters stand still.
+/// Sends for two seconds over lossy paths, then pauses: the counters are stable at the end.
 fn scenario(direction: &str) -> String {
     format!(
         "title = 'x'\nseed = 1\nduration = '6s'\n[device]\nname = 'x'\n\
@@ -23,26 +22,19 @@ fn scenario(direction: &str) -> String {
     )
 }
 
-/// Sends until the end, in both directions: the run is cut wherever it is.
-fn busy() -> String {
+/// Sends in both directions until the end, which cuts the connections with data in flight.
+fn busy_scenario() -> String {
     let bulk = "[[traffic]]\nkind = 'bulk'\ndirection = ";
     let paths = scenario("down").replace("'6s'", "'3s'");
     let (paths, _) = paths.split_once("[[traffic]]").unwrap();
     format!("{paths}{bulk}'down'\n{bulk}'up'\n")
 }
 
-/// The capture's reading of a run, and what the device's kernel counted of each subflow, by its address.
-fn run(
-    text: &str,
-    offload: bool,
-    connections: usize,
-) -> Option<(capture::Summary, BTreeMap<SocketAddr, TcpInfo>)> {
-    if Namespace::create().is_err() || !std::fs::exists("/dev/net/tun").unwrap_or(false) {
-        eprintln!("skipped: this needs root and /dev/net/tun");
-        return None;
-    }
-    let nothing = |_: &str| Err("no such file".to_owned());
-    let mut experiment = scenario::Scenario::parse("counters", text, &nothing).unwrap().experiment;
+/// Runs a scenario. Returns the analysis of its capture, and the device's counters of each subflow
+/// by local address.
+fn run(text: &str, offload: bool, connections: usize) -> (capture::Summary, BTreeMap<SocketAddr, TcpInfo>) {
+    let no_files = |_: &str| Err("no such file".to_owned());
+    let mut experiment = scenario::Scenario::parse("counters", text, &no_files).unwrap().experiment;
     experiment.capture = true;
     let setup = Setup { offload, ..Setup::default() };
     let ran = run_with(&experiment, &setup, &Arc::default(), &mut |_| {}, None).unwrap();
@@ -52,34 +44,40 @@ fn run(
     assert_eq!(summary.connections.len(), connections, "{:#?}", summary.connections);
     assert!(summary.connections.iter().all(|connection| connection.subflows.len() == 2));
     assert_eq!(kernel.len(), 2 * connections, "subflows of the device: {kernel:#?}");
-    Some((summary, kernel))
+    (summary, kernel)
 }
 
 #[test]
-fn of_an_upload() {
+#[ignore = "needs root"]
+fn needs_root_capture_of_an_upload_agrees_with_kernel() {
     for offload in [true, false] {
-        let Some((summary, kernel)) = run(&scenario("up"), offload, 1) else { return };
+        let (summary, kernel) = run(&scenario("up"), offload, 1);
         for subflow in &summary.connections[0].subflows {
             let (up, tcp) = (&subflow.up, kernel[&subflow.client]);
             assert_eq!(up.payload_bytes, tcp.bytes_sent, "sent over {}", subflow.path);
-            assert_eq!(up.retransmitted_bytes, tcp.bytes_retransmitted, "sent again over {}", subflow.path);
+            assert_eq!(
+                up.retransmitted_bytes, tcp.bytes_retransmitted,
+                "retransmitted over {}",
+                subflow.path
+            );
             let segments = u64::from(tcp.total_retransmitted);
-            assert_eq!(up.retransmitted_segments, segments, "segments again over {}", subflow.path);
+            assert_eq!(up.retransmitted_segments, segments, "retransmitted segments over {}", subflow.path);
             assert_eq!(up.unmapped_bytes, 0);
             assert!(up.payload_bytes > 500_000, "{}: {up:?}", subflow.path);
-            // Acknowledged is what was sent once, and the SYN.
+            // The peer acknowledges each payload byte once, and the SYN as one byte.
             assert_eq!(up.payload_bytes - up.retransmitted_bytes, tcp.bytes_acked - 1, "{}", subflow.path);
         }
-        let again: u64 =
+        let retransmitted: u64 =
             summary.connections[0].subflows.iter().map(|one| one.up.retransmitted_segments).sum();
-        assert!(again > 0, "nothing was lost");
+        assert!(retransmitted > 0, "the paths lose packets");
         assert_eq!(summary.connections[0].up.seen_near, Some("sender"));
     }
 }
 
 #[test]
-fn of_a_download() {
-    let Some((summary, kernel)) = run(&scenario("down"), true, 1) else { return };
+#[ignore = "needs root"]
+fn needs_root_capture_of_a_download_agrees_with_kernel() {
+    let (summary, kernel) = run(&scenario("down"), true, 1);
     for subflow in &summary.connections[0].subflows {
         let (down, tcp) = (&subflow.down, kernel[&subflow.client]);
         let once = down.payload_bytes - down.retransmitted_bytes;
@@ -95,8 +93,9 @@ fn of_a_download() {
 }
 
 #[test]
-fn of_a_run_that_is_cut_in_the_middle() {
-    let Some((summary, kernel)) = run(&busy(), true, 2) else { return };
+#[ignore = "needs root"]
+fn needs_root_capture_of_an_interrupted_run_agrees_with_kernel() {
+    let (summary, kernel) = run(&busy_scenario(), true, 2);
     for subflow in summary.connections.iter().flat_map(|connection| &connection.subflows) {
         let tcp = kernel[&subflow.client];
         assert_eq!(subflow.down.in_order_bytes, Some(tcp.bytes_received), "received: {subflow:?}");
