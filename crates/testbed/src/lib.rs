@@ -1,6 +1,6 @@
 //! Runs a scenario on the real kernel: the same file, links, policy and tables as in simulation.
 //!
-//! [`run`] creates a device and a server in two network namespaces. The [`emulator`] forwards
+//! [`run()`] creates a device and a server in two network namespaces. The [`emulator`] forwards
 //! packets between them in real time, the [`agent`] applies the policy, and the result is an
 //! [`Outcome`]. Namespaces and devices end with the process; the host's settings stay unchanged.
 //!
