@@ -1,4 +1,4 @@
-//! The half that acts: devices, the clock and a thread.
+//! I/O of the emulator: TUN devices, the clock and a thread.
 
 use crate::Network;
 use linux::clock::{Clock, use_precise_timers};
@@ -12,42 +12,42 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use units::{Duration, Instant};
 
-/// So many packets are read from one device before another, and the clock, have their turn.
-const BATCH: usize = 64;
-/// From so many packets in a [`SPAN`] on, they are moved by the [`PERIOD`] and no more one by one.
-const MANY: u32 = 64;
-/// Over which packets are counted.
-const SPAN: Duration = Duration::from_millis(1);
-/// So long the emulator then rests between two looks, as interface cards do that moderate their interrupts:
-/// each time that it wakes up costs as much as moving a packet.
-const PERIOD: Duration = Duration::from_micros(50);
-/// Without anything to do, it looks up so often.
-const IDLE: Duration = Duration::from_millis(200);
+/// Maximum packets read from one device before the next device is polled.
+const READ_BATCH_PACKETS: usize = 64;
+/// Packets per [`LOAD_WINDOW`] from which the driver polls at [`POLL_INTERVAL`].
+const HIGH_LOAD_PACKETS: u32 = 64;
+/// Interval over which packets are counted.
+const LOAD_WINDOW: Duration = Duration::from_millis(1);
+/// Sleep between polls under high load, as in interrupt moderation: a wake-up costs as much as
+/// moving a packet.
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
+/// Longest sleep of an idle driver.
+const MAX_POLL_DELAY: Duration = Duration::from_millis(200);
 
-/// A network that a driver pushes and others look at.
+/// A network shared between a driver and other threads.
 #[derive(Debug, Clone)]
 pub struct Shared {
     network: Arc<Mutex<Network>>,
-    /// The time that the network has come to.
+    /// Time base of the network.
     clock: Clock,
 }
 
 impl Shared {
-    /// A network that nobody drives yet. Its time is that of `clock`.
+    /// Shares a network that runs on the time of `clock`.
     pub fn new(network: Network, clock: Clock) -> Self {
         Self { network: Arc::new(Mutex::new(network)), clock }
     }
 
-    /// Looks at the network, which stands still meanwhile: be short. The time is one that it may be
-    /// asked about.
+    /// Locks the network and returns the current time, which its methods accept. No packet moves
+    /// while the lock is held.
     pub fn lock(&self) -> (MutexGuard<'_, Network>, Instant) {
         let network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read after the lock is held, so that time does not go back for the network.
+        // Read the clock under the lock, so that time never decreases for the network.
         let now = self.clock.now();
         (network, now)
     }
 
-    /// Its clock.
+    /// Clock of the network.
     pub const fn clock(&self) -> Clock {
         self.clock
     }
@@ -56,12 +56,12 @@ impl Shared {
 /// Moves packets between devices through a network.
 #[derive(Debug)]
 pub struct Driver {
-    /// For each path, the device's end and the server's.
+    /// For each path, the devices in the namespaces of the client device and of the server.
     devices: Vec<[Tun; 2]>,
     shared: Shared,
 }
 
-/// A driver at work, in a thread of its own.
+/// A driver running in its own thread. Stopped on drop.
 #[derive(Debug)]
 pub struct Running {
     stop: Arc<AtomicBool>,
@@ -71,17 +71,18 @@ pub struct Running {
 }
 
 impl Driver {
-    /// For each path of the network the device that the device's kernel has, and the one that the
-    /// server's has.
+    /// Creates a driver. `devices` holds, for each path of the network, the TUN devices in the
+    /// namespaces of the client device and of the server.
     pub fn new(devices: Vec<[Tun; 2]>, shared: Shared) -> Self {
         Self { devices, shared }
     }
 
-    /// Makes the devices of a path, called `name` at both ends, in the namespaces of the device and of
-    /// the server.
+    /// Creates the TUN devices of a path, both named `name`, in the namespaces of the client
+    /// device and of the server.
     ///
-    /// With `offload`, the kernels leave checksums and segmentation to the emulator, which splits before the link
-    /// what they send whole. No packet on a link is another for that; it only takes fewer system calls.
+    /// With `offload`, the kernels leave checksums and segmentation to the emulator. The emulator
+    /// segments packets before the link, so the link carries the same packets with fewer system
+    /// calls.
     ///
     /// # Errors
     /// As [`Tun::create`] and [`Namespace::run`].
@@ -95,16 +96,17 @@ impl Driver {
         Ok([device.run(create)?, server.run(create)?])
     }
 
-    /// Starts moving packets. With `realtime` the thread comes before all others that are not, where the
-    /// system allows it.
+    /// Starts the driver's thread. With `realtime`, it requests a real-time scheduling priority
+    /// and continues without it if the system refuses.
     ///
     /// # Errors
-    /// Where there is no thread to be had.
+    /// Fails when the system can start no thread or create no event descriptor.
     pub fn start(self, realtime: bool) -> Result<Running, Error> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| Error::system("make an event descriptor", error))?;
         let (stop, paused, wake) = (Arc::default(), Arc::<AtomicBool>::default(), Arc::new(wake));
-        let (stopped, rests, woken) = (Arc::clone(&stop), Arc::clone(&paused), Arc::clone(&wake));
+        let (thread_stop, thread_paused, thread_wake) =
+            (Arc::clone(&stop), Arc::clone(&paused), Arc::clone(&wake));
         let thread = std::thread::Builder::new()
             .name("emulator".to_owned())
             .spawn(move || {
@@ -112,68 +114,63 @@ impl Driver {
                 if realtime {
                     linux::clock::request_realtime_priority();
                 }
-                self.work(&stopped, &rests, &woken)
+                self.run(&thread_stop, &thread_paused, &thread_wake)
             })
             .map_err(|error| Error::system("start the emulator's thread", error))?;
         Ok(Running { stop, paused, wake, thread: Some(thread) })
     }
 
-    fn work(&self, stop: &AtomicBool, paused: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
+    fn run(&self, stop: &AtomicBool, paused: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
         let mut buffer = vec![0; MAX_PACKET_BYTES];
         let mut polled: Vec<PollFd<'_>> =
             self.devices.iter().flatten().map(|tun| PollFd::new(tun, PollFlags::IN)).collect();
         polled.push(PollFd::new(wake, PollFlags::IN));
-        let mut busy = Busy::default();
+        let mut load = LoadMeter::default();
         while !stop.load(Ordering::Relaxed) {
             if paused.load(Ordering::Relaxed) {
-                rest(wake)?;
+                wait_for_wake(wake)?;
                 continue;
             }
             let begun = self.shared.clock.now();
-            let Step { next, moved, more } = self.step(&mut buffer)?;
-            busy.moved(begun, moved);
-            if more {
+            let Step { next_due, packets, more_to_read } = self.step(&mut buffer)?;
+            load.record(begun, packets);
+            if more_to_read {
                 continue;
             }
             let now = self.shared.clock.now();
-            if busy.is(now) {
-                // What comes meanwhile, and what is due, has its turn then.
-                self.shared.clock.sleep_until(begun + PERIOD);
+            if load.is_high(now) {
+                self.shared.clock.sleep_until(begun + POLL_INTERVAL);
                 continue;
             }
-            let wait = next.map_or(IDLE, |at| at.since(now).min(IDLE));
+            let wait = next_due.map_or(MAX_POLL_DELAY, |at| at.since(now).min(MAX_POLL_DELAY));
             if !wait.is_zero() {
-                let wait = Timespec {
-                    tv_sec: (wait.as_nanos() / 1_000_000_000) as i64,
-                    tv_nsec: (wait.as_nanos() % 1_000_000_000) as _,
-                };
-                match poll(&mut polled, Some(&wait)) {
+                match poll(&mut polled, Some(&timespec(wait))) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }
-                // Read only then: it is a system call, and this is the busiest place.
+                // Clearing the event descriptor is a system call: avoid it without an event.
                 if polled.last().is_some_and(|wake| !wake.revents().is_empty()) {
-                    heard(wake)?;
+                    clear_wake(wake)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Reads what devices have sent and writes what has arrived.
+    /// Reads pending packets from all devices and writes the packets that have arrived.
     fn step(&self, buffer: &mut [u8]) -> io::Result<Step> {
-        let (mut more, mut moved) = (false, 0);
+        let (mut more_to_read, mut packets) = (false, 0);
         let (mut network, mut now) = self.shared.lock();
         for (path, ends) in self.devices.iter().enumerate() {
             for (down, tun) in [false, true].into_iter().zip(ends) {
-                let mut taken = 0;
-                while taken < BATCH {
-                    let Some((unfinished, packet)) = tun.receive(buffer)? else { break };
+                let mut read = 0;
+                while read < READ_BATCH_PACKETS {
+                    let Some(received) = tun.receive(buffer)? else { break };
                     now = self.shared.clock.now();
-                    taken += network.send_unfinished(now, path, down, packet, unfinished);
+                    read += network.send_offloaded(now, path, down, received);
                 }
-                moved += taken;
-                more |= taken >= BATCH;
+                packets += read;
+                more_to_read |= read >= READ_BATCH_PACKETS;
             }
         }
         while let Some(delivery) = network.poll(now) {
@@ -181,58 +178,64 @@ impl Driver {
             self.devices[delivery.path][end].send(&delivery.packet)?;
             network.recycle(delivery.packet);
             now = self.shared.clock.now();
-            moved += 1;
+            packets += 1;
         }
-        Ok(Step { next: network.next(), moved: moved as u32, more })
+        Ok(Step { next_due: network.next(), packets: packets as u32, more_to_read })
     }
 }
 
-/// What came of a look at all devices.
+/// Outcome of one pass over all devices.
 struct Step {
-    /// When there is more to write.
-    next: Option<Instant>,
+    /// Time of the next poll of the network.
+    next_due: Option<Instant>,
     /// Packets read and written.
-    moved: u32,
-    /// There may be more to read.
-    more: bool,
+    packets: u32,
+    /// A device may hold further packets.
+    more_to_read: bool,
 }
 
-/// Whether many packets were moved lately.
+/// Detects high load from the recent packet rate.
 #[derive(Debug, Default)]
-struct Busy {
-    since: Instant,
-    count: u32,
-    until: Instant,
+struct LoadMeter {
+    window_start: Instant,
+    packets: u32,
+    high_until: Instant,
 }
 
-impl Busy {
-    fn moved(&mut self, now: Instant, packets: u32) {
-        if now.since(self.since) >= SPAN {
-            (self.since, self.count) = (now, 0);
+impl LoadMeter {
+    fn record(&mut self, now: Instant, packets: u32) {
+        if now.since(self.window_start) >= LOAD_WINDOW {
+            (self.window_start, self.packets) = (now, 0);
         }
-        self.count += packets;
-        if self.count >= MANY {
-            self.until = self.since + SPAN + SPAN;
+        self.packets += packets;
+        if self.packets >= HIGH_LOAD_PACKETS {
+            self.high_until = self.window_start + LOAD_WINDOW + LOAD_WINDOW;
         }
     }
 
-    fn is(&self, now: Instant) -> bool {
-        now < self.until
+    fn is_high(&self, now: Instant) -> bool {
+        now < self.high_until
     }
 }
 
-/// Waits until somebody wakes the emulator, or it is to look up.
-fn rest(wake: &OwnedFd) -> io::Result<()> {
-    let wait = Timespec { tv_sec: 0, tv_nsec: IDLE.as_nanos() as _ };
-    match poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&wait)) {
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: (duration.as_nanos() / 1_000_000_000) as i64,
+        tv_nsec: (duration.as_nanos() % 1_000_000_000) as _,
+    }
+}
+
+/// Waits for a wake-up, at most [`MAX_POLL_DELAY`].
+fn wait_for_wake(wake: &OwnedFd) -> io::Result<()> {
+    match poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&timespec(MAX_POLL_DELAY))) {
         Ok(0) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Ok(_) => heard(wake),
+        Ok(_) => clear_wake(wake),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Takes back what woke the emulator, so that it can wait again.
-fn heard(wake: &OwnedFd) -> io::Result<()> {
+/// Resets the event descriptor, so that the next wake-up is noticed.
+fn clear_wake(wake: &OwnedFd) -> io::Result<()> {
     match rustix::io::read(wake, &mut [0; 8]) {
         Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
@@ -240,34 +243,33 @@ fn heard(wake: &OwnedFd) -> io::Result<()> {
 }
 
 impl Running {
-    /// Lets no packet move until [`resume`](Self::resume), as if the thread had stalled: the devices take
-    /// what the kernels send, and what is due stays where it is. Time goes on, and so does a look at the
-    /// network.
+    /// Stops moving packets until [`resume`](Self::resume), as if the thread had stalled. The
+    /// devices still queue packets from the kernels. Time goes on, and the network can be locked.
     pub fn pause(&self) {
         self.paused.store(true, Ordering::Relaxed);
         self.wake();
     }
 
-    /// Moves packets again; what was due meanwhile arrives at once.
+    /// Moves packets again. Packets due during the pause arrive at once.
     pub fn resume(&self) {
         self.paused.store(false, Ordering::Relaxed);
         self.wake();
     }
 
-    /// Ends the emulator.
+    /// Stops the thread.
     ///
     /// # Errors
-    /// Where reading or writing a device failed; then packets have not moved since.
+    /// Fails when a device could not be read or written. The thread ended at that time.
     pub fn stop(mut self) -> Result<(), Error> {
-        self.end()
+        self.join()
     }
 
     fn wake(&self) {
-        // If the counter is full, it is awake already.
+        // The write fails when the counter is full; the thread is then awake.
         let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 
-    fn end(&mut self) -> Result<(), Error> {
+    fn join(&mut self) -> Result<(), Error> {
         self.stop.store(true, Ordering::Relaxed);
         self.wake();
         let Some(thread) = self.thread.take() else { return Ok(()) };
@@ -275,7 +277,7 @@ impl Running {
             Ok(ended) => ended.map_err(|error| Error::system("move packets", error)),
             Err(_) => Err(Error::System {
                 doing: "move packets".to_owned(),
-                source: io::Error::other("the emulator's thread died"),
+                source: io::Error::other("the emulator's thread panicked"),
             }),
         }
     }
@@ -283,7 +285,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Whoever wants to know how it ended calls `stop`.
-        let _ = self.end();
+        // `stop` returns the error.
+        let _ = self.join();
     }
 }

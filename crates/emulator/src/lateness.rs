@@ -1,12 +1,12 @@
-//! How late things were.
+//! Histogram of delivery delays with logarithmic slots.
 
 use units::Duration;
 
-/// Each power of two is cut into so many parts.
-const PARTS: u32 = 32;
-const SHIFT: u32 = PARTS.trailing_zeros();
+/// Slots per power of two.
+const SLOTS_PER_OCTAVE: u32 = 32;
+const OCTAVE_BITS: u32 = SLOTS_PER_OCTAVE.trailing_zeros();
 
-/// Counts of durations, each known to about 3 %, in constant memory.
+/// Distribution of delays, with a resolution of about 3 % in constant memory.
 #[derive(Debug, Clone)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -16,70 +16,71 @@ pub struct Lateness {
 
 impl Default for Lateness {
     fn default() -> Self {
-        Self { counts: vec![0; (PARTS * (64 - SHIFT + 1)) as usize], total: 0, longest: 0 }
+        Self { counts: vec![0; (SLOTS_PER_OCTAVE * (64 - OCTAVE_BITS + 1)) as usize], total: 0, longest: 0 }
     }
 }
 
 impl Lateness {
-    /// Counts one.
+    /// Records one delay.
     #[inline]
-    pub fn add(&mut self, late: Duration) {
-        let nanos = late.as_nanos();
+    pub fn record(&mut self, delay: Duration) {
+        let nanos = delay.as_nanos();
         self.counts[slot(nanos)] += 1;
         self.total += 1;
         self.longest = self.longest.max(nanos);
     }
 
-    /// Takes in what another counted.
+    /// Adds the records of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(own, added)| *own += added);
         self.total += other.total;
         self.longest = self.longest.max(other.longest);
     }
 
-    /// How many there were.
+    /// Number of records.
     pub const fn count(&self) -> u64 {
         self.total
     }
 
-    /// The longest.
+    /// Longest delay.
     pub const fn longest(&self) -> Duration {
         Duration::from_nanos(self.longest)
     }
 
-    /// What a share of them, from 0 to 1, did not exceed: 0.5 gives the median. Zero where there are none.
+    /// Quantile for a share from 0 to 1 (0.5 is the median), rounded up to the end of its slot.
+    /// Zero without records.
     pub fn quantile(&self, share: f64) -> Duration {
-        let wanted = ((self.total as f64 * share).ceil() as u64).max(1);
+        let rank = ((self.total as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
         for (slot, &count) in self.counts.iter().enumerate() {
             seen += count;
-            if seen >= wanted && count > 0 {
-                return Duration::from_nanos(end(slot).min(self.longest));
+            if seen >= rank && count > 0 {
+                return Duration::from_nanos(slot_end(slot).min(self.longest));
             }
         }
         Duration::ZERO
     }
 }
 
-/// Below `PARTS` nanoseconds every number has a slot of its own; above, `PARTS` to a power of two.
+/// Slot of a delay. Delays below `SLOTS_PER_OCTAVE` nanoseconds have one slot per nanosecond.
 #[inline]
 fn slot(nanos: u64) -> usize {
-    if nanos < u64::from(PARTS) {
+    if nanos < u64::from(SLOTS_PER_OCTAVE) {
         return nanos as usize;
     }
     let exponent = nanos.ilog2();
-    let part = (nanos >> (exponent - SHIFT)) as u32 - PARTS;
-    ((exponent - SHIFT + 1) * PARTS + part) as usize
+    let part = (nanos >> (exponent - OCTAVE_BITS)) as u32 - SLOTS_PER_OCTAVE;
+    ((exponent - OCTAVE_BITS + 1) * SLOTS_PER_OCTAVE + part) as usize
 }
 
-/// The largest number of a slot.
-fn end(slot: usize) -> u64 {
-    let (row, part) = (slot as u32 / PARTS, slot as u64 % u64::from(PARTS));
+/// Largest delay of a slot, in nanoseconds.
+fn slot_end(slot: usize) -> u64 {
+    let (row, part) = (slot as u32 / SLOTS_PER_OCTAVE, slot as u64 % u64::from(SLOTS_PER_OCTAVE));
     if row == 0 {
         return part;
     }
     let width = 1u64 << (row - 1);
-    (u64::from(PARTS) + part).saturating_mul(width).saturating_add(width - 1)
+    (u64::from(SLOTS_PER_OCTAVE) + part).saturating_mul(width).saturating_add(width - 1)
 }
 
 #[cfg(test)]
@@ -89,26 +90,29 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_slot_ends_within_a_thirtieth_above_what_it_holds(nanos in 0u64..u64::MAX / 2) {
-            let end = end(slot(nanos));
-            prop_assert!(end >= nanos && end - nanos <= nanos / u64::from(PARTS));
+        fn slot_end_exceeds_its_values_by_at_most_a_32nd(nanos in 0u64..u64::MAX / 2) {
+            let end = slot_end(slot(nanos));
+            prop_assert!(end >= nanos && end - nanos <= nanos / u64::from(SLOTS_PER_OCTAVE));
         }
 
         #[test]
-        fn a_quantile_is_the_one_of_the_sorted_list(mut all in prop::collection::vec(0u64..1_000_000, 1..200), share in 0.0f64..1.0) {
+        fn quantile_matches_the_sorted_records(
+            mut all in prop::collection::vec(0u64..1_000_000, 1..200),
+            share in 0.0f64..1.0,
+        ) {
             let mut lateness = Lateness::default();
             for &nanos in &all {
-                lateness.add(Duration::from_nanos(nanos));
+                lateness.record(Duration::from_nanos(nanos));
             }
             all.sort_unstable();
             let exact = all[((all.len() as f64 * share).ceil() as usize).max(1) - 1];
             let found = lateness.quantile(share).as_nanos();
-            prop_assert!(found >= exact && found - exact <= exact / u64::from(PARTS));
+            prop_assert!(found >= exact && found - exact <= exact / u64::from(SLOTS_PER_OCTAVE));
         }
     }
 
     #[test]
-    fn nothing_counted_is_no_lateness() {
+    fn quantile_without_records_is_zero() {
         assert_eq!(Lateness::default().quantile(0.99), Duration::ZERO);
     }
 }

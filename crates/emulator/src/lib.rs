@@ -1,16 +1,16 @@
-//! A scenario's links in real time: what the simulator pushes through them in virtual time, this crate
-//! does with the packets of a real kernel.
+//! Real-time emulation of a scenario's links for the packets of a real kernel.
 //!
-//! - [`Network`] is the sans-IO half: the same media, losses, middleboxes and background as in simulation,
-//!   the radios' meters and the capture, for packets that are bytes. Time is an argument.
-//! - [`Driver`] is the other half: it reads TUN devices, pushes the network by the clock and writes what
-//!   arrives.
-//! - [`Lateness`] is how far behind the model packets were written.
+//! - [`Network`] is the sans-IO part: the media, losses, middleboxes and background traffic of the
+//!   simulator, radio power meters and packet capture, for packets as bytes. Time is an argument.
+//! - [`Driver`] does the I/O: it reads TUN devices, advances the network by the clock and writes
+//!   packets on arrival.
+//! - [`Lateness`] is the distribution of the delay between a packet's arrival time in the model
+//!   and its delivery by the driver.
 //!
 //! ```text
 //!  device's kernel ── wifi (TUN) ──┐                        ┌── wifi (TUN) ── server's kernel
 //!                                  ├── Driver ⇄ Network ────┤
-//!                  ── lte  (TUN) ──┘   links, boxes, meters └── lte  (TUN) ──
+//!                  ── lte  (TUN) ──┘  links, boxes, meters  └── lte  (TUN) ──
 //! ```
 
 mod driver;
@@ -21,4 +21,4 @@ mod packet;
 
 pub use driver::{Driver, Running, Shared};
 pub use lateness::Lateness;
-pub use network::{Delivery, FollowedPriority, Network, PathCounts, Transit};
+pub use network::{Delivery, FollowedPriority, Network, PathCounters, Transit};

@@ -1,8 +1,9 @@
-//! The sans-IO half: packets in, packets out, and what the device's radios and interfaces saw of them.
+//! Sans-IO network between a client device and its server: media, middleboxes, background traffic,
+//! interface counters, power meters and packet capture.
 
 use crate::Lateness;
-use crate::offload::finish;
-use crate::packet::{emit, has_priority, is_tcp, mark, payload_len, segment};
+use crate::offload::complete_offload;
+use crate::packet::{emit, has_mp_prio, is_tcp, mark, payload_len, segment};
 use bytes::Bytes;
 use core::net::IpAddr;
 use link::LinkStats;
@@ -14,76 +15,76 @@ use std::collections::VecDeque;
 use units::{Duration, Instant};
 use wire::pcapng::{self, Writer};
 
-/// What lies in a medium.
+/// A unit of transmission on a medium.
 #[derive(Debug, Clone)]
 struct Frame {
     path: u8,
     down: bool,
-    load: Load,
+    content: Content,
 }
 
 #[derive(Debug, Clone)]
-enum Load {
-    /// A packet of a kernel.
+enum Content {
+    /// A packet from a kernel.
     Packet { bytes: Vec<u8>, sent: Instant },
-    /// A datagram of the background, of which nothing but its size matters.
-    Datagram { flow: u16, sent: Instant, size: u32 },
+    /// A datagram of background traffic; it has a size but no bytes.
+    Background { flow: u16, sent: Instant, size: u32 },
 }
 
 fn mark_frame(frame: &mut Frame) -> bool {
-    match &mut frame.load {
-        Load::Packet { bytes, .. } => mark(bytes),
-        Load::Datagram { .. } => false,
+    match &mut frame.content {
+        Content::Packet { bytes, .. } => mark(bytes),
+        Content::Background { .. } => false,
     }
 }
 
-/// A packet that reaches a host.
+/// A packet on arrival at a host.
 #[derive(Debug)]
 pub struct Delivery {
-    /// Which path it came over.
+    /// Index of the path.
     pub path: usize,
-    /// To the device; otherwise to the server.
+    /// Direction: to the device if true, else to the server.
     pub down: bool,
-    /// The IP packet. Give it back by [`Network::recycle`] when it has been written.
+    /// IP packet. [`Network::recycle`] takes the buffer back after the write.
     pub packet: Vec<u8>,
 }
 
-/// What one path's interface on the device has carried.
+/// Counters and meters of the device's interface on one path.
 #[derive(Debug)]
-pub struct PathCounts {
-    /// The interface is there.
+pub struct PathCounters {
+    /// Whether the interface exists.
     pub present: bool,
-    /// Its own meter first, then others that measure the same traffic.
+    /// Meter of the path's own power profile, then the meters of `also_measure`.
     pub meters: Vec<Meter>,
-    /// Payload that reached the device, in bytes.
+    /// Payload bytes received by the device.
     pub payload_down: u64,
-    /// Payload that the device sent, in bytes.
+    /// Payload bytes sent by the device.
     pub payload_up: u64,
-    /// The same with all headers.
+    /// Bytes received by the device, including headers.
     pub wire_down: u64,
-    /// The same with all headers.
+    /// Bytes sent by the device, including headers.
     pub wire_up: u64,
-    /// When payload last reached the device.
+    /// Arrival time of the last payload packet at the device.
     pub last_payload_down: Instant,
-    /// When the server sent that.
+    /// Time at which the server sent that packet.
     pub last_payload_sent: Instant,
-    /// The last priority that [`Network::follow_priority`] was asked to follow.
+    /// Priority change tracked since the last [`Network::follow_priority`].
     pub priority: Option<FollowedPriority>,
-    /// How long packets were on their way, from being sent to being received, down and up.
+    /// Transit times from sender to receiver, down and up.
     pub transit: [Transit; 2],
-    boxes: Option<Box<Boxes>>,
+    middleboxes: Option<Box<Middleboxes>>,
 }
 
-/// A change of priority that the device sends (MP_PRIO), and what the server sends after it has heard it.
+/// A priority change (MP_PRIO) sent by the device, and the server's traffic after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FollowedPriority {
-    /// When the server heard it.
+    /// Time at which the server received it.
     pub heard: Option<Instant>,
-    /// Packets with payload that the server sent over the path since then, in bytes with all headers.
+    /// Bytes of payload packets sent by the server over the path since then, including headers.
     pub sent_since: u64,
 }
 
-/// How long packets were on their way.
+/// Accumulated transit times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transit {
     packets: u64,
@@ -91,57 +92,62 @@ pub struct Transit {
 }
 
 impl Transit {
-    fn add(&mut self, took: Duration) {
+    fn record(&mut self, time: Duration) {
         self.packets += 1;
-        self.nanos += u128::from(took.as_nanos());
+        self.nanos += u128::from(time.as_nanos());
     }
 
-    /// In the mean; `None` where there was no packet.
+    /// Mean transit time; `None` without packets.
     pub fn mean(&self) -> Option<Duration> {
         let nanos = self.nanos.checked_div(u128::from(self.packets))?;
         Some(Duration::from_nanos(nanos as u64))
     }
 }
 
-/// Middleboxes look at segments: what comes out of them needs its addresses again.
+/// Middleboxes of a path. They process segments without addresses.
 #[derive(Debug)]
-struct Boxes {
+struct Middleboxes {
     chain: Chain<Bytes>,
-    /// Device's and server's address of each flow, by a number.
+    /// Addresses of the device and of the server, by flow number.
     flows: Vec<(IpAddr, IpAddr)>,
 }
 
-/// The ways between a device and its server. After [`send`](Self::send) and whenever [`next`](Self::next)
-/// says, call [`poll`](Self::poll) until `None`. Time never goes back.
+/// The network between a device and its server.
+///
+/// After [`send`](Self::send) and at the time returned by [`next`](Self::next), call
+/// [`poll`](Self::poll) until it returns `None`. Time never decreases from call to call.
 #[derive(Debug)]
 pub struct Network {
     media: Vec<Medium<Frame>>,
     ports: Vec<Ports>,
-    paths: Vec<PathCounts>,
+    paths: Vec<PathCounters>,
     background: Vec<Background>,
     capture: Option<(Writer, Vec<pcapng::Interface>)>,
-    /// Packets that have left the boxes of their path and go to a host.
+    /// Packets from middleboxes to a host, ready for delivery.
     ready: VecDeque<Delivery>,
-    /// Room for packets, to be used again.
-    spare: Vec<Vec<u8>>,
-    /// How late each packet was asked for after its time had come.
-    late: Lateness,
+    /// Packet buffers for reuse.
+    free_buffers: Vec<Vec<u8>>,
+    /// Delay of each poll after the due time of its frame.
+    lateness: Lateness,
     segments: u64,
 }
 
-/// So many buffers are kept for use again; more are freed.
-const MOST_SPARE: usize = 4096;
+/// Maximum number of packet buffers kept for reuse.
+const MAX_FREE_BUFFERS: usize = 4096;
 
 impl Network {
-    /// The network of an experiment, at time zero, with nothing in it. Links draw the same losses and
-    /// delays as in simulation.
+    /// Creates the network of an experiment, empty and at time zero. Links draw the same random
+    /// losses and delays as in simulation.
     pub fn new(experiment: &Experiment) -> Self {
         let (media, ports) = media(experiment, mark_frame);
         let paths = experiment.paths.iter().map(|spec| {
             let own = Meter::new(spec.profile.clone()).with_timeline();
             let others = spec.also_measure.iter().map(|profile| Meter::new(profile.clone()));
             let seed = experiment.seed.derive(&spec.name).derive("middlebox");
-            PathCounts {
+            let middleboxes = (!spec.middleboxes.is_empty()).then(|| {
+                Box::new(Middleboxes { chain: Chain::new(&spec.middleboxes, seed), flows: Vec::new() })
+            });
+            PathCounters {
                 present: spec.join_at == Instant::ZERO,
                 meters: core::iter::once(own).chain(others).collect(),
                 payload_down: 0,
@@ -152,9 +158,7 @@ impl Network {
                 last_payload_sent: Instant::ZERO,
                 priority: None,
                 transit: [Transit::default(); 2],
-                boxes: (!spec.middleboxes.is_empty()).then(|| {
-                    Box::new(Boxes { chain: Chain::new(&spec.middleboxes, seed), flows: Vec::new() })
-                }),
+                middleboxes,
             }
         });
         let capture = experiment.capture.then(|| {
@@ -173,62 +177,57 @@ impl Network {
             background: Background::all(experiment),
             capture,
             ready: VecDeque::new(),
-            spare: Vec::new(),
-            late: Lateness::default(),
+            free_buffers: Vec::new(),
+            lateness: Lateness::default(),
             segments: 0,
         }
     }
 
-    /// A host sends a packet over `path`: the device where not `down`, else the server. False where it is
-    /// dropped at once.
+    /// Sends a packet over `path`: from the server if `down`, else from the device. Returns false
+    /// when the packet is dropped at once.
     pub fn send(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) -> bool {
-        let Some(counts) = self.paths.get_mut(path) else { return false };
+        let Some(counters) = self.paths.get_mut(path) else { return false };
         if !down {
-            if !counts.present {
+            if !counters.present {
                 return false;
             }
-            let bytes = packet.len() as u32;
-            counts.wire_up += u64::from(bytes);
-            counts.payload_up += u64::from(payload_len(packet));
-            for meter in &mut counts.meters {
-                meter.on_packet(now, Direction::Up, bytes);
-            }
-            self.write_down(now, path, false, packet);
+            counters.payload_up += u64::from(payload_len(packet));
+            self.count_sent(now, path, packet.len() as u32);
+            self.capture_packet(now, path, false, packet);
             return self.push(now, path, false, packet);
         }
-        if let Some(FollowedPriority { heard: Some(_), sent_since }) = &mut counts.priority
+        if let Some(FollowedPriority { heard: Some(_), sent_since }) = &mut counters.priority
             && payload_len(packet) > 0
         {
             *sent_since += packet.len() as u64;
         }
-        if self.paths[path].boxes.is_some() && self.push_boxes(now, path, true, packet) {
-            self.drain_boxes(now, path);
+        if self.push_to_middleboxes(now, path, true, packet) {
+            self.drain_middleboxes(now, path);
             return true;
         }
         self.push(now, path, true, packet)
     }
 
-    /// A host sends what its kernel has not finished: each of the packets that it is, as [`send`](Self::send)
-    /// does, all at `now`. Says how many these are.
-    pub fn send_unfinished(
+    /// Completes the pending offload of a packet read from a device and sends the resulting
+    /// packets, all at `now`, as [`send`](Self::send) does. Returns their number.
+    pub fn send_offloaded(
         &mut self,
         now: Instant,
         path: usize,
         down: bool,
-        packet: &mut [u8],
-        unfinished: PendingOffload,
+        (pending, packet): (PendingOffload, &mut [u8]),
     ) -> usize {
-        let mut room = self.spare.pop().unwrap_or_default();
+        let mut buffer = self.free_buffers.pop().unwrap_or_default();
         let mut packets = 0;
-        finish(unfinished, packet, &mut room, |packet| {
+        complete_offload(pending, packet, &mut buffer, |packet| {
             packets += 1;
             self.send(now, path, down, packet);
         });
-        self.recycle(room);
+        self.recycle(buffer);
         packets
     }
 
-    /// The next packet that reaches a host at or before `now`.
+    /// Returns the next packet with an arrival at or before `now`.
     pub fn poll(&mut self, now: Instant) -> Option<Delivery> {
         self.send_background(now);
         loop {
@@ -237,80 +236,82 @@ impl Network {
             }
             let medium = self.media.iter().position(|medium| medium.next().is_some_and(|at| at <= now));
             let Some(medium) = medium else {
-                let boxes =
-                    (0..self.paths.len()).find(|&path| self.boxes_due(path).is_some_and(|at| at <= now))?;
-                self.drain_boxes(now, boxes);
+                let path = (0..self.paths.len())
+                    .find(|&path| self.middleboxes_due(path).is_some_and(|at| at <= now))?;
+                self.drain_middleboxes(now, path);
                 continue;
             };
             let due = self.media[medium].next().unwrap_or(now);
             if let Some(frame) = self.media[medium].poll(now) {
-                self.late.add(now.since(due));
-                if let Some(delivery) = self.arrive(now, frame) {
+                self.lateness.record(now.since(due));
+                if let Some(delivery) = self.on_frame(now, frame) {
                     return Some(delivery);
                 }
             }
         }
     }
 
-    /// When to poll next.
+    /// Time of the next poll; `None` without pending events.
     pub fn next(&self) -> Option<Instant> {
         if !self.ready.is_empty() {
             return Some(Instant::ZERO);
         }
         let media = self.media.iter().filter_map(Medium::next);
         let background = self.background.iter().filter_map(Background::next);
-        let boxes = (0..self.paths.len()).filter_map(|path| self.boxes_due(path));
-        media.chain(background).chain(boxes).min()
+        let middleboxes = (0..self.paths.len()).filter_map(|path| self.middleboxes_due(path));
+        media.chain(background).chain(middleboxes).min()
     }
 
-    /// Takes back the room of a packet that was delivered.
+    /// Takes back the buffer of a delivered packet.
     pub fn recycle(&mut self, packet: Vec<u8>) {
-        if self.spare.len() < MOST_SPARE {
-            self.spare.push(packet);
+        if self.free_buffers.len() < MAX_FREE_BUFFERS {
+            self.free_buffers.push(packet);
         }
     }
 
-    /// An interface of the device comes or goes. What is under way to one that is gone is lost.
+    /// Adds or removes an interface of the device. Packets in flight to a removed interface are
+    /// lost.
     pub fn set_present(&mut self, path: usize, present: bool) {
-        if let Some(counts) = self.paths.get_mut(path) {
-            counts.present = present;
+        if let Some(counters) = self.paths.get_mut(path) {
+            counters.present = present;
         }
     }
 
-    /// Lets the meters come up to `now`.
+    /// Advances the meters to `now`.
     pub fn advance(&mut self, now: Instant) {
-        for meter in self.paths.iter_mut().flat_map(|counts| &mut counts.meters) {
+        for meter in self.paths.iter_mut().flat_map(|counters| &mut counters.meters) {
             meter.advance(now);
         }
     }
 
-    /// Looks out for the next priority that the device sends over a path, of whichever connection.
+    /// Starts tracking the next priority change that the device sends over a path, on any
+    /// connection.
     pub fn follow_priority(&mut self, path: usize) {
-        if let Some(counts) = self.paths.get_mut(path) {
-            counts.priority = Some(FollowedPriority::default());
+        if let Some(counters) = self.paths.get_mut(path) {
+            counters.priority = Some(FollowedPriority::default());
         }
     }
 
-    /// What the device's interfaces have carried.
-    pub fn paths(&self) -> &[PathCounts] {
+    /// Counters of the device's interfaces, by path.
+    pub fn paths(&self) -> &[PathCounters] {
         &self.paths
     }
 
-    /// Bytes that wait before a path's links, both ways.
+    /// Bytes queued on a path, in both directions.
     pub fn queued(&mut self, now: Instant, path: usize) -> u64 {
         let Ports { down, up } = self.ports[path];
         let down = self.media[down.medium].queued(now, down.station);
         down + self.media[up.medium].queued(now, up.station)
     }
 
-    /// Bytes that wait before the link to the device.
+    /// Bytes queued on a path towards the device.
     pub fn queued_down(&mut self, now: Instant, path: usize) -> u64 {
         let port = self.ports[path].down;
         self.media[port.medium].queued(now, port.station)
     }
 
-    /// How long a packet for the device would wait before it is sent; zero where the path crosses a cell,
-    /// in which that is for others to decide too.
+    /// Queueing delay of a new packet towards the device. Zero in a cell, where it depends on the
+    /// other stations.
     pub fn wait_down(&self, now: Instant, path: usize) -> Duration {
         match &self.media[self.ports[path].down.medium] {
             Medium::Link(link) => link.queueing_delay(now),
@@ -318,42 +319,42 @@ impl Network {
         }
     }
 
-    /// What was counted on a path; `retransmissions` is for the hosts to know.
+    /// Totals of a path. `retransmissions` come from the hosts.
     pub fn totals(&self, path: usize, retransmissions: u64) -> PathTotals<'_> {
-        let counts = &self.paths[path];
+        let counters = &self.paths[path];
         PathTotals {
-            meters: &counts.meters,
-            payload_down: counts.payload_down,
-            payload_up: counts.payload_up,
-            wire_down: counts.wire_down,
-            wire_up: counts.wire_up,
+            meters: &counters.meters,
+            payload_down: counters.payload_down,
+            payload_up: counters.payload_up,
+            wire_down: counters.wire_down,
+            wire_up: counters.wire_up,
             stats: self.stats(path),
             retransmissions,
         }
     }
 
-    /// What the middleboxes of a path did.
+    /// Statistics of a path's middleboxes.
     pub fn middleboxes(&self, path: usize) -> Vec<MiddleboxOutcome> {
-        let boxes = self.paths[path].boxes.iter().flat_map(|boxes| boxes.chain.stats());
-        boxes.map(|(config, stats)| MiddleboxOutcome::of(config, &stats)).collect()
+        let stats = self.paths[path].middleboxes.iter().flat_map(|middleboxes| middleboxes.chain.stats());
+        stats.map(|(config, stats)| MiddleboxOutcome::of(config, &stats)).collect()
     }
 
-    /// The flows of datagrams.
+    /// Flows of background traffic.
     pub fn background(&self) -> &[Background] {
         &self.background
     }
 
-    /// How late packets were asked for.
+    /// Distribution of the delay between a packet's due time and its poll.
     pub fn lateness(&self) -> &Lateness {
-        &self.late
+        &self.lateness
     }
 
-    /// TCP segments that reached a host.
+    /// TCP segments delivered to a host.
     pub const fn segments(&self) -> u64 {
         self.segments
     }
 
-    /// What was captured and not yet taken, as the next bytes of a pcapng file.
+    /// Takes the packets captured since the last call, as the next bytes of a pcapng file.
     pub fn take_capture(&mut self) -> Option<Vec<u8>> {
         self.capture.as_mut().map(|(writer, _)| writer.take())
     }
@@ -365,44 +366,44 @@ impl Network {
 
     fn push(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) -> bool {
         let port = if down { self.ports[path].down } else { self.ports[path].up };
-        let spare = &mut self.spare;
+        let free_buffers = &mut self.free_buffers;
         self.media[port.medium].push_with(now, port.station, packet.len() as u32, || {
-            let mut bytes = spare.pop().unwrap_or_default();
+            let mut bytes = free_buffers.pop().unwrap_or_default();
             bytes.clear();
             bytes.extend_from_slice(packet);
-            Frame { path: path as u8, down, load: Load::Packet { bytes, sent: now } }
+            Frame { path: path as u8, down, content: Content::Packet { bytes, sent: now } }
         })
     }
 
-    /// A frame has crossed its medium.
-    fn arrive(&mut self, now: Instant, frame: Frame) -> Option<Delivery> {
+    /// Handles a frame that has crossed its medium.
+    fn on_frame(&mut self, now: Instant, frame: Frame) -> Option<Delivery> {
         let (path, down) = (usize::from(frame.path), frame.down);
         if !self.paths[path].present {
-            if let Load::Packet { bytes, .. } = frame.load {
+            if let Content::Packet { bytes, .. } = frame.content {
                 self.recycle(bytes);
             }
             return None;
         }
-        let packet = match frame.load {
-            Load::Packet { bytes, sent } => {
-                let counts = &mut self.paths[path];
-                counts.transit[usize::from(!down)].add(now.since(sent));
+        let packet = match frame.content {
+            Content::Packet { bytes, sent } => {
+                let counters = &mut self.paths[path];
+                counters.transit[usize::from(!down)].record(now.since(sent));
                 if down && payload_len(&bytes) > 0 {
-                    counts.last_payload_sent = sent;
+                    counters.last_payload_sent = sent;
                 }
                 bytes
             }
-            Load::Datagram { flow, sent, size } => {
+            Content::Background { flow, sent, size } => {
                 if down {
-                    self.hear(now, path, size, 0);
+                    self.count_received(now, path, size, 0);
                 }
                 self.background[usize::from(flow)].on_arrival(now, sent, size);
                 return None;
             }
         };
-        if !down && self.paths[path].boxes.is_some() && self.push_boxes(now, path, false, &packet) {
+        if !down && self.push_to_middleboxes(now, path, false, &packet) {
             self.recycle(packet);
-            self.drain_boxes(now, path);
+            self.drain_middleboxes(now, path);
             return self.ready.pop_front();
         }
         Some(self.deliver(now, path, down, packet))
@@ -411,30 +412,39 @@ impl Network {
     fn deliver(&mut self, now: Instant, path: usize, down: bool, packet: Vec<u8>) -> Delivery {
         self.segments += u64::from(is_tcp(&packet));
         if down {
-            self.hear(now, path, packet.len() as u32, payload_len(&packet));
-            self.write_down(now, path, true, &packet);
+            self.count_received(now, path, packet.len() as u32, payload_len(&packet));
+            self.capture_packet(now, path, true, &packet);
         } else if let Some(FollowedPriority { heard: heard @ None, .. }) = &mut self.paths[path].priority
-            && has_priority(&packet)
+            && has_mp_prio(&packet)
         {
             *heard = Some(now);
         }
         Delivery { path, down, packet }
     }
 
-    /// The device's interface receives something.
-    fn hear(&mut self, now: Instant, path: usize, bytes: u32, payload: u32) {
-        let counts = &mut self.paths[path];
-        counts.wire_down += u64::from(bytes);
-        counts.payload_down += u64::from(payload);
-        if payload > 0 {
-            counts.last_payload_down = now;
+    /// Counts a packet sent by the device.
+    fn count_sent(&mut self, now: Instant, path: usize, bytes: u32) {
+        let counters = &mut self.paths[path];
+        counters.wire_up += u64::from(bytes);
+        for meter in &mut counters.meters {
+            meter.on_packet(now, Direction::Up, bytes);
         }
-        for meter in &mut counts.meters {
+    }
+
+    /// Counts a packet received by the device.
+    fn count_received(&mut self, now: Instant, path: usize, bytes: u32, payload: u32) {
+        let counters = &mut self.paths[path];
+        counters.wire_down += u64::from(bytes);
+        counters.payload_down += u64::from(payload);
+        if payload > 0 {
+            counters.last_payload_down = now;
+        }
+        for meter in &mut counters.meters {
             meter.on_packet(now, Direction::Down, bytes);
         }
     }
 
-    fn write_down(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) {
+    fn capture_packet(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) {
         if let Some((writer, interfaces)) = &mut self.capture {
             let direction = if down { pcapng::Direction::Inbound } else { pcapng::Direction::Outbound };
             let kept = packet.len().min(SNAPLEN as usize);
@@ -451,46 +461,46 @@ impl Network {
                     if !self.paths[path].present {
                         continue;
                     }
-                    let counts = &mut self.paths[path];
-                    counts.wire_up += u64::from(size);
-                    for meter in &mut counts.meters {
-                        meter.on_packet(now, Direction::Up, size);
-                    }
+                    self.count_sent(now, path, size);
                 }
-                let load = Load::Datagram { flow: flow as u16, sent: now, size };
+                let content = Content::Background { flow: flow as u16, sent: now, size };
                 let port = if down { self.ports[path].down } else { self.ports[path].up };
-                let frame = Frame { path: path as u8, down, load };
+                let frame = Frame { path: path as u8, down, content };
                 self.media[port.medium].push_with(now, port.station, size, || frame);
             }
         }
     }
 
-    fn boxes_due(&self, path: usize) -> Option<Instant> {
-        self.paths[path].boxes.as_ref().and_then(|boxes| boxes.chain.next())
+    fn middleboxes_due(&self, path: usize) -> Option<Instant> {
+        self.paths[path].middleboxes.as_ref().and_then(|middleboxes| middleboxes.chain.next())
     }
 
-    /// Gives a packet to the boxes of its path; false where they do not look at such packets.
-    fn push_boxes(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) -> bool {
-        let Some(boxes) = &mut self.paths[path].boxes else { return false };
+    /// Passes a TCP segment to the middleboxes of its path. Returns false for a path without
+    /// middleboxes and for other packets.
+    fn push_to_middleboxes(&mut self, now: Instant, path: usize, down: bool, packet: &[u8]) -> bool {
+        let Some(middleboxes) = &mut self.paths[path].middleboxes else { return false };
         let Some((source, destination, segment)) = segment(packet) else { return false };
-        let pair = if down { (destination, source) } else { (source, destination) };
-        let flow = boxes.flows.iter().position(|&known| known == pair).unwrap_or_else(|| {
-            boxes.flows.push(pair);
-            boxes.flows.len() - 1
+        let addresses = if down { (destination, source) } else { (source, destination) };
+        let known = middleboxes.flows.iter().position(|&flow| flow == addresses);
+        let flow = known.unwrap_or_else(|| {
+            middleboxes.flows.push(addresses);
+            middleboxes.flows.len() - 1
         });
-        boxes.chain.push(now, TransitSegment { from_device: !down, flow: flow as u32, segment });
+        middleboxes.chain.push(now, TransitSegment { from_device: !down, flow: flow as u32, segment });
         true
     }
 
-    /// What leaves the boxes of a path goes to the server, or onto the link to the device.
-    fn drain_boxes(&mut self, now: Instant, path: usize) {
-        while let Some(boxes) = &mut self.paths[path].boxes {
-            let Some(TransitSegment { from_device, flow, segment }) = boxes.chain.poll(now) else { break };
-            let (device, server) = boxes.flows[flow as usize];
-            let mut packet = self.spare.pop().unwrap_or_default();
-            let (from, to) = if from_device { (device, server) } else { (server, device) };
-            // A box that leaves options which no longer fit leaves a segment that nobody can carry.
-            if emit(from, to, &segment, &mut packet).is_err() {
+    /// Forwards the output of a path's middleboxes: to the server, or onto the link to the device.
+    fn drain_middleboxes(&mut self, now: Instant, path: usize) {
+        while let Some(middleboxes) = &mut self.paths[path].middleboxes {
+            let Some(TransitSegment { from_device, flow, segment }) = middleboxes.chain.poll(now) else {
+                break;
+            };
+            let (device, server) = middleboxes.flows[flow as usize];
+            let (source, destination) = if from_device { (device, server) } else { (server, device) };
+            let mut packet = self.free_buffers.pop().unwrap_or_default();
+            // A middlebox may produce a segment with options that exceed the TCP header: drop it.
+            if emit(source, destination, &segment, &mut packet).is_err() {
                 continue;
             }
             if from_device {

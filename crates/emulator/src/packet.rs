@@ -1,32 +1,31 @@
-//! What an emulator has to know of a packet: how much of it is payload, whether it can be marked, and what
-//! a middlebox would make of it.
+//! Accessors for raw IP packets: payload length, ECN marking, and conversion from and to segments.
 
 use bytes::Bytes;
 use core::net::IpAddr;
 use wire::{Ecn, MptcpSignal, Segment, WireError, ip, tcp};
 
 const UDP: u8 = 17;
-const UDP_HEADER: usize = 8;
+const UDP_HEADER_BYTES: usize = 8;
 
-/// Bytes of payload above TCP or UDP; 0 where that cannot be read.
+/// Payload bytes of a TCP or UDP packet; 0 for other or malformed packets.
 #[inline]
 pub(crate) fn payload_len(packet: &[u8]) -> u32 {
     let Some((protocol, inner)) = transport(packet) else { return 0 };
     let headers = match protocol {
         ip::TCP => inner.get(12).map_or(usize::MAX, |byte| usize::from(byte >> 4) * 4),
-        UDP => UDP_HEADER,
+        UDP => UDP_HEADER_BYTES,
         _ => usize::MAX,
     };
     inner.len().saturating_sub(headers) as u32
 }
 
-/// True where it is a TCP segment.
+/// Returns true for a TCP segment.
 #[inline]
 pub(crate) fn is_tcp(packet: &[u8]) -> bool {
     transport(packet).is_some_and(|(protocol, _)| protocol == ip::TCP)
 }
 
-/// The protocol above IP and its part of the packet.
+/// Protocol number and payload of the IP header. IPv6 extension headers are not skipped.
 #[inline]
 fn transport(packet: &[u8]) -> Option<(u8, &[u8])> {
     match packet.first()? >> 4 {
@@ -40,7 +39,8 @@ fn transport(packet: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// Marks a packet that met congestion (RFC 3168, section 5); false where its transport knows no marks.
+/// Sets the CE codepoint (RFC 3168, section 5). Returns false for a packet that is not
+/// ECN-capable.
 pub(crate) fn mark(packet: &mut [u8]) -> bool {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) if packet.len() >= 20 => {
@@ -50,31 +50,32 @@ pub(crate) fn mark(packet: &mut [u8]) -> bool {
             let before = u16::from_be_bytes([packet[0], packet[1]]);
             packet[1] |= Ecn::Ce.bits();
             let after = u16::from_be_bytes([packet[0], packet[1]]);
-            // RFC 1624: the sum changes by the difference of the word.
+            // Incremental update of the header checksum (RFC 1624).
             let sum = u16::from_be_bytes([packet[10], packet[11]]);
-            let sum = !add(add(!sum, !before), after);
+            let sum = !ones_complement_add(ones_complement_add(!sum, !before), after);
             packet[10..12].copy_from_slice(&sum.to_be_bytes());
             true
         }
         Some(6) if packet.len() >= 40 => {
             let bits = (packet[1] >> 4) & 3;
-            let can = Ecn::from_bits(bits).can_be_marked();
-            if can {
+            let capable = Ecn::from_bits(bits).can_be_marked();
+            if capable {
                 packet[1] |= Ecn::Ce.bits() << 4;
             }
-            can
+            capable
         }
         _ => false,
     }
 }
 
 /// Ones' complement sum.
-const fn add(a: u16, b: u16) -> u16 {
+const fn ones_complement_add(a: u16, b: u16) -> u16 {
     let (sum, carry) = a.overflowing_add(b);
     sum + carry as u16
 }
 
-/// A TCP segment and the addresses around it, source first; `None` where it is something else.
+/// Parses a TCP segment; returns its source, its destination and the segment. `None` for other
+/// packets.
 pub(crate) fn segment(packet: &[u8]) -> Option<(IpAddr, IpAddr, Segment<Bytes>)> {
     let datagram = ip::parse(packet).ok().filter(|datagram| datagram.protocol == ip::TCP)?;
     let mut segment = tcp::parse(datagram.payload).ok()?;
@@ -82,13 +83,13 @@ pub(crate) fn segment(packet: &[u8]) -> Option<(IpAddr, IpAddr, Segment<Bytes>)>
     Some((datagram.source, datagram.destination, segment))
 }
 
-/// True where it changes a subflow's priority (RFC 8684, section 3.3.8).
-pub(crate) fn has_priority(packet: &[u8]) -> bool {
+/// Returns true for a segment with MP_PRIO (RFC 8684, section 3.3.8).
+pub(crate) fn has_mp_prio(packet: &[u8]) -> bool {
     let signal = segment(packet).and_then(|(_, _, segment)| segment.signal);
     matches!(signal, Some(MptcpSignal::Priority { .. }))
 }
 
-/// The packet that a segment is between two addresses.
+/// Writes a segment as an IP packet into `out`, replacing its contents.
 pub(crate) fn emit(
     source: IpAddr,
     destination: IpAddr,
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_payload_of_tcp_is_what_is_left_of_both_headers() {
+    fn payload_len_excludes_ip_and_tcp_headers() {
         for v6 in [false, true] {
             let packet = packet(v6, Ecn::NotEct);
             assert_eq!(payload_len(&packet), 13);
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_changes_the_two_bits_alone_and_the_header_still_sums_up() {
+    fn ce_mark_changes_only_the_ecn_bits_and_keeps_the_checksum_valid() {
         for v6 in [false, true] {
             let mut marked = packet(v6, Ecn::Ect0);
             assert!(mark(&mut marked));
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_has_no_payload_and_no_mark() {
+    fn truncated_packets_do_not_panic() {
         for v6 in [false, true] {
             let whole = packet(v6, Ecn::Ect0);
             for length in 0..whole.len() {

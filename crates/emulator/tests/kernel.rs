@@ -1,4 +1,4 @@
-//! Connections of the kernel's TCP and MPTCP stacks over the emulator, with and without offloads, in
+//! TCP and MPTCP connections of the kernel over the emulator, with and without offloads, in
 //! network namespaces.
 
 #![allow(clippy::unwrap_used, reason = "a missing feature fails the test")]
@@ -110,7 +110,8 @@ fn needs_root_capture_contains_segments_after_segmentation_offload() {
     while at < capture.len() {
         let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap()) as usize;
         let (kind, length) = (word(at), word(at + 4));
-        // Enhanced packet block: interface, timestamp (two words), captured and original length, packet.
+        // Enhanced packet block: interface, timestamp (two words), captured and original length,
+        // packet.
         if kind == 6 {
             let (kept, original) = (word(at + 20), word(at + 24));
             assert!(original <= MTU, "a packet of {original} bytes");
@@ -132,7 +133,7 @@ fn needs_root_capture_contains_segments_after_segmentation_offload() {
 
 #[test]
 #[ignore = "needs root"]
-fn needs_root_offloaded_datagrams_arrive_one_by_one() {
+fn needs_root_segmented_datagrams_arrive_separately() {
     let link = Link::new(true);
     let bind =
         |address| UdpSocket::bind((address, 7000)).map_err(|error| linux::Error::system("bind", error));
@@ -142,10 +143,10 @@ fn needs_root_offloaded_datagrams_arrive_one_by_one() {
     let bytes: Vec<u8> = (0..20_500).map(byte).collect();
     sender.send_to(&bytes, (DEVICE, 7000)).unwrap();
     receiver.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let mut room = [0; 2000];
+    let mut buffer = [0; 2000];
     for wanted in bytes.chunks(1000) {
-        let length = receiver.recv(&mut room).unwrap();
-        assert_eq!(room[..length], *wanted);
+        let length = receiver.recv(&mut buffer).unwrap();
+        assert_eq!(buffer[..length], *wanted);
     }
     let counters = link.device.run(Mib::read).unwrap();
     assert_eq!(counters.counter("UdpInCsumErrors"), Some(0));

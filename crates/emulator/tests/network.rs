@@ -1,6 +1,6 @@
-//! The sans-IO half in virtual time: the same links as in simulation, for packets that are bytes.
+//! [`Network`] in virtual time, compared with the link models of the simulator.
 
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![allow(clippy::unwrap_used, reason = "an unexpected `None` or error fails the test")]
 
 use linux::tun::{PendingOffload, Split};
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn experiment(paths: &str) -> Experiment {
 const WIFI: &str = "[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
     down = { rate = '2Mbps', delay = '5ms' }\nup = { rate = '1Mbps', delay = '7ms' }\n";
 
-/// A TCP segment with so much payload, of which the first bytes say which it is.
+/// A TCP segment with `payload` bytes that start with `number`.
 fn packet(number: u32, payload: usize, down: bool) -> Vec<u8> {
     let (server, device) = ("10.77.255.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
     let (from, to) = if down { (server, device) } else { (device, server) };
@@ -35,7 +35,7 @@ fn packet(number: u32, payload: usize, down: bool) -> Vec<u8> {
     out
 }
 
-/// Everything that arrives, with its time, polled when the network asks for it.
+/// All deliveries until `until` with their times, polled at the times of [`Network::next`].
 fn drain(network: &mut Network, until: Instant) -> Vec<(Instant, usize, bool, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some(at) = network.next().filter(|&at| at <= until) {
@@ -47,7 +47,7 @@ fn drain(network: &mut Network, until: Instant) -> Vec<(Instant, usize, bool, Ve
 }
 
 #[test]
-fn a_packet_takes_its_turn_on_the_link_and_then_the_delay() {
+fn packet_arrives_after_serialization_and_propagation_delay() {
     let mut network = Network::new(&experiment(WIFI));
     let down = packet(1, 960, true);
     assert_eq!(down.len(), 1000);
@@ -58,7 +58,7 @@ fn a_packet_takes_its_turn_on_the_link_and_then_the_delay() {
     let times: Vec<_> = arrived.iter().map(|(at, _, down, _)| (at.as_millis(), *down)).collect();
     // 1000 bytes take 4 ms at 2 Mbit/s; 125 take 1 ms at 1 Mbit/s.
     assert_eq!(times, [(8, false), (9, true), (13, true)]);
-    assert!(arrived.iter().filter(|a| a.2).all(|a| a.3 == down), "no byte was changed");
+    assert!(arrived.iter().filter(|a| a.2).all(|a| a.3 == down), "the packets are unchanged");
     let counts = &network.paths()[0];
     assert_eq!((counts.wire_down, counts.payload_down), (2000, 1920));
     assert_eq!((counts.wire_up, counts.payload_up), (125, 85));
@@ -66,42 +66,41 @@ fn a_packet_takes_its_turn_on_the_link_and_then_the_delay() {
     assert_eq!(network.segments(), 3);
 }
 
-/// The times of a reaction are those of these packets.
 #[test]
-fn a_priority_is_followed_to_the_server_and_what_is_sent_after_it_is_counted() {
+fn followed_priority_records_its_arrival_and_the_payload_sent_after_it() {
     let mut network = Network::new(&experiment(WIFI));
-    network.send(Instant::ZERO, 0, false, &priority());
+    network.send(Instant::ZERO, 0, false, &mp_prio());
     drain(&mut network, Instant::from_millis(100));
-    assert_eq!(network.paths()[0].priority, None, "nobody asked for it");
+    assert_eq!(network.paths()[0].priority, None, "tracking was not requested");
     let at = Instant::from_millis(100);
     network.follow_priority(0);
     network.send(at, 0, true, &packet(1, 960, true));
     network.send(at, 0, false, &packet(2, 45, false));
     drain(&mut network, at + Duration::from_millis(9));
-    assert_eq!(network.paths()[0].priority.unwrap().heard, None, "that was no priority");
+    assert_eq!(network.paths()[0].priority.unwrap().heard, None, "the segment had no MP_PRIO");
     let at = Instant::from_millis(110);
-    network.send(at, 0, false, &priority());
+    network.send(at, 0, false, &mp_prio());
     drain(&mut network, at + Duration::from_millis(20));
     let heard = network.paths()[0].priority.unwrap().heard.unwrap();
-    // 44 bytes at 1 Mbit/s, and the delay.
+    // Serialization of 44 bytes at 1 Mbit/s, and the propagation delay.
     assert_eq!(heard, at + Duration::from_micros(352) + Duration::from_millis(7));
     let sent = Instant::from_millis(140);
     network.send(sent, 0, true, &packet(3, 960, true));
-    network.send(sent, 0, false, &priority());
+    network.send(sent, 0, false, &mp_prio());
     drain(&mut network, Instant::from_secs(1));
     let counts = &network.paths()[0];
     let followed = counts.priority.unwrap();
     assert_eq!(
         (followed.heard, followed.sent_since),
         (Some(heard), 1000),
-        "the first, and what came after it"
+        "only the first change and the payload after it count"
     );
     assert_eq!(counts.last_payload_sent, sent);
     assert_eq!(counts.last_payload_down, sent + Duration::from_millis(4 + 5));
 }
 
-/// An acknowledgement with MP_PRIO, of 44 bytes.
-fn priority() -> Vec<u8> {
+/// A pure ACK with MP_PRIO, 44 bytes long.
+fn mp_prio() -> Vec<u8> {
     let (device, server) = ("10.77.0.2".parse().unwrap(), "10.77.255.1".parse().unwrap());
     let mut segment = wire::Segment::new((40000, 5001), 1, 1, Flags::ACK, 1000);
     segment.signal = Some(wire::MptcpSignal::Priority { backup: true, address_id: None });
@@ -114,7 +113,7 @@ fn priority() -> Vec<u8> {
 }
 
 #[test]
-fn losses_fall_on_the_same_packets_as_in_a_link_of_the_simulator() {
+fn network_loses_the_same_packets_as_the_simulated_link() {
     let experiment = experiment(&WIFI.replace("delay = '5ms'", "delay = '5ms', loss = 0.2"));
     let mut network = Network::new(&experiment);
     let sim::Hop::Link(config) = &experiment.paths[0].down else { panic!("a link") };
@@ -137,7 +136,7 @@ fn losses_fall_on_the_same_packets_as_in_a_link_of_the_simulator() {
 }
 
 #[test]
-fn an_interface_that_is_gone_neither_sends_nor_hears() {
+fn removed_interface_neither_sends_nor_receives() {
     let mut network = Network::new(&experiment(WIFI));
     network.send(Instant::ZERO, 0, true, &packet(1, 960, true));
     network.set_present(0, false);
@@ -150,7 +149,7 @@ fn an_interface_that_is_gone_neither_sends_nor_hears() {
 }
 
 #[test]
-fn codel_marks_real_packets_and_their_checksums_still_hold() {
+fn codel_marks_packets_and_keeps_checksums_valid() {
     let paths = WIFI
         .replace("delay = '5ms'", "delay = '5ms', queue = { codel = { ecn = true }, limit = '500 packets' }");
     let mut network = Network::new(&experiment(&paths));
@@ -160,7 +159,7 @@ fn codel_marks_real_packets_and_their_checksums_still_hold() {
     let marked = drain(&mut network, Instant::MAX)
         .iter()
         .filter(|(_, _, _, packet)| {
-            // Parsing checks the header's checksum.
+            // `ip::parse` verifies the header checksum.
             let datagram = ip::parse(packet).unwrap();
             let tcp = tcp::Packet::new(datagram.payload).unwrap();
             tcp.verify_checksum(datagram.source, datagram.destination).unwrap();
@@ -172,7 +171,7 @@ fn codel_marks_real_packets_and_their_checksums_still_hold() {
 }
 
 #[test]
-fn a_middlebox_cuts_real_segments() {
+fn middlebox_splits_segments() {
     let paths = format!("{WIFI}[[path.middlebox]]\nkind = 'split'\nmss = 300\n");
     let mut network = Network::new(&experiment(&paths));
     network.send(Instant::ZERO, 0, true, &packet(10, 960, true));
@@ -191,7 +190,7 @@ fn a_middlebox_cuts_real_segments() {
 }
 
 #[test]
-fn background_takes_its_part_of_link_and_radio_and_reaches_nobody() {
+fn background_uses_link_and_radio_but_is_not_delivered() {
     let paths = format!(
         "{WIFI}[[traffic]]\nkind = 'vbr'\nprotocol = 'udp'\npath = 'wifi'\nrate = '1Mbps'\nspread = 0.0\n"
     );
@@ -204,7 +203,7 @@ fn background_takes_its_part_of_link_and_radio_and_reaches_nobody() {
     assert!(network.paths()[0].meters[0].energy().as_joules() > 1.0);
 }
 
-/// What a host sends at once: so much payload, and the time of it in microseconds.
+/// Bursts of a host: the time since the previous burst in microseconds, and the payload bytes.
 fn bursts() -> impl Strategy<Value = Vec<(u64, usize)>> {
     prop::collection::vec((0u64..20_000, 1usize..30_000), 1..12)
 }
@@ -212,10 +211,9 @@ fn bursts() -> impl Strategy<Value = Vec<(u64, usize)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A link that loses, that sends packets late and so reorders them, that has a small queue, in packets or in
-    /// bytes: what is left to the emulator to split meets it as the segments themselves would.
+    /// The link has random loss, reordering and a small queue, limited in packets or in bytes.
     #[test]
-    fn what_is_split_meets_the_link_as_the_segments_do(
+    fn offloaded_packets_meet_the_link_like_separate_segments(
         bursts in bursts(),
         queue in prop::sample::select(vec!["'20 packets'", "'30kB'", "'1MB'"]),
         rate in prop::sample::select(vec!["2Mbps", "50Mbps", "1Gbps"]),
@@ -227,7 +225,7 @@ proptest! {
         );
         let paths = WIFI.replace("down = { rate = '2Mbps', delay = '5ms' }", &down);
         let experiment = experiment(&paths);
-        let (mut whole, mut apart) = (Network::new(&experiment), Network::new(&experiment));
+        let (mut offloaded, mut separate) = (Network::new(&experiment), Network::new(&experiment));
         let (server, device) = ("10.77.255.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
         let emit = |sequence: u32, payload: &[u8], last: bool| {
             let flags = if last { Flags::ACK.with(Flags::PSH) } else { Flags::ACK };
@@ -242,24 +240,23 @@ proptest! {
         let (mut found, mut wanted) = (Vec::new(), Vec::new());
         for (wait, length) in bursts {
             now += Duration::from_micros(wait);
-            found.extend(drain(&mut whole, now));
-            wanted.extend(drain(&mut apart, now));
+            found.extend(drain(&mut offloaded, now));
+            wanted.extend(drain(&mut separate, now));
             let payload: Vec<u8> = (0..length).map(|at| (at % 253) as u8).collect();
-            let unfinished =
-                PendingOffload { checksum: Some((20, 16)), split: Some(Split::Tcp(size)) };
-            let packets =
-                whole.send_unfinished(now, 0, true, &mut emit(sequence, &payload, true), unfinished);
+            let pending = PendingOffload { checksum: Some((20, 16)), split: Some(Split::Tcp(size)) };
+            let mut large = emit(sequence, &payload, true);
+            let packets = offloaded.send_offloaded(now, 0, true, (pending, &mut large));
             let pieces: Vec<_> = payload.chunks(usize::from(size)).collect();
             prop_assert_eq!(packets, pieces.len());
             for (n, piece) in pieces.iter().enumerate() {
                 let at = sequence + (n * usize::from(size)) as u32;
-                apart.send(now, 0, true, &emit(at, piece, n + 1 == pieces.len()));
+                separate.send(now, 0, true, &emit(at, piece, n + 1 == pieces.len()));
             }
             sequence += length as u32;
         }
-        found.extend(drain(&mut whole, Instant::MAX));
-        wanted.extend(drain(&mut apart, Instant::MAX));
-        // The number that IPv4 counts packets by, and the header's checksum with it, may be another.
+        found.extend(drain(&mut offloaded, Instant::MAX));
+        wanted.extend(drain(&mut separate, Instant::MAX));
+        // The IPv4 identification, and with it the header checksum, may differ.
         let compared = |all: Vec<(Instant, usize, bool, Vec<u8>)>| {
             let plain = |(at, path, down, mut packet): (Instant, usize, bool, Vec<u8>)| {
                 ip::parse(&packet).unwrap();
@@ -270,8 +267,11 @@ proptest! {
             all.into_iter().map(plain).collect::<Vec<_>>()
         };
         prop_assert_eq!(compared(found), compared(wanted));
-        let (whole, apart) = (whole.totals(0, 0), apart.totals(0, 0));
-        prop_assert_eq!(whole.stats, apart.stats);
-        prop_assert_eq!((whole.wire_down, whole.payload_down), (apart.wire_down, apart.payload_down));
+        let (offloaded, separate) = (offloaded.totals(0, 0), separate.totals(0, 0));
+        prop_assert_eq!(offloaded.stats, separate.stats);
+        prop_assert_eq!(
+            (offloaded.wire_down, offloaded.payload_down),
+            (separate.wire_down, separate.payload_down)
+        );
     }
 }
