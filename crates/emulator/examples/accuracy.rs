@@ -1,13 +1,12 @@
-//! How true the emulator is, and how fast: traffic crosses one link between two namespaces, and is held against
-//! the model. `accuracy [--plain] [--tcp] [MBPS...]`, as root: `--plain` reads every packet by itself, without
-//! offloads, and `--tcp` leaves out the datagrams.
+//! Accuracy and cost of the emulator: traffic over one link between two network namespaces,
+//! compared with the link model. Usage, as root: `accuracy [--plain] [--tcp] [MBPS...]`. `--plain`
+//! disables offloads, `--tcp` skips the UDP measurement.
 //!
-//! First datagrams, a read and a write each. Printed for each rate: the delay beyond the model's (median, 99th
-//! percentile, longest), the rate beside the link's, packets a second, and the processor time of the process, of
-//! which sending and receiving the datagrams is a part, and of the emulator's thread, of which the receiving
-//! kernel's work is a part. Where more is sent than the link carries, only the rate can be told.
-//!
-//! Then one TCP connection, as fast as it goes.
+//! - UDP, per rate and load: delay error against the model (median, p99, longest), rate error,
+//!   packets per second, and CPU time of the process and of the emulator's thread. The process
+//!   includes sender and receiver, the thread the receiving kernel's work. Under overload only the
+//!   rate is known.
+//! - TCP: one connection at full speed.
 
 use linux::clock::Clock;
 use linux::namespace::Namespace;
@@ -22,8 +21,15 @@ use units::{Duration, Instant};
 
 const DEVICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
-const PAYLOAD: usize = 1472;
-const SECONDS: u64 = 5;
+/// UDP payload of an IPv4 packet of 1500 bytes.
+const PAYLOAD_BYTES: usize = 1472;
+/// IPv4 and UDP headers.
+const HEADER_BYTES: usize = 28;
+const MEASURED_SECONDS: u64 = 5;
+/// Start of a TCP connection that is not measured.
+const SLOW_START: Duration = Duration::from_secs(2);
+/// Propagation delay of the link, in the scenario too.
+const LINK_DELAY: Duration = Duration::from_millis(10);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -42,23 +48,31 @@ fn main() -> Result<(), Failure> {
     }
     if datagrams {
         println!(
-            " Mbit/s  load  delay error: median     p99  longest   rate error    packets/s   CPU  emulator's"
+            " Mbit/s  load  delay error: median     p99  longest   rate error    packets/s   CPU  emulator"
         );
         for &rate in &rates {
             for load in [0.8, 1.1] {
-                measure(rate, load, offload)?;
+                measure_udp(rate, load, offload)?;
             }
         }
     }
-    println!("\n Mbit/s  one TCP connection  rate error   CPU  emulator's, of a core");
+    println!("\n Mbit/s  one TCP connection  rate error   CPU  emulator");
     for &rate in &rates {
-        connection(rate, offload)?;
+        measure_tcp(rate, offload)?;
     }
     Ok(())
 }
 
-/// A link of so many Mbit/s between two namespaces, which have an address each.
-fn link(mbps: u64, offload: bool) -> Result<(Namespace, Namespace, Shared, Running), Failure> {
+/// A running emulator of one link between two namespaces.
+struct Link {
+    device: Namespace,
+    server: Namespace,
+    shared: Shared,
+    running: Running,
+}
+
+/// Starts a link with a rate of `mbps` Mbit/s.
+fn start_link(mbps: u64, offload: bool) -> Result<Link, Failure> {
     let text = format!(
         "title = 'x'\nseed = 1\nduration = '60s'\n[device]\nname = 'x'\n[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
          down = {{ rate = '{mbps}Mbps', delay = '10ms', queue = '20ms' }}\nup = {{ rate = '{mbps}Mbps', delay = '10ms' }}\n\
@@ -78,148 +92,165 @@ fn link(mbps: u64, offload: bool) -> Result<(Namespace, Namespace, Shared, Runni
             route.set_queue_length(index, 100_000)?;
             route.add_address(index, own, 32)?;
             route.set_up(index, true)?;
-            let way =
+            let entry =
                 RouteEntry { to: other, prefix: 32, device: index, via: None, source: Some(own), metric: 0 };
-            route.add_route(&way)
+            route.add_route(&entry)
         })?;
     }
     let shared = Shared::new(Network::new(&scenario.experiment), Clock::start());
     let running = Driver::new(vec![ends], shared.clone()).start(true)?;
-    Ok((device, server, shared, running))
+    Ok(Link { device, server, shared, running })
 }
 
-/// One TCP connection downwards, after its slow start.
-fn connection(mbps: u64, offload: bool) -> Result<(), Failure> {
-    let (device, server, shared, running) = link(mbps, offload)?;
+/// Measures one TCP connection from the server to the device, after its slow start.
+fn measure_tcp(mbps: u64, offload: bool) -> Result<(), Failure> {
+    let Link { device, server, shared, running } = start_link(mbps, offload)?;
     let clock = shared.clock();
     let options = Options { congestion: Some("cubic".to_owned()), ..Options::default() };
     let listener = server.run(|| listen((SERVER, 7000).into(), Protocol::Tcp, &options))?;
     let begun = clock.now();
-    let writing = std::thread::spawn(move || -> std::io::Result<()> {
+    let end = SLOW_START + Duration::from_secs(MEASURED_SECONDS);
+    let sender = std::thread::spawn(move || -> std::io::Result<()> {
         let (mut stream, _) = listener.accept()?;
         let bytes = vec![0; 1 << 20];
-        while clock.now().since(begun) < Duration::from_secs(2 + SECONDS) {
+        while clock.now().since(begun) < end {
             stream.write_all(&bytes)?;
         }
         Ok(())
     });
     let mut stream = device.run(|| connect((SERVER, 7000).into(), Protocol::Tcp, &options))?;
-    let (mut bytes, mut from) = (vec![0; 1 << 20], None);
-    let (mut read, mut to) = (0, begun);
+    let (mut bytes, mut start) = (vec![0; 1 << 20], None);
+    let (mut received, mut last) = (0, begun);
     loop {
         let length = stream.read(&mut bytes)?;
         let now = clock.now();
         let since = now.since(begun);
-        if since >= Duration::from_secs(2 + SECONDS) || length == 0 {
+        if since >= end || length == 0 {
             break;
         }
-        if since >= Duration::from_secs(2) {
-            if from.is_none() {
-                from = Some((now, cpu(), emulator_cpu()));
+        if since >= SLOW_START {
+            if start.is_none() {
+                start = Some((now, process_cpu(), emulator_cpu()));
             } else {
-                (read, to) = (read + length as u64, now);
+                (received, last) = (received + length as u64, now);
             }
         }
     }
-    let Some((start, used, own)) = from else { return Err("nothing came".into()) };
-    let (used, own) = (cpu() - used, emulator_cpu() - own);
+    let Some((start, process, emulator)) = start else { return Err("nothing was received".into()) };
+    let (process, emulator) = (process_cpu() - process, emulator_cpu() - emulator);
     drop(stream);
-    writing.join().map_err(|_| "the sender died")?.ok();
+    sender.join().map_err(|_| "the sender panicked")?.ok();
     running.stop()?;
-    // Of 1500 bytes 1448 are payload: headers of IPv4 and TCP, timestamps.
-    let carried = read as f64 / 1448.0 * 1500.0 * 8e-6 / to.since(start).as_secs_f64();
-    let seconds = clock.now().since(start).as_secs_f64().min(SECONDS as f64);
+    // 1448 of 1500 bytes are payload: 52 are IPv4 and TCP headers with timestamps.
+    let carried = received as f64 / 1448.0 * 1500.0 * 8e-6 / last.since(start).as_secs_f64();
+    let seconds = clock.now().since(start).as_secs_f64().min(MEASURED_SECONDS as f64);
     println!(
         "{mbps:7} {carried:12.1} Mbit/s  {:+9.2} %  {:4.0} %  {:4.0} %",
         (carried / mbps as f64 - 1.0) * 100.0,
-        used / seconds * 100.0,
-        own / seconds * 100.0,
+        process / seconds * 100.0,
+        emulator / seconds * 100.0,
     );
     Ok(())
 }
 
-/// Sends `load` times what a link of `mbps` carries.
-fn measure(mbps: u64, load: f64, offload: bool) -> Result<(), Failure> {
-    let (device, server, shared, running) = link(mbps, offload)?;
+/// Measures UDP datagrams from the server to the device, sent at `load` times the link's rate.
+fn measure_udp(mbps: u64, load: f64, offload: bool) -> Result<(), Failure> {
+    let Link { device, server, shared, running } = start_link(mbps, offload)?;
     let clock = shared.clock();
-    let sender = server
-        .run(|| UdpSocket::bind((SERVER, 7000)).map_err(|error| linux::Error::system("bind", error)))?;
-    let receiver = device
-        .run(|| UdpSocket::bind((DEVICE, 7000)).map_err(|error| linux::Error::system("bind", error)))?;
+    let bind =
+        |address| UdpSocket::bind((address, 7000)).map_err(|error| linux::Error::system("bind", error));
+    let (sender, receiver) = (server.run(|| bind(SERVER))?, device.run(|| bind(DEVICE))?);
     sender.connect((DEVICE, 7000))?;
     receiver.set_read_timeout(Some(std::time::Duration::from_millis(500)))?;
-    let wire = (PAYLOAD + 28) as u64;
-    let gap = (wire * 8) as f64 * 1e3 / mbps as f64 / load;
-    let before = cpu();
-    let sending = std::thread::spawn(move || -> std::io::Result<()> {
-        let mut packet = [0; PAYLOAD];
-        let begun = clock.now();
-        let mut sent = 0_u64;
-        while clock.now().since(begun) < Duration::from_secs(SECONDS) {
-            // What is due by now, in one go: as bursty as the sender's wake-ups.
-            let due = (clock.now().since(begun).as_nanos() as f64 / gap) as u64;
-            while sent < due {
-                packet[..8].copy_from_slice(&clock.now().as_nanos().to_le_bytes());
-                sender.send(&packet)?;
-                sent += 1;
-            }
-            std::thread::sleep(std::time::Duration::from_micros(200));
-        }
-        Ok(())
-    });
-    let mut packet = [0; 2048];
-    let mut errors = Vec::new();
-    let service = Duration::from_nanos(wire * 8 * 1000 / mbps);
-    let mut busy = Instant::ZERO;
-    let (mut first, mut last, mut count) = (None, Instant::ZERO, 0_u64);
-    while receiver.recv(&mut packet).is_ok() {
-        let now = clock.now();
-        let mut stamp = [0; 8];
-        stamp.copy_from_slice(&packet[..8]);
-        let sent = Instant::from_nanos(u64::from_le_bytes(stamp));
-        // What the link does: one after another, then the delay. A packet that was dropped took no time.
-        busy = busy.max(sent) + service;
-        let due = busy + Duration::from_millis(10);
-        errors.push(now.as_nanos() as i64 - due.as_nanos() as i64);
-        first.get_or_insert(now);
-        last = now;
-        count += 1;
-    }
-    sending.join().map_err(|_| "the sender died")??;
-    let used = cpu() - before;
-    let own = emulator_cpu();
+    let wire_bits = ((PAYLOAD_BYTES + HEADER_BYTES) * 8) as u64;
+    let gap_nanos = wire_bits as f64 * 1e3 / mbps as f64 / load;
+    let process = process_cpu();
+    let sending = std::thread::spawn(move || send_datagrams(&sender, clock, gap_nanos));
+    let arrivals = receive_datagrams(&receiver, clock, Duration::from_nanos(wire_bits * 1000 / mbps));
+    sending.join().map_err(|_| "the sender panicked")??;
+    let process = process_cpu() - process;
+    let emulator = emulator_cpu();
     let lateness = shared.lock().0.lateness().clone();
     running.stop()?;
-    errors.sort_unstable();
-    let at = |share: f64| {
+    let error_ms = |share: f64| {
+        let errors = &arrivals.errors;
         let error = errors.get((errors.len().saturating_sub(1) as f64 * share) as usize);
-        // Which packets were dropped cannot be seen from outside, nor then when others were due.
+        // Under overload the dropped packets, and so the due times of the others, are unknown.
         error.filter(|_| load < 1.0).map_or("-".to_owned(), |nanos| format!("{:.3}", *nanos as f64 / 1e6))
     };
-    let span = last.since(first.unwrap_or_default()).as_secs_f64();
-    let carried = (count - 1) as f64 * wire as f64 * 8e-6 / span;
+    let count = arrivals.errors.len() as u64;
+    let span = arrivals.last.since(arrivals.first).as_secs_f64();
+    let carried = (count - 1) as f64 * wire_bits as f64 * 1e-6 / span;
     let expected = mbps as f64 * load.min(1.0);
     println!(
-        "{mbps:7} {load:5.1} {:>17} ms {:>7} {:>7}  {:+9.2} %  {:10.0}  {:4.0} %  {:4.0} %   (written after its time: p99 {:.3} ms)",
-        at(0.5),
-        at(0.99),
-        at(1.0),
+        "{mbps:7} {load:5.1} {:>17} ms {:>7} {:>7}  {:+9.2} %  {:10.0}  {:4.0} %  {:4.0} %   (lateness p99 {:.3} ms)",
+        error_ms(0.5),
+        error_ms(0.99),
+        error_ms(1.0),
         (carried / expected - 1.0) * 100.0,
         count as f64 / span,
-        used / SECONDS as f64 * 100.0,
-        own / SECONDS as f64 * 100.0,
+        process / MEASURED_SECONDS as f64 * 100.0,
+        emulator / MEASURED_SECONDS as f64 * 100.0,
         lateness.quantile(0.99).as_secs_f64() * 1e3,
     );
     Ok(())
 }
 
-/// Processor time of this process, in seconds.
-fn cpu() -> f64 {
+/// Sends datagrams with their send time as payload, on average every `gap_nanos`.
+fn send_datagrams(socket: &UdpSocket, clock: Clock, gap_nanos: f64) -> std::io::Result<()> {
+    let mut packet = [0; PAYLOAD_BYTES];
+    let begun = clock.now();
+    let mut sent = 0_u64;
+    while clock.now().since(begun) < Duration::from_secs(MEASURED_SECONDS) {
+        // Send all due datagrams in one burst; its size follows from the thread's wake-ups.
+        let due = (clock.now().since(begun).as_nanos() as f64 / gap_nanos) as u64;
+        while sent < due {
+            packet[..8].copy_from_slice(&clock.now().as_nanos().to_le_bytes());
+            socket.send(&packet)?;
+            sent += 1;
+        }
+        std::thread::sleep(std::time::Duration::from_micros(200));
+    }
+    Ok(())
+}
+
+/// Datagrams received by the device.
+struct Arrivals {
+    /// Arrival times less the model's, in nanoseconds, in ascending order.
+    errors: Vec<i64>,
+    first: Instant,
+    last: Instant,
+}
+
+/// Receives until the socket's timeout. `service` is the serialization time of a datagram.
+fn receive_datagrams(socket: &UdpSocket, clock: Clock, service: Duration) -> Arrivals {
+    let mut packet = [0; 2048];
+    let (mut errors, mut first, mut last) = (Vec::new(), None, Instant::ZERO);
+    let mut link_free = Instant::ZERO;
+    while socket.recv(&mut packet).is_ok() {
+        let now = clock.now();
+        let mut stamp = [0; 8];
+        stamp.copy_from_slice(&packet[..8]);
+        let sent = Instant::from_nanos(u64::from_le_bytes(stamp));
+        // The link model: serialization in order, then the propagation delay. Dropped packets use
+        // no link time.
+        link_free = link_free.max(sent) + service;
+        let due = link_free + LINK_DELAY;
+        errors.push(now.as_nanos() as i64 - due.as_nanos() as i64);
+        first.get_or_insert(now);
+        last = now;
+    }
+    errors.sort_unstable();
+    Arrivals { errors, first: first.unwrap_or_default(), last }
+}
+
+/// CPU time of this process, in seconds.
+fn process_cpu() -> f64 {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     used.tv_sec as f64 + used.tv_nsec as f64 * 1e-9
 }
 
-/// Processor time of the emulator's thread, in seconds, since it began.
+/// CPU time of the emulator's thread since its start, in seconds.
 fn emulator_cpu() -> f64 {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let emulator = tasks.map(|task| task.path()).find(|task| {
