@@ -1,35 +1,21 @@
-//! The page in a real browser: nothing fails, zooming changes the view, a phone sees no overflow.
+//! Pages in a browser: script errors, zoom, cursor values and the layout on a phone.
 //!
-//! Needs Chromium: `CHROMIUM` names it, else `chromium` on the path; without it the tests say that they
-//! were skipped.
+//! Needs Chromium: the program in `CHROMIUM`, else `chromium` on the path.
 
-// A test that starts a browser acts; the crate itself does not.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, reason = "the tests start a browser and write files")]
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tandem_report::{
     Axis, Bars, Cell, Column, Estimate, Lane, Line, Lines, Mark, Page, Panel, Row, Section, Table, Timeline,
 };
 use units::Instant;
 
-fn chromium() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("CHROMIUM") {
-        return Some(named.into());
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join("chromium")).find(|file| file.is_file())
-}
-
-/// The document after its scripts ran; `None` without a browser.
-fn render(html: &str) -> Option<String> {
-    let Some(browser) = chromium() else {
-        eprintln!("skipped: no chromium on the path and none named by CHROMIUM");
-        return None;
-    };
-    let folder = tempfile::tempdir().expect("a folder for the page");
+/// Renders a page; returns the document after its scripts have run.
+fn render(html: &str) -> String {
+    let browser = std::env::var_os("CHROMIUM").unwrap_or_else(|| "chromium".into());
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
     let file = folder.path().join("page.html");
-    std::fs::write(&file, html).expect("the folder is new");
+    std::fs::write(&file, html).expect("the page can be written");
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
@@ -38,15 +24,16 @@ fn render(html: &str) -> Option<String> {
         .arg(format!("file://{}", file.display()))
         .stderr(Stdio::null())
         .output()
-        .expect("the browser starts");
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        .expect("Chromium starts: set CHROMIUM or put chromium on the path");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What the test's script wrote into `<pre id="result">`.
+/// JSON written by the test's script into `<pre id="result">`.
 fn result(dom: &str) -> serde_json::Value {
-    let text = dom.split("<pre id=\"result\">").nth(1).unwrap_or_else(|| {
-        panic!("the script did not come to its end: {}", &dom[dom.len().saturating_sub(3000)..])
-    });
+    let text = dom
+        .split("<pre id=\"result\">")
+        .nth(1)
+        .unwrap_or_else(|| panic!("the script did not finish: {}", &dom[dom.len().saturating_sub(3000)..]));
     let text = text
         .split("</pre>")
         .next()
@@ -54,7 +41,7 @@ fn result(dom: &str) -> serde_json::Value {
         .replace("&amp;", "&")
         .replace("&lt;", "<")
         .replace("&gt;", ">");
-    serde_json::from_str(&text).expect("the script wrote JSON")
+    serde_json::from_str(&text).expect("the result is JSON")
 }
 
 fn page() -> Page {
@@ -135,7 +122,7 @@ const report = () => {
   await frames();
   const numbers = (d) => d.match(/[A-Za-z]|-?[0-9.]+/g).map((t) => isNaN(t) ? t : Number(t));
   const again = numbers(drawing(svg)), first = numbers(before);
-  // A tie may be rounded to either tenth of a pixel.
+  // Rust and JavaScript may round halves of a tenth of a pixel differently.
   result.restored = again.length === first.length && again.every((v, i) => v === first[i] || Math.abs(v - first[i]) < 0.11);
   event(PointerEvent, 'pointerdown', 0.3);
   event(PointerEvent, 'pointermove', 0.5);
@@ -159,7 +146,7 @@ const report = () => {
 })().catch((error) => window.errors.push(String(error.stack))).then(report);
 ";
 
-/// Gathers what goes wrong. A browser that only dumps the document paints no frames, so they are timers.
+/// Collects script errors. `--dump-dom` paints no frames, so timers replace animation frames.
 const WATCH: &str = "<script>window.errors = [];
 window.requestAnimationFrame = (act) => setTimeout(act, 1);
 window.addEventListener('error', (e) => window.errors.push(String(e.message)));
@@ -168,20 +155,20 @@ for (const kind of ['error', 'warn']) console[kind] = (...words) => window.error
 </script>";
 
 #[test]
-fn wheel_drag_pinch_and_keys_zoom_and_a_double_click_resets() {
+#[ignore = "needs chromium"]
+fn needs_chromium_wheel_drag_pinch_and_keys_zoom_and_double_click_resets() {
     let html = page().to_html().replacen("<head>", &format!("<head>{WATCH}"), 1).replacen(
         "</body>",
         &format!("<script>{DRIVE}</script></body>"),
         1,
     );
-    let Some(dom) = render(&html) else { return };
-    let result = result(&dom);
+    let result = result(&render(&html));
     let range = |key: &str| -> (f64, f64) {
         let ends = result[key].as_array().unwrap_or_else(|| panic!("{key}: {result}"));
         (ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap())
     };
     assert_eq!(result["errors"].as_array().unwrap().len(), 0, "{result}");
-    // A page that is being scrolled is not stopped by a chart.
+    // A chart without focus does not capture the scroll wheel.
     assert_eq!(result["unfocused"], true);
     assert!(result["still"].is_null());
     assert_eq!(result["passed"], false);
@@ -189,7 +176,7 @@ fn wheel_drag_pinch_and_keys_zoom_and_a_double_click_resets() {
     assert!(lo > 0.0 && hi < 150.0 && hi - lo > 50.0, "{lo} {hi}");
     assert_eq!(result["redrawn"], true);
     assert_eq!(range("reset"), (0.0, 150.0));
-    assert_eq!(result["restored"], true, "script and page draw the same: {result}");
+    assert_eq!(result["restored"], true, "the script redraws the original view: {result}");
     let values: Vec<&str> =
         result["values"].as_array().unwrap().iter().map(|v| v.as_str().unwrap()).collect();
     assert_eq!(values.len(), 3);
@@ -205,7 +192,8 @@ fn wheel_drag_pinch_and_keys_zoom_and_a_double_click_resets() {
 }
 
 #[test]
-fn a_phone_sees_no_overflow_and_the_narrow_drawings() {
+#[ignore = "needs chromium"]
+fn needs_chromium_phone_shows_narrow_drawings_without_overflow() {
     let inner = page().to_html().replace('&', "&amp;").replace('"', "&quot;");
     let html = format!(
         "<!doctype html><body style=\"margin:0\"><iframe style=\"border:0;width:390px;height:4000px\" srcdoc=\"{inner}\"></iframe>
@@ -221,7 +209,8 @@ fn a_phone_sees_no_overflow_and_the_narrow_drawings() {
           document.body.append(pre);
         }});</script>"
     );
-    let Some(dom) = render(&html) else { return };
+    let dom = render(&html);
+    // The script's own source also contains the element.
     let dom =
         dom.rsplit_once("<pre id=\"result\">").map(|(_, tail)| format!("<pre id=\"result\">{tail}")).unwrap();
     let result = result(&dom);
