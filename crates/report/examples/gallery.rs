@@ -1,4 +1,5 @@
-//! Writes a page with one of everything, to look at: `gallery [FILE]` (default `gallery.html`).
+//! Writes a sample page with all kinds of blocks and charts: `gallery [FILE]` (default
+//! `gallery.html`).
 
 use std::error::Error;
 use tandem_report::{
@@ -7,8 +8,7 @@ use tandem_report::{
 };
 use units::{Instant, Seed};
 
-// An example is a program: it may write the file that it is for.
-#[allow(clippy::disallowed_methods)]
+#[allow(clippy::disallowed_methods, reason = "the example writes a file")]
 fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(1).unwrap_or_else(|| "gallery.html".to_owned());
     std::fs::write(&file, page().to_html())?;
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn page() -> Page {
-    Page::new("eMTCP: what moving a quarter of the bytes to Wi-Fi saves")
+    Page::new("eMTCP: savings from moving a quarter of the bytes to Wi-Fi")
         .lead(
             "A phone with Wi-Fi and LTE can send every byte over either. The paper’s algorithm moves 24 % of \
              what waits for LTE to Wi-Fi and so lowers the power of its radios by 14 %. Here are its four \
@@ -38,15 +38,15 @@ fn page() -> Page {
                 ])
                 .table(cases())
                 .charts([
-                    bars("Throughput (Fig. 5)", "throughput", "Mbit/s", 2, [0.846, 0.934, 1.951, 1.910], [0.85, 0.93, 1.93, 1.89]),
-                    bars("Energy rate (Fig. 6)", "energy rate", "J/s", 3, [0.052, 0.505, 0.628, 0.539], [0.052, 0.505, 0.641, 0.522]),
-                    bars("Quality (Fig. 7)", "PSNR", "dB", 1, [16.274, 23.964, 27.029, 32.572], [16.3, 23.9, 26.8, 31.9]),
-                    bars("Battery life (Fig. 8)", "lifespan", "s", 0, [5769.0, 594.0, 477.0, 556.0], [5769.0, 594.0, 468.0, 575.0]),
+                    bars("Throughput (Fig. 5)", Axis::new("throughput").unit("Mbit/s"), 2, [0.846, 0.934, 1.951, 1.910], [0.85, 0.93, 1.93, 1.89]),
+                    bars("Energy rate (Fig. 6)", Axis::new("energy rate").unit("J/s"), 3, [0.052, 0.505, 0.628, 0.539], [0.052, 0.505, 0.641, 0.522]),
+                    bars("Quality (Fig. 7)", Axis::new("PSNR").unit("dB"), 1, [16.274, 23.964, 27.029, 32.572], [16.3, 23.9, 26.8, 31.9]),
+                    bars("Battery life (Fig. 8)", Axis::new("lifespan").unit("s"), 0, [5769.0, 594.0, 477.0, 556.0], [5769.0, 594.0, 468.0, 575.0]),
                 ]),
         )
         .section(
             Section::new("Offload share")
-                .prose("Beyond a quarter Wi-Fi is full: what is moved there waits, and efficiency falls.")
+                .prose("Beyond a quarter, Wi-Fi is saturated: moved bytes queue, and efficiency falls.")
                 .chart(sweep()),
         )
         .section(
@@ -59,7 +59,7 @@ fn page() -> Page {
         )
         .section(
             Section::new("Scenario")
-                .prose("What was run, as text; `<script>alert(1)</script>` in a title does no harm.")
+                .prose("The scenario as text; `<script>alert(1)</script>` in a title does no harm.")
                 .details("emtcp.toml", SCENARIO),
         )
         .footer("Made by `tandem` 0.1.0.")
@@ -109,8 +109,8 @@ fn cases() -> Table {
     table
 }
 
-fn bars(title: &str, what: &str, unit: &str, decimals: usize, paper: [f64; 4], ours: [f64; 4]) -> Bars {
-    Bars::new(title, Axis::new(what).unit(unit))
+fn bars(title: &str, axis: Axis, decimals: usize, paper: [f64; 4], ours: [f64; 4]) -> Bars {
+    Bars::new(title, axis)
         .decimals(decimals)
         .groups(["TCP, Wi-Fi\ncalibrated", "TCP, LTE\ncalibrated", "MPTCP\npredicted", "eMTCP\npredicted"])
         .series("Tandem", ours.map(|mean| Estimate::new(mean, mean * 0.03)))
@@ -174,7 +174,32 @@ fn timeline() -> Timeline {
     let srtt_wifi: Vec<f64> = wander(16.0, 5.0, 0.9);
     let cwnd: Vec<f64> = (0..count).map(|i| 12_000.0 + f64::from(i * 137 % 290) * 120.0).collect();
     let cwnd_wifi: Vec<f64> = (0..count).map(|i| 8_000.0 + f64::from(i * 31 % 190) * 60.0).collect();
+    let [wifi_radio, lte_radio] = radio_lanes();
     let line = |name: &str, y: Vec<f64>| Line::sampled(name, 0.0, 0.1, y);
+    Timeline::new("Both paths over 150 s")
+        .panel(Panel::new(Axis::new("rate").unit("Mbit/s")).line(line("wifi", wifi)).line(line("lte", lte)))
+        .panel(
+            Panel::new(Axis::new("smoothed round-trip time").unit("ms"))
+                .line(line("wifi", srtt_wifi))
+                .line(line("lte", srtt)),
+        )
+        .panel(
+            Panel::new(Axis::new("congestion window").unit("byte"))
+                .line(line("wifi", cwnd_wifi))
+                .line(line("lte", cwnd)),
+        )
+        .panel(
+            Panel::new(Axis::new("energy of both radios").unit("J"))
+                .line(line("both", energy))
+                .mark(Mark::vertical(90.0, "the source pauses")),
+        )
+        .lane(wifi_radio)
+        .lane(lte_radio)
+        .caption("Sampled every 100 ms; congestion windows are those of the sender.")
+}
+
+/// Power states of both radios.
+fn radio_lanes() -> [Lane; 2] {
     let lte_states = [
         (0, "Idle"),
         (300, "Promotion"),
@@ -194,26 +219,7 @@ fn timeline() -> Timeline {
         let changes: Vec<_> = states.iter().map(|(ms, state)| (Instant::from_millis(*ms), *state)).collect();
         Lane::from_changes(name, &changes, Instant::from_secs(150))
     };
-    Timeline::new("Both paths over 150 s")
-        .panel(Panel::new(Axis::new("rate").unit("Mbit/s")).line(line("wifi", wifi)).line(line("lte", lte)))
-        .panel(
-            Panel::new(Axis::new("smoothed round-trip time").unit("ms"))
-                .line(line("wifi", srtt_wifi))
-                .line(line("lte", srtt)),
-        )
-        .panel(
-            Panel::new(Axis::new("congestion window").unit("byte"))
-                .line(line("wifi", cwnd_wifi))
-                .line(line("lte", cwnd)),
-        )
-        .panel(
-            Panel::new(Axis::new("energy of both radios").unit("J"))
-                .line(line("both", energy))
-                .mark(Mark::vertical(90.0, "the source pauses")),
-        )
-        .lane(lane("wifi radio", &wifi_states))
-        .lane(lane("lte radio", &lte_states))
-        .caption("Sampled every 100 ms; congestion windows are those of the sender.")
+    [lane("wifi radio", &wifi_states), lane("lte radio", &lte_states)]
 }
 
 const SCENARIO: &str = r#"seed = 1

@@ -1,8 +1,8 @@
-//! Escaping, inline markup and anchors.
+//! HTML escaping, inline markup and anchors.
 
 use core::fmt::Write as _;
 
-/// Text made safe inside an element or a quoted attribute.
+/// Escapes text for an element or a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -13,7 +13,7 @@ pub(crate) fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' | '\r' => out.push(c),
-            // Control characters are not allowed in HTML at all.
+            // HTML allows no other control characters.
             c if c.is_control() => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -21,8 +21,8 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Protects a text that comes from elsewhere from being read as inline markup: what `literal` returns
-/// is shown by [`Section::prose`](crate::Section::prose) as the text itself.
+/// Escapes inline markup in a text from an external source.
+/// [`Section::prose`](crate::Section::prose) shows the result as the original text.
 pub fn literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -34,17 +34,18 @@ pub fn literal(text: &str) -> String {
     out
 }
 
-/// Inline markup to HTML: `*emphasis*`, `**strong**`, `` `code` ``, `[text](#anchor)`,
-/// `[text](/path)` and `[text](https://…)`; a backslash takes the meaning from the character after it. A sign without its
-/// partner stands for itself, and so does a link to anything else.
-pub(crate) fn inline(text: &str) -> String {
+/// Renders inline markup as HTML: `*emphasis*`, `**strong**`, `` `code` ``, `[text](#anchor)`,
+/// `[text](/path)` and `[text](https://…)`. A backslash escapes the next character. Unpaired
+/// delimiters and links with another kind of target are shown as text.
+pub(crate) fn render_inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;
-    // The sign before an opening `*` must not be a letter or a digit, so that `2*3*4` stays itself.
+    // An opening `*` must not follow a letter or a digit, so that `2*3*4` is shown as text.
     let mut previous = ' ';
     while let Some(c) = rest.chars().next() {
         let after = &rest[c.len_utf8()..];
-        let taken = match c {
+        // The text after the markup, if `c` starts any.
+        let tail = match c {
             '\\' => after.chars().next().filter(char::is_ascii_punctuation).map(|next| {
                 out.push_str(&escape(&next.to_string()));
                 &after[1..]
@@ -56,12 +57,12 @@ pub(crate) fn inline(text: &str) -> String {
                 tail
             }),
             '*' if !previous.is_alphanumeric() => {
-                span(rest, "**", "strong", &mut out).or_else(|| span(rest, "*", "em", &mut out))
+                write_span(rest, "**", "strong", &mut out).or_else(|| write_span(rest, "*", "em", &mut out))
             }
-            '[' => link(after, &mut out),
+            '[' => write_link(after, &mut out),
             _ => None,
         };
-        rest = taken.unwrap_or_else(|| {
+        rest = tail.unwrap_or_else(|| {
             out.push_str(&escape(&c.to_string()));
             after
         });
@@ -70,9 +71,9 @@ pub(crate) fn inline(text: &str) -> String {
     out
 }
 
-/// The same with the signs taken away: for a terminal.
-pub(crate) fn unmark(text: &str) -> String {
-    let html = inline(text);
+/// Removes inline markup, for plain-text output.
+pub(crate) fn strip_markup(text: &str) -> String {
+    let html = render_inline(text);
     let mut out = String::with_capacity(html.len());
     let mut inside = false;
     for c in html.chars() {
@@ -90,7 +91,7 @@ pub(crate) fn unmark(text: &str) -> String {
         .replace("&amp;", "&")
 }
 
-/// Lower-case letters and digits joined by hyphens: an anchor. Never empty.
+/// Anchor of a text: lower-case letters and digits joined by hyphens. Never empty.
 pub(crate) fn slug(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -104,29 +105,32 @@ pub(crate) fn slug(text: &str) -> String {
     if out.is_empty() { "part".to_owned() } else { out.to_owned() }
 }
 
-fn span<'a>(rest: &'a str, sign: &str, tag: &str, out: &mut String) -> Option<&'a str> {
-    let (body, tail) = rest.strip_prefix(sign)?.split_once(sign)?;
+/// Writes a span between two delimiters; returns the text after it.
+fn write_span<'a>(rest: &'a str, delimiter: &str, tag: &str, out: &mut String) -> Option<&'a str> {
+    let (body, tail) = rest.strip_prefix(delimiter)?.split_once(delimiter)?;
     if body.is_empty() || body.starts_with(char::is_whitespace) || body.ends_with(char::is_whitespace) {
         return None;
     }
-    let _ = write!(out, "<{tag}>{}</{tag}>", inline(body));
+    let _ = write!(out, "<{tag}>{}</{tag}>", render_inline(body));
     Some(tail)
 }
 
-/// Whether a link may go there: an anchor, a path on the server that the page came from, or a site.
-pub(crate) fn leads(target: &str) -> bool {
-    // Two slashes, or one of which a browser makes two, would name another server.
+/// Returns true for an allowed link target: an anchor, a path on the page's own server, or an
+/// HTTPS URL.
+pub(crate) fn is_link_target(target: &str) -> bool {
+    // `//host` and `/\\host`, which browsers treat alike, name another server.
     let path = target.starts_with('/') && !target.starts_with("//") && !target.contains('\\');
     path || target.starts_with('#') || target.starts_with("https://")
 }
 
-fn link<'a>(after: &'a str, out: &mut String) -> Option<&'a str> {
+/// Writes a link; returns the text after it.
+fn write_link<'a>(after: &'a str, out: &mut String) -> Option<&'a str> {
     let (label, rest) = after.split_once("](")?;
     let (target, tail) = rest.split_once(')')?;
-    if label.contains(['[', ']']) || !leads(target) {
+    if label.contains(['[', ']']) || !is_link_target(target) {
         return None;
     }
-    let _ = write!(out, "<a href=\"{}\">{}</a>", escape(target), inline(label));
+    let _ = write!(out, "<a href=\"{}\">{}</a>", escape(target), render_inline(label));
     Some(tail)
 }
 
@@ -135,32 +139,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_is_read_and_everything_else_is_escaped() {
-        assert_eq!(inline("a *b* **c** `d<e`"), "a <em>b</em> <strong>c</strong> <code>d&lt;e</code>");
-        assert_eq!(inline("[Fig. 4](#fig-4) & <b>"), "<a href=\"#fig-4\">Fig. 4</a> &amp; &lt;b&gt;");
-        assert_eq!(inline("2*3*4, a * b * c, `open"), "2*3*4, a * b * c, `open");
-        assert_eq!(inline("[x](javascript:alert(1))"), "[x](javascript:alert(1))");
-        assert_eq!(inline("[x](/a/b?c)"), "<a href=\"/a/b?c\">x</a>");
-        for elsewhere in ["[x](//evil)", "[x](/\\\\evil)", "[x](evil)"] {
-            assert!(!inline(elsewhere).contains("href"), "{elsewhere}");
+    fn markup_is_rendered_and_other_text_escaped() {
+        assert_eq!(render_inline("a *b* **c** `d<e`"), "a <em>b</em> <strong>c</strong> <code>d&lt;e</code>");
+        assert_eq!(render_inline("[Fig. 4](#fig-4) & <b>"), "<a href=\"#fig-4\">Fig. 4</a> &amp; &lt;b&gt;");
+        assert_eq!(render_inline("2*3*4, a * b * c, `open"), "2*3*4, a * b * c, `open");
+        assert_eq!(render_inline("[x](javascript:alert(1))"), "[x](javascript:alert(1))");
+        assert_eq!(render_inline("[x](/a/b?c)"), "<a href=\"/a/b?c\">x</a>");
+        for other in ["[x](//evil)", "[x](/\\\\evil)", "[x](evil)"] {
+            assert!(!render_inline(other).contains("href"), "{other}");
         }
-        assert_eq!(inline("[x](https://a/\"onclick=)"), "<a href=\"https://a/&quot;onclick=\">x</a>");
+        assert_eq!(render_inline("[x](https://a/\"onclick=)"), "<a href=\"https://a/&quot;onclick=\">x</a>");
     }
 
     #[test]
-    fn a_literal_is_shown_as_it_is() {
+    fn literal_text_is_shown_unchanged() {
         for text in ["*a* `b` [c](#d) \\e", "<script>", "**", "a\\"] {
-            assert_eq!(inline(&literal(text)), escape(text));
+            assert_eq!(render_inline(&literal(text)), escape(text));
         }
     }
 
     #[test]
-    fn a_terminal_sees_the_words_alone() {
-        assert_eq!(unmark("*a* `<b>` & [c](#d)"), "a <b> & c");
+    fn strip_markup_keeps_only_the_text() {
+        assert_eq!(strip_markup("*a* `<b>` & [c](#d)"), "a <b> & c");
     }
 
     #[test]
-    fn anchors_are_plain() {
+    fn slug_is_lower_case_and_never_empty() {
         assert_eq!(slug("Fig. 4: Energy & share"), "fig-4-energy-share");
         assert_eq!(slug("<>"), "part");
     }

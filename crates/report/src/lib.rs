@@ -1,9 +1,10 @@
 //! Tables, charts and one self-contained HTML file.
 //!
-//! The two types to know are [`Table`], which renders as text for a terminal, CSV, JSON and HTML, and
-//! [`Page`], which gathers prose, tables and [`Chart`]s into one HTML file that loads nothing from
-//! anywhere. Charts are drawn as SVG here, so that a page reads without a script and in print; a small
-//! script of the page's own adds zooming and a cursor that reads values.
+//! - A [`Table`] renders as terminal text, CSV, JSON and HTML.
+//! - A [`Page`] combines prose, tables and [`Chart`]s in one HTML file without external resources.
+//!
+//! Charts are SVG, so a page is complete without scripts and in print. An embedded script adds
+//! zoom and a cursor with values.
 //!
 //! ```
 //! # use tandem_report as report;
@@ -19,9 +20,8 @@
 //! assert!(html.starts_with("<!doctype html>"));
 //! ```
 //!
-//! Everything is a function of its input: no date, no random id; the same page gives the same bytes.
-//! Every text is escaped. A number that is not finite is shown as an en dash, is empty in CSV and null
-//! in JSON.
+//! Output depends on the input only: equal pages give equal bytes. All text is escaped. A number
+//! that is not finite is an en dash in text and HTML, empty in CSV and null in JSON.
 
 mod chart;
 mod html;

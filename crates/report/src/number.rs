@@ -1,44 +1,45 @@
-//! Numbers as people and as programs read them.
+//! Number formatting, and estimates with confidence intervals.
 
 use serde::Serialize;
 
-/// What stands for a number that there is not.
+/// Placeholder for a number that is not finite.
 pub(crate) const DASH: &str = "–";
 
 /// 97.5 % quantiles of Student's t distribution for 1 to 30 degrees of freedom.
-const T: [f64; 30] = [
+const STUDENT_T: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// A mean and the half width of its 95 % interval: `mean ± ci95`.
+/// A mean with its 95 % confidence interval: `mean ± ci95`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// Half the width of the 95 % interval; not finite where there is none, as with one sample.
+    /// Half the width of the interval; not finite without an interval, as for a single sample.
     pub ci95: f64,
 }
 
 impl Estimate {
-    /// `mean ± ci95`.
+    /// Creates the estimate `mean ± ci95`.
     pub const fn new(mean: f64, ci95: f64) -> Self {
         Self { mean, ci95 }
     }
-    /// The mean of `values` with half the width of its 95 % confidence interval: Student's t distribution, and
-    /// beyond 31 values the normal one. A single value has no interval, and none has no mean: NaN.
+    /// Estimates the mean of `values`. The interval follows Student's t distribution, and the
+    /// normal distribution for more than 31 values. A single value has no interval; the mean of no
+    /// values is NaN.
     pub fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
-        let freedom = values.len().saturating_sub(1);
-        if freedom == 0 {
+        let degrees_of_freedom = values.len().saturating_sub(1);
+        if degrees_of_freedom == 0 {
             return Self::exact(mean);
         }
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-        let t = T.get(freedom - 1).copied().unwrap_or(1.960);
-        Self::new(mean, t * (squares / freedom as f64).sqrt() / count.sqrt())
+        let t = STUDENT_T.get(degrees_of_freedom - 1).copied().unwrap_or(1.960);
+        Self::new(mean, t * (squares / degrees_of_freedom as f64).sqrt() / count.sqrt())
     }
-    /// A figure without an interval, such as one printed in a paper.
+    /// A value without an interval, such as a figure from a paper.
     pub const fn exact(mean: f64) -> Self {
         Self { mean, ci95: f64::NAN }
     }
@@ -50,7 +51,7 @@ impl From<f64> for Estimate {
     }
 }
 
-/// With so many decimals; a dash where it is not finite; never `-0.00`.
+/// Formats a number with fixed decimals; [`DASH`] if it is not finite. Negative zero has no sign.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return DASH.to_owned();
@@ -62,30 +63,30 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// As [`fixed`], with a sign in front unless it is zero.
+/// Formats as [`fixed`], with a sign unless the result is zero.
 pub(crate) fn signed(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
     let zero = text.bytes().all(|b| matches!(b, b'0' | b'.'));
     if value > 0.0 && value.is_finite() && !zero { format!("+{text}") } else { text }
 }
 
-/// A true minus sign in place of the hyphen, for HTML and SVG.
-pub(crate) fn minus(text: &str) -> String {
+/// Replaces a leading hyphen by a minus sign (U+2212), for HTML and SVG.
+pub(crate) fn with_minus_sign(text: &str) -> String {
     match text.strip_prefix('-') {
         Some(rest) => format!("\u{2212}{rest}"),
         None => text.to_owned(),
     }
 }
 
-/// With at most so many decimals and no zeros at the end: coordinates and embedded data. What is not
-/// finite becomes 0.
-pub(crate) fn short(out: &mut String, value: f64, decimals: usize) {
+/// Writes a coordinate or embedded datum with at most `decimals` decimals, without trailing zeros.
+/// A number that is not finite becomes 0.
+pub(crate) fn write_trimmed(out: &mut String, value: f64, decimals: usize) {
     let text = fixed(if value.is_finite() { value } else { 0.0 }, decimals);
     out.push_str(if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text });
 }
 
-/// How many columns of a terminal a text takes: nothing for combining marks, two for East Asian wide
-/// characters and emoji, one for the rest.
+/// Width of a text in terminal columns: zero for control and combining characters, two for East
+/// Asian wide characters and emoji, one for all others.
 pub(crate) fn display_width(text: &str) -> usize {
     text.chars()
         .map(|c| match c as u32 {
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_is_a_dash_and_zero_has_no_sign() {
+    fn non_finite_number_is_a_dash_and_zero_has_no_sign() {
         assert_eq!(fixed(f64::NAN, 2), "–");
         assert_eq!(fixed(f64::NEG_INFINITY, 2), "–");
         assert_eq!(fixed(-0.001, 2), "0.00");
@@ -122,10 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn coordinates_are_written_short() {
+    fn write_trimmed_drops_trailing_zeros() {
         let write = |value, decimals| {
             let mut out = String::new();
-            short(&mut out, value, decimals);
+            write_trimmed(&mut out, value, decimals);
             out
         };
         assert_eq!(write(12.50, 2), "12.5");
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn width_counts_columns_not_bytes() {
+    fn display_width_counts_terminal_columns() {
         assert_eq!(display_width("± 0.1"), 5);
         assert_eq!(display_width("電池"), 4);
         assert_eq!(display_width("e\u{301}"), 1);

@@ -1,4 +1,4 @@
-//! What a page promises whatever it holds.
+//! Properties of pages: determinism, escaping, self-containment, unique ids, finite coordinates.
 
 use tandem_report::{
     Axis, Bars, Block, Chart, Estimate, Lane, Line, Lines, Mark, Page, Panel, Section, Shade, Span, Timeline,
@@ -55,12 +55,12 @@ fn page(name: &str) -> Page {
 }
 
 #[test]
-fn the_same_page_gives_the_same_bytes() {
+fn equal_pages_give_equal_bytes() {
     assert_eq!(page("a").to_html(), page("a").to_html());
 }
 
 #[test]
-fn no_text_becomes_markup() {
+fn text_never_becomes_markup() {
     let (good, evil) = (page("x").to_html(), page(EVIL).to_html());
     for tag in ["<script", "</script", "<style", "<img", "<title"] {
         assert_eq!(good.matches(tag).count(), evil.matches(tag).count(), "{tag}");
@@ -69,17 +69,17 @@ fn no_text_becomes_markup() {
 }
 
 #[test]
-fn the_file_loads_nothing() {
+fn page_has_no_external_resources() {
     let html = page("x").to_html();
     for outside in ["src=", "@import", "url(http", "//cdn", "<link rel=\"stylesheet\"", "<iframe", "fetch("] {
         assert!(!html.contains(outside), "{outside}");
     }
-    // The one address is the name of the SVG language, which is not fetched.
+    // The only URL is the SVG namespace, which browsers do not load.
     assert_eq!(html.matches("http").count(), html.matches("http://www.w3.org/2000/svg").count());
 }
 
 #[test]
-fn ids_are_unique_and_links_lead_somewhere() {
+fn ids_are_unique_and_anchors_resolve() {
     let html = page("Fig. 4").to_html();
     let mut ids: Vec<&str> =
         html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
@@ -94,7 +94,7 @@ fn ids_are_unique_and_links_lead_somewhere() {
 }
 
 #[test]
-fn embedded_numbers_are_json_and_round_trip() {
+fn embedded_data_is_json() {
     let html = page("wifi").to_html();
     let mut found = 0;
     for part in html.split("<script type=\"application/json\">").skip(1) {
@@ -111,10 +111,10 @@ fn embedded_numbers_are_json_and_round_trip() {
 }
 
 #[test]
-fn strange_numbers_leave_no_nan_in_a_drawing() {
-    let strange = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 0.0, 5e-324];
-    let mut section = Section::new("strange");
-    for value in strange {
+fn extreme_numbers_give_finite_coordinates() {
+    let extreme = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 0.0, 5e-324];
+    let mut section = Section::new("extreme");
+    for value in extreme {
         section = section
             .chart(
                 Bars::new("b", Axis::new("v").from(value))
@@ -152,7 +152,7 @@ fn strange_numbers_leave_no_nan_in_a_drawing() {
 }
 
 #[test]
-fn a_long_line_is_drawn_with_few_points_and_keeps_its_peak() {
+fn long_line_is_downsampled_and_keeps_its_peak() {
     let mut y: Vec<f64> = (0..200_000).map(|i| f64::from(i % 7)).collect();
     y[123_456] = 1000.0;
     let chart = Timeline::new("t").panel(Panel::new(Axis::new("y")).line(Line::sampled("a", 0.0, 0.001, y)));
@@ -163,7 +163,7 @@ fn a_long_line_is_drawn_with_few_points_and_keeps_its_peak() {
 }
 
 #[test]
-fn the_power_states_by_name() {
+fn shade_follows_from_state_name() {
     for (name, shade) in [
         ("Idle", Shade::Idle),
         ("PSM", Shade::Idle),

@@ -1,4 +1,4 @@
-//! What tables look like, in every form.
+//! Tables as text, CSV, JSON and HTML.
 
 use tandem_report::{Align, Badge, Cell, Column, Estimate, Row, Table, TextStyle, Tone};
 
@@ -37,32 +37,32 @@ fn cases() -> Table {
 }
 
 #[test]
-fn text_is_aligned_and_quiet() {
+fn text_is_aligned() {
     insta::assert_snapshot!(cases().to_text(TextStyle::PLAIN));
 }
 
 #[test]
-fn colour_changes_no_width() {
+fn colour_preserves_text_and_width() {
     let plain = cases().to_text(TextStyle::PLAIN);
     let colour = cases().to_text(TextStyle::COLOUR);
     assert!(colour.contains("\u{1b}[1m"));
-    let mut bare = String::new();
+    let mut stripped = String::new();
     let mut rest = colour.as_str();
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
-        bare.push_str(before);
+        stripped.push_str(before);
         rest = after.split_once('m').unwrap().1;
     }
-    bare.push_str(rest);
-    assert_eq!(bare, plain);
+    stripped.push_str(rest);
+    assert_eq!(stripped, plain);
 }
 
 #[test]
-fn csv_carries_numbers_in_full_and_an_interval_in_a_column_of_its_own() {
+fn csv_has_full_precision_and_separate_interval_columns() {
     insta::assert_snapshot!(cases().to_csv().replace("\r\n", "\n"));
 }
 
 #[test]
-fn csv_quotes_as_rfc_4180_says() {
+fn csv_quotes_fields_per_rfc_4180() {
     let table = Table::new("")
         .column(Column::text("a, \"b\""))
         .column(Column::text("c"))
@@ -72,12 +72,12 @@ fn csv_quotes_as_rfc_4180_says() {
 }
 
 #[test]
-fn json_is_by_key() {
+fn json_rows_are_objects_by_key() {
     insta::assert_snapshot!(serde_json::to_string_pretty(&cases().to_json()).unwrap());
 }
 
 #[test]
-fn columns_of_one_name_have_keys_of_their_own() {
+fn columns_of_equal_name_have_distinct_keys() {
     let table = Table::new("")
         .column(Column::number("Paper (W)"))
         .column(Column::number("paper w"))
@@ -88,7 +88,7 @@ fn columns_of_one_name_have_keys_of_their_own() {
 }
 
 #[test]
-fn html_escapes_every_text() {
+fn html_escapes_all_text() {
     let evil = "<script>\"'&";
     let table = Table::new(evil)
         .column(Column::text(evil).unit(evil))
@@ -101,7 +101,7 @@ fn html_escapes_every_text() {
 }
 
 #[test]
-fn html_says_good_and_bad_without_colour() {
+fn html_marks_good_and_bad_without_colour() {
     let table =
         Table::new("").column(Column::number("d")).row(Row::new([Cell::percent(-3.0, 1).tone(Tone::Bad)]));
     let html = table.to_html();
@@ -109,7 +109,7 @@ fn html_says_good_and_bad_without_colour() {
 }
 
 #[test]
-fn a_number_that_is_none_is_a_dash_in_html() {
+fn non_finite_number_is_a_dash_in_html() {
     let table = Table::new("")
         .column(Column::number("n"))
         .row(Row::new([Cell::estimate(Estimate::new(f64::NAN, 1.0), 2)]));
@@ -117,7 +117,7 @@ fn a_number_that_is_none_is_a_dash_in_html() {
 }
 
 #[test]
-fn rows_shorter_and_longer_than_the_head_do_no_harm() {
+fn missing_cells_are_empty_and_surplus_cells_hidden() {
     let table = Table::new("")
         .column(Column::text("a"))
         .row(Row::new([]))
@@ -128,7 +128,7 @@ fn rows_shorter_and_longer_than_the_head_do_no_harm() {
 }
 
 #[test]
-fn a_text_cannot_steer_the_terminal() {
+fn text_output_has_no_control_characters() {
     let table = Table::new("").column(Column::text("a")).row(Row::new(["\u{1b}[2Jx\ny".into()]));
     assert_eq!(table.to_text(TextStyle::PLAIN), "a\n [2Jx y\n");
 }

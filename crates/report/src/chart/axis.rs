@@ -1,42 +1,44 @@
-//! Axes: nice numbers, and where a value lies on the page.
+//! Axes: ticks at round numbers, ranges, and the mapping of values to pixels.
 
-use crate::number::{fixed, minus};
+use crate::number::{fixed, with_minus_sign};
 
-/// Round numbers along an axis.
+/// Ticks of an axis at round numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ticks {
-    /// In ascending order, all within the axis.
+    /// Values within the axis, in ascending order.
     pub values: Vec<f64>,
-    /// One, two or five times a power of ten.
+    /// Distance: one, two or five times a power of ten.
     pub step: f64,
-    /// How many decimals tell them apart.
+    /// Decimals that distinguish the values.
     pub decimals: usize,
 }
 
 impl Ticks {
-    /// About `wish` ticks from `lo` to `hi`. `lo < hi`, both finite.
-    pub(crate) fn new(lo: f64, hi: f64, wish: usize) -> Self {
-        let raw = (hi - lo) / wish.max(1) as f64;
-        let (step, exponent) = nice_step(raw);
-        // A step that vanishes beside the values (1e300 to 1e300 + 1) would never get there.
+    /// Creates about `count` ticks from `lo` to `hi`; `lo < hi`, both finite.
+    pub(crate) fn new(lo: f64, hi: f64, count: usize) -> Self {
+        let raw = (hi - lo) / count.max(1) as f64;
+        let (step, exponent) = round_step(raw);
+        // Limit the number of ticks: from 1e300 to 1e300 + 1, rounding cancels the step.
         let (first, last) = ((lo / step - 1e-9).ceil(), (hi / step + 1e-9).floor());
-        let count = if (last - first).is_finite() { (last - first).clamp(-1.0, 1000.0) as i64 } else { -1 };
-        let values = (0..=count).map(|i| clean((first + i as f64) * step, exponent)).collect();
+        let last_index =
+            if (last - first).is_finite() { (last - first).clamp(-1.0, 1000.0) as i64 } else { -1 };
+        let values = (0..=last_index).map(|i| round((first + i as f64) * step, exponent)).collect();
         Self { values, step, decimals: (-exponent).clamp(0, 12) as usize }
     }
 
-    /// A tick as it is printed: thousands apart by a thin space.
+    /// Label of a tick, with thin spaces between groups of three digits.
     pub(crate) fn text(&self, value: f64) -> String {
-        group(&minus(&fixed(value, self.decimals)))
+        group_thousands(&with_minus_sign(&fixed(value, self.decimals)))
     }
 }
 
-/// The smallest of 1, 2, 5 times a power of ten that is not less than `raw`, and the power.
-fn nice_step(raw: f64) -> (f64, i32) {
+/// Smallest step of 1, 2 or 5 times a power of ten not below `raw`, with the exponent of its first
+/// digit.
+fn round_step(raw: f64) -> (f64, i32) {
     if !(raw.is_finite() && raw > 0.0) {
         return (1.0, 0);
     }
-    // The exponent is read from the number's own decimal form: no logarithm, so no rounding to fear.
+    // The decimal form has the exact exponent; a logarithm could round to the next one.
     let text = format!("{raw:e}");
     let exponent: i32 = text.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
     for (digit, up) in [(1, 0), (2, 0), (5, 0), (1, 1)] {
@@ -48,18 +50,19 @@ fn nice_step(raw: f64) -> (f64, i32) {
     (decimal(1, exponent + 1), exponent + 1)
 }
 
-/// `digit` times ten to the `exponent`, correctly rounded.
+/// `digit` × 10^`exponent`, correctly rounded.
 fn decimal(digit: u8, exponent: i32) -> f64 {
     format!("{digit}e{exponent}").parse().unwrap_or(1.0)
 }
 
-/// 3 × 0.1 as 0.3.
-fn clean(value: f64, exponent: i32) -> f64 {
+/// Removes rounding errors below 10^`exponent`: 3 × 0.1 becomes 0.3.
+fn round(value: f64, exponent: i32) -> f64 {
     let decimals = (-exponent).clamp(0, 12) as usize;
     format!("{value:.decimals$}").parse().unwrap_or(value)
 }
 
-fn group(text: &str) -> String {
+/// Separates groups of three digits in numbers of five or more.
+fn group_thousands(text: &str) -> String {
     let (sign, rest) = match text.strip_prefix('\u{2212}') {
         Some(rest) => ("\u{2212}", rest),
         None => ("", text),
@@ -82,28 +85,28 @@ fn group(text: &str) -> String {
     out
 }
 
-/// From values to coordinates.
+/// Linear mapping of values to pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
-    /// The value at `from_px`.
+    /// Value at `from_px`.
     pub lo: f64,
-    /// The value at `to_px`.
+    /// Value at `to_px`.
     pub hi: f64,
-    /// Where `lo` is drawn.
+    /// Coordinate of `lo`.
     pub from_px: f64,
-    /// Where `hi` is drawn.
+    /// Coordinate of `hi`.
     pub to_px: f64,
 }
 
 impl Scale {
-    /// Where a value is drawn, kept within ten times the axis so that a wild value stays a coordinate.
+    /// Coordinate of a value, limited to ten axis lengths beyond either end.
     pub(crate) fn px(&self, value: f64) -> f64 {
-        let part = ((value - self.lo) / (self.hi - self.lo)).clamp(-10.0, 11.0);
-        self.from_px + part * (self.to_px - self.from_px)
+        let share = ((value - self.lo) / (self.hi - self.lo)).clamp(-10.0, 11.0);
+        self.from_px + share * (self.to_px - self.from_px)
     }
 }
 
-/// The least and the greatest finite value.
+/// Minimum and maximum of the finite values.
 pub(crate) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.filter(|v| v.is_finite()).fold(None, |range, v| match range {
         None => Some((v, v)),
@@ -111,13 +114,14 @@ pub(crate) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// The ends of an axis: what was asked for, else the data's, never empty and never without end.
-pub(crate) fn ends(data: Option<(f64, f64)>, from: Option<f64>, to: Option<f64>) -> (f64, f64) {
+/// Range of an axis: `from` and `to` if set, else the range of the data. Always finite and not
+/// empty.
+pub(crate) fn axis_range(data: Option<(f64, f64)>, from: Option<f64>, to: Option<f64>) -> (f64, f64) {
     let finite = |end: Option<f64>| end.filter(|v| v.is_finite() && v.abs() < 1e100);
     let (lo, hi) = data.unwrap_or((0.0, 1.0));
     let lo = finite(from).unwrap_or(lo.clamp(-1e100, 1e100));
     let hi = finite(to).unwrap_or(hi.clamp(-1e100, 1e100));
-    // Closer than rounding can tell apart is one value.
+    // A range within rounding errors counts as a single value.
     if hi - lo > lo.abs().max(hi.abs()) * 1e-9 {
         (lo, hi)
     } else if lo == 0.0 {
@@ -127,29 +131,29 @@ pub(crate) fn ends(data: Option<(f64, f64)>, from: Option<f64>, to: Option<f64>)
     }
 }
 
-/// The ends of an axis of heights, widened to the next ticks. It starts at zero where nothing is below
-/// and either `zero` is wanted or zero is not far.
-pub(crate) fn heights(
+/// Range and ticks of a y axis. Ends that are not set extend to the next tick. An axis of
+/// non-negative values starts at zero with `include_zero` or if zero is near.
+pub(crate) fn y_axis(
     data: Option<(f64, f64)>,
     from: Option<f64>,
     to: Option<f64>,
-    zero: bool,
-    wish: usize,
+    include_zero: bool,
+    tick_count: usize,
 ) -> (f64, f64, Ticks) {
     let data = data.map(|(lo, hi)| {
-        if lo >= 0.0 && (zero || lo < hi / 2.0) {
+        if lo >= 0.0 && (include_zero || lo < hi / 2.0) {
             (0.0, hi)
-        } else if zero && hi < 0.0 {
+        } else if include_zero && hi < 0.0 {
             (lo, 0.0)
         } else {
             (lo, hi)
         }
     });
-    let (lo, hi) = ends(data, from, to);
-    let step = Ticks::new(lo, hi, wish).step;
+    let (lo, hi) = axis_range(data, from, to);
+    let step = Ticks::new(lo, hi, tick_count).step;
     let lo = if from.is_some() { lo } else { (lo / step + 1e-9).floor() * step };
     let hi = if to.is_some() { hi } else { (hi / step - 1e-9).ceil() * step };
-    let ticks = Ticks::new(lo, hi, wish + 1);
+    let ticks = Ticks::new(lo, hi, tick_count + 1);
     (lo, hi, ticks)
 }
 
@@ -158,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_nice_numbers() {
+    fn ticks_are_round_numbers() {
         assert_eq!(Ticks::new(0.0, 150.0, 8).values, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0]);
         let tenths = Ticks::new(0.0, 0.63, 4);
         assert_eq!((tenths.values.clone(), tenths.decimals), (vec![0.0, 0.2, 0.4, 0.6], 1));
@@ -182,26 +186,26 @@ mod tests {
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thin_spaces_separate_thousands() {
         let ticks = Ticks::new(0.0, 200_000.0, 4);
         assert_eq!(ticks.text(150_000.0), "150\u{2009}000");
         assert_eq!(ticks.text(-2000.0), "\u{2212}2000");
     }
 
     #[test]
-    fn no_axis_is_empty_or_endless() {
+    fn axis_range_is_finite_and_not_empty() {
         for data in [None, Some((0.0, 0.0)), Some((5.0, 5.0)), Some((-1e308, 1e308))] {
-            let (lo, hi) = ends(data, Some(f64::NAN), Some(f64::INFINITY));
+            let (lo, hi) = axis_range(data, Some(f64::NAN), Some(f64::INFINITY));
             assert!(lo < hi && (hi - lo).is_finite(), "{data:?}");
-            let (lo, hi, ticks) = heights(data, None, None, true, 4);
+            let (lo, hi, ticks) = y_axis(data, None, None, true, 4);
             assert!(lo < hi && ticks.values.len() < 20, "{data:?}");
         }
-        assert_eq!(heights(Some((3.1, 3.4)), None, None, false, 4).0, 3.1);
-        assert_eq!(heights(Some((3.1, 3.4)), None, None, true, 4).0, 0.0);
+        assert_eq!(y_axis(Some((3.1, 3.4)), None, None, false, 4).0, 3.1);
+        assert_eq!(y_axis(Some((3.1, 3.4)), None, None, true, 4).0, 0.0);
     }
 
     #[test]
-    fn a_wild_value_stays_a_coordinate() {
+    fn extreme_value_has_a_finite_coordinate() {
         let scale = Scale { lo: 0.0, hi: 1.0, from_px: 100.0, to_px: 0.0 };
         assert_eq!(scale.px(0.25), 75.0);
         assert!(scale.px(1e300).is_finite());

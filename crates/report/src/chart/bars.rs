@@ -1,39 +1,44 @@
-//! Grouped bars as SVG: upright on a wide page, lying on a phone or where their values would collide.
+//! Grouped bars as SVG: vertical on a wide page if the labels fit, else horizontal.
 
-use super::axis::{Scale, extent, heights};
-use super::svg::{FONT, NARROW, Size, fit, open, px, text, text_width};
+use super::axis::{Scale, Ticks, extent, y_axis};
+use super::svg::{NARROW_WIDTH_PX, Size, ellipsize, open_svg, px, series_class, text, text_width, y_grid};
 use super::{BarSeries, Bars};
 use crate::html::escape;
-use crate::number::{Estimate, fixed, minus};
+use crate::number::{DASH, Estimate, fixed, with_minus_sign};
 use core::fmt::Write as _;
 
-const WIDE: f64 = 500.0;
-const HEIGHT: f64 = 190.0;
-/// A lying bar.
-const ROW: f64 = 19.0;
+const WIDE_WIDTH_PX: f64 = 500.0;
+/// Height of the plot area of vertical bars.
+const PLOT_HEIGHT_PX: f64 = 190.0;
+/// Space between two groups of vertical bars.
+const GROUP_GAP_PX: f64 = 14.0;
+/// Distance between two lines of a group label.
+const LABEL_LINE_PX: f64 = 15.0;
+/// Distance between two horizontal bars.
+const ROW_PX: f64 = 19.0;
+/// Height of the group label above horizontal bars.
+const GROUP_LABEL_PX: f64 = 18.0;
 
 impl Bars {
     pub(crate) fn svg(&self, size: Size, label: &str) -> String {
-        let slot = (WIDE - 60.0) / self.groups.len().max(1) as f64;
-        let bar = (slot - 14.0) / self.series.len().max(1) as f64;
-        let widest = self.values().map(|(_, e)| text_width(&self.value(e.mean), FONT)).fold(0.0, f64::max);
-        let names =
-            self.groups.iter().flat_map(|g| g.lines()).map(|g| text_width(g, FONT)).fold(0.0, f64::max);
-        if size == Size::Wide && widest + 4.0 <= bar && names + 6.0 <= slot {
-            self.upright(label)
+        let slot = (WIDE_WIDTH_PX - 60.0) / self.groups.len().max(1) as f64;
+        let bar = (slot - GROUP_GAP_PX) / self.series.len().max(1) as f64;
+        let names = self.groups.iter().flat_map(|g| g.lines()).map(text_width).fold(0.0, f64::max);
+        if size == Size::Wide && self.value_width(0.0) + 4.0 <= bar && names + 6.0 <= slot {
+            self.vertical(label)
         } else {
-            self.lying(size, label)
+            self.horizontal(size, label)
         }
     }
 
-    /// What the colours mean.
+    /// Legend of the series.
     pub(crate) fn legend(&self) -> String {
         let mut out = String::from("<ul class=\"legend\">");
         for (index, series) in self.series.iter().enumerate() {
             let _ = write!(
                 out,
                 "<li><svg width=\"14\" height=\"14\" aria-hidden=\"true\"><rect class=\"bar {}\" x=\"1\" y=\"1\" width=\"12\" height=\"12\"/></svg>{}</li>",
-                self.look(index),
+                self.class(index),
                 escape(&series.name)
             );
         }
@@ -46,115 +51,114 @@ impl Bars {
         self.series.iter().flat_map(move |s| s.values.iter().take(count).flatten().map(move |e| (s, *e)))
     }
 
+    /// Text of a value.
     fn value(&self, value: f64) -> String {
-        minus(&fixed(value, self.decimals))
+        with_minus_sign(&fixed(value, self.decimals))
     }
 
-    fn look(&self, index: usize) -> String {
-        if self.series[index].reference {
+    /// Width of the longest value, at least `min`.
+    fn value_width(&self, min: f64) -> f64 {
+        self.values().map(|(_, e)| text_width(&self.value(e.mean))).fold(min, f64::max)
+    }
+
+    /// Class of the bars of a series.
+    fn class(&self, series: usize) -> String {
+        if self.series[series].reference {
             return "ref".to_owned();
         }
-        let before = self.series[..index].iter().filter(|s| !s.reference).count();
-        format!("s{}", before % 6)
+        series_class(self.series[..series].iter().filter(|s| !s.reference).count())
     }
 
-    fn scale(&self, from_px: f64, to_px: f64) -> (Scale, super::axis::Ticks) {
+    /// Scale and ticks of the value axis between two coordinates.
+    fn scale(&self, from_px: f64, to_px: f64) -> (Scale, Ticks) {
         let range = extent(self.values().flat_map(|(_, e)| {
             let half = if e.ci95.is_finite() { e.ci95 } else { 0.0 };
             [e.mean - half, e.mean + half, 0.0]
         }));
-        let (lo, hi, ticks) = heights(range, self.axis.from, self.axis.to, true, 4);
+        let (lo, hi, ticks) = y_axis(range, self.axis.from, self.axis.to, true, 4);
         (Scale { lo, hi, from_px, to_px }, ticks)
     }
 
-    fn upright(&self, label: &str) -> String {
-        let (top, bottom) = (34.0, 34.0 + HEIGHT);
+    fn vertical(&self, label: &str) -> String {
+        let (top, bottom) = (34.0, 34.0 + PLOT_HEIGHT_PX);
         let (y, ticks) = self.scale(bottom, top);
-        let left = ticks.values.iter().map(|v| text_width(&ticks.text(*v), FONT)).fold(10.0, f64::max) + 8.0;
-        let right = WIDE - 4.0;
+        let left = ticks.values.iter().map(|v| text_width(&ticks.text(*v))).fold(10.0, f64::max) + 8.0;
+        let right = WIDE_WIDTH_PX - 4.0;
         let lines = self.groups.iter().map(|g| g.lines().count()).max().unwrap_or(1);
-        let mut out = open("bars", Size::Wide, WIDE, bottom + 8.0 + 15.0 * lines as f64, label, "");
-        out.push_str(&text(0.0, 12.0, "axis", &fit(&self.axis.label(), FONT, WIDE)));
-        out.push_str("<g class=\"grid y\">");
-        for value in &ticks.values {
-            let at = y.px(*value);
-            let base = if *value == 0.0 { " class=\"base\"" } else { "" };
-            let _ = write!(out, "<path{base} d=\"M{} {}H{}\"/>", px(left), px(at), px(right));
-            out.push_str(&text(left - 6.0, at + 4.0, "end", &ticks.text(*value)));
-        }
-        out.push_str("</g>\n");
+        let height = bottom + 8.0 + LABEL_LINE_PX * lines as f64;
+        let mut out = open_svg("bars", Size::Wide, (WIDE_WIDTH_PX, height), label, "");
+        out.push_str(&text(0.0, 12.0, "axis", &ellipsize(&self.axis.label(), WIDE_WIDTH_PX)));
+        out.push_str(&y_grid(&ticks, y, left, right));
         let slot = (right - left) / self.groups.len().max(1) as f64;
         let count = self.series.len().max(1) as f64;
-        let bar = ((slot - 14.0) / count).min(46.0);
+        let width = ((slot - GROUP_GAP_PX) / count).min(46.0);
         for (g, group) in self.groups.iter().enumerate() {
             let middle = left + slot * (g as f64 + 0.5);
-            for (i, part) in group.lines().enumerate() {
+            for (i, line) in group.lines().enumerate() {
                 let class = if i == 0 { "mid" } else { "mid axis" };
-                out.push_str(&text(middle, bottom + 17.0 + 15.0 * i as f64, class, part));
+                out.push_str(&text(middle, bottom + 17.0 + LABEL_LINE_PX * i as f64, class, line));
             }
             for (s, series) in self.series.iter().enumerate() {
                 let Some(estimate) = series.values.get(g).copied().flatten() else { continue };
-                let x = middle + bar * (s as f64 - count / 2.0);
-                let centre = x + bar / 2.0;
-                if !estimate.mean.is_finite() {
-                    out.push_str(&text(centre, y.px(0.0) - 5.0, "mid value", "–"));
-                    continue;
-                }
-                let (zero, end) = (y.px(0.0_f64.clamp(y.lo, y.hi)), y.px(estimate.mean));
-                let _ = write!(
-                    out,
-                    "<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-                    self.look(s),
-                    px(x + 1.5),
-                    px(zero.min(end)),
-                    px(bar - 3.0),
-                    px((zero - end).abs())
-                );
-                let mut over = end;
-                if estimate.ci95.is_finite() {
-                    let (high, low) =
-                        (y.px(estimate.mean + estimate.ci95), y.px(estimate.mean - estimate.ci95));
-                    let _ = write!(
-                        out,
-                        "<path class=\"whisker\" d=\"M{c} {l}V{h}M{a} {h}h8M{a} {l}h8\"/>",
-                        c = px(centre),
-                        a = px(centre - 4.0),
-                        h = px(high),
-                        l = px(low)
-                    );
-                    over = if estimate.mean < 0.0 { low } else { high };
-                }
-                let at = if estimate.mean < 0.0 { over + 14.0 } else { over - 5.0 };
-                out.push_str(&text(centre, at, "mid value", &self.value(estimate.mean)));
-                out.push('\n');
+                let x = middle + width * (s as f64 - count / 2.0);
+                out.push_str(&self.vertical_bar(s, estimate, (x, width), y));
             }
         }
         out.push_str("</svg>\n");
         out
     }
 
-    fn lying(&self, size: Size, label: &str) -> String {
-        let width = if size == Size::Wide { WIDE } else { NARROW };
-        let widest = self.values().map(|(_, e)| text_width(&self.value(e.mean), FONT)).fold(20.0, f64::max);
-        let left = self
-            .series
-            .iter()
-            .map(|s| text_width(&s.name, FONT))
-            .fold(0.0, f64::max)
-            .min(width * 0.32)
-            .ceil()
-            + 8.0;
-        let (x, _) = self.scale(left, width - widest - 14.0);
-        let each = 18.0 + ROW * self.series.len() as f64 + 12.0;
-        let mut out = open("bars", size, width, 24.0 + each * self.groups.len() as f64, label, "");
-        out.push_str(&text(0.0, 12.0, "axis", &fit(&self.axis.label(), FONT, width)));
+    /// Draws a bar with interval and value; `x` is its left edge including the gap to the next
+    /// bar.
+    fn vertical_bar(&self, series: usize, estimate: Estimate, (x, width): (f64, f64), y: Scale) -> String {
+        let centre = x + width / 2.0;
+        if !estimate.mean.is_finite() {
+            return text(centre, y.px(0.0) - 5.0, "mid value", DASH);
+        }
+        let (zero, end) = (y.px(0.0_f64.clamp(y.lo, y.hi)), y.px(estimate.mean));
+        let mut out = format!(
+            "<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            self.class(series),
+            px(x + 1.5),
+            px(zero.min(end)),
+            px(width - 3.0),
+            px((zero - end).abs())
+        );
+        let mut outer_end = end;
+        if estimate.ci95.is_finite() {
+            let (high, low) = (y.px(estimate.mean + estimate.ci95), y.px(estimate.mean - estimate.ci95));
+            let _ = write!(
+                out,
+                "<path class=\"whisker\" d=\"M{c} {l}V{h}M{a} {h}h8M{a} {l}h8\"/>",
+                c = px(centre),
+                a = px(centre - 4.0),
+                h = px(high),
+                l = px(low)
+            );
+            outer_end = if estimate.mean < 0.0 { low } else { high };
+        }
+        let baseline = if estimate.mean < 0.0 { outer_end + 14.0 } else { outer_end - 5.0 };
+        out.push_str(&text(centre, baseline, "mid value", &self.value(estimate.mean)));
+        out.push('\n');
+        out
+    }
+
+    fn horizontal(&self, size: Size, label: &str) -> String {
+        let width = if size == Size::Wide { WIDE_WIDTH_PX } else { NARROW_WIDTH_PX };
+        let names = self.series.iter().map(|s| text_width(&s.name)).fold(0.0, f64::max);
+        let left = names.min(width * 0.32).ceil() + 8.0;
+        let (x, _) = self.scale(left, width - self.value_width(20.0) - 14.0);
+        let group_height = GROUP_LABEL_PX + ROW_PX * self.series.len() as f64 + 12.0;
+        let height = 24.0 + group_height * self.groups.len() as f64;
+        let mut out = open_svg("bars", size, (width, height), label, "");
+        out.push_str(&text(0.0, 12.0, "axis", &ellipsize(&self.axis.label(), width)));
         out.push('\n');
         let zero = x.px(0.0_f64.clamp(x.lo, x.hi));
         for (g, group) in self.groups.iter().enumerate() {
-            let top = 24.0 + each * g as f64;
-            let mut parts = group.lines();
-            let name = fit(parts.next().unwrap_or_default(), FONT, width);
-            let rest: Vec<&str> = parts.collect();
+            let top = 24.0 + group_height * g as f64;
+            let mut lines = group.lines();
+            let name = ellipsize(lines.next().unwrap_or_default(), width);
+            let rest: Vec<&str> = lines.collect();
             let _ = write!(
                 out,
                 "<text y=\"{}\" class=\"strong\">{} <tspan class=\"axis\">{}</tspan></text>",
@@ -163,48 +167,56 @@ impl Bars {
                 escape(&rest.join(" "))
             );
             for (s, series) in self.series.iter().enumerate() {
-                let y = top + 18.0 + ROW * s as f64;
-                out.push_str(&text(left - 8.0, y + 13.0, "end axis", &fit(&series.name, FONT, left - 8.0)));
-                let Some(estimate) = series.values.get(g).copied().flatten() else { continue };
-                if !estimate.mean.is_finite() {
-                    out.push_str(&text(zero + 5.0, y + 13.0, "value", "–"));
-                    continue;
+                let y = top + GROUP_LABEL_PX + ROW_PX * s as f64;
+                let name = ellipsize(&series.name, left - 8.0);
+                out.push_str(&text(left - 8.0, y + 13.0, "end axis", &name));
+                if let Some(estimate) = series.values.get(g).copied().flatten() {
+                    out.push_str(&self.horizontal_bar(s, estimate, y, x));
                 }
-                let end = x.px(estimate.mean);
-                let _ = write!(
-                    out,
-                    "<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-                    self.look(s),
-                    px(zero.min(end)),
-                    px(y + 1.5),
-                    px((end - zero).abs()),
-                    px(ROW - 3.0)
-                );
-                let mut over = end;
-                if estimate.ci95.is_finite() {
-                    let (high, low) =
-                        (x.px(estimate.mean + estimate.ci95), x.px(estimate.mean - estimate.ci95));
-                    let _ = write!(
-                        out,
-                        "<path class=\"whisker\" d=\"M{l} {m}H{h}M{h} {a}v6M{l} {a}v6\"/>",
-                        m = px(y + ROW / 2.0),
-                        a = px(y + ROW / 2.0 - 3.0),
-                        h = px(high),
-                        l = px(low)
-                    );
-                    over = high;
-                }
-                out.push_str(&text(over.max(zero) + 5.0, y + 13.0, "value", &self.value(estimate.mean)));
             }
             let _ = writeln!(
                 out,
                 "<path class=\"floor\" d=\"M{} {}V{}\"/>",
                 px(zero),
-                px(top + 18.0),
-                px(top + 18.0 + ROW * self.series.len() as f64)
+                px(top + GROUP_LABEL_PX),
+                px(top + GROUP_LABEL_PX + ROW_PX * self.series.len() as f64)
             );
         }
         out.push_str("</svg>\n");
+        out
+    }
+
+    /// Draws a bar with interval and value; `y` is its upper edge including the gap to the bar
+    /// above.
+    fn horizontal_bar(&self, series: usize, estimate: Estimate, y: f64, x: Scale) -> String {
+        let zero = x.px(0.0_f64.clamp(x.lo, x.hi));
+        if !estimate.mean.is_finite() {
+            return text(zero + 5.0, y + 13.0, "value", DASH);
+        }
+        let end = x.px(estimate.mean);
+        let mut out = format!(
+            "<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            self.class(series),
+            px(zero.min(end)),
+            px(y + 1.5),
+            px((end - zero).abs()),
+            px(ROW_PX - 3.0)
+        );
+        let mut outer_end = end;
+        if estimate.ci95.is_finite() {
+            let (high, low) = (x.px(estimate.mean + estimate.ci95), x.px(estimate.mean - estimate.ci95));
+            let _ = write!(
+                out,
+                "<path class=\"whisker\" d=\"M{l} {m}H{h}M{h} {a}v6M{l} {a}v6\"/>",
+                m = px(y + ROW_PX / 2.0),
+                a = px(y + ROW_PX / 2.0 - 3.0),
+                h = px(high),
+                l = px(low)
+            );
+            outer_end = high;
+        }
+        let value = self.value(estimate.mean);
+        out.push_str(&text(outer_end.max(zero) + 5.0, y + 13.0, "value", &value));
         out
     }
 }

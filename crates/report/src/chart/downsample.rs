@@ -1,10 +1,11 @@
-//! Long lines, thinned for drawing.
+//! Downsampling of long lines for drawing.
 
-/// At most four points for each of `columns` columns between `lo` and `hi`: the first, the least, the
-/// greatest and the last, in their order, so that every peak survives. A y that is not finite is a gap
-/// and comes out as NaN. Of what lies outside, the nearest point on each side is kept, for the line
-/// leaves the view towards it.
-pub(crate) fn thin(x: &[f64], y: &[f64], lo: f64, hi: f64, columns: usize) -> Vec<(f64, f64)> {
+/// Reduces a line to at most four points in each of `columns` columns between `lo` and `hi`: the
+/// first, the lowest, the highest and the last, so that all peaks remain.
+///
+/// A value that is not finite becomes NaN, which is a gap. The nearest point beyond each end is
+/// kept, because the line continues towards it.
+pub(crate) fn downsample(x: &[f64], y: &[f64], lo: f64, hi: f64, columns: usize) -> Vec<(f64, f64)> {
     let count = x.len().min(y.len());
     let (x, y) = (&x[..count], &y[..count]);
     let first = x.partition_point(|v| *v < lo).saturating_sub(1);
@@ -13,9 +14,9 @@ pub(crate) fn thin(x: &[f64], y: &[f64], lo: f64, hi: f64, columns: usize) -> Ve
         return Vec::new();
     }
     let (x, y) = (&x[first..last], &y[first..last]);
-    let clean = |i: usize| (x[i], if y[i].is_finite() { y[i] } else { f64::NAN });
+    let point = |i: usize| (x[i], if y[i].is_finite() { y[i] } else { f64::NAN });
     if x.len() <= columns * 4 {
-        return (0..x.len()).map(clean).collect();
+        return (0..x.len()).map(point).collect();
     }
 
     let column = |v: f64| ((v - lo) / (hi - lo) * columns as f64).floor();
@@ -36,7 +37,7 @@ pub(crate) fn thin(x: &[f64], y: &[f64], lo: f64, hi: f64, columns: usize) -> Ve
         let mut previous = None;
         for i in kept {
             if previous != Some(i) {
-                out.push(clean(i));
+                out.push(point(i));
             }
             previous = Some(i);
         }
@@ -57,43 +58,43 @@ mod tests {
     }
 
     #[test]
-    fn peaks_and_troughs_survive() {
+    fn downsampling_keeps_peaks_and_troughs() {
         let (x, mut y) = noise(50_000);
         y[31_234] = 100.0;
         y[777] = -5.0;
-        let thinned = thin(&x, &y, 0.0, 500.0, 800);
-        assert!(thinned.len() <= 4 * 801, "{}", thinned.len());
-        assert!(thinned.contains(&(x[31_234], 100.0)));
-        assert!(thinned.contains(&(x[777], -5.0)));
-        assert!(thinned.is_sorted_by(|a, b| a.0 <= b.0));
+        let points = downsample(&x, &y, 0.0, 500.0, 800);
+        assert!(points.len() <= 4 * 801, "{}", points.len());
+        assert!(points.contains(&(x[31_234], 100.0)));
+        assert!(points.contains(&(x[777], -5.0)));
+        assert!(points.is_sorted_by(|a, b| a.0 <= b.0));
     }
 
     #[test]
     fn each_column_keeps_its_own_extremes() {
         let (x, y) = noise(10_000);
-        let thinned = thin(&x, &y, 0.0, 100.0, 50);
+        let points = downsample(&x, &y, 0.0, 100.0, 50);
         for column in 0..50 {
             let within = |v: f64| (v / 2.0).floor() == f64::from(column);
-            let greatest = |points: &mut dyn Iterator<Item = (f64, f64)>| {
+            let highest = |points: &mut dyn Iterator<Item = (f64, f64)>| {
                 points.filter(|p| within(p.0)).map(|p| p.1).fold(f64::MIN, f64::max)
             };
-            let all = greatest(&mut x.iter().copied().zip(y.iter().copied()));
-            assert_eq!(greatest(&mut thinned.iter().copied()), all);
+            let all = highest(&mut x.iter().copied().zip(y.iter().copied()));
+            assert_eq!(highest(&mut points.iter().copied()), all);
         }
     }
 
     #[test]
-    fn a_short_line_is_left_alone_and_a_gap_stays_a_gap() {
-        let thinned = thin(&[0.0, 1.0, 2.0], &[1.0, f64::INFINITY, 3.0], 0.0, 2.0, 100);
-        assert_eq!(thinned.len(), 3);
-        assert!(thinned[1].1.is_nan());
-        assert!(thin(&[], &[], 0.0, 1.0, 10).is_empty());
+    fn short_line_keeps_all_points_and_gaps() {
+        let points = downsample(&[0.0, 1.0, 2.0], &[1.0, f64::INFINITY, 3.0], 0.0, 2.0, 100);
+        assert_eq!(points.len(), 3);
+        assert!(points[1].1.is_nan());
+        assert!(downsample(&[], &[], 0.0, 1.0, 10).is_empty());
     }
 
     #[test]
-    fn the_view_keeps_a_neighbour_on_each_side() {
+    fn one_point_beyond_each_end_is_kept() {
         let x: Vec<f64> = (0..10).map(f64::from).collect();
-        let thinned = thin(&x, &x, 3.5, 5.5, 100);
-        assert_eq!(thinned.iter().map(|p| p.0).collect::<Vec<_>>(), [3.0, 4.0, 5.0, 6.0]);
+        let points = downsample(&x, &x, 3.5, 5.5, 100);
+        assert_eq!(points.iter().map(|p| p.0).collect::<Vec<_>>(), [3.0, 4.0, 5.0, 6.0]);
     }
 }

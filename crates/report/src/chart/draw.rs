@@ -1,152 +1,133 @@
-//! The parts of a plot as SVG: a storey's head, its lines, its blocks, its marks.
+//! SVG of a plot's tracks: titles, legends, lines, blocks and marks.
 
 use super::axis::{Scale, Ticks};
-use super::lane::blocks;
-use super::plot::Storey;
-use super::svg::{FONT, Size, fit, px, text, text_width};
-use super::thin::thin;
+use super::downsample::downsample;
+use super::lane::block_paths;
+use super::plot::ScaledTrack;
+use super::svg::{Size, ellipsize, px, series_class, text, text_width, y_grid};
 use super::{Lane, Line, Mark, Panel, Shape, Track};
 use core::fmt::Write as _;
 
-/// The height of a row of text.
-pub(crate) const ROW: f64 = 17.0;
-/// The height of a lane.
-pub(crate) const LANE: f64 = 18.0;
-/// How many looks lines have; the next line begins again.
-const LOOKS: usize = 6;
+/// Height of a line of text.
+pub(crate) const TEXT_ROW_PX: f64 = 17.0;
+/// Height of a lane.
+pub(crate) const LANE_PX: f64 = 18.0;
+/// Width reserved for the value at the cursor.
+const VALUE_PX: f64 = 46.0;
 
-/// A drawing that grows storey by storey.
+/// A drawing of stacked tracks, written from top to bottom.
 pub(crate) struct Drawing<'a> {
-    /// Tells this chart's ids from another's.
+    /// Prefix of element ids, unique within the page.
     pub id: &'a str,
     pub size: Size,
-    /// The names of lines: a name's place is its look.
+    /// Names of lines; the index of a name is its style.
     pub names: &'a [&'a str],
-    /// The common axis.
+    /// Common x axis.
     pub x: Scale,
-    /// The width of the whole.
+    /// Width of the drawing.
     pub width: f64,
-    /// What is drawn so far.
+    /// Elements written so far.
     pub out: String,
 }
 
 impl Drawing<'_> {
-    /// The storey's title and the legend; returns how high they are.
-    pub(crate) fn head(&mut self, storey: &Storey<'_>, index: usize, y: f64) -> f64 {
-        let (size, names, width, out) = (self.size, self.names, self.width, &mut self.out);
-        let (left, right) = (self.x.from_px, self.x.to_px);
-        let font = FONT;
-        let (title, lines) = match storey.track {
+    /// Draws the title and the legend of a track; returns their height.
+    pub(crate) fn head(&mut self, scaled: &ScaledTrack<'_>, index: usize, y: f64) -> f64 {
+        let (title, lines) = match scaled.track {
             Track::Panel(panel) => (panel.y.label(), panel.lines.as_slice()),
             Track::Lane(lane) => (lane.name.clone(), [].as_slice()),
         };
-        let _ = write!(out, "{}", text(0.0, y + 12.0, "axis", &fit(&title, font, width - 60.0)));
-        let value = |line: usize, x: f64, y: f64| {
-            format!(
-                "<text x=\"{}\" y=\"{}\" class=\"value end\" data-v=\"{index} {line}\"></text>",
-                px(x),
-                px(y)
-            )
+        self.out.push_str(&text(0.0, y + 12.0, "axis", &ellipsize(&title, self.width - 60.0)));
+        let height = match (lines.len(), self.size) {
+            (0 | 1, _) => self.single_value(scaled.ticks.is_some(), index, y),
+            (_, Size::Wide) => self.legend_beside(lines, index, y),
+            (_, Size::Narrow) => self.legend_above(lines, index, y),
         };
-        // A single line is the panel's own: its value stands beside the title.
-        if lines.len() < 2 {
-            // In the gutter, where there is one, as the values of other storeys.
-            let at = if width - right > 40.0 {
-                (width - 2.0, y + ROW + if storey.ticks.is_some() { 16.0 } else { LANE - 5.0 })
-            } else {
-                (right, y + 12.0)
-            };
-            out.push_str(&value(0, at.0, at.1));
-            out.push('\n');
-            return ROW + if storey.ticks.is_some() { 7.0 } else { 2.0 };
-        }
-        let key = |line: &Line, x: f64, y: f64| {
-            format!("<path class=\"line {}\" d=\"M{} {}h16\"/>", look(line, names), px(x), px(y - 4.0))
-        };
-        let mut rows = ROW + 7.0;
-        match size {
-            Size::Wide => {
-                for (i, line) in lines.iter().enumerate() {
-                    let (x, y) = (right + 12.0, y + ROW + 16.0 + ROW * i as f64);
-                    let name = fit(&line.name, font, width - x - 22.0 - 46.0);
-                    let _ = write!(
-                        out,
-                        "{}{}{}",
-                        key(line, x, y),
-                        text(x + 22.0, y, "", &name),
-                        value(i, width - 2.0, y)
-                    );
-                }
-            }
-            Size::Narrow => {
-                let (mut x, mut row) = (left, y + 12.0 + ROW);
-                for (i, line) in lines.iter().enumerate() {
-                    let name = fit(&line.name, font, 170.0);
-                    let room = 22.0 + text_width(&name, font) + 50.0;
-                    if x + room > right && x > left {
-                        x = left;
-                        row += ROW;
-                    }
-                    let _ = write!(
-                        out,
-                        "{}{}{}",
-                        key(line, x, row),
-                        text(x + 21.0, row, "", &name),
-                        value(i, x + room - 4.0, row)
-                    );
-                    x += room + 8.0;
-                }
-                rows = row - y + 12.0;
-            }
-        }
-        out.push('\n');
-        rows
+        self.out.push('\n');
+        height
     }
 
-    pub(crate) fn panel(&mut self, panel: &Panel, ticks: &Ticks, y: Scale, index: usize) {
-        let (x, names) = (self.x, self.names);
-        let clip = self.clip(index);
-        let out = &mut self.out;
-        let (left, right, top, bottom) = (x.from_px, x.to_px, y.to_px, y.from_px);
-        out.push_str("<g class=\"grid y\">");
-        for value in &ticks.values {
-            let at = y.px(*value);
-            let base = if *value == 0.0 { " class=\"base\"" } else { "" };
-            let _ = write!(out, "<path{base} d=\"M{} {}H{}\"/>", px(left), px(at), px(right));
-            out.push_str(&text(left - 6.0, at + 4.0, "end", &ticks.text(*value)));
+    /// Places the cursor's value of a track with one line or of a lane, which need no legend: in
+    /// the right margin like the values of other tracks, or beside the title if there is no
+    /// margin.
+    fn single_value(&mut self, panel: bool, index: usize, y: f64) -> f64 {
+        let right = self.x.to_px;
+        let (x, y) = if self.width - right > 40.0 {
+            (self.width - 2.0, y + TEXT_ROW_PX + if panel { 16.0 } else { LANE_PX - 5.0 })
+        } else {
+            (right, y + 12.0)
+        };
+        self.out.push_str(&cursor_value((index, 0), x, y));
+        TEXT_ROW_PX + if panel { 7.0 } else { 2.0 }
+    }
+
+    /// Draws the legend in the right margin.
+    fn legend_beside(&mut self, lines: &[Line], index: usize, y: f64) -> f64 {
+        for (i, line) in lines.iter().enumerate() {
+            let (x, y) = (self.x.to_px + 12.0, y + TEXT_ROW_PX + 16.0 + TEXT_ROW_PX * i as f64);
+            let name = ellipsize(&line.name, self.width - x - 22.0 - VALUE_PX);
+            self.out.push_str(&legend_key(line, self.names, x, y));
+            self.out.push_str(&text(x + 22.0, y, "", &name));
+            self.out.push_str(&cursor_value((index, i), self.width - 2.0, y));
         }
-        out.push_str("</g>\n");
-        // Dots at the very ends are let out.
+        TEXT_ROW_PX + 7.0
+    }
+
+    /// Draws the legend in rows between the title and the panel.
+    fn legend_above(&mut self, lines: &[Line], index: usize, y: f64) -> f64 {
+        let (left, right) = (self.x.from_px, self.x.to_px);
+        let (mut x, mut row) = (left, y + 12.0 + TEXT_ROW_PX);
+        for (i, line) in lines.iter().enumerate() {
+            let name = ellipsize(&line.name, 170.0);
+            let width = 22.0 + text_width(&name) + 50.0;
+            if x + width > right && x > left {
+                x = left;
+                row += TEXT_ROW_PX;
+            }
+            self.out.push_str(&legend_key(line, self.names, x, row));
+            self.out.push_str(&text(x + 21.0, row, "", &name));
+            self.out.push_str(&cursor_value((index, i), x + width - 4.0, row));
+            x += width + 8.0;
+        }
+        row - y + 12.0
+    }
+
+    /// Draws a panel with its grid, lines and marks.
+    pub(crate) fn panel(&mut self, panel: &Panel, ticks: &Ticks, y: Scale, index: usize) {
+        let (left, right, top, bottom) = (self.x.from_px, self.x.to_px, y.to_px, y.from_px);
+        self.out.push_str(&y_grid(ticks, y, left, right));
+        // Dots at the ends of the axis are drawn completely.
         let slack = if panel.lines.iter().any(|line| line.dots) { 5.0 } else { 1.0 };
+        let clip = self.clip_path(index, (left - slack, right + slack), (top - slack, bottom + slack));
         let _ = writeln!(
-            out,
-            "<clipPath id=\"{clip}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>",
-            px(left - slack),
-            px(top - slack),
-            px(right - left + 2.0 * slack),
-            px(bottom - top + 2.0 * slack)
-        );
-        let _ = writeln!(
-            out,
+            self.out,
             "<g class=\"track\" clip-path=\"url(#{clip})\" data-t=\"{index}\" data-y=\"{} {} {} {}\">",
             px(top),
             px(bottom),
             y.lo,
             y.hi
         );
-        let columns = (right - left).max(1.0) as usize;
-        for (i, line) in panel.lines.iter().enumerate() {
+        self.lines(&panel.lines, y);
+        self.out.push_str("</g>\n");
+        self.marks(&panel.marks, y);
+    }
+
+    /// Draws lines with their bands and dots.
+    fn lines(&mut self, lines: &[Line], y: Scale) {
+        let (x, names, out) = (self.x, self.names, &mut self.out);
+        let columns = (x.to_px - x.from_px).max(1.0) as usize;
+        for (i, line) in lines.iter().enumerate() {
             if !line.band.is_empty() {
                 let d = band_path(line, x, y, columns);
-                let _ =
-                    writeln!(out, "<path class=\"band {}\" data-b=\"{i}\" d=\"{d}\"/>", look(line, names));
+                let class = line_class(line, names);
+                let _ = writeln!(out, "<path class=\"band {class}\" data-b=\"{i}\" d=\"{d}\"/>");
             }
         }
-        // The first line is the one that matters: it is drawn last.
-        for (i, line) in panel.lines.iter().enumerate().rev() {
-            let points = thin(&line.x, &line.y, x.lo, x.hi, columns);
-            // A line that is alone needs no dashes to be known by.
-            let class = look(line, names) + if panel.lines.len() == 1 { " lone" } else { "" };
+        // The first line is the most important one: it is drawn last, on top.
+        for (i, line) in lines.iter().enumerate().rev() {
+            let points = downsample(&line.x, &line.y, x.lo, x.hi, columns);
+            // A single line is solid: no dashes are needed to identify it.
+            let class = line_class(line, names) + if lines.len() == 1 { " lone" } else { "" };
             let d = line_path(&points, x, y, line.shape);
             let _ = writeln!(out, "<path class=\"line {class}\" data-l=\"{i}\" d=\"{d}\"/>");
             if line.dots {
@@ -157,23 +138,27 @@ impl Drawing<'_> {
                 let _ = writeln!(out, "<path class=\"dots {class}\" data-d=\"{i}\" d=\"{d}\"/>");
             }
         }
-        out.push_str("</g>\n");
-        self.marks(&panel.marks, y);
     }
 
-    /// Draws a lane between two heights.
-    pub(crate) fn lane(&mut self, lane: &Lane, top: f64, bottom: f64, index: usize) {
-        let x = self.x;
-        let clip = self.clip(index);
-        let out = &mut self.out;
+    /// Writes the clip path of a track; returns its id.
+    fn clip_path(&mut self, index: usize, (left, right): (f64, f64), (top, bottom): (f64, f64)) -> String {
+        let id = format!("{}{}{index}", self.id, &self.size.class()[..1]);
         let _ = writeln!(
-            out,
-            "<clipPath id=\"{clip}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>",
-            px(x.from_px),
+            self.out,
+            "<clipPath id=\"{id}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>",
+            px(left),
             px(top),
-            px(x.to_px - x.from_px),
+            px(right - left),
             px(bottom - top)
         );
+        id
+    }
+
+    /// Draws a lane between two y coordinates.
+    pub(crate) fn lane(&mut self, lane: &Lane, top: f64, bottom: f64, index: usize) {
+        let x = self.x;
+        let clip = self.clip_path(index, (x.from_px, x.to_px), (top, bottom));
+        let out = &mut self.out;
         let _ = writeln!(
             out,
             "<path class=\"floor\" d=\"M{} {}H{}\"/><g class=\"track\" clip-path=\"url(#{clip})\" data-t=\"{index}\" data-y=\"{} {} 0 1\">",
@@ -183,7 +168,7 @@ impl Drawing<'_> {
             px(top),
             px(bottom)
         );
-        for (shade, d) in blocks(lane, |at| x.px(at), top, bottom) {
+        for (shade, d) in block_paths(lane, |at| x.px(at), top, bottom) {
             if lane.spans.iter().any(|span| span.shade == shade) {
                 let _ = writeln!(
                     out,
@@ -198,90 +183,107 @@ impl Drawing<'_> {
 
     fn marks(&mut self, marks: &[Mark], y: Scale) {
         let x = self.x;
-        let out = &mut self.out;
-        let font = FONT;
-        let (left, right, top, bottom) = (x.from_px, x.to_px, y.to_px, y.from_px);
         let inside = |value: f64| value.is_finite() && value >= x.lo && value <= x.hi;
-        // A label stands right of its place, or left where it would not fit.
-        let side = |at: f64, label: &str, gap: f64| {
-            if at + gap + text_width(label, font) > right + 4.0 { (-gap, "end") } else { (gap, "") }
-        };
         let mut row = 0;
         for mark in marks {
             match mark {
                 Mark::Vertical { x: at, label } if inside(*at) => {
-                    let place = x.px(*at);
-                    let (gap, class) = side(place, label, 6.0);
-                    let _ = write!(
-                        out,
-                        "<g class=\"mark\" data-at=\"{at}\" transform=\"translate({},0)\"><path d=\"M0 {}V{}\"/>{}</g>",
-                        px(place),
-                        px(top),
-                        px(bottom),
-                        text(gap, top + 10.0 + 15.0 * f64::from(row), class, label)
-                    );
+                    self.out.push_str(&vertical_mark(*at, label, row, (x, y)));
                     row += 1;
                 }
                 Mark::Point { x: at, y: value, label } if inside(*at) && value.is_finite() => {
-                    let (place, height) = (x.px(*at), y.px(*value));
-                    let (gap, class) = side(place, label, 9.0);
-                    // Above the point, unless that leaves the panel.
-                    let up = if height - 12.0 < top { 18.0 } else { -8.0 };
-                    let _ = write!(
-                        out,
-                        "<g class=\"mark\" data-at=\"{at}\" transform=\"translate({},0)\"><circle cy=\"{}\" r=\"5\"/>{}</g>",
-                        px(place),
-                        px(height),
-                        text(gap, height + up, class, label)
-                    );
+                    self.out.push_str(&point_mark((*at, *value), label, x, y));
                 }
                 Mark::Horizontal { y: value, label } if value.is_finite() => {
-                    let height = y.px(*value);
-                    let _ = write!(
-                        out,
-                        "<g class=\"mark\"><path d=\"M{} {h}H{}\"/>{}</g>",
-                        px(left),
-                        px(right),
-                        text(right - 2.0, height - 5.0, "end", label),
-                        h = px(height)
-                    );
+                    self.out.push_str(&horizontal_mark(*value, label, x, y));
                 }
                 _ => {}
             }
         }
         if !marks.is_empty() {
-            out.push('\n');
+            self.out.push('\n');
         }
-    }
-
-    fn clip(&self, index: usize) -> String {
-        format!("{}{}{index}", self.id, &self.size.class()[..1])
     }
 }
 
-/// The class that says how a line looks.
-fn look(line: &Line, names: &[&str]) -> String {
+/// Draws a vertical line; labels of several marks are stacked in rows.
+fn vertical_mark(at: f64, label: &str, row: u32, (x, y): (Scale, Scale)) -> String {
+    let place = x.px(at);
+    let (offset, class) = label_side(place, label, 6.0, x.to_px);
+    format!(
+        "<g class=\"mark\" data-at=\"{at}\" transform=\"translate({},0)\"><path d=\"M0 {}V{}\"/>{}</g>",
+        px(place),
+        px(y.to_px),
+        px(y.from_px),
+        text(offset, y.to_px + 10.0 + 15.0 * f64::from(row), class, label)
+    )
+}
+
+/// Draws a ring around a point.
+fn point_mark((at, value): (f64, f64), label: &str, x: Scale, y: Scale) -> String {
+    let (place, height) = (x.px(at), y.px(value));
+    let (offset, class) = label_side(place, label, 9.0, x.to_px);
+    // Above the point, or below it at the upper edge of the panel.
+    let rise = if height - 12.0 < y.to_px { 18.0 } else { -8.0 };
+    format!(
+        "<g class=\"mark\" data-at=\"{at}\" transform=\"translate({},0)\"><circle cy=\"{}\" r=\"5\"/>{}</g>",
+        px(place),
+        px(height),
+        text(offset, height + rise, class, label)
+    )
+}
+
+/// Draws a horizontal line with its label at the right end.
+fn horizontal_mark(value: f64, label: &str, x: Scale, y: Scale) -> String {
+    let height = y.px(value);
+    format!(
+        "<g class=\"mark\"><path d=\"M{} {h}H{}\"/>{}</g>",
+        px(x.from_px),
+        px(x.to_px),
+        text(x.to_px - 2.0, height - 5.0, "end", label),
+        h = px(height)
+    )
+}
+
+/// Offset and class of a label: right of its place, or left of it at the right edge.
+fn label_side(place: f64, label: &str, gap: f64, right: f64) -> (f64, &'static str) {
+    if place + gap + text_width(label) > right + 4.0 { (-gap, "end") } else { (gap, "") }
+}
+
+/// Empty element for the value at the cursor, of a line by the indices of its track and itself.
+fn cursor_value((track, line): (usize, usize), x: f64, y: f64) -> String {
+    format!("<text x=\"{}\" y=\"{}\" class=\"value end\" data-v=\"{track} {line}\"></text>", px(x), px(y))
+}
+
+/// Sample of a line's style.
+fn legend_key(line: &Line, names: &[&str], x: f64, y: f64) -> String {
+    format!("<path class=\"line {}\" d=\"M{} {}h16\"/>", line_class(line, names), px(x), px(y - 4.0))
+}
+
+/// Class of a line's style.
+fn line_class(line: &Line, names: &[&str]) -> String {
     if line.reference {
         return "ref".to_owned();
     }
-    format!("s{}", names.iter().position(|name| *name == line.name).unwrap_or(0) % LOOKS)
+    series_class(names.iter().position(|name| *name == line.name).unwrap_or(0))
 }
 
 fn line_path(points: &[(f64, f64)], x: Scale, y: Scale, shape: Shape) -> String {
     let mut d = String::new();
-    let mut down = false;
+    // Whether the previous point was drawn: a gap starts a new subpath.
+    let mut joined = false;
     for (at, value) in points {
         if !value.is_finite() {
-            down = false;
+            joined = false;
             continue;
         }
         let (at, value) = (px(x.px(*at)), px(y.px(*value)));
-        let _ = match (down, shape) {
+        let _ = match (joined, shape) {
             (false, _) => write!(d, "M{at} {value}"),
             (true, Shape::Straight) => write!(d, "L{at} {value}"),
             (true, Shape::Step) => write!(d, "H{at}V{value}"),
         };
-        down = true;
+        joined = true;
     }
     d
 }
@@ -294,10 +296,10 @@ fn band_path(line: &Line, x: Scale, y: Scale, columns: usize) -> String {
             .map(|(i, v)| v + sign * line.band.get(i).copied().filter(|b| b.is_finite()).unwrap_or(0.0))
             .collect()
     };
-    let upper = thin(&line.x, &edge(1.0), x.lo, x.hi, columns);
-    let lower = thin(&line.x, &edge(-1.0), x.lo, x.hi, columns);
+    let upper = downsample(&line.x, &edge(1.0), x.lo, x.hi, columns);
+    let lower = downsample(&line.x, &edge(-1.0), x.lo, x.hi, columns);
     let mut d = String::new();
-    // Gaps are in both edges at the same places, so their runs correspond.
+    // Both edges have gaps at the same points, so their runs correspond.
     let runs = |edge: Vec<(f64, f64)>| -> Vec<Vec<(f64, f64)>> {
         edge.split(|p| !p.1.is_finite()).filter(|run| !run.is_empty()).map(<[_]>::to_vec).collect()
     };

@@ -1,94 +1,111 @@
-//! A chart as a figure: title, legend, both drawings, caption and numbers.
+//! Chart as an HTML figure: title, legend, two drawings, caption and data.
 
 use super::axis::{Ticks, extent};
 use super::plot::{Plot, state_legend};
 use super::svg::Size;
 use super::{Bars, Chart, Panel, Track};
-use crate::html::{escape, inline};
+use crate::html::{escape, render_inline};
 use crate::number::fixed;
 use core::fmt::Write as _;
 
 impl Chart {
-    /// The chart as an HTML fragment; `id` tells it from the page's other charts.
+    /// Renders the chart as an HTML fragment; `id` is unique within the page.
     pub(crate) fn to_html(&self, id: &str) -> String {
         match self {
             Self::Bars(bars) => {
-                let label = bars.spoken();
-                let drawn = bars.svg(Size::Wide, &label) + &bars.svg(Size::Narrow, &label);
-                figure("bars", &bars.title, &bars.legend(), &drawn, &bars.caption, "")
+                let label = bars.aria_label();
+                let drawings = bars.svg(Size::Wide, &label) + &bars.svg(Size::Narrow, &label);
+                let figure = Figure { class: "bars", title: &bars.title, caption: &bars.caption, drawings };
+                figure.to_html(&bars.legend(), "")
             }
             Self::Lines(lines) => {
                 let panel =
                     Panel { y: lines.y.clone(), lines: lines.lines.clone(), marks: lines.marks.clone() };
-                let label = spoken("Line chart", &lines.title, &[panel.spoken()]);
+                let label = aria_label("Line chart", &lines.title, &[panel.aria_label()]);
                 let plot = Plot {
                     id,
                     label: &label,
                     x: &lines.x,
                     tracks: &[Track::Panel(panel)],
                     width: 720.0,
-                    height: 270.0,
-                    zero: false,
+                    panel_height: 270.0,
+                    include_zero: false,
                 };
-                figure("lines", &lines.title, "", &plot.both(), &lines.caption, &plot.json())
+                let drawings = plot.drawings();
+                let figure =
+                    Figure { class: "lines", title: &lines.title, caption: &lines.caption, drawings };
+                figure.to_html("", &plot.json())
             }
             Self::Timeline(timeline) => {
                 let parts: Vec<String> = timeline
                     .tracks
                     .iter()
                     .map(|track| match track {
-                        Track::Panel(panel) => panel.spoken(),
+                        Track::Panel(panel) => panel.aria_label(),
                         Track::Lane(lane) => lane.name.clone(),
                     })
                     .collect();
-                let label = spoken("Timeline", &timeline.title, &parts);
+                let label = aria_label("Timeline", &timeline.title, &parts);
                 let plot = Plot {
                     id,
                     label: &label,
                     x: &timeline.x,
                     tracks: &timeline.tracks,
                     width: 960.0,
-                    height: 96.0,
-                    zero: true,
+                    panel_height: 96.0,
+                    include_zero: true,
                 };
-                let legend = state_legend(&plot.shades());
-                figure("timeline", &timeline.title, &legend, &plot.both(), &timeline.caption, &plot.json())
+                let drawings = plot.drawings();
+                let (title, caption) = (&timeline.title, &timeline.caption);
+                let figure = Figure { class: "timeline", title, caption, drawings };
+                figure.to_html(&state_legend(&plot.shades()), &plot.json())
             }
         }
     }
 }
 
 impl Plot<'_> {
-    fn both(&self) -> String {
+    fn drawings(&self) -> String {
         self.svg(Size::Wide) + &self.svg(Size::Narrow)
     }
 }
 
-fn figure(class: &str, title: &str, legend: &str, drawn: &str, caption: &str, data: &str) -> String {
-    let mut out = format!("<figure class=\"chart {class}\">\n");
-    if !title.is_empty() {
-        let _ = writeln!(out, "<p class=\"title\">{}</p>", escape(title));
-    }
-    out.push_str(legend);
-    out.push_str(drawn);
-    if !caption.is_empty() {
-        let _ = writeln!(out, "<figcaption>{}</figcaption>", inline(caption));
-    }
-    if !data.is_empty() {
-        let _ = writeln!(out, "<script type=\"application/json\">{data}</script>");
-    }
-    out.push_str("</figure>\n");
-    out
+struct Figure<'a> {
+    /// Class in the style sheet.
+    class: &'a str,
+    title: &'a str,
+    caption: &'a str,
+    /// SVG drawings for a wide page and for a phone.
+    drawings: String,
 }
 
-/// What a screen reader says of a chart.
-fn spoken(kind: &str, title: &str, parts: &[String]) -> String {
+impl Figure<'_> {
+    fn to_html(&self, legend: &str, data: &str) -> String {
+        let mut out = format!("<figure class=\"chart {}\">\n", self.class);
+        if !self.title.is_empty() {
+            let _ = writeln!(out, "<p class=\"title\">{}</p>", escape(self.title));
+        }
+        out.push_str(legend);
+        out.push_str(&self.drawings);
+        if !self.caption.is_empty() {
+            let _ = writeln!(out, "<figcaption>{}</figcaption>", render_inline(self.caption));
+        }
+        if !data.is_empty() {
+            let _ = writeln!(out, "<script type=\"application/json\">{data}</script>");
+        }
+        out.push_str("</figure>\n");
+        out
+    }
+}
+
+/// Description of a chart for screen readers.
+fn aria_label(kind: &str, title: &str, parts: &[String]) -> String {
     let title = if title.is_empty() { String::new() } else { format!(": {title}") };
     format!("{kind}{title}. {}.", parts.join("; "))
 }
 
 impl Panel {
-    fn spoken(&self) -> String {
+    fn aria_label(&self) -> String {
         let lines: Vec<String> = self
             .lines
             .iter()
@@ -105,7 +122,7 @@ impl Panel {
 }
 
 impl Bars {
-    fn spoken(&self) -> String {
+    fn aria_label(&self) -> String {
         let groups: Vec<String> = self
             .groups
             .iter()
@@ -120,6 +137,6 @@ impl Bars {
                 format!("{}: {}", group.replace('\n', " "), values.join(", "))
             })
             .collect();
-        spoken("Bar chart", &format!("{}, {}", self.title, self.axis.label()), &groups)
+        aria_label("Bar chart", &format!("{}, {}", self.title, self.axis.label()), &groups)
     }
 }

@@ -1,19 +1,19 @@
-//! Charts: what they show. How they are drawn is in the files beside this one.
+//! Chart data and builders. The submodules draw them as SVG.
 
 mod axis;
 mod bars;
 mod data;
+mod downsample;
 mod draw;
 mod figure;
 mod lane;
 mod plot;
 mod svg;
-mod thin;
 
 use crate::number::Estimate;
 use units::Instant;
 
-/// A chart, drawn as SVG twice: for a wide page and for a phone.
+/// A chart, rendered as two SVG drawings: for a wide page and for a phone.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chart {
     /// Grouped bars with error bars.
@@ -24,136 +24,136 @@ pub enum Chart {
     Timeline(Timeline),
 }
 
-/// What an axis measures. An end that is not set is found from the data.
+/// Quantity and range of an axis. Unset ends follow from the data.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Axis {
-    /// What is measured; plain text.
+    /// Quantity; plain text.
     pub title: String,
-    /// In what unit; empty for none.
+    /// Unit; may be empty.
     pub unit: String,
-    /// The value at the axis' start.
+    /// Value at the start of the axis.
     pub from: Option<f64>,
-    /// The value at the axis' end.
+    /// Value at the end of the axis.
     pub to: Option<f64>,
 }
 
-/// Grouped bars: for each group (a case) one bar of each series (ours, the paper's), the value printed
-/// at the bar. Upright where the labels fit, lying on a phone.
+/// Grouped bars with printed values: for each group (a case), one bar of each series (simulation,
+/// paper). Bars are vertical if the labels fit, and horizontal otherwise and on a phone.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bars {
-    /// What the chart shows; plain text.
+    /// Title; plain text.
     pub title: String,
-    /// A sentence or two under the chart, with inline markup; may be empty.
+    /// Text below the chart, with inline markup; may be empty.
     pub caption: String,
-    /// What the bars' length means.
+    /// Axis along the bars.
     pub axis: Axis,
     /// Decimals of the printed values.
     pub decimals: usize,
-    /// The groups' names.
+    /// Names of the groups.
     pub groups: Vec<String>,
-    /// The series, in the order of the bars within a group.
+    /// Series, in the order of the bars within a group.
     pub series: Vec<BarSeries>,
 }
 
 /// One bar in each group.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BarSeries {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// A value for each group; `None` for no bar.
+    /// Values by group; `None` for no bar.
     pub values: Vec<Option<Estimate>>,
-    /// Drawn hatched instead of filled: a printed figure that ours is held against.
+    /// Hatched instead of filled: values for comparison, such as figures of a paper.
     pub reference: bool,
 }
 
 /// Lines over a common x axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lines {
-    /// What the chart shows; plain text.
+    /// Title; plain text.
     pub title: String,
-    /// A sentence or two under the chart, with inline markup; may be empty.
+    /// Text below the chart, with inline markup; may be empty.
     pub caption: String,
-    /// The axis to the right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// The axis upwards.
+    /// Vertical axis.
     pub y: Axis,
-    /// The lines.
+    /// Lines, the most important one first.
     pub lines: Vec<Line>,
-    /// What is pointed out.
+    /// Annotations.
     pub marks: Vec<Mark>,
 }
 
-/// A line.
+/// A line through points.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Line {
-    /// Its name in the legend. Lines of one name have one colour throughout a chart.
+    /// Name in the legend. Lines of one name have one colour throughout a chart.
     pub name: String,
-    /// Where, in ascending order.
+    /// Coordinates on the x axis, in ascending order.
     pub x: Vec<f64>,
-    /// How high; a value that is not finite leaves a gap.
+    /// Values; a value that is not finite leaves a gap.
     pub y: Vec<f64>,
-    /// Half the height of a band around each y, such as a 95 % interval; empty for no band.
+    /// Half the height of a band around each value, such as a 95 % interval; empty for no band.
     pub band: Vec<f64>,
-    /// How two points are joined.
+    /// Interpolation between points.
     pub shape: Shape,
-    /// Whether each point has a dot.
+    /// Draws a dot at each point.
     pub dots: bool,
-    /// Drawn thin and dashed: a figure that ours is held against.
+    /// Thin and dashed: values for comparison, such as figures of a paper.
     pub reference: bool,
 }
 
-/// How two points of a line are joined.
+/// Interpolation between the points of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Straight.
+    /// Straight line segments.
     #[default]
     Straight,
     /// The value holds until the next point.
     Step,
 }
 
-/// Something pointed out in a plot.
+/// An annotation in a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
-    /// A line upwards at x.
+    /// A vertical line.
     Vertical {
-        /// Where.
+        /// Coordinate on the x axis.
         x: f64,
-        /// What is there; plain text.
+        /// Label; plain text.
         label: String,
     },
-    /// A line across at y.
+    /// A horizontal line.
     Horizontal {
-        /// How high.
+        /// Value on the y axis.
         y: f64,
-        /// What is there; plain text.
+        /// Label; plain text.
         label: String,
     },
     /// A ring around a point.
     Point {
-        /// Where.
+        /// Coordinate on the x axis.
         x: f64,
-        /// How high.
+        /// Value on the y axis.
         y: f64,
-        /// What is there; plain text.
+        /// Label; plain text.
         label: String,
     },
 }
 
-/// Panels and lanes stacked over one time axis; they zoom together.
+/// Panels and lanes stacked over one time axis, with a common zoom.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
-    /// What the chart shows; plain text.
+    /// Title; plain text.
     pub title: String,
-    /// A sentence or two under the chart, with inline markup; may be empty.
+    /// Text below the chart, with inline markup; may be empty.
     pub caption: String,
-    /// The common axis; by default time in seconds.
+    /// Common axis; by default time in seconds.
     pub x: Axis,
-    /// Top to bottom.
+    /// Tracks, top to bottom.
     pub tracks: Vec<Track>,
 }
 
-/// One storey of a timeline.
+/// A panel or lane of a timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Track {
     /// Lines.
@@ -162,40 +162,40 @@ pub enum Track {
     Lane(Lane),
 }
 
-/// Lines with a y axis of their own.
+/// Lines with their own y axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Panel {
-    /// What is measured.
+    /// Vertical axis.
     pub y: Axis,
-    /// The lines.
+    /// Lines, the most important one first.
     pub lines: Vec<Line>,
-    /// What is pointed out.
+    /// Annotations.
     pub marks: Vec<Mark>,
 }
 
-/// What state something was in, as blocks: the higher the block, the more the state draws.
+/// States over time as blocks; the height of a block ranks the power of its state.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lane {
-    /// Whose state.
+    /// Name of the component, such as a radio.
     pub name: String,
-    /// One after the other, in ascending order.
+    /// Spans, in ascending order and without overlap.
     pub spans: Vec<Span>,
 }
 
-/// A state and how long it held.
+/// A time span in one state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
-    /// Since when, in the unit of the x axis.
+    /// Start, in the unit of the x axis.
     pub from: f64,
-    /// Until when.
+    /// End, in the unit of the x axis.
     pub to: f64,
-    /// The state's name.
+    /// Name of the state.
     pub label: String,
-    /// How it looks.
+    /// Style of the block.
     pub shade: Shade,
 }
 
-/// How a state looks: colour, height and hatching.
+/// Style of a state: colour, height and hatching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shade {
     /// A thin line.
@@ -206,13 +206,13 @@ pub enum Shade {
     Promotion,
     /// A full block.
     Active,
-    /// None of these.
+    /// Style of unknown states.
     Other,
 }
 
 impl Shade {
-    /// The shade of a power state by its usual names (`Idle`, `PSM`, `Promotion`, `Active`, `CR`,
-    /// `Tail 1`, `Short DRX`, …), whatever their case.
+    /// Returns the shade of a power state by its common names (`Idle`, `PSM`, `Promotion`,
+    /// `Active`, `CR`, `Tail 1`, `Short DRX`, …), ignoring case.
     pub fn of(state: &str) -> Self {
         let state = state.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| state.contains(word));
@@ -231,11 +231,11 @@ impl Shade {
 }
 
 impl Axis {
-    /// An axis that measures `title`.
+    /// Creates an axis of the quantity `title`.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
-    /// Time in seconds.
+    /// Creates an axis of time in seconds.
     pub fn seconds() -> Self {
         Self::new("time").unit("s")
     }
@@ -244,17 +244,17 @@ impl Axis {
         self.unit = unit.into();
         self
     }
-    /// Sets where the axis starts.
+    /// Sets the value at the start of the axis.
     pub fn from(mut self, value: f64) -> Self {
         self.from = Some(value);
         self
     }
-    /// Sets where the axis ends.
+    /// Sets the value at the end of the axis.
     pub fn to(mut self, value: f64) -> Self {
         self.to = Some(value);
         self
     }
-    /// `title, unit`.
+    /// Label of the form `title, unit`.
     pub(crate) fn label(&self) -> String {
         match (self.title.is_empty(), self.unit.is_empty()) {
             (_, true) => self.title.clone(),
@@ -265,11 +265,11 @@ impl Axis {
 }
 
 impl Bars {
-    /// Bars of nothing yet, with two decimals.
+    /// Creates a chart without bars, with two decimals.
     pub fn new(title: impl Into<String>, axis: Axis) -> Self {
         Self { title: title.into(), axis, decimals: 2, ..Self::default() }
     }
-    /// Sets the groups' names.
+    /// Sets the names of the groups.
     pub fn groups<S: Into<String>>(mut self, groups: impl IntoIterator<Item = S>) -> Self {
         self.groups = groups.into_iter().map(Into::into).collect();
         self
@@ -279,19 +279,19 @@ impl Bars {
         self.decimals = decimals;
         self
     }
-    /// Adds a filled bar to each group.
+    /// Appends a series of filled bars.
     pub fn series(mut self, name: impl Into<String>, values: impl IntoIterator<Item = Estimate>) -> Self {
         let values = values.into_iter().map(Some).collect();
         self.series.push(BarSeries { name: name.into(), values, reference: false });
         self
     }
-    /// Adds a hatched bar to each group, such as the paper's.
+    /// Appends a series of hatched bars for comparison.
     pub fn reference(mut self, name: impl Into<String>, values: impl IntoIterator<Item = Estimate>) -> Self {
         let values = values.into_iter().map(Some).collect();
         self.series.push(BarSeries { name: name.into(), values, reference: true });
         self
     }
-    /// Sets the sentence under the chart.
+    /// Sets the text below the chart.
     pub fn caption(mut self, caption: impl Into<String>) -> Self {
         self.caption = caption.into();
         self
@@ -299,21 +299,21 @@ impl Bars {
 }
 
 impl Lines {
-    /// Two axes without lines.
+    /// Creates a chart without lines.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self { title: title.into(), x, y, ..Self::default() }
     }
-    /// Adds a line.
+    /// Appends a line.
     pub fn line(mut self, line: Line) -> Self {
         self.lines.push(line);
         self
     }
-    /// Points something out.
+    /// Adds an annotation.
     pub fn mark(mut self, mark: Mark) -> Self {
         self.marks.push(mark);
         self
     }
-    /// Sets the sentence under the chart.
+    /// Sets the text below the chart.
     pub fn caption(mut self, caption: impl Into<String>) -> Self {
         self.caption = caption.into();
         self
@@ -321,16 +321,17 @@ impl Lines {
 }
 
 impl Line {
-    /// A line through the points (x, y), x ascending. The longer of the two lists is cut.
+    /// Creates a line through the points (x, y), with x in ascending order. Surplus elements of
+    /// the longer list are ignored.
     pub fn new(name: impl Into<String>, x: Vec<f64>, y: Vec<f64>) -> Self {
         Self { name: name.into(), x, y, ..Self::default() }
     }
-    /// A line through values sampled every `step` from `start` on.
+    /// Creates a line through values sampled every `step` from `start` on.
     pub fn sampled(name: impl Into<String>, start: f64, step: f64, y: Vec<f64>) -> Self {
         let x = (0..y.len()).map(|i| start + step * i as f64).collect();
         Self::new(name, x, y)
     }
-    /// A line through means, with their intervals as a band.
+    /// Creates a line through means, with their intervals as a band.
     pub fn estimates(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Estimate)>) -> Self {
         let mut line = Self::new(name, Vec::new(), Vec::new());
         for (x, estimate) in points {
@@ -345,7 +346,7 @@ impl Line {
         self.band = half_heights;
         self
     }
-    /// Each value holds until the next point.
+    /// Makes each value hold until the next point.
     pub fn step(mut self) -> Self {
         self.shape = Shape::Step;
         self
@@ -355,7 +356,7 @@ impl Line {
         self.dots = true;
         self
     }
-    /// Draws it thin and dashed.
+    /// Makes the line thin and dashed, for comparison.
     pub fn reference(mut self) -> Self {
         self.reference = true;
         self
@@ -363,36 +364,36 @@ impl Line {
 }
 
 impl Mark {
-    /// A line upwards at x.
+    /// Creates a vertical line.
     pub fn vertical(x: f64, label: impl Into<String>) -> Self {
         Self::Vertical { x, label: label.into() }
     }
-    /// A line across at y.
+    /// Creates a horizontal line.
     pub fn horizontal(y: f64, label: impl Into<String>) -> Self {
         Self::Horizontal { y, label: label.into() }
     }
-    /// A ring around a point.
+    /// Creates a ring around a point.
     pub fn point(x: f64, y: f64, label: impl Into<String>) -> Self {
         Self::Point { x, y, label: label.into() }
     }
 }
 
 impl Timeline {
-    /// An empty timeline over seconds.
+    /// Creates an empty timeline over seconds.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), x: Axis::seconds(), ..Self::default() }
     }
-    /// Adds a panel below.
+    /// Appends a panel.
     pub fn panel(mut self, panel: Panel) -> Self {
         self.tracks.push(Track::Panel(panel));
         self
     }
-    /// Adds a lane below.
+    /// Appends a lane.
     pub fn lane(mut self, lane: Lane) -> Self {
         self.tracks.push(Track::Lane(lane));
         self
     }
-    /// Sets the sentence under the chart.
+    /// Sets the text below the chart.
     pub fn caption(mut self, caption: impl Into<String>) -> Self {
         self.caption = caption.into();
         self
@@ -400,16 +401,16 @@ impl Timeline {
 }
 
 impl Panel {
-    /// A panel that measures `y`.
+    /// Creates a panel with the vertical axis `y`.
     pub fn new(y: Axis) -> Self {
         Self { y, ..Self::default() }
     }
-    /// Adds a line.
+    /// Appends a line.
     pub fn line(mut self, line: Line) -> Self {
         self.lines.push(line);
         self
     }
-    /// Points something out.
+    /// Adds an annotation.
     pub fn mark(mut self, mark: Mark) -> Self {
         self.marks.push(mark);
         self
@@ -417,12 +418,12 @@ impl Panel {
 }
 
 impl Lane {
-    /// A lane of given spans.
+    /// Creates a lane of spans.
     pub fn new(name: impl Into<String>, spans: Vec<Span>) -> Self {
         Self { name: name.into(), spans }
     }
-    /// A lane from the times (in seconds on the axis) at which each state began; the last holds until
-    /// `end`. The shade is read from the state's name by [`Shade::of`].
+    /// Creates a lane from the start times of its states, on an axis in seconds. The last state
+    /// holds until `end`. [`Shade::of`] derives the shades from the names.
     pub fn from_changes<S: AsRef<str>>(
         name: impl Into<String>,
         changes: &[(Instant, S)],

@@ -1,18 +1,21 @@
-//! Small things that every drawing needs.
+//! Elements and text metrics common to all drawings.
 
+use super::axis::{Scale, Ticks};
 use crate::html::escape;
-use crate::number::short;
+use crate::number::write_trimmed;
+use core::fmt::Write as _;
 
-/// For which page a chart is drawn.
+/// Page width for which a chart is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// A desk or a sheet of paper.
+    /// A desktop screen or a sheet of paper.
     Wide,
     /// A phone.
     Narrow,
 }
 
 impl Size {
+    /// Class in the style sheet.
     pub(crate) fn class(self) -> &'static str {
         match self {
             Self::Wide => "wide",
@@ -21,22 +24,36 @@ impl Size {
     }
 }
 
-/// The height of the text, as in the style sheet.
-pub(crate) const FONT: f64 = 12.0;
-/// The width of a narrow chart: a phone of 390 px without its margins.
-pub(crate) const NARROW: f64 = 354.0;
+/// Font size, as in the style sheet.
+pub(crate) const FONT_PX: f64 = 12.0;
+/// Width of a narrow chart: a phone of 390 px less the margins.
+pub(crate) const NARROW_WIDTH_PX: f64 = 354.0;
 
-/// A coordinate, to a tenth of a pixel.
+/// Number of styles of lines and bars; further series reuse them.
+const SERIES_STYLES: usize = 6;
+
+/// Class of a line or bar by the index of its series.
+pub(crate) fn series_class(index: usize) -> String {
+    format!("s{}", index % SERIES_STYLES)
+}
+
+/// Formats a coordinate with a precision of 0.1 px.
 pub(crate) fn px(value: f64) -> String {
     let mut out = String::new();
-    short(&mut out, value, 1);
+    write_trimmed(&mut out, value, 1);
     out
 }
 
-/// Opens an SVG of that class and size. `label` is what a screen reader says.
-pub(crate) fn open(class: &str, size: Size, width: f64, height: f64, label: &str, more: &str) -> String {
+/// Opening tag of a drawing. `label` is for screen readers, `attributes` are appended.
+pub(crate) fn open_svg(
+    class: &str,
+    size: Size,
+    (width, height): (f64, f64),
+    label: &str,
+    attributes: &str,
+) -> String {
     format!(
-        "<svg class=\"{class} {}\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" aria-label=\"{}\"{more}>\n",
+        "<svg class=\"{class} {}\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" aria-label=\"{}\"{attributes}>\n",
         size.class(),
         escape(label),
         w = px(width),
@@ -44,14 +61,27 @@ pub(crate) fn open(class: &str, size: Size, width: f64, height: f64, label: &str
     )
 }
 
-/// A text at (x, y).
+/// Text element at (x, y).
 pub(crate) fn text(x: f64, y: f64, class: &str, text: &str) -> String {
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
     format!("<text x=\"{}\" y=\"{}\"{class}>{}</text>", px(x), px(y), escape(text))
 }
 
-/// About how wide a text will be in a sans-serif face; on the large side.
-pub(crate) fn text_width(text: &str, font: f64) -> f64 {
+/// Horizontal grid lines with their labels on the left.
+pub(crate) fn y_grid(ticks: &Ticks, y: Scale, left: f64, right: f64) -> String {
+    let mut out = String::from("<g class=\"grid y\">");
+    for value in &ticks.values {
+        let at = y.px(*value);
+        let base = if *value == 0.0 { " class=\"base\"" } else { "" };
+        let _ = write!(out, "<path{base} d=\"M{} {}H{}\"/>", px(left), px(at), px(right));
+        out.push_str(&text(left - 6.0, at + 4.0, "end", &ticks.text(*value)));
+    }
+    out.push_str("</g>\n");
+    out
+}
+
+/// Upper estimate of the width of a text in a sans-serif font.
+pub(crate) fn text_width(text: &str) -> f64 {
     let ems: f64 = text
         .chars()
         .map(|c| match c {
@@ -63,18 +93,18 @@ pub(crate) fn text_width(text: &str, font: f64) -> f64 {
             _ => 1.0,
         })
         .sum();
-    ems * font
+    ems * FONT_PX
 }
 
-/// The text, cut with an ellipsis where it would be wider than `room`.
-pub(crate) fn fit(text: &str, font: f64, room: f64) -> String {
-    if text_width(text, font) <= room {
+/// Shortens a text to `width` with an ellipsis.
+pub(crate) fn ellipsize(text: &str, width: f64) -> String {
+    if text_width(text) <= width {
         return text.to_owned();
     }
     let mut cut = String::new();
     for c in text.chars() {
         cut.push(c);
-        if text_width(&cut, font) + font > room {
+        if text_width(&cut) + FONT_PX > width {
             cut.pop();
             break;
         }

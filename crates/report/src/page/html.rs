@@ -1,14 +1,14 @@
-//! A page as HTML.
+//! Page as HTML.
 
 use super::{Block, Page};
-use crate::html::{escape, inline, slug};
+use crate::html::{escape, render_inline, slug};
 use core::fmt::Write as _;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Hatchings that the charts refer to: what tells two fills apart where colour does not.
-const HATCHES: &str = "<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\"><defs>\
+/// Hatch patterns of the charts, which distinguish fills without colour.
+const HATCH_PATTERNS: &str = "<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\"><defs>\
 <pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
 <path d=\"M0 0V5\" style=\"stroke:var(--quiet);stroke-width:2.4\"/></pattern>\
 <pattern id=\"hatch-tail\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
@@ -26,12 +26,12 @@ pub(super) fn page(page: &Page) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{HATCHES}<div class=\"page\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{HATCH_PATTERNS}<div class=\"page\">\n\
          <header>\n<h1>{title}</h1>\n",
         title = escape(&page.title)
     );
     for paragraph in &page.lead {
-        let _ = writeln!(out, "<p class=\"lead\">{}</p>", inline(paragraph));
+        let _ = writeln!(out, "<p class=\"lead\">{}</p>", render_inline(paragraph));
     }
     out.push_str("</header>\n");
     if page.sections.len() > 1 {
@@ -51,21 +51,21 @@ pub(super) fn page(page: &Page) -> String {
         out.push_str("</section>\n");
     }
     if !page.footer.is_empty() {
-        let _ = writeln!(out, "<footer>{}</footer>", inline(&page.footer));
+        let _ = writeln!(out, "<footer>{}</footer>", render_inline(&page.footer));
     }
     let _ = write!(out, "</main>\n</div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     out
 }
 
-/// The sections' anchors, each different.
+/// Anchors of the sections, made unique by a number.
 fn anchors(page: &Page) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     for section in &page.sections {
-        let wished = slug(if section.anchor.is_empty() { &section.heading } else { &section.anchor });
-        let mut anchor = wished.clone();
+        let base = slug(if section.anchor.is_empty() { &section.heading } else { &section.anchor });
+        let mut anchor = base.clone();
         let mut count = 2;
         while anchors.contains(&anchor) {
-            anchor = format!("{wished}-{count}");
+            anchor = format!("{base}-{count}");
             count += 1;
         }
         anchors.push(anchor);
@@ -75,19 +75,19 @@ fn anchors(page: &Page) -> Vec<String> {
 
 fn write_block(out: &mut String, block: &Block, charts: &mut usize) {
     let _ = match block {
-        Block::Prose(text) => writeln!(out, "<p>{}</p>", inline(text)),
+        Block::Prose(text) => writeln!(out, "<p>{}</p>", render_inline(text)),
         Block::Heading(text) => writeln!(out, "<h3>{}</h3>", escape(text)),
         Block::List(points) => {
             out.push_str("<ul>\n");
             for point in points {
-                let _ = writeln!(out, "<li>{}</li>", inline(point));
+                let _ = writeln!(out, "<li>{}</li>", render_inline(point));
             }
             writeln!(out, "</ul>")
         }
         Block::Facts(facts) => {
             out.push_str("<dl>\n");
             for (name, value) in facts {
-                let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), inline(value));
+                let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), render_inline(value));
             }
             writeln!(out, "</dl>")
         }

@@ -1,85 +1,115 @@
-//! A table as CSV (RFC 4180): a header line, lines ended by CR LF, numbers in full.
+//! Table as CSV (RFC 4180): a header line, CR LF line ends, numbers with full precision.
 
-use super::{Cell, Table, Value};
+use super::{Badge, Cell, Row, Table, Value};
+
+/// CSV columns in addition to one per table column.
+struct Layout {
+    /// A first column with the group of each row.
+    group: bool,
+    /// Extra columns, by table column.
+    columns: Vec<ExtraColumns>,
+    /// A last column with the badges of rows.
+    row_badge: bool,
+}
+
+struct ExtraColumns {
+    interval: bool,
+    badge: bool,
+}
 
 impl Table {
-    /// The table as CSV. A column that holds an interval is followed by one of the same name and
-    /// ` ci95`, one with badges by one and ` mark`; a row's badges are the last column, `mark`; headings
-    /// are the first column, `group`, of the rows under them. A number that is not finite is empty.
+    /// Renders the table as CSV.
+    ///
+    /// A column with intervals is followed by a column of the same name and ` ci95`, a column with
+    /// badges by one with ` mark`. Row badges are the last column, `mark`. A heading is the value
+    /// of the first column, `group`, in the rows below it. A number that is not finite is empty.
     pub fn to_csv(&self) -> String {
-        let body = || self.rows.iter().filter(|row| !row.heading);
-        let any = |index: usize, test: &dyn Fn(&Cell) -> bool| {
-            body().any(|row| row.cells.get(index).is_some_and(test))
-        };
-        let shapes: Vec<(bool, bool)> = (0..self.columns.len())
-            .map(|i| {
-                let interval = any(i, &|c| matches!(c.value, Value::Estimate { .. }));
-                (interval, any(i, &|c| c.badge.is_some()))
-            })
-            .collect();
-        let grouped = self.rows.iter().any(|row| row.heading);
-        let marked = body().any(|row| row.badge.is_some());
-
+        let layout = Layout::of(self);
         let mut out = String::new();
-        let mut fields: Vec<String> = Vec::new();
-        if grouped {
-            fields.push("group".to_owned());
-        }
-        for (index, (column, (interval, badges))) in self.columns.iter().zip(&shapes).enumerate() {
-            let name = |what: &str| {
-                let head = format!("{}{what}", column.header);
-                match self.unit(index) {
-                    "" => head,
-                    unit => format!("{head} ({unit})"),
-                }
-            };
-            fields.push(name(""));
-            if *interval {
-                fields.push(name(" ci95"));
-            }
-            if *badges {
-                fields.push(format!("{} mark", column.header));
-            }
-        }
-        if marked {
-            fields.push("mark".to_owned());
-        }
-        record(&mut out, &fields);
-
-        let empty = Cell::empty();
+        write_record(&mut out, &self.csv_header(&layout));
         let mut group = String::new();
         for row in &self.rows {
             if row.heading {
-                group = row.cells.first().map(|cell| main(&cell.value)).unwrap_or_default();
-                continue;
+                group = row.cells.first().map(|cell| main_field(&cell.value)).unwrap_or_default();
+            } else {
+                write_record(&mut out, &layout.fields(row, &group));
             }
-            fields.clear();
-            if grouped {
-                fields.push(group.clone());
-            }
-            for (index, (interval, badges)) in shapes.iter().enumerate() {
-                let cell = row.cells.get(index).unwrap_or(&empty);
-                fields.push(main(&cell.value));
-                if *interval {
-                    fields.push(match cell.value {
-                        Value::Estimate { estimate, .. } => number(estimate.ci95),
-                        _ => String::new(),
-                    });
-                }
-                if *badges {
-                    fields.push(cell.badge.as_ref().map(|badge| badge.text.clone()).unwrap_or_default());
-                }
-            }
-            if marked {
-                fields.push(row.badge.as_ref().map(|badge| badge.text.clone()).unwrap_or_default());
-            }
-            record(&mut out, &fields);
         }
         out
     }
+
+    fn csv_header(&self, layout: &Layout) -> Vec<String> {
+        let mut fields = Vec::new();
+        if layout.group {
+            fields.push("group".to_owned());
+        }
+        for (index, (column, extra)) in self.columns.iter().zip(&layout.columns).enumerate() {
+            let with_unit = |name: String| match self.unit(index) {
+                "" => name,
+                unit => format!("{name} ({unit})"),
+            };
+            fields.push(with_unit(column.header.clone()));
+            if extra.interval {
+                fields.push(with_unit(format!("{} ci95", column.header)));
+            }
+            if extra.badge {
+                fields.push(format!("{} mark", column.header));
+            }
+        }
+        if layout.row_badge {
+            fields.push("mark".to_owned());
+        }
+        fields
+    }
 }
 
-fn main(value: &Value) -> String {
+impl Layout {
+    fn of(table: &Table) -> Self {
+        let rows = || table.rows.iter().filter(|row| !row.heading);
+        let columns = (0..table.columns.len()).map(|index| {
+            let any = |test: fn(&Cell) -> bool| rows().any(|row| row.cells.get(index).is_some_and(test));
+            ExtraColumns {
+                interval: any(|cell| matches!(cell.value, Value::Estimate { .. })),
+                badge: any(|cell| cell.badge.is_some()),
+            }
+        });
+        Self {
+            group: table.rows.iter().any(|row| row.heading),
+            columns: columns.collect(),
+            row_badge: rows().any(|row| row.badge.is_some()),
+        }
+    }
+
+    fn fields(&self, row: &Row, group: &str) -> Vec<String> {
+        let empty = Cell::empty();
+        let badge =
+            |badge: &Option<Badge>| badge.as_ref().map(|badge| badge.text.clone()).unwrap_or_default();
+        let mut fields = Vec::new();
+        if self.group {
+            fields.push(group.to_owned());
+        }
+        for (index, extra) in self.columns.iter().enumerate() {
+            let cell = row.cells.get(index).unwrap_or(&empty);
+            fields.push(main_field(&cell.value));
+            if extra.interval {
+                fields.push(match cell.value {
+                    Value::Estimate { estimate, .. } => number(estimate.ci95),
+                    _ => String::new(),
+                });
+            }
+            if extra.badge {
+                fields.push(badge(&cell.badge));
+            }
+        }
+        if self.row_badge {
+            fields.push(badge(&row.badge));
+        }
+        fields
+    }
+}
+
+/// The value without its interval.
+fn main_field(value: &Value) -> String {
     match value {
         Value::Empty => String::new(),
         Value::Text(text) => text.clone(),
@@ -92,7 +122,7 @@ fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }
 
-fn record(out: &mut String, fields: &[String]) {
+fn write_record(out: &mut String, fields: &[String]) {
     for (index, field) in fields.iter().enumerate() {
         if index > 0 {
             out.push(',');

@@ -1,12 +1,15 @@
-//! A table as JSON, numbers in full.
+//! Table as JSON, numbers with full precision.
 
 use super::{Table, Value};
 use serde_json::{Map, Value as Json, json};
 
 impl Table {
-    /// The table as JSON: `title`, `columns` (`key`, `header`, `unit`), `rows` (an object by the
-    /// columns' keys; an estimate is `{"mean", "ci95"}`; `mark` and `marks` hold the badges of the row
-    /// and of its cells, `group` the heading above it) and `notes`. A number that is not finite is null.
+    /// Renders the table as JSON with the members `title`, `columns` (`key`, `header`, `unit`),
+    /// `rows` and `notes`.
+    ///
+    /// A row is an object by column key. `mark` and `marks` are the badges of the row and of its
+    /// cells, `group` is the heading above the row. An estimate is `{"mean", "ci95"}`. A number
+    /// that is not finite is null.
     pub fn to_json(&self) -> Json {
         let keys = self.keys();
         let columns: Vec<Json> = self
@@ -43,7 +46,7 @@ impl Table {
             }
             rows.push(Json::Object(object));
         }
-        let notes: Vec<String> = self.notes.iter().map(|note| crate::html::unmark(note)).collect();
+        let notes: Vec<String> = self.notes.iter().map(|note| crate::html::strip_markup(note)).collect();
         json!({"title": self.title, "columns": columns, "rows": rows, "notes": notes})
     }
 }

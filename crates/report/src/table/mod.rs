@@ -1,4 +1,4 @@
-//! A table and its parts; each rendering is a file of its own.
+//! Tables: title, columns, rows, cells and notes. Each output format has its own submodule.
 
 mod csv;
 mod html;
@@ -12,147 +12,147 @@ use crate::number::Estimate;
 
 /// A table of results.
 ///
-/// A row with fewer cells than there are columns is filled with empty ones; surplus cells are not
-/// shown.
+/// Missing cells of a row are empty; surplus cells are not shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// What the table shows; plain text, may be empty.
+    /// Title; plain text, may be empty.
     pub title: String,
-    /// The columns, left to right.
+    /// Columns, left to right.
     pub columns: Vec<Column>,
-    /// The rows, top to bottom.
+    /// Rows, top to bottom.
     pub rows: Vec<Row>,
-    /// Footnotes; with inline markup (see [`Section::prose`](crate::Section::prose)).
+    /// Footnotes with inline markup (see [`Section::prose`](crate::Section::prose)).
     pub notes: Vec<String>,
 }
 
-/// A column's head.
+/// Header and format of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name shown above the column.
     pub header: String,
-    /// The unit of its numbers, shown under the name; empty for none.
+    /// Unit of the numbers, shown below the name; may be empty.
     pub unit: String,
-    /// Where its cells stand.
+    /// Alignment of the cells.
     pub align: Align,
-    /// Its name in JSON; empty for one made from the header (`Energy rate` gives `energy_rate`).
+    /// Key in JSON; derived from the header if empty (`Energy rate` gives `energy_rate`).
     pub key: String,
 }
 
-/// Where the cells of a column stand.
+/// Alignment of the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Align {
-    /// Flush left: words.
+    /// Flush left, for text.
     #[default]
     Left,
-    /// Flush right: numbers.
+    /// Flush right, for numbers.
     Right,
-    /// In the middle.
+    /// Centred.
     Centre,
 }
 
-/// A row.
+/// A row of cells, or a heading.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Row {
-    /// One cell for each column.
+    /// Cells, by column.
     pub cells: Vec<Cell>,
-    /// A word on the whole row, shown after its last cell.
+    /// Badge of the whole row, shown after its last cell.
     pub badge: Option<Badge>,
-    /// A heading that opens a group of rows: only the first cell is shown, across the table.
+    /// The row is the heading of the rows below it: only its first cell is shown, across the
+    /// table.
     pub heading: bool,
-    /// The row that the reader should find first; set in bold.
+    /// The row is set in bold.
     pub strong: bool,
 }
 
-/// A cell: a value and what is to be said of it.
+/// A value with its presentation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
-    /// What it holds.
+    /// The value.
     pub value: Value,
-    /// Whether that is good or bad.
+    /// Rating of the value.
     pub tone: Tone,
-    /// A word shown beside the value.
+    /// Badge shown beside the value.
     pub badge: Option<Badge>,
-    /// Where it leads in HTML: `#anchor`, `/path` or `https://…`; nowhere for anything else.
+    /// Link target in HTML: `#anchor`, `/path` or `https://…`. Others are ignored.
     pub link: String,
 }
 
-/// What a cell holds.
+/// Value of a cell.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     #[default]
     Empty,
     /// Plain text.
     Text(String),
-    /// A number, shown with so many decimals. CSV and JSON carry it in full.
+    /// A number, with full precision in CSV and JSON.
     Number {
         /// The number.
         value: f64,
-        /// Digits after the point.
+        /// Decimals shown.
         decimals: usize,
     },
-    /// A mean and its interval.
+    /// A mean with its interval.
     Estimate {
-        /// The mean and its interval.
+        /// The mean with its interval.
         estimate: Estimate,
-        /// Digits after the point, for both.
+        /// Decimals shown, of both.
         decimals: usize,
     },
     /// A signed difference in percent: `1.2` is shown as `+1.2 %`.
     Percent {
-        /// Percent.
+        /// The difference in percent.
         value: f64,
-        /// Digits after the point.
+        /// Decimals shown.
         decimals: usize,
     },
 }
 
-/// Whether something is good or bad. In HTML a sign goes with the colour, in text a bad cell has a `!`.
+/// Rating of a cell. HTML shows a sign in addition to the colour; text marks a bad cell with `!`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// Neither.
+    /// No rating.
     #[default]
     Plain,
-    /// As it should be.
+    /// Within the accepted range.
     Good,
-    /// Not as it should be.
+    /// Outside the accepted range.
     Bad,
-    /// Of less weight than the rest.
+    /// De-emphasized.
     Quiet,
 }
 
-/// A word in a small frame, such as `predicted`.
+/// A framed label, such as `predicted`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Badge {
-    /// The word.
+    /// Text of the label.
     pub text: String,
-    /// Filled instead of outlined; tells two badges apart without colour.
+    /// Filled instead of outlined, which distinguishes badges without colour.
     pub filled: bool,
 }
 
 impl Table {
-    /// A table without columns and rows.
+    /// Creates a table without columns and rows.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
-    /// Adds a column at the right.
+    /// Appends a column.
     pub fn column(mut self, column: Column) -> Self {
         self.columns.push(column);
         self
     }
-    /// Adds a row at the bottom.
+    /// Appends a row.
     pub fn row(mut self, row: Row) -> Self {
         self.rows.push(row);
         self
     }
-    /// Adds a footnote, with inline markup.
+    /// Appends a footnote with inline markup.
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// A column's unit where data are written: that of a difference goes without saying on a page.
+    /// Unit of a column in data formats. Pages print the percent sign of differences in each cell.
     pub(crate) fn unit(&self, index: usize) -> &str {
         let percent =
             |row: &Row| matches!(row.cells.get(index), Some(Cell { value: Value::Percent { .. }, .. }));
@@ -163,19 +163,19 @@ impl Table {
         }
     }
 
-    /// The columns' names in JSON, each different.
+    /// Keys of the columns in JSON, made unique by a number.
     pub(crate) fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         for column in &self.columns {
-            let wished = if column.key.is_empty() {
+            let base = if column.key.is_empty() {
                 slug(&column.header).replace('-', "_")
             } else {
                 column.key.clone()
             };
-            let mut key = wished.clone();
+            let mut key = base.clone();
             let mut count = 2;
             while keys.contains(&key) {
-                key = format!("{wished}_{count}");
+                key = format!("{base}_{count}");
                 count += 1;
             }
             keys.push(key);
@@ -185,11 +185,11 @@ impl Table {
 }
 
 impl Column {
-    /// A column of words, flush left.
+    /// Creates a column of text, flush left.
     pub fn text(header: impl Into<String>) -> Self {
         Self { header: header.into(), unit: String::new(), align: Align::Left, key: String::new() }
     }
-    /// A column of numbers, flush right.
+    /// Creates a column of numbers, flush right.
     pub fn number(header: impl Into<String>) -> Self {
         Self { align: Align::Right, ..Self::text(header) }
     }
@@ -198,12 +198,12 @@ impl Column {
         self.unit = unit.into();
         self
     }
-    /// Sets where the cells stand.
+    /// Sets the alignment of the cells.
     pub fn align(mut self, align: Align) -> Self {
         self.align = align;
         self
     }
-    /// Sets the name in JSON.
+    /// Sets the key in JSON.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = key.into();
         self
@@ -211,20 +211,20 @@ impl Column {
 }
 
 impl Row {
-    /// A row of cells.
+    /// Creates a row of cells.
     pub fn new(cells: impl IntoIterator<Item = Cell>) -> Self {
         Self { cells: cells.into_iter().collect(), ..Self::default() }
     }
-    /// A heading over the rows that follow.
+    /// Creates a heading of the rows below it.
     pub fn heading(text: impl Into<String>) -> Self {
         Self { cells: vec![Cell::text(text)], heading: true, ..Self::default() }
     }
-    /// Adds a cell at the right.
+    /// Appends a cell.
     pub fn cell(mut self, cell: Cell) -> Self {
         self.cells.push(cell);
         self
     }
-    /// Puts a word on the row.
+    /// Sets the badge of the row.
     pub fn badge(mut self, badge: Badge) -> Self {
         self.badge = Some(badge);
         self
@@ -237,46 +237,47 @@ impl Row {
 }
 
 impl Cell {
-    /// An empty cell.
+    /// Creates an empty cell.
     pub fn empty() -> Self {
         Self::default()
     }
-    /// Plain text.
+    /// Creates a cell of plain text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { value: Value::Text(text.into()), ..Self::default() }
     }
-    /// A number with so many decimals.
+    /// Creates a cell of a number.
     pub fn number(value: f64, decimals: usize) -> Self {
         Self { value: Value::Number { value, decimals }, ..Self::default() }
     }
-    /// A mean with its interval.
+    /// Creates a cell of a mean with its interval.
     pub fn estimate(estimate: Estimate, decimals: usize) -> Self {
         Self { value: Value::Estimate { estimate, decimals }, ..Self::default() }
     }
-    /// A signed difference in percent.
+    /// Creates a cell of a signed difference in percent.
     pub fn percent(value: f64, decimals: usize) -> Self {
         Self { value: Value::Percent { value, decimals }, ..Self::default() }
     }
-    /// How far `ours` is from `theirs`, in percent of theirs; a dash where theirs is zero.
+    /// Creates a cell of the difference of `ours` to `theirs`, in percent of `theirs`; a dash if
+    /// `theirs` is zero.
     pub fn difference(ours: f64, theirs: f64, decimals: usize) -> Self {
         let value = if theirs == 0.0 { f64::NAN } else { 100.0 * (ours - theirs) / theirs.abs() };
         Self::percent(value, decimals)
     }
-    /// Says whether it is good or bad.
+    /// Sets the rating.
     pub fn tone(mut self, tone: Tone) -> Self {
         self.tone = tone;
         self
     }
-    /// Says where it leads.
+    /// Sets the link target.
     pub fn link(mut self, target: impl Into<String>) -> Self {
         self.link = target.into();
         self
     }
-    /// Good if `holds`, else bad.
+    /// Rates the cell as good if `holds`, else as bad.
     pub fn good_if(self, holds: bool) -> Self {
         self.tone(if holds { Tone::Good } else { Tone::Bad })
     }
-    /// Puts a word beside the value.
+    /// Sets the badge beside the value.
     pub fn badge(mut self, badge: Badge) -> Self {
         self.badge = Some(badge);
         self
@@ -295,19 +296,19 @@ impl From<String> for Cell {
 }
 
 impl Badge {
-    /// An outlined badge.
+    /// Creates an outlined badge.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), filled: false }
     }
-    /// A filled badge.
+    /// Creates a filled badge.
     pub fn filled(text: impl Into<String>) -> Self {
         Self { text: text.into(), filled: true }
     }
-    /// `calibrated`: a figure that the model was fitted to.
+    /// Badge of a figure to which the model was fitted.
     pub fn calibrated() -> Self {
         Self::new("calibrated")
     }
-    /// `predicted`: a figure that the model was not shown.
+    /// Badge of a figure that did not enter the fit.
     pub fn predicted() -> Self {
         Self::filled("predicted")
     }

@@ -1,22 +1,22 @@
-//! A table for a terminal: columns apart by two spaces, no lines drawn.
+//! Table as text for a terminal: columns separated by two spaces, without rules.
 
 use super::{Align, Badge, Cell, Row, Table, Tone, Value};
-use crate::html::unmark;
+use crate::html::strip_markup;
 use crate::number::{DASH, display_width, fixed, signed};
 
-/// How a table is written to a terminal.
+/// Options of text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextStyle {
-    /// Whether to use ANSI colours.
+    /// Use ANSI colours.
     pub colour: bool,
-    /// How many columns the notes may take.
+    /// Wrap width of the notes, in terminal columns.
     pub width: usize,
 }
 
 impl TextStyle {
-    /// No colours, notes of 80 columns.
+    /// No colours, notes wrapped at 80 columns.
     pub const PLAIN: Self = Self { colour: false, width: 80 };
-    /// Colours, notes of 80 columns.
+    /// ANSI colours, notes wrapped at 80 columns.
     pub const COLOUR: Self = Self { colour: true, width: 80 };
 }
 
@@ -26,44 +26,44 @@ impl Default for TextStyle {
     }
 }
 
-const GAP: &str = "  ";
+const COLUMN_SEPARATOR: &str = "  ";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 const RED: &str = "31";
 const GREEN: &str = "32";
 
-/// What a column needs: the value proper, and what trails it (an interval, a percent sign, a badge), so
-/// that the values of a column stand under each other whatever trails them.
+/// Widths of a column's parts. Suffix (interval, percent sign) and badge are aligned separately,
+/// so that the values of a column line up.
 #[derive(Clone, Copy, Default)]
 struct Widths {
-    head: usize,
-    body: usize,
-    tail: usize,
+    header: usize,
+    value: usize,
+    suffix: usize,
     badge: usize,
 }
 
 impl Widths {
     fn total(self) -> usize {
-        self.head.max(self.body + self.tail + self.badge)
+        self.header.max(self.value + self.suffix + self.badge)
     }
 }
 
 impl Table {
-    /// The table as aligned text, each line ended by a line feed.
+    /// Renders the table as aligned text. Each line ends with a line feed.
     pub fn to_text(&self, style: TextStyle) -> String {
         let widths = self.widths();
         let mut out = String::new();
         if !self.title.is_empty() {
-            line(&mut out, &[paint(style, BOLD, &self.title)]);
+            write_line(&mut out, &[paint(style, BOLD, &self.title)]);
             out.push('\n');
         }
-        let heads: Vec<String> = self.columns.iter().map(|c| c.header.clone()).collect();
+        let headers: Vec<String> = self.columns.iter().map(|c| c.header.clone()).collect();
         let units: Vec<String> = self.columns.iter().map(|c| c.unit.clone()).collect();
-        if heads.iter().any(|head| !head.is_empty()) {
-            self.head(&mut out, style, &widths, &heads, BOLD);
+        if headers.iter().any(|header| !header.is_empty()) {
+            self.write_text_header(&mut out, &widths, &headers, |text| paint(style, BOLD, text));
         }
         if units.iter().any(|unit| !unit.is_empty()) {
-            self.head(&mut out, style, &widths, &units, DIM);
+            self.write_text_header(&mut out, &widths, &units, |text| paint(style, DIM, text));
         }
         for (index, row) in self.rows.iter().enumerate() {
             if row.heading {
@@ -71,17 +71,17 @@ impl Table {
                     out.push('\n');
                 }
                 let text = row.cells.first().map(|cell| parts(cell).0).unwrap_or_default();
-                line(&mut out, &[paint(style, BOLD, &text)]);
+                write_line(&mut out, &[paint(style, BOLD, &text)]);
             } else {
-                self.body(&mut out, style, &widths, row);
+                self.write_text_row(&mut out, style, &widths, row);
             }
         }
         if !self.notes.is_empty() {
             out.push('\n');
         }
         for note in &self.notes {
-            for text in wrap(&unmark(note), style.width) {
-                line(&mut out, &[paint(style, DIM, &text)]);
+            for text in wrap(&strip_markup(note), style.width) {
+                write_line(&mut out, &[paint(style, DIM, &text)]);
             }
         }
         out
@@ -92,22 +92,28 @@ impl Table {
             .columns
             .iter()
             .map(|c| Widths {
-                head: display_width(&c.header).max(display_width(&c.unit)),
+                header: display_width(&c.header).max(display_width(&c.unit)),
                 ..Widths::default()
             })
             .collect();
         for row in self.rows.iter().filter(|row| !row.heading) {
             for (cell, width) in row.cells.iter().zip(&mut widths) {
-                let (body, tail, badge) = parts(cell);
-                width.body = width.body.max(display_width(&body));
-                width.tail = width.tail.max(display_width(&tail));
+                let (value, suffix, badge) = parts(cell);
+                width.value = width.value.max(display_width(&value));
+                width.suffix = width.suffix.max(display_width(&suffix));
                 width.badge = width.badge.max(display_width(&badge));
             }
         }
         widths
     }
 
-    fn head(&self, out: &mut String, style: TextStyle, widths: &[Widths], texts: &[String], ansi: &str) {
+    fn write_text_header(
+        &self,
+        out: &mut String,
+        widths: &[Widths],
+        texts: &[String],
+        paint: impl Fn(&str) -> String,
+    ) {
         let cells: Vec<String> = self
             .columns
             .iter()
@@ -115,24 +121,21 @@ impl Table {
             .zip(texts)
             .map(|((column, width), text)| {
                 let (before, after) = padding(column.align, width.total(), display_width(text));
-                format!("{}{}{}", " ".repeat(before), paint(style, ansi, text), " ".repeat(after))
+                format!("{}{}{}", " ".repeat(before), paint(text), " ".repeat(after))
             })
             .collect();
-        line(out, &cells);
+        write_line(out, &cells);
     }
 
-    fn body(&self, out: &mut String, style: TextStyle, widths: &[Widths], row: &Row) {
+    fn write_text_row(&self, out: &mut String, style: TextStyle, widths: &[Widths], row: &Row) {
         let empty = Cell::empty();
         let mut cells: Vec<String> = Vec::with_capacity(self.columns.len() + 1);
         for (index, (column, width)) in self.columns.iter().zip(widths).enumerate() {
             let cell = row.cells.get(index).unwrap_or(&empty);
-            let (body, tail, badge) = parts(cell);
-            let (before, after) = match column.align {
-                Align::Left => (0, width.body - display_width(&body)),
-                Align::Right => (width.body - display_width(&body), 0),
-                Align::Centre => padding(Align::Centre, width.body, display_width(&body)),
-            };
-            let (lead, trail) = padding(column.align, width.total(), width.body + width.tail + width.badge);
+            let (value, suffix, badge) = parts(cell);
+            let (before, after) = padding(column.align, width.value, display_width(&value));
+            let (lead, trail) =
+                padding(column.align, width.total(), width.value + width.suffix + width.badge);
             let ansi = match cell.tone {
                 Tone::Good => GREEN,
                 Tone::Bad => RED,
@@ -143,10 +146,10 @@ impl Table {
             cells.push(format!(
                 "{}{}{}{}{}{}{}",
                 " ".repeat(lead + before),
-                paint(style, ansi, &body),
+                paint(style, ansi, &value),
                 " ".repeat(after),
-                paint(style, if ansi.is_empty() { DIM } else { ansi }, &tail),
-                " ".repeat(width.tail - display_width(&tail)),
+                paint(style, if ansi.is_empty() { DIM } else { ansi }, &suffix),
+                " ".repeat(width.suffix - display_width(&suffix)),
                 paint(style, DIM, &badge),
                 " ".repeat(width.badge - display_width(&badge) + trail),
             ));
@@ -154,38 +157,40 @@ impl Table {
         if let Some(Badge { text, .. }) = &row.badge {
             cells.push(paint(style, DIM, text));
         }
-        line(out, &cells);
+        write_line(out, &cells);
     }
 }
 
-/// The value proper, what trails it, and its badge.
+/// Value, suffix and badge of a cell.
 fn parts(cell: &Cell) -> (String, String, String) {
-    let (body, mut tail) = match &cell.value {
+    let (value, mut suffix) = match &cell.value {
         Value::Empty => (String::new(), String::new()),
         Value::Text(text) => (text.clone(), String::new()),
         Value::Number { value, decimals } => (fixed(*value, *decimals), String::new()),
         Value::Estimate { estimate, decimals } => {
             let interval = estimate.mean.is_finite() && estimate.ci95.is_finite();
-            let tail =
+            let suffix =
                 if interval { format!(" ± {}", fixed(estimate.ci95, *decimals)) } else { String::new() };
-            (fixed(estimate.mean, *decimals), tail)
+            (fixed(estimate.mean, *decimals), suffix)
         }
         Value::Percent { value, decimals } => {
-            let body = signed(*value, *decimals);
-            let tail = if body == DASH { String::new() } else { " %".to_owned() };
-            (body, tail)
+            let number = signed(*value, *decimals);
+            let suffix = if number == DASH { String::new() } else { " %".to_owned() };
+            (number, suffix)
         }
     };
     if cell.tone == Tone::Bad {
-        tail.push_str(" !");
+        suffix.push_str(" !");
     }
     let badge = cell.badge.as_ref().map(|badge| format!(" {}", badge.text)).unwrap_or_default();
+    // Control characters would break the alignment or steer the terminal.
     let flat = |text: String| text.replace(['\n', '\r', '\t', '\u{1b}'], " ");
-    (flat(body), tail, flat(badge))
+    (flat(value), suffix, flat(badge))
 }
 
-fn padding(align: Align, room: usize, taken: usize) -> (usize, usize) {
-    let spare = room.saturating_sub(taken);
+/// Spaces before and after a text of `length` columns in a field of `width` columns.
+fn padding(align: Align, width: usize, length: usize) -> (usize, usize) {
+    let spare = width.saturating_sub(length);
     match align {
         Align::Left => (0, spare),
         Align::Right => (spare, 0),
@@ -201,15 +206,15 @@ fn paint(style: TextStyle, ansi: &str, text: &str) -> String {
     }
 }
 
-fn line(out: &mut String, cells: &[String]) {
-    out.push_str(cells.join(GAP).trim_end());
+fn write_line(out: &mut String, cells: &[String]) {
+    out.push_str(cells.join(COLUMN_SEPARATOR).trim_end());
     out.push('\n');
 }
 
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
-        let last = lines.last_mut().expect("there is always a line");
+        let last = lines.last_mut().expect("`lines` is never empty");
         if last.is_empty() {
             last.push_str(word);
         } else if display_width(last) + 1 + display_width(word) <= width {
