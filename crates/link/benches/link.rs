@@ -1,4 +1,4 @@
-//! What a packet costs: push, poll and the question for the next event.
+//! Cost of a packet: `push`, `poll` and `next`.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -8,14 +8,15 @@ use tandem_link::{
 };
 use units::{Bitrate, Duration, Instant, Probability, Seed};
 
-/// Packets of one measurement.
+/// Packets per iteration.
 const PACKETS: u64 = 10_000;
 
-/// A simulator's segment is about as large.
+/// As large as a segment of the simulator.
 type Item = [u64; 12];
 
-/// Pushes a packet every 120 us, the time it takes at 100 Mbps, and takes what arrives.
-fn through(link: &mut Link<Item>, start: Instant) -> Instant {
+/// Pushes a packet of 1500 bytes every 120 us, which is 100 Mbps, and polls arrivals. Returns the
+/// time of the last push.
+fn transfer(link: &mut Link<Item>, start: Instant) -> Instant {
     let mut now = start;
     for i in 0..PACKETS {
         now += Duration::from_micros(120);
@@ -33,7 +34,7 @@ fn links(c: &mut Criterion) {
     let p = |p| Probability::new(p).expect("between 0 and 1");
     let common = LinkConfig { rate: fixed, delay, ..LinkConfig::default() };
     let opportunities = Trace::from_opportunities((1..=10_000_u32).map(|i| i / 8 + 1).collect());
-    // Fast enough to keep up with what is pushed.
+    // Faster than the pushed 100 Mbps.
     let model = ChannelModel { bandwidth_hz: 100e6, share: 1.0, snr_db: 30.0, ..ChannelModel::default() };
     let generated = model.generate(Duration::from_secs(600), Seed::new(1));
     let trace = |trace: Trace| LinkConfig { rate: Rate::Trace(Arc::new(trace)), ..common.clone() };
@@ -55,7 +56,7 @@ fn links(c: &mut Criterion) {
     for (name, config) in cases {
         let mut link = Link::new(&config, Seed::new(1));
         let mut now = Instant::ZERO;
-        group.bench_function(name, |b| b.iter(|| now = through(&mut link, now)));
+        group.bench_function(name, |b| b.iter(|| now = transfer(&mut link, now)));
     }
     group.finish();
 }

@@ -53,8 +53,8 @@ impl<T> CodelQueue<T> {
         }
     }
 
-    /// Enqueues a packet. Returns false if the limit leaves no room beside the queued packets and the
-    /// one of `sending` bytes in transmission.
+    /// Enqueues a packet. Returns false if the limit leaves no room beside the queued packets and
+    /// the one of `sending` bytes in transmission.
     pub(crate) fn push(
         &mut self,
         now: Instant,
@@ -152,8 +152,8 @@ impl<T> CodelQueue<T> {
         self.config.ecn && (self.mark)(item)
     }
 
-    /// Removes the first packet. Returns true with it if the delay has been above the target for an
-    /// interval (`dodeque` of RFC 8289, section 5.6).
+    /// Removes the first packet. Returns true with it if the delay has been above the target for
+    /// an interval (`dodeque` of RFC 8289, section 5.6).
     fn pop_head(&mut self, now: Instant) -> Option<((u32, T), bool)> {
         let Some(Waiting { since, size, item }) = self.waiting.pop_front() else {
             self.control.first_above = None;
@@ -171,8 +171,9 @@ impl<T> CodelQueue<T> {
         Some(((size, item), ok_to_drop))
     }
 
-    /// Returns the next drop time: drops accelerate with the square root of their count, because TCP
-    /// throughput is inversely proportional to the square root of the loss rate (RFC 8289, section 3.3).
+    /// Returns the next drop time: drops accelerate with the square root of their count, because
+    /// TCP throughput is inversely proportional to the square root of the loss rate (RFC 8289,
+    /// section 3.3).
     fn control_law(&self, from: Instant) -> Instant {
         let nanos = self.config.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.control.count.max(1)));
         from + Duration::from_nanos(nanos as u64)
@@ -207,8 +208,8 @@ mod tests {
         LinkConfig { rate, queue, codel: Some(Codel::default()), ..LinkConfig::default() }
     }
 
-    /// Pushes a packet of 1500 bytes every `gap` from zero on. Returns push and arrival time of each
-    /// delivered packet.
+    /// Pushes a packet of 1500 bytes every `gap` from zero on. Returns push and arrival time of
+    /// each delivered packet.
     fn feed(link: &mut Link<Instant>, gap: Duration, until: Instant) -> Vec<(Instant, Instant)> {
         let (mut now, mut all) = (Instant::ZERO, Vec::new());
         let mut drain = |link: &mut Link<Instant>, until: Instant| {
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn codel_has_no_effect_below_capacity() {
-        // 1 ms a packet.
+        // 1 ms per packet.
         let (mut with, mut without) = (
             Link::new(&config(12), Seed::new(1)),
             Link::new(&LinkConfig { codel: None, ..config(12) }, Seed::new(1)),
@@ -264,7 +265,8 @@ mod tests {
             now += gap;
         }
         let first = drops.first().expect("a drop").since(Instant::ZERO).as_millis();
-        // The wait grows by a tenth of a packet's time each: 5 ms after 55 ms, an interval more makes 155.
+        // Each packet adds a tenth of its time to the wait: 5 ms are reached after 55 ms, and the
+        // first drop follows an interval later.
         assert!((150..165).contains(&first), "{first}");
         let gaps: Vec<u64> = drops.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
         assert!((98..=102).contains(&gaps[0]), "{gaps:?}");
@@ -303,8 +305,8 @@ mod tests {
 
     #[test]
     fn waiting_for_a_trace_opportunity_counts_as_queueing_delay() {
-        // One opportunity each 20 ms: every packet waits longer than the target. The last one in the
-        // queue is never dropped.
+        // One opportunity each 20 ms: every packet waits longer than the target. The last one in
+        // the queue is never dropped.
         let trace = Trace::from_opportunities(vec![20]).unwrap();
         let config = LinkConfig { rate: Rate::Trace(Arc::new(trace)), ..config(1) };
         let mut alone = Link::new(&config, Seed::new(1));

@@ -29,10 +29,10 @@ pub struct LinkConfig {
 /// Rate of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rate {
-    /// A constant rate. At rate zero nothing is ever transmitted.
+    /// A constant rate. A link of rate zero transmits no packets.
     Fixed(Bitrate),
-    /// Start time and rate of each step, in order of time. The first rate also holds before its start
-    /// and the last one has no end. Without steps the rate is zero.
+    /// Start time and rate of each step, in order of time. The first rate also holds before its
+    /// start and the last one has no end. Without steps the rate is zero.
     Steps(Vec<(Instant, Bitrate)>),
     /// The rates of a trace, repeated.
     Trace(Arc<Trace>),
@@ -40,28 +40,29 @@ pub enum Rate {
 
 /// Limit of a drop-tail queue.
 ///
-/// A packet counts from its push until its last byte has been transmitted. It is accepted if the queue,
-/// including it, does not exceed the limit. Any limit of at least one packet lets an idle link transmit.
+/// A packet counts from its push until its last byte has been transmitted. It is accepted if the
+/// queue, including it, does not exceed the limit. Any limit of at least one packet lets an idle
+/// link transmit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueLimit {
     /// Number of packets.
     Packets(u32),
     /// Number of bytes.
     Bytes(Bytes),
-    /// Transmission time of the queued packets. In a cell, their transmission time if the station had
-    /// the medium to itself.
+    /// Transmission time of the queued packets. In a cell, their transmission time if the station
+    /// had the medium to itself.
     Time(Duration),
     /// No limit.
     Unlimited,
 }
 
-/// CoDel (RFC 8289): drops a packet once the queueing delay has exceeded `target` for `interval`, then
-/// further packets at decreasing intervals until the delay falls below `target`. With
+/// CoDel (RFC 8289): drops a packet once the queueing delay has exceeded `target` for `interval`,
+/// then further packets at decreasing intervals until the delay falls below `target`. With
 /// [`QueueLimit::Time`], packets are dropped at the tail while the first has waited that long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Codel {
-    /// Acceptable queueing delay: 5 ms (RFC 8289, section 4.2), on a slow link at least the transmission
-    /// time of one packet.
+    /// Acceptable queueing delay: 5 ms (RFC 8289, section 4.2), on a slow link at least the
+    /// transmission time of one packet.
     pub target: Duration,
     /// Roughly the longest round-trip time: 100 ms.
     pub interval: Duration,
@@ -79,8 +80,8 @@ impl Default for Codel {
 /// Impairments on the way, each with its own probability. None by default.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Impairments {
-    /// Probability of corruption. The receiver drops the packet by its checksum; it is counted apart
-    /// from losses.
+    /// Probability of corruption. The receiver drops the packet by its checksum; it is counted
+    /// apart from losses.
     pub corrupt: Probability,
     /// Probability of duplication. The duplicate is neither duplicated nor corrupted, but may be
     /// reordered independently.
@@ -137,12 +138,12 @@ impl Delay {
 pub struct CellConfig {
     /// Access method.
     pub kind: CellKind,
-    /// Capacity with a single saturated station, net of MAC overhead: about 60 % of an 802.11 PHY rate.
+    /// Capacity with one saturated station, net of MAC overhead: about 60 % of an 802.11 PHY rate.
     pub rate: Bitrate,
     /// Background stations.
     pub others: Vec<Load>,
-    /// Wi-Fi: overhead per frame (preamble, backoff, acknowledgement). Zero if `rate` includes it; 100 to
-    /// 400 us for 802.11g without aggregation.
+    /// Wi-Fi: overhead per frame (preamble, backoff, acknowledgement). Zero if `rate` includes it;
+    /// 100 to 400 us for 802.11g without aggregation.
     pub overhead: Duration,
     /// LTE: averaging window of proportional fairness; typically 100 ms to 1 s.
     pub pf_window: Duration,
@@ -150,37 +151,38 @@ pub struct CellConfig {
     pub fading: Option<Fading>,
 }
 
-/// The two ways to share a medium.
+/// Access method of a shared medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellKind {
-    /// One frame at a time; whenever the medium is free, each station that has a frame is as likely
-    /// to send it (what 802.11's DCF comes to in the long run). Both directions contend.
+    /// One frame at a time; whenever the medium is free, each station that has a frame is as
+    /// likely to send it (the long-run behaviour of 802.11's DCF). Both directions contend.
     Wifi,
     /// Every millisecond goes to the users by proportional fairness. One cell is one direction.
     Lte,
 }
 
-/// Rayleigh block fading: every `coherence` a user's gain `g` is drawn anew, exponential with mean 1,
-/// and its rate becomes `rate * log2(1 + snr g) / log2(1 + snr)`.
+/// Rayleigh block fading: every `coherence` a user's gain `g` is drawn anew, exponential with mean
+/// 1, and its rate becomes `rate * log2(1 + snr g) / log2(1 + snr)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fading {
-    /// How long a gain holds; about `0.4 / doppler`, so 80 ms at walking pace and 2 GHz, 5 ms in a car.
+    /// Coherence time; about `0.4 / doppler`, so 80 ms at walking pace and 2 GHz, 5 ms in a car.
     pub coherence: Duration,
-    /// The mean signal-to-noise ratio, in dB.
+    /// Mean signal-to-noise ratio, in dB.
     pub snr_db: f64,
 }
 
 /// Stations of a cell that send packets of one size at a constant rate, each from a random phase.
-/// Only their number is simulated: they drop what their queue of [`Load::queue`] packets cannot hold.
+/// Only packet counts are simulated. A station drops packets beyond its queue limit,
+/// [`Load::queue`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// How many such stations.
+    /// Number of stations.
     pub count: u32,
-    /// What each of them offers.
+    /// Offered rate of each station.
     pub rate: Bitrate,
-    /// The size of each packet on the medium.
+    /// Size of each packet on the medium.
     pub packet: Bytes,
-    /// Each packet comes late by a uniformly random time below this.
+    /// Upper limit of the random delay of each packet, which is uniformly distributed.
     pub jitter: Duration,
     /// Queue limit of each station, in packets.
     pub queue: u32,
@@ -207,9 +209,9 @@ pub struct StationConfig {
     pub outages: Vec<(Instant, Instant)>,
     /// Other impairments, after the medium.
     pub impairments: Impairments,
-    /// Rate of the medium while this station transmits; the cell's rate if `None`. A slow Wi-Fi station
-    /// slows all others, because all get equally many frames (Heusse et al. 2003). A slow LTE user gets
-    /// the same share of time at a lower throughput.
+    /// Rate of the medium while this station transmits; the cell's rate if `None`. A slow Wi-Fi
+    /// station slows all others, because all get equally many frames (Heusse et al. 2003). A slow
+    /// LTE user gets the same share of time at a lower throughput.
     pub link_rate: Option<Bitrate>,
 }
 

@@ -5,8 +5,8 @@ use units::{Duration, Rng, Seed};
 
 /// Draws the impairments of each packet.
 ///
-/// Each kind has its own random stream and draws for every packet, so that changing one probability
-/// leaves the draws of the other kinds unchanged.
+/// Each kind has its own random stream and draws for every packet, so that changing one
+/// probability leaves the draws of the other kinds unchanged.
 #[derive(Debug, Clone)]
 pub(crate) struct ImpairmentModel {
     config: Impairments,

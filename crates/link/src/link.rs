@@ -12,13 +12,13 @@ use units::{Duration, Instant, Seed};
 
 /// One direction of a link: a queue, a rate, a propagation delay and losses.
 ///
-/// Items are held by value. Departure and arrival of a packet are computed when it is pushed, because
-/// later packets cannot change them. Each packet is therefore one event, its arrival. CoDel decides at
-/// departure, so that with CoDel each packet is two events.
+/// Items are held by value. Departure and arrival of a packet are computed when it is pushed,
+/// because later packets cannot change them. Each packet is therefore one event, its arrival.
+/// CoDel decides at departure, so that with CoDel each packet is two events.
 ///
 /// Contract: time never decreases from call to call. After [`push`](Self::push) and
-/// [`poll`](Self::poll), [`next`](Self::next) returns the time of the next poll. Poll until `None`. With
-/// CoDel, `next` may be a departure at which no packet arrives.
+/// [`poll`](Self::poll), [`next`](Self::next) returns the time of the next poll. Poll until
+/// `None`. With CoDel, `next` may be a departure at which no packet arrives.
 #[derive(Debug, Clone)]
 pub struct Link<T> {
     limit: QueueLimit,
@@ -35,14 +35,14 @@ pub struct Link<T> {
 }
 
 impl<T: Clone> Link<T> {
-    /// Creates a link that is idle at time zero. Random numbers come from the streams `loss`, `delay`,
-    /// `corrupt`, `duplicate` and `late` of `seed`.
+    /// Creates a link that is idle at time zero. Random numbers come from the streams `loss`,
+    /// `delay`, `corrupt`, `duplicate` and `late` of `seed`.
     pub fn new(config: &LinkConfig, seed: Seed) -> Self {
         Self::with_marking(config, seed, never_mark)
     }
 
-    /// Creates a link whose packets CoDel may mark: `mark` marks a packet and returns true, or returns
-    /// false if the packet is not ECN-capable.
+    /// Creates a link with ECN marking by CoDel: `mark` marks a packet and returns true, or
+    /// returns false if the packet is not ECN-capable.
     pub fn with_marking(config: &LinkConfig, seed: Seed, mark: fn(&mut T) -> bool) -> Self {
         let propagation = PropagationConfig {
             delay: config.delay,
@@ -63,8 +63,8 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// Enqueues a packet of `size` bytes on the wire (below 2 GB). Returns false if the queue is full:
-    /// the packet is then dropped.
+    /// Enqueues a packet of `size` bytes on the wire (below 2 GB). Returns false if the queue is
+    /// full: the packet is then dropped.
     #[inline]
     pub fn push(&mut self, now: Instant, size: u32, item: T) -> bool {
         self.push_with(now, size, || item)
@@ -107,7 +107,7 @@ impl<T: Clone> Link<T> {
         self.propagation.deliver(now, &mut self.stats)
     }
 
-    /// Returns size and item of the packet that [`poll`](Self::poll) would return, without moving it.
+    /// Returns size and item of the next packet of [`poll`](Self::poll), without moving it.
     #[inline]
     pub fn peek(&mut self, now: Instant) -> Option<(u32, &T)> {
         if self.codel_queue.is_some() {
@@ -122,20 +122,20 @@ impl<T: Clone> Link<T> {
         self.propagation.pop(&mut self.stats);
     }
 
-    /// Returns the lookahead: a packet arrives at the earliest this long after its push, and does not
-    /// affect packets pushed before it. Zero with CoDel.
+    /// Returns the lookahead: a packet arrives at the earliest this long after its push, and does
+    /// not affect packets pushed before it. Zero with CoDel.
     pub fn lookahead(&self) -> Duration {
         if self.codel_queue.is_some() { Duration::ZERO } else { self.propagation.min_delay() }
     }
 
-    /// Returns a lower bound of the arrival of every packet pushed from `now` on. Behind a queue it is
-    /// later than `now` plus [`lookahead`](Self::lookahead).
+    /// Returns a lower bound of the arrival of every packet pushed from `now` on. Behind a queue
+    /// it is later than `now` plus [`lookahead`](Self::lookahead).
     pub fn horizon(&self, now: Instant) -> Instant {
         if self.codel_queue.is_some() { now } else { self.propagation.horizon(now) }
     }
 
-    /// Returns arrival time, size and item of the packet with this index in order of arrival, from 0.
-    /// Arrivals before [`horizon`](Self::horizon) are final.
+    /// Returns arrival time, size and item of the packet with this index in order of arrival, from
+    /// 0. Arrivals before [`horizon`](Self::horizon) are final.
     #[inline]
     pub fn arrival(&self, index: usize) -> Option<(Instant, u32, &T)> {
         self.propagation.arrival(index)
@@ -171,8 +171,8 @@ impl<T: Clone> Link<T> {
         self.waiting.len() + self.codel_queue.as_ref().map_or(0, |queue| queue.len())
     }
 
-    /// Returns the queueing delay of a packet pushed now. With CoDel it includes only the packet in
-    /// transmission, because CoDel may drop the others.
+    /// Returns the queueing delay of a packet pushed now. With CoDel it includes only the packet
+    /// in transmission, because CoDel may drop the others.
     pub fn queueing_delay(&self, now: Instant) -> Duration {
         self.busy_until.since(now)
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn push_leaves_next_unchanged_if_predicted() {
+    fn push_leaves_next_unchanged_if_push_preserves_next() {
         let far = Duration::from_millis(50);
         let delay = Delay::Uniform { min: Duration::ZERO, max: far };
         let reorder = Some(crate::Reorder { probability: Probability::new(0.2).unwrap(), extra_delay: far });
@@ -321,22 +321,22 @@ mod tests {
         let impaired =
             LinkConfig { impairments: crate::Impairments { reorder, ..Default::default() }, ..plain.clone() };
         let codel_queue = LinkConfig { codel: Some(crate::Codel::default()), ..plain.clone() };
-        let mut kept = Vec::new();
+        let mut usually_preserved = Vec::new();
         for config in [plain, reordering, impaired, codel_queue] {
             let mut link = link(&config);
-            let mut told = 0;
+            let mut preserved = 0;
             for i in 0..1000 {
                 let now = ms(u64::from(i) * 3);
                 while link.poll(now).is_some() {}
                 let before = link.next();
-                let keeps = link.push_preserves_next();
+                let preserves = link.push_preserves_next();
                 link.push(now, 1500, i);
-                told += u32::from(keeps);
-                assert!(!keeps || link.next() == before, "{config:?}, packet {i}");
+                preserved += u32::from(preserves);
+                assert!(!preserves || link.next() == before, "{config:?}, packet {i}");
             }
-            kept.push(told > 500);
+            usually_preserved.push(preserved > 500);
         }
-        assert_eq!(kept, [true, false, false, false]);
+        assert_eq!(usually_preserved, [true, false, false, false]);
     }
 
     #[test]
@@ -354,16 +354,16 @@ mod tests {
         for config in [plain, varying, reordering] {
             let mut link = link(&config);
             assert_eq!(link.lookahead(), short);
-            let (mut told, mut arrived) = (Vec::new(), Vec::new());
+            let (mut predicted, mut arrived) = (Vec::new(), Vec::new());
             for i in 0..1000 {
                 let now = ms(3 * i);
                 let until = now + link.lookahead();
-                let mut place = 0;
-                while let Some((at, _, &item)) = link.arrival(place).filter(|&(at, ..)| at < until) {
+                let mut index = 0;
+                while let Some((at, _, &item)) = link.arrival(index).filter(|&(at, ..)| at < until) {
                     if at >= ms(3 * i + 7) {
-                        told.push((at, item));
+                        predicted.push((at, item));
                     }
-                    place += 1;
+                    index += 1;
                 }
                 let horizon = link.horizon(now);
                 assert!(horizon >= until);
@@ -374,7 +374,7 @@ mod tests {
                 let known = before_it(&link);
                 link.push(now, 1500, i as u32);
                 assert_eq!(before_it(&link), known, "{config:?}, packet {i}");
-                // What arrives before the next push, one by one and at once.
+                // Arrivals before the next push, read one by one and removed all at once.
                 let before = now + Duration::from_millis(3);
                 let mut count = 0;
                 while let Some((at, _, &item)) = link.arrival(count).filter(|&(at, ..)| at < before) {
@@ -386,10 +386,10 @@ mod tests {
                 assert_eq!(link.stats().delivered - delivered, count as u64);
             }
             let last = arrived.last().map_or(Instant::ZERO, |&(at, _)| at);
-            told.retain(|&(at, _)| at <= last);
+            predicted.retain(|&(at, _)| at <= last);
             let due: Vec<_> = arrived.iter().copied().filter(|&(at, _)| at >= ms(7)).collect();
-            assert!(told.len() > 500, "{}", told.len());
-            assert_eq!(told, due, "{config:?}");
+            assert!(predicted.len() > 500, "{}", predicted.len());
+            assert_eq!(predicted, due, "{config:?}");
         }
         let codel = LinkConfig { codel: Some(crate::Codel::default()), ..LinkConfig::default() };
         let normal = LinkConfig { delay: Delay::Normal { mean: far, sd: short }, ..LinkConfig::default() };
@@ -397,23 +397,23 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_at_the_tail() {
-        let taken = |queue| {
+    fn full_queue_drops_new_packets() {
+        let accepted = |queue| {
             let mut link = link(&LinkConfig { rate: mbps(2), queue, ..LinkConfig::default() });
             (0..10).map(|i| u32::from(link.push(ms(0), 1500, i))).sum::<u32>()
         };
-        assert_eq!(taken(QueueLimit::Packets(3)), 3);
-        assert_eq!(taken(QueueLimit::Packets(0)), 0);
-        assert_eq!(taken(QueueLimit::Bytes(Bytes::new(4500))), 3);
-        assert_eq!(taken(QueueLimit::Bytes(Bytes::new(4499))), 2);
-        // 6 ms each: those that wait 0, 6 and 12 ms.
-        assert_eq!(taken(QueueLimit::Time(Duration::from_millis(12))), 3);
-        assert_eq!(taken(QueueLimit::Time(Duration::from_millis(11))), 2);
-        assert_eq!(taken(QueueLimit::Unlimited), 10);
+        assert_eq!(accepted(QueueLimit::Packets(3)), 3);
+        assert_eq!(accepted(QueueLimit::Packets(0)), 0);
+        assert_eq!(accepted(QueueLimit::Bytes(Bytes::new(4500))), 3);
+        assert_eq!(accepted(QueueLimit::Bytes(Bytes::new(4499))), 2);
+        // 6 ms each: three packets wait for 0, 6 and 12 ms.
+        assert_eq!(accepted(QueueLimit::Time(Duration::from_millis(12))), 3);
+        assert_eq!(accepted(QueueLimit::Time(Duration::from_millis(11))), 2);
+        assert_eq!(accepted(QueueLimit::Unlimited), 10);
     }
 
     #[test]
-    fn a_place_is_free_again_the_moment_a_packet_has_left() {
+    fn departure_frees_queue_space_at_once() {
         let queue = QueueLimit::Packets(1);
         let mut link = link(&LinkConfig { rate: mbps(2), queue, ..LinkConfig::default() });
         assert!(link.push(ms(0), 1500, 1));
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_packet_takes_its_time_and_its_place() {
+    fn lost_packet_occupies_queue_and_link() {
         let loss = Loss::Uniform(Probability::ALWAYS);
         let mut link = link(&LinkConfig { rate: mbps(2), loss, ..LinkConfig::default() });
         assert!(link.push(ms(0), 1500, 1));
@@ -431,10 +431,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_in_an_outage_is_lost() {
+    fn packets_transmitted_during_an_outage_are_lost() {
         let outages = vec![(ms(10), ms(20))];
         let mut link = link(&LinkConfig { rate: mbps(2), outages, ..LinkConfig::default() });
-        // Sent over 0-6, 6-12, 12-18, 18-24, 24-30.
+        // Transmitted at 0-6, 6-12, 12-18, 18-24 and 24-30 ms.
         for i in 0..5 {
             link.push(ms(0), 1500, i);
         }
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_overtake_only_where_they_may() {
+    fn packets_overtake_only_with_reorder() {
         let delay = Delay::Uniform { min: Duration::ZERO, max: Duration::from_millis(50) };
         for reorder in [false, true] {
             let mut link = link(&LinkConfig { rate: mbps(100), delay, reorder, ..LinkConfig::default() });
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_have_their_means() {
+    fn delays_have_their_configured_means() {
         let mean = |delay| {
             let mut link =
                 link(&LinkConfig { rate: mbps(1_000_000), delay, reorder: true, ..LinkConfig::default() });
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latency_of_a_trace_is_added_to_the_delay() {
+    fn trace_latency_adds_to_the_delay() {
         let piece = |latency| RatePiece {
             duration: Duration::from_millis(10),
             rate: Bitrate::from_bps(12_000_000),
@@ -497,12 +497,12 @@ mod tests {
         link.push(ms(0), 1500, 1);
         link.push(ms(15), 1500, 2);
         link.push(ms(35), 1500, 3);
-        // The second does not overtake the first.
+        // The second packet does not overtake the first one.
         assert_eq!(drain(&mut link), [(ms(22), 1), (ms(22), 2), (ms(37), 3)]);
     }
 
     #[test]
-    fn a_link_without_a_rate_keeps_what_it_has() {
+    fn link_of_rate_zero_delivers_no_packets() {
         let mut link = link(&LinkConfig { rate: mbps(0), ..LinkConfig::default() });
         for i in 0..200 {
             link.push(ms(u64::from(i)), 1500, i);

@@ -36,8 +36,8 @@ pub(crate) struct Propagation<T> {
 
 /// A packet in flight.
 ///
-/// The size is stored behind the item, so that reading arrival and size loads both ends of the item
-/// into the cache.
+/// The size is stored behind the item, so that reading arrival and size loads both ends of the
+/// item into the cache.
 #[derive(Debug, Clone)]
 #[repr(C)]
 struct InFlight<T> {

@@ -39,8 +39,8 @@ impl Server {
         }
     }
 
-    /// Transmits a packet of `size` bytes from `start` at the earliest, which is never before the end of
-    /// the previous packet.
+    /// Transmits a packet of `size` bytes from `start` at the earliest, which is never before the
+    /// end of the previous packet.
     #[inline]
     pub(crate) fn serve(&mut self, start: Instant, size: u32) -> Service {
         match self {
@@ -52,8 +52,8 @@ impl Server {
         }
     }
 
-    /// Returns the start of a transmission that is possible from `start` on: on a trace of opportunities,
-    /// the next opportunity.
+    /// Returns the start of a transmission that is possible from `start` on: on a trace of
+    /// opportunities, the next opportunity.
     pub(crate) fn service_start(&self, start: Instant) -> Instant {
         match self {
             Self::Fixed(_) | Self::Rates(_) => start,
@@ -62,7 +62,8 @@ impl Server {
     }
 }
 
-/// A fixed rate. Caches the last transmission time, because most packets of a link have the same size.
+/// A fixed rate. Caches the last transmission time, because most packets of a link have the same
+/// size.
 #[derive(Debug, Clone)]
 pub(crate) struct Fixed {
     rate: Bitrate,
@@ -251,27 +252,27 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_crosses_from_one_rate_to_the_next() {
+    fn transmission_continues_at_the_next_rate() {
         // 10 ms at 1 Mbps carry 1250 bytes; 250 more take 1 ms at 2 Mbps.
         let mut server = rates(&[piece(10, 1), piece(10, 2)]);
         let first = server.serve(ms(0), 1500);
         assert_eq!((first.end, first.latency), (ms(11), Duration::from_millis(2)));
-        // 9 ms are left at 2 Mbps, 2250 bytes; the 750 more take 6 ms of the next round.
+        // 9 ms remain at 2 Mbps, 2250 bytes; 750 more take 6 ms of the next period.
         let second = server.serve(ms(11), 3000);
         assert_eq!((second.end, second.latency), (ms(26), Duration::from_millis(1)));
     }
 
     #[test]
-    fn a_zero_rate_stalls_and_a_packet_may_last_for_many_rounds() {
+    fn zero_rate_stalls_a_transmission_over_many_periods() {
         let mut server = rates(&[piece(1, 8), piece(9, 0)]);
-        // 1000 bytes a round: the 4500th byte is half way through the fifth.
+        // 1000 bytes per period: the 4500th byte is halfway through the fifth one.
         assert_eq!(server.serve(ms(0), 4500).end, Instant::from_nanos(40_500_000));
         assert_eq!(server.serve(ms(41), 1000).end, ms(51));
         assert_eq!(server.serve(ms(1000), 1_000_000).end, ms(1000 + 999 * 10 + 1));
     }
 
     #[test]
-    fn a_service_may_end_exactly_where_a_piece_does() {
+    fn transmission_may_end_exactly_with_a_piece() {
         let mut server = rates(&[piece(10, 1), piece(10, 0)]);
         assert_eq!(server.serve(ms(0), 1250).end, ms(10));
         assert_eq!(server.serve(ms(10), 125).end, ms(21));
@@ -279,12 +280,12 @@ mod tests {
     }
 
     #[test]
-    fn steps_hold_until_the_next_and_the_last_for_ever() {
+    fn step_holds_until_the_next_and_the_last_for_ever() {
         let mbps = |n: u64| Bitrate::from_bps(n * 1_000_000);
         let mut server = Server::new(&Rate::Steps(vec![(ms(0), mbps(1)), (ms(10), mbps(2))]));
         assert_eq!(server.serve(ms(0), 1500).end, ms(11));
         assert_eq!(server.serve(ms(1_000_000), 1500).end, ms(1_000_006));
-        // Out of order, two at one time, none at zero: read as well as can be.
+        // Steps out of order, two at the same time, none at zero.
         let steps = vec![(ms(10), mbps(2)), (ms(5), mbps(9)), (ms(5), mbps(1))];
         let mut server = Server::new(&Rate::Steps(steps));
         assert_eq!(server.serve(ms(6), 500).end, ms(10));
@@ -295,16 +296,16 @@ mod tests {
     }
 
     #[test]
-    fn packets_share_an_opportunity_and_large_ones_go_on_in_the_next() {
+    fn packets_share_opportunities_and_large_packets_span_them() {
         let mut server = opportunities(&[1, 3, 3, 7]);
-        // 700 + 700 fit the first; 100 are left for the head of the third packet.
+        // 700 + 700 bytes fit into the first; 100 remain for the head of the third packet.
         assert_eq!(server.serve(ms(0), 700).end, ms(1));
         assert_eq!(server.serve(ms(1), 700).end, ms(1));
         let third = server.serve(ms(1), 1500);
         assert_eq!((third.begin, third.end), (ms(1), ms(3)));
-        // 100 are left of the opportunity at 3, then 1500 at 3 and 400 at 7.
+        // 100 bytes remain of the opportunity at 3, then 1500 at 3 and 400 at 7.
         assert_eq!(server.serve(ms(3), 2000).end, ms(7));
-        // The rest of 7, then the second round: 8, 10, 10, 14.
+        // The rest of 7, then the second period: 8, 10, 10, 14.
         assert_eq!(server.serve(ms(7), 1100).end, ms(7));
         assert_eq!(server.serve(ms(7), 1500).end, ms(8));
     }
@@ -313,10 +314,10 @@ mod tests {
     fn unused_opportunities_are_lost() {
         let mut server = opportunities(&[1, 3, 3, 7]);
         assert_eq!(server.serve(ms(0), 100).end, ms(1));
-        // The rest of 1 is over at 2.
+        // The rest of the opportunity at 1 is lost at 2.
         let later = server.serve(ms(2), 1500);
         assert_eq!((later.begin, later.end), (ms(3), ms(3)));
-        // Rounds begin at 0, 7, 14, ...; 700 is the last opportunity of one of them.
+        // Periods begin at 0, 7, 14, ...; 700 is the last opportunity of a period.
         assert_eq!(server.serve(ms(699), 1500).end, ms(700));
         assert_eq!(server.serve(ms(700), 1500).end, ms(701));
         // A nanosecond after an opportunity is too late for it.

@@ -2,8 +2,9 @@
 
 /// Counters of a link or of a station of a cell.
 ///
-/// Every pushed packet and every duplicate is delivered, dropped, lost, corrupted or in flight:
-/// `pushed + duplicated == delivered + dropped_full + dropped_early + lost + corrupted + in_flight`.
+/// Every pushed packet and every duplicate is delivered, dropped, lost, corrupted or in flight.
+/// Therefore `pushed + duplicated` equals
+/// `delivered + dropped_full + dropped_early + lost + corrupted + in_flight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkStats {
     /// Packets pushed.

@@ -1,4 +1,4 @@
-//! A loss model and a trace format from outside the crate.
+//! Loss model and trace format defined outside the crate.
 
 use tandem_link::{
     Cell, CellConfig, Link, LinkConfig, Loss, LossModel, LossModelFactory, QueueLimit, Rate, StationConfig,
@@ -6,7 +6,7 @@ use tandem_link::{
 };
 use units::{Bitrate, Duration, Instant, Probability, Rng, Seed};
 
-/// Loses large packets in the second half of each second, with a probability.
+/// Loses packets above 100 bytes with a probability in the second half of each second.
 #[derive(Debug)]
 struct Interference {
     probability: Probability,
@@ -43,7 +43,7 @@ fn interference() -> Loss {
     Loss::from(Interference { probability: Probability::new(0.5).expect("between 0 and 1") })
 }
 
-/// Pushes 10,000 packets, one each millisecond, and returns those that arrive.
+/// Pushes 10,000 packets, one each millisecond, and returns the arrivals.
 fn arrivals(link: &mut Link<u32>, size: u32) -> Vec<u32> {
     let mut arrived = Vec::new();
     for n in 0..10_000 {
@@ -73,7 +73,7 @@ fn link_runs_with_a_custom_loss_model() {
 }
 
 #[test]
-fn custom_loss_model_depends_on_the_seed_alone() {
+fn custom_loss_model_depends_only_on_the_seed() {
     let config = link_config();
     let run = |seed| arrivals(&mut Link::new(&config, Seed::new(seed)), 1000);
     assert_eq!(run(1), run(1));
@@ -112,7 +112,7 @@ fn custom_losses_are_equal_if_their_parameters_are() {
     assert_ne!(loss, Loss::None);
 }
 
-/// One line: the rate in kbit/s, for ever.
+/// A constant rate: one line with the rate in kbit/s.
 static CONSTANT: TraceFormat = TraceFormat {
     name: "constant",
     summary: "the rate in kbit/s",
@@ -138,7 +138,7 @@ static CONSTANT: TraceFormat = TraceFormat {
 };
 
 #[test]
-fn trace_format_of_another_crate_is_parsed() {
+fn custom_trace_format_is_parsed() {
     let trace = Trace::parse("a", "2500\n", Some(&CONSTANT)).expect("a rate");
     assert_eq!(trace.mean_rate(), Bitrate::from_bps(2_500_000));
     assert!(Trace::parse("a", "0", Some(&CONSTANT)).is_err());

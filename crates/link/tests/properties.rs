@@ -1,4 +1,4 @@
-//! What holds for every link and every cell, whatever its configuration.
+//! Invariants of links and cells for arbitrary configurations.
 
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn bitrate() -> impl Strategy<Value = Bitrate> {
 
 fn rate() -> impl Strategy<Value = Rate> {
     let pieces = prop::collection::vec((1_u64..50_000_000, bitrate(), millis()), 1..8);
-    let rates = pieces.prop_filter_map("a trace that stalls", |pieces| {
+    let rates = pieces.prop_filter_map("a trace of rate zero", |pieces| {
         let piece =
             |&(nanos, rate, latency)| RatePiece { duration: Duration::from_nanos(nanos), rate, latency };
         Trace::from_rates(&pieces.iter().map(piece).collect::<Vec<_>>())
@@ -85,7 +85,7 @@ fn impairments() -> impl Strategy<Value = Impairments> {
 
 fn codel() -> impl Strategy<Value = Option<Codel>> {
     let some = (millis(), millis(), any::<bool>()).prop_map(|(target, interval, ecn)| {
-        // Short enough that what is pushed here meets it.
+        // Short enough to take effect within the test's traffic.
         Some(Codel { target: target / 20, interval: interval / 4, ecn })
     });
     prop_oneof![Just(None), some]
@@ -124,7 +124,8 @@ prop_compose! {
     }
 }
 
-fn gone(stats: &LinkStats) -> u64 {
+/// Packets that have left the link.
+fn finished(stats: &LinkStats) -> u64 {
     stats.delivered + stats.dropped_full + stats.dropped_early + stats.lost + stats.corrupted
 }
 
@@ -138,13 +139,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn every_packet_of_a_link_is_delivered_dropped_lost_or_there(
+    fn link_accounts_for_every_packet(
         config in link_config(), traffic in traffic(), seed in any::<u64>(),
     ) {
-        // Every other packet can be marked.
+        // Every other packet is ECN-capable.
         let mut link = Link::with_marking(&config, Seed::new(seed), |item: &mut usize| item.is_multiple_of(2));
         let mut now = Instant::ZERO;
-        let (mut taken, mut sent, mut arrived) = (0, Vec::new(), Vec::new());
+        let (mut accepted, mut sent, mut arrived) = (0, Vec::new(), Vec::new());
         for (i, &(gap, _, size)) in traffic.iter().enumerate() {
             now += Duration::from_nanos(gap);
             while let Some(item) = link.poll(now) {
@@ -152,17 +153,17 @@ proptest! {
             }
             let queued = (link.queued_packets(now), link.queued_bytes(now));
             if link.push(now, size, i) {
-                taken += 1;
+                accepted += 1;
                 sent.push((now, size));
                 match config.queue {
-                    QueueLimit::Packets(most) => prop_assert!(queued.0 < most as usize),
-                    QueueLimit::Bytes(most) => prop_assert!(queued.1 + u64::from(size) <= most.get()),
+                    QueueLimit::Packets(limit) => prop_assert!(queued.0 < limit as usize),
+                    QueueLimit::Bytes(limit) => prop_assert!(queued.1 + u64::from(size) <= limit.get()),
                     QueueLimit::Time(_) | QueueLimit::Unlimited => {}
                 }
             }
             let stats = link.stats();
-            prop_assert_eq!(stats.pushed + stats.duplicated, gone(&stats) + link.in_flight() as u64);
-            prop_assert_eq!(stats.pushed - stats.dropped_full, taken);
+            prop_assert_eq!(stats.pushed + stats.duplicated, finished(&stats) + link.in_flight() as u64);
+            prop_assert_eq!(stats.pushed - stats.dropped_full, accepted);
         }
         let (mut last, mut idle) = (Instant::ZERO, 0);
         while let Some(at) = link.next() {
@@ -176,9 +177,9 @@ proptest! {
                 idle += 1;
             }
         }
-        // It never asks for nothing: with CoDel a packet may leave the queue, once.
-        let most = if config.codel.is_some() { taken } else { 0 };
-        prop_assert!(idle <= most);
+        // Every poll at `next` has an arrival, except that CoDel may drop each packet once.
+        let max_idle = if config.codel.is_some() { accepted } else { 0 };
+        prop_assert!(idle <= max_idle);
         prop_assert_eq!(arrived.len() as u64, link.stats().delivered);
         if !config.reorder && config.impairments.reorder.is_none() {
             prop_assert!(arrived.is_sorted());
@@ -186,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn a_link_never_sends_faster_than_its_rate(
+    fn link_never_exceeds_its_rate(
         bps in 10_000_u64..200_000_000, traffic in traffic(), queue in queue(),
     ) {
         let rate = Bitrate::from_bps(bps);
@@ -203,7 +204,7 @@ proptest! {
                 departures.push((at, u64::from(size)));
             }
         }
-        // Between one departure and a later one, all of the later packets' bits have been sent.
+        // Between two departures, the link has transmitted all packets after the first one.
         for (i, &(from, _)) in departures.iter().enumerate() {
             let mut bytes = 0;
             for &(to, size) in &departures[i + 1..] {
@@ -214,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn a_link_on_a_trace_never_sends_more_than_the_trace_carries_and_all_of_it_when_busy(
+    fn busy_link_uses_exactly_the_capacity_of_its_trace(
         pieces in prop::collection::vec((1_u64..50_000_000, 0_u64..50_000_000), 1..8),
         traffic in traffic(),
     ) {
@@ -226,8 +227,8 @@ proptest! {
         let trace = Trace::from_rates(&pieces.iter().map(piece).collect::<Vec<_>>());
         prop_assume!(trace.is_some());
         let period: u64 = pieces.iter().map(|p| p.0).sum();
-        // What the trace has carried by a time, in bits times 10^9; walked piece by piece.
-        let carried = |until: Instant| {
+        // Cumulative capacity of the trace, in bits times 10^9, added up piece by piece.
+        let capacity = |until: Instant| {
             let part = |within: u64| {
                 let (mut left, mut sum) = (within, 0);
                 for &(nanos, bps) in &pieces {
@@ -248,20 +249,20 @@ proptest! {
             let size = size.max(1);
             link.push(now, size, ());
             let from = now.max(free);
-            // This packet leaves last.
+            // The packet just pushed departs last.
             let mut copy = link.clone();
             while let Some(at) = copy.next() {
                 free = at;
                 while copy.poll(at).is_some() {}
             }
-            let (bits, could) = (u128::from(size) * 8_000_000_000, carried(free) - carried(from));
-            // Rounded up to a nanosecond of whatever rate was last in force.
-            prop_assert!(bits <= could && could < bits + fastest, "{} {} {}", bits, could, fastest);
+            let (bits, available) = (u128::from(size) * 8_000_000_000, capacity(free) - capacity(from));
+            // Departures are rounded up to a nanosecond, at most at the highest rate.
+            prop_assert!(bits <= available && available < bits + fastest, "{} {} {}", bits, available, fastest);
         }
     }
 
     #[test]
-    fn every_packet_of_a_cell_is_delivered_dropped_lost_or_there(
+    fn cell_accounts_for_every_packet(
         config in cell_config(), stations in prop::collection::vec(station(), 3), traffic in traffic(),
         seed in any::<u64>(),
     ) {
@@ -283,8 +284,8 @@ proptest! {
                     let before = (cell.queued_packets(now, station), cell.queued_bytes(now, station));
                     if cell.push(now, station, size, i) {
                         match stations[station].queue {
-                            QueueLimit::Packets(most) => prop_assert!(before.0 < most as usize),
-                            QueueLimit::Bytes(most) => prop_assert!(before.1 + u64::from(size) <= most.get()),
+                            QueueLimit::Packets(limit) => prop_assert!(before.0 < limit as usize),
+                            QueueLimit::Bytes(limit) => prop_assert!(before.1 + u64::from(size) <= limit.get()),
                             QueueLimit::Time(_) | QueueLimit::Unlimited => {}
                         }
                     }
@@ -298,8 +299,8 @@ proptest! {
             }
             for station in 0..3 {
                 let stats = cell.stats(station);
-                let there = cell.in_flight(station) as u64;
-                prop_assert_eq!(stats.pushed + stats.duplicated, gone(&stats) + there);
+                let in_flight = cell.in_flight(station) as u64;
+                prop_assert_eq!(stats.pushed + stats.duplicated, finished(&stats) + in_flight);
             }
         }
         for (station, items) in arrived.iter().enumerate() {
@@ -313,7 +314,7 @@ proptest! {
     }
 
     #[test]
-    fn polling_a_cell_more_often_changes_nothing(
+    fn additional_polls_of_a_cell_have_no_effect(
         config in cell_config(), stations in prop::collection::vec(station(), 3), traffic in traffic(),
     ) {
         let run = |often: bool| {
@@ -323,7 +324,7 @@ proptest! {
                 let push = now + Duration::from_nanos(gap);
                 while now < push {
                     let next = cell.next().unwrap_or(Instant::MAX).min(push);
-                    // Between events: idle polls, which must not count.
+                    // Additional polls between events.
                     now = if often { next.min(now + Duration::from_micros(777)) } else { next };
                     if now == push {
                         break;
@@ -340,7 +341,9 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_loader_panic(text in "[0-9a-z.,\\[\\]{}\": \n-]{0,60}", name in "[a-z]{1,3}(\\.(csv|json))?") {
+    fn parser_accepts_or_rejects_arbitrary_text(
+        text in "[0-9a-z.,\\[\\]{}\": \n-]{0,60}", name in "[a-z]{1,3}(\\.(csv|json))?",
+    ) {
         for format in [None].into_iter().chain(tandem_link::TraceFormat::REGISTRY.iter().map(Some)) {
             if let Err(error) = Trace::parse(&name, &text, format) {
                 prop_assert!(error.to_string().starts_with(&name));
@@ -350,16 +353,16 @@ proptest! {
 }
 
 #[test]
-fn packets_that_come_at_random_wait_as_long_as_in_m_d_1() {
-    // Pollaczek and Khinchine: with deterministic service S and load rho the mean wait before
-    // service is rho S / (2 (1 - rho)).
+fn mean_wait_matches_m_d_1_at_several_loads() {
+    // Pollaczek and Khinchine: with service time S and load rho, the mean wait before service is
+    // rho S / (2 (1 - rho)).
     for rho in [0.3, 0.6, 0.8] {
         let rate = Rate::Fixed(Bitrate::from_bps(12_000_000));
         let config = LinkConfig { rate, queue: QueueLimit::Unlimited, ..LinkConfig::default() };
         let mut link: Link<Instant> = Link::new(&config, Seed::new(1));
         let mut arrivals = Seed::new(4).rng("arrivals");
         let (mut now, mut wait, n) = (0.0, 0.0, 400_000);
-        let mut hand_over = |link: &mut Link<Instant>, until: Instant| {
+        let mut poll_until = |link: &mut Link<Instant>, until: Instant| {
             while let Some(at) = link.next().filter(|&at| at <= until) {
                 if let Some(pushed) = link.poll(at) {
                     wait += at.since(pushed).as_secs_f64() * 1e3 - 1.0;
@@ -369,10 +372,10 @@ fn packets_that_come_at_random_wait_as_long_as_in_m_d_1() {
         for _ in 0..n {
             now += arrivals.exponential(1e-3 / rho);
             let at = Instant::ZERO + Duration::from_secs_f64(now);
-            hand_over(&mut link, at);
+            poll_until(&mut link, at);
             link.push(at, 1500, at);
         }
-        hand_over(&mut link, Instant::MAX);
+        poll_until(&mut link, Instant::MAX);
         let (mean, expected) = (wait / f64::from(n), rho / (2.0 * (1.0 - rho)));
         assert!((mean / expected - 1.0).abs() < 0.03, "{rho}: {mean} instead of {expected}");
     }

@@ -1,6 +1,6 @@
-//! The traces that ship in `traces/`: drawn by this file from the channel model, and what links carry on them.
+//! Generation of the traces in `traces/` from the channel model, and throughput of links on them.
 //!
-//! `UPDATE_TRACES=1 cargo test -p tandem-link --test shipped_traces` writes them anew.
+//! `UPDATE_TRACES=1 cargo test -p tandem-link --test shipped_traces` regenerates the files.
 #![allow(clippy::disallowed_methods, reason = "a test may read and write the repository's files")]
 
 use std::fmt::Write as _;
@@ -12,8 +12,7 @@ use units::{Bytes, Duration, Instant, Seed};
 const WALK_SECONDS: usize = 100;
 const DRIVE_SECONDS: u64 = 12;
 
-/// A point of a walk: from this second on, the median signal-to-noise ratio in dB.
-/// Between two points it changes linearly.
+/// A point of a walk: time in seconds and median SNR in dB. The SNR is linear between points.
 type WalkPoint = (f64, f64);
 
 /// Away from the access point, past a lift shaft at 50 s, to the end of the corridor.
@@ -40,7 +39,7 @@ const WALK_TOWARDS_WIFI: [WalkPoint; 9] = [
     (89.0, -30.0),
     (93.0, 26.0),
 ];
-/// An LTE cell outdoors, without events of its own.
+/// An outdoor LTE cell with a constant median SNR.
 const STREET_LTE: [WalkPoint; 1] = [(0.0, 16.0)];
 
 fn wifi() -> ChannelModel {
@@ -67,24 +66,24 @@ fn snr_db_at(walk: &[WalkPoint], second: f64) -> f64 {
     }
 }
 
-/// One line per second: what the channel carries in it while its median SNR follows `walk`.
+/// CSV with the bytes per second of the channel while its median SNR follows `walk`.
 ///
-/// The channel's random numbers do not depend on the SNR, so the trace for the SNR of each second
-/// has the same shadowing and fading: the second is taken from that trace.
+/// The channel's random numbers do not depend on the SNR. Traces of different SNRs therefore have
+/// the same shadowing and fading, and each second comes from the trace of its SNR.
 fn walk_csv(model: &ChannelModel, walk: &[WalkPoint], seed: u64) -> String {
     let length = Duration::from_secs(WALK_SECONDS as u64);
     let mut csv = "second,bytes_per_second\n".to_owned();
     for second in 0..WALK_SECONDS {
         let model = ChannelModel { snr_db: snr_db_at(walk, second as f64), ..model.clone() };
         let rate = model.generate(length, Seed::new(seed)).pieces()[second].rate;
-        // Below 10 kbit/s a Wi-Fi card has long lost its access point.
+        // Below 10 kbit/s, a Wi-Fi card has lost its access point.
         let bytes = if rate.as_bps() < 10_000 { 0 } else { rate.as_bps() / 8 };
         let _ = writeln!(csv, "{second},{bytes}");
     }
     csv
 }
 
-/// mahimahi's format: a line with the millisecond of each opportunity to send 1500 bytes.
+/// Trace in mahimahi's format: one line with the millisecond of each opportunity of 1500 bytes.
 fn drive_opportunities(model: &ChannelModel, seed: u64) -> String {
     const OPPORTUNITY_BITS: u64 = 12_000;
     let step = Duration::from_millis(20);
@@ -104,7 +103,7 @@ fn drive_opportunities(model: &ChannelModel, seed: u64) -> String {
     lines
 }
 
-/// JSON segments with a latency that grows as the rate falls.
+/// JSON segments with higher latency at lower rates.
 fn bus_json(seed: u64) -> String {
     let model = ChannelModel {
         step: Duration::from_secs(2),
@@ -123,7 +122,7 @@ fn bus_json(seed: u64) -> String {
     format!("[\n{}\n]\n", segments.join(",\n"))
 }
 
-/// File name and text of every shipped trace.
+/// Names and contents of all shipped traces.
 fn shipped() -> Vec<(&'static str, String)> {
     let driving = ChannelModel::named("lte-driving").expect("a named model");
     let up = ChannelModel { share: 0.2, ..driving.clone() };
@@ -150,7 +149,7 @@ fn trace(name: &str) -> Trace {
     Trace::parse(name, &text_of(name), None).expect("a valid trace")
 }
 
-/// Throughput in Mbit/s of a link on this trace over `rounds` of its loops under saturation.
+/// Throughput of a saturated link over `rounds` periods of a trace, in Mbit/s.
 fn saturated_mbps(trace: &Trace, rounds: u64) -> f64 {
     let rate = Rate::Trace(Arc::new(trace.clone()));
     let queue = QueueLimit::Time(Duration::from_millis(100));
@@ -160,7 +159,7 @@ fn saturated_mbps(trace: &Trace, rounds: u64) -> f64 {
     let mut now = Instant::ZERO;
     while now <= end {
         while link.push(now, 1400, ()) {}
-        // While the trace stalls, the queue is full in time and not in packets: wait for the next arrival.
+        // While the trace stalls, the queue limit in time is exceeded: wait for the next arrival.
         now = link.next().map_or(end, |at| at.max(now + Duration::from_nanos(1)));
         while now <= end && link.poll(now).is_some() {}
     }
@@ -168,7 +167,7 @@ fn saturated_mbps(trace: &Trace, rounds: u64) -> f64 {
 }
 
 #[test]
-fn shipped_traces_are_those_that_this_file_draws() {
+fn shipped_traces_equal_the_generated_ones() {
     for (name, text) in shipped() {
         if std::env::var_os("UPDATE_TRACES").is_some() {
             std::fs::write(path_of(name), &text).unwrap_or_else(|error| panic!("traces/{name}: {error}"));
@@ -187,7 +186,7 @@ fn saturated_link_carries_the_mean_rate_of_its_trace() {
 }
 
 #[test]
-fn period_and_mean_count_every_line_of_a_trace() {
+fn period_and_mean_rate_cover_all_lines_of_a_trace() {
     let text = text_of("lte-driving.down");
     let down = trace("lte-driving.down");
     let last: u64 = text.lines().last().expect("a line").parse().expect("milliseconds");

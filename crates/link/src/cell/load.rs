@@ -49,7 +49,8 @@ impl Loads {
             if packet == 0 || load.rate == Bitrate::ZERO {
                 continue;
             }
-            // No medium carries more than one packet per microsecond. The bound limits simulation time.
+            // No medium carries more than one packet per microsecond. The bound limits simulation
+            // time.
             let interval = load.rate.time_for(Bytes::new(u64::from(packet))).max(Duration::from_micros(1));
             let kind = all.kinds.len();
             all.kinds.push(Kind {

@@ -30,7 +30,8 @@ struct User {
     /// Rate with the fading of `block`, in bps.
     faded: u64,
     block: u64,
-    /// Remaining work of a partly transmitted packet, in bps times nanoseconds; zero if there is none.
+    /// Remaining work of a partly transmitted packet, in bps times nanoseconds; zero if there is
+    /// none.
     partial: u64,
     /// Mean throughput, on the growing scale of [`Fairness`].
     mean: f64,
@@ -75,7 +76,8 @@ impl<T: Clone> Lte<T> {
         self.run(|begin| begin <= now);
     }
 
-    /// Returns the next TTI for which an attached user competes; [`Instant::MAX`] if none has data.
+    /// Returns the next TTI for which an attached user competes; [`Instant::MAX`] if none has
+    /// data.
     pub(super) fn next_decision(&self) -> Instant {
         if self.ready.any_attached() { start(self.next_tti) } else { Instant::MAX }
     }
@@ -114,8 +116,8 @@ impl<T: Clone> Lte<T> {
         }
     }
 
-    /// Returns the user with data and the largest ratio of rate to mean throughput. Ties go to the lowest
-    /// index. Returns `None` if all rates are zero.
+    /// Returns the user with data and the largest ratio of rate to mean throughput. Ties go to the
+    /// lowest index. Returns `None` if all rates are zero.
     fn select_user(&mut self, tti: u64) -> Option<usize> {
         let mut best = None;
         let mut largest = 0.0;
@@ -177,8 +179,8 @@ fn start(tti: u64) -> Instant {
 
 /// The exponential averages of all users.
 ///
-/// Every mean decays by `1 - 1/window` in each TTI. Only ratios matter, so the weight of new data grows
-/// instead. Users without data then need no update.
+/// Every mean decays by `1 - 1/window` in each TTI. Only ratios matter, so the weight of new data
+/// grows instead. Users without data then need no update.
 #[derive(Debug, Clone)]
 struct Fairness {
     growth: f64,
@@ -207,8 +209,8 @@ impl Fairness {
     }
 }
 
-/// Block fading. The gain depends only on user, block and seed, so that different policies with the same
-/// seed see the same channel.
+/// Block fading. The gain depends only on user, block and seed, so that different policies with
+/// the same seed see the same channel.
 #[derive(Debug, Clone)]
 struct BlockFading {
     ttis: u64,

@@ -22,17 +22,17 @@ const MAX_LOAD_STATIONS: u32 = 10_000;
 /// [`new`](Self::new). Background stations generate only packet counts. They are simulated when an
 /// attached station needs the medium and cause no events of their own.
 ///
-/// **Wi-Fi**: one frame at a time is transmitted at the rate of its station, plus `overhead`. An idle
-/// medium goes to a station with data, with equal probability: the long-run behaviour of DCF.
+/// **Wi-Fi**: one frame at a time is transmitted at the rate of its station, plus `overhead`. An
+/// idle medium goes to a station with data, with equal probability: the long-run behaviour of DCF.
 /// Collisions and backoff are not simulated but part of the rate.
 ///
 /// **LTE**: each TTI of 1 ms goes to the user with the largest ratio of instantaneous rate to mean
-/// throughput (proportional fairness; Viswanath et al. 2002, section II). The next user gets the rest
-/// of the TTI. A packet may need several TTIs and departs at the end of the last one. An idle cell
-/// therefore delays a packet by one to two milliseconds.
+/// throughput (proportional fairness; Viswanath et al. 2002, section II). The next user gets the
+/// rest of the TTI. A packet may need several TTIs and departs at the end of the last one. An idle
+/// cell therefore delays a packet by one to two milliseconds.
 ///
-/// Contract: as for [`Link`](crate::Link). `next` may return the current time, or a time at which only
-/// the medium is assigned and no packet arrives.
+/// Contract: as for [`Link`](crate::Link). `next` may return the current time, or a time at which
+/// only the medium is assigned and no packet arrives.
 #[derive(Debug, Clone)]
 pub struct Cell<T> {
     medium: Medium<T>,
@@ -45,8 +45,8 @@ enum Medium<T> {
 }
 
 impl<T: Clone> Cell<T> {
-    /// Creates a cell that is idle at time zero. Random numbers come from the streams `cell` and `load` of
-    /// `seed`, and from streams of each station.
+    /// Creates a cell that is idle at time zero. Random numbers come from the streams `cell` and
+    /// `load` of `seed`, and from streams of each station.
     pub fn new(config: &CellConfig, stations: &[StationConfig], seed: Seed) -> Self {
         let medium = match config.kind {
             CellKind::Wifi => Medium::Wifi(Wifi::new(config, stations, seed)),
@@ -55,8 +55,8 @@ impl<T: Clone> Cell<T> {
         Self { medium }
     }
 
-    /// Enqueues a packet of `size` bytes on the medium (below 2 GB) at `station`. Returns false if its
-    /// queue is full or there is no such station.
+    /// Enqueues a packet of `size` bytes on the medium (below 2 GB) at `station`. Returns false if
+    /// its queue is full or there is no such station.
     pub fn push(&mut self, now: Instant, station: usize, size: u32, item: T) -> bool {
         match &mut self.medium {
             Medium::Wifi(wifi) => wifi.push(now, station, size, item),
@@ -98,7 +98,8 @@ impl<T: Clone> Cell<T> {
         self.stations().get(station).map_or(0, |s| s.queued_packets(now))
     }
 
-    /// Returns the packets of `station` that are queued or in flight. Queued ones may still be lost.
+    /// Returns the packets of `station` that are queued or in flight. Queued ones may still be
+    /// lost.
     pub fn in_flight(&self, station: usize) -> usize {
         self.stations().get(station).map_or(0, Station::in_flight)
     }

@@ -1,4 +1,4 @@
-//! Both cells, driven as a simulator drives them.
+//! Wi-Fi and LTE cells, polled at the times of `next` like in the simulator.
 
 use super::Cell;
 use crate::{CellConfig, CellKind, Delay, Fading, Load, LoadStats, Loss, QueueLimit, StationConfig};
@@ -24,7 +24,7 @@ fn lte(rate: u64) -> CellConfig {
     CellConfig { kind: CellKind::Lte, rate: mbps(rate), ..CellConfig::default() }
 }
 
-/// Everything that arrives: when, from whom, what.
+/// All arrivals: time, station and item.
 fn drain(cell: &mut Cell<u32>) -> Vec<(Instant, usize, u32)> {
     let mut all = Vec::new();
     while let Some(at) = cell.next() {
@@ -35,8 +35,8 @@ fn drain(cell: &mut Cell<u32>) -> Vec<(Instant, usize, u32)> {
     all
 }
 
-/// Megabits that each station gets through in `secs` seconds, where each always has packets of 1000
-/// bytes waiting.
+/// Throughput of each station in Mbit/s over `secs` seconds, with a constant backlog of packets of
+/// 1000 bytes.
 fn backlogged(cell: &mut Cell<u32>, stations: usize, secs: u64) -> Vec<f64> {
     let end = Instant::from_secs(secs);
     for station in 0..stations {
@@ -53,7 +53,7 @@ fn backlogged(cell: &mut Cell<u32>, stations: usize, secs: u64) -> Vec<f64> {
 }
 
 #[test]
-fn alone_in_a_wifi_cell_a_station_sends_as_on_a_link() {
+fn single_wifi_station_behaves_like_a_link() {
     let delay = Delay::Fixed(Duration::from_millis(5));
     let mut cell = cell(&wifi(2), &[StationConfig { delay, ..StationConfig::default() }]);
     assert_eq!(cell.next(), None);
@@ -69,7 +69,7 @@ fn alone_in_a_wifi_cell_a_station_sends_as_on_a_link() {
 }
 
 #[test]
-fn a_frame_costs_its_overhead() {
+fn wifi_frame_includes_overhead() {
     let overhead = Duration::from_millis(1);
     let mut cell = cell(&CellConfig { overhead, ..wifi(2) }, &[StationConfig::default()]);
     cell.push(ms(0), 0, 1500, 1);
@@ -78,7 +78,7 @@ fn a_frame_costs_its_overhead() {
 }
 
 #[test]
-fn backlogged_wifi_stations_share_equally_and_use_the_whole_rate() {
+fn backlogged_wifi_stations_share_the_rate_equally() {
     let mut cell = cell(&wifi(20), &vec![StationConfig::default(); 4]);
     let shares = backlogged(&mut cell, 4, 20);
     let total: f64 = shares.iter().sum();
@@ -87,8 +87,8 @@ fn backlogged_wifi_stations_share_equally_and_use_the_whole_rate() {
 }
 
 #[test]
-fn loads_leave_a_wifi_station_its_share() {
-    // Nine others that want more than there is: ten equal stations at 2 Mbps.
+fn wifi_station_gets_its_share_beside_saturated_loads() {
+    // Nine loads offer more than the capacity: ten equal stations share 2 Mbps.
     let load = Load { count: 9, packet: Bytes::new(1000), ..Load::default() };
     let mut cell = cell(&CellConfig { others: vec![load], ..wifi(2) }, &[StationConfig::default()]);
     let shares = backlogged(&mut cell, 1, 100);
@@ -99,7 +99,7 @@ fn loads_leave_a_wifi_station_its_share() {
 }
 
 #[test]
-fn light_loads_get_what_they_offer_and_the_station_the_rest() {
+fn station_gets_the_capacity_left_by_light_loads() {
     for config in [wifi(10), lte(10)] {
         let load = Load { count: 3, jitter: Duration::from_millis(5), ..Load::default() };
         let mut cell = cell(&CellConfig { others: vec![load], ..config }, &[StationConfig::default()]);
@@ -107,13 +107,13 @@ fn light_loads_get_what_they_offer_and_the_station_the_rest() {
         assert!((shares[0] - 7.0).abs() < 0.05, "{shares:?}");
         let LoadStats { offered, sent, dropped_full, .. } = cell.load_stats();
         assert!(dropped_full == 0 && offered - sent < 10);
-        // 1 Mbps in packets of 1040 bytes, three times.
+        // Three loads of 1 Mbps, in packets of 1040 bytes.
         assert!((offered as f64 / 50.0 - 3.0 * 120.19).abs() < 1.0, "{offered}");
     }
 }
 
 #[test]
-fn loads_start_and_stop() {
+fn loads_start_and_stop_as_configured() {
     for config in [wifi(10), lte(10)] {
         let load = Load {
             start: Instant::from_secs(10),
@@ -134,16 +134,16 @@ fn loads_start_and_stop() {
 }
 
 #[test]
-fn a_slow_wifi_station_slows_the_others() {
+fn slow_wifi_station_slows_the_others() {
     let slow = StationConfig { link_rate: Some(mbps(1)), ..StationConfig::default() };
     let mut cell = cell(&wifi(11), &[StationConfig::default(), slow]);
-    // Equal frames: 8000 bits each in 8000/11 + 8000 us.
+    // Both stations send 8000 bits in every 8000/11 + 8000 us.
     let shares = backlogged(&mut cell, 2, 50);
     assert!(shares.iter().all(|s| (s - 11.0 / 12.0).abs() < 0.03), "{shares:?}");
 }
 
 #[test]
-fn the_queue_of_a_station_counts_what_is_on_the_medium() {
+fn station_queue_includes_the_packet_on_the_medium() {
     for (config, limit) in [(wifi(2), 3), (lte(2), 3)] {
         let station = StationConfig { queue: QueueLimit::Packets(limit), ..StationConfig::default() };
         let mut cell = cell(&config, &[station]);
@@ -158,7 +158,7 @@ fn the_queue_of_a_station_counts_what_is_on_the_medium() {
 }
 
 #[test]
-fn a_station_that_is_not_there_takes_nothing() {
+fn unknown_station_accepts_no_packets() {
     for config in [wifi(2), lte(2)] {
         let mut cell = cell(&config, &[]);
         assert!(!cell.push(ms(0), 0, 100, 1));
@@ -167,8 +167,8 @@ fn a_station_that_is_not_there_takes_nothing() {
 }
 
 #[test]
-fn an_lte_packet_leaves_at_the_end_of_its_last_tti() {
-    // 1000 bytes a TTI.
+fn lte_packet_departs_at_the_end_of_its_last_tti() {
+    // 1000 bytes per TTI.
     let delay = Delay::Fixed(Duration::from_millis(10));
     let mut cell = cell(&lte(8), &[StationConfig { delay, ..StationConfig::default() }]);
     cell.push(Instant::from_nanos(100), 0, 2500, 1);
@@ -178,14 +178,14 @@ fn an_lte_packet_leaves_at_the_end_of_its_last_tti() {
     // TTIs 1 to 3 carry 2500 bytes and 500 more, TTI 4 the last 100.
     let at = |millis, item| (ms(millis), 0, item);
     assert_eq!(drain(&mut cell), [at(14, 1), at(14, 2), at(14, 3), at(15, 4)]);
-    // At the beginning of a TTI that nobody has had yet.
+    // A push at the start of an unallocated TTI uses that TTI.
     cell.push(ms(100), 0, 1000, 5);
     assert_eq!(cell.next(), Some(ms(100)));
     assert_eq!(drain(&mut cell), [(ms(111), 0, 5)]);
 }
 
 #[test]
-fn what_one_lte_user_leaves_of_a_tti_goes_to_the_next() {
+fn lte_users_share_a_tti() {
     let mut cell = cell(&lte(8), &vec![StationConfig::default(); 3]);
     for station in 0..3 {
         cell.push(ms(0), station, 300, 7);
@@ -194,7 +194,7 @@ fn what_one_lte_user_leaves_of_a_tti_goes_to_the_next() {
 }
 
 #[test]
-fn equal_lte_users_have_equal_shares_of_the_whole_rate() {
+fn equal_lte_users_share_the_rate_equally() {
     let mut cell = cell(&lte(20), &vec![StationConfig::default(); 4]);
     let shares = backlogged(&mut cell, 4, 20);
     let total: f64 = shares.iter().sum();
@@ -203,7 +203,7 @@ fn equal_lte_users_have_equal_shares_of_the_whole_rate() {
 }
 
 #[test]
-fn unequal_lte_users_have_equal_shares_of_the_time() {
+fn unequal_lte_users_share_time_equally() {
     let rates = [40, 20, 5];
     let station = |rate| StationConfig { link_rate: Some(mbps(rate)), ..StationConfig::default() };
     for fading in [None, Some(Fading::default())] {
@@ -212,15 +212,15 @@ fn unequal_lte_users_have_equal_shares_of_the_time() {
         let times: Vec<f64> = shares.iter().zip(rates).map(|(s, r)| s / r as f64).collect();
         let mean = times.iter().sum::<f64>() / 3.0;
         assert!(times.iter().all(|t| (t / mean - 1.0).abs() < 0.05), "{fading:?} {times:?}");
-        // Without fading all the time is used. With it, taking turns would give the mean of the
-        // factor, exp(0.1) E1(0.1) / ln 11 = 0.84; picking peaks gives more.
+        // Without fading, all time is used. With fading, round robin would give the mean of the
+        // rate factor, exp(0.1) E1(0.1) / ln 11 = 0.84. Serving users at their peaks gives more.
         let low = if fading.is_some() { 0.95 } else { 0.99 };
         assert!(mean * 3.0 > low, "{fading:?} {times:?}");
     }
 }
 
 #[test]
-fn proportional_fairness_lets_a_user_who_was_away_catch_up_only_for_a_window() {
+fn returning_lte_user_catches_up_for_one_pf_window() {
     let mut cell =
         cell(&lte(8), &vec![StationConfig { queue: QueueLimit::Unlimited, ..Default::default() }; 2]);
     for _ in 0..10_000 {
@@ -232,14 +232,15 @@ fn proportional_fairness_lets_a_user_who_was_away_catch_up_only_for_a_window() {
     for _ in 0..5_000 {
         cell.push(Instant::from_secs(5), 1, 1000, 1);
     }
-    let late: Vec<_> = drain(&mut cell).into_iter().filter(|&(at, ..)| at < Instant::from_secs(7)).collect();
-    let newcomer = late.iter().filter(|&&(_, station, _)| station == 1).count();
-    // Half of two seconds, and about ln 2 of a window of 100 ms more, half of it.
+    let arrivals: Vec<_> =
+        drain(&mut cell).into_iter().filter(|&(at, ..)| at < Instant::from_secs(7)).collect();
+    let newcomer = arrivals.iter().filter(|&&(_, station, _)| station == 1).count();
+    // Half of two seconds, and an advantage of about half of ln 2 times the window of 100 ms.
     assert!((1000..1100).contains(&newcomer), "{newcomer}");
 }
 
 #[test]
-fn losses_of_a_station_take_their_time() {
+fn lost_packets_of_a_station_occupy_the_medium() {
     for config in [wifi(8), lte(8)] {
         let loss = Loss::Uniform(Probability::new(0.1).unwrap());
         let stations = [StationConfig { loss, ..StationConfig::default() }];
@@ -251,13 +252,13 @@ fn losses_of_a_station_take_their_time() {
         let stats = cell.stats(0);
         assert_eq!(stats.delivered + stats.lost, 100);
         assert!((1..30).contains(&stats.lost), "{stats:?}");
-        // Each takes a millisecond, arrived or not.
+        // Each packet takes a millisecond, whether it arrives or not.
         assert!(arrived.iter().all(|&(at, _, i)| at == ms(u64::from(i) + 1)), "{arrived:?}");
     }
 }
 
 #[test]
-fn an_outage_of_a_station_loses_what_it_sends_then() {
+fn station_loses_packets_during_its_outage() {
     for config in [wifi(8), lte(8)] {
         let outages = vec![(ms(3), ms(6))];
         let mut cell = cell(&config, &[StationConfig { outages, ..StationConfig::default() }]);
@@ -270,7 +271,7 @@ fn an_outage_of_a_station_loses_what_it_sends_then() {
 }
 
 #[test]
-fn a_cell_without_a_rate_keeps_what_it_has() {
+fn cell_of_rate_zero_delivers_no_packets() {
     for config in [wifi(0), lte(0)] {
         let load = Load { count: 5, ..Load::default() };
         let mut cell = cell(&CellConfig { others: vec![load], ..config }, &[StationConfig::default()]);

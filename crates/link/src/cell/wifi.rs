@@ -50,8 +50,8 @@ impl<T: Clone> Wifi<T> {
         self.run(|decision| decision <= now);
     }
 
-    /// Returns the next time at which an attached station competes for the medium; [`Instant::MAX`] if
-    /// none has data.
+    /// Returns the next time at which an attached station competes for the medium;
+    /// [`Instant::MAX`] if none has data.
     pub(super) fn next_decision(&self) -> Instant {
         if self.ready.any_attached() { self.free_at } else { Instant::MAX }
     }

@@ -64,8 +64,8 @@ static PARAMETERS: Table = Table {
 
 /// Burst losses: a Markov chain of two states that moves once before each packet.
 ///
-/// The chain starts in its stationary distribution. The bad state has probability `p / (p + r)` and
-/// a mean length of `1 / r` packets.
+/// The chain starts in its stationary distribution. The bad state has probability `p / (p + r)`
+/// and a mean length of `1 / r` packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GilbertElliott {
     /// Probability of moving from good to bad.

@@ -1,8 +1,9 @@
 //! Loss models: which packets a link loses. One model per file, behind [`LossModel`].
 //!
 //! To add one here, write its file and its `mod` line, and append its entry to [`LOSS_MODELS`]:
-//! scenario keys, the JSON Schema and the documentation follow. A crate outside this one implements
-//! [`LossModel`] and [`LossModelFactory`] and passes the factory by value: [`Loss::from`].
+//! scenario keys, the JSON Schema and the documentation follow. A crate outside this one
+//! implements [`LossModel`] and [`LossModelFactory`] and passes the factory by value:
+//! [`Loss::from`].
 
 mod gilbert_elliott;
 mod outages;
@@ -46,9 +47,9 @@ pub struct Transmission {
 pub trait LossModel: CloneLossModel + fmt::Debug + Send + Sync {
     /// Returns true if the packet is lost.
     ///
-    /// Called exactly once for each transmitted packet, in order of transmission, also during outages.
-    /// The answer may depend only on the packet, on earlier calls and on its random numbers, so that a run can
-    /// be repeated.
+    /// Called exactly once for each transmitted packet, in order of transmission, also during
+    /// outages. The answer may depend only on the packet, on earlier calls and on its random
+    /// numbers, so that a run can be repeated.
     fn is_lost(&mut self, packet: &Transmission) -> bool;
 }
 
@@ -70,8 +71,8 @@ impl Clone for Box<dyn LossModel> {
     }
 }
 
-/// A loss model with its parameters. Builds one [`LossModel`] for each direction of a link or station
-/// of a cell.
+/// A loss model with its parameters. Builds one [`LossModel`] for each direction of a link or
+/// station of a cell.
 ///
 /// Implementations derive `Debug` and print all parameters: two [`Loss`]es are equal if they print
 /// alike.

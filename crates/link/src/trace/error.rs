@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// An error in a trace file: its place, what was expected and what was found.
+/// An error in a trace file: its place, the expected and the found text.
 ///
 /// Prints as `file:line: expected ..., found ...`. The hint is printed separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(super) fn empty_trace(file: &str, hint: &'static str) -> TraceError {
     }
 }
 
-/// Returns the error about a trace whose rate is always zero.
+/// Returns the error about a trace with a rate of zero throughout.
 pub(super) fn zero_trace(file: &str) -> TraceError {
     TraceError {
         file: file.to_owned(),

@@ -32,16 +32,17 @@ pub(crate) enum TraceKind {
 pub struct RatePiece {
     /// Length of the piece.
     pub duration: Duration,
-    /// Link rate during the piece; nothing is transmitted at zero.
+    /// Link rate during the piece; zero stalls the link.
     pub rate: Bitrate,
-    /// One-way delay added to that of the link for packets whose transmission ends in this piece.
+    /// One-way delay added to the delay of the link if the transmission of a packet ends in this
+    /// piece.
     pub latency: Duration,
 }
 
 impl Trace {
     /// Parses `text`. Without `format`, the extension of `file` or the first entry determines it.
     ///
-    /// `file` is a name for errors; nothing is read.
+    /// `file` is a name for errors; the file is not read.
     ///
     /// # Errors
     /// If the text does not follow the format, or the format is unknown.
@@ -54,14 +55,15 @@ impl Trace {
         (format.parse)(file, text)
     }
 
-    /// Returns a trace of opportunities at these milliseconds; `None` unless they are sorted and end
-    /// after zero.
+    /// Returns a trace of opportunities at these milliseconds; `None` unless they are sorted and
+    /// end after zero.
     pub fn from_opportunities(millis: Vec<u32>) -> Option<Self> {
         let valid = millis.is_sorted() && millis.last().is_some_and(|&last| last > 0);
         valid.then(|| Self { kind: TraceKind::Opportunities(millis.into()) })
     }
 
-    /// Returns a trace of these rates; `None` if all rates are zero or one period exceeds 100 years.
+    /// Returns a trace of these rates; `None` if all rates are zero or one period exceeds 100
+    /// years.
     pub fn from_rates(pieces: &[RatePiece]) -> Option<Self> {
         let table = RateTable::looping(pieces)?;
         Some(Self { kind: TraceKind::Rates(Arc::new(table)) })

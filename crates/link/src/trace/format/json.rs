@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use units::{Bitrate, Duration};
 
-/// Segments follow one another. `latency_ms`, 0 by default, is added to the one-way delay of the link
-/// for packets whose transmission ends during the segment.
+/// Segments follow one another. `latency_ms`, 0 by default, is added to the one-way delay of the
+/// link for packets whose transmission ends during the segment.
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "json",
     summary: "a list of `duration_ms`, `bandwidth_kbps` and, where known, `latency_ms`",
@@ -90,8 +90,8 @@ fn json_error(file: &str, text: &str, error: &serde_json::Error) -> TraceError {
     }
 }
 
-/// Splits a message of `serde_json` into found and expected; `None` if the text of the line explains
-/// the error better.
+/// Splits a message of `serde_json` into found and expected; `None` if the text of the line
+/// explains the error better.
 fn rephrased(message: &str) -> Option<(String, String)> {
     if let Some(field) = message.strip_prefix("missing field ") {
         return Some((format!("a segment without {field}"), format!("{field} in every segment")));

@@ -74,8 +74,8 @@ impl RateLines<'_> {
     }
 }
 
-/// Converts times and rates in Mbps to pieces. The last piece is as long as the one before it, or one
-/// second if it is the only one.
+/// Converts times and rates in Mbps to pieces. The last piece is as long as the one before it, or
+/// one second if it is the only one.
 fn pieces(rates: &[(f64, f64)]) -> Vec<RatePiece> {
     let last = match rates {
         [.., (a, _), (b, _)] => b - a,

@@ -4,9 +4,10 @@ use super::lines::{entries, is_numeric};
 use crate::trace::error::{empty_trace, line_error, quoted};
 use crate::trace::{Trace, TraceError, TraceFormat};
 
-/// Each line is a whole number of milliseconds since the start, in increasing order. Several packets
-/// may share an opportunity and one packet may need several; unused opportunities are lost. The trace
-/// loops with the period of its last line. Empty lines and lines with `#` in front are skipped.
+/// Each line is a whole number of milliseconds since the start, in increasing order. Several
+/// packets may share an opportunity and one packet may need several; unused opportunities are
+/// lost. The trace loops with the period of its last line. Empty lines and lines with `#` in front
+/// are skipped.
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "mahimahi",
     summary: "one line for each packet of 1500 bytes: its time in milliseconds since the start",

@@ -1,8 +1,8 @@
 //! Trace formats: one format per file. To add one, write its file and append it to
 //! [`TraceFormat::REGISTRY`].
 //!
-//! Names and summaries in scenario files, in the JSON Schema, in the generated documentation and in
-//! hints are read from the registry.
+//! Names and summaries in scenario files, in the JSON Schema, in the generated documentation and
+//! in hints are read from the registry.
 
 mod json;
 mod lines;
@@ -19,9 +19,9 @@ use std::sync::LazyLock;
 
 /// A format of trace files: its name, how it is detected and how it is parsed.
 ///
-/// A crate outside this one declares a `static` of this type and passes it to [`Trace::parse`]. Its
-/// parser builds the trace by [`Trace::from_opportunities`] or [`Trace::from_rates`]. Formats are equal
-/// if their names are.
+/// A crate outside this one declares a `static` of this type and passes it to [`Trace::parse`].
+/// Its parser builds the trace by [`Trace::from_opportunities`] or [`Trace::from_rates`]. Formats
+/// are equal if their names are.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceFormat {
     /// Name in scenarios.
@@ -32,7 +32,8 @@ pub struct TraceFormat {
     pub extensions: &'static [&'static str],
     /// Form of the first entry, for the error about a file of unknown format.
     pub first_entry: &'static str,
-    /// Returns true if a line may be the first entry. At most one registered format accepts a line.
+    /// Returns true if a line may be the first entry. At most one registered format accepts a
+    /// line.
     pub accepts: fn(line: &str) -> bool,
     /// Parses a text without byte order mark. The first argument is the file name for errors.
     pub parse: fn(file: &str, text: &str) -> Result<Trace, TraceError>,

@@ -3,9 +3,9 @@
 use super::lines::{RateLines, entries};
 use crate::trace::{Trace, TraceError, TraceFormat};
 
-/// A rate holds from its second until that of the next line; the last one as long as the one before
-/// it. Time is counted from the first line. A first line that starts with a letter is a header. Empty
-/// lines and lines with `#` in front are skipped.
+/// A rate holds from its second until that of the next line; the last one as long as the one
+/// before it. Time is counted from the first line. A first line that starts with a letter is a
+/// header. Empty lines and lines with `#` in front are skipped.
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "second-bytes",
     summary: "lines `second,bytes_per_second`",

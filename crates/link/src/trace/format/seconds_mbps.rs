@@ -3,8 +3,8 @@
 use super::lines::{RateLines, entries, is_numeric};
 use crate::trace::{Trace, TraceError, TraceFormat};
 
-/// A rate holds from its time until that of the next line; the last one as long as the one before it.
-/// Time is counted from the first line. Empty lines and lines with `#` in front are skipped.
+/// A rate holds from its time until that of the next line; the last one as long as the one before
+/// it. Time is counted from the first line. Empty lines and lines with `#` in front are skipped.
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "seconds-mbps",
     summary: "lines `seconds Mbps`",
