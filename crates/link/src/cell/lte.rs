@@ -63,12 +63,12 @@ impl<T: Clone> Lte<T> {
         }
         // Leave the TTI that begins now: this packet may use it.
         self.run(|begin| begin < now);
-        let taken = self.stations[station].push(now, size, item);
-        if taken {
+        let accepted = self.stations[station].push(now, size, item);
+        if accepted {
             self.next_tti = self.next_tti.max(now.as_nanos().div_ceil(TTI_NANOS));
             self.ready.insert(station);
         }
-        taken
+        accepted
     }
 
     /// Schedules all TTIs that have begun by `now`.

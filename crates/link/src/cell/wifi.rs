@@ -37,12 +37,12 @@ impl<T: Clone> Wifi<T> {
         }
         // Leave a decision that is due now: this packet takes part in it.
         self.run(|decision| decision < now);
-        let taken = self.stations[station].push(now, size, item);
-        if taken {
+        let accepted = self.stations[station].push(now, size, item);
+        if accepted {
             self.free_at = self.free_at.max(now);
             self.ready.insert(station);
         }
-        taken
+        accepted
     }
 
     /// Assigns the medium up to `now`.
@@ -78,8 +78,8 @@ impl<T: Clone> Wifi<T> {
 
     fn decide(&mut self, now: Instant) {
         let members = self.ready.members();
-        let place = if members.len() > 1 { self.rng.below(members.len() as u64) as usize } else { 0 };
-        let Some(&sender) = members.get(place) else { return };
+        let index = if members.len() > 1 { self.rng.below(members.len() as u64) as usize } else { 0 };
+        let Some(&sender) = members.get(index) else { return };
         let attached = self.stations.len();
         let (rate, size) = match self.stations.get(sender) {
             Some(station) => (station.rate, station.head().unwrap_or(0)),
