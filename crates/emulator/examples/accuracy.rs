@@ -16,7 +16,7 @@ use linux::sysctl;
 use scenario::Scenario;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use tandem_emulator::{Driver, Network, Running, Shared};
+use tandem_emulator::{Driver, Network, RunningDriver, SharedNetwork};
 use units::{Duration, Instant};
 
 const DEVICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
@@ -67,8 +67,8 @@ fn main() -> Result<(), Failure> {
 struct Link {
     device: Namespace,
     server: Namespace,
-    shared: Shared,
-    running: Running,
+    shared: SharedNetwork,
+    running: RunningDriver,
 }
 
 /// Starts a link with a rate of `mbps` Mbit/s.
@@ -97,7 +97,7 @@ fn start_link(mbps: u64, offload: bool) -> Result<Link, Failure> {
             route.add_route(&entry)
         })?;
     }
-    let shared = Shared::new(Network::new(&scenario.experiment), Clock::start());
+    let shared = SharedNetwork::new(Network::new(&scenario.experiment), Clock::start());
     let running = Driver::new(vec![ends], shared.clone()).start(true)?;
     Ok(Link { device, server, shared, running })
 }

@@ -26,13 +26,13 @@ const MAX_POLL_DELAY: Duration = Duration::from_millis(200);
 
 /// A network shared between a driver and other threads.
 #[derive(Debug, Clone)]
-pub struct Shared {
+pub struct SharedNetwork {
     network: Arc<Mutex<Network>>,
     /// Time base of the network.
     clock: Clock,
 }
 
-impl Shared {
+impl SharedNetwork {
     /// Shares a network that runs on the time of `clock`.
     pub fn new(network: Network, clock: Clock) -> Self {
         Self { network: Arc::new(Mutex::new(network)), clock }
@@ -58,12 +58,12 @@ impl Shared {
 pub struct Driver {
     /// For each path, the devices in the namespaces of the client device and of the server.
     devices: Vec<[Tun; 2]>,
-    shared: Shared,
+    shared: SharedNetwork,
 }
 
 /// A driver running in its own thread. Stopped on drop.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningDriver {
     stop: Arc<AtomicBool>,
     paused: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
@@ -73,7 +73,7 @@ pub struct Running {
 impl Driver {
     /// Creates a driver. `devices` holds, for each path of the network, the TUN devices in the
     /// namespaces of the client device and of the server.
-    pub fn new(devices: Vec<[Tun; 2]>, shared: Shared) -> Self {
+    pub fn new(devices: Vec<[Tun; 2]>, shared: SharedNetwork) -> Self {
         Self { devices, shared }
     }
 
@@ -101,7 +101,7 @@ impl Driver {
     ///
     /// # Errors
     /// Fails when the system can start no thread or create no event descriptor.
-    pub fn start(self, realtime: bool) -> Result<Running, Error> {
+    pub fn start(self, realtime: bool) -> Result<RunningDriver, Error> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| Error::system("make an event descriptor", error))?;
         let (stop, paused, wake) = (Arc::default(), Arc::<AtomicBool>::default(), Arc::new(wake));
@@ -117,7 +117,7 @@ impl Driver {
                 self.run(&thread_stop, &thread_paused, &thread_wake)
             })
             .map_err(|error| Error::system("start the emulator's thread", error))?;
-        Ok(Running { stop, paused, wake, thread: Some(thread) })
+        Ok(RunningDriver { stop, paused, wake, thread: Some(thread) })
     }
 
     fn run(&self, stop: &AtomicBool, paused: &AtomicBool, wake: &OwnedFd) -> io::Result<()> {
@@ -242,7 +242,7 @@ fn clear_wake(wake: &OwnedFd) -> io::Result<()> {
     }
 }
 
-impl Running {
+impl RunningDriver {
     /// Stops moving packets until [`resume`](Self::resume), as if the thread had stalled. The
     /// devices still queue packets from the kernels. Time goes on, and the network can be locked.
     pub fn pause(&self) {
@@ -283,7 +283,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningDriver {
     fn drop(&mut self) {
         // `stop` returns the error.
         let _ = self.join();

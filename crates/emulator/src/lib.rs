@@ -19,6 +19,6 @@ mod network;
 mod offload;
 mod packet;
 
-pub use driver::{Driver, Running, Shared};
+pub use driver::{Driver, RunningDriver, SharedNetwork};
 pub use lateness::Lateness;
 pub use network::{Delivery, FollowedPriority, Network, PathCounters, Transit};

@@ -68,7 +68,7 @@ pub struct PathCounters {
     pub last_payload_down: Instant,
     /// Time at which the server sent that packet.
     pub last_payload_sent: Instant,
-    /// Priority change tracked since the last [`Network::follow_priority`].
+    /// Priority change tracked since the last [`Network::track_priority`].
     pub priority: Option<FollowedPriority>,
     /// Transit times from sender to receiver, down and up.
     pub transit: [Transit; 2],
@@ -79,7 +79,7 @@ pub struct PathCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FollowedPriority {
     /// Time at which the server received it.
-    pub heard: Option<Instant>,
+    pub received_at: Option<Instant>,
     /// Bytes of payload packets sent by the server over the path since then, including headers.
     pub sent_since: u64,
 }
@@ -196,7 +196,7 @@ impl Network {
             self.capture_packet(now, path, false, packet);
             return self.push(now, path, false, packet);
         }
-        if let Some(FollowedPriority { heard: Some(_), sent_since }) = &mut counters.priority
+        if let Some(FollowedPriority { received_at: Some(_), sent_since }) = &mut counters.priority
             && payload_len(packet) > 0
         {
             *sent_since += packet.len() as u64;
@@ -286,7 +286,7 @@ impl Network {
 
     /// Starts tracking the next priority change that the device sends over a path, on any
     /// connection.
-    pub fn follow_priority(&mut self, path: usize) {
+    pub fn track_priority(&mut self, path: usize) {
         if let Some(counters) = self.paths.get_mut(path) {
             counters.priority = Some(FollowedPriority::default());
         }
@@ -302,21 +302,6 @@ impl Network {
         let Ports { down, up } = self.ports[path];
         let down = self.media[down.medium].queued(now, down.station);
         down + self.media[up.medium].queued(now, up.station)
-    }
-
-    /// Bytes queued on a path towards the device.
-    pub fn queued_down(&mut self, now: Instant, path: usize) -> u64 {
-        let port = self.ports[path].down;
-        self.media[port.medium].queued(now, port.station)
-    }
-
-    /// Queueing delay of a new packet towards the device. Zero in a cell, where it depends on the
-    /// other stations.
-    pub fn wait_down(&self, now: Instant, path: usize) -> Duration {
-        match &self.media[self.ports[path].down.medium] {
-            Medium::Link(link) => link.queueing_delay(now),
-            Medium::Cell(_) => Duration::ZERO,
-        }
     }
 
     /// Totals of a path. `retransmissions` come from the hosts.
@@ -414,10 +399,11 @@ impl Network {
         if down {
             self.count_received(now, path, packet.len() as u32, payload_len(&packet));
             self.capture_packet(now, path, true, &packet);
-        } else if let Some(FollowedPriority { heard: heard @ None, .. }) = &mut self.paths[path].priority
+        } else if let Some(FollowedPriority { received_at: received_at @ None, .. }) =
+            &mut self.paths[path].priority
             && has_mp_prio(&packet)
         {
-            *heard = Some(now);
+            *received_at = Some(now);
         }
         Delivery { path, down, packet }
     }

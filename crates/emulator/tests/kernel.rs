@@ -13,7 +13,7 @@ use scenario::Scenario;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::Duration;
-use tandem_emulator::{Driver, Network, Shared};
+use tandem_emulator::{Driver, Network, SharedNetwork};
 
 const DEVICE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
@@ -24,8 +24,8 @@ const MTU: usize = 1500;
 struct Link {
     device: Namespace,
     server: Namespace,
-    shared: Shared,
-    running: tandem_emulator::Running,
+    shared: SharedNetwork,
+    running: tandem_emulator::RunningDriver,
 }
 
 impl Link {
@@ -51,7 +51,7 @@ impl Link {
             };
             namespace.run(set).unwrap();
         }
-        let shared = Shared::new(Network::new(&experiment), Clock::start());
+        let shared = SharedNetwork::new(Network::new(&experiment), Clock::start());
         let running = Driver::new(vec![ends], shared.clone()).start(false).unwrap();
         Self { device, server, shared, running }
     }

@@ -73,17 +73,17 @@ fn followed_priority_records_its_arrival_and_the_payload_sent_after_it() {
     drain(&mut network, Instant::from_millis(100));
     assert_eq!(network.paths()[0].priority, None, "tracking was not requested");
     let at = Instant::from_millis(100);
-    network.follow_priority(0);
+    network.track_priority(0);
     network.send(at, 0, true, &packet(1, 960, true));
     network.send(at, 0, false, &packet(2, 45, false));
     drain(&mut network, at + Duration::from_millis(9));
-    assert_eq!(network.paths()[0].priority.unwrap().heard, None, "the segment had no MP_PRIO");
+    assert_eq!(network.paths()[0].priority.unwrap().received_at, None, "the segment had no MP_PRIO");
     let at = Instant::from_millis(110);
     network.send(at, 0, false, &mp_prio());
     drain(&mut network, at + Duration::from_millis(20));
-    let heard = network.paths()[0].priority.unwrap().heard.unwrap();
+    let received_at = network.paths()[0].priority.unwrap().received_at.unwrap();
     // Serialization of 44 bytes at 1 Mbit/s, and the propagation delay.
-    assert_eq!(heard, at + Duration::from_micros(352) + Duration::from_millis(7));
+    assert_eq!(received_at, at + Duration::from_micros(352) + Duration::from_millis(7));
     let sent = Instant::from_millis(140);
     network.send(sent, 0, true, &packet(3, 960, true));
     network.send(sent, 0, false, &mp_prio());
@@ -91,8 +91,8 @@ fn followed_priority_records_its_arrival_and_the_payload_sent_after_it() {
     let counts = &network.paths()[0];
     let followed = counts.priority.unwrap();
     assert_eq!(
-        (followed.heard, followed.sent_since),
-        (Some(heard), 1000),
+        (followed.received_at, followed.sent_since),
+        (Some(received_at), 1000),
         "only the first change and the payload after it count"
     );
     assert_eq!(counts.last_payload_sent, sent);

@@ -1,6 +1,6 @@
 //! Fault injection: events that a scenario cannot express.
 
-use emulator::Running;
+use emulator::RunningDriver;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use units::{Duration, Instant};
 
@@ -97,7 +97,7 @@ impl ServerState {
 /// Pending faults of a run, and the components that they affect.
 pub(crate) struct FaultSchedule<'a> {
     pub(crate) server: &'a ServerState,
-    pub(crate) emulator: &'a Running,
+    pub(crate) emulator: &'a RunningDriver,
     /// Sorted by time.
     pending: Vec<(Instant, Fault)>,
     /// Accumulated delay of the run controller, which postpones all pending faults.
@@ -107,7 +107,7 @@ pub(crate) struct FaultSchedule<'a> {
 impl<'a> FaultSchedule<'a> {
     pub(crate) fn new(
         server: &'a ServerState,
-        emulator: &'a Running,
+        emulator: &'a RunningDriver,
         mut faults: Vec<(Instant, Fault)>,
     ) -> Self {
         faults.sort_by_key(|&(at, _)| at);

@@ -9,7 +9,7 @@
 //! CONNECT, as a program with a configured proxy does.
 
 use crate::topology::{SERVER, configure_host};
-use emulator::{Driver, Network, Running, Shared};
+use emulator::{Driver, Network, RunningDriver, SharedNetwork};
 use link::{Delay, Impairments, LinkConfig, Loss, QueueLimit, Rate};
 use linux::clock::Clock;
 use linux::namespace::Namespace;
@@ -66,7 +66,7 @@ pub(crate) struct ProxiedServer {
     /// Host of the server.
     pub(crate) server: Namespace,
     proxy: Proxy,
-    link: Running,
+    link: RunningDriver,
 }
 
 impl ProxiedServer {
@@ -97,7 +97,7 @@ impl ProxiedServer {
             })?;
         }
         let network = Network::new(&link_experiment(setup, experiment));
-        let link = Driver::new(vec![devices], Shared::new(network, Clock::start())).start(true)?;
+        let link = Driver::new(vec![devices], SharedNetwork::new(network, Clock::start())).start(true)?;
         let proxy = Proxy::start(proxy_config(setup), Some(host))?;
         Ok(Self { server, proxy, link })
     }

@@ -57,7 +57,7 @@ impl ReactionMeter {
         self.cancel(decision.path);
         let last_payload = network.paths()[decision.path].last_payload_down;
         if decision.at.since(last_payload) < RECENT {
-            network.follow_priority(decision.path);
+            network.track_priority(decision.path);
             self.pending.push(decision);
         }
     }
@@ -73,7 +73,8 @@ impl ReactionMeter {
         let measured = &mut self.measured;
         self.pending.retain(|&Decision { path, at, rate }| {
             let counts = &network.paths()[path];
-            let followed = counts.priority.and_then(|followed| Some((followed.heard?, followed.sent_since)));
+            let followed =
+                counts.priority.and_then(|followed| Some((followed.received_at?, followed.sent_since)));
             let Some((heard, committed)) = followed else { return true };
             let last = counts.last_payload_down.max(at);
             if now.since(last.max(heard)) <= SILENCE {

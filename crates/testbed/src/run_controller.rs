@@ -9,7 +9,7 @@ use crate::topology::Topology;
 use crate::traffic::Flow;
 use crate::translation::policy_for_device;
 use agent::{InterfaceSample, Steering};
-use emulator::{Driver, Network, Running, Shared};
+use emulator::{Driver, Network, RunningDriver, SharedNetwork};
 use linux::clock::Clock;
 use linux::diag::Subflow;
 use linux::tun::Tun;
@@ -88,7 +88,7 @@ impl LastRow {
 pub(crate) struct RunController<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) topology: &'a mut Topology,
-    pub(crate) shared: Shared,
+    pub(crate) shared: SharedNetwork,
     pub(crate) flows: Vec<Flow>,
     pub(crate) steering: Steering,
     /// Account of each path's data allowance, if it has one.
@@ -129,7 +129,7 @@ impl<'a> RunController<'a> {
             reactions: ReactionMeter::default(),
             flows: Vec::new(),
             subflows: Default::default(),
-            shared: Shared::new(Network::new(experiment), Clock::start()),
+            shared: SharedNetwork::new(Network::new(experiment), Clock::start()),
             capture: None,
             until_done: false,
             ended_at: None,
@@ -143,9 +143,9 @@ impl<'a> RunController<'a> {
     }
 
     /// Starts the emulator and the clock of the run.
-    pub(crate) fn start_emulator(&mut self, devices: Vec<[Tun; 2]>) -> Result<Running, Error> {
+    pub(crate) fn start_emulator(&mut self, devices: Vec<[Tun; 2]>) -> Result<RunningDriver, Error> {
         let clock = Clock::start();
-        self.shared = Shared::new(Network::new(self.experiment), clock);
+        self.shared = SharedNetwork::new(Network::new(self.experiment), clock);
         Ok(Driver::new(devices, self.shared.clone()).start(true)?)
     }
 

@@ -278,7 +278,7 @@ mod tests {
         };
         assert!(bad("lte_loss", "lte_los").contains("unknown key `lte_los`"));
         assert!(bad("lte_loss = 0", "lte_loss = 7").contains("lte_loss"));
-        assert!(bad("lte_base = \"", "lte_base = \"x").starts_with("cal.toml:"));
+        assert!(bad("lte_base = \"", "lte_base = \"x").contains("lte_base"));
         assert!(bad("\"30s\"", "\"900ms\"").contains("`psnr_interval` is too short"));
         assert_eq!(Calibration::parse("cal.toml", "").unwrap_err().len(), SHAPE.keys.len());
     }
