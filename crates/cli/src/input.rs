@@ -26,7 +26,7 @@ pub(crate) fn apply(
     let text = Setting::apply(settings, &scenario.source)
         .map_err(|error| Failure::Usage { message: format!("{option}: {error}"), hint: error.hint() })?;
     let given: Vec<String> = settings.iter().map(Setting::to_string).collect();
-    // Diagnostics refer to the lines of the changed text, most of which are those of the file.
+    // Diagnostics quote lines of the changed text, so its name tells it from the file.
     let name = format!("{} with {}", path.display(), given.join(" "));
     let mut read = Scenario::parse(&name, &text, &files_beside(path)).map_err(Failure::Input)?;
     if !settings.iter().any(|setting| setting.key() == "title") {

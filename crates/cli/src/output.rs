@@ -55,7 +55,7 @@ impl Terminal {
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    /// Writes tables to stderr, for commands whose stdout belongs to another program.
+    /// Writes tables to stderr, for commands that leave stdout to another program.
     pub(crate) fn print_to_stderr(self, tables: &[Table]) {
         let style = TextStyle { colour: self.has_colour(io::stderr().is_terminal()), width: TABLE_WIDTH };
         self.note(&text(tables, style));

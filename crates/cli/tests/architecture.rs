@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md held to the code: its table of crates against `cargo metadata`.
+//! Compares ARCHITECTURE.md's table of crates with `cargo metadata`.
 #![allow(clippy::disallowed_methods, reason = "this test reads the repository's files and runs cargo")]
 
 use serde_json::Value;
@@ -10,8 +10,8 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every crate below `crates/`, by its folder, with the folders of the workspace's crates that it is built from
-/// (tests and examples of a crate may use any other).
+/// Returns each crate below `crates/` with the workspace crates that it depends on, both by folder.
+/// Dependencies of tests and examples are left out.
 fn dependencies() -> BTreeMap<String, Vec<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
@@ -38,7 +38,8 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// The crates of ARCHITECTURE.md's table, in its order: rows that begin with ``| [`name`](crates/name)``.
+/// Returns the crates of ARCHITECTURE.md's table in its order: the rows that begin with
+/// ``| [`name`](crates/name)``.
 fn table() -> Vec<String> {
     let text = std::fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
     let name = |line: &str| {

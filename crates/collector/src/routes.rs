@@ -193,7 +193,7 @@ impl Site {
         Ok((sessions, more))
     }
 
-    /// Those that were named, or the newest.
+    /// Returns the sessions named in the query, or the newest ones.
     fn chosen(&self, query: &Query) -> Result<Vec<Summary>, StoreError> {
         match query.get("ids") {
             Some(ids) => {

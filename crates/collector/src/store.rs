@@ -112,7 +112,7 @@ impl Store {
     /// Stores a record with its document as received. On return it is on disk.
     ///
     /// # Errors
-    /// If the database cannot be written; nothing is stored then.
+    /// If the database cannot be written; it is then unchanged.
     pub fn keep(&self, record: &Record, document: &str) -> Result<Kept, StoreError> {
         let connection = self.lock();
         let summary = serde_json::to_string(&record.summary()).map_err(broken)?;

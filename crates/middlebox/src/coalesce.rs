@@ -22,9 +22,9 @@ impl<P: EditablePayload> Coalescer<P> {
         Self { held: Vec::new() }
     }
 
-    /// Accepts a segment and passes the segments that leave at once to `out`. A merged segment has at most
-    /// `max_bytes` of payload and is held for at most `hold`. Returns true if the segment was
-    /// merged into a held one.
+    /// Accepts a segment and passes the segments that leave at once to `out`. A merged segment has
+    /// at most `max_bytes` of payload and is held for at most `hold`. Returns true if the segment
+    /// was merged into a held one.
     pub(crate) fn push(
         &mut self,
         now: Instant,
@@ -67,8 +67,7 @@ impl<P: EditablePayload> Coalescer<P> {
         }
     }
 
-    /// Passes the segments whose hold time has expired to `out`, in the order in which they were
-    /// held.
+    /// Passes the segments with an expired hold time to `out`, oldest first.
     pub(crate) fn release(&mut self, now: Instant, mut out: impl FnMut(TransitSegment<P>)) {
         while let Some(i) = self.held.iter().position(|held| held.until <= now) {
             out(self.held.remove(i).transit);

@@ -22,7 +22,7 @@ pub struct MiddleboxConfig {
 /// | Kind | Real device | Effect on Multipath TCP (sections of RFC 8684) |
 /// | --- | --- | --- |
 /// | `StripOptions` | firewall without support of kind 30 | fallback to TCP (3.1, 3.7) |
-/// | `RewriteSequence` | firewall that randomises sequence numbers | none: mappings are relative (3.3) |
+/// | `RewriteSequence` | firewall: random sequence numbers | none: mappings are relative (3.3) |
 /// | `Split` | segmentation offload (TSO) | none: a mapping may cover several segments |
 /// | `Coalesce` | receive offload (LRO, GRO), TCP proxy | data without a mapping is retransmitted |
 /// | `Nat` | home gateway with a short idle timeout | the subflow fails, the connection continues |

@@ -142,7 +142,7 @@ impl<P: EditablePayload> Middlebox<P> {
         }
     }
 
-    /// Moves segments whose hold time has expired to the ready queue.
+    /// Moves segments with an expired hold time to the ready queue.
     fn release(&mut self, now: Instant) {
         if self.coalescer.len() > 0 {
             let (ready, ready_at) = (&mut self.ready, &mut self.ready_at);

@@ -9,7 +9,7 @@ pub struct MiddleboxStats {
     pub seen: u64,
     /// Segments sent on, to either side.
     pub passed: u64,
-    /// Segments whose options, numbers, ports or payload were changed.
+    /// Segments with changed options, sequence numbers, ports or payload.
     pub changed: u64,
     /// Additional segments made by splitting.
     pub added: u64,

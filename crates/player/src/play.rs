@@ -316,7 +316,7 @@ impl Driver<'_> {
     /// The segment is complete: its connection is free once its task has seen the end.
     async fn came(&mut self) {
         if let Some(job) = self.on_its_way.take() {
-            // Closes a connection whose response did not end.
+            // The timeout closes the connection if its response does not end.
             let _ = tokio::time::timeout(PROGRESS_INTERVAL, self.fetcher.done(job)).await;
         }
     }

@@ -27,7 +27,7 @@ pub(crate) const ENTRY: PolicyEntry = PolicyEntry {
                 Choice { name: "backup", doc: "the path carries data where no other path can" },
             ]),
             need: Need::Default("\"close\""),
-            doc: "For `allowance`: the state of a path whose allowance is used up.",
+            doc: "For `allowance`: the state of a path after its allowance is used up.",
             example: "\"backup\"",
         }],
     ),

@@ -2,7 +2,7 @@
 //!
 //! | Score | From | Source |
 //! |---|---|---|
-//! | [`psnr`], [`PsnrSeries`], [`Level`] | throughput | Lee, Muntean, Smeaton 2009; Chen et al. 2013, Eq. (2) and Table III |
+//! | [`psnr`], [`PsnrSeries`], [`Level`] | throughput | Lee et al. 2009; Chen et al. 2013, Eq. (2) and Table III |
 //! | [`Mok`] | initial load time and stalls | Mok, Chan, Chang 2011 |
 //! | [`Linear`] | bitrates, stalls, changes of bitrate | Yin et al. 2015, Mao et al. 2017 (Pensieve) |
 //!

@@ -24,7 +24,7 @@ pub struct Mok {
 pub struct Viewing {
     /// Time from the request to the first frame; not counted as a stall.
     pub initial: Duration,
-    /// Number of stalls after that, including one that lasts until the end.
+    /// Number of stalls after the first frame. A stall that lasts until the end counts.
     pub stalls: u32,
     /// Total duration of the stalls.
     pub stalled: Duration,

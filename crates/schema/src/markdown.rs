@@ -3,6 +3,9 @@
 use crate::shape::{Choice, Key, Need, Shape, Table};
 use core::fmt::Write;
 
+/// Width of prose, in columns.
+const PROSE_WIDTH: usize = 100;
+
 /// A section for each table of a file, headed `root_title` for the outermost one.
 pub fn sections(root: &'static Table, root_title: &str) -> String {
     let mut out = String::new();
@@ -11,7 +14,7 @@ pub fn sections(root: &'static Table, root_title: &str) -> String {
         let title = if is_root { root_title.to_owned() } else { capitalise(&table.id().replace('-', " ")) };
         let _ = writeln!(out, "## {title}\n");
         if !is_root {
-            let _ = writeln!(out, "{}\n", table.doc);
+            let _ = writeln!(out, "{}\n", wrap(table.doc, ""));
         }
         write_keys(&mut out, table);
     }
@@ -38,10 +41,30 @@ fn write_keys(out: &mut String, table: &'static Table) {
         let _ =
             writeln!(out, "{}:\n", keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", "));
         for choice in choices {
-            let _ = writeln!(out, "- `{}`: {}", choice.name, choice.doc);
+            let _ = writeln!(out, "{}", wrap(&format!("- `{}`: {}", choice.name, choice.doc), "  "));
         }
         out.push('\n');
     }
+}
+
+/// Breaks a paragraph into lines of at most 100 columns; `indent` precedes all lines but the first.
+pub fn wrap(paragraph: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in paragraph.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > PROSE_WIDTH {
+            out.push('\n');
+            out.push_str(indent);
+            column = indent.len();
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
 }
 
 /// The lists of words in a table, each with the keys that take it.

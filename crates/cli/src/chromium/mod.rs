@@ -56,8 +56,8 @@ pub(crate) struct PlayedPage {
 }
 
 impl Browser {
-    /// Finds Chromium and the page, and encodes the videos unless they exist. The error names what
-    /// is missing.
+    /// Finds Chromium and the page, and encodes the videos unless they exist. The error names the
+    /// missing program or file.
     pub(crate) fn find() -> Result<Self, String> {
         let chromium = CHROMIUM.into_iter().find(|path| Path::new(path).exists());
         let chromium = chromium.ok_or("Chromium is not installed")?;
@@ -153,7 +153,7 @@ impl Browser {
             .append_pair("label", &format!("lwi {}", clip.name()));
         let errors = File::create(log).map_err(|error| other(&reason(&error)))?;
         let mut command = Command::new(self.chromium);
-        // A temporary home, so that nothing is left.
+        // A temporary home: Chromium's files are removed with it.
         command.env("HOME", home);
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]);
         command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);

@@ -97,7 +97,7 @@ fn seeds(arguments: &Reproduce, usual: u32) -> u64 {
     u64::from(arguments.seeds.unwrap_or(usual))
 }
 
-/// Runs a simulation with a progress bar, whose length is known only after the start.
+/// Runs a simulation with a progress bar. The simulation reports the bar's length.
 fn with_progress<T>(terminal: Terminal, work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T) -> T {
     let bar = progress::bar(terminal, 1, "reproducing");
     let result = work(&|done, total| {

@@ -1,5 +1,5 @@
 //! Draws a plan from a seed. Each number has its own random stream, by name: a new number leaves
-//! the others unchanged. The stream names are part of what a seed means.
+//! the others unchanged. A renamed stream changes the plans of every seed.
 
 use super::{Action, ActionKind, Connection, EndPlan, PATHS, PathPlan, Plan};
 use crate::pair::lies;

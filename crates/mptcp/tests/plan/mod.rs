@@ -81,7 +81,7 @@ numbers! {
         /// TCP options are stripped: 1 from SYNs, 2 from all but SYNs, 3 from all, 4 from data
         /// segments.
         strip: 0,
-        /// Options to strip: 0 for those of MPTCP, else the place in `Options::NAMES`.
+        /// Options to strip: 0 for the MPTCP options, else an index into `Options::NAMES`.
         strip_what: 0,
         /// Segments with the options are dropped instead.
         strip_drop: 0,

@@ -3,7 +3,7 @@
 /// Meaning of a `Range` field for a body of a known size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The whole body: no such field, or one that may be ignored.
+    /// The whole body: the field is absent or malformed, or lists several ranges.
     Whole,
     /// First and last byte, both inclusive.
     From(u64, u64),

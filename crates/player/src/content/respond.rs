@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 /// Largest generated segment: a tebibyte.
 const MAX_SEGMENT_BYTES: u64 = 1 << 40;
-/// Largest body whose digest is computed, since the request waits for it.
+/// Largest body for which a digest is computed: the request waits for the computation.
 const MAX_DIGEST_BYTES: u64 = 256 << 20;
 
 impl Content {

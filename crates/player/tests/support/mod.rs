@@ -1,7 +1,7 @@
-//! What the tests play from, and through.
+//! Content servers and proxies for the tests.
 
-#![allow(clippy::unwrap_used, reason = "what is not there fails the test")]
-#![allow(dead_code, reason = "not every test needs everything")]
+#![allow(clippy::unwrap_used, reason = "a missing value fails the test")]
+#![allow(dead_code, reason = "each test uses a part of this module")]
 
 use abr::{Manifest, PlayerConfig, THROUGHPUT};
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use tandem_player::{Config, Source};
 use units::{Bitrate, Bytes, Duration};
 use url::Url;
 
-/// A content server, or the place of another.
+/// A content server, or the address of one that runs elsewhere.
 pub(crate) struct Server {
     serving: Option<Serving>,
     log: Log,
@@ -38,14 +38,14 @@ impl Server {
         format!("http://{}/{path}", self.address).parse().unwrap()
     }
 
-    /// Ends it; what it served.
+    /// Stops the server and returns the requests that it answered.
     pub(crate) fn stop(mut self) -> Vec<Entry> {
         drop(self.serving.take());
         self.log.entries()
     }
 }
 
-/// So many segments of so many milliseconds, at 0.4 and 2 Mbit/s.
+/// Returns a manifest of `segments` segments of `ms` milliseconds each, at 0.4 and 2 Mbit/s.
 pub(crate) fn sizes(segments: usize, ms: u64) -> Manifest {
     let rates: Vec<Bitrate> = [0.4, 2.0].map(Bitrate::from_mbps).to_vec();
     let length = Duration::from_millis(ms);
@@ -58,7 +58,8 @@ pub(crate) fn config(server: &Server, manifest: Manifest) -> Config {
     Config::new(source, PlayerConfig::new(THROUGHPUT))
 }
 
-/// A proxy for one connection, which wants `me` and `secret`; what it was asked for, a head or an address.
+/// Starts a proxy for one connection that requires the credentials `me` and `secret`. Its thread
+/// returns the head of the HTTP request, or the destination address of the SOCKS request.
 pub(crate) fn proxy(socks: bool) -> (u16, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -94,7 +95,7 @@ pub(crate) fn proxy(socks: bool) -> (u16, JoinHandle<String>) {
         let text = String::from_utf8(head.clone()).unwrap();
         let address = text.split('/').nth(2).unwrap().to_owned();
         let mut server = TcpStream::connect(address).unwrap();
-        // The content server takes absolute URIs too, as every server has to.
+        // The content server accepts absolute URIs, as RFC 9112 requires of every server.
         server.write_all(&head).unwrap();
         carry(client, server);
         text

@@ -12,7 +12,7 @@ use schema::shape::{
 
 pub(super) static DEVICE: Table = Table {
     name: "the device",
-    doc: "The device whose energy and paths are simulated.",
+    doc: "The simulated device: its energy and its paths.",
     one_of: &[],
     keys: &[
         Key {

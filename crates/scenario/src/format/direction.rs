@@ -42,7 +42,7 @@ pub(super) static DIRECTION: Table = Table {
             name: "cell",
             shape: Name,
             need: Absent("`rate`, `trace` or `model`"),
-            doc: "Name of the cell whose capacity this direction shares.",
+            doc: "Name of the cell that shares its capacity with this direction.",
             example: "\"home\"",
         },
         Key {
@@ -165,7 +165,7 @@ static MODEL: Table = Table {
     doc: "A radio channel with log-normal shadowing (Gudmundson 1991) and Rayleigh fading as a \
           finite-state Markov channel (Wang and Moayeri 1995). Its rate is Shannon's bound, \
           attenuated and truncated as 3GPP TR 36.942 does for LTE. The generated trace is as long \
-          as the run. Absent keys are those of the named model.",
+          as the run. Absent keys take the values of the named model.",
     one_of: &[],
     keys: &[
         Key {

@@ -34,8 +34,7 @@ pub(super) static TRANSPORT: Table = Table {
             name: "preset",
             shape: Shape::Choice(&PRESETS),
             need: Default("\"rfc\""),
-            doc: "Source of the values of absent keys: the defaults of this table, or those of \
-                  Linux.",
+            doc: "Defaults of absent keys: the values of this table, or the values of Linux.",
             example: "\"linux\"",
         },
         Key {
