@@ -1,16 +1,17 @@
 //! One direction of a connection at data level: seen data, and data beyond a gap.
 
 use crate::seen::{Before, Seen};
+use core::ops::Range;
 use std::collections::BTreeMap;
 use units::Instant;
 
 /// Maximum number of remembered ranges, each with the subflow that brought it.
-const MOST_RANGES: usize = 1024;
-/// Data further than this from the latest is ignored: another connection's, or invalid (RFC 8684,
-/// section 3.8).
-const FARTHEST: u64 = 1 << 31;
-/// Position of the first number: leaves room on both sides.
-const MIDDLE: u64 = 1 << 62;
+const MAX_RANGES: usize = 1024;
+/// Distance from the latest data beyond which data is ignored: it belongs to another connection or
+/// is invalid (RFC 8684, section 3.8).
+const MAX_DISTANCE: u64 = 1 << 31;
+/// Position of the first DSN; earlier and later data fit on both sides of it.
+const FIRST_POSITION: u64 = 1 << 62;
 
 /// Data sent by one end of a connection.
 #[derive(Debug, Clone)]
@@ -36,17 +37,31 @@ pub(crate) struct Data {
     pub(crate) new_bytes: u64,
     pub(crate) finished: Option<Instant>,
     /// MPTCP-rec: the receiver's requests per path.
-    pub(crate) reports: BTreeMap<u8, Asked>,
+    pub(crate) rate_requests: BTreeMap<u8, RateRequests>,
 }
 
-/// Requests of a receiver for one path in MPTCP-rec's reports.
+/// Rates that a receiver requests for one path, in MPTCP-rec's reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct RateRequests {
     pub(crate) count: u64,
     pub(crate) last: u32,
     pub(crate) least: u32,
     pub(crate) most: u32,
     pub(crate) blocks: u64,
+}
+
+impl RateRequests {
+    pub(crate) const fn new(rate: u32) -> Self {
+        Self { count: 0, last: rate, least: rate, most: rate, blocks: 0 }
+    }
+    /// Counts a report with a rate and a number of blocks.
+    pub(crate) fn add(&mut self, rate: u32, blocks: u64) {
+        self.count += 1;
+        self.last = rate;
+        self.least = self.least.min(rate);
+        self.most = self.most.max(rate);
+        self.blocks += blocks;
+    }
 }
 
 impl Data {
@@ -55,7 +70,7 @@ impl Data {
             initial: None,
             origin: None,
             upper_known: false,
-            seen: Seen::new(MOST_RANGES),
+            seen: Seen::new(MAX_RANGES),
             first: None,
             highest: 0,
             in_order: None,
@@ -64,7 +79,7 @@ impl Data {
             peak_at: None,
             new_bytes: 0,
             finished: None,
-            reports: BTreeMap::new(),
+            rate_requests: BTreeMap::new(),
         }
     }
     /// State before any data.
@@ -76,9 +91,9 @@ impl Data {
         if self.initial.is_none() {
             self.initial = Some(initial);
             if self.origin.is_none() {
-                self.origin = Some(initial.wrapping_sub(MIDDLE));
-                self.highest = MIDDLE + 1;
-                self.in_order = Some(MIDDLE + 1);
+                self.origin = Some(initial.wrapping_sub(FIRST_POSITION));
+                self.highest = FIRST_POSITION + 1;
+                self.in_order = Some(FIRST_POSITION + 1);
                 self.upper_known = true;
             }
         }
@@ -96,10 +111,10 @@ impl Data {
     /// Position of a segment's DSN; `None` if it is out of bounds.
     pub(crate) fn position(&mut self, dsn: u64, short: bool) -> Option<u64> {
         let Some(origin) = self.origin else {
-            self.origin = Some(dsn.wrapping_sub(MIDDLE));
-            self.highest = MIDDLE;
+            self.origin = Some(dsn.wrapping_sub(FIRST_POSITION));
+            self.highest = FIRST_POSITION;
             self.upper_known = !short;
-            return Some(MIDDLE);
+            return Some(FIRST_POSITION);
         };
         let near = (dsn as u32).wrapping_sub(origin.wrapping_add(self.highest) as u32).cast_signed();
         let position = self.highest.checked_add_signed(i64::from(near))?;
@@ -112,17 +127,16 @@ impl Data {
             self.upper_known = true;
         }
         let exact = dsn.wrapping_sub(self.origin?);
-        (exact == position && exact.abs_diff(self.highest) < FARTHEST).then_some(exact)
+        (exact == position && exact.abs_diff(self.highest) < MAX_DISTANCE).then_some(exact)
     }
-    /// Records data from the subflow `owner`. `told` gets the length of each piece and its earlier
-    /// state.
+    /// Records data from the subflow `owner`. Calls `visit` with the length of each piece and its
+    /// earlier state.
     pub(crate) fn carried(
         &mut self,
         now: Instant,
-        from: u64,
-        to: u64,
+        Range { start: from, end: to }: Range<u64>,
         owner: u16,
-        mut told: impl FnMut(u64, Before),
+        mut visit: impl FnMut(u64, Before),
     ) {
         let in_order = *self.in_order.get_or_insert(from);
         self.first.get_or_insert(from);
@@ -132,7 +146,7 @@ impl Data {
                 new += to - from;
                 beyond += to.saturating_sub(from.max(in_order));
             }
-            told(to - from, before);
+            visit(to - from, before);
         });
         if new == 0 {
             return;
@@ -167,7 +181,7 @@ impl Data {
     /// Origin of the charts: the first byte of the stream, or the first one seen.
     pub(crate) fn progress(&self, position: u64) -> u64 {
         let first = match self.initial {
-            Some(_) => MIDDLE + 1,
+            Some(_) => FIRST_POSITION + 1,
             None => self.first.unwrap_or(position),
         };
         position.saturating_sub(first)

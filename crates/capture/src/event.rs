@@ -100,8 +100,8 @@ pub(crate) fn is_mptcp(option: &TcpOption) -> bool {
     )
 }
 
-/// Name and content of an option that is a signal.
-pub(crate) fn told(option: &TcpOption) -> Option<(&'static str, String)> {
+/// Returns name and content of a signal; `None` for other options.
+pub(crate) fn describe(option: &TcpOption) -> Option<(&'static str, String)> {
     Some(match option {
         TcpOption::Signal(signal) => match *signal {
             MptcpSignal::AddAddress { address_id, address, port, hmac } => {

@@ -1,18 +1,18 @@
 //! One TCP connection, possibly a subflow: its handshake, and the counters of each direction.
 
-use crate::frame::End;
+use crate::frame::{End, Tcp};
 use crate::rtt::Rtt;
 use crate::seen::{Before, Seen};
 use crate::series::Series;
 use std::collections::VecDeque;
 use units::Instant;
-use wire::Mapping;
 use wire::pcapng::Direction;
+use wire::{Flags, Mapping};
 
 /// Maximum number of remembered ranges per direction, of a subflow and of plain TCP.
-const MOST_RANGES: usize = 256;
+const MAX_RANGES: usize = 256;
 /// Maximum number of remembered mappings per direction.
-const MOST_MAPS: usize = 64;
+const MAX_MAPS: usize = 64;
 
 /// Place at which a packet was seen: interface by name and kernel index, and direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,20 +61,20 @@ pub(crate) struct Membership {
     pub(crate) number: u16,
     /// Side of the connection of `ends[0]`.
     pub(crate) side: usize,
-    pub(crate) how: How,
+    pub(crate) evidence: Evidence,
 }
 
 /// Evidence for a subflow's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum Evidence {
     /// First subflow.
     Capable,
     /// Token of MP_JOIN.
     Token,
     /// Matching data; the beginning is missing.
     Data,
-    /// None: the beginnings of subflow and connection are missing.
-    Alone,
+    /// The beginnings of subflow and connection are missing.
+    None,
 }
 
 /// Times of a handshake's segments.
@@ -145,11 +145,35 @@ pub(crate) struct Piece {
 pub(crate) struct Placed {
     /// Position of its first byte.
     pub(crate) from: u64,
-    /// Bytes seen before.
-    pub(crate) again: u64,
+    /// Bytes that the subflow carried before.
+    pub(crate) retransmitted: u64,
 }
 
 impl Flow {
+    /// Records the SYN, ACK, FIN and RST of a segment, as in plain TCP.
+    pub(crate) fn on_handshake_and_end(&mut self, now: Instant, direction: usize, tcp: &Tcp<'_>) {
+        let flags = tcp.header.flags();
+        if flags.has(Flags::SYN) {
+            self.streams[direction].begins(tcp.header.seq());
+            if flags.has(Flags::ACK) {
+                self.opener = 1 - direction;
+                self.handshake.answer.get_or_insert(now);
+            } else {
+                self.opener = direction;
+                self.handshake.syn.get_or_insert(now);
+                self.handshake.syns += 1;
+            }
+        } else if direction == self.opener
+            && flags.has(Flags::ACK)
+            && self.handshake.answer.is_some()
+            && self.handshake.ack.is_none()
+        {
+            self.handshake.ack = Some(now);
+        }
+        self.closed |= flags.has(Flags::FIN);
+        self.reset |= flags.has(Flags::RST);
+    }
+
     pub(crate) fn new(ends: [End; 2], opener: usize, now: Instant) -> Self {
         Self {
             ends,
@@ -184,7 +208,7 @@ impl Stream {
             first: None,
             acknowledged: None,
             highest: None,
-            seen: Seen::new(MOST_RANGES),
+            seen: Seen::new(MAX_RANGES),
             subflow: None,
         }
     }
@@ -207,20 +231,20 @@ impl Stream {
         let len = u64::from(len);
         self.data_segments += 1;
         self.payload += len;
-        let mut again = 0;
+        let mut retransmitted = 0;
         self.seen.insert(from, from + len, 0, |from, to, before| {
             if before != Before::New {
-                again += to - from;
+                retransmitted += to - from;
             }
         });
-        if again > 0 {
+        if retransmitted > 0 {
             self.retransmitted_segments += 1;
-            self.retransmitted += again;
+            self.retransmitted += retransmitted;
         } else if self.highest.is_some_and(|highest| from < highest) {
             self.late_segments += 1;
         }
         self.highest = self.highest.map(|highest| highest.max(from + len));
-        Placed { from, again }
+        Placed { from, retransmitted }
     }
     /// Records a mapping in a segment with `len` bytes of payload from `seq`.
     pub(crate) fn map(&mut self, mapping: &Mapping, short: bool, seq: u32, len: u32) {
@@ -250,7 +274,7 @@ impl Stream {
         if subflow.maps.back() == Some(&map) {
             return;
         }
-        if subflow.maps.len() == MOST_MAPS {
+        if subflow.maps.len() == MAX_MAPS {
             subflow.maps.pop_front();
         }
         subflow.maps.push_back(map);

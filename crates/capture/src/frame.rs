@@ -22,7 +22,7 @@ const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
 /// VLAN tags: 802.1Q, 802.1ad, and its predecessor.
 const TYPE_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-const MOST_TAGS: usize = 4;
+const MAX_TAGS: usize = 4;
 
 /// Packet type of Linux cooked captures: outgoing.
 const SLL_OUTGOING: u16 = 4;
@@ -32,7 +32,7 @@ const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
-const MOST_EXTENSIONS: usize = 16;
+const MAX_EXTENSIONS: usize = 16;
 
 /// Address and port in comparable form: IPv4 as mapped IPv6 (`::ffff:a.b.c.d`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +64,7 @@ pub(crate) struct Tcp<'a> {
 
 /// Reason for ignoring a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Other {
+pub(crate) enum Skipped {
     /// Unknown link type.
     Link,
     /// Not IP, or not TCP.
@@ -77,7 +77,7 @@ pub(crate) enum Other {
     Malformed,
 }
 
-pub(crate) fn tcp<'a>(frame: &Frame<'a>) -> Result<Tcp<'a>, Other> {
+pub(crate) fn tcp<'a>(frame: &Frame<'a>) -> Result<Tcp<'a>, Skipped> {
     let bytes = frame.bytes;
     let mut direction = frame.direction;
     let mut index = None;
@@ -99,25 +99,25 @@ pub(crate) fn tcp<'a>(frame: &Frame<'a>) -> Result<Tcp<'a>, Other> {
         }
         LINUX_SLL2 => {
             internet(u16_at(bytes, 0)?)?;
-            let number = bytes.get(4..8).and_then(|four| four.first_chunk::<4>()).ok_or(Other::Cut)?;
+            let number = bytes.get(4..8).and_then(|four| four.first_chunk::<4>()).ok_or(Skipped::Cut)?;
             index = Some(u32::from_be_bytes(*number));
-            cooked(u16::from(*bytes.get(10).ok_or(Other::Cut)?));
+            cooked(u16::from(*bytes.get(10).ok_or(Skipped::Cut)?));
             20
         }
-        _ => return Err(Other::Link),
+        _ => return Err(Skipped::Link),
     };
-    let packet = bytes.get(at..).ok_or(Other::Cut)?;
+    let packet = bytes.get(at..).ok_or(Skipped::Cut)?;
     // Length on the wire, for packets without a length in the IP header.
     let original = (frame.original_len as usize).saturating_sub(at);
-    let (source, destination, header_at, len) = match packet.first().ok_or(Other::Cut)? >> 4 {
+    let (source, destination, header_at, len) = match packet.first().ok_or(Skipped::Cut)? >> 4 {
         4 => ipv4(packet, original)?,
         6 => ipv6(packet, original)?,
-        _ => return Err(Other::Protocol),
+        _ => return Err(Skipped::Protocol),
     };
-    let kept = packet.get(header_at..len.min(packet.len())).ok_or(Other::Cut)?;
+    let kept = packet.get(header_at..len.min(packet.len())).ok_or(Skipped::Cut)?;
     let header = tcp::Packet::new(kept).map_err(|error| match error {
-        wire::WireError::Truncated { .. } if len > packet.len() => Other::Cut,
-        _ => Other::Malformed,
+        wire::WireError::Truncated { .. } if len > packet.len() => Skipped::Cut,
+        _ => Skipped::Malformed,
     })?;
     Ok(Tcp {
         source: End { address: source, port: header.source() },
@@ -130,9 +130,9 @@ pub(crate) fn tcp<'a>(frame: &Frame<'a>) -> Result<Tcp<'a>, Other> {
     })
 }
 
-fn ethernet(bytes: &[u8]) -> Result<usize, Other> {
+fn ethernet(bytes: &[u8]) -> Result<usize, Skipped> {
     let mut at = 12;
-    for _ in 0..=MOST_TAGS {
+    for _ in 0..=MAX_TAGS {
         let kind = u16_at(bytes, at)?;
         if !TYPE_VLAN.contains(&kind) {
             internet(kind)?;
@@ -140,25 +140,25 @@ fn ethernet(bytes: &[u8]) -> Result<usize, Other> {
         }
         at += 4;
     }
-    Err(Other::Protocol)
+    Err(Skipped::Protocol)
 }
 
-fn internet(kind: u16) -> Result<(), Other> {
-    if kind == TYPE_IPV4 || kind == TYPE_IPV6 { Ok(()) } else { Err(Other::Protocol) }
+fn internet(kind: u16) -> Result<(), Skipped> {
+    if kind == TYPE_IPV4 || kind == TYPE_IPV6 { Ok(()) } else { Err(Skipped::Protocol) }
 }
 
 /// Addresses, start of the payload, end of the packet.
 type Located = (u128, u128, usize, usize);
 
-fn ipv4(packet: &[u8], original: usize) -> Result<Located, Other> {
-    let header = packet.get(..20).ok_or(Other::Cut)?;
+fn ipv4(packet: &[u8], original: usize) -> Result<Located, Skipped> {
+    let header = packet.get(..20).ok_or(Skipped::Cut)?;
     let header_len = usize::from(header[0] & 0x0f) * 4;
     if header[9] != ip::TCP {
-        return Err(Other::Protocol);
+        return Err(Skipped::Protocol);
     }
     // Offset, or more fragments.
     if u16_at(header, 6)? & 0x3fff != 0 {
-        return Err(Other::Fragment);
+        return Err(Skipped::Fragment);
     }
     // 0 for packets captured before segmentation offload.
     let len = match usize::from(u16_at(header, 2)?) {
@@ -166,7 +166,7 @@ fn ipv4(packet: &[u8], original: usize) -> Result<Located, Other> {
         len => len,
     };
     if header_len < 20 || len < header_len + tcp::HEADER_LEN {
-        return Err(Other::Malformed);
+        return Err(Skipped::Malformed);
     }
     let address = |at: usize| {
         let octets = header.get(at..).and_then(|rest| rest.first_chunk::<4>()).copied().unwrap_or_default();
@@ -175,8 +175,8 @@ fn ipv4(packet: &[u8], original: usize) -> Result<Located, Other> {
     Ok((address(12), address(16), header_len, len))
 }
 
-fn ipv6(packet: &[u8], original: usize) -> Result<Located, Other> {
-    let header = packet.get(..40).ok_or(Other::Cut)?;
+fn ipv6(packet: &[u8], original: usize) -> Result<Located, Skipped> {
+    let header = packet.get(..40).ok_or(Skipped::Cut)?;
     let len = match usize::from(u16_at(header, 4)?) {
         0 => original,
         len => 40 + len,
@@ -188,22 +188,26 @@ fn ipv6(packet: &[u8], original: usize) -> Result<Located, Other> {
             .map_or(0, |octets| u128::from_be_bytes(*octets))
     };
     let (mut protocol, mut at) = (header[6], 40);
-    for _ in 0..MOST_EXTENSIONS {
+    for _ in 0..MAX_EXTENSIONS {
         match protocol {
-            ip::TCP if len < at + tcp::HEADER_LEN => return Err(Other::Malformed),
+            ip::TCP if len < at + tcp::HEADER_LEN => return Err(Skipped::Malformed),
             ip::TCP => return Ok((address(8), address(24), at, len)),
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
-                let extension = packet.get(at..at + 2).ok_or(Other::Cut)?;
+                let extension = packet.get(at..at + 2).ok_or(Skipped::Cut)?;
                 protocol = extension[0];
                 at += 8 + usize::from(extension[1]) * 8;
             }
-            FRAGMENT => return Err(Other::Fragment),
-            _ => return Err(Other::Protocol),
+            FRAGMENT => return Err(Skipped::Fragment),
+            _ => return Err(Skipped::Protocol),
         }
     }
-    Err(Other::Malformed)
+    Err(Skipped::Malformed)
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Other> {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map(|two| u16::from_be_bytes(*two)).ok_or(Other::Cut)
+fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Skipped> {
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk())
+        .map(|two| u16::from_be_bytes(*two))
+        .ok_or(Skipped::Cut)
 }

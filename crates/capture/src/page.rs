@@ -5,31 +5,31 @@ use crate::summary::{StreamSeries, Summary};
 use report::{Axis, Bars, Estimate, Line, Lines, Page, Panel, Section, Timeline, literal};
 
 /// Maximum number of rows of a table.
-const MOST_ROWS: usize = 200;
+const MAX_ROWS: usize = 200;
 
 impl Summary {
     /// Report on the file `name`.
     pub fn page(&self, file: &str) -> Page {
-        let mut tables = self.cut_tables(MOST_ROWS).into_iter();
+        let mut tables = self.cut_tables(MAX_ROWS).into_iter();
         let mut result = Section::new("Result");
         if let Some(capture) = tables.next() {
             result = result.table(capture);
         }
-        let mut who = Section::new("Who carried what");
+        let mut payload = Section::new("Payload by subflow");
         let mut more = Section::new("Signals and other flows");
         for table in tables {
             match table.title.as_str() {
                 "Connections" | "Subflows" | "Round trips" => result = result.table(table),
-                "Who carried what" => who = who.table(table),
+                "Payload by subflow" => payload = payload.table(table),
                 _ => more = more.table(table),
             }
         }
         if let Some(split) = self.split() {
-            who = who.chart(split);
+            payload = payload.chart(split);
         }
-        let mut page = Page::new(format!("What {file} carried")).lead(self.lead()).section(result);
+        let mut page = Page::new(format!("Capture {file}")).lead(self.lead()).section(result);
         if !self.connections.is_empty() {
-            page = page.section(who);
+            page = page.section(payload);
         }
         if !self.series.streams.is_empty() {
             let mut time = Section::new("Over time").chart(self.rates());
@@ -97,10 +97,10 @@ impl Summary {
         if paths.is_empty() || paths.len() > 12 {
             return None;
         }
-        let bars = Bars::new("What each path carried", Axis::new("payload").unit("MB"))
+        let bars = Bars::new("Payload by path", Axis::new("payload").unit("MB"))
             .groups(paths.iter().map(|(path, _)| *path))
             .decimals(2);
-        let series = ["new", "reinjected", "sent again"].into_iter().enumerate();
+        let series = ["new", "reinjected", "retransmitted"].into_iter().enumerate();
         Some(series.fold(bars, |bars, (i, name)| {
             bars.series(name, paths.iter().map(|(_, sums)| Estimate::exact(sums[i])))
         }))
@@ -132,16 +132,16 @@ impl Summary {
                 chart = chart.panel(panel);
             }
         }
-        let mut again = Panel::new(Axis::new("reinjected and sent again").unit("Mbit/s").from(0.0));
+        let mut repeated = Panel::new(Axis::new("reinjected and retransmitted").unit("Mbit/s").from(0.0));
         for stream in &self.series.streams {
             let twice = |bin: &Bin| (bin.reinjected + bin.retransmitted) as f64 * 8e-6 / interval;
             if stream.bins.iter().any(|bin| twice(bin) > 0.0) {
                 let rates = stream.bins.iter().map(twice).collect();
-                again = again.line(Line::sampled(self.name(stream), interval, interval, rates));
+                repeated = repeated.line(Line::sampled(self.name(stream), interval, interval, rates));
             }
         }
-        if !again.lines.is_empty() {
-            chart = chart.panel(again);
+        if !repeated.lines.is_empty() {
+            chart = chart.panel(repeated);
         }
         chart.caption(format!("Means over {} ms, of payload as often as it passed.", interval * 1e3))
     }
@@ -159,8 +159,8 @@ impl Summary {
             chart = chart.line(Line::new(self.name(stream), x, y).dots());
         }
         chart.caption(
-            "The furthest data that each path had carried within an interval: paths that carry data of \
-                       one time are near one another, what is far below is late.",
+            "Furthest data of each path within an interval. Paths that carry data of the same time are close \
+             to one another; a path far below is late.",
         )
     }
 

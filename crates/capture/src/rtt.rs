@@ -52,7 +52,7 @@ impl Rtt {
         }
     }
     /// Records a retransmission: acknowledgements from here on are ambiguous (Karn).
-    pub(crate) fn sent_again(&mut self) {
+    pub(crate) fn retransmitted(&mut self) {
         self.data.clear();
     }
     /// Records an acknowledgement up to `end`.

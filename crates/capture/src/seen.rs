@@ -2,7 +2,7 @@
 
 use intervals::IntervalMap;
 
-/// Sequence numbers seen, with the owner that brought each first. Beyond a number of intervals the
+/// Sequence numbers seen, with the owner that carried each first. Beyond a number of intervals the
 /// lowest is forgotten, and everything up to its end counts as seen.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
@@ -17,8 +17,8 @@ pub(crate) struct Seen {
 pub(crate) enum Before {
     /// Not seen.
     New,
-    /// Brought by this owner.
-    Had(u16),
+    /// Carried first by this owner.
+    Owned(u16),
     /// Below the forgotten numbers.
     Forgotten,
 }
@@ -53,7 +53,7 @@ impl Seen {
             visit(from, start, Before::Forgotten);
         }
         self.runs.insert(start, to, owner, |from, to, before| {
-            visit(from, to, before.map_or(Before::New, Before::Had));
+            visit(from, to, before.map_or(Before::New, Before::Owned));
         });
         while self.runs.len() > self.max_runs {
             if let Some(lowest) = self.runs.pop_first() {
@@ -72,13 +72,13 @@ mod tests {
     use units::Seed;
 
     fn pieces(seen: &mut Seen, from: u64, to: u64, owner: u16) -> Vec<(u64, u64, Before)> {
-        let mut told = Vec::new();
-        seen.insert(from, to, owner, |from, to, before| told.push((from, to, before)));
-        told
+        let mut pieces = Vec::new();
+        seen.insert(from, to, owner, |from, to, before| pieces.push((from, to, before)));
+        pieces
     }
 
     #[test]
-    fn any_pieces_are_told_as_an_array_of_bytes_would() {
+    fn visited_pieces_equal_a_byte_array() {
         for seed in 0..200 {
             let mut rng = Seed::new(seed).rng("seen");
             let mut seen = Seen::new(1000);
@@ -89,7 +89,7 @@ mod tests {
                 for (a, b, before) in pieces(&mut seen, from, from + len, owner) {
                     assert_eq!(a, at, "in order, without gaps");
                     for byte in a..b {
-                        let had = bytes[byte as usize].map_or(Before::New, Before::Had);
+                        let had = bytes[byte as usize].map_or(Before::New, Before::Owned);
                         assert_eq!(before, had, "seed {seed}, byte {byte}");
                     }
                     at = b;
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_is_forgotten_where_there_are_too_many() {
+    fn lowest_interval_is_forgotten_beyond_the_limit() {
         let mut seen = Seen::new(2);
         for from in [10, 20, 30, 40] {
             pieces(&mut seen, from, from + 5, 0);

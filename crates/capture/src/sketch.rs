@@ -7,7 +7,7 @@ const PER_OCTAVE_BITS: u32 = 5;
 /// Shorter durations share one bucket.
 const LEAST_BITS: u32 = 10;
 /// Longer durations, from 2^40 ns (18 minutes), share one bucket.
-const MOST_BITS: u32 = 40;
+const MAX_BITS: u32 = 40;
 
 /// Counts in buckets with a width proportional to the value.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +65,7 @@ impl Sketch {
 }
 
 fn bucket(nanos: u64) -> usize {
-    let nanos = nanos.clamp(1 << LEAST_BITS, 1 << MOST_BITS);
+    let nanos = nanos.clamp(1 << LEAST_BITS, 1 << MAX_BITS);
     let octave = nanos.ilog2();
     let within = (nanos >> (octave - PER_OCTAVE_BITS)) & ((1 << PER_OCTAVE_BITS) - 1);
     ((octave - LEAST_BITS) << PER_OCTAVE_BITS) as usize + within as usize
@@ -102,7 +102,7 @@ mod tests {
         for nanos in [0, 1, u64::MAX] {
             sketch.add(Duration::from_nanos(nanos));
         }
-        assert!(sketch.counts.len() <= ((MOST_BITS - LEAST_BITS + 1) << PER_OCTAVE_BITS) as usize);
+        assert!(sketch.counts.len() <= ((MAX_BITS - LEAST_BITS + 1) << PER_OCTAVE_BITS) as usize);
         assert_eq!(sketch.quantiles().map(|found| found.least), Some(Duration::ZERO));
     }
 }

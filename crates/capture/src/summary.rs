@@ -1,21 +1,21 @@
 //! Results of a capture as plain numbers, in the form of `result.json`.
 
 use crate::event::{Event, Options};
-use crate::flow::{Flow, How, Membership};
+use crate::flow::{Evidence, Flow, Membership, Stream};
 use crate::frame::End;
 use crate::reader::Ended;
 use crate::series::{Bin, Series};
 use crate::sketch::Quantiles;
-use crate::tracker::{Connection, MOST_EVENTS, MOST_FLOWS, MOST_SUBFLOWS, Tracker};
+use crate::tracker::{Connection, MAX_EVENTS, MAX_FLOWS, MAX_SUBFLOWS, Tracker};
 use core::net::SocketAddr;
 use serde::{Serialize, Serializer};
 use units::{Duration, Instant};
 use wire::pcapng::Direction;
 
 /// Maximum number of listed TCP connections, those with the most bytes first.
-const MOST_PLAIN: usize = 1000;
+const MAX_PLAIN: usize = 1000;
 /// Maximum number of subflow directions with a series, those with the most bytes first.
-const MOST_SERIES: usize = 32;
+const MAX_SERIES: usize = 32;
 
 /// Results of a capture. Times are seconds since its first packet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -309,25 +309,21 @@ pub(crate) struct File {
 
 pub(crate) fn summary(tracker: &Tracker, file: File) -> Summary {
     let begin = tracker.begin.unwrap_or(Instant::ZERO);
-    let since = |at: Instant| at.since(begin).as_secs_f64();
-    let connections: Vec<ConnectionSummary> = tracker
-        .connections
-        .iter()
-        .enumerate()
-        .map(|(i, one)| connection(i + 1, one, tracker, &file.interfaces, &since))
-        .collect();
+    let context = Context { tracker, interfaces: &file.interfaces, begin };
+    let connections: Vec<ConnectionSummary> =
+        tracker.connections.iter().enumerate().map(|(i, one)| context.connection(i + 1, one)).collect();
     let mut mptcp_rec = Vec::new();
     for (i, one) in tracker.connections.iter().enumerate() {
         for (sender, data) in one.data.iter().enumerate() {
-            mptcp_rec.extend(data.reports.iter().map(|(&path, asked)| AskedSummary {
+            mptcp_rec.extend(data.rate_requests.iter().map(|(&path, requests)| AskedSummary {
                 connection: i + 1,
                 from: ["server", "client"][sender],
                 path,
-                reports: asked.count,
-                blocks: asked.blocks,
-                last_rate: asked.last,
-                least_rate: asked.least,
-                most_rate: asked.most,
+                reports: requests.count,
+                blocks: requests.blocks,
+                last_rate: requests.last,
+                least_rate: requests.least,
+                most_rate: requests.most,
             }));
         }
     }
@@ -335,12 +331,13 @@ pub(crate) fn summary(tracker: &Tracker, file: File) -> Summary {
         .flows
         .iter()
         .filter(|flow| flow.membership.is_none())
-        .map(|flow| plain(flow, &file.interfaces, &since))
+        .map(|flow| context.plain(flow))
         .collect();
     tcp.sort_by_key(|flow| core::cmp::Reverse(flow.up_bytes + flow.down_bytes));
     let mut notes = notes(tracker, &file, tcp.len());
-    tcp.truncate(MOST_PLAIN);
+    tcp.truncate(MAX_PLAIN);
     let series = series(tracker, &connections, &mut notes);
+    let duration_s = context.since_begin(tracker.end);
     Summary {
         kind: "capture",
         tandem: env!("CARGO_PKG_VERSION"),
@@ -352,7 +349,7 @@ pub(crate) fn summary(tracker: &Tracker, file: File) -> Summary {
             Ended::Cut { .. } => "cut",
             Ended::Damaged { .. } => "damaged",
         },
-        duration_s: since(tracker.end),
+        duration_s,
         packets: tracker.packets,
         segments: tracker.segments,
         connections,
@@ -365,132 +362,162 @@ pub(crate) fn summary(tracker: &Tracker, file: File) -> Summary {
     }
 }
 
-fn connection(
-    number: usize,
-    one: &Connection,
-    tracker: &Tracker,
-    interfaces: &[String],
-    since: &impl Fn(Instant) -> f64,
-) -> ConnectionSummary {
-    let members: Vec<(&Flow, Membership)> = one
-        .subflows
-        .iter()
-        .filter_map(|&index| tracker.flows.get(index))
-        .filter_map(|flow| Some((flow, flow.membership?)))
-        .collect();
-    let new = [0, 1].map(|side: usize| one.data[side].new_bytes);
-    let names: Vec<String> = members.iter().map(|(flow, _)| interface(flow, interfaces)).collect();
-    let mut subflows: Vec<SubflowSummary> = members
-        .iter()
-        .zip(&names)
-        .map(|((flow, membership), name)| {
-            let alone = names.iter().filter(|other| *other == name).count() == 1;
-            subflow(flow, *membership, name, alone, new, since)
-        })
-        .collect();
-    // Paths with one address are told apart by their ports.
-    let paths: Vec<String> = subflows.iter().map(|subflow| subflow.path.clone()).collect();
-    for subflow in &mut subflows {
-        if paths.iter().filter(|other| **other == subflow.path).count() > 1 {
-            subflow.path = subflow.client.to_string();
+/// Source of all summaries: the analysis, and facts about its capture.
+#[derive(Debug, Clone, Copy)]
+struct Context<'a> {
+    tracker: &'a Tracker,
+    /// Names of the interfaces.
+    interfaces: &'a [String],
+    begin: Instant,
+}
+
+impl Context<'_> {
+    /// Seconds since the beginning of the capture.
+    fn since_begin(&self, at: Instant) -> f64 {
+        at.since(self.begin).as_secs_f64()
+    }
+
+    fn connection(&self, number: usize, one: &Connection) -> ConnectionSummary {
+        let members: Vec<(&Flow, Membership)> = one
+            .subflows
+            .iter()
+            .filter_map(|&index| self.tracker.flows.get(index))
+            .filter_map(|flow| Some((flow, flow.membership?)))
+            .collect();
+        let new = [0, 1].map(|side: usize| one.data[side].new_bytes);
+        let mut subflows: Vec<SubflowSummary> =
+            members.iter().map(|(flow, membership)| self.subflow(flow, *membership, new)).collect();
+        name_paths(&mut subflows);
+        let known = one.data.iter().any(crate::data::Data::knows_beginning);
+        let from = subflows.iter().map(|subflow| subflow.from_s).reduce(f64::min);
+        let to = subflows.iter().map(|subflow| subflow.to_s).reduce(f64::max);
+        ConnectionSummary {
+            number,
+            beginning: if known { "handshake" } else { "missing" },
+            tokens: one.tokens.map(|token| token.map(|token| format!("{token:08x}"))),
+            checksums: one.checksums,
+            fell_back: one.fell_back,
+            from_s: from.unwrap_or(0.0),
+            to_s: to.unwrap_or(0.0),
+            up: self.data(one, &members, 0),
+            down: self.data(one, &members, 1),
+            subflows,
         }
     }
-    let data = |side: usize| {
+
+    /// Summary of the data that `side` sent.
+    fn data(&self, one: &Connection, members: &[(&Flow, Membership)], side: usize) -> DataSummary {
         let data = &one.data[side];
         // Of several subflows, the place that saw most of the data.
         let most = members.iter().max_by_key(|(flow, m)| flow.streams[m.side ^ side].payload);
         DataSummary {
             bytes: data.new_bytes,
             peak_out_of_order_bytes: data.peak_beyond,
-            peak_at_s: data.peak_at.map(since),
+            peak_at_s: data.peak_at.map(|at| self.since_begin(at)),
             seen_near: most.and_then(|(flow, m)| near(flow, *m)).map(|near| match near {
                 Near::Side(at) if at == side => "sender",
                 Near::Side(_) => "receiver",
                 Near::Between => "between",
             }),
             missing_bytes: data.missing(),
-            finished_s: data.finished.map(since),
+            finished_s: data.finished.map(|at| self.since_begin(at)),
         }
-    };
-    let known = one.data.iter().any(crate::data::Data::knows_beginning);
-    let whole = |times: &mut dyn Iterator<Item = f64>, least: bool| {
-        times.reduce(if least { f64::min } else { f64::max }).unwrap_or(0.0)
-    };
-    ConnectionSummary {
-        number,
-        beginning: if known { "handshake" } else { "missing" },
-        tokens: one.tokens.map(|token| token.map(|token| format!("{token:08x}"))),
-        checksums: one.checksums,
-        fell_back: one.fell_back,
-        from_s: whole(&mut subflows.iter().map(|subflow| subflow.from_s), true),
-        to_s: whole(&mut subflows.iter().map(|subflow| subflow.to_s), false),
-        up: data(0),
-        down: data(1),
-        subflows,
+    }
+
+    /// Summary of a subflow in a connection with `new` bytes of data from each side. Its path is
+    /// not named yet.
+    fn subflow(&self, flow: &Flow, membership: Membership, new: [u64; 2]) -> SubflowSummary {
+        // Index of the client's end.
+        let client = membership.side;
+        SubflowSummary {
+            number: usize::from(membership.number) + 1,
+            path: String::new(),
+            interface: interface(flow, self.interfaces),
+            client: socket(flow.ends[client]),
+            server: socket(flow.ends[1 - client]),
+            opened_by: if flow.opener == client { "client" } else { "server" },
+            joined_by: match membership.evidence {
+                Evidence::Capable => "mp_capable",
+                Evidence::Token => "token",
+                Evidence::Data => "data",
+                Evidence::None => "alone",
+            },
+            backup: flow.backup,
+            from_s: self.since_begin(flow.first),
+            to_s: self.since_begin(flow.last),
+            closed: if flow.reset { Some("rst") } else { flow.closed.then_some("fin") },
+            handshake: flow.handshake.syn.map(|syn| {
+                let after = |at: Option<Instant>| at.map(|at| millis(at.since(syn)));
+                HandshakeSummary {
+                    syns: flow.handshake.syns,
+                    answer_ms: after(flow.handshake.answer),
+                    total_ms: after(flow.handshake.ack),
+                }
+            }),
+            rtt: rtt(flow, membership),
+            seen_elsewhere: flow.elsewhere,
+            up: carried(&flow.streams[client], new[0]),
+            down: carried(&flow.streams[1 - client], new[1]),
+        }
+    }
+
+    fn plain(&self, flow: &Flow) -> PlainSummary {
+        let client = flow.opener;
+        let [up, down] = [&flow.streams[client], &flow.streams[1 - client]];
+        PlainSummary {
+            interface: interface(flow, self.interfaces),
+            client: socket(flow.ends[client]),
+            server: socket(flow.ends[1 - client]),
+            offered: flow.offered || flow.token.is_some(),
+            from_s: self.since_begin(flow.first),
+            to_s: self.since_begin(flow.last),
+            segments: up.segments + down.segments,
+            up_bytes: up.payload,
+            down_bytes: down.payload,
+            retransmitted_segments: up.retransmitted_segments + down.retransmitted_segments,
+        }
     }
 }
 
-fn subflow(
-    flow: &Flow,
-    membership: Membership,
-    interface: &str,
-    alone: bool,
-    new: [u64; 2],
-    since: &impl Fn(Instant) -> f64,
-) -> SubflowSummary {
-    // Index of the client's end.
-    let client = membership.side;
-    let carried = |side: usize| {
-        let stream = &flow.streams[client ^ side];
-        let subflow = stream.subflow.as_deref().cloned().unwrap_or_default();
-        Carried {
-            segments: stream.segments,
-            data_segments: stream.data_segments,
-            wire_bytes: stream.wire,
-            payload_bytes: stream.payload,
-            new_bytes: subflow.new,
-            share: (new[side] > 0).then(|| subflow.new as f64 / new[side] as f64),
-            reinjected_bytes: subflow.reinjected,
-            reinjected_segments: subflow.reinjected_segments,
-            retransmitted_bytes: stream.retransmitted,
-            retransmitted_segments: stream.retransmitted_segments,
-            late_segments: stream.late_segments,
-            repeated_bytes: subflow.repeated,
-            unmapped_bytes: subflow.unmapped,
-            in_order_bytes: stream.in_order(),
-            acknowledged_bytes: stream.acknowledged(),
+/// Names each path by its interface if no other subflow uses it, else by the client's address, and
+/// by its port too if several subflows have the same name.
+fn name_paths(subflows: &mut [SubflowSummary]) {
+    let interfaces: Vec<String> = subflows.iter().map(|subflow| subflow.interface.clone()).collect();
+    for (subflow, interface) in subflows.iter_mut().zip(&interfaces) {
+        let is_alone = interfaces.iter().filter(|other| *other == interface).count() == 1;
+        subflow.path = if is_alone && !interface.is_empty() {
+            interface.clone()
+        } else {
+            subflow.client.ip().to_string()
+        };
+    }
+    let paths: Vec<String> = subflows.iter().map(|subflow| subflow.path.clone()).collect();
+    for subflow in subflows {
+        if paths.iter().filter(|other| **other == subflow.path).count() > 1 {
+            subflow.path = subflow.client.to_string();
         }
-    };
-    let address = flow.ends[client].ip().to_string();
-    SubflowSummary {
-        number: usize::from(membership.number) + 1,
-        path: if alone && !interface.is_empty() { interface.to_owned() } else { address },
-        interface: interface.to_owned(),
-        client: socket(flow.ends[client]),
-        server: socket(flow.ends[1 - client]),
-        opened_by: if flow.opener == client { "client" } else { "server" },
-        joined_by: match membership.how {
-            How::Capable => "mp_capable",
-            How::Token => "token",
-            How::Data => "data",
-            How::Alone => "alone",
-        },
-        backup: flow.backup,
-        from_s: since(flow.first),
-        to_s: since(flow.last),
-        closed: if flow.reset { Some("rst") } else { flow.closed.then_some("fin") },
-        handshake: flow.handshake.syn.map(|syn| {
-            let after = |at: Option<Instant>| at.map(|at| millis(at.since(syn)));
-            HandshakeSummary {
-                syns: flow.handshake.syns,
-                answer_ms: after(flow.handshake.answer),
-                total_ms: after(flow.handshake.ack),
-            }
-        }),
-        rtt: rtt(flow, membership),
-        seen_elsewhere: flow.elsewhere,
-        up: carried(0),
-        down: carried(1),
+    }
+}
+
+/// Counters of one direction of a subflow; its side sent `new` bytes of data on all subflows.
+fn carried(stream: &Stream, new: u64) -> Carried {
+    let subflow = stream.subflow.as_deref().cloned().unwrap_or_default();
+    Carried {
+        segments: stream.segments,
+        data_segments: stream.data_segments,
+        wire_bytes: stream.wire,
+        payload_bytes: stream.payload,
+        new_bytes: subflow.new,
+        share: (new > 0).then(|| subflow.new as f64 / new as f64),
+        reinjected_bytes: subflow.reinjected,
+        reinjected_segments: subflow.reinjected_segments,
+        retransmitted_bytes: stream.retransmitted,
+        retransmitted_segments: stream.retransmitted_segments,
+        late_segments: stream.late_segments,
+        repeated_bytes: subflow.repeated,
+        unmapped_bytes: subflow.unmapped,
+        in_order_bytes: stream.in_order(),
+        acknowledged_bytes: stream.acknowledged(),
     }
 }
 
@@ -558,23 +585,6 @@ fn near(flow: &Flow, membership: Membership) -> Option<Near> {
     })
 }
 
-fn plain(flow: &Flow, interfaces: &[String], since: &impl Fn(Instant) -> f64) -> PlainSummary {
-    let client = flow.opener;
-    let [up, down] = [&flow.streams[client], &flow.streams[1 - client]];
-    PlainSummary {
-        interface: interface(flow, interfaces),
-        client: socket(flow.ends[client]),
-        server: socket(flow.ends[1 - client]),
-        offered: flow.offered || flow.token.is_some(),
-        from_s: since(flow.first),
-        to_s: since(flow.last),
-        segments: up.segments + down.segments,
-        up_bytes: up.payload,
-        down_bytes: down.payload,
-        retransmitted_segments: up.retransmitted_segments + down.retransmitted_segments,
-    }
-}
-
 fn interface(flow: &Flow, names: &[String]) -> String {
     let Some(point) = flow.streams.iter().find_map(|stream| stream.point) else { return String::new() };
     match (names.get(point.interface as usize), point.index) {
@@ -600,12 +610,12 @@ fn series(tracker: &Tracker, connections: &[ConnectionSummary], notes: &mut Vec<
         }
     }
     streams.sort_by_key(|(payload, c, s, side, _)| (core::cmp::Reverse(*payload), *c, *s, *side));
-    if streams.len() > MOST_SERIES {
-        let left = streams.len() - MOST_SERIES;
+    if streams.len() > MAX_SERIES {
+        let left = streams.len() - MAX_SERIES;
         notes.push(format!(
-            "the series and charts have the {MOST_SERIES} busiest directions; {left} are left out"
+            "the series and charts have the {MAX_SERIES} busiest directions; {left} are left out"
         ));
-        streams.truncate(MOST_SERIES);
+        streams.truncate(MAX_SERIES);
     }
     streams.sort_by_key(|(_, c, s, side, _)| (*c, *s, *side));
     let doublings = streams.iter().map(|(.., series)| series.doublings()).max().unwrap_or(0);
@@ -637,7 +647,7 @@ fn notes(tracker: &Tracker, file: &File, plain: usize) -> Vec<String> {
             notes.push(format!("the file is damaged at byte {offset} ({what}); the rest is left out"));
         }
     }
-    let left = &tracker.left;
+    let omitted = &tracker.omitted;
     let forgotten: u64 =
         tracker.connections.iter().flat_map(|one| &one.data).map(crate::data::Data::forgotten).sum::<u64>()
             + tracker
@@ -652,21 +662,21 @@ fn notes(tracker: &Tracker, file: &File, plain: usize) -> Vec<String> {
             file.unknown_interface,
             "packets of interfaces that the file does not describe, left out".to_owned(),
         ),
-        (left.link, "packets of link types that cannot be read, left out".to_owned()),
-        (left.fragment, "fragments of IP packets, left out".to_owned()),
-        (left.cut, "packets cut within their headers, left out".to_owned()),
-        (left.malformed, "packets with impossible lengths, left out".to_owned()),
+        (omitted.link, "packets of link types that cannot be read, left out".to_owned()),
+        (omitted.fragment, "fragments of IP packets, left out".to_owned()),
+        (omitted.cut, "packets cut within their headers, left out".to_owned()),
+        (omitted.malformed, "packets with impossible lengths, left out".to_owned()),
         (tracker.options.malformed, "segments with options that cannot be read".to_owned()),
         (elsewhere, "segments seen on a second interface, counted once".to_owned()),
-        (left.flows, format!("segments of flows beyond the first {MOST_FLOWS}, left out")),
+        (omitted.flows, format!("segments of flows beyond the first {MAX_FLOWS}, left out")),
         (
-            left.subflows,
-            format!("segments of subflows beyond the first {MOST_SUBFLOWS}, counted as plain TCP"),
+            omitted.subflows,
+            format!("segments of subflows beyond the first {MAX_SUBFLOWS}, counted as plain TCP"),
         ),
-        (left.events, format!("events beyond the first {MOST_EVENTS}, left out")),
+        (omitted.events, format!("events beyond the first {MAX_EVENTS}, left out")),
         (forgotten, "bytes in gaps older than the latest ranges: they count as seen".to_owned()),
         (
-            plain.saturating_sub(MOST_PLAIN) as u64,
+            plain.saturating_sub(MAX_PLAIN) as u64,
             "flows of plain TCP, those with the least bytes, not listed".to_owned(),
         ),
     ];

@@ -4,13 +4,13 @@ use crate::summary::{Carried, ConnectionSummary, DataSummary, RttSummary, Subflo
 use report::{Cell, Column, Row, Table, literal};
 
 /// Maximum number of printed rows per table; the files have all.
-const MOST_ROWS: usize = 40;
+const MAX_ROWS: usize = 40;
 
 impl Summary {
     /// Tables of the file, its connections, subflows, shares, signals, options and plain TCP,
     /// without empty ones.
     pub fn tables(&self) -> Vec<Table> {
-        self.cut_tables(MOST_ROWS)
+        self.cut_tables(MAX_ROWS)
     }
 
     pub(crate) fn cut_tables(&self, most: usize) -> Vec<Table> {
@@ -160,7 +160,7 @@ impl Summary {
     }
 
     fn carried(&self, most: usize) -> Table {
-        let mut table = Table::new("Who carried what")
+        let mut table = Table::new("Payload by subflow")
             .column(Column::text("#"))
             .column(Column::text("path"))
             .column(Column::text("data"))
@@ -169,8 +169,8 @@ impl Summary {
             .column(Column::number("new").unit("MB"))
             .column(Column::number("share").unit("%"))
             .column(Column::number("reinjected").unit("kB"))
-            .column(Column::number("sent again").unit("kB"))
-            .column(Column::number("sent again").unit("segments").key("sent_again_segments"))
+            .column(Column::number("retransmitted").unit("kB").key("sent_again"))
+            .column(Column::number("retransmitted").unit("segments").key("sent_again_segments"))
             .column(Column::number("late").unit("segments"));
         let mut number = 0;
         let mut unmapped = 0;
@@ -192,7 +192,7 @@ impl Summary {
             table = table.note(format!("{unmapped} bytes of payload have no mapping that the capture shows"));
         }
         table = table.note(
-            "reinjected: another subflow had carried it; sent again: this one had; late: it fills a gap",
+            "reinjected: carried by another subflow before; retransmitted: by this subflow; late: fills a gap",
         );
         left_out(table, number, most)
     }
@@ -259,7 +259,7 @@ impl Summary {
             .column(Column::number("segments"))
             .column(Column::number("up").unit("MB"))
             .column(Column::number("down").unit("MB"))
-            .column(Column::number("sent again").unit("segments"));
+            .column(Column::number("retransmitted").unit("segments").key("sent_again"));
         for flow in self.tcp.iter().take(most) {
             table = table.row(Row::new([
                 Cell::text(flow.client.to_string()),

@@ -1,9 +1,9 @@
 //! Assigns segments to flows and flows to connections, and counts.
 
-use crate::data::{Asked, Data};
+use crate::data::{Data, RateRequests};
 use crate::event::{self, Event, Options};
-use crate::flow::{Flow, How, Membership, Placed, Point, SubflowStream};
-use crate::frame::{self, End, Other, Tcp};
+use crate::flow::{Evidence, Flow, Membership, Placed, Point, SubflowStream};
+use crate::frame::{self, End, Skipped, Tcp};
 use crate::reader::Frame;
 use crate::seen::Before;
 use sha2::{Digest, Sha256};
@@ -13,20 +13,20 @@ use wire::tcp::TcpOption;
 use wire::{Dss, Flags, MptcpSignal, RecOption, TimestampOption};
 
 /// Maximum number of TCP connections.
-pub(crate) const MOST_FLOWS: usize = 50_000;
+pub(crate) const MAX_FLOWS: usize = 50_000;
 /// Maximum number of MPTCP subflows.
-pub(crate) const MOST_SUBFLOWS: usize = 2000;
+pub(crate) const MAX_SUBFLOWS: usize = 2000;
 /// Maximum number of events.
-pub(crate) const MOST_EVENTS: usize = 2000;
-/// Flows of the latest packets, found without a search.
-const CACHED: usize = 16;
+pub(crate) const MAX_EVENTS: usize = 2000;
+/// Number of slots for flows of the latest packets, found without a search.
+const FLOW_CACHE_SLOTS: usize = 16;
 /// Maximum distance of data that assigns a subflow without a beginning to a connection.
-const NEAR: u64 = 1 << 28;
+const MAX_DATA_DISTANCE: u64 = 1 << 28;
 /// The same for 32-bit numbers, which would match by chance more often.
-const NEAR_SHORT: u64 = 1 << 22;
+const MAX_SHORT_DATA_DISTANCE: u64 = 1 << 22;
 
-/// Number of connections, latest first, that are tried for a subflow without a beginning.
-const MOST_CANDIDATES: usize = 256;
+/// Maximum number of connections that are tried for a subflow without a beginning, latest first.
+const MAX_CANDIDATES: usize = 256;
 
 type Key = (End, End);
 
@@ -43,9 +43,9 @@ pub(crate) struct Connection {
     pub(crate) fell_back: bool,
 }
 
-/// Omissions, counted.
+/// Counts of omitted parts of the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Left {
+pub(crate) struct Omitted {
     pub(crate) link: u64,
     pub(crate) protocol: u64,
     pub(crate) fragment: u64,
@@ -70,16 +70,16 @@ pub(crate) struct Tracker {
     pub(crate) connections: Vec<Connection>,
     pub(crate) events: Vec<Event>,
     pub(crate) options: Options,
-    pub(crate) left: Left,
+    pub(crate) omitted: Omitted,
     subflows: usize,
     keys: BTreeMap<Key, usize>,
-    cache: [Option<(Key, usize)>; CACHED],
+    cache: [Option<(Key, usize)>; FLOW_CACHE_SLOTS],
     tokens: BTreeMap<u32, (usize, usize)>,
 }
 
 /// Relevant options of a segment.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct SegmentOptions {
     stamps: Option<TimestampOption>,
     dss: Option<Dss>,
     signal: Option<MptcpSignal>,
@@ -89,9 +89,15 @@ struct Seen {
 
 /// A segment of a subflow, with the result at subflow level.
 #[derive(Debug, Clone, Copy)]
-struct Passing<'a> {
+struct SubflowSegment<'a> {
+    now: Instant,
+    /// Index of the flow.
+    flow: usize,
+    /// Direction in the flow.
+    direction: usize,
+    membership: Membership,
     tcp: &'a Tcp<'a>,
-    seen: Seen,
+    options: SegmentOptions,
     /// Payload, with its length.
     payload: Option<(Placed, u32)>,
 }
@@ -107,10 +113,10 @@ impl Tracker {
             connections: Vec::new(),
             events: Vec::new(),
             options: Options::default(),
-            left: Left::default(),
+            omitted: Omitted::default(),
             subflows: 0,
             keys: BTreeMap::new(),
-            cache: [None; CACHED],
+            cache: [None; FLOW_CACHE_SLOTS],
             tokens: BTreeMap::new(),
         }
     }
@@ -128,104 +134,78 @@ impl Tracker {
                 self.segments += 1;
                 self.segment(now, frame.interface as u32, &tcp);
             }
-            Err(Other::Link) => self.left.link += 1,
-            Err(Other::Protocol) => self.left.protocol += 1,
-            Err(Other::Fragment) => self.left.fragment += 1,
-            Err(Other::Cut) => self.left.cut += 1,
-            Err(Other::Malformed) => self.left.malformed += 1,
+            Err(Skipped::Link) => self.omitted.link += 1,
+            Err(Skipped::Protocol) => self.omitted.protocol += 1,
+            Err(Skipped::Fragment) => self.omitted.fragment += 1,
+            Err(Skipped::Cut) => self.omitted.cut += 1,
+            Err(Skipped::Malformed) => self.omitted.malformed += 1,
         }
     }
 
     fn segment(&mut self, now: Instant, interface: u32, tcp: &Tcp<'_>) {
-        let d = usize::from(tcp.source > tcp.destination);
-        let ends = if d == 0 { [tcp.source, tcp.destination] } else { [tcp.destination, tcp.source] };
+        let direction = usize::from(tcp.source > tcp.destination);
         let flags = tcp.header.flags();
         let (seq, is_syn) = (tcp.header.seq(), flags.has(Flags::SYN));
-        let Some(index) = self.flow(now, ends, d, flags, seq) else {
-            self.left.flows += 1;
+        let Some(index) = self.flow(now, direction, tcp) else {
+            self.omitted.flows += 1;
             return;
         };
         let flow = &mut self.flows[index];
         let point = Point { interface, index: tcp.index, direction: tcp.direction };
-        if !flow.streams[d].point.get_or_insert(point).is(point) {
+        if !flow.streams[direction].point.get_or_insert(point).is(point) {
             flow.elsewhere += 1;
             return;
         }
+        let options = options(tcp, &mut self.options);
         flow.last = flow.last.max(now);
-        let seen = options(tcp, &mut self.options);
-
-        // Handshake and end, as in plain TCP.
-        if is_syn {
-            flow.streams[d].begins(seq);
-            if flags.has(Flags::ACK) {
-                flow.opener = 1 - d;
-                flow.handshake.answer.get_or_insert(now);
-            } else {
-                flow.opener = d;
-                flow.handshake.syn.get_or_insert(now);
-                flow.handshake.syns += 1;
-            }
-        } else if d == flow.opener
-            && flags.has(Flags::ACK)
-            && flow.handshake.answer.is_some()
-            && flow.handshake.ack.is_none()
-        {
-            flow.handshake.ack = Some(now);
-        }
-        flow.closed |= flags.has(Flags::FIN);
-        flow.reset |= flags.has(Flags::RST);
-        let stream = &mut flow.streams[d];
+        flow.on_handshake_and_end(now, direction, tcp);
+        let stream = &mut flow.streams[direction];
         stream.segments += 1;
         stream.wire += u64::from(tcp.wire_len);
 
         if flags.has(Flags::ACK) {
-            flow.streams[1 - d].acknowledge(tcp.header.ack());
+            flow.streams[1 - direction].acknowledge(tcp.header.ack());
         }
-        if seen.mptcp {
-            self.belongs(index, d, flags, &seen);
+        if options.mptcp {
+            self.assign(index, direction, flags, &options);
         }
         let flow = &mut self.flows[index];
         let len = if is_syn { 0 } else { tcp.payload_len };
-        let payload = (len > 0).then(|| (flow.streams[d].place(seq, len), len));
+        let payload = (len > 0).then(|| (flow.streams[direction].place(seq, len), len));
         if let Some(membership) = flow.membership {
-            self.on_subflow(now, index, d, membership, &Passing { tcp, seen, payload });
+            let segment = SubflowSegment { now, flow: index, direction, membership, tcp, options, payload };
+            self.on_subflow_segment(&segment);
         }
     }
 
     /// Flow of a segment; `None` beyond the limit.
-    fn flow(&mut self, now: Instant, ends: [End; 2], d: usize, flags: Flags, seq: u32) -> Option<usize> {
-        let key = (ends[0], ends[1]);
-        let slot = usize::from(ends[0].port ^ ends[1].port) % CACHED;
+    fn flow(&mut self, now: Instant, direction: usize, tcp: &Tcp<'_>) -> Option<usize> {
+        let (flags, seq) = (tcp.header.flags(), tcp.header.seq());
+        let key = if direction == 0 { (tcp.source, tcp.destination) } else { (tcp.destination, tcp.source) };
+        let slot = usize::from(key.0.port ^ key.1.port) % FLOW_CACHE_SLOTS;
         let known = match self.cache[slot] {
             Some((cached, index)) if cached == key => Some(index),
             _ => self.keys.get(&key).copied(),
         };
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK);
-        let index = match known {
-            // The ports are reused by a new connection.
-            Some(index)
-                if opens && self.flows[index].streams[d].initial != Some(seq) && {
-                    let flow = &self.flows[index];
-                    flow.streams[d].initial.is_some() || flow.streams[d].segments > 0
-                } =>
-            {
-                None
-            }
-            known => known,
+        // A SYN with another number opens a new connection that reuses the ports.
+        let is_reused = |index: usize| {
+            let stream = &self.flows[index].streams[direction];
+            opens && stream.initial != Some(seq) && (stream.initial.is_some() || stream.segments > 0)
         };
-        let index = if let Some(index) = index {
+        let index = if let Some(index) = known.filter(|&index| !is_reused(index)) {
             index
         } else {
-            if self.flows.len() >= MOST_FLOWS {
+            if self.flows.len() >= MAX_FLOWS {
                 return None;
             }
             // Without a SYN, the lower port is taken as the server's.
             let opener = match flags.has(Flags::SYN) {
-                true if opens => d,
-                true => 1 - d,
-                false => usize::from(ends[1].port > ends[0].port),
+                true if opens => direction,
+                true => 1 - direction,
+                false => usize::from(key.1.port > key.0.port),
             };
-            self.flows.push(Flow::new(ends, opener, now));
+            self.flows.push(Flow::new([key.0, key.1], opener, now));
             self.keys.insert(key, self.flows.len() - 1);
             self.flows.len() - 1
         };
@@ -234,9 +214,9 @@ impl Tracker {
     }
 
     /// Assigns the flow by the options of its handshake.
-    fn belongs(&mut self, index: usize, d: usize, flags: Flags, seen: &Seen) {
+    fn assign(&mut self, index: usize, direction: usize, flags: Flags, options: &SegmentOptions) {
         let flow = &mut self.flows[index];
-        match seen.signal {
+        match options.signal {
             Some(MptcpSignal::Capable { version, sender_key, receiver_key, checksum, .. }) => {
                 flow.offered = true;
                 // An MP_CAPABLE answer of another version or without a key is not valid (RFC 8684,
@@ -244,23 +224,13 @@ impl Tracker {
                 if let Some(sender) = sender_key
                     && version == 1
                 {
-                    let opener = flow.opener;
-                    if flow.membership.is_none() {
-                        if self.subflows >= MOST_SUBFLOWS {
-                            self.left.subflows += 1;
-                            return;
-                        }
-                        let connection = self.connection();
-                        self.join(index, connection, opener, How::Capable);
-                    }
-                    if let Some(membership) = self.flows[index].membership {
-                        let side = membership.side ^ d;
-                        let connection = membership.connection as usize;
-                        self.connections[connection].checksums |= checksum;
-                        self.key(connection, side, sender);
-                        if let Some(receiver) = receiver_key {
-                            self.key(connection, 1 - side, receiver);
-                        }
+                    let Some(membership) = self.capable_membership(index) else { return };
+                    let side = membership.side ^ direction;
+                    let connection = membership.connection as usize;
+                    self.connections[connection].checksums |= checksum;
+                    self.record_key(connection, side, sender);
+                    if let Some(receiver) = receiver_key {
+                        self.record_key(connection, 1 - side, receiver);
                     }
                 }
             }
@@ -268,82 +238,101 @@ impl Tracker {
                 flow.backup = backup;
                 match self.tokens.get(&token) {
                     // The token identifies the receiving side.
-                    Some(&(connection, side)) => self.join(index, connection, side ^ (1 - d), How::Token),
+                    Some(&(connection, side)) => {
+                        self.join(index, connection, side ^ (1 - direction), Evidence::Token);
+                    }
                     None => flow.token = Some(token),
                 }
             }
             Some(MptcpSignal::JoinSynAck { backup, .. }) => flow.backup |= backup,
             _ => {}
         }
-        if let Some(dss) = seen.dss
+        if let Some(dss) = options.dss
             && self.flows[index].membership.is_none()
         {
-            self.adopt(index, d, &dss);
+            self.assign_by_data(index, direction, &dss);
         }
     }
 
+    /// Membership of a flow with MP_CAPABLE: the first subflow of a connection, unless it is known.
+    /// `None` beyond the limit.
+    fn capable_membership(&mut self, index: usize) -> Option<Membership> {
+        if self.flows[index].membership.is_none() {
+            if self.subflows >= MAX_SUBFLOWS {
+                self.omitted.subflows += 1;
+                return None;
+            }
+            let (connection, opener) = (self.new_connection(), self.flows[index].opener);
+            self.join(index, connection, opener, Evidence::Capable);
+        }
+        self.flows[index].membership
+    }
+
     /// Assigns a subflow of an unknown connection by its data.
-    fn adopt(&mut self, index: usize, d: usize, dss: &Dss) {
+    fn assign_by_data(&mut self, index: usize, direction: usize, dss: &Dss) {
         let flow = &self.flows[index];
         // After a handshake without Multipath TCP, both ends ignore these options.
-        let Some((dsn, short, from)) = dss
-            .mapping
-            .map(|mapping| (mapping.dsn, dss.dsn_is_short, d))
-            .or_else(|| dss.data_ack.map(|ack| (ack, dss.ack_is_short, 1 - d)))
-        else {
+        let (dsn, short, from) = if let Some(mapping) = dss.mapping {
+            (mapping.dsn, dss.dsn_is_short, direction)
+        } else if let Some(ack) = dss.data_ack {
+            (ack, dss.ack_is_short, 1 - direction)
+        } else {
             return;
         };
         let token = flow.token;
         let by_token = token.and_then(|token| self.tokens.get(&token)).copied();
-        let (connection, side0, how) = if let Some((connection, side)) = by_token {
-            (connection, side ^ (1 - flow.opener), How::Token)
+        let (connection, side0, evidence) = if let Some((connection, side)) = by_token {
+            (connection, side ^ (1 - flow.opener), Evidence::Token)
+        } else if let Some((connection, side)) = self.connection_of_data(flow, dsn, short) {
+            // The data belong to `side`; `from` is the sending end.
+            (connection, side ^ from, Evidence::Data)
+        } else if self.subflows >= MAX_SUBFLOWS {
+            self.omitted.subflows += 1;
+            return;
         } else {
-            let addresses = flow.ends.map(|end| end.address);
-            let fits = |connection: &Connection| {
-                let shared = || {
-                    connection.subflows.iter().any(|&other| {
-                        self.flows[other].ends.iter().any(|end| addresses.contains(&end.address))
-                    })
-                };
-                (0..2)
-                    .filter_map(|side| {
-                        let (distance, exact) = connection.data[side].distance(dsn, short)?;
-                        let near = if exact { distance < NEAR } else { distance < NEAR_SHORT && shared() };
-                        near.then_some((!exact, distance, side))
-                    })
-                    .min()
-                    .map(|(.., side)| side)
-            };
-            // A connection with a known handshake is not joined to another.
-            let opened = flow.handshake.syn.is_some() && token.is_none();
-            let found = self.connections.iter().enumerate().rev().filter(|_| !opened);
-            let found = found.take(MOST_CANDIDATES).find_map(|(i, one)| Some((i, fits(one)?)));
-            match found {
-                // The data belong to `side`; `from` is the sending end.
-                Some((connection, side)) => (connection, side ^ from, How::Data),
-                None if self.subflows >= MOST_SUBFLOWS => {
-                    self.left.subflows += 1;
-                    return;
-                }
-                None => {
-                    // The token belongs to the side that received the join, usually the server.
-                    let opener = flow.opener;
-                    (self.connection(), opener, How::Alone)
-                }
-            }
+            // The token belongs to the side that received the join, usually the server.
+            let opener = flow.opener;
+            (self.new_connection(), opener, Evidence::None)
         };
-        self.join(index, connection, side0, how);
+        self.join(index, connection, side0, evidence);
         if let Some(token) = token
             && by_token.is_none()
             && let Some(membership) = self.flows[index].membership
         {
-            let asked = membership.side ^ (1 - self.flows[index].opener);
-            self.connections[connection].tokens[asked].get_or_insert(token);
-            self.tokens.entry(token).or_insert((connection, asked));
+            let receiver = membership.side ^ (1 - self.flows[index].opener);
+            self.connections[connection].tokens[receiver].get_or_insert(token);
+            self.tokens.entry(token).or_insert((connection, receiver));
         }
     }
 
-    fn connection(&mut self) -> usize {
+    /// Latest connection with data near `dsn`, and the side of that data.
+    fn connection_of_data(&self, flow: &Flow, dsn: u64, short: bool) -> Option<(usize, usize)> {
+        // A connection with a known handshake is not joined to another.
+        if flow.handshake.syn.is_some() && flow.token.is_none() {
+            return None;
+        }
+        let addresses = flow.ends.map(|end| end.address);
+        let shares_address = |connection: &Connection| {
+            let mut ends = connection.subflows.iter().flat_map(|&other| &self.flows[other].ends);
+            ends.any(|end| addresses.contains(&end.address))
+        };
+        let side_of_data = |connection: &Connection| {
+            let candidates = (0..2).filter_map(|side| {
+                let (distance, exact) = connection.data[side].distance(dsn, short)?;
+                let is_near = if exact {
+                    distance < MAX_DATA_DISTANCE
+                } else {
+                    distance < MAX_SHORT_DATA_DISTANCE && shares_address(connection)
+                };
+                is_near.then_some((!exact, distance, side))
+            });
+            candidates.min().map(|(.., side)| side)
+        };
+        let mut latest = self.connections.iter().enumerate().rev().take(MAX_CANDIDATES);
+        latest.find_map(|(i, connection)| Some((i, side_of_data(connection)?)))
+    }
+
+    fn new_connection(&mut self) -> usize {
         self.connections.push(Connection {
             data: [Data::new(), Data::new()],
             tokens: [None; 2],
@@ -354,13 +343,13 @@ impl Tracker {
         self.connections.len() - 1
     }
 
-    /// Makes a flow a subflow; `side` is the one of its `ends[0]`.
-    fn join(&mut self, index: usize, connection: usize, side: usize, how: How) {
+    /// Makes a flow a subflow; `side` is the side of its `ends[0]`.
+    fn join(&mut self, index: usize, connection: usize, side: usize, evidence: Evidence) {
         if self.flows[index].membership.is_some() {
             return;
         }
-        if self.subflows >= MOST_SUBFLOWS {
-            self.left.subflows += 1;
+        if self.subflows >= MAX_SUBFLOWS {
+            self.omitted.subflows += 1;
             return;
         }
         self.subflows += 1;
@@ -368,14 +357,14 @@ impl Tracker {
         let number = subflows.len() as u16;
         subflows.push(index);
         let flow = &mut self.flows[index];
-        flow.membership = Some(Membership { connection: connection as u32, number, side, how });
+        flow.membership = Some(Membership { connection: connection as u32, number, side, evidence });
         for stream in &mut flow.streams {
             stream.subflow = Some(Box::default());
         }
     }
 
     /// Records a side's key: its token, and the start of its data (RFC 8684, section 3.1).
-    fn key(&mut self, connection: usize, side: usize, key: u64) {
+    fn record_key(&mut self, connection: usize, side: usize, key: u64) {
         if self.connections[connection].tokens[side].is_some()
             && !self.connections[connection].data[side].is_untouched()
         {
@@ -389,165 +378,173 @@ impl Tracker {
         self.tokens.insert(token, (connection, side));
     }
 
-    fn on_subflow(
-        &mut self,
-        now: Instant,
-        index: usize,
-        d: usize,
-        membership: Membership,
-        passing: &Passing<'_>,
-    ) {
-        let Passing { tcp, seen, payload } = passing;
-        let payload = *payload;
-        let connection = &mut self.connections[membership.connection as usize];
-        let flow = &mut self.flows[index];
-        let side = membership.side ^ d;
-        let (seq, flags) = (tcp.header.seq(), tcp.header.flags());
-        let len = payload.map_or(0, |(_, len)| len);
+    /// Measures and counts a segment of a subflow.
+    fn on_subflow_segment(&mut self, segment: &SubflowSegment<'_>) {
+        let connection = &mut self.connections[segment.membership.connection as usize];
+        let flow = &mut self.flows[segment.flow];
+        let since_begin = Instant::ZERO + segment.now.since(self.begin.unwrap_or(segment.now));
+        segment.measure_rtt(flow);
+        segment.record_dss(flow, connection);
+        segment.record_rate_request(connection);
+        segment.count_payload(flow, connection, since_begin);
+        self.push_events(segment, since_begin);
+    }
 
-        // Round trips from here to the sender of this segment, and to the other end.
-        let stamps = seen.stamps;
+    /// Records the signals in a segment as events.
+    fn push_events(&mut self, segment: &SubflowSegment<'_>, since_begin: Instant) {
+        let options = &segment.options;
+        let signal = options.signal.and_then(|signal| event::describe(&TcpOption::Signal(signal)));
+        let rec = options.rec.and_then(|option| event::describe(&TcpOption::Rec(option)));
+        for (option, detail) in [signal, rec].into_iter().flatten() {
+            if self.events.len() == MAX_EVENTS {
+                self.omitted.events += 1;
+                continue;
+            }
+            self.events.push(Event {
+                at_s: since_begin.as_secs_f64(),
+                connection: segment.membership.connection as usize + 1,
+                subflow: usize::from(segment.membership.number) + 1,
+                from: ["client", "server"][segment.side()],
+                option,
+                detail,
+            });
+        }
+    }
+}
+
+impl SubflowSegment<'_> {
+    /// Side of the connection that sent the segment.
+    fn side(&self) -> usize {
+        self.membership.side ^ self.direction
+    }
+
+    fn payload_len(&self) -> u32 {
+        self.payload.map_or(0, |(_, len)| len)
+    }
+
+    /// Measures round trips: from here to the sender of this segment, and to the other end.
+    fn measure_rtt(&self, flow: &mut Flow) {
+        let (now, flags, stamps) = (self.now, self.tcp.header.flags(), self.options.stamps);
         if flags.has(Flags::ACK) {
-            let ack = flow.streams[1 - d].position(tcp.header.ack());
-            if let Some(other) = &mut flow.streams[1 - d].subflow {
+            let opposite = &mut flow.streams[1 - self.direction];
+            let ack = opposite.position(self.tcp.header.ack());
+            if let Some(subflow) = &mut opposite.subflow {
                 if let Some(stamps) = stamps {
-                    other.rtt.echoed(now, stamps.echo);
+                    subflow.rtt.echoed(now, stamps.echo);
                 }
-                other.rtt.acknowledged(now, ack);
+                subflow.rtt.acknowledged(now, ack);
             }
         }
-        if let Some(subflow) = &mut flow.streams[d].subflow {
+        if let Some(subflow) = &mut flow.streams[self.direction].subflow {
             if let Some(stamps) = stamps
                 && !flags.has(Flags::RST)
             {
                 subflow.rtt.stamped(now, stamps.value);
             }
-            match payload {
-                Some((placed, _)) if placed.again > 0 => subflow.rtt.sent_again(),
+            match self.payload {
+                Some((placed, _)) if placed.retransmitted > 0 => subflow.rtt.retransmitted(),
                 Some((placed, len)) => subflow.rtt.sent(now, placed.from + u64::from(len)),
                 None => {}
             }
         }
+    }
 
-        if let Some(dss) = seen.dss {
+    /// Records the mapping, DATA_FIN and DATA_ACK of a segment.
+    fn record_dss(&self, flow: &mut Flow, connection: &mut Connection) {
+        let (side, seq, len) = (self.side(), self.tcp.header.seq(), self.payload_len());
+        let stream = &mut flow.streams[self.direction];
+        if let Some(dss) = self.options.dss {
             if let Some(mapping) = &dss.mapping {
-                flow.streams[d].map(mapping, dss.dsn_is_short, seq, len);
+                stream.map(mapping, dss.dsn_is_short, seq, len);
                 connection.fell_back |= mapping.len == 0;
             }
             if dss.data_fin {
-                connection.data[side].finished.get_or_insert(now);
+                connection.data[side].finished.get_or_insert(self.now);
             }
             if let Some(ack) = dss.data_ack {
                 connection.data[1 - side].acknowledged(ack, dss.ack_is_short);
             }
-        } else if let Some(MptcpSignal::Capable { data: Some((data_len, _)), .. }) = seen.signal
+        } else if let Some(MptcpSignal::Capable { data: Some((data_len, _)), .. }) = self.options.signal
             && let Some(initial) = connection.data[side].initial
         {
-            // The first data are mapped here (RFC 8684, section 3.1).
+            // MP_CAPABLE maps the first data (RFC 8684, section 3.1).
             let mapping =
                 wire::Mapping { dsn: initial.wrapping_add(1), ssn: 1, len: data_len, checksum: None };
-            flow.streams[d].map(&mapping, false, seq, len);
+            stream.map(&mapping, false, seq, len);
         }
-        if let Some(RecOption::Report(report)) = seen.rec {
-            let rate = report.rate;
-            let asked = connection.data[1 - side].reports.entry(report.path).or_insert(Asked {
-                count: 0,
-                last: rate,
-                least: rate,
-                most: rate,
-                blocks: 0,
-            });
-            asked.count += 1;
-            asked.last = rate;
-            asked.least = asked.least.min(rate);
-            asked.most = asked.most.max(rate);
-            asked.blocks += report.blocks.as_slice().len() as u64;
-        }
-        let begin = self.begin.unwrap_or(now);
-        let since = Instant::ZERO + now.since(begin);
-        for told in [
-            seen.signal.and_then(|signal| event::told(&TcpOption::Signal(signal))),
-            seen.rec.and_then(|option| event::told(&TcpOption::Rec(option))),
-        ]
-        .into_iter()
-        .flatten()
-        {
-            if self.events.len() == MOST_EVENTS {
-                self.left.events += 1;
-                continue;
-            }
-            self.events.push(Event {
-                at_s: since.as_secs_f64(),
-                connection: membership.connection as usize + 1,
-                subflow: usize::from(membership.number) + 1,
-                from: ["client", "server"][side],
-                option: told.0,
-                detail: told.1,
-            });
-        }
+    }
 
-        let Some((placed, len)) = payload else { return };
-        let mut tally = Tally::default();
+    /// Records the rate that an MPTCP-rec report requests of the other end.
+    fn record_rate_request(&self, connection: &mut Connection) {
+        let Some(RecOption::Report(report)) = self.options.rec else { return };
+        let requests = &mut connection.data[1 - self.side()].rate_requests;
+        let request = requests.entry(report.path).or_insert_with(|| RateRequests::new(report.rate));
+        request.add(report.rate, report.blocks.as_slice().len() as u64);
+    }
+
+    /// Counts the payload of a segment by its earlier carriers.
+    fn count_payload(&self, flow: &mut Flow, connection: &mut Connection, since_begin: Instant) {
+        let Some((placed, len)) = self.payload else { return };
+        let data = &mut connection.data[self.side()];
+        let number = self.membership.number;
+        let mut carriers = EarlierCarriers::default();
         let (mut at, end) = (placed.from, placed.from + u64::from(len));
         while at < end {
-            let piece = flow.streams[d].piece(at, end - at);
+            let piece = flow.streams[self.direction].piece(at, end - at);
             at += piece.len;
-            let data = &mut connection.data[side];
-            let Some(position) = piece.dsn.and_then(|(dsn, short)| data.position(dsn, short)) else {
-                tally.unmapped += piece.len;
+            let Some(from) = piece.dsn.and_then(|(dsn, short)| data.position(dsn, short)) else {
+                carriers.unmapped += piece.len;
                 continue;
             };
-            data.carried(
-                now,
-                position,
-                position + piece.len,
-                membership.number,
-                |len, before| match before {
-                    Before::New => tally.new += len,
-                    Before::Had(owner) if owner == membership.number => tally.repeated += len,
-                    Before::Had(_) | Before::Forgotten => tally.elsewhere += len,
-                },
-            );
-            tally.data = tally.data.max(data.progress(position + piece.len));
+            data.carried(self.now, from..from + piece.len, number, |len, before| match before {
+                Before::New => carriers.none += len,
+                Before::Owned(owner) if owner == number => carriers.same += len,
+                Before::Owned(_) | Before::Forgotten => carriers.other += len,
+            });
+            carriers.progress = carriers.progress.max(data.progress(from + piece.len));
         }
-        // Payload that this subflow retransmits counts as its own, regardless of the first
-        // carrier.
-        let reinjected = tally.elsewhere.saturating_sub(placed.again.saturating_sub(tally.repeated));
-        if let Some(subflow) = &mut flow.streams[d].subflow {
-            subflow.count(since, u64::from(len), &tally, reinjected, placed.again);
+        if let Some(subflow) = &mut flow.streams[self.direction].subflow {
+            subflow.count(since_begin, u64::from(len), placed.retransmitted, &carriers);
         }
     }
 }
 
-/// Earlier state of a segment's bytes.
+/// Bytes of a segment by the subflow that carried their data before.
 #[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    new: u64,
-    elsewhere: u64,
-    repeated: u64,
+struct EarlierCarriers {
+    /// No subflow: new data.
+    none: u64,
+    /// Another subflow.
+    other: u64,
+    /// This subflow.
+    same: u64,
+    /// Unknown, without a mapping.
     unmapped: u64,
-    data: u64,
+    /// Furthest data of the segment, from the beginning of the data.
+    progress: u64,
 }
 
 impl SubflowStream {
-    fn count(&mut self, since: Instant, len: u64, tally: &Tally, reinjected: u64, again: u64) {
-        self.new += tally.new;
+    fn count(&mut self, since_begin: Instant, len: u64, retransmitted: u64, carriers: &EarlierCarriers) {
+        // Payload that this subflow retransmits counts as its own, regardless of the first carrier.
+        let reinjected = carriers.other.saturating_sub(retransmitted.saturating_sub(carriers.same));
+        self.new += carriers.none;
         self.reinjected += reinjected;
         self.reinjected_segments += u64::from(reinjected > 0);
         // The same data at other sequence numbers of one subflow: no regular sender does this.
-        self.repeated += (tally.repeated + tally.elsewhere).saturating_sub(again + reinjected);
-        self.unmapped += tally.unmapped;
-        let bin = self.series.bin(since);
+        self.repeated += (carriers.same + carriers.other).saturating_sub(retransmitted + reinjected);
+        self.unmapped += carriers.unmapped;
+        let bin = self.series.bin(since_begin);
         bin.payload += len;
-        bin.new += tally.new;
+        bin.new += carriers.none;
         bin.reinjected += reinjected;
-        bin.retransmitted += again;
-        bin.data = bin.data.max(tally.data);
+        bin.retransmitted += retransmitted;
+        bin.data = bin.data.max(carriers.progress);
     }
 }
 
-fn options(tcp: &Tcp<'_>, counts: &mut Options) -> Seen {
-    let mut seen = Seen::default();
+fn options(tcp: &Tcp<'_>, counts: &mut Options) -> SegmentOptions {
+    let mut seen = SegmentOptions::default();
     for option in tcp.header.options() {
         let Ok(option) = option else {
             counts.malformed += 1;

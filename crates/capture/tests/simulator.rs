@@ -39,7 +39,7 @@ fn agree_on_an_upload(outcome: &Outcome, summary: &Summary) {
     for path in &outcome.paths {
         let carried = carried(summary, &path.name, true);
         assert_eq!(carried.payload_bytes, path.payload_up_bytes, "payload of {}", path.name);
-        assert_eq!(carried.retransmitted_segments, path.retransmissions, "sent again over {}", path.name);
+        assert_eq!(carried.retransmitted_segments, path.retransmissions, "retransmitted over {}", path.name);
         assert_eq!(carried.wire_bytes, path.wire_up_bytes, "with headers over {}", path.name);
         assert_eq!((carried.repeated_bytes, carried.unmapped_bytes), (0, 0));
         assert_eq!(carried.late_segments, 0, "nothing is out of order at its sender");

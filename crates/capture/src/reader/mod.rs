@@ -17,9 +17,9 @@ const BUFFER: usize = 512 * 1024;
 /// Maximum of a record that is examined; an IP packet has 65,535 bytes.
 const KEEP: usize = 128 * 1024;
 /// Maximum number of interfaces, per section and in total.
-const MOST_INTERFACES: usize = 1024;
+const MAX_INTERFACES: usize = 1024;
 /// Maximum length of an interface's name, in bytes.
-const MOST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// Error of a file that cannot be read at all.
 #[derive(Debug, thiserror::Error)]

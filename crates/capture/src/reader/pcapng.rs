@@ -1,7 +1,7 @@
 //! pcapng: sections of blocks.
 
 use super::pcap::pass;
-use super::{Buffer, Ended, Found, KEEP, MOST_INTERFACES, MOST_NAME, Order, ReadError};
+use super::{Buffer, Ended, Found, KEEP, MAX_INTERFACES, MAX_NAME, Order, ReadError};
 use std::io::{self, Read};
 use units::Instant;
 use wire::pcapng::Direction;
@@ -14,8 +14,8 @@ const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
-/// Type, length, and the length repeated at the end.
-const AROUND: usize = 12;
+/// Bytes of a block around its body: type, length, and the length repeated at the end.
+const BLOCK_OVERHEAD: usize = 12;
 const SECTION_LEN: u32 = 28;
 
 const END_OF_OPTIONS: u16 = 0;
@@ -39,6 +39,15 @@ struct Interface {
     link_type: u16,
     snaplen: u32,
     clock: Clock,
+}
+
+/// Start of the block at the front of the buffer.
+#[derive(Debug, Clone, Copy)]
+struct BlockHeader {
+    kind: u32,
+    len: u32,
+    /// Bytes of the block that the buffer keeps.
+    kept: usize,
 }
 
 /// Time resolution: units of 10^-n or 2^-n seconds, from an offset in seconds.
@@ -97,41 +106,16 @@ impl Section {
     ) -> io::Result<Result<Found, Ended>> {
         loop {
             let offset = bytes.offset;
-            let damaged = |what: String| Ok(Err(Ended::Damaged { offset, what }));
-            if !bytes.fill(AROUND)? {
-                return Ok(Err(bytes.end()));
-            }
-            let filled = bytes.filled();
-            let is_section = self.order.u32(filled, 0) == SECTION_HEADER;
-            if is_section {
-                let Some(order) = order(filled) else {
-                    return damaged("a section header without a byte order".to_owned());
-                };
-                self.order = order;
-                self.interfaces.clear();
-            }
-            let (kind, len) = (self.order.u32(filled, 0), self.order.u32(filled, 4));
-            let least = if is_section { SECTION_LEN } else { AROUND as u32 };
-            if len < least || len % 4 != 0 {
-                return damaged(format!("a block of {len} bytes"));
-            }
-            let kept = (len as usize).min(KEEP);
-            if !bytes.fill(kept)? {
-                return Ok(Err(bytes.end()));
-            }
+            let BlockHeader { kind, len, kept } = match self.header(bytes)? {
+                Ok(header) => header,
+                Err(ended) => return Ok(Err(ended)),
+            };
+            let is_whole = kept == len as usize;
             let block = &bytes.filled()[..kept];
-            let whole = kept == len as usize;
-            if whole && self.order.u32(block, kept - 4) != len {
-                let end = self.order.u32(block, kept - 4);
-                return damaged(format!("a block of {len} bytes that says {end} at its end"));
-            }
-            if is_section && self.order.u16(block, 12) != 1 {
-                return damaged(format!("a section of version {}", self.order.u16(block, 12)));
-            }
-            let body = if whole { &block[..kept - 4] } else { block };
+            let body = if is_whole { &block[..kept - 4] } else { block };
             let found = match kind {
                 INTERFACE_DESCRIPTION => {
-                    if self.interfaces.len() < MOST_INTERFACES {
+                    if self.interfaces.len() < MAX_INTERFACES {
                         self.interfaces.push(self.interface(body, names));
                     }
                     None
@@ -142,7 +126,7 @@ impl Section {
                         None
                     }
                     Ok(found) => found,
-                    Err(what) => return damaged(what),
+                    Err(what) => return Ok(Err(Ended::Damaged { offset, what })),
                 },
                 _ => None,
             };
@@ -154,12 +138,48 @@ impl Section {
             };
             found.from += bytes.from;
             found.to += bytes.from;
-            if whole {
+            if is_whole {
                 bytes.skip(u64::from(len))?;
                 return Ok(Ok(found));
             }
             return pass(bytes, found, u64::from(len), offset);
         }
+    }
+
+    /// Reads and checks the header of the next block. A section header sets the byte order.
+    fn header<R: Read>(&mut self, bytes: &mut Buffer<R>) -> io::Result<Result<BlockHeader, Ended>> {
+        let offset = bytes.offset;
+        let damaged = |what: String| Ok(Err(Ended::Damaged { offset, what }));
+        if !bytes.fill(BLOCK_OVERHEAD)? {
+            return Ok(Err(bytes.end()));
+        }
+        let filled = bytes.filled();
+        let is_section = self.order.u32(filled, 0) == SECTION_HEADER;
+        if is_section {
+            let Some(order) = order(filled) else {
+                return damaged("a section header without a byte order".to_owned());
+            };
+            self.order = order;
+            self.interfaces.clear();
+        }
+        let (kind, len) = (self.order.u32(filled, 0), self.order.u32(filled, 4));
+        let least = if is_section { SECTION_LEN } else { BLOCK_OVERHEAD as u32 };
+        if len < least || len % 4 != 0 {
+            return damaged(format!("a block of {len} bytes"));
+        }
+        let kept = (len as usize).min(KEEP);
+        if !bytes.fill(kept)? {
+            return Ok(Err(bytes.end()));
+        }
+        let block = &bytes.filled()[..kept];
+        if kept == len as usize && self.order.u32(block, kept - 4) != len {
+            let end = self.order.u32(block, kept - 4);
+            return damaged(format!("a block of {len} bytes that says {end} at its end"));
+        }
+        if is_section && self.order.u16(block, 12) != 1 {
+            return damaged(format!("a section of version {}", self.order.u16(block, 12)));
+        }
+        Ok(Ok(BlockHeader { kind, len, kept }))
     }
 
     fn interface(&self, body: &[u8], names: &mut Vec<String>) -> Interface {
@@ -180,7 +200,7 @@ impl Section {
         let name = if name.is_empty() { description } else { name };
         let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
             // The last interface stands for all beyond the limit.
-            if names.len() < MOST_INTERFACES {
+            if names.len() < MAX_INTERFACES {
                 names.push(name.to_owned());
             }
             names.len() - 1
@@ -265,7 +285,7 @@ fn order(block: &[u8]) -> Option<Order> {
 
 /// A name up to its first invalid character, limited in length.
 fn text(value: &[u8]) -> &str {
-    let value = &value[..value.len().min(MOST_NAME)];
+    let value = &value[..value.len().min(MAX_NAME)];
     let end = value.iter().position(|byte| *byte == 0).unwrap_or(value.len());
     match core::str::from_utf8(&value[..end]) {
         Ok(text) => text,
