@@ -1,15 +1,14 @@
 //! Reader of an MPD document.
 
 use crate::duration;
-use crate::segments::{Address, Part, Representation, Source};
+use crate::segments::{Address, MAX_SEGMENTS, Part, Representation, Source};
 use crate::template::{Values, fill};
 use core::fmt;
 use roxmltree::{Document, Node, ParsingOptions};
 use units::{Bitrate, Duration};
 use url::Url;
 
-/// Maximum number of segments of one representation, and of all together.
-pub(crate) const MAX_SEGMENTS: usize = 100_000;
+/// Maximum number of segments of all representations together.
 const MAX_TOTAL_SEGMENTS: usize = 1_000_000;
 /// Maximum number of bitrates.
 const MAX_LEVELS: usize = 256;
@@ -17,7 +16,7 @@ const MAX_LEVELS: usize = 256;
 const MAX_REFERENCE_BYTES: usize = 4_096;
 const TIME_TOO_LARGE: &str = "expected a presentation time below 2^62 units";
 /// Maximum number of elements in the document.
-const MOST_NODES: u32 = 2_000_000;
+const MAX_NODES: u32 = 2_000_000;
 
 /// The video of a static presentation.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +57,7 @@ impl Presentation {
         let wrong = |place, message| MpdError { file: name.to_owned(), place, message };
         // Document type definitions are rejected: no entity expansion.
         let options =
-            ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+            ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options)
             .map_err(|error| wrong((error.pos().row, error.pos().col), error.to_string()))?;
         Reader { remaining: MAX_TOTAL_SEGMENTS }.presentation(document.root_element(), base).map_err(
@@ -101,6 +100,23 @@ impl Presentation {
     }
 }
 
+/// Rejects documents other than complete, static presentations.
+fn check_root<'a, 'i>(root: Node<'a, 'i>) -> Result<(), Wrong<'a, 'i>> {
+    if root.tag_name().name() != "MPD" {
+        return Err((root, format!("expected an MPD, found `{}`", cut(root.tag_name().name()))));
+    }
+    if root.attribute("type").is_some_and(|kind| kind != "static") {
+        return Err((root, "expected a static presentation, found a live one".to_owned()));
+    }
+    let remote = |node: &Node<'_, '_>| {
+        node.attributes().any(|attribute| attribute.namespace() == Some("http://www.w3.org/1999/xlink"))
+    };
+    match root.descendants().find(remote) {
+        Some(node) => Err((node, "expected a complete document, found a remote element (XLink)".to_owned())),
+        None => Ok(()),
+    }
+}
+
 struct Reader {
     /// Segments that the presentation may still have.
     remaining: usize,
@@ -112,57 +128,10 @@ impl Reader {
         root: Node<'a, 'i>,
         base: Option<&Url>,
     ) -> Result<Presentation, Wrong<'a, 'i>> {
-        if root.tag_name().name() != "MPD" {
-            return Err((root, format!("expected an MPD, found `{}`", cut(root.tag_name().name()))));
-        }
-        if root.attribute("type").is_some_and(|kind| kind != "static") {
-            return Err((root, "expected a static presentation, found a live one".to_owned()));
-        }
-        let remote = |node: &Node<'_, '_>| {
-            node.attributes().any(|attribute| attribute.namespace() == Some("http://www.w3.org/1999/xlink"))
-        };
-        if let Some(node) = root.descendants().find(remote) {
-            return Err((node, "expected a complete document, found a remote element (XLink)".to_owned()));
-        }
+        check_root(root)?;
         let total = span(root, "mediaPresentationDuration")?;
         let base = resolve(root, base.cloned())?;
-        let periods: Vec<Node<'_, '_>> = children(root, "Period").collect();
-        let starts = periods
-            .iter()
-            .map(|period| span(*period, "start"))
-            .collect::<Result<Vec<Option<Duration>>, _>>()?;
-        let mut representations: Vec<Representation> = Vec::new();
-        let mut at = Duration::ZERO;
-        for (index, period) in periods.iter().enumerate() {
-            let start = starts[index].unwrap_or(at);
-            let until =
-                starts.get(index + 1).copied().flatten().or(total.filter(|_| index + 1 == periods.len()));
-            let length = match span(*period, "duration")? {
-                Some(length) => Some(length),
-                None => until.map(|until| until.saturating_sub(start)),
-            };
-            let found = self.period(*period, base.clone(), length)?;
-            let seconds = length.unwrap_or_else(|| {
-                found.first().map_or(Duration::ZERO, |first| {
-                    first.lengths().fold(Duration::ZERO, |sum, length| sum + length)
-                })
-            });
-            at = start + seconds;
-            if representations.is_empty() {
-                representations = found;
-            } else if representations.len() == found.len() {
-                for (before, more) in representations.iter_mut().zip(found) {
-                    before.parts.extend(more.parts);
-                }
-            } else {
-                let message = format!(
-                    "expected the same number of bitrates in each period, found {} and {}",
-                    representations.len(),
-                    found.len()
-                );
-                return Err((*period, message));
-            }
-        }
+        let representations = self.periods(root, base.as_ref(), total)?;
         if representations.is_empty() {
             return Err((root, "expected a period with video".to_owned()));
         }
@@ -179,6 +148,54 @@ impl Reader {
             .and_then(|node| node.text())
             .map(|text| text.trim().chars().take(512).collect());
         Ok(Presentation { representations, title })
+    }
+
+    /// Video representations of all periods, one after another. `total` is the length of the
+    /// presentation.
+    fn periods<'a, 'i>(
+        &mut self,
+        root: Node<'a, 'i>,
+        base: Option<&Url>,
+        total: Option<Duration>,
+    ) -> Result<Vec<Representation>, Wrong<'a, 'i>> {
+        let periods: Vec<Node<'_, '_>> = children(root, "Period").collect();
+        let starts = periods
+            .iter()
+            .map(|period| span(*period, "start"))
+            .collect::<Result<Vec<Option<Duration>>, _>>()?;
+        let mut representations: Vec<Representation> = Vec::new();
+        let mut at = Duration::ZERO;
+        for (index, period) in periods.iter().enumerate() {
+            let start = starts[index].unwrap_or(at);
+            let until =
+                starts.get(index + 1).copied().flatten().or(total.filter(|_| index + 1 == periods.len()));
+            let length = match span(*period, "duration")? {
+                Some(length) => Some(length),
+                None => until.map(|until| until.saturating_sub(start)),
+            };
+            let found = self.period(*period, base.cloned(), length)?;
+            let length_of_segments = || {
+                found.first().map_or(Duration::ZERO, |first| {
+                    first.lengths().fold(Duration::ZERO, |sum, length| sum + length)
+                })
+            };
+            at = start + length.unwrap_or_else(length_of_segments);
+            if representations.is_empty() {
+                representations = found;
+            } else if representations.len() == found.len() {
+                for (before, more) in representations.iter_mut().zip(found) {
+                    before.parts.extend(more.parts);
+                }
+            } else {
+                let message = format!(
+                    "expected the same number of bitrates in each period, found {} and {}",
+                    representations.len(),
+                    found.len()
+                );
+                return Err((*period, message));
+            }
+        }
+        Ok(representations)
     }
 
     /// Video representations of a period, by ascending bitrate.

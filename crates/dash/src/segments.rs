@@ -60,6 +60,8 @@ pub(crate) enum Source {
     File { url: Url, duration: Duration },
 }
 
+/// Maximum number of segments of one representation.
+pub(crate) const MAX_SEGMENTS: usize = 100_000;
 /// How long the pieces are into which a file without an index is cut.
 const PIECE: Duration = Duration::from_secs(2);
 
@@ -97,7 +99,7 @@ impl Representation {
         for part in &mut self.parts {
             let Source::File { url, duration } = &part.source else { continue };
             let count = duration.as_nanos().div_ceil(PIECE.as_nanos()).min(size);
-            if count == 0 || count > crate::mpd::MAX_SEGMENTS as u64 {
+            if count == 0 || count > MAX_SEGMENTS as u64 {
                 return Err(format!(
                     "{url}: expected a size and a length above zero, found {size} bytes in {duration}"
                 ));
