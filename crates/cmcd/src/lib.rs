@@ -1,24 +1,9 @@
 //! Common Media Client Data (CTA-5004, 2020, version 1): player state in requests.
 //!
 //! [`State::of_request`] parses it from the query or the header fields of a request.
-//! [`State::message`] encodes a request that reports it to a local agent.
-//!
-//! | Key | Meaning | Here |
-//! |---|---|---|
-//! | `bl` | buffer level, ms | [`buffer`](State::buffer) |
-//! | `br` | encoded bitrate, kbit/s | [`bitrate`](State::bitrate) |
-//! | `bs` | buffer starvation since the previous request | [`starved`](State::starved) |
-//! | `d` | object duration, ms | [`duration`](State::duration) |
-//! | `mtp` | measured throughput, kbit/s | [`throughput`](State::throughput) |
-//! | `ot` | object type | [`object`](State::object) |
-//! | `pr` | playback rate: 1 is real time, 0 is paused | [`speed`](State::speed) |
-//! | `sid` | session ID | [`session`](State::session) |
-//! | `su` | startup, seek or stall: playback waits for the object | [`urgent`](State::urgent) |
-//! | `tandem-missing` | bytes of the object not yet received | [`missing`](State::missing) |
-//! | `tandem-done` | end of requests | [`done`](State::done) |
-//!
-//! `tandem-` keys are custom keys, as CTA-5004 permits, and never reach a server. Unknown keys and
-//! invalid values are ignored.
+//! [`State::message`] encodes a request that reports it to a local agent. Unknown keys and invalid
+//! values are ignored. `tandem-` keys are custom keys, as CTA-5004 permits, and never reach a
+//! server.
 
 mod read;
 mod write;
@@ -30,27 +15,27 @@ use units::{Bitrate, Bytes, Duration};
 /// Player state from CMCD; every part is optional.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// Session ID, at most 64 characters.
+    /// `sid`: session ID, at most 64 characters.
     pub session: Option<String>,
-    /// Type of the requested object.
+    /// `ot`: type of the requested object.
     pub object: Option<Object>,
-    /// Buffer level.
+    /// `bl`: buffer level, in milliseconds on the wire.
     pub buffer: Option<Duration>,
-    /// Bitrate of the requested object.
+    /// `br`: bitrate of the requested object, in kbit/s on the wire.
     pub bitrate: Option<Bitrate>,
-    /// Duration of the requested object.
+    /// `d`: duration of the requested object, in milliseconds on the wire.
     pub duration: Option<Duration>,
-    /// Throughput measured by the player.
+    /// `mtp`: throughput measured by the player, in kbit/s on the wire.
     pub throughput: Option<Bitrate>,
-    /// Playback rate from 0 to 100; `None` is 1.
+    /// `pr`: playback rate from 0 (paused) to 100; `None` is 1, real time.
     pub speed: Option<f64>,
-    /// Playback waits for the object: at startup, after a seek, or in a stall.
+    /// `su`: playback waits for the object, at startup, after a seek, or in a stall.
     pub urgent: bool,
-    /// The buffer ran empty since the previous request.
+    /// `bs`: the buffer ran empty since the previous request.
     pub starved: bool,
-    /// Bytes of the object not yet received.
+    /// `tandem-missing`: bytes of the object not yet received.
     pub missing: Option<Bytes>,
-    /// The player sends no further requests.
+    /// `tandem-done`: the player sends no further requests.
     pub done: bool,
 }
 

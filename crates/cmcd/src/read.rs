@@ -1,6 +1,7 @@
 //! Parser of CMCD in requests.
 
 use crate::{Object, State};
+use percent_encoding::percent_decode;
 use units::{Bitrate, Bytes, Duration};
 
 /// Length limit of `sid`, in characters (CTA-5004).
@@ -26,8 +27,8 @@ impl State {
         let query = target.iter().position(|byte| *byte == b'?').map_or(&[][..], |at| &target[at + 1..]);
         for argument in query.split(|byte| *byte == b'&') {
             if let Some(value) = argument.strip_prefix(b"CMCD=") {
-                let text = decoded(value);
-                state.get_or_insert_with(Self::default).read(&String::from_utf8_lossy(&text));
+                let text = percent_decode(value).decode_utf8_lossy();
+                state.get_or_insert_with(Self::default).read(&text);
             }
         }
         for line in lines.map(<[u8]>::trim_ascii).take_while(|line| !line.is_empty()) {
@@ -118,24 +119,6 @@ fn string(text: &str) -> Option<String> {
     }
     let is_one = read.chars().count() <= LONGEST_SESSION && !read.chars().any(char::is_control);
     is_one.then_some(read)
-}
-
-/// Decodes percent-encoding (RFC 3986, section 2.1); invalid sequences stay unchanged.
-fn decoded(text: &[u8]) -> Vec<u8> {
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    let mut read = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        let digits = (digit(text.get(at + 1)), digit(text.get(at + 2)));
-        if let (b'%', (Some(high), Some(low))) = (byte, digits) {
-            read.push((high * 16 + low) as u8);
-            at += 3;
-        } else {
-            read.push(byte);
-            at += 1;
-        }
-    }
-    read
 }
 
 #[cfg(test)]

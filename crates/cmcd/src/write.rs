@@ -2,6 +2,7 @@
 
 use crate::State;
 use core::fmt::Write as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use units::{Bitrate, Duration};
 
 impl State {
@@ -43,15 +44,8 @@ impl State {
 
 /// Percent-encodes all but unreserved characters (RFC 3986, section 2.3).
 pub fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
+    const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 /// Quoted string with escapes (RFC 8941, section 3.3.3).

@@ -2,6 +2,8 @@
 
 use crate::store::{Kept, Store, StoreError};
 use crate::{Config, pages};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -296,7 +298,7 @@ fn page(page: &report::Page) -> PageResponse {
     let html = page.to_html();
     let scripts = html.split("<script>").skip(1).filter_map(|rest| rest.split("</script>").next());
     let hashes: Vec<String> = scripts
-        .map(|script| format!("'sha256-{}'", player::base64(&Sha256::digest(script.as_bytes()))))
+        .map(|script| format!("'sha256-{}'", BASE64.encode(Sha256::digest(script.as_bytes()))))
         .collect();
     let policy = format!(
         "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \

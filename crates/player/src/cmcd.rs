@@ -10,7 +10,7 @@ use units::{Bitrate, Duration};
 
 /// Values for one request; `None` and false are absent.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told<'a> {
+pub(crate) struct RequestState<'a> {
     pub(crate) object: Object,
     /// `br`: bitrate of the requested level, in kbit/s.
     pub(crate) bitrate: Option<Bitrate>,
@@ -47,7 +47,7 @@ enum Field {
     Status,
 }
 
-impl<'a> Told<'a> {
+impl<'a> RequestState<'a> {
     /// Object type, session and content.
     pub(crate) const fn new(object: Object, session_id: &'a str) -> Self {
         Self {
@@ -148,8 +148,8 @@ impl<'a> Told<'a> {
 mod tests {
     use super::*;
 
-    fn told() -> Told<'static> {
-        Told {
+    fn state() -> RequestState<'static> {
+        RequestState {
             object: Object::Video,
             bitrate: Some(Bitrate::from_bps(3_200_000)),
             duration: Some(Duration::from_millis(4_004)),
@@ -169,24 +169,24 @@ mod tests {
     #[test]
     fn keys_are_in_order_rounded_and_typed_as_cta_5004_has_them() {
         assert_eq!(
-            told().query(),
+            state().query(),
             "bl=21300,br=3200,bs,cid=\"a \\\"b\\\" \\\\c\",d=4004,dl=18500,mtp=25400,\
              nor=\"..%2F3%2F7%20b.m4s\",ot=v,sf=d,sid=\"6e2fb550-c457-11e9-bb97-0800200c9a66\",st=v,su,tb=35001"
         );
-        let least = Told::new(Object::Manifest, "s");
+        let least = RequestState::new(Object::Manifest, "s");
         assert_eq!(least.query(), "ot=m,sf=o,sid=\"s\",st=v");
         assert_eq!(
             least.headers(),
             [("cmcd-object", "ot=m".to_owned()), ("cmcd-session", "sf=o,sid=\"s\",st=v".to_owned())]
         );
         for (object, word) in [(Object::Init, "ot=i"), (Object::Other, "ot=o")] {
-            assert!(Told { object, ..least.clone() }.query().starts_with(word));
+            assert!(RequestState { object, ..least.clone() }.query().starts_with(word));
         }
     }
 
     #[test]
     fn each_key_has_its_own_header() {
-        let fields = told().headers();
+        let fields = state().headers();
         assert_eq!(
             fields,
             [
@@ -206,7 +206,7 @@ mod tests {
     fn a_query_is_one_argument_beside_those_that_are_there() {
         let at = |text: &str| {
             let mut url = url::Url::parse(text).unwrap();
-            let least = Told { next: None, content_id: None, session_id: "s", ..told() };
+            let least = RequestState { next: None, content_id: None, session_id: "s", ..state() };
             assert!(least.send(Cmcd::Query, &mut url).is_empty());
             url
         };
@@ -221,12 +221,12 @@ mod tests {
         assert_eq!(pairs[1].0, "CMCD");
         assert!(at("http://h/seg.m4s").as_str().starts_with("http://h/seg.m4s?CMCD=bl%3D"));
         let mut url = url::Url::parse("http://h/x").unwrap();
-        assert!(told().send(Cmcd::Off, &mut url).is_empty() && url.query().is_none());
+        assert!(state().send(Cmcd::Off, &mut url).is_empty() && url.query().is_none());
     }
 
     #[test]
     fn what_is_told_is_read_again() {
-        let said = told();
+        let said = state();
         let query = format!("GET /x?a=b&CMCD={} HTTP/1.1\r\n\r\n", encoded(&said.query()));
         let lines: Vec<String> =
             said.headers().iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();

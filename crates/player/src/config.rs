@@ -1,6 +1,6 @@
-//! Configuration of a session: the source, the player and the network.
+//! Configuration of a session: the source and the player.
 
-use crate::http::Proxy;
+use crate::http::Network;
 use abr::{Manifest, PlayerConfig};
 use playback::{Cmcd, Viewing};
 use std::path::PathBuf;
@@ -68,34 +68,6 @@ pub enum Source {
         /// Playback length.
         duration: units::Duration,
     },
-}
-
-/// How servers are reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Network {
-    /// HTTP proxy.
-    pub proxy: Option<Proxy>,
-    /// Opens MPTCP sockets.
-    pub mptcp: bool,
-    /// Timeout of a connection, including TLS and the proxy's handshake.
-    pub connect: Duration,
-    /// Timeout between received bytes, before and within a response.
-    pub patience: Duration,
-    /// Number of retries, after 0.5, 1, 2, 4 and 8 s, or after the server's `Retry-After` up to 30
-    /// s.
-    pub retries: u32,
-}
-
-impl Default for Network {
-    fn default() -> Self {
-        Self {
-            proxy: None,
-            mptcp: false,
-            connect: Duration::from_secs(10),
-            patience: Duration::from_secs(30),
-            retries: 4,
-        }
-    }
 }
 
 impl Config {

@@ -1,9 +1,9 @@
 //! Requests with retries, and the events of a segment's download.
 
-use crate::cmcd::Told;
-use crate::http::{Answer, Client, HttpError, Range};
-use crate::source::{Address, without_login};
-use crate::{Network, PlayError};
+use crate::address::{Address, without_login};
+use crate::cmcd::RequestState;
+use crate::error::PlayError;
+use crate::http::{Client, HttpError, Network, Range};
 use ::cmcd::Object;
 use linux::clock::Clock;
 use playback::{Cmcd, Failure};
@@ -62,19 +62,19 @@ pub(crate) struct Job {
 
 /// A segment's download. Dropping it closes the connection.
 #[derive(Debug)]
-pub(crate) struct OnItsWay {
+pub(crate) struct Download {
     events: mpsc::UnboundedReceiver<Event>,
     task: JoinHandle<Client>,
 }
 
-impl OnItsWay {
+impl Download {
     /// Next event; `None` after the last.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
 }
 
-impl Drop for OnItsWay {
+impl Drop for Download {
     fn drop(&mut self) {
         // Aborting a finished task has no effect.
         self.task.abort();
@@ -94,11 +94,11 @@ impl Fetcher {
     }
 
     /// Header fields of every request.
-    pub(crate) fn told(&self, object: Object) -> Told<'_> {
-        Told {
+    pub(crate) fn request_state(&self, object: Object) -> RequestState<'_> {
+        RequestState {
             content_id: self.content_id.as_deref(),
             dash: self.dash,
-            ..Told::new(object, &self.session_id)
+            ..RequestState::new(object, &self.session_id)
         }
     }
 
@@ -110,9 +110,9 @@ impl Fetcher {
         object: Object,
         most: usize,
     ) -> Result<(Vec<u8>, Url), PlayError> {
-        let told = Told { startup: true, ..self.told(object) };
+        let state = RequestState { startup: true, ..self.request_state(object) };
         let mut asked = url.clone();
-        let fields = told.send(self.cmcd, &mut asked);
+        let fields = state.send(self.cmcd, &mut asked);
         self.retried(url, async |client| {
             let answer = client.get(&asked, range, &fields).await?;
             let (mut place, from) = (answer.url.clone(), answer.from);
@@ -136,7 +136,7 @@ impl Fetcher {
     /// Size of a file, and its address after redirects.
     pub(crate) async fn size(&mut self, url: &Url) -> Result<(u64, Url), PlayError> {
         let mut asked = url.clone();
-        let fields = self.told(Object::Other).send(self.cmcd, &mut asked);
+        let fields = self.request_state(Object::Other).send(self.cmcd, &mut asked);
         self.retried(url, async |client| {
             let (size, place) = size(client, &asked, &fields).await?;
             // The CMCD parameter is not part of the file's address.
@@ -170,17 +170,18 @@ impl Fetcher {
     }
 
     /// Requests a segment.
-    pub(crate) fn start(&mut self, job: Job) -> OnItsWay {
+    pub(crate) fn start(&mut self, job: Job) -> Download {
         let client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
         let (sender, events) = mpsc::unbounded_channel();
-        let (clock, retries) = (self.clock, self.network.retries);
-        let task = tokio::spawn(segment(client, job, sender, clock, retries));
-        OnItsWay { events, task }
+        let needs_init = job.init.is_some();
+        let task = Task { client, job, needs_init, received: 0, events: sender, clock: self.clock };
+        let task = tokio::spawn(task.run(self.network.retries));
+        Download { events, task }
     }
 
     /// Takes the client back after a download.
-    pub(crate) async fn done(&mut self, mut job: OnItsWay) {
-        if let Ok(client) = (&mut job.task).await {
+    pub(crate) async fn done(&mut self, mut download: Download) {
+        if let Ok(client) = (&mut download.task).await {
             self.client = Some(client);
         }
     }
@@ -237,87 +238,99 @@ async fn size(
         .ok_or_else(|| HttpError::Nonsense("the answer does not say how large it is".into()))
 }
 
-/// Downloads a segment, reports its events, and returns the client.
-async fn segment(
-    mut client: Client,
+/// Task that downloads a segment and reports its events.
+struct Task {
+    client: Client,
     job: Job,
+    /// The initialization segment is yet to be received.
+    needs_init: bool,
+    /// Received bytes of the segment.
+    received: u64,
     events: mpsc::UnboundedSender<Event>,
     clock: Clock,
-    retries: u32,
-) -> Client {
-    let mut tries = Tries::new(retries);
-    let (mut got, mut init) = (0, job.init.as_ref());
-    loop {
-        match attempt(&mut client, &job, &mut init, &mut got, &events, clock).await {
-            Ok(()) => return client,
-            Err(error) => {
-                client.close();
-                let pause = tries.pause(&error);
-                let told = events.send(Event::Failed(error, pause.is_none()));
-                match pause {
-                    Some(pause) if told.is_ok() => tokio::time::sleep(pause).await,
-                    _ => return client,
+}
+
+impl Task {
+    /// Repeats attempts until the segment is complete or a retry is pointless. Returns the client.
+    async fn run(mut self, retries: u32) -> Client {
+        let mut tries = Tries::new(retries);
+        loop {
+            match self.attempt().await {
+                Ok(()) => return self.client,
+                Err(error) => {
+                    self.client.close();
+                    let pause = tries.pause(&error);
+                    let reported = self.events.send(Event::Failed(error, pause.is_none()));
+                    match pause {
+                        Some(pause) if reported.is_ok() => tokio::time::sleep(pause).await,
+                        _ => return self.client,
+                    }
                 }
             }
         }
     }
-}
 
-/// One attempt: requests the missing bytes, from `got` on.
-async fn attempt(
-    client: &mut Client,
-    job: &Job,
-    init: &mut Option<&Address>,
-    got: &mut u64,
-    events: &mpsc::UnboundedSender<Event>,
-    clock: Clock,
-) -> Result<(), HttpError> {
-    if let Some(address) = init {
-        let answer = client.get(&address.url, address.range, &job.init_fields).await?;
-        answer.whole(MAX_INIT_BYTES).await?;
-        *init = None;
+    /// Reports an event. A closed channel means that the player abandoned the segment.
+    fn report(&self, event: Event) {
+        let _ = self.events.send(event);
     }
-    // Positions refer to the resource, of which the segment may be a part.
-    let (first, last) = job.address.range.unwrap_or((0, None));
-    let start = first + *got;
-    let range = (job.address.range.is_some() || *got > 0).then_some((start, last));
-    let answer: Answer = client.get(&job.address.url, range, &job.fields).await?;
-    let mut at = answer.from;
-    let end = match (last, answer.length) {
-        (Some(last), _) => Some(last.saturating_add(1)),
-        (None, Some(length)) => Some(at.saturating_add(length)),
-        (None, None) => None,
-    };
-    if end.is_some_and(|end| end <= start) {
-        return Err(HttpError::Nonsense("the answer is empty".into()));
-    }
-    // A closed channel means that the player abandoned the segment.
-    let _ = events.send(Event::Head(clock.now(), end.map(|end| Bytes::new(end - first))));
-    let mut answer = answer;
-    while let Some(mut bytes) = answer.more().await? {
-        // A server without range support sends bytes before the requested range.
-        let skip = start.saturating_sub(at).min(bytes.len() as u64);
-        at += bytes.len() as u64;
-        let _ = bytes.split_to(skip as usize);
-        let too_many = end.map_or(0, |end| at.saturating_sub(end)).min(bytes.len() as u64);
-        bytes.truncate(bytes.len() - too_many as usize);
-        if job.content.is_some_and(|content| content.mismatch(*got, &bytes).is_some()) {
-            let _ = events.send(Event::Mismatch);
+
+    /// One attempt: requests the missing bytes.
+    async fn attempt(&mut self) -> Result<(), HttpError> {
+        if self.needs_init
+            && let Some(address) = &self.job.init
+        {
+            let answer = self.client.get(&address.url, address.range, &self.job.init_fields).await?;
+            answer.whole(MAX_INIT_BYTES).await?;
+            self.needs_init = false;
         }
-        *got += bytes.len() as u64;
+        // Positions refer to the resource, of which the segment may be a part.
+        let address = &self.job.address;
+        let (first, last) = address.range.unwrap_or((0, None));
+        let start = first + self.received;
+        let range = (address.range.is_some() || self.received > 0).then_some((start, last));
+        let mut answer = self.client.get(&address.url, range, &self.job.fields).await?;
+        let mut at = answer.from;
+        let end = match (last, answer.length) {
+            (Some(last), _) => Some(last.saturating_add(1)),
+            (None, Some(length)) => Some(at.saturating_add(length)),
+            (None, None) => None,
+        };
+        if end.is_some_and(|end| end <= start) {
+            return Err(HttpError::Nonsense("the answer is empty".into()));
+        }
+        self.report(Event::Head(self.clock.now(), end.map(|end| Bytes::new(end - first))));
+        while let Some(mut bytes) = answer.more().await? {
+            // A server without range support sends bytes before the requested range.
+            let skip = start.saturating_sub(at).min(bytes.len() as u64);
+            at += bytes.len() as u64;
+            let _ = bytes.split_to(skip as usize);
+            let excess = end.map_or(0, |end| at.saturating_sub(end)).min(bytes.len() as u64);
+            bytes.truncate(bytes.len() - excess as usize);
+            self.receive(&bytes);
+            if excess > 0 {
+                self.client.close();
+                break;
+            }
+        }
+        let received = self.received;
+        if end.is_some_and(|end| first + received < end) || received == 0 {
+            return Err(HttpError::Broken(format!("the answer ends after {received} bytes")));
+        }
+        self.report(Event::End(self.clock.now()));
+        Ok(())
+    }
+
+    /// Compares received bytes with the expected ones and counts them.
+    fn receive(&mut self, bytes: &[u8]) {
+        if self.job.content.is_some_and(|content| content.mismatch(self.received, bytes).is_some()) {
+            self.report(Event::Mismatch);
+        }
+        self.received += bytes.len() as u64;
         if !bytes.is_empty() {
-            let _ = events.send(Event::Bytes(clock.now(), Bytes::new(bytes.len() as u64)));
-        }
-        if too_many > 0 {
-            client.close();
-            break;
+            self.report(Event::Bytes(self.clock.now(), Bytes::new(bytes.len() as u64)));
         }
     }
-    if end.is_some_and(|end| first + *got < end) || *got == 0 {
-        return Err(HttpError::Broken(format!("the answer ends after {got} bytes")));
-    }
-    let _ = events.send(Event::End(clock.now()));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! A session: feeds events to the player and carries out its requests.
 
-use crate::cmcd::Told;
+use crate::cmcd::RequestState;
 use crate::config::{Config, Source};
 use crate::content::Generated;
-use crate::fetch::{Event, Fetcher, Job, OnItsWay};
-use crate::http::HttpError;
+use crate::error::PlayError;
+use crate::fetch::{Download, Event, Fetcher, Job};
 use crate::source::Presentation;
 use crate::text::{rfc3339, uuid};
 use ::cmcd::Object;
@@ -56,34 +56,31 @@ pub struct Glance {
     pub waiting: bool,
 }
 
-/// Error before playback began.
-#[derive(Debug)]
-pub enum PlayError {
-    /// Invalid manifest, or an unsupported feature.
-    Manifest(String),
-    /// The manifest could not be loaded: its address, and the reason.
-    Http(String, HttpError),
-    /// A system feature is missing.
-    System(String),
-}
-
-impl std::fmt::Display for PlayError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Manifest(what) | Self::System(what) => f.write_str(what),
-            Self::Http(place, error) => write!(f, "{place}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for PlayError {}
-
 /// Plays in real time, in this thread and its namespaces, until the video ends, the viewer leaves
 /// ([`Config::limit`], or `look` breaks) or an error occurs. `look` is called ten times per
 /// second.
 ///
 /// # Errors
 /// If playback cannot begin. Later errors are in the record.
+///
+/// ```no_run
+/// # use tandem_player::{Config, Source, content, play};
+/// # use abr::{BOLA, Manifest, PlayerConfig};
+/// # use std::{net::TcpListener, ops::ControlFlow};
+/// # fn example(manifest: Manifest) -> Result<(), Box<dyn std::error::Error>> {
+/// let content = content::Content { seed: 1, ..content::Content::default() };
+/// let server = content::spawn(TcpListener::bind("127.0.0.1:0")?, content, None)?;
+/// let source = Source::Sizes {
+///     name: "example".to_owned(),
+///     manifest,
+///     server: format!("http://{}/", server.address()).parse()?,
+/// };
+/// let config = Config::new(source, PlayerConfig::new(BOLA));
+/// let played = play(&config, &mut |_| ControlFlow::Continue(()))?;
+/// println!("{}", played.record.to_text());
+/// # Ok(())
+/// # }
+/// ```
 pub fn play(config: &Config, look: &mut dyn FnMut(&Glance) -> ControlFlow<()>) -> Result<Played, PlayError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -108,47 +105,44 @@ async fn session(
     if let Some(level) = config.level {
         presentation = presentation.only(level)?;
     }
-    let player = Player::new(presentation.manifest.clone(), config.player.clone(), Instant::ZERO);
-    let mut driver = Driver {
-        config,
-        presentation: &presentation,
-        fetcher,
-        player,
-        on_its_way: None,
-        current: None,
-        known_inits: Vec::new(),
-        setting_up: None,
-        dry: 0,
-        samples: Samples::new(),
-        failure: None,
-        mismatches: 0,
-    };
+    let mut driver = Driver::new(config, &presentation, fetcher);
     driver.run(look).await;
     let end = clock.now();
     let Driver { fetcher, player, samples, failure, mismatches, .. } = driver;
     let session = player.finish(end);
+    let mut metadata = metadata(config, &presentation, id, started_at);
+    metadata.samples = Some(samples.taken);
+    metadata.errors = Some(fetcher.failures);
+    let record = record(config, metadata, &session);
+    Ok(Played { session, record, failure, mismatches })
+}
+
+/// Metadata of a session, without samples and errors.
+fn metadata(config: &Config, presentation: &Presentation, id: String, started_at: String) -> Metadata {
     let mut video = presentation.video.clone();
     video.content_id.clone_from(&config.content_id);
-    let mut record = Record::new(
-        Metadata {
-            id,
-            started_at,
-            player: playback::Player {
-                name: "tandem-play".to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                engine: None,
-                user_agent: None,
-            },
-            video,
-            settings: settings(config),
-            viewing: config.viewing,
-            label: config.label.clone(),
-            versions: BTreeMap::from([("linux".to_owned(), linux::clock::kernel_release())]),
-            samples: Some(samples.taken),
-            errors: Some(fetcher.failures),
+    Metadata {
+        id,
+        started_at,
+        player: playback::Player {
+            name: "tandem-play".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: None,
+            user_agent: None,
         },
-        &session,
-    );
+        video,
+        settings: settings(config),
+        viewing: config.viewing,
+        label: config.label.clone(),
+        versions: BTreeMap::from([("linux".to_owned(), linux::clock::kernel_release())]),
+        samples: None,
+        errors: None,
+    }
+}
+
+/// Record of a session, without samples after its end.
+fn record(config: &Config, metadata: Metadata, session: &Session) -> Record {
+    let mut record = Record::new(metadata, session);
     if config.level.is_some() || matches!(config.source, Source::File { .. }) {
         "fixed".clone_into(&mut record.rule);
     }
@@ -158,7 +152,7 @@ async fn session(
     for error in record.errors.iter_mut().flatten() {
         error.at_s = error.at_s.min(record.duration_s);
     }
-    Ok(Played { session, record, failure, mismatches })
+    record
 }
 
 fn settings(config: &Config) -> Settings {
@@ -178,20 +172,38 @@ struct Driver<'a> {
     presentation: &'a Presentation,
     fetcher: Fetcher,
     player: Player,
-    on_its_way: Option<OnItsWay>,
-    /// The segment's download, if any.
+    download: Option<Download>,
+    /// The segment of the download.
     current: Option<Request>,
-    /// Initialization segments received so far, and the one of the present download.
+    /// Initialization segments received so far, and the segment of the present download.
     known_inits: Vec<(usize, usize)>,
-    setting_up: Option<(usize, usize)>,
+    pending_init: Option<(usize, usize)>,
     /// Number of stalls at the previous request.
-    dry: usize,
+    stalls_reported: usize,
     samples: Samples,
     failure: Option<String>,
     mismatches: u64,
 }
 
-impl Driver<'_> {
+impl<'a> Driver<'a> {
+    fn new(config: &'a Config, presentation: &'a Presentation, fetcher: Fetcher) -> Self {
+        let manifest = presentation.manifest.clone();
+        Self {
+            config,
+            presentation,
+            fetcher,
+            player: Player::new(manifest, config.player.clone(), Instant::ZERO),
+            download: None,
+            current: None,
+            known_inits: Vec::new(),
+            pending_init: None,
+            stalls_reported: 0,
+            samples: Samples::new(),
+            failure: None,
+            mismatches: 0,
+        }
+    }
+
     async fn run(&mut self, look: &mut dyn FnMut(&Glance) -> ControlFlow<()>) {
         let clock = self.fetcher.clock;
         let limit = self.config.limit.map(|limit| Instant::ZERO + span(limit));
@@ -201,14 +213,14 @@ impl Driver<'_> {
             if now >= next_look {
                 next_look = now + span(PROGRESS_INTERVAL);
                 self.sample(now);
-                self.tell(now).await;
+                self.report_to_agent(now).await;
                 let left = limit.is_some_and(|limit| now >= limit);
                 if left || look(&self.glance(now)).is_break() {
                     return;
                 }
             }
             if let Some(request) = self.player.poll_request(now) {
-                self.ask(now, request);
+                self.request_segment(now, request);
             }
             if self.player.ended().is_some() || self.failure.is_some() {
                 return;
@@ -218,15 +230,15 @@ impl Driver<'_> {
             let sleep = tokio::time::sleep(Duration::from_nanos(wake.since(now).as_nanos()));
             tokio::select! {
                 biased;
-                event = next(&mut self.on_its_way) => self.heard(event).await,
+                event = next(&mut self.download) => self.on_event(event).await,
                 () = sleep => {}
             }
         }
     }
 
     /// Sends a request. A running download is abandoned and its connection closed.
-    fn ask(&mut self, now: Instant, request: Request) {
-        self.on_its_way = None;
+    fn request_segment(&mut self, now: Instant, request: Request) {
+        self.download = None;
         let presentation = self.presentation;
         let Some(mut address) = presentation.address(request.segment, request.level) else {
             self.failure =
@@ -235,13 +247,13 @@ impl Driver<'_> {
         };
         let next = presentation.address(request.segment + 1, request.level);
         let init = presentation.init(request.segment, request.level);
-        self.setting_up = init.as_ref().map(|(number, _)| *number);
+        self.pending_init = init.as_ref().map(|(number, _)| *number);
         let mut init =
             init.filter(|(number, _)| !self.known_inits.contains(number)).map(|(_, address)| address);
         let manifest = &presentation.manifest;
-        let dry = self.player.stalls().0 + usize::from(self.player.stalled(now));
+        let stalls = self.player.stalls().0 + usize::from(self.player.stalled(now));
         let buffer = self.player.buffer(now);
-        let video = Told {
+        let video = RequestState {
             bitrate: Some(manifest.bitrate(request.level)),
             duration: Some(manifest.length(request.segment)),
             top: Some(manifest.bitrate(manifest.highest())),
@@ -253,10 +265,10 @@ impl Driver<'_> {
                 .filter(|next| next.range.is_none())
                 .and_then(|next| address.url.make_relative(&next.url)),
             startup: !self.player.started() || self.player.stalled(now),
-            starved: dry > self.dry,
-            ..self.fetcher.told(Object::Video)
+            starved: stalls > self.stalls_reported,
+            ..self.fetcher.request_state(Object::Video)
         };
-        let init_told = Told {
+        let init_video = RequestState {
             object: Object::Init,
             duration: None,
             buffer: None,
@@ -269,17 +281,17 @@ impl Driver<'_> {
         let fields = video.send(cmcd, &mut address.url);
         let mut init_fields = Vec::new();
         if let Some(init) = &mut init {
-            init_fields = init_told.send(cmcd, &mut init.url);
+            init_fields = init_video.send(cmcd, &mut init.url);
         }
-        self.dry = dry;
+        self.stalls_reported = stalls;
         let content = self.config.verify.map(|seed| {
             Generated::new(seed, presentation.level(request.level) as u64, request.segment as u64)
         });
         self.current = Some(request);
-        self.on_its_way = Some(self.fetcher.start(Job { address, init, fields, init_fields, content }));
+        self.download = Some(self.fetcher.start(Job { address, init, fields, init_fields, content }));
     }
 
-    async fn heard(&mut self, event: Option<Event>) {
+    async fn on_event(&mut self, event: Option<Event>) {
         let Some(request) = self.current else { return };
         match event {
             Some(Event::Head(at, size)) => {
@@ -287,20 +299,20 @@ impl Driver<'_> {
                     self.player.resize(size);
                 }
                 self.player.receive(at, units::Bytes::ZERO);
-                if let Some(number) = self.setting_up.take().filter(|n| !self.known_inits.contains(n)) {
+                if let Some(number) = self.pending_init.take().filter(|n| !self.known_inits.contains(n)) {
                     self.known_inits.push(number);
                 }
             }
             Some(Event::Bytes(at, bytes)) => {
                 if self.player.receive(at, bytes) {
-                    self.came().await;
+                    self.finish_download().await;
                 }
             }
             Some(Event::End(at)) => {
                 // The size was an estimate: the received bytes are the whole segment.
                 self.player.resize(units::Bytes::ZERO);
                 self.player.receive(at, units::Bytes::ZERO);
-                self.came().await;
+                self.finish_download().await;
             }
             Some(Event::Mismatch) => self.mismatches += 1,
             Some(Event::Failed(error, fatal)) => {
@@ -309,20 +321,20 @@ impl Driver<'_> {
                     self.failure = Some(format!("segment {}: {error}", request.segment));
                 }
             }
-            None => self.came().await,
+            None => self.finish_download().await,
         }
     }
 
     /// The segment is complete: its connection is free once its task has seen the end.
-    async fn came(&mut self) {
-        if let Some(job) = self.on_its_way.take() {
+    async fn finish_download(&mut self) {
+        if let Some(download) = self.download.take() {
             // The timeout closes the connection if its response does not end.
-            let _ = tokio::time::timeout(PROGRESS_INTERVAL, self.fetcher.done(job)).await;
+            let _ = tokio::time::timeout(PROGRESS_INTERVAL, self.fetcher.done(download)).await;
         }
     }
 
     /// Reports the player's state to the agent. A missing agent is ignored.
-    async fn tell(&self, now: Instant) {
+    async fn report_to_agent(&self, now: Instant) {
         let Some(socket) = &self.config.agent else { return };
         let state = ::cmcd::State {
             session: Some(self.fetcher.session_id.clone()),
@@ -368,9 +380,9 @@ impl Driver<'_> {
 }
 
 /// Next event of the download; pending for ever without one.
-async fn next(on_its_way: &mut Option<OnItsWay>) -> Option<Event> {
-    match on_its_way {
-        Some(job) => job.next().await,
+async fn next(download: &mut Option<Download>) -> Option<Event> {
+    match download {
+        Some(download) => download.next().await,
         None => std::future::pending().await,
     }
 }

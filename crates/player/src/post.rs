@@ -1,7 +1,6 @@
 //! Uploads of records to a collector.
 
-use crate::Network;
-use crate::http::{Client, HttpError};
+use crate::http::{Client, HttpError, Network};
 use playback::Record;
 use std::fmt;
 use std::time::Duration;

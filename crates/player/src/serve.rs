@@ -51,6 +51,7 @@ pub async fn run<A, F>(
     F: Future<Output = Response<Body>> + Send + 'static,
 {
     let (stopping, stopped) = watch::channel(false);
+    let connection = Connection { limits, log, answer, stopped };
     let room = Arc::new(Semaphore::new(limits.connections));
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);
@@ -69,9 +70,9 @@ pub async fn run<A, F>(
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        let (log, answer, stopped) = (log.clone(), answer.clone(), stopped.clone());
+        let connection = connection.clone();
         connections.spawn(async move {
-            connection(stream, peer, limits, log, answer, stopped).await;
+            connection.serve(stream, peer).await;
             drop(room);
         });
     }
@@ -81,50 +82,56 @@ pub async fn run<A, F>(
     let _ = tokio::time::timeout(limits.grace, all).await;
 }
 
-async fn connection<A, F>(
-    stream: TcpStream,
-    peer: SocketAddr,
+/// Settings of every connection.
+#[derive(Clone)]
+struct Connection<A> {
     limits: Limits,
     log: Option<Log>,
     answer: A,
-    mut stopped: watch::Receiver<bool>,
-) where
+    stopped: watch::Receiver<bool>,
+}
+
+impl<A, F> Connection<A>
+where
     A: Fn(SocketAddr, Request<Incoming>) -> F + Clone + Send + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
 {
-    let _ = stream.set_nodelay(true);
-    let observer = log.and_then(|log| Observer::new(log, &stream).ok()).map(Arc::new);
-    let watching = observer.clone();
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (answer, observer) = (answer.clone(), watching.clone());
-        async move {
-            if let Some(observer) = &observer {
-                observer.asked(peer, &request);
+    async fn serve(self, stream: TcpStream, peer: SocketAddr) {
+        let Self { limits, log, answer, mut stopped } = self;
+        let _ = stream.set_nodelay(true);
+        let observer = log.and_then(|log| Observer::new(log, &stream).ok()).map(Arc::new);
+        let watching = observer.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (answer, observer) = (answer.clone(), watching.clone());
+            async move {
+                if let Some(observer) = &observer {
+                    observer.asked(peer, &request);
+                }
+                let response = answer(peer, request).await;
+                if let Some(observer) = &observer {
+                    observer.answered(&response);
+                }
+                Ok::<_, Infallible>(response.map(|body| Observed { body, observer }))
             }
-            let response = answer(peer, request).await;
-            if let Some(observer) = &observer {
-                observer.answered(&response);
+        });
+        let io = TokioIo::new(Watched { stream, observer: observer.clone() });
+        let mut connection = pin!(
+            hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(limits.head)
+                .serve_connection(io, service)
+        );
+        tokio::select! {
+            _ = connection.as_mut() => {}
+            () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => {
+                connection.as_mut().graceful_shutdown();
+                // An error of one connection concerns its client only.
+                let _ = connection.as_mut().await;
             }
-            Ok::<_, Infallible>(response.map(|body| Observed { body, observer }))
         }
-    });
-    let io = TokioIo::new(Watched { stream, observer: observer.clone() });
-    let mut connection = pin!(
-        hyper::server::conn::http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits.head)
-            .serve_connection(io, service)
-    );
-    tokio::select! {
-        _ = connection.as_mut() => {}
-        () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => {
-            connection.as_mut().graceful_shutdown();
-            // An error of one connection concerns its client only.
-            let _ = connection.as_mut().await;
+        if let Some(observer) = observer {
+            observer.end();
         }
-    }
-    if let Some(observer) = observer {
-        observer.end();
     }
 }
 

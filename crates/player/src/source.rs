@@ -1,9 +1,10 @@
 //! The video and the address of each piece.
 
+use crate::Config;
+use crate::address::{Address, without_login};
 use crate::config::Source;
+use crate::error::PlayError;
 use crate::fetch::Fetcher;
-use crate::http::Range;
-use crate::{Config, PlayError};
 use ::cmcd::Object;
 use abr::Manifest;
 use playback::{Kind, Level, Video};
@@ -35,13 +36,6 @@ enum Addresses {
     File { url: Url, size: u64 },
     /// Segments of a DASH manifest, per level.
     Dash(Vec<dash::Representation>),
-}
-
-/// Address of a piece.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address {
-    pub(crate) url: Url,
-    pub(crate) range: Option<Range>,
 }
 
 impl Presentation {
@@ -83,66 +77,22 @@ impl Presentation {
         base: Option<&Url>,
         fetcher: &mut Fetcher,
     ) -> Result<Self, PlayError> {
-        let mut read = dash::Presentation::parse(name, text, base).map_err(wrong)?;
+        let mut parsed = dash::Presentation::parse(name, text, base).map_err(wrong)?;
         fetcher.dash = true;
-        for one in &mut read.representations {
-            while let Some(missing) = one.missing() {
-                match missing {
-                    dash::Missing::Index(address) => {
-                        let range = address.range.map(|(from, to)| (from, Some(to)));
-                        let (bytes, _) =
-                            fetcher.small(&address.url, range, Object::Other, MAX_MANIFEST_BYTES).await?;
-                        one.index(&bytes).map_err(|what| {
-                            PlayError::Manifest(format!("{}: {what}", without_login(&address.url)))
-                        })?;
-                    }
-                    dash::Missing::Size(url) => {
-                        let (size, _) = fetcher.size(&url).await?;
-                        one.cut(size).map_err(PlayError::Manifest)?;
-                    }
-                }
-            }
+        for representation in &mut parsed.representations {
+            complete(representation, fetcher).await?;
         }
-        read.complete().map_err(|what| PlayError::Manifest(format!("{name}: {what}")))?;
-        let levels = read.representations;
-        let lengths: Vec<Duration> = levels[0].lengths().collect();
-        let rates: Vec<Bitrate> = levels.iter().map(|level| level.bandwidth).collect();
-        // An estimate, until the response has the size.
-        let guess = |rate: Bitrate, length| rate.over(length).max(Bytes::new(1));
-        let size = |level: &dash::Representation, segment: usize, length| {
-            let range = level.address(segment).and_then(|address| address.range);
-            range.map_or_else(|| guess(level.bandwidth, length), |(from, to)| Bytes::new(to - from + 1))
-        };
-        let sizes = lengths
-            .iter()
-            .enumerate()
-            .map(|(segment, length)| levels.iter().map(|level| size(level, segment, *length)).collect())
-            .collect();
-        let manifest = Manifest::uneven(lengths, rates, sizes).map_err(PlayError::Manifest)?;
-        let codec = |codecs: &str| match codecs.split('.').next().unwrap_or_default() {
-            "avc1" | "avc3" => Some("h264"),
-            "hvc1" | "hev1" => Some("h265"),
-            "vp09" | "vp9" => Some("vp9"),
-            "av01" => Some("av1"),
-            _ => None,
-        };
+        parsed.complete().map_err(|what| PlayError::Manifest(format!("{name}: {what}")))?;
+        let levels = parsed.representations;
+        let manifest = dash_manifest(&levels).map_err(PlayError::Manifest)?;
         let video = Video {
             url: Some(base.map_or_else(|| name.to_owned(), without_login)),
             kind: Kind::Dash,
             content_id: None,
-            title: read.title,
+            title: parsed.title,
             duration_s: Some(manifest.duration().as_secs_f64()),
             segment_duration_s: Some(manifest.segment_duration().as_secs_f64()),
-            levels: levels
-                .iter()
-                .map(|level| Level {
-                    codec: level.codecs.as_deref().and_then(codec).map(str::to_owned),
-                    fps: level.frame_rate,
-                    width: level.pixels.map(|(width, _)| width),
-                    height: level.pixels.map(|(_, height)| height),
-                    ..plain(level.bandwidth)
-                })
-                .collect(),
+            levels: levels.iter().map(dash_level).collect(),
         };
         Ok(Self { manifest, video, addresses: Addresses::Dash(levels), fixed: None })
     }
@@ -245,6 +195,62 @@ impl Presentation {
     }
 }
 
+/// Loads the segment index or the file size that a representation lacks.
+async fn complete(representation: &mut dash::Representation, fetcher: &mut Fetcher) -> Result<(), PlayError> {
+    while let Some(missing) = representation.missing() {
+        match missing {
+            dash::Missing::Index(address) => {
+                let range = address.range.map(|(from, to)| (from, Some(to)));
+                let (bytes, _) =
+                    fetcher.small(&address.url, range, Object::Other, MAX_MANIFEST_BYTES).await?;
+                representation.index(&bytes).map_err(|what| {
+                    PlayError::Manifest(format!("{}: {what}", without_login(&address.url)))
+                })?;
+            }
+            dash::Missing::Size(url) => {
+                let (size, _) = fetcher.size(&url).await?;
+                representation.cut(size).map_err(PlayError::Manifest)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lengths, bitrates and sizes of all segments. A size that the manifest does not contain is
+/// estimated until the response has it.
+fn dash_manifest(levels: &[dash::Representation]) -> Result<Manifest, String> {
+    let lengths: Vec<Duration> = levels[0].lengths().collect();
+    let rates: Vec<Bitrate> = levels.iter().map(|level| level.bandwidth).collect();
+    let size = |level: &dash::Representation, segment: usize, length: Duration| {
+        let range = level.address(segment).and_then(|address| address.range);
+        let estimate = || level.bandwidth.over(length).max(Bytes::new(1));
+        range.map_or_else(estimate, |(from, to)| Bytes::new(to - from + 1))
+    };
+    let sizes = lengths
+        .iter()
+        .enumerate()
+        .map(|(segment, length)| levels.iter().map(|level| size(level, segment, *length)).collect())
+        .collect();
+    Manifest::uneven(lengths, rates, sizes)
+}
+
+fn dash_level(level: &dash::Representation) -> Level {
+    let codec = |codecs: &str| match codecs.split('.').next().unwrap_or_default() {
+        "avc1" | "avc3" => Some("h264"),
+        "hvc1" | "hev1" => Some("h265"),
+        "vp09" | "vp9" => Some("vp9"),
+        "av01" => Some("av1"),
+        _ => None,
+    };
+    Level {
+        codec: level.codecs.as_deref().and_then(codec).map(str::to_owned),
+        fps: level.frame_rate,
+        width: level.pixels.map(|(width, _)| width),
+        height: level.pixels.map(|(_, height)| height),
+        ..plain(level.bandwidth)
+    }
+}
+
 fn of_dash(address: dash::Address) -> Address {
     Address { url: address.url, range: address.range.map(|(from, to)| (from, Some(to))) }
 }
@@ -260,12 +266,4 @@ fn cut(size: u64, count: u64, index: u64) -> u64 {
 
 fn plain(rate: Bitrate) -> Level {
     Level { bitrate_kbps: rate.as_bps() as f64 / 1e3, codec: None, fps: None, width: None, height: None }
-}
-
-/// Removes credentials from an address, since records are shown to others.
-pub(crate) fn without_login(url: &Url) -> String {
-    let mut url = url.clone();
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.into()
 }

@@ -1,22 +1,7 @@
-//! Text formats: base64, instants, identifiers.
+//! Text formats: instants, identifiers.
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Base64 with padding (RFC 4648, section 4).
-pub fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let word =
-            group.iter().fold(0_u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - group.len()));
-        for digit in 0..4 {
-            let index = (word >> (18 - 6 * digit)) & 63;
-            text.push(if digit <= group.len() { char::from(DIGITS[index as usize]) } else { '=' });
-        }
-    }
-    text
-}
 
 /// Instant in the form of RFC 3339, in UTC and to the millisecond; the epoch for earlier times.
 pub fn rfc3339(at: SystemTime) -> String {
@@ -71,22 +56,6 @@ pub fn uuid() -> std::io::Result<String> {
 mod tests {
     use super::*;
     use std::time::Duration;
-
-    #[test]
-    fn base64_of_rfc_4648() {
-        let table = [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ];
-        for (text, encoded) in table {
-            assert_eq!(base64(text.as_bytes()), encoded);
-        }
-    }
 
     #[test]
     fn instants_are_written_in_utc() {

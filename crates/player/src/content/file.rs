@@ -1,5 +1,6 @@
 //! Files of one directory.
 
+use percent_encoding::percent_decode_str;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use std::fs::File;
 use std::path::Path;
@@ -45,19 +46,14 @@ pub(super) fn media_type(path: &str) -> &'static str {
     }
 }
 
-/// Decodes percent-encoding. `None` for invalid text or characters that no file name has.
+/// Decodes percent-encoding. `None` for malformed sequences, invalid UTF-8 and NUL.
 fn decoded(path: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' {
-            let mut digit = || char::from(rest.next()?).to_digit(16);
-            (digit()? * 16 + digit()?) as u8
-        } else {
-            byte
-        });
+    let is_sequence = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !path.split('%').skip(1).all(is_sequence) {
+        return None;
     }
-    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+    let text = percent_decode_str(path).decode_utf8().ok()?;
+    (!text.contains('\0')).then(|| text.into_owned())
 }
 
 #[cfg(test)]

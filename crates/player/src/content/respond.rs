@@ -2,6 +2,8 @@
 
 use super::range::{Part, part};
 use super::{Body, Content, Generated, file, manifest};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -120,7 +122,7 @@ fn digest(content: Generated, size: u64) -> Option<String> {
         hash.update(&piece[..count as usize]);
         at += count;
     }
-    Some(format!("sha-256=:{}:", crate::text::base64(&hash.finalize())))
+    Some(format!("sha-256=:{}:", BASE64.encode(hash.finalize())))
 }
 
 /// Response with the whole body or a range of it, `to` exclusive.

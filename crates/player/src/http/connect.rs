@@ -1,68 +1,20 @@
 //! Connections to a server, directly or through a proxy.
 
-use super::{HttpError, tls};
-use crate::Network;
-use crate::text::base64;
+use super::error::HttpError;
+use super::network::Network;
+use super::proxy::Proxy;
+use super::socks5::socks5;
+use super::tls;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use linux::socket::{Options, Protocol};
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::str::FromStr;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use url::Url;
-
-/// HTTP or SOCKS5 proxy: `http://[user:password@]host:port` or
-/// `socks5://[user:password@]host:port`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Proxy {
-    socks: bool,
-    host: String,
-    port: u16,
-    login: Option<(String, String)>,
-}
-
-impl FromStr for Proxy {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let example = "expected such as http://127.0.0.1:3128 or socks5://127.0.0.1:1080";
-        let url = Url::parse(text).map_err(|error| format!("{example}: {error}"))?;
-        let (socks, port) = match url.scheme() {
-            "http" => (false, 3128),
-            "socks5" | "socks5h" => (true, 1080),
-            other => return Err(format!("{example}, found a proxy that speaks `{other}`")),
-        };
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or(example)?.to_owned();
-        // `url` omits the scheme's default port, 80.
-        let port = url.port().unwrap_or(if text.contains(":80") && !socks { 80 } else { port });
-        let decode = |text: &str| {
-            url::form_urlencoded::parse(text.replace('+', "%2B").as_bytes())
-                .next()
-                .map_or_else(String::new, |(name, _)| name.into_owned())
-        };
-        let login = (!url.username().is_empty())
-            .then(|| (decode(url.username()), decode(url.password().unwrap_or_default())));
-        if login.iter().any(|(user, password)| user.len() > 255 || password.len() > 255) {
-            return Err("a user and a password for a proxy have at most 255 bytes each".to_owned());
-        }
-        Ok(Self { socks, host, port, login })
-    }
-}
-
-/// Displays the proxy without its password.
-impl fmt::Display for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}:{}", if self.socks { "socks5" } else { "http" }, self.host, self.port)
-    }
-}
-
-impl fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Proxy({self})")
-    }
-}
 
 /// Destination of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +48,7 @@ impl Target {
     /// Proxy-Authorization value (RFC 7617).
     pub(super) fn login(&self) -> Option<String> {
         let (user, password) = self.proxy.as_ref()?.login.as_ref()?;
-        Some(format!("Basic {}", base64(format!("{user}:{password}").as_bytes())))
+        Some(format!("Basic {}", BASE64.encode(format!("{user}:{password}"))))
     }
 }
 
@@ -163,10 +115,6 @@ async fn open(host: &str, port: u16, network: &Network) -> io::Result<TcpStream>
     Err(last)
 }
 
-fn refused(what: impl Into<String>) -> io::Error {
-    io::Error::other(what.into())
-}
-
 /// Opens a tunnel through an HTTP proxy (RFC 9110, section 9.3.6).
 async fn tunnel(stream: &mut TcpStream, target: &Target) -> io::Result<()> {
     let place = format!("{}:{}", target.host, target.port);
@@ -176,7 +124,7 @@ async fn tunnel(stream: &mut TcpStream, target: &Target) -> io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() > 16 << 10 {
-            return Err(refused("the proxy's answer has no end"));
+            return Err(io::Error::other("the proxy's answer has no end"));
         }
         head.push(stream.read_u8().await?);
     }
@@ -184,77 +132,11 @@ async fn tunnel(stream: &mut TcpStream, target: &Target) -> io::Result<()> {
     let line = head.lines().next().unwrap_or_default();
     match line.split(' ').nth(1) {
         Some(status) if line.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') => Ok(()),
-        _ => Err(refused(format!("the proxy answers `{}`", line.chars().take(100).collect::<String>()))),
+        _ => Err(io::Error::other(format!(
+            "the proxy answers `{}`",
+            line.chars().take(100).collect::<String>()
+        ))),
     }
-}
-
-/// Connects through a SOCKS5 proxy, which resolves the name (RFC 1928, RFC 1929).
-async fn socks5(stream: &mut TcpStream, proxy: &Proxy, host: &str, port: u16) -> io::Result<()> {
-    let with_login = proxy.login.is_some();
-    stream.write_all(if with_login { &[5, 2, 0, 2] } else { &[5, 1, 0] }).await?;
-    let mut answer = [0; 2];
-    stream.read_exact(&mut answer).await?;
-    match (answer, &proxy.login) {
-        ([5, 0], _) => {}
-        ([5, 2], Some((user, password))) => {
-            let mut login = vec![1, user.len() as u8];
-            login.extend_from_slice(user.as_bytes());
-            login.push(password.len() as u8);
-            login.extend_from_slice(password.as_bytes());
-            stream.write_all(&login).await?;
-            stream.read_exact(&mut answer).await?;
-            if answer[1] != 0 {
-                return Err(refused("the proxy does not take the user or the password"));
-            }
-        }
-        ([5, _], None) => return Err(refused("the proxy wants a user and a password")),
-        _ => return Err(refused("it is no SOCKS5 proxy, or takes no login that we know")),
-    }
-    let mut request = vec![5, 1, 0];
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    match bare.parse() {
-        Ok(std::net::IpAddr::V4(address)) => {
-            request.push(1);
-            request.extend_from_slice(&address.octets());
-        }
-        Ok(std::net::IpAddr::V6(address)) => {
-            request.push(4);
-            request.extend_from_slice(&address.octets());
-        }
-        Err(_) => {
-            let length =
-                u8::try_from(host.len()).map_err(|_| refused("the name is longer than SOCKS5 has"))?;
-            request.extend_from_slice(&[3, length]);
-            request.extend_from_slice(host.as_bytes());
-        }
-    }
-    request.extend_from_slice(&port.to_be_bytes());
-    stream.write_all(&request).await?;
-    let mut head = [0; 4];
-    stream.read_exact(&mut head).await?;
-    if head[1] != 0 {
-        let reasons = [
-            "it failed",
-            "its rules forbid it",
-            "the network cannot be reached",
-            "the host cannot be reached",
-            "the server refuses",
-            "the time to live has run out",
-            "it does not know how to connect",
-            "it does not know such addresses",
-        ];
-        let reason = reasons.get(usize::from(head[1]) - 1).unwrap_or(&"it gives no known reason");
-        return Err(refused(format!("the proxy does not connect: {reason}")));
-    }
-    let length = match head[3] {
-        1 => 4,
-        4 => 16,
-        3 => usize::from(stream.read_u8().await?),
-        _ => return Err(refused("the proxy's answer has an unknown kind of address")),
-    };
-    let mut rest = vec![0; length + 2];
-    stream.read_exact(&mut rest).await?;
-    Ok(())
 }
 
 impl AsyncRead for Stream {

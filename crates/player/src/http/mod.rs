@@ -4,11 +4,16 @@
 //! the rest would take bandwidth from the viewer.
 
 mod connect;
+mod error;
+mod network;
+mod proxy;
+mod socks5;
 mod tls;
 
-pub use connect::Proxy;
+pub use error::HttpError;
+pub use network::Network;
+pub use proxy::Proxy;
 
-use crate::Network;
 use bytes::Bytes;
 use connect::{Stream, Target};
 use http_body_util::{BodyExt, Full};
@@ -17,8 +22,6 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use std::fmt;
-use std::io;
 use std::time::Duration;
 use tokio::time::timeout;
 use url::Url;
@@ -26,60 +29,15 @@ use url::Url;
 /// Maximum number of redirects.
 const REDIRECTIONS: usize = 5;
 
-/// Error of a request.
-#[derive(Debug)]
-pub enum HttpError {
-    /// Invalid URL, or an unsupported scheme.
-    Url(String),
-    /// No connection: the destination and the reason.
-    Connect(String, io::Error),
-    /// The connection failed.
-    Broken(String),
-    /// Timeout without received bytes.
-    Timeout(&'static str, Duration),
-    /// Unexpected status.
-    Status(StatusCode, Option<Duration>),
-    /// Invalid response.
-    Nonsense(String),
+/// Request of a client.
+#[derive(Debug, Clone)]
+struct Outgoing<'a> {
+    method: hyper::Method,
+    url: &'a Url,
+    range: Option<Range>,
+    fields: &'a [(&'static str, String)],
+    body: Bytes,
 }
-
-impl HttpError {
-    /// True if a retry may succeed.
-    pub fn passing(&self) -> bool {
-        match self {
-            Self::Url(_) | Self::Nonsense(_) => false,
-            Self::Connect(..) | Self::Broken(_) | Self::Timeout(..) => true,
-            Self::Status(status, _) => {
-                status.is_server_error()
-                    || *status == StatusCode::REQUEST_TIMEOUT
-                    || *status == StatusCode::TOO_MANY_REQUESTS
-            }
-        }
-    }
-
-    /// Status of the response, if there was one.
-    pub fn status(&self) -> Option<u16> {
-        if let Self::Status(status, _) = self { Some(status.as_u16()) } else { None }
-    }
-
-    /// Requested delay (`Retry-After`).
-    pub fn retry_after(&self) -> Option<Duration> {
-        if let Self::Status(_, after) = self { *after } else { None }
-    }
-}
-
-impl fmt::Display for HttpError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url(what) | Self::Broken(what) | Self::Nonsense(what) => f.write_str(what),
-            Self::Connect(to, error) => write!(f, "cannot connect to {to}: {error}"),
-            Self::Timeout(what, after) => write!(f, "{what} within {} s", after.as_secs_f64()),
-            Self::Status(status, _) => write!(f, "the server answers {status}"),
-        }
-    }
-}
-
-impl std::error::Error for HttpError {}
 
 /// Byte range of a body, both ends inclusive; open-ended without an end.
 pub(crate) type Range = (u64, Option<u64>);
@@ -165,7 +123,9 @@ impl Client {
     ) -> Result<Answer, HttpError> {
         let mut url = url.clone();
         for _ in 0..=REDIRECTIONS {
-            let response = self.ask(hyper::Method::GET, &url, range, fields, Bytes::new()).await?;
+            let response = self
+                .send(&Outgoing { method: hyper::Method::GET, url: &url, range, fields, body: Bytes::new() })
+                .await?;
             let status = response.status();
             if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
                 let place = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
@@ -191,7 +151,15 @@ impl Client {
         if let Some(token) = token {
             fields.push(("authorization", format!("Bearer {token}")));
         }
-        let response = self.ask(hyper::Method::POST, url, None, &fields, json.into()).await?;
+        let response = self
+            .send(&Outgoing {
+                method: hyper::Method::POST,
+                url,
+                range: None,
+                fields: &fields,
+                body: json.into(),
+            })
+            .await?;
         let status = response.status();
         let answer = Answer {
             length: None,
@@ -240,19 +208,13 @@ impl Client {
         Ok(Answer { length, from, total, url, body: response.into_body(), patience: self.network.patience })
     }
 
-    async fn ask(
-        &mut self,
-        method: hyper::Method,
-        url: &Url,
-        range: Option<Range>,
-        fields: &[(&'static str, String)],
-        body: Bytes,
-    ) -> Result<hyper::Response<Incoming>, HttpError> {
-        let target = Target::of(url, self.network.proxy.as_ref())?;
+    /// Sends a request and returns the head of its response.
+    async fn send(&mut self, outgoing: &Outgoing<'_>) -> Result<hyper::Response<Incoming>, HttpError> {
+        let target = Target::of(outgoing.url, self.network.proxy.as_ref())?;
         loop {
             let fresh = !self.connected(&target).await?;
             let Some(kept) = &mut self.kept else { continue };
-            let request = request(&method, url, &target, range, fields, body.clone())?;
+            let request = outgoing.clone().into_request(&target)?;
             let answer = timeout(self.network.patience, kept.sender.send_request(request)).await;
             match answer {
                 Ok(Ok(response)) => return Ok(response),
@@ -298,39 +260,37 @@ impl Client {
     }
 }
 
-fn request(
-    method: &hyper::Method,
-    url: &Url,
-    target: &Target,
-    range: Option<Range>,
-    fields: &[(&'static str, String)],
-    body: Bytes,
-) -> Result<Request<Full<Bytes>>, HttpError> {
-    let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
-    let absolute;
-    let uri = if target.forwarded() {
-        absolute = format!("{}://{}{path}", url.scheme(), connect::authority(url));
-        &absolute
-    } else {
-        path
-    };
-    let mut request = Request::builder()
-        .method(method)
-        .uri(uri)
-        .header(header::HOST, connect::authority(url))
-        .header(header::USER_AGENT, concat!("tandem-play/", env!("CARGO_PKG_VERSION")))
-        .header(header::ACCEPT, "*/*");
-    if let Some(login) = target.login().filter(|_| target.forwarded()) {
-        request = request.header(header::PROXY_AUTHORIZATION, login);
-    }
-    if let Some((from, to)) = range {
-        let to = to.map_or_else(String::new, |to| to.to_string());
-        request = request.header(header::RANGE, format!("bytes={from}-{to}"));
-    }
-    for (name, value) in fields {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            request = request.header(*name, value);
+impl Outgoing<'_> {
+    fn into_request(self, target: &Target) -> Result<Request<Full<Bytes>>, HttpError> {
+        let Self { method, url, range, fields, body } = self;
+        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let absolute;
+        let uri = if target.forwarded() {
+            absolute = format!("{}://{}{path}", url.scheme(), connect::authority(url));
+            &absolute
+        } else {
+            path
+        };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(header::HOST, connect::authority(url))
+            .header(header::USER_AGENT, concat!("tandem-play/", env!("CARGO_PKG_VERSION")))
+            .header(header::ACCEPT, "*/*");
+        if let Some(login) = target.login().filter(|_| target.forwarded()) {
+            request = request.header(header::PROXY_AUTHORIZATION, login);
         }
+        if let Some((from, to)) = range {
+            let to = to.map_or_else(String::new, |to| to.to_string());
+            request = request.header(header::RANGE, format!("bytes={from}-{to}"));
+        }
+        for (name, value) in fields {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                request = request.header(*name, value);
+            }
+        }
+        request
+            .body(Full::new(body))
+            .map_err(|error| HttpError::Url(format!("cannot ask for {url}: {error}")))
     }
-    request.body(Full::new(body)).map_err(|error| HttpError::Url(format!("cannot ask for {url}: {error}")))
 }

@@ -1,0 +1,61 @@
+//! Error of a request.
+
+use hyper::StatusCode;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+/// Error of a request.
+#[derive(Debug)]
+pub enum HttpError {
+    /// Invalid URL, or an unsupported scheme.
+    Url(String),
+    /// No connection: the destination and the reason.
+    Connect(String, io::Error),
+    /// The connection failed.
+    Broken(String),
+    /// Timeout without received bytes.
+    Timeout(&'static str, Duration),
+    /// Unexpected status.
+    Status(StatusCode, Option<Duration>),
+    /// Invalid response.
+    Nonsense(String),
+}
+
+impl HttpError {
+    /// True if a retry may succeed.
+    pub fn passing(&self) -> bool {
+        match self {
+            Self::Url(_) | Self::Nonsense(_) => false,
+            Self::Connect(..) | Self::Broken(_) | Self::Timeout(..) => true,
+            Self::Status(status, _) => {
+                status.is_server_error()
+                    || *status == StatusCode::REQUEST_TIMEOUT
+                    || *status == StatusCode::TOO_MANY_REQUESTS
+            }
+        }
+    }
+
+    /// Status of the response, if there was one.
+    pub fn status(&self) -> Option<u16> {
+        if let Self::Status(status, _) = self { Some(status.as_u16()) } else { None }
+    }
+
+    /// Requested delay (`Retry-After`).
+    pub fn retry_after(&self) -> Option<Duration> {
+        if let Self::Status(_, after) = self { *after } else { None }
+    }
+}
+
+impl fmt::Display for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(what) | Self::Broken(what) | Self::Nonsense(what) => f.write_str(what),
+            Self::Connect(to, error) => write!(f, "cannot connect to {to}: {error}"),
+            Self::Timeout(what, after) => write!(f, "{what} within {} s", after.as_secs_f64()),
+            Self::Status(status, _) => write!(f, "the server answers {status}"),
+        }
+    }
+}
+
+impl std::error::Error for HttpError {}

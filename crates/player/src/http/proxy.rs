@@ -1,0 +1,52 @@
+//! Address and credentials of a proxy.
+
+use percent_encoding::percent_decode_str;
+use std::fmt;
+use std::str::FromStr;
+use url::Url;
+
+/// HTTP or SOCKS5 proxy: `http://[user:password@]host:port` or
+/// `socks5://[user:password@]host:port`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    pub(super) socks: bool,
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) login: Option<(String, String)>,
+}
+
+impl FromStr for Proxy {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let example = "expected such as http://127.0.0.1:3128 or socks5://127.0.0.1:1080";
+        let url = Url::parse(text).map_err(|error| format!("{example}: {error}"))?;
+        let (socks, port) = match url.scheme() {
+            "http" => (false, 3128),
+            "socks5" | "socks5h" => (true, 1080),
+            other => return Err(format!("{example}, found a proxy that speaks `{other}`")),
+        };
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or(example)?.to_owned();
+        // `url` omits the scheme's default port, 80.
+        let port = url.port().unwrap_or(if text.contains(":80") && !socks { 80 } else { port });
+        let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let login = (!url.username().is_empty())
+            .then(|| (decode(url.username()), decode(url.password().unwrap_or_default())));
+        if login.iter().any(|(user, password)| user.len() > 255 || password.len() > 255) {
+            return Err("a user and a password for a proxy have at most 255 bytes each".to_owned());
+        }
+        Ok(Self { socks, host, port, login })
+    }
+}
+
+/// Displays the proxy without its password.
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}:{}", if self.socks { "socks5" } else { "http" }, self.host, self.port)
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({self})")
+    }
+}
