@@ -1,14 +1,13 @@
 //! Simulates the player over a throughput trace without a transport: a segment takes the trace's
-//! latency, then its size over the trace's rate. Prints one line per rule, and another where
-//! replaced downloads make a difference.
+//! latency, then its size over the trace's rate. Prints one line per rule, and another if the rule
+//! abandons segments; with RULE, the whole session as JSON. Results: docs/background/player.md.
 //!
 //! ```text
 //! cargo run --release -p tandem-abr --example play -- MANIFEST TRACE [RULE]
 //! ```
 //!
-//! MANIFEST is the JSON of `Manifest::from_json`, TRACE a JSON list such as `[{"duration_ms": 1000,
-//! "bandwidth_kbps": 4500, "latency_ms": 20}]`, which repeats. With a RULE the whole session is
-//! printed as JSON. docs/background/player.md compares the figures with those of the simulator Sabre.
+//! MANIFEST is the JSON of `Manifest::from_json`; TRACE is a JSON list, repeated at its end, of
+//! `{"duration_ms": 1000, "bandwidth_kbps": 4500, "latency_ms": 20}`.
 
 #![allow(clippy::disallowed_methods, reason = "an example reads the files it is given")]
 

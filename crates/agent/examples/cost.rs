@@ -1,5 +1,5 @@
-//! CPU time and memory of the agent: idle, with a busy connection, and with ten thousand connections
-//! on the host. Runs in its own namespaces.
+//! CPU time and memory of the agent: idle, with a busy connection, and with ten thousand
+//! connections on the host. Runs in its own namespaces.
 //!
 //! `cargo run --release -p tandem-agent --example cost [SECONDS]`, as root.
 

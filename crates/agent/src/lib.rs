@@ -1,15 +1,9 @@
 //! Steers the Multipath TCP of a Linux device by the policies that also run in simulation.
 //!
 //! The test bed shares [`Steering`] (feeds counters to a policy, without I/O) and
-//! [`EndpointController`] (applies actions by netlink). The other modules form `tandem agent`.
-//!
-//! | Module | Contents |
-//! |---|---|
-//! | [`config`], [`status`] | configuration file; status, metrics and HTTP server |
-//! | [`daemon`] | event loop |
-//! | [`host`], [`endpoints`], [`connections`] | interfaces; endpoints; connections with rules |
-//! | [`sampling`], [`energy`], [`allowance`], [`players`] | counters, radios, data allowances, players |
-//! | [`journal`] | changes to undo |
+//! [`EndpointController`] (applies actions by netlink). The other modules form `tandem agent`:
+//! [`daemon`] is its event loop, [`config`] and [`status`] its interface to users, and [`journal`]
+//! records the changes to undo.
 
 pub mod allowance;
 pub mod config;

@@ -61,8 +61,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Returns an unnamed temporary file on the same file system, for data too large for memory. The
-    /// kernel removes it when the program ends.
+    /// Returns an unnamed temporary file on the same file system, for data too large for memory.
+    /// The kernel removes it when the program ends.
     pub(crate) fn stream(&self) -> Result<File, Failure> {
         tempfile::tempfile_in(self.existing_ancestor()).map_err(|error| Failure::write(&self.shown, &error))
     }

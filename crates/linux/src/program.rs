@@ -1,16 +1,10 @@
 //! Runs a program in a namespace and ends it together with every process it started.
 //!
-//! ```text
-//!     thread in the namespace ── fork ── init (1) ── fork ── the program (2) ── its children (3, 4, …)
-//!     waits for init                   reaps all         keeps the terminal and process group
-//!     its end kills init (PDEATHSIG)   forwards signals
-//! ```
-//!
-//! Init is PID 1 of a new PID namespace: when it ends, the kernel kills all processes in there,
-//! daemons too (pid_namespaces(7)). Init ends when the program ends. It is killed when the thread
-//! ends, thus also when this process hangup. The program cannot be PID 1 itself: the kernel withholds
-//! most signals from PID 1. A private mount namespace provides `/proc` and `/sys` of the new
-//! namespaces.
+//! Init is PID 1 of a new PID namespace. It forwards signals, reaps all processes, and ends with
+//! the program; the kernel then kills the remaining processes, daemons too (pid_namespaces(7)). A
+//! pipe's hangup or PDEATHSIG ends init when its thread or this process ends. The program itself
+//! is PID 2, because the kernel withholds most signals from PID 1. It keeps the terminal and the
+//! process group. A private mount namespace provides `/proc` and `/sys` of the new namespaces.
 
 use crate::namespace::Namespace;
 use crate::{Error, seccomp, signal};

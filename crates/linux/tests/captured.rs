@@ -1,5 +1,5 @@
-//! Parsing of messages captured on Linux 6.18. The tests in `kernel/` check the meaning of the fields
-//! against known actions.
+//! Parsing of messages captured on Linux 6.18. The tests in `kernel/` check the meaning of the
+//! fields against known actions.
 
 use std::fmt::Write;
 use tandem_linux::diag::{Connection, Subflow};

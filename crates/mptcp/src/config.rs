@@ -65,7 +65,8 @@ pub struct Config {
     pub subflow_buffer: u64,
     /// Receive buffer of the connection, in bytes. Unread data and out-of-order data share it.
     pub recv_buffer: u64,
-    /// Scheduler, which chooses the subflow for new data: a registered one, or one from another crate.
+    /// Scheduler, which chooses the subflow for new data: a registered one, or one from another
+    /// crate.
     pub scheduler: SchedulerChoice,
     /// Opportunistic retransmission: while the peer's window or the send buffer is full, a subflow
     /// with room retransmits data of a slower one (Raiciu et al., NSDI 2012, section 4.2).

@@ -1,11 +1,9 @@
 //! A sans-IO Multipath TCP v1 endpoint (RFC 8684).
 //!
-//! Two types matter: [`Endpoint`], one end of one connection with all its subflows, and [`Config`].
-//! The endpoint does no I/O and reads no clock; [its documentation](Endpoint) lists the methods by
-//! role. A driver loop has three steps:
+//! [`Endpoint`] is one end of a connection with all its subflows, configured by [`Config`]. It does
+//! no I/O and reads no clock. A driver loop has three steps:
 //!
-//! 1. Call a method that changes state, such as [`handle_segment`](Endpoint::handle_segment),
-//!    [`handle_timeout`](Endpoint::handle_timeout) or [`write`](Endpoint::write).
+//! 1. Call a method that changes state, such as [`handle_segment`](Endpoint::handle_segment).
 //! 2. Send the segments of [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`.
 //! 3. Set a timer for [`poll_timeout`](Endpoint::poll_timeout).
 //!

@@ -2,9 +2,9 @@
 //!
 //! | Score | From | Source |
 //! |---|---|---|
-//! | [`psnr`], [`PsnrSeries`], [`Level`] | throughput | Lee et al. 2009; Chen et al. 2013, Eq. (2) and Table III |
+//! | [`psnr`], [`PsnrSeries`], [`Level`] | throughput | Lee et al. 2009; Chen et al. 2013 |
 //! | [`Mok`] | initial load time and stalls | Mok, Chan, Chang 2011 |
-//! | [`Linear`] | bitrates, stalls, changes of bitrate | Yin et al. 2015, Mao et al. 2017 (Pensieve) |
+//! | [`Linear`] | bitrates, stalls, bitrate changes | Yin et al. 2015; Mao et al. 2017 (Pensieve) |
 //!
 //! [`P1203`] writes a session as the input of ITU-T P.1203, for use with an implementation of that
 //! standard. All are pure functions of their arguments.

@@ -1,21 +1,18 @@
 //! The built-in profiles, one function for each source.
 //!
-//! All powers are those of the radio alone if the source allows it. If a source measured the whole
-//! phone, the profile's note gives the power subtracted. Two conventions hold for all profiles:
+//! All powers are the radio's alone if the source allows it. If a source measured the whole phone,
+//! the profile's note gives the power subtracted. Tail times count from the last packet
+//! ([`Profile::tail_time`]); tail stages begin after the inactivity time and are shorter by it.
 //!
-//! - A source that gives the power *during a transfer* leaves open which gap between packets ends a
-//!   transfer. It is 100 ms here, LTE's inactivity timer (Huang et al. 2012), unless the source
-//!   says more.
-//! - Tail times count from the last packet, as [`Profile::tail_time`] does: the tail stages begin
-//!   after the inactivity time, so they are shorter by it.
-//!
-//! There is no WiMAX profile, because no published model was found. [`Profile::from_toml`] reads a
-//! user's own.
+//! There is no WiMAX profile, because no published model was found. [`Profile::from_toml`] reads
+//! profiles of users.
 
 use crate::{Idle, InterfaceKind, Origin, Origins, Profile, Pulse, Stage};
 use units::{Bitrate, Duration, Power};
 
-/// Inactivity time of profiles whose source gives none.
+/// Inactivity time of profiles from sources that give none: LTE's inactivity timer (Huang et al.
+/// 2012). Such sources state the power *during a transfer*, but not the gap between packets that
+/// ends one.
 const DEFAULT_INACTIVITY: Duration = Duration::from_millis(100);
 
 /// Power of a phone of the 5G measurements without its radio: the middle of 2200 to 2500 mW.

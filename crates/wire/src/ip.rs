@@ -104,8 +104,8 @@ pub fn header_len(destination: IpAddr) -> usize {
     if destination.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN }
 }
 
-/// Appends the header of a packet with `payload_len` bytes of `protocol`, from the first to the second
-/// address.
+/// Appends the header of a packet with `payload_len` bytes of `protocol`, from the first to the
+/// second address.
 ///
 /// # Errors
 /// If the payload is too long, or the addresses are of different families.

@@ -1,20 +1,10 @@
-//! Wire formats: IPv4, IPv6, TCP, Multipath TCP (RFC 8684) and pcapng.
+//! Wire formats: IPv4, IPv6, TCP, Multipath TCP (RFC 8684), MPTCP-rec and pcapng.
 //!
 //! Inside Tandem a segment is a [`Segment`]; bytes exist only at a TUN device or in a capture. The
 //! payload is [`bytes::Bytes`] for a real kernel and a [`Span`] (stream offset and length) in the
 //! simulator. Each protocol has a `Packet` that reads fields from a byte slice, and a decoded
 //! representation ([`ipv4::Repr`], [`ipv6::Repr`], [`Segment`]). No input makes this crate panic;
 //! [`WireError`] names the invalid field and its byte offset.
-//!
-//! | Specification | Module |
-//! | --- | --- |
-//! | RFC 791 (IPv4) | [`ipv4`] |
-//! | RFC 8200 (IPv6) | [`ipv6`] |
-//! | RFC 9293 (TCP), 7323 (timestamps, window scale), 2018 (SACK) | [`tcp`] |
-//! | RFC 8684 (MPTCP): options | [`tcp`], [`Dss`], [`MptcpSignal`] |
-//! | Cao et al. 2016 (MPTCP-rec): options | [`RecOption`] |
-//! | RFC 1071 (Internet checksum), RFC 8684, section 3.3.1 (DSS checksum) | [`checksum`] |
-//! | draft-ietf-opsawg-pcapng | [`pcapng`] |
 
 pub mod capture;
 pub mod checksum;

@@ -82,9 +82,9 @@ fn decode_error(options: &str) -> WireError {
 
 #[test]
 fn encodes_the_mp_capable_syn_of_linux() {
-    // 10.0.0.1:49152 -> 10.0.0.2:80, seq 0x11223344, window 64240, in the layout of Linux: MSS 1460,
-    // SACK permitted, timestamps 1/0, window scale 7, MP_CAPABLE v1 with flag H. The checksums
-    // were computed by another program.
+    // 10.0.0.1:49152 -> 10.0.0.2:80, seq 0x11223344, window 64240, in the layout of Linux: MSS
+    // 1460, SACK permitted, timestamps 1/0, window scale 7, MP_CAPABLE v1 with flag H. The
+    // checksums were computed by another program.
     let bytes = hex("4500 0040 0000 4000 4006 26b6 0a000001 0a000002
          c000 0050 11223344 00000000 b002 faf0 054c 0000
          0204 05b4 0402 080a 00000001 00000000 0103 0307 1e04 0101");

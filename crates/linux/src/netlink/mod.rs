@@ -1,11 +1,9 @@
 //! Netlink: the kernel's message interface for network configuration (netlink(7)).
 //!
-//! | File | Contents |
-//! |---|---|
-//! | `attribute` | type-length-value attributes |
-//! | `message` | headers, messages of a datagram, acknowledgements, request builder |
-//! | `generic` | lookup of generic netlink families |
-//! | `socket` | requests, dumps and multicast events |
+//! - `attribute`: type-length-value attributes
+//! - `message`: headers, messages of a datagram, acknowledgements, request builder
+//! - `generic`: lookup of generic netlink families
+//! - `socket`: requests, dumps and multicast events
 //!
 //! Parsers do no I/O and accept any bytes: they return a value or [`Malformed`]. Numbers are in
 //! native byte order, addresses and ports in network byte order.

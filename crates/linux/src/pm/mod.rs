@@ -4,11 +4,8 @@
 //! manager applies endpoints and limits to all connections of a namespace. With the **userspace**
 //! path manager a program controls each connection, identified by its token.
 //!
-//! | File | Contents |
-//! |---|---|
-//! | `endpoint`, `event` | encoding and parsing, without I/O |
-//! | `events` | socket that receives events |
-//! | [`path_manager`] | path manager of new connections |
+//! `endpoint` and `event` encode and parse messages without I/O; `events` is the socket of events;
+//! [`path_manager`] selects the path manager of new connections.
 
 mod endpoint;
 mod event;

@@ -12,7 +12,8 @@ use tandem_linux::pm::{Endpoint, Limits, PathManager};
 use tandem_linux::route::Route;
 use tandem_linux::socket::{Options, Protocol, listen, mptcp_info};
 
-/// Prints the CPU time per call in microseconds, user and system, over five rounds of `times` calls.
+/// Prints the CPU time per call in microseconds, user and system, over five rounds of `times`
+/// calls.
 fn measure(name: &str, times: u32, mut call: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
     let cpu_us = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -1,17 +1,6 @@
-//! The seven states of the receiver's congestion control, after TEAR (Rhee, Ozdemir, Yi 2000):
-//! their names and roles are the paper's, their transitions reconstructed.
-//!
-//! ```text
-//!            next in order            window at threshold
-//!   ┌──> SR ───────────────> SS ──────────────────────────> CA <──────────────┐
-//!   │                        │ ^ hole closed, below it      ^ │               │ next in order
-//!   │                   hole │ │           hole closed, not ┘ │ hole          │
-//!   │                        v │                       ┌──────┘               │
-//!   │ any packet             GAP <─────────────────────┘                      │
-//!   │                        │ │ two more beyond it                           │
-//!   │      no packet for RTO │ └────────────────> FR ───── a round trip ────> CR
-//!   └── TO <─────────────────┘
-//! ```
+//! The seven states of the receiver's congestion control, after TEAR (Rhee, Ozdemir, Yi 2000).
+//! Their names and roles are the paper's; their transitions are reconstructed.
+//! docs/background/mptcp-rec.md has the state diagram.
 
 /// State of the receiver on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

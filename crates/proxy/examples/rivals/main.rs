@@ -1,14 +1,11 @@
 //! Benchmark of the proxy beside direct MPTCP, squid and haproxy under mptcpize: throughput,
-//! request rate, processor time and memory per connection.
+//! request rate, processor time and memory per connection. Keeps the best of several alternating
+//! runs and reports missing programs. Run: `cargo run --release -p tandem-proxy --example rivals`.
 //!
 //! ```text
-//! cargo run --release -p tandem-proxy --example rivals
-//!
 //!  client ══ 2 paths, MPTCP ══ middle: the proxies ── TCP ── server
 //!     └────────── MPTCP, forwarded by middle ──────────────────┘
 //! ```
-//!
-//! The best of several alternating runs counts. Missing programs are reported.
 
 mod load;
 mod process;

@@ -373,7 +373,8 @@ fn userspace_path_manager_controls_first_subflow() {
         }
         pm.destroy_subflow(token, local, remote)?;
         assert_eq!(wait(&mut here, subflow_closed)?.local, local);
-        // The closed socket of the first subflow remains listed; only the joined one is established.
+        // The closed socket of the first subflow remains listed; only the joined one is
+        // established.
         let mut diag = Diag::open()?;
         crate::wait_until("one subflow is established", || {
             let mut all = diag.subflows()?;
