@@ -195,10 +195,10 @@ impl Connections {
     /// repeated later.
     pub fn apply<'a>(&mut self, now: Instant, choices: &dyn Fn(SocketAddr) -> &'a [PathChoice]) {
         let mut kernel_managed = Vec::new();
+        let mut executor = Executor { manager: &mut self.manager, ids: &mut self.ids, now };
         for (token, connection) in &mut self.all {
             for command in connection.commands(now, choices(connection.remote)) {
-                let done = execute(&mut self.manager, &mut self.ids, *token, connection, command, now);
-                let Err(error) = done else { continue };
+                let Err(error) = executor.execute(*token, connection, command) else { continue };
                 debug!("{error}");
                 // The connection was created under the kernel path manager.
                 if error.errno() == Some(22) && error.to_string().contains("userspace") {
@@ -212,47 +212,56 @@ impl Connections {
     }
 }
 
-fn execute(
-    manager: &mut PathManager,
-    ids: &mut BTreeMap<IpAddr, u8>,
-    token: u32,
-    connection: &mut Connection,
-    command: Command,
+/// Carries out commands through the userspace path manager.
+struct Executor<'a> {
+    manager: &'a mut PathManager,
+    /// IDs of the local addresses in use.
+    ids: &'a mut BTreeMap<IpAddr, u8>,
     now: Instant,
-) -> Result<(), linux::Error> {
-    let name = format!("{token:08x}");
-    match command {
-        Command::Open(choice) => {
-            // An address that returns gets a new ID: the peer may learn late of the old one's
-            // removal.
-            let next = (1..=u8::MAX).find(|id| !ids.values().any(|taken| taken == id)).unwrap_or(u8::MAX);
-            let id = *ids.entry(choice.address).or_insert(next);
-            let flags = Flags { backup: choice.backup, ..Flags::default() };
-            let local = Endpoint { id, address: choice.address, port: 0, device: choice.device, flags };
-            info!(connection = name, remote = %connection.remote, address = %choice.address, backup = choice.backup, "subflow requested");
-            connection.requested.retain(|(address, ..)| *address != choice.address);
-            connection.requested.push((choice.address, choice.backup, now));
-            manager.create_subflow(token, &local, connection.remote)
-        }
-        Command::Close(local, remote) => {
-            info!(connection = name, %remote, address = %local.ip(), "subflow closed");
-            manager.destroy_subflow(token, local, remote)?;
-            connection.subflows.retain(|subflow| subflow.local != local);
-            Ok(())
-        }
-        Command::SetBackup(local, remote, backup) => {
-            info!(connection = name, %remote, address = %local.ip(), backup, "backup flag changed (MP_PRIO)");
-            // Recorded even if rejected: a closing subflow would be retried at every sample.
-            for subflow in connection.subflows.iter_mut().filter(|subflow| subflow.local == local) {
-                subflow.backup = backup;
+}
+
+impl Executor<'_> {
+    fn execute(
+        &mut self,
+        token: u32,
+        connection: &mut Connection,
+        command: Command,
+    ) -> Result<(), linux::Error> {
+        let name = format!("{token:08x}");
+        match command {
+            Command::Open(choice) => {
+                // An address that returns gets a new ID: the peer may learn late of the old one's
+                // removal.
+                let next =
+                    (1..=u8::MAX).find(|id| !self.ids.values().any(|taken| taken == id)).unwrap_or(u8::MAX);
+                let id = *self.ids.entry(choice.address).or_insert(next);
+                let flags = Flags { backup: choice.backup, ..Flags::default() };
+                let local = Endpoint { id, address: choice.address, port: 0, device: choice.device, flags };
+                info!(connection = name, remote = %connection.remote, address = %choice.address, backup = choice.backup, "subflow requested");
+                connection.requested.retain(|(address, ..)| *address != choice.address);
+                connection.requested.push((choice.address, choice.backup, self.now));
+                self.manager.create_subflow(token, &local, connection.remote)
             }
-            manager.set_backup(Target::Subflow { token, local, remote }, backup)
-        }
-        Command::Withdraw(address) => {
-            connection.subflows.retain(|subflow| subflow.local.ip() != address);
-            let id = ids.remove(&address).unwrap_or(0);
-            info!(connection = name, %address, "address removed: subflows closed");
-            manager.withdraw(token, id)
+            Command::Close(local, remote) => {
+                info!(connection = name, %remote, address = %local.ip(), "subflow closed");
+                self.manager.destroy_subflow(token, local, remote)?;
+                connection.subflows.retain(|subflow| subflow.local != local);
+                Ok(())
+            }
+            Command::SetBackup(local, remote, backup) => {
+                info!(connection = name, %remote, address = %local.ip(), backup, "backup flag changed (MP_PRIO)");
+                // Recorded even if rejected: a closing subflow would be retried at every sample.
+                for subflow in connection.subflows.iter_mut().filter(|subflow| subflow.local == local) {
+                    subflow.backup = backup;
+                }
+                self.manager.set_backup(Target::Subflow { token, local, remote }, backup)
+            }
+            Command::Withdraw(address) => {
+                connection.subflows.retain(|subflow| subflow.local.ip() != address);
+                let id = self.ids.remove(&address).unwrap_or(0);
+                info!(connection = name, %address, "address removed: subflows closed");
+                self.manager.withdraw(token, id)
+            }
         }
     }
 }
