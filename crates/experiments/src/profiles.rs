@@ -90,7 +90,7 @@ fn digits(profile: &Profile) -> String {
         all.push(o.tail);
     }
     let used: Vec<&str> =
-        Origin::ALL.into_iter().filter(|origin| all.contains(origin)).map(Origin::as_str).collect();
+        Origin::ALL.iter().filter(|origin| all.contains(origin)).map(|origin| origin.as_str()).collect();
     used.join(", ")
 }
 

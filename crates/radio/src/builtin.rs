@@ -478,7 +478,7 @@ mod tests {
     fn there_is_a_profile_for_each_technology() {
         let kinds: BTreeSet<_> = profiles().iter().map(|p| p.kind).collect();
         for kind in InterfaceKind::ALL {
-            assert_eq!(kinds.contains(&kind), kind != InterfaceKind::Other, "{kind}");
+            assert_eq!(kinds.contains(kind), *kind != InterfaceKind::Other, "{kind}");
         }
     }
 

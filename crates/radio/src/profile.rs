@@ -2,21 +2,25 @@
 
 use crate::profile_toml;
 use crate::{Direction, State, builtin};
-use core::fmt;
-use core::str::FromStr;
 use schema::{Diagnostic, Fields, Problems};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 use units::{Bitrate, Duration, Power};
 
 /// Radio technology of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display, EnumString, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "lowercase", parse_err_ty = UnknownName, parse_err_fn = UnknownName::new)]
 pub enum InterfaceKind {
     /// IEEE 802.11.
     Wifi,
     /// LTE, the fourth generation.
     Lte,
     /// UMTS and HSPA, and GSM before them.
+    #[strum(serialize = "3g")]
     ThreeG,
     /// 5G New Radio.
+    #[strum(serialize = "5g")]
     FiveG,
     /// Bluetooth.
     Bluetooth,
@@ -26,19 +30,11 @@ pub enum InterfaceKind {
 
 impl InterfaceKind {
     /// Every kind, in the order in which lists show them.
-    pub const ALL: [Self; 6] =
-        [Self::Wifi, Self::Lte, Self::ThreeG, Self::FiveG, Self::Bluetooth, Self::Other];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the name: `wifi`, `lte`, `3g`, `5g`, `bluetooth`, `other`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Wifi => "wifi",
-            Self::Lte => "lte",
-            Self::ThreeG => "3g",
-            Self::FiveG => "5g",
-            Self::Bluetooth => "bluetooth",
-            Self::Other => "other",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Returns true for technologies of mobile operators, whose data counts against an allowance.
@@ -48,7 +44,10 @@ impl InterfaceKind {
 }
 
 /// Provenance of the figures of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display, EnumString, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "lowercase", parse_err_ty = UnknownName, parse_err_fn = UnknownName::new)]
 pub enum Origin {
     /// Read in the source that the profile names.
     Read,
@@ -62,16 +61,11 @@ pub enum Origin {
 
 impl Origin {
     /// Every origin, the most reliable first.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Known, Self::Fit, Self::Assumed];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the name: `read`, `known`, `fit`, `assumed`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Known => "known",
-            Self::Fit => "fit",
-            Self::Assumed => "assumed",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -317,33 +311,13 @@ impl Profile {
     }
 }
 
-impl fmt::Display for InterfaceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for InterfaceKind {
-    type Err = UnknownName;
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|kind| kind.as_str() == text).ok_or_else(|| UnknownName(text.to_owned()))
-    }
-}
-impl FromStr for Origin {
-    type Err = UnknownName;
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|origin| origin.as_str() == text).ok_or_else(|| UnknownName(text.to_owned()))
-    }
-}
-
 /// The name is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not known here")]
 pub struct UnknownName(pub String);
+
+impl UnknownName {
+    fn new(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+}

@@ -11,6 +11,7 @@ use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use strum::{EnumString, IntoStaticStr};
 use units::{Bitrate, Bytes, Duration};
 
 pub mod usage_store;
@@ -35,7 +36,8 @@ pub struct Allowance {
 }
 
 /// Action when an allowance is used up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum CapAction {
     /// Close the subflows and open none.
     Close,
@@ -47,12 +49,8 @@ pub enum CapAction {
 
 impl CapAction {
     /// Name in the configuration.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Close => "close",
-            Self::Backup => "backup",
-            Self::Warn => "warn",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -328,11 +328,7 @@ impl Reader<'_, '_> {
             "week" => Period::Week { from },
             _ => Period::Month { from },
         };
-        let at_cap = match fields.text("at_cap") {
-            Some("backup") => CapAction::Backup,
-            Some("warn") => CapAction::Warn,
-            _ => CapAction::Close,
-        };
+        let at_cap = fields.text("at_cap").and_then(|name| name.parse().ok()).unwrap_or(CapAction::Close);
         Some(Allowance { data, period, at_cap })
     }
 

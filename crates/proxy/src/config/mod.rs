@@ -14,6 +14,7 @@ use linux::socket::Protocol;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use strum::{EnumString, IntoStaticStr};
 
 /// Configuration of the proxy.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +63,8 @@ pub struct Listen {
 }
 
 /// Protocol that a listener accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum ListenerProtocol {
     /// HTTP or SOCKS5, selected by the first byte.
     Auto,
@@ -78,14 +80,8 @@ pub enum ListenerProtocol {
 
 impl ListenerProtocol {
     /// Name in the configuration.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Http => "http",
-            Self::Socks5 => "socks5",
-            Self::Convert => "convert",
-            Self::Transparent => "transparent",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

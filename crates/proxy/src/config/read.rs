@@ -115,13 +115,7 @@ impl Reader<'_, '_> {
                 .hint("listening addresses cannot be host names: `getent ahosts NAME` resolves one");
             return None;
         };
-        let serve = match fields.text("serve")? {
-            "http" => ListenerProtocol::Http,
-            "socks5" => ListenerProtocol::Socks5,
-            "convert" => ListenerProtocol::Convert,
-            "transparent" => ListenerProtocol::Transparent,
-            _ => ListenerProtocol::Auto,
-        };
+        let serve = fields.text("serve")?.parse().unwrap_or(ListenerProtocol::Auto);
         let send_buffer = fields.integer("send_buffer").and_then(|bytes| u32::try_from(bytes).ok());
         Some(Listen { address, serve, protocol: protocol(fields, "protocol"), send_buffer })
     }

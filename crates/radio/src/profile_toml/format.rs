@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn choices_are_the_names_of_kinds_and_origins() {
         let names = |choices: &[Choice]| choices.iter().map(|c| c.name).collect::<Vec<_>>();
-        assert_eq!(names(&KINDS), InterfaceKind::ALL.map(InterfaceKind::as_str));
-        assert_eq!(names(&ORIGINS), Origin::ALL.map(Origin::as_str));
+        assert_eq!(names(&KINDS), InterfaceKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>());
+        assert_eq!(names(&ORIGINS), Origin::ALL.iter().map(|origin| origin.as_str()).collect::<Vec<_>>());
     }
 }
