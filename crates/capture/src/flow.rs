@@ -154,7 +154,7 @@ impl Flow {
     pub(crate) fn on_handshake_and_end(&mut self, now: Instant, direction: usize, tcp: &Tcp<'_>) {
         let flags = tcp.header.flags();
         if flags.has(Flags::SYN) {
-            self.streams[direction].begins(tcp.header.seq());
+            self.streams[direction].on_syn(tcp.header.seq());
             if flags.has(Flags::ACK) {
                 self.opener = 1 - direction;
                 self.handshake.answer.get_or_insert(now);
@@ -219,7 +219,7 @@ impl Stream {
         highest.wrapping_add_signed(i64::from(seq.wrapping_sub(highest as u32).cast_signed()))
     }
     /// Records the SYN's sequence number.
-    pub(crate) fn begins(&mut self, seq: u32) {
+    pub(crate) fn on_syn(&mut self, seq: u32) {
         self.initial = Some(seq);
         let position = self.position(seq.wrapping_add(1));
         self.highest = self.highest.map(|highest| highest.max(position));

@@ -28,14 +28,14 @@ pub use reader::{Ended, Frame, ReadError, Reader};
 pub use series::Bin;
 pub use sketch::Quantiles;
 pub use summary::{
-    AskedSummary, Carried, ConnectionSummary, DataSummary, HandshakeSummary, PlainSummary, RttSummary,
+    Carried, ConnectionSummary, DataSummary, HandshakeSummary, PlainSummary, RateRequestSummary, RttSummary,
     SeriesSet, StreamSeries, SubflowSummary, Summary,
 };
 
 use std::io::Read;
 
 /// Packets between two calls of `progress`.
-const OFTEN: u64 = 1 << 16;
+const PACKETS_PER_PROGRESS: u64 = 1 << 16;
 
 /// Reads a capture to its end; `progress` gets the number of bytes read.
 ///
@@ -47,7 +47,7 @@ pub fn analyse<R: Read>(source: R, progress: &mut dyn FnMut(u64)) -> Result<Summ
     let mut tracker = tracker::Tracker::new();
     while let Some(frame) = reader.next_frame()? {
         tracker.frame(&frame);
-        if tracker.packets.is_multiple_of(OFTEN) {
+        if tracker.packets.is_multiple_of(PACKETS_PER_PROGRESS) {
             progress(reader.offset());
         }
     }

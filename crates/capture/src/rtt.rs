@@ -6,7 +6,7 @@ use units::Instant;
 
 /// Maximum number of pending entries per direction: half a second of Linux's millisecond
 /// timestamps.
-const MOST: usize = 512;
+const MAX_PENDING: usize = 512;
 
 /// Matches one direction's segments with their answers.
 #[derive(Debug, Clone, Default)]
@@ -21,19 +21,19 @@ pub(crate) struct Rtt {
 
 impl Rtt {
     /// Records a segment with this timestamp.
-    pub(crate) fn stamped(&mut self, now: Instant, value: u32) {
+    pub(crate) fn on_timestamp(&mut self, now: Instant, value: u32) {
         if let Some((last, _)) = self.stamps.back()
             && (value.wrapping_sub(*last) as i32) <= 0
         {
             return;
         }
-        if self.stamps.len() == MOST {
+        if self.stamps.len() == MAX_PENDING {
             self.stamps.pop_front();
         }
         self.stamps.push_back((value, now));
     }
     /// Records the echo of a timestamp; only the first echo counts.
-    pub(crate) fn echoed(&mut self, now: Instant, echo: u32) {
+    pub(crate) fn on_echo(&mut self, now: Instant, echo: u32) {
         while let Some(&(value, at)) = self.stamps.front() {
             let age = echo.wrapping_sub(value) as i32;
             if age < 0 {
@@ -46,17 +46,17 @@ impl Rtt {
         }
     }
     /// Records new data up to `end`.
-    pub(crate) fn sent(&mut self, now: Instant, end: u64) {
-        if self.data.len() < MOST {
+    pub(crate) fn on_data(&mut self, now: Instant, end: u64) {
+        if self.data.len() < MAX_PENDING {
             self.data.push_back((end, now));
         }
     }
     /// Records a retransmission: acknowledgements from here on are ambiguous (Karn).
-    pub(crate) fn retransmitted(&mut self) {
+    pub(crate) fn on_retransmission(&mut self) {
         self.data.clear();
     }
     /// Records an acknowledgement up to `end`.
-    pub(crate) fn acknowledged(&mut self, now: Instant, end: u64) {
+    pub(crate) fn on_ack(&mut self, now: Instant, end: u64) {
         let mut newest = None;
         while let Some(&(sent, at)) = self.data.front() {
             if sent > end {

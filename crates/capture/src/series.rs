@@ -3,9 +3,9 @@
 use units::Instant;
 
 /// Maximum number of bins; beyond it, two bins merge into one.
-const MOST: usize = 400;
+const MAX_BINS: usize = 400;
 /// Initial width of a bin.
-const FINEST_NS: u64 = 1_000_000;
+const INITIAL_WIDTH_NS: u64 = 1_000_000;
 
 /// Bytes per bin.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,7 @@ pub struct Bin {
 impl Series {
     /// Bin of a moment that is `since` after the beginning.
     pub(crate) fn bin(&mut self, since: Instant) -> &mut Bin {
-        while self.index(since) >= MOST {
+        while self.index(since) >= MAX_BINS {
             self.double();
         }
         let index = self.index(since);
@@ -55,7 +55,7 @@ impl Series {
     }
     /// Width of a bin in nanoseconds.
     pub(crate) fn width_ns(doublings: u32) -> u64 {
-        FINEST_NS << doublings
+        INITIAL_WIDTH_NS << doublings
     }
 
     fn index(&self, since: Instant) -> usize {
@@ -89,12 +89,12 @@ mod tests {
         let mut series = Series::default();
         for i in 0..100_000 {
             series.bin(Instant::from_millis(i * 3)).payload += i;
-            assert!(series.bins.len() <= MOST);
+            assert!(series.bins.len() <= MAX_BINS);
         }
         let sum: u64 = series.bins.iter().map(|bin| bin.payload).sum();
         assert_eq!(sum, 99_999 * 50_000);
         assert_eq!(Series::width_ns(series.doublings()), 1_024_000_000);
         series.bin(Instant::from_nanos(u64::MAX)).payload += 1;
-        assert!(series.bins.len() <= MOST);
+        assert!(series.bins.len() <= MAX_BINS);
     }
 }

@@ -5,7 +5,7 @@ use units::Duration;
 /// Buckets per octave: a quantile is within 1/64, about 1.6 %, of its value.
 const PER_OCTAVE_BITS: u32 = 5;
 /// Shorter durations share one bucket.
-const LEAST_BITS: u32 = 10;
+const MIN_BITS: u32 = 10;
 /// Longer durations, from 2^40 ns (18 minutes), share one bucket.
 const MAX_BITS: u32 = 40;
 
@@ -65,14 +65,14 @@ impl Sketch {
 }
 
 fn bucket(nanos: u64) -> usize {
-    let nanos = nanos.clamp(1 << LEAST_BITS, 1 << MAX_BITS);
+    let nanos = nanos.clamp(1 << MIN_BITS, 1 << MAX_BITS);
     let octave = nanos.ilog2();
     let within = (nanos >> (octave - PER_OCTAVE_BITS)) & ((1 << PER_OCTAVE_BITS) - 1);
-    ((octave - LEAST_BITS) << PER_OCTAVE_BITS) as usize + within as usize
+    ((octave - MIN_BITS) << PER_OCTAVE_BITS) as usize + within as usize
 }
 
 fn middle(bucket: usize) -> u64 {
-    let octave = (bucket >> PER_OCTAVE_BITS) as u32 + LEAST_BITS;
+    let octave = (bucket >> PER_OCTAVE_BITS) as u32 + MIN_BITS;
     let within = bucket as u64 & ((1 << PER_OCTAVE_BITS) - 1);
     let width = 1 << (octave - PER_OCTAVE_BITS);
     (1 << octave) + within * width + width / 2
@@ -102,7 +102,7 @@ mod tests {
         for nanos in [0, 1, u64::MAX] {
             sketch.add(Duration::from_nanos(nanos));
         }
-        assert!(sketch.counts.len() <= ((MAX_BITS - LEAST_BITS + 1) << PER_OCTAVE_BITS) as usize);
+        assert!(sketch.counts.len() <= ((MAX_BITS - MIN_BITS + 1) << PER_OCTAVE_BITS) as usize);
         assert_eq!(sketch.quantiles().map(|found| found.least), Some(Duration::ZERO));
     }
 }

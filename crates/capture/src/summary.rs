@@ -41,7 +41,7 @@ pub struct Summary {
     /// Connections of Multipath TCP, in order of their first segment.
     pub connections: Vec<ConnectionSummary>,
     /// Requests of MPTCP-rec's receivers.
-    pub mptcp_rec: Vec<AskedSummary>,
+    pub mptcp_rec: Vec<RateRequestSummary>,
     /// Other signals, up to a limit.
     pub events: Vec<Event>,
     /// Number of segments with each option.
@@ -217,7 +217,7 @@ pub struct Carried {
 
 /// Requests of a receiver for one path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct AskedSummary {
+pub struct RateRequestSummary {
     /// Number of the connection.
     pub connection: usize,
     /// Sender of the reports: `client` or `server`.
@@ -315,7 +315,7 @@ pub(crate) fn summary(tracker: &Tracker, file: File) -> Summary {
     let mut mptcp_rec = Vec::new();
     for (i, one) in tracker.connections.iter().enumerate() {
         for (sender, data) in one.data.iter().enumerate() {
-            mptcp_rec.extend(data.rate_requests.iter().map(|(&path, requests)| AskedSummary {
+            mptcp_rec.extend(data.rate_requests.iter().map(|(&path, requests)| RateRequestSummary {
                 connection: i + 1,
                 from: ["server", "client"][sender],
                 path,

@@ -20,7 +20,7 @@ impl Summary {
             tables.extend([self.carried(most), self.round_trips(most)]);
         }
         if !self.mptcp_rec.is_empty() {
-            tables.push(self.asked(most));
+            tables.push(self.rate_requests(most));
         }
         if !self.events.is_empty() {
             tables.push(self.signals(most));
@@ -197,7 +197,7 @@ impl Summary {
         left_out(table, number, most)
     }
 
-    fn asked(&self, most: usize) -> Table {
+    fn rate_requests(&self, most: usize) -> Table {
         let mut table = Table::new("MPTCP-rec reports")
             .column(Column::text("connection"))
             .column(Column::text("from"))
@@ -208,16 +208,16 @@ impl Summary {
             .column(Column::number("least").unit("Mbit/s"))
             .column(Column::number("most").unit("Mbit/s"));
         let rate = |bytes: u32| Cell::number(f64::from(bytes) * 8e-6, 2);
-        for asked in self.mptcp_rec.iter().take(most) {
+        for requests in self.mptcp_rec.iter().take(most) {
             table = table.row(Row::new([
-                Cell::text(asked.connection.to_string()),
-                Cell::text(asked.from),
-                Cell::text(asked.path.to_string()),
-                count(asked.reports),
-                count(asked.blocks),
-                rate(asked.last_rate),
-                rate(asked.least_rate),
-                rate(asked.most_rate),
+                Cell::text(requests.connection.to_string()),
+                Cell::text(requests.from),
+                Cell::text(requests.path.to_string()),
+                count(requests.reports),
+                count(requests.blocks),
+                rate(requests.last_rate),
+                rate(requests.least_rate),
+                rate(requests.most_rate),
             ]));
         }
         left_out(table, self.mptcp_rec.len(), most)

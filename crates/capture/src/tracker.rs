@@ -38,7 +38,7 @@ pub(crate) struct Connection {
     pub(crate) tokens: [Option<u32>; 2],
     /// Indices of flows.
     pub(crate) subflows: Vec<usize>,
-    /// True if either side asked for checksums.
+    /// True if either side requires checksums.
     pub(crate) checksums: bool,
     pub(crate) fell_back: bool,
 }
@@ -430,20 +430,20 @@ impl SubflowSegment<'_> {
             let ack = opposite.position(self.tcp.header.ack());
             if let Some(subflow) = &mut opposite.subflow {
                 if let Some(stamps) = stamps {
-                    subflow.rtt.echoed(now, stamps.echo);
+                    subflow.rtt.on_echo(now, stamps.echo);
                 }
-                subflow.rtt.acknowledged(now, ack);
+                subflow.rtt.on_ack(now, ack);
             }
         }
         if let Some(subflow) = &mut flow.streams[self.direction].subflow {
             if let Some(stamps) = stamps
                 && !flags.has(Flags::RST)
             {
-                subflow.rtt.stamped(now, stamps.value);
+                subflow.rtt.on_timestamp(now, stamps.value);
             }
             match self.payload {
-                Some((placed, _)) if placed.retransmitted > 0 => subflow.rtt.retransmitted(),
-                Some((placed, len)) => subflow.rtt.sent(now, placed.from + u64::from(len)),
+                Some((placed, _)) if placed.retransmitted > 0 => subflow.rtt.on_retransmission(),
+                Some((placed, len)) => subflow.rtt.on_data(now, placed.from + u64::from(len)),
                 None => {}
             }
         }

@@ -5,15 +5,15 @@ use percent_encoding::percent_decode;
 use units::{Bitrate, Bytes, Duration};
 
 /// Length limit of `sid`, in characters (CTA-5004).
-const LONGEST_SESSION: usize = 64;
+const MAX_SESSION_CHARACTERS: usize = 64;
 /// Digits of an integer (RFC 8941, section 3.3.1).
-const DIGITS: usize = 15;
+const MAX_INTEGER_DIGITS: usize = 15;
 /// Cap on times, in ms: one day.
-const LONGEST: u64 = 86_400_000;
+const MAX_TIME_MS: u64 = 86_400_000;
 /// Cap on rates, in kbit/s: 1 Tbit/s.
-const FASTEST: u64 = 1_000_000_000;
+const MAX_RATE_KBPS: u64 = 1_000_000_000;
 /// Cap on the playback rate.
-const FASTEST_SPEED: f64 = 100.0;
+const MAX_SPEED: f64 = 100.0;
 
 impl State {
     /// Parses CMCD from a request head: the query argument `CMCD` and the fields `CMCD-Object`,
@@ -52,8 +52,8 @@ impl State {
 
     fn take(&mut self, key: &str, value: Option<&str>) {
         let number = || value.and_then(integer);
-        let time = || number().map(|ms| Duration::from_millis(ms.min(LONGEST)));
-        let rate = || number().map(|kbps| Bitrate::from_bps(kbps.min(FASTEST) * 1_000));
+        let time = || number().map(|ms| Duration::from_millis(ms.min(MAX_TIME_MS)));
+        let rate = || number().map(|kbps| Bitrate::from_bps(kbps.min(MAX_RATE_KBPS) * 1_000));
         // A key alone is true; RFC 8941 also permits `?1` and `?0`.
         let flag = || matches!(value, None | Some("?1"));
         match key {
@@ -92,16 +92,17 @@ fn pairs(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn integer(text: &str) -> Option<u64> {
-    let is_one = (1..=DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_one =
+        (1..=MAX_INTEGER_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_one { text.parse().ok() } else { None }
 }
 
 fn decimal(text: &str) -> Option<f64> {
-    let is_one = (1..=DIGITS).contains(&text.len())
+    let is_one = (1..=MAX_INTEGER_DIGITS).contains(&text.len())
         && text.starts_with(|letter: char| letter.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let number: f64 = if is_one { text.parse().ok()? } else { return None };
-    Some(number.min(FASTEST_SPEED))
+    Some(number.min(MAX_SPEED))
 }
 
 /// Content of a quoted string; `None` if malformed, too long or with control characters.
@@ -117,7 +118,7 @@ fn string(text: &str) -> Option<String> {
         };
         read.push(letter);
     }
-    let is_one = read.chars().count() <= LONGEST_SESSION && !read.chars().any(char::is_control);
+    let is_one = read.chars().count() <= MAX_SESSION_CHARACTERS && !read.chars().any(char::is_control);
     is_one.then_some(read)
 }
 

@@ -3,7 +3,7 @@
 use units::Duration;
 
 /// Longest accepted duration: a year.
-const LONGEST: f64 = 365.0 * 86_400.0;
+const MAX_SECONDS: f64 = 365.0 * 86_400.0;
 
 /// Parses a duration. Returns `None` for invalid text, negative values, more than a year, and
 /// years or months, which vary in length.
@@ -32,7 +32,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
             };
         (any, rest) = (true, &rest[end + unit.len_utf8()..]);
     }
-    (any && (0.0..=LONGEST).contains(&seconds)).then(|| Duration::from_secs_f64(seconds))
+    (any && (0.0..=MAX_SECONDS).contains(&seconds)).then(|| Duration::from_secs_f64(seconds))
 }
 
 #[cfg(test)]

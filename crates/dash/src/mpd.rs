@@ -48,7 +48,7 @@ impl fmt::Display for MpdError {
 impl core::error::Error for MpdError {}
 
 /// A problem with the element that contains it.
-type Wrong<'a, 'i> = (Node<'a, 'i>, String);
+type NodeError<'a, 'i> = (Node<'a, 'i>, String);
 
 impl Presentation {
     /// Parses an MPD. `name` appears in errors. Relative references are resolved against `base`,
@@ -101,7 +101,7 @@ impl Presentation {
 }
 
 /// Rejects documents other than complete, static presentations.
-fn check_root<'a, 'i>(root: Node<'a, 'i>) -> Result<(), Wrong<'a, 'i>> {
+fn check_root<'a, 'i>(root: Node<'a, 'i>) -> Result<(), NodeError<'a, 'i>> {
     if root.tag_name().name() != "MPD" {
         return Err((root, format!("expected an MPD, found `{}`", cut(root.tag_name().name()))));
     }
@@ -127,7 +127,7 @@ impl Reader {
         mut self,
         root: Node<'a, 'i>,
         base: Option<&Url>,
-    ) -> Result<Presentation, Wrong<'a, 'i>> {
+    ) -> Result<Presentation, NodeError<'a, 'i>> {
         check_root(root)?;
         let total = span(root, "mediaPresentationDuration")?;
         let base = resolve(root, base.cloned())?;
@@ -157,7 +157,7 @@ impl Reader {
         root: Node<'a, 'i>,
         base: Option<&Url>,
         total: Option<Duration>,
-    ) -> Result<Vec<Representation>, Wrong<'a, 'i>> {
+    ) -> Result<Vec<Representation>, NodeError<'a, 'i>> {
         let periods: Vec<Node<'_, '_>> = children(root, "Period").collect();
         let starts = periods
             .iter()
@@ -204,7 +204,7 @@ impl Reader {
         period: Node<'a, 'i>,
         base: Option<Url>,
         length: Option<Duration>,
-    ) -> Result<Vec<Representation>, Wrong<'a, 'i>> {
+    ) -> Result<Vec<Representation>, NodeError<'a, 'i>> {
         let base = resolve(period, base)?;
         let sets: Vec<Node<'_, '_>> = children(period, "AdaptationSet").collect();
         let usable = |set: &&Node<'_, '_>| !trick_mode(**set) && kind(**set) != Kind::Other;
@@ -234,7 +234,7 @@ impl Reader {
         above: [Node<'a, 'i>; 2],
         base: Option<Url>,
         length: Option<Duration>,
-    ) -> Result<Representation, Wrong<'a, 'i>> {
+    ) -> Result<Representation, NodeError<'a, 'i>> {
         let [period, set] = above;
         let base = resolve(node, base)?;
         let Some(base) = base else {
@@ -283,7 +283,7 @@ impl Reader {
         of: &Representation,
         base: Url,
         length: Option<Duration>,
-    ) -> Result<Part, Wrong<'a, 'i>> {
+    ) -> Result<Part, NodeError<'a, 'i>> {
         let Some(media) = info.attribute("media") else {
             return Err((info.node(), "expected a template with `media`".to_owned()));
         };
@@ -314,7 +314,7 @@ impl Reader {
         info: &Info<'a, 'i>,
         base: Url,
         length: Option<Duration>,
-    ) -> Result<Part, Wrong<'a, 'i>> {
+    ) -> Result<Part, NodeError<'a, 'i>> {
         let mut entries = Vec::new();
         let urls = info.levels.iter().find(|node| children(**node, "SegmentURL").next().is_some());
         for node in urls.into_iter().flat_map(|node| children(*node, "SegmentURL")) {
@@ -341,7 +341,7 @@ impl Reader {
         &mut self,
         info: &Info<'a, 'i>,
         length: Option<Duration>,
-    ) -> Result<Vec<(u64, Duration)>, Wrong<'a, 'i>> {
+    ) -> Result<Vec<(u64, Duration)>, NodeError<'a, 'i>> {
         self.times_of(info, length, None)
     }
 
@@ -352,7 +352,7 @@ impl Reader {
         info: &Info<'a, 'i>,
         length: Option<Duration>,
         count: Option<usize>,
-    ) -> Result<Vec<(u64, Duration)>, Wrong<'a, 'i>> {
+    ) -> Result<Vec<(u64, Duration)>, NodeError<'a, 'i>> {
         let node = info.node();
         let timescale = info.number("timescale")?.unwrap_or(1);
         if !(1..=1_000_000_000).contains(&timescale) {
@@ -382,7 +382,7 @@ struct SegmentTimes<'r> {
 }
 
 impl SegmentTimes<'_> {
-    fn add<'a, 'i>(&mut self, node: Node<'a, 'i>, start: u64, units: u64) -> Result<(), Wrong<'a, 'i>> {
+    fn add<'a, 'i>(&mut self, node: Node<'a, 'i>, start: u64, units: u64) -> Result<(), NodeError<'a, 'i>> {
         let below_limit = self.times.len() < MAX_SEGMENTS;
         *self.remaining = self.remaining.checked_sub(1).filter(|_| below_limit).ok_or_else(|| {
             let limits =
@@ -407,7 +407,7 @@ impl SegmentTimes<'_> {
         timeline: Node<'a, 'i>,
         offset: u64,
         period_units: Option<u64>,
-    ) -> Result<(), Wrong<'a, 'i>> {
+    ) -> Result<(), NodeError<'a, 'i>> {
         let entries: Vec<Node<'a, 'i>> = children(timeline, "S").collect();
         let mut previous_end = None;
         for (index, entry) in entries.iter().enumerate() {
@@ -448,7 +448,7 @@ impl SegmentTimes<'_> {
         info: &Info<'a, 'i>,
         period_units: Option<u64>,
         count: Option<usize>,
-    ) -> Result<(), Wrong<'a, 'i>> {
+    ) -> Result<(), NodeError<'a, 'i>> {
         let node = info.node();
         let Some(units) = info.number("duration")?.filter(|units| *units > 0) else {
             return Err((node, "expected a `duration` above 0, or a timeline".to_owned()));
@@ -483,7 +483,7 @@ fn file<'a, 'i>(
     info: &Info<'a, 'i>,
     base: Url,
     length: Option<Duration>,
-) -> Result<Part, Wrong<'a, 'i>> {
+) -> Result<Part, NodeError<'a, 'i>> {
     let init = if info.levels.is_empty() { None } else { initialization(info, &base)? };
     let mut index = None;
     for level in &info.levels {
@@ -502,7 +502,7 @@ fn file<'a, 'i>(
     Ok(Part { init, lengths: Vec::new(), source })
 }
 
-fn initialization<'a, 'i>(info: &Info<'a, 'i>, base: &Url) -> Result<Option<Address>, Wrong<'a, 'i>> {
+fn initialization<'a, 'i>(info: &Info<'a, 'i>, base: &Url) -> Result<Option<Address>, NodeError<'a, 'i>> {
     let Some(node) = info.child("Initialization") else { return Ok(None) };
     let url = join(node, base, node.attribute("sourceURL").unwrap_or_default())?;
     Ok(Some(Address { url, range: range(node, "range")? }))
@@ -523,7 +523,7 @@ impl<'a, 'i> Info<'a, 'i> {
     fn child(&self, name: &'static str) -> Option<Node<'a, 'i>> {
         self.levels.iter().find_map(|node| children(*node, name).next())
     }
-    fn number(&self, name: &str) -> Result<Option<u64>, Wrong<'a, 'i>> {
+    fn number(&self, name: &str) -> Result<Option<u64>, NodeError<'a, 'i>> {
         self.levels
             .iter()
             .find(|node| node.attribute(name).is_some())
@@ -561,7 +561,7 @@ fn children<'a, 'i>(
 }
 
 /// Base URL of an element: its first own one, resolved against the parent's.
-fn resolve<'a, 'i>(node: Node<'a, 'i>, base: Option<Url>) -> Result<Option<Url>, Wrong<'a, 'i>> {
+fn resolve<'a, 'i>(node: Node<'a, 'i>, base: Option<Url>) -> Result<Option<Url>, NodeError<'a, 'i>> {
     let Some(own) = children(node, "BaseURL").next() else { return Ok(base) };
     let text = own.text().unwrap_or_default().trim();
     let wrong = |message| (own, message);
@@ -578,7 +578,7 @@ fn resolve<'a, 'i>(node: Node<'a, 'i>, base: Option<Url>) -> Result<Option<Url>,
     }
 }
 
-fn join<'a, 'i>(node: Node<'a, 'i>, base: &Url, reference: &str) -> Result<Url, Wrong<'a, 'i>> {
+fn join<'a, 'i>(node: Node<'a, 'i>, base: &Url, reference: &str) -> Result<Url, NodeError<'a, 'i>> {
     if reference.len() > MAX_REFERENCE_BYTES {
         return Err((node, format!("expected an address of at most {MAX_REFERENCE_BYTES} bytes")));
     }
@@ -592,7 +592,7 @@ fn join<'a, 'i>(node: Node<'a, 'i>, base: &Url, reference: &str) -> Result<Url, 
     Ok(url)
 }
 
-fn number<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<u64>, Wrong<'a, 'i>> {
+fn number<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<u64>, NodeError<'a, 'i>> {
     node.attribute(name).map_or(Ok(None), |text| {
         let wrong =
             || (node, format!("{name}: expected a whole number of at least 0, found `{}`", cut(text)));
@@ -600,7 +600,7 @@ fn number<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<u64>, Wrong<'
     })
 }
 
-fn span<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<Duration>, Wrong<'a, 'i>> {
+fn span<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<Duration>, NodeError<'a, 'i>> {
     node.attribute(name).map_or(Ok(None), |text| {
         let wrong = || {
             (
@@ -616,7 +616,7 @@ fn span<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<Duration>, Wron
 }
 
 /// Parses a byte range `first-last`, both inclusive.
-fn range<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<(u64, u64)>, Wrong<'a, 'i>> {
+fn range<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<(u64, u64)>, NodeError<'a, 'i>> {
     let Some(text) = node.attribute(name) else { return Ok(None) };
     let parsed = text.split_once('-').and_then(|(from, to)| {
         let range = (from.trim().parse().ok()?, to.trim().parse().ok()?);

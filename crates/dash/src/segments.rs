@@ -62,8 +62,8 @@ pub(crate) enum Source {
 
 /// Maximum number of segments of one representation.
 pub(crate) const MAX_SEGMENTS: usize = 100_000;
-/// How long the pieces are into which a file without an index is cut.
-const PIECE: Duration = Duration::from_secs(2);
+/// Length of the segments into which a file without an index is cut.
+const FILE_SEGMENT_DURATION: Duration = Duration::from_secs(2);
 
 impl Representation {
     /// Information that the caller has to supply before the segments are known, if any.
@@ -98,15 +98,18 @@ impl Representation {
     pub fn cut(&mut self, size: u64) -> Result<(), String> {
         for part in &mut self.parts {
             let Source::File { url, duration } = &part.source else { continue };
-            let count = duration.as_nanos().div_ceil(PIECE.as_nanos()).min(size);
+            let count = duration.as_nanos().div_ceil(FILE_SEGMENT_DURATION.as_nanos()).min(size);
             if count == 0 || count > MAX_SEGMENTS as u64 {
                 return Err(format!(
                     "{url}: expected a size and a length above zero, found {size} bytes in {duration}"
                 ));
             }
             let place = |index: u64| (u128::from(size) * u128::from(index) / u128::from(count)) as u64;
-            part.lengths =
-                (0..count).map(|index| PIECE.min(duration.saturating_sub(PIECE * index))).collect();
+            part.lengths = (0..count)
+                .map(|index| {
+                    FILE_SEGMENT_DURATION.min(duration.saturating_sub(FILE_SEGMENT_DURATION * index))
+                })
+                .collect();
             let entries =
                 (0..count).map(|index| (String::new(), Some((place(index), place(index + 1) - 1)))).collect();
             part.source = Source::List { base: url.clone(), entries };

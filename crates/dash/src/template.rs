@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 /// Maximum width of a number in a template.
-const WIDEST: usize = 32;
+const MAX_NUMBER_WIDTH: usize = 32;
 
 /// Values of the identifiers.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,8 @@ pub(crate) fn fill(template: &str, values: Values<'_>) -> Result<String, String>
             None => (name, 1),
             Some((name, format)) => {
                 let digits = format.strip_prefix('0').and_then(|format| format.strip_suffix('d'));
-                let width = digits.and_then(|digits| digits.parse().ok()).filter(|width| *width <= WIDEST);
+                let width =
+                    digits.and_then(|digits| digits.parse().ok()).filter(|width| *width <= MAX_NUMBER_WIDTH);
                 (name, width.ok_or_else(|| format!("expected a width such as `%05d`, found `%{format}`"))?)
             }
         };

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_in_order_rounded_and_typed_as_cta_5004_has_them() {
+    fn query_follows_cta_5004() {
         assert_eq!(
             state().query(),
             "bl=21300,br=3200,bs,cid=\"a \\\"b\\\" \\\\c\",d=4004,dl=18500,mtp=25400,\
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn each_key_has_its_own_header() {
+    fn keys_are_grouped_into_their_headers() {
         let fields = state().headers();
         assert_eq!(
             fields,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_one_argument_beside_those_that_are_there() {
+    fn query_is_added_to_existing_arguments() {
         let at = |text: &str| {
             let mut url = url::Url::parse(text).unwrap();
             let least = RequestState { next: None, content_id: None, session_id: "s", ..state() };
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_read_again() {
+    fn parser_reads_query_and_headers() {
         let said = state();
         let query = format!("GET /x?a=b&CMCD={} HTTP/1.1\r\n\r\n", encoded(&said.query()));
         let lines: Vec<String> =

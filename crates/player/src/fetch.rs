@@ -103,7 +103,7 @@ impl Fetcher {
     }
 
     /// Reads a whole resource and returns it with its final address.
-    pub(crate) async fn small(
+    pub(crate) async fn fetch_whole(
         &mut self,
         url: &Url,
         range: Option<Range>,
@@ -113,7 +113,7 @@ impl Fetcher {
         let state = RequestState { startup: true, ..self.request_state(object) };
         let mut asked = url.clone();
         let fields = state.send(self.cmcd, &mut asked);
-        self.retried(url, async |client| {
+        self.with_retries(url, async |client| {
             let answer = client.get(&asked, range, &fields).await?;
             let (mut place, from) = (answer.url.clone(), answer.from);
             if place == asked {
@@ -137,7 +137,7 @@ impl Fetcher {
     pub(crate) async fn size(&mut self, url: &Url) -> Result<(u64, Url), PlayError> {
         let mut asked = url.clone();
         let fields = self.request_state(Object::Other).send(self.cmcd, &mut asked);
-        self.retried(url, async |client| {
+        self.with_retries(url, async |client| {
             let (size, place) = size(client, &asked, &fields).await?;
             // The CMCD parameter is not part of the file's address.
             Ok((size, if place == asked { url.clone() } else { place }))
@@ -146,19 +146,19 @@ impl Fetcher {
     }
 
     /// Repeats an operation until it succeeds or a retry is pointless.
-    async fn retried<T>(
+    async fn with_retries<T>(
         &mut self,
         url: &Url,
         mut attempt: impl AsyncFnMut(&mut Client) -> Result<T, HttpError>,
     ) -> Result<T, PlayError> {
-        let mut tries = Tries::new(self.network.retries);
+        let mut retries_left = Retries::new(self.network.retries);
         let mut client = self.client.take().unwrap_or_else(|| Client::new(self.network.clone()));
         let result = loop {
             match attempt(&mut client).await {
                 Ok(found) => break Ok(found),
-                Err(error) => match tries.pause(&error) {
+                Err(error) => match retries_left.pause(&error) {
                     Some(pause) => {
-                        self.note(&error, None, false);
+                        self.record_failure(&error, None, false);
                         tokio::time::sleep(pause).await;
                     }
                     None => break Err(PlayError::Http(without_login(url), error)),
@@ -186,7 +186,7 @@ impl Fetcher {
         }
     }
 
-    pub(crate) fn note(&mut self, error: &HttpError, segment: Option<usize>, fatal: bool) {
+    pub(crate) fn record_failure(&mut self, error: &HttpError, segment: Option<usize>, fatal: bool) {
         if self.failures.len() < 1_000 {
             self.failures.push(Failure {
                 at_s: self.clock.now().since(Instant::ZERO).as_secs_f64(),
@@ -200,19 +200,19 @@ impl Fetcher {
 }
 
 /// Retry counter of one operation.
-struct Tries {
+struct Retries {
     left: u32,
     pause: Duration,
 }
 
-impl Tries {
+impl Retries {
     fn new(retries: u32) -> Self {
         Self { left: retries, pause: RETRY_PAUSES[0] }
     }
 
     /// Pause before the next retry; `None` after the last.
     fn pause(&mut self, error: &HttpError) -> Option<Duration> {
-        self.left = self.left.checked_sub(1).filter(|_| error.passing())?;
+        self.left = self.left.checked_sub(1).filter(|_| error.is_transient())?;
         let ours = self.pause;
         self.pause = (self.pause * 2).min(RETRY_PAUSES[1]);
         Some(error.retry_after().map_or(ours, |asked| asked.clamp(ours, RETRY_PAUSES[2])))
@@ -235,7 +235,7 @@ async fn size(
     client.close();
     length
         .map(|length| (length, url))
-        .ok_or_else(|| HttpError::Nonsense("the answer does not say how large it is".into()))
+        .ok_or_else(|| HttpError::Invalid("the answer does not say how large it is".into()))
 }
 
 /// Task that downloads a segment and reports its events.
@@ -253,13 +253,13 @@ struct Task {
 impl Task {
     /// Repeats attempts until the segment is complete or a retry is pointless. Returns the client.
     async fn run(mut self, retries: u32) -> Client {
-        let mut tries = Tries::new(retries);
+        let mut retries_left = Retries::new(retries);
         loop {
             match self.attempt().await {
                 Ok(()) => return self.client,
                 Err(error) => {
                     self.client.close();
-                    let pause = tries.pause(&error);
+                    let pause = retries_left.pause(&error);
                     let reported = self.events.send(Event::Failed(error, pause.is_none()));
                     match pause {
                         Some(pause) if reported.is_ok() => tokio::time::sleep(pause).await,
@@ -297,7 +297,7 @@ impl Task {
             (None, None) => None,
         };
         if end.is_some_and(|end| end <= start) {
-            return Err(HttpError::Nonsense("the answer is empty".into()));
+            return Err(HttpError::Invalid("the answer is empty".into()));
         }
         self.report(Event::Head(self.clock.now(), end.map(|end| Bytes::new(end - first))));
         while let Some(mut bytes) = answer.more().await? {
@@ -339,17 +339,17 @@ mod tests {
     use hyper::StatusCode;
 
     #[test]
-    fn pauses_double_up_to_8_s_and_heed_the_server() {
+    fn retry_pauses_double_up_to_8_s_or_follow_retry_after() {
         let broken = HttpError::Broken(String::new());
-        let mut tries = Tries::new(7);
+        let mut retries_left = Retries::new(7);
         let pauses: Vec<u128> =
-            std::iter::from_fn(|| tries.pause(&broken)).map(|pause| pause.as_millis()).collect();
+            std::iter::from_fn(|| retries_left.pause(&broken)).map(|pause| pause.as_millis()).collect();
         assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
         let busy = |s| HttpError::Status(StatusCode::SERVICE_UNAVAILABLE, Some(Duration::from_secs(s)));
-        assert_eq!(Tries::new(1).pause(&busy(3)), Some(Duration::from_secs(3)));
-        assert_eq!(Tries::new(1).pause(&busy(3600)), Some(Duration::from_secs(30)));
-        assert_eq!(Tries::new(1).pause(&busy(0)), Some(Duration::from_millis(500)));
-        assert_eq!(Tries::new(9).pause(&HttpError::Status(StatusCode::NOT_FOUND, None)), None);
-        assert_eq!(Tries::new(0).pause(&broken), None);
+        assert_eq!(Retries::new(1).pause(&busy(3)), Some(Duration::from_secs(3)));
+        assert_eq!(Retries::new(1).pause(&busy(3600)), Some(Duration::from_secs(30)));
+        assert_eq!(Retries::new(1).pause(&busy(0)), Some(Duration::from_millis(500)));
+        assert_eq!(Retries::new(9).pause(&HttpError::Status(StatusCode::NOT_FOUND, None)), None);
+        assert_eq!(Retries::new(0).pause(&broken), None);
     }
 }

@@ -21,6 +21,6 @@ mod text;
 pub use config::{Config, Source};
 pub use error::PlayError;
 pub use http::{Client, HttpError, Network, Proxy};
-pub use play::{Glance, Played, play};
+pub use play::{Played, Progress, play};
 pub use post::{PostError, post};
 pub use text::{rfc3339, uuid};

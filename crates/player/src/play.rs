@@ -39,7 +39,7 @@ pub struct Played {
 
 /// Progress of a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Glance {
+pub struct Progress {
     /// Time since the start.
     pub elapsed: units::Duration,
     /// Buffer level.
@@ -57,7 +57,7 @@ pub struct Glance {
 }
 
 /// Plays in real time, in this thread and its namespaces, until the video ends, the viewer leaves
-/// ([`Config::limit`], or `look` breaks) or an error occurs. `look` is called ten times per
+/// ([`Config::limit`], or `observe` breaks) or an error occurs. `observe` is called ten times per
 /// second.
 ///
 /// # Errors
@@ -81,17 +81,20 @@ pub struct Glance {
 /// # Ok(())
 /// # }
 /// ```
-pub fn play(config: &Config, look: &mut dyn FnMut(&Glance) -> ControlFlow<()>) -> Result<Played, PlayError> {
+pub fn play(
+    config: &Config,
+    observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Played, PlayError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| PlayError::System(format!("cannot start: {error}")))?;
-    runtime.block_on(session(config, look))
+    runtime.block_on(session(config, observe))
 }
 
 async fn session(
     config: &Config,
-    look: &mut dyn FnMut(&Glance) -> ControlFlow<()>,
+    observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Played, PlayError> {
     let id = match &config.id {
         Some(id) => id.clone(),
@@ -106,7 +109,7 @@ async fn session(
         presentation = presentation.only(level)?;
     }
     let mut driver = Driver::new(config, &presentation, fetcher);
-    driver.run(look).await;
+    driver.run(observe).await;
     let end = clock.now();
     let Driver { fetcher, player, samples, failure, mismatches, .. } = driver;
     let session = player.finish(end);
@@ -204,18 +207,18 @@ impl<'a> Driver<'a> {
         }
     }
 
-    async fn run(&mut self, look: &mut dyn FnMut(&Glance) -> ControlFlow<()>) {
+    async fn run(&mut self, observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>) {
         let clock = self.fetcher.clock;
         let limit = self.config.limit.map(|limit| Instant::ZERO + span(limit));
-        let mut next_look = clock.now();
+        let mut next_report = clock.now();
         loop {
             let now = clock.now();
-            if now >= next_look {
-                next_look = now + span(PROGRESS_INTERVAL);
+            if now >= next_report {
+                next_report = now + span(PROGRESS_INTERVAL);
                 self.sample(now);
                 self.report_to_agent(now).await;
                 let left = limit.is_some_and(|limit| now >= limit);
-                if left || look(&self.glance(now)).is_break() {
+                if left || observe(&self.progress(now)).is_break() {
                     return;
                 }
             }
@@ -225,7 +228,7 @@ impl<'a> Driver<'a> {
             if self.player.ended().is_some() || self.failure.is_some() {
                 return;
             }
-            let mut wake = self.player.next().map_or(next_look, |next| next.min(next_look));
+            let mut wake = self.player.next().map_or(next_report, |next| next.min(next_report));
             wake = limit.map_or(wake, |limit| wake.min(limit).max(now));
             let sleep = tokio::time::sleep(Duration::from_nanos(wake.since(now).as_nanos()));
             tokio::select! {
@@ -316,7 +319,7 @@ impl<'a> Driver<'a> {
             }
             Some(Event::Mismatch) => self.mismatches += 1,
             Some(Event::Failed(error, fatal)) => {
-                self.fetcher.note(&error, Some(request.segment), fatal);
+                self.fetcher.record_failure(&error, Some(request.segment), fatal);
                 if fatal {
                     self.failure = Some(format!("segment {}: {error}", request.segment));
                 }
@@ -353,9 +356,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn glance(&self, now: Instant) -> Glance {
+    fn progress(&self, now: Instant) -> Progress {
         let stalled = self.player.stalled(now);
-        Glance {
+        Progress {
             elapsed: now.since(Instant::ZERO),
             buffer: self.player.buffer(now),
             played: (self.player.played(now), self.presentation.manifest.duration()),
@@ -367,13 +370,13 @@ impl<'a> Driver<'a> {
     }
 
     fn sample(&mut self, now: Instant) {
-        let glance = self.glance(now);
+        let progress = self.progress(now);
         let level = self.player.level().and_then(|level| u8::try_from(level).ok());
         self.samples.take(now, || Sample {
-            at_s: glance.elapsed.as_secs_f64(),
-            buffer_s: glance.buffer.as_secs_f64(),
-            throughput_kbps: glance.throughput.map(|rate| rate.as_bps() as f64 / 1e3),
-            position_s: Some(glance.played.0.as_secs_f64()),
+            at_s: progress.elapsed.as_secs_f64(),
+            buffer_s: progress.buffer.as_secs_f64(),
+            throughput_kbps: progress.throughput.map(|rate| rate.as_bps() as f64 / 1e3),
+            position_s: Some(progress.played.0.as_secs_f64()),
             level,
         });
     }

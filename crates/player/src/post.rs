@@ -53,9 +53,9 @@ pub fn post(base: &Url, token: Option<&str>, record: &Record, network: &Network)
                 Ok((status, _)) if status.is_success() => return Ok(()),
                 Ok((status, text)) => {
                     let error = HttpError::Status(status, None);
-                    (error.passing(), PostError::Refused(status.as_u16(), text))
+                    (error.is_transient(), PostError::Refused(status.as_u16(), text))
                 }
-                Err(error) => (error.passing(), PostError::Http(error)),
+                Err(error) => (error.is_transient(), PostError::Http(error)),
             };
             if !again || left == 0 {
                 return Err(error);

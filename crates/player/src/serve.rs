@@ -105,11 +105,11 @@ where
             let (answer, observer) = (answer.clone(), watching.clone());
             async move {
                 if let Some(observer) = &observer {
-                    observer.asked(peer, &request);
+                    observer.on_request(peer, &request);
                 }
                 let response = answer(peer, request).await;
                 if let Some(observer) = &observer {
-                    observer.answered(&response);
+                    observer.on_response(&response);
                 }
                 Ok::<_, Infallible>(response.map(|body| Observed { body, observer }))
             }
@@ -146,7 +146,7 @@ struct Observer {
 struct Current {
     entry: Entry,
     /// True once the body was consumed.
-    handed: bool,
+    body_ended: bool,
     /// Number of the response on the connection.
     number: u64,
 }
@@ -157,7 +157,7 @@ impl Observer {
         Ok(Self { log, socket, current: Mutex::new(None) })
     }
 
-    fn asked(&self, peer: SocketAddr, request: &Request<Incoming>) {
+    fn on_request(&self, peer: SocketAddr, request: &Request<Incoming>) {
         let now = self.log.now_ms();
         let field = |name: &str| {
             request.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -183,7 +183,7 @@ impl Observer {
         let mut current = self.lock();
         let number = current.as_ref().map_or(0, |current| current.number + 1);
         // A request for the next response implies that the previous one arrived.
-        if let Some(mut before) = current.replace(Current { entry, handed: false, number }) {
+        if let Some(mut before) = current.replace(Current { entry, body_ended: false, number }) {
             if before.entry.complete {
                 before.entry.acknowledged_ms = Some(now);
             }
@@ -191,23 +191,23 @@ impl Observer {
         }
     }
 
-    fn answered(&self, response: &Response<Body>) {
+    fn on_response(&self, response: &Response<Body>) {
         if let Some(current) = &mut *self.lock() {
             let field = response.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
             let length = field.and_then(|field| field.parse().ok());
             current.entry.status = response.status().as_u16();
             current.entry.bytes = length.unwrap_or_else(|| response.body().left());
-            current.handed = response.body().left() == 0;
+            current.body_ended = response.body().left() == 0;
         }
     }
 
-    fn handed(&self) {
+    fn on_body_end(&self) {
         if let Some(current) = &mut *self.lock() {
-            current.handed = true;
+            current.body_ended = true;
         }
     }
 
-    fn wrote(&self) {
+    fn on_write(&self) {
         let now = self.log.now_ms();
         if let Some(Current { entry, .. }) = &mut *self.lock() {
             entry.first_write_ms.get_or_insert(now);
@@ -215,10 +215,11 @@ impl Observer {
         }
     }
 
-    /// True once all bytes handed to the connection were written.
-    fn flushed(self: &Arc<Self>) {
+    /// Completes the entry of a response once all bytes handed to the connection were written, and
+    /// waits for their acknowledgement.
+    fn on_flush(self: &Arc<Self>) {
         let mut current = self.lock();
-        let Some(Current { entry, handed: true, number }) = &mut *current else { return };
+        let Some(Current { entry, body_ended: true, number }) = &mut *current else { return };
         if entry.complete || entry.status == 0 || entry.last_write_ms.is_none() {
             return;
         }
@@ -262,9 +263,9 @@ struct Watched {
 }
 
 impl Watched {
-    fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn on_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let (Poll::Ready(Ok(1..)), Some(observer)) = (&written, &self.observer) {
-            observer.wrote();
+            observer.on_write();
         }
         written
     }
@@ -283,7 +284,7 @@ impl AsyncRead for Watched {
 impl AsyncWrite for Watched {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.wrote(written)
+        self.on_write(written)
     }
 
     fn poll_write_vectored(
@@ -292,7 +293,7 @@ impl AsyncWrite for Watched {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
-        self.wrote(written)
+        self.on_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -302,7 +303,7 @@ impl AsyncWrite for Watched {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         if let (Poll::Ready(Ok(())), Some(observer)) = (&flushed, &self.observer) {
-            observer.flushed();
+            observer.on_flush();
         }
         flushed
     }
@@ -328,7 +329,7 @@ impl HttpBody for Observed {
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
         if let (0, Some(observer)) = (self.body.left(), &self.observer) {
-            observer.handed();
+            observer.on_body_end();
         }
         frame
     }

@@ -42,7 +42,8 @@ impl Presentation {
     pub(crate) async fn load(config: &Config, fetcher: &mut Fetcher) -> Result<Self, PlayError> {
         match &config.source {
             Source::Url(url) => {
-                let (bytes, url) = fetcher.small(url, None, Object::Manifest, MAX_MANIFEST_BYTES).await?;
+                let (bytes, url) =
+                    fetcher.fetch_whole(url, None, Object::Manifest, MAX_MANIFEST_BYTES).await?;
                 let text = String::from_utf8(bytes)
                     .map_err(|_| PlayError::Manifest(format!("{url}: expected a text, found other bytes")))?;
                 Self::read(url.as_str(), &text, Some(&url), fetcher).await
@@ -202,7 +203,7 @@ async fn complete(representation: &mut dash::Representation, fetcher: &mut Fetch
             dash::Missing::Index(address) => {
                 let range = address.range.map(|(from, to)| (from, Some(to)));
                 let (bytes, _) =
-                    fetcher.small(&address.url, range, Object::Other, MAX_MANIFEST_BYTES).await?;
+                    fetcher.fetch_whole(&address.url, range, Object::Other, MAX_MANIFEST_BYTES).await?;
                 representation.index(&bytes).map_err(|what| {
                     PlayError::Manifest(format!("{}: {what}", without_login(&address.url)))
                 })?;

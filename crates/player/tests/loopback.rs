@@ -13,7 +13,7 @@ use support::{Server, config, sizes};
 use tandem_player::content::{Content, Generated};
 use tandem_player::{PlayError, Proxy, Source, play};
 
-fn go(_: &tandem_player::Glance) -> ControlFlow<()> {
+fn go(_: &tandem_player::Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -155,7 +155,7 @@ fn level_can_be_fixed_and_viewer_can_leave() {
 
     let server = Server::start(Content::default());
     let mut looks = 0;
-    let mut leave = |_: &tandem_player::Glance| {
+    let mut leave = |_: &tandem_player::Progress| {
         looks += 1;
         if looks == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
@@ -325,8 +325,8 @@ fn slow_segment_is_abandoned_and_its_connection_closed() {
     let mut config = config(&Server::at(port), sizes(4, 2_000));
     config.player =
         PlayerConfig { max_buffer: units::Duration::from_secs(30), ..PlayerConfig::new(THROUGHPUT) };
-    let mut long = |glance: &tandem_player::Glance| {
-        if glance.elapsed > units::Duration::from_secs(20) {
+    let mut long = |progress: &tandem_player::Progress| {
+        if progress.elapsed > units::Duration::from_secs(20) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

@@ -13,13 +13,13 @@ use units::Instant;
 use wire::pcapng::Direction;
 
 /// Size of the buffer, in bytes.
-const BUFFER: usize = 512 * 1024;
+const BUFFER_BYTES: usize = 512 * 1024;
 /// Maximum of a record that is examined; an IP packet has 65,535 bytes.
-const KEEP: usize = 128 * 1024;
+const MAX_EXAMINED_BYTES: usize = 128 * 1024;
 /// Maximum number of interfaces, per section and in total.
 const MAX_INTERFACES: usize = 1024;
 /// Maximum length of an interface's name, in bytes.
-const MAX_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 /// Error of a file that cannot be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +101,7 @@ enum Format {
 
 /// Position of a frame in the buffer.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct FrameLocation {
     at: Option<Instant>,
     interface: usize,
     link_type: u16,
@@ -162,7 +162,7 @@ impl<R: Read> Reader<R> {
             }
         };
         Ok(match next {
-            Ok(Found { at, interface, link_type, direction, original_len, from, to }) => {
+            Ok(FrameLocation { at, interface, link_type, direction, original_len, from, to }) => {
                 let bytes = self.bytes.data.get(from..to).unwrap_or_default();
                 Some(Frame { at, interface, link_type, direction, original_len, bytes })
             }
@@ -230,7 +230,7 @@ struct Buffer<R> {
 
 impl<R: Read> Buffer<R> {
     fn new(source: R) -> Self {
-        Self { source, data: vec![0; BUFFER].into_boxed_slice(), from: 0, to: 0, offset: 0 }
+        Self { source, data: vec![0; BUFFER_BYTES].into_boxed_slice(), from: 0, to: 0, offset: 0 }
     }
     /// Buffered bytes.
     fn filled(&self) -> &[u8] {

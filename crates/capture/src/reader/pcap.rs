@@ -1,6 +1,6 @@
 //! pcap: a header and records.
 
-use super::{Buffer, Ended, Found, KEEP, Order, ReadError};
+use super::{Buffer, Ended, FrameLocation, MAX_EXAMINED_BYTES, Order, ReadError};
 use std::io::{self, Read};
 use units::Instant;
 
@@ -52,7 +52,7 @@ impl Header {
         bytes.skip(FILE_HEADER as u64)?;
         Ok(self)
     }
-    pub(super) fn next<R: Read>(self, bytes: &mut Buffer<R>) -> io::Result<Result<Found, Ended>> {
+    pub(super) fn next<R: Read>(self, bytes: &mut Buffer<R>) -> io::Result<Result<FrameLocation, Ended>> {
         let offset = bytes.offset;
         if !bytes.fill(RECORD_HEADER)? {
             return Ok(Err(bytes.end()));
@@ -64,12 +64,12 @@ impl Header {
             let what = format!("a packet of {captured} bytes, at most {} can be", self.longest);
             return Ok(Err(Ended::Damaged { offset, what }));
         }
-        let kept = (captured as usize).min(KEEP);
+        let kept = (captured as usize).min(MAX_EXAMINED_BYTES);
         if !bytes.fill(RECORD_HEADER + kept)? {
             return Ok(Err(bytes.end()));
         }
         let from = bytes.from + RECORD_HEADER;
-        let found = Found {
+        let found = FrameLocation {
             at: Some(Instant::from_nanos(
                 u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit,
             )),
@@ -85,7 +85,7 @@ impl Header {
         if rest == 0 {
             bytes.skip((RECORD_HEADER + kept) as u64)?;
         } else {
-            return pass(bytes, found, (RECORD_HEADER + kept) as u64 + rest, offset);
+            return skip_oversized(bytes, found, (RECORD_HEADER + kept) as u64 + rest, offset);
         }
         Ok(Ok(found))
     }
@@ -93,12 +93,12 @@ impl Header {
 
 /// Skips a record that exceeds the buffer. Its first bytes, which hold the headers, are kept apart
 /// from the part that is overwritten.
-pub(super) fn pass<R: Read>(
+pub(super) fn skip_oversized<R: Read>(
     bytes: &mut Buffer<R>,
-    mut found: Found,
+    mut found: FrameLocation,
     len: u64,
     offset: u64,
-) -> io::Result<Result<Found, Ended>> {
+) -> io::Result<Result<FrameLocation, Ended>> {
     let mut head = [0; 512];
     let kept = (found.to - found.from).min(head.len());
     head[..kept].copy_from_slice(&bytes.data[found.from..found.from + kept]);

@@ -1,7 +1,9 @@
 //! pcapng: sections of blocks.
 
-use super::pcap::pass;
-use super::{Buffer, Ended, Found, KEEP, MAX_INTERFACES, MAX_NAME, Order, ReadError};
+use super::pcap::skip_oversized;
+use super::{
+    Buffer, Ended, FrameLocation, MAX_EXAMINED_BYTES, MAX_INTERFACES, MAX_NAME_BYTES, Order, ReadError,
+};
 use std::io::{self, Read};
 use units::Instant;
 use wire::pcapng::Direction;
@@ -103,7 +105,7 @@ impl Section {
         bytes: &mut Buffer<R>,
         names: &mut Vec<String>,
         unknown: &mut u64,
-    ) -> io::Result<Result<Found, Ended>> {
+    ) -> io::Result<Result<FrameLocation, Ended>> {
         loop {
             let offset = bytes.offset;
             let BlockHeader { kind, len, kept } = match self.header(bytes)? {
@@ -142,7 +144,7 @@ impl Section {
                 bytes.skip(u64::from(len))?;
                 return Ok(Ok(found));
             }
-            return pass(bytes, found, u64::from(len), offset);
+            return skip_oversized(bytes, found, u64::from(len), offset);
         }
     }
 
@@ -167,7 +169,7 @@ impl Section {
         if len < least || len % 4 != 0 {
             return damaged(format!("a block of {len} bytes"));
         }
-        let kept = (len as usize).min(KEEP);
+        let kept = (len as usize).min(MAX_EXAMINED_BYTES);
         if !bytes.fill(kept)? {
             return Ok(Err(bytes.end()));
         }
@@ -214,7 +216,7 @@ impl Section {
     }
 
     /// Position of the packet in its block; `None` for an unknown interface.
-    fn packet(&self, kind: u32, body: &[u8], len: u32) -> Result<Option<Found>, String> {
+    fn packet(&self, kind: u32, body: &[u8], len: u32) -> Result<Option<FrameLocation>, String> {
         let number = |at| self.order.u32(body, at);
         let (interface, data) = match kind {
             SIMPLE_PACKET => (0, 12),
@@ -246,7 +248,7 @@ impl Section {
             }),
             _ => None,
         };
-        Ok(Some(Found {
+        Ok(Some(FrameLocation {
             at: (kind != SIMPLE_PACKET).then(|| interface.clock.time(units)),
             interface: interface.name,
             link_type: interface.link_type,
@@ -285,7 +287,7 @@ fn order(block: &[u8]) -> Option<Order> {
 
 /// A name up to its first invalid character, limited in length.
 fn text(value: &[u8]) -> &str {
-    let value = &value[..value.len().min(MAX_NAME)];
+    let value = &value[..value.len().min(MAX_NAME_BYTES)];
     let end = value.iter().position(|byte| *byte == 0).unwrap_or(value.len());
     match core::str::from_utf8(&value[..end]) {
         Ok(text) => text,

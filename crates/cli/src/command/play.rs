@@ -7,7 +7,7 @@ use crate::output::{self, Terminal};
 use crate::{progress, signals};
 use abr::PlayerConfig;
 use playback::{Cmcd, Record, Summary, summary};
-use player::{Config, Glance, Network, PlayError, Played, Source, play, post};
+use player::{Config, Network, PlayError, Played, Progress, Source, play, post};
 use report::{Page, Section, Table};
 use std::fs;
 use std::ops::ControlFlow;
@@ -142,12 +142,12 @@ fn session(
 ) -> Result<Played, Failure> {
     let bar = progress::bar(terminal, 1000, "waiting");
     let prefix = if runs > 1 { format!("{run} of {runs}, ") } else { String::new() };
-    let mut observe = |glance: &Glance| {
-        let (played, whole) = glance.played;
+    let mut observe = |progress: &Progress| {
+        let (played, whole) = progress.played;
         bar.set_position((played.as_secs_f64() / whole.as_secs_f64().max(1e-9) * 1e3) as u64);
-        let state = if glance.waiting { "waiting" } else { "playing" };
-        let rate = glance.bitrate.map_or_else(|| "–".to_owned(), |rate| rate.to_string());
-        let (buffer, stalls) = (glance.buffer.as_secs_f64(), glance.stalls);
+        let state = if progress.waiting { "waiting" } else { "playing" };
+        let rate = progress.bitrate.map_or_else(|| "–".to_owned(), |rate| rate.to_string());
+        let (buffer, stalls) = (progress.buffer.as_secs_f64(), progress.stalls);
         bar.set_message(format!("{prefix}{state}, {buffer:.1} s ahead, {rate}, {stalls} stalls"));
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };

@@ -62,7 +62,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn no_path_leads_out_of_the_directory() {
+    fn paths_outside_the_directory_are_rejected() {
         let outer = tempfile::tempdir().unwrap();
         let root = outer.path().join("root");
         fs::create_dir_all(root.join("a/b")).unwrap();

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_part_is_what_the_whole_has_there() {
+    fn parts_equal_the_same_bytes_of_the_whole() {
         let content = Generated::new(7, 2, 40);
         let mut whole = [0; 100];
         content.fill(0, &mut whole);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_byte_is_found() {
+    fn mismatch_names_the_first_wrong_byte() {
         let content = Generated::new(1, 0, 0);
         let mut bytes = vec![0; 10_000];
         content.fill(5, &mut bytes);

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_read_as_rfc_9110_has_them() {
+    fn ranges_follow_rfc_9110() {
         let table = [
             (None, Part::Whole),
             (Some("bytes=0-0"), Part::From(0, 0)),

@@ -19,14 +19,14 @@ pub enum HttpError {
     /// Unexpected status.
     Status(StatusCode, Option<Duration>),
     /// Invalid response.
-    Nonsense(String),
+    Invalid(String),
 }
 
 impl HttpError {
     /// True if a retry may succeed.
-    pub fn passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::Url(_) | Self::Nonsense(_) => false,
+            Self::Url(_) | Self::Invalid(_) => false,
             Self::Connect(..) | Self::Broken(_) | Self::Timeout(..) => true,
             Self::Status(status, _) => {
                 status.is_server_error()
@@ -50,7 +50,7 @@ impl HttpError {
 impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(what) | Self::Broken(what) | Self::Nonsense(what) => f.write_str(what),
+            Self::Url(what) | Self::Broken(what) | Self::Invalid(what) => f.write_str(what),
             Self::Connect(to, error) => write!(f, "cannot connect to {to}: {error}"),
             Self::Timeout(what, after) => write!(f, "{what} within {} s", after.as_secs_f64()),
             Self::Status(status, _) => write!(f, "the server answers {status}"),

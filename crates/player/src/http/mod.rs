@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use url::Url;
 
 /// Maximum number of redirects.
-const REDIRECTIONS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Request of a client.
 #[derive(Debug, Clone)]
@@ -95,7 +95,7 @@ impl Answer {
         let mut bytes = Vec::new();
         while let Some(more) = self.more().await? {
             if bytes.len() + more.len() > most {
-                return Err(HttpError::Nonsense(format!("the answer has more than {most} bytes")));
+                return Err(HttpError::Invalid(format!("the answer has more than {most} bytes")));
             }
             bytes.extend_from_slice(&more);
         }
@@ -122,7 +122,7 @@ impl Client {
         fields: &[(&'static str, String)],
     ) -> Result<Answer, HttpError> {
         let mut url = url.clone();
-        for _ in 0..=REDIRECTIONS {
+        for _ in 0..=MAX_REDIRECTS {
             let response = self
                 .send(&Outgoing { method: hyper::Method::GET, url: &url, range, fields, body: Bytes::new() })
                 .await?;
@@ -130,14 +130,14 @@ impl Client {
             if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
                 let place = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
                 let next = place.and_then(|place| url.join(place).ok());
-                url = next.ok_or_else(|| HttpError::Nonsense(format!("{status} leads nowhere")))?;
+                url = next.ok_or_else(|| HttpError::Invalid(format!("{status} leads nowhere")))?;
                 // The rest of a redirect's body is not worth reading.
                 self.close();
                 continue;
             }
             return self.answer(url, range, response);
         }
-        Err(HttpError::Nonsense(format!("more than {REDIRECTIONS} redirections")))
+        Err(HttpError::Invalid(format!("more than {MAX_REDIRECTS} redirections")))
     }
 
     /// Sends a JSON document. Returns the status and the beginning of the response's text.
@@ -195,7 +195,7 @@ impl Client {
                     Some((first, total)) if first == from => (from, total),
                     _ => {
                         let what = format!("asked for bytes from {from} on, and the answer has others");
-                        return Err(HttpError::Nonsense(what));
+                        return Err(HttpError::Invalid(what));
                     }
                 }
             }

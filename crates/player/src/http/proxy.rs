@@ -50,3 +50,24 @@ impl fmt::Debug for Proxy {
         write!(f, "Proxy({self})")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxy_parses_and_displays_no_password() {
+        let read = |text: &str| text.parse::<Proxy>().map(|proxy| (proxy.to_string(), proxy.login));
+        assert_eq!(read("http://127.0.0.1:3128"), Ok(("http://127.0.0.1:3128".into(), None)));
+        assert_eq!(read("http://proxy"), Ok(("http://proxy:3128".into(), None)));
+        assert_eq!(read("http://proxy:80"), Ok(("http://proxy:80".into(), None)));
+        assert_eq!(
+            read("socks5://me:a%3Ab%2Bc+d@[::1]"),
+            Ok(("socks5://[::1]:1080".into(), Some(("me".into(), "a:b+c+d".into()))))
+        );
+        for wrong in ["", "127.0.0.1:3128", "https://proxy", "socks4://proxy", "http://"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert!(!format!("{:?}", "http://a:secret@b".parse::<Proxy>()).contains("secret"));
+    }
+}
