@@ -91,7 +91,10 @@ fn status_socket_serves_status_and_metrics() {
     config.socket = Some(path.clone());
     let (proxy, at) = start(config.clone());
     let open_tunnel = tunnel(at, echo());
-    let status: Status = serde_json::from_str(&query(&path, "/status").unwrap()).unwrap();
+    let read_status = || -> Status { serde_json::from_str(&query(&path, "/status").unwrap()).unwrap() };
+    // The proxy counts a tunnel after it has answered the CONNECT.
+    wait_until("the tunnel is counted", || read_status().totals.tunnels == 1);
+    let status = read_status();
     assert_eq!((status.totals.open, status.totals.tunnels, status.draining), (1, 1, false));
     assert_eq!(status.listening[0].address, at.to_string());
     assert!(query(&path, "/metrics").unwrap().contains("\ntandem_proxy_connections 1\n"));
