@@ -235,7 +235,7 @@ async fn size(
     client.close();
     length
         .map(|length| (length, url))
-        .ok_or_else(|| HttpError::Invalid("the answer does not say how large it is".into()))
+        .ok_or_else(|| HttpError::Invalid("the response states no length".into()))
 }
 
 /// Task that downloads a segment and reports its events.
@@ -297,7 +297,7 @@ impl Task {
             (None, None) => None,
         };
         if end.is_some_and(|end| end <= start) {
-            return Err(HttpError::Invalid("the answer is empty".into()));
+            return Err(HttpError::Invalid("the response is empty".into()));
         }
         self.report(Event::Head(self.clock.now(), end.map(|end| Bytes::new(end - first))));
         while let Some(mut bytes) = answer.more().await? {
@@ -315,7 +315,7 @@ impl Task {
         }
         let received = self.received;
         if end.is_some_and(|end| first + received < end) || received == 0 {
-            return Err(HttpError::Broken(format!("the answer ends after {received} bytes")));
+            return Err(HttpError::Broken(format!("the response ends after {received} bytes")));
         }
         self.report(Event::End(self.clock.now()));
         Ok(())

@@ -21,7 +21,9 @@ impl fmt::Display for PostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Http(error) => error.fmt(f),
-            Self::Refused(status, text) => write!(f, "the collector answers {status}: {}", text.trim()),
+            Self::Refused(status, text) => {
+                write!(f, "the collector responds with status {status}: {}", text.trim())
+            }
             Self::System(error) => error.fmt(f),
         }
     }

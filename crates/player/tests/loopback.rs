@@ -248,7 +248,7 @@ fn interrupted_download_resumes_with_a_range() {
 fn missing_segment_ends_the_session_with_a_reason() {
     let (port, thread) = answers(vec![answer("404 Not Found", b"no")]);
     let played = play(&config(&Server::at(port), sizes(3, 100)), &mut go).unwrap();
-    assert_eq!(played.failure.as_deref(), Some("segment 0: the server answers 404 Not Found"));
+    assert_eq!(played.failure.as_deref(), Some("segment 0: the server responds with status 404 Not Found"));
     assert!(!played.record.complete && played.record.kpis.initial_load_open);
     assert_eq!(played.record.problems(), Vec::<String>::new());
     thread.join().unwrap();

@@ -35,7 +35,7 @@ impl Content {
                 answer
             }
             _ => {
-                let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET and HEAD are all that is here\n");
+                let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are supported\n");
                 answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
                 answer
             }

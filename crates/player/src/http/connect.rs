@@ -124,7 +124,7 @@ async fn tunnel(stream: &mut TcpStream, target: &Target) -> io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() > 16 << 10 {
-            return Err(io::Error::other("the proxy's answer has no end"));
+            return Err(io::Error::other("the response head of the proxy exceeds 16 KiB"));
         }
         head.push(stream.read_u8().await?);
     }
@@ -133,7 +133,7 @@ async fn tunnel(stream: &mut TcpStream, target: &Target) -> io::Result<()> {
     match line.split(' ').nth(1) {
         Some(status) if line.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') => Ok(()),
         _ => Err(io::Error::other(format!(
-            "the proxy answers `{}`",
+            "the proxy responds with `{}`",
             line.chars().take(100).collect::<String>()
         ))),
     }

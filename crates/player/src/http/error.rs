@@ -53,7 +53,7 @@ impl fmt::Display for HttpError {
             Self::Url(what) | Self::Broken(what) | Self::Invalid(what) => f.write_str(what),
             Self::Connect(to, error) => write!(f, "cannot connect to {to}: {error}"),
             Self::Timeout(what, after) => write!(f, "{what} within {} s", after.as_secs_f64()),
-            Self::Status(status, _) => write!(f, "the server answers {status}"),
+            Self::Status(status, _) => write!(f, "the server responds with status {status}"),
         }
     }
 }

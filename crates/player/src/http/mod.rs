@@ -76,7 +76,7 @@ impl Answer {
     pub async fn more(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
             let Ok(frame) = timeout(self.patience, self.body.frame()).await else {
-                return Err(HttpError::Timeout("nothing more came", self.patience));
+                return Err(HttpError::Timeout("no further data", self.patience));
             };
             match frame {
                 None => return Ok(None),
@@ -85,7 +85,9 @@ impl Answer {
                         return Ok(Some(data));
                     }
                 }
-                Some(Err(error)) => return Err(HttpError::Broken(format!("the answer broke off: {error}"))),
+                Some(Err(error)) => {
+                    return Err(HttpError::Broken(format!("the response was interrupted: {error}")));
+                }
             }
         }
     }
@@ -95,7 +97,7 @@ impl Answer {
         let mut bytes = Vec::new();
         while let Some(more) = self.more().await? {
             if bytes.len() + more.len() > most {
-                return Err(HttpError::Invalid(format!("the answer has more than {most} bytes")));
+                return Err(HttpError::Invalid(format!("the response has more than {most} bytes")));
             }
             bytes.extend_from_slice(&more);
         }
@@ -130,14 +132,16 @@ impl Client {
             if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
                 let place = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
                 let next = place.and_then(|place| url.join(place).ok());
-                url = next.ok_or_else(|| HttpError::Invalid(format!("{status} leads nowhere")))?;
+                url = next.ok_or_else(|| {
+                    HttpError::Invalid(format!("redirect with status {status}, but without a valid location"))
+                })?;
                 // The rest of a redirect's body is not worth reading.
                 self.close();
                 continue;
             }
             return self.answer(url, range, response);
         }
-        Err(HttpError::Invalid(format!("more than {MAX_REDIRECTS} redirections")))
+        Err(HttpError::Invalid(format!("more than {MAX_REDIRECTS} redirects")))
     }
 
     /// Sends a JSON document. Returns the status and the beginning of the response's text.
@@ -194,7 +198,8 @@ impl Client {
                 match told {
                     Some((first, total)) if first == from => (from, total),
                     _ => {
-                        let what = format!("asked for bytes from {from} on, and the answer has others");
+                        let what =
+                            format!("the response has other bytes than the requested ones from {from} on");
                         return Err(HttpError::Invalid(what));
                     }
                 }
@@ -222,11 +227,11 @@ impl Client {
                 Ok(Err(_)) if !fresh => self.close(),
                 Ok(Err(error)) => {
                     self.close();
-                    return Err(HttpError::Broken(format!("no answer: {error}")));
+                    return Err(HttpError::Broken(format!("no response: {error}")));
                 }
                 Err(_) => {
                     self.close();
-                    return Err(HttpError::Timeout("no answer", self.network.patience));
+                    return Err(HttpError::Timeout("no response", self.network.patience));
                 }
             }
         }
@@ -291,6 +296,6 @@ impl Outgoing<'_> {
         }
         request
             .body(Full::new(body))
-            .map_err(|error| HttpError::Url(format!("cannot ask for {url}: {error}")))
+            .map_err(|error| HttpError::Url(format!("cannot request {url}: {error}")))
     }
 }

@@ -23,7 +23,7 @@ impl FromStr for Proxy {
         let (socks, port) = match url.scheme() {
             "http" => (false, 3128),
             "socks5" | "socks5h" => (true, 1080),
-            other => return Err(format!("{example}, found a proxy that speaks `{other}`")),
+            other => return Err(format!("{example}, found the scheme `{other}`")),
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(example)?.to_owned();
         // `url` omits the scheme's default port, 80.
@@ -65,6 +65,8 @@ mod tests {
             read("socks5://me:a%3Ab%2Bc+d@[::1]"),
             Ok(("socks5://[::1]:1080".into(), Some(("me".into(), "a:b+c+d".into()))))
         );
+        let login = ("me".into(), "a&b".into());
+        assert_eq!(read("http://me:a&b@proxy"), Ok(("http://proxy:3128".into(), Some(login))));
         for wrong in ["", "127.0.0.1:3128", "https://proxy", "socks4://proxy", "http://"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

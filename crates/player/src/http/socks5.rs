@@ -47,12 +47,14 @@ async fn authenticate(stream: &mut TcpStream, login: Option<&(String, String)>) 
             stream.write_all(&login).await?;
             stream.read_exact(&mut answer).await?;
             if answer[1] != 0 {
-                return Err(refused("the proxy does not take the user or the password"));
+                return Err(refused("the proxy rejects the user name or the password"));
             }
             Ok(())
         }
-        ([VERSION, _], None) => Err(refused("the proxy wants a user and a password")),
-        _ => Err(refused("it is no SOCKS5 proxy, or takes no login that we know")),
+        ([VERSION, _], None) => Err(refused("the proxy requires a user name and a password")),
+        _ => Err(refused(
+            "the proxy does not speak SOCKS5, or supports none of the offered authentication methods",
+        )),
     }
 }
 
@@ -68,8 +70,8 @@ fn connect_request(host: &str, port: u16) -> io::Result<Vec<u8>> {
             request.extend_from_slice(&address.octets());
         }
         Err(_) => {
-            let length =
-                u8::try_from(host.len()).map_err(|_| refused("the name is longer than SOCKS5 has"))?;
+            let length = u8::try_from(host.len())
+                .map_err(|_| refused("the host name is longer than 255 bytes, the limit of SOCKS5"))?;
             request.extend_from_slice(&[NAME, length]);
             request.extend_from_slice(host.as_bytes());
         }
@@ -84,23 +86,23 @@ async fn read_reply(stream: &mut TcpStream) -> io::Result<()> {
     stream.read_exact(&mut head).await?;
     if head[1] != 0 {
         let reasons = [
-            "it failed",
-            "its rules forbid it",
-            "the network cannot be reached",
-            "the host cannot be reached",
-            "the server refuses",
-            "the time to live has run out",
-            "it does not know how to connect",
-            "it does not know such addresses",
+            "general failure",
+            "connection not allowed by its rules",
+            "network unreachable",
+            "host unreachable",
+            "connection refused",
+            "TTL expired",
+            "command not supported",
+            "address type not supported",
         ];
-        let reason = reasons.get(usize::from(head[1]) - 1).unwrap_or(&"it gives no known reason");
-        return Err(refused(format!("the proxy does not connect: {reason}")));
+        let reason = reasons.get(usize::from(head[1]) - 1).unwrap_or(&"unknown reason");
+        return Err(refused(format!("the proxy cannot connect: {reason}")));
     }
     let length = match head[3] {
         IPV4 => 4,
         IPV6 => 16,
         NAME => usize::from(stream.read_u8().await?),
-        _ => return Err(refused("the proxy's answer has an unknown kind of address")),
+        _ => return Err(refused("the proxy's reply has an unknown address type")),
     };
     let mut address_and_port = vec![0; length + 2];
     stream.read_exact(&mut address_and_port).await?;
