@@ -1,4 +1,5 @@
-//! Compares ARCHITECTURE.md's table of crates with `cargo metadata`.
+//! Compares ARCHITECTURE.md's table of crates with `cargo metadata`, and checks the lengths of
+//! documents and module headers.
 #![allow(clippy::disallowed_methods, reason = "this test reads the repository's files and runs cargo")]
 
 use serde_json::Value;
@@ -72,8 +73,41 @@ fn crates_depend_only_on_crates_in_rows_above_their_own() {
 }
 
 #[test]
-fn architecture_fits_on_four_screens() {
-    let text = std::fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
-    let lines = text.lines().count();
-    assert!(lines <= 200, "{lines} lines; longer explanations belong in docs/");
+fn documents_are_short() {
+    for (name, limit) in [("ARCHITECTURE.md", 200), ("README.md", 150)] {
+        let text = std::fs::read_to_string(repository().join(name)).expect(name);
+        let lines = text.lines().count();
+        assert!(lines <= limit, "{name} has {lines} lines; longer explanations belong in docs/");
+    }
+}
+
+#[test]
+fn module_headers_have_at_most_ten_lines() {
+    let folders = ["crates", "examples", "fuzz"].map(|folder| repository().join(folder));
+    let too_long: Vec<String> = folders
+        .iter()
+        .flat_map(|folder| rust_files(folder))
+        .filter_map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a source file is text");
+            let lines = text.lines().take_while(|line| line.starts_with("//!")).count();
+            (lines > 10).then(|| format!("{}: {lines} lines", path.display()))
+        })
+        .collect();
+    assert!(too_long.is_empty(), "explain the rest in docs/ or on an item: {too_long:#?}");
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the folder exists").filter_map(Result::ok);
+    entries
+        .flat_map(|entry| {
+            let path = entry.path();
+            if path.is_dir() && entry.file_name() != "target" {
+                rust_files(&path)
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                vec![path]
+            } else {
+                Vec::new()
+            }
+        })
+        .collect()
 }

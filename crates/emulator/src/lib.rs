@@ -6,12 +6,6 @@
 //!   packets on arrival.
 //! - [`Lateness`] is the distribution of the delay between a packet's arrival time in the model
 //!   and its delivery by the driver.
-//!
-//! ```text
-//!  device's kernel ── wifi (TUN) ──┐                        ┌── wifi (TUN) ── server's kernel
-//!                                  ├── Driver ⇄ Network ────┤
-//!                  ── lte  (TUN) ──┘  links, boxes, meters  └── lte  (TUN) ──
-//! ```
 
 mod driver;
 mod lateness;

@@ -19,6 +19,24 @@ use units::{Duration, Instant, Seed};
 /// Contract: time never decreases from call to call. After [`push`](Self::push) and
 /// [`poll`](Self::poll), [`next`](Self::next) returns the time of the next poll. Poll until
 /// `None`. With CoDel, `next` may be a departure at which no packet arrives.
+///
+/// # Example
+///
+/// ```
+/// use tandem_link::{Delay, Link, LinkConfig, Rate};
+/// use units::{Duration, Instant, Seed};
+///
+/// let config = LinkConfig {
+///     rate: Rate::Fixed("2Mbps".parse()?),
+///     delay: Delay::Fixed(Duration::from_millis(5)),
+///     ..LinkConfig::default()
+/// };
+/// let mut link = Link::new(&config, Seed::new(1));
+/// link.push(Instant::ZERO, 1500, "a packet");
+/// assert_eq!(link.next(), Some(Instant::from_millis(11)));
+/// assert_eq!(link.poll(Instant::from_millis(11)), Some("a packet"));
+/// # Ok::<(), units::UnitError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Link<T> {
     limit: QueueLimit,

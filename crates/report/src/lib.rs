@@ -1,24 +1,8 @@
 //! Tables, charts and one self-contained HTML file.
 //!
-//! - A [`Table`] renders as terminal text, CSV, JSON and HTML.
-//! - A [`Page`] combines prose, tables and [`Chart`]s in one HTML file without external resources.
-//!
-//! Charts are SVG, so a page is complete without scripts and in print. An embedded script adds
-//! zoom and a cursor with values.
-//!
-//! ```
-//! # use tandem_report as report;
-//! use report::{Cell, Column, Estimate, Page, Row, Section, Table, TextStyle};
-//!
-//! let table = Table::new("Energy")
-//!     .column(Column::text("case"))
-//!     .column(Column::number("energy rate").unit("W"))
-//!     .row(Row::new([Cell::text("mptcp"), Cell::estimate(Estimate::new(0.628, 0.004), 3)]));
-//! assert!(table.to_text(TextStyle::PLAIN).contains("0.628 ± 0.004"));
-//!
-//! let html = Page::new("A run").section(Section::new("Energy").table(table)).to_html();
-//! assert!(html.starts_with("<!doctype html>"));
-//! ```
+//! A [`Table`] renders as terminal text, CSV, JSON and HTML. A [`Page`] combines prose, tables and
+//! [`Chart`]s in one HTML file without external resources. Charts are SVG, so a page is complete
+//! without scripts and in print; an embedded script adds zoom and a cursor with values.
 //!
 //! Output depends on the input only: equal pages give equal bytes. All text is escaped. A number
 //! that is not finite is an en dash in text and HTML, empty in CSV and null in JSON.

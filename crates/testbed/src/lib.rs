@@ -4,16 +4,9 @@
 //! packets between them in real time, the [`agent`] applies the policy, and the result is an
 //! [`Outcome`]. Namespaces and devices end with the process; the host's settings stay unchanged.
 //!
-//! | Module | Contents |
-//! |---|---|
-//! | `run`, `run_controller`, `outcome` | run of a scenario; its control loop; its results |
-//! | `emulate` | programs of the user in place of the scenario's traffic |
-//! | `translation` | kernel settings for an experiment |
-//! | `topology`, `settings` | hosts, links, routes and endpoints; settings of a host |
-//! | `proxied_server` | proxy and a server behind it that supports only TCP |
-//! | `traffic`, `video`, `seeded_bytes` | real sockets; video over HTTP/1.1; verifiable content |
-//! | `faults` | fault injection |
-//! | `reaction`, `subflow_monitor` | reaction time of the sender; kernel state of the subflows |
+//! `topology` and `settings` set up the hosts, `traffic` and `video` are the applications,
+//! `run_controller` is the control loop of a run. [`emulate()`] runs a user's programs in place of
+//! the scenario's traffic.
 
 mod emulate;
 mod faults;

@@ -1,15 +1,10 @@
 //! The device, the server, and the paths between them.
 //!
-//! ```text
-//!  device                                                              server
-//!    wifi 10.77.0.2 ──┐                                     ┌── wifi ──┐
-//!                     ├── emulated links, middleboxes ──────┤          ├── lo 10.77.255.1
-//!    lte  10.77.1.2 ──┘                                     └── lte ───┘
-//! ```
-//!
-//! Each path consists of two TUN devices, and a route on either host. As in simulation,
-//! connections begin on the first path that is up: its route has the lowest metric. They join over
-//! the other paths' endpoints. Interfaces may later change to other addresses of their /24.
+//! Each path consists of two TUN devices, `10.77.N.2` at the device and one at the server, and a
+//! route on either host. The emulator carries packets between the two. The server's address is
+//! `10.77.255.1`, on its loopback interface. As in simulation, connections begin on the first path
+//! that is up: its route has the lowest metric. They join over the other paths' endpoints.
+//! Interfaces may later change to other addresses of their /24.
 
 use agent::{EndpointController, Interface};
 use emulator::Driver;

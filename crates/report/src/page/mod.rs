@@ -7,6 +7,22 @@ use crate::table::Table;
 
 /// One self-contained HTML file: prose, tables and charts under headings, with a table of
 /// contents.
+///
+/// # Example
+///
+/// ```
+/// # use tandem_report as report;
+/// use report::{Cell, Column, Estimate, Page, Row, Section, Table, TextStyle};
+///
+/// let table = Table::new("Energy")
+///     .column(Column::text("case"))
+///     .column(Column::number("energy rate").unit("W"))
+///     .row(Row::new([Cell::text("mptcp"), Cell::estimate(Estimate::new(0.628, 0.004), 3)]));
+/// assert!(table.to_text(TextStyle::PLAIN).contains("0.628 ± 0.004"));
+///
+/// let html = Page::new("A run").section(Section::new("Energy").table(table)).to_html();
+/// assert!(html.starts_with("<!doctype html>"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
     /// Title; plain text.
