@@ -123,7 +123,7 @@ fn missing_cells_are_empty_and_surplus_cells_hidden() {
         .row(Row::new([]))
         .row(Row::new(["x".into(), "surplus".into()]));
     assert_eq!(table.to_text(TextStyle::PLAIN), "a\n\nx\n");
-    assert_eq!(table.to_csv(), "a\r\n\r\nx\r\n");
+    assert_eq!(table.to_csv(), "a\r\n\"\"\r\nx\r\n");
     assert!(!table.to_html().contains("surplus"));
 }
 

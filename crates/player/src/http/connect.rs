@@ -3,17 +3,23 @@
 use super::error::HttpError;
 use super::network::Network;
 use super::proxy::Proxy;
-use super::socks5::socks5;
 use super::tls;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::client::conn::http1;
+use hyper::header::{HOST, PROXY_AUTHORIZATION};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
 use linux::socket::{Options, Protocol};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_socks::tcp::Socks5Stream;
 use url::Url;
 
 /// Destination of a connection.
@@ -75,15 +81,15 @@ pub(super) async fn connect(
     let failed = |error| HttpError::Connect(format!("{host}:{port}"), error);
     let mut stream = open(host, port, network).await.map_err(failed)?;
     if let Some(proxy) = &target.proxy {
-        let through = if proxy.socks {
-            socks5(&mut stream, proxy, &target.host, target.port).await
+        let connected = if proxy.socks {
+            socks5(stream, proxy, target).await
         } else if target.tls {
-            tunnel(&mut stream, target).await
+            tunnel(stream, target).await
         } else {
-            Ok(())
+            Ok(stream)
         };
         let to = || format!("{}:{} through {proxy}", target.host, target.port);
-        through.map_err(|error| HttpError::Connect(to(), error))?;
+        stream = connected.map_err(|error| HttpError::Connect(to(), error))?;
     }
     if target.tls {
         let stream = tls.connect(&target.host, stream).await.map_err(failed)?;
@@ -115,28 +121,42 @@ async fn open(host: &str, port: u16, network: &Network) -> io::Result<TcpStream>
     Err(last)
 }
 
-/// Opens a tunnel through an HTTP proxy (RFC 9110, section 9.3.6).
-async fn tunnel(stream: &mut TcpStream, target: &Target) -> io::Result<()> {
-    let place = format!("{}:{}", target.host, target.port);
-    let login = target.login().map_or_else(String::new, |login| format!("Proxy-Authorization: {login}\r\n"));
-    stream.write_all(format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{login}\r\n").as_bytes()).await?;
-    // Reads one byte at a time, so that no tunnelled byte is consumed: once per connection.
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        if head.len() > 16 << 10 {
-            return Err(io::Error::other("the response head of the proxy exceeds 16 KiB"));
+/// Connects through a SOCKS5 proxy, which resolves the name (RFC 1928, RFC 1929).
+async fn socks5(stream: TcpStream, proxy: &Proxy, target: &Target) -> io::Result<TcpStream> {
+    let host = target.host.trim_start_matches('[').trim_end_matches(']');
+    let destination = (host, target.port);
+    let connected = match &proxy.login {
+        Some((user, password)) => {
+            Socks5Stream::connect_with_password_and_socket(stream, destination, user, password).await
         }
-        head.push(stream.read_u8().await?);
+        None => Socks5Stream::connect_with_socket(stream, destination).await,
+    };
+    connected.map(Socks5Stream::into_inner).map_err(io::Error::other)
+}
+
+/// Opens a tunnel through an HTTP proxy (RFC 9110, section 9.3.6).
+async fn tunnel(stream: TcpStream, target: &Target) -> io::Result<TcpStream> {
+    let place = format!("{}:{}", target.host, target.port);
+    let mut request = Request::builder().method(Method::CONNECT).uri(&place).header(HOST, &place);
+    if let Some(login) = target.login() {
+        request = request.header(PROXY_AUTHORIZATION, login);
     }
-    let head = String::from_utf8_lossy(&head);
-    let line = head.lines().next().unwrap_or_default();
-    match line.split(' ').nth(1) {
-        Some(status) if line.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') => Ok(()),
-        _ => Err(io::Error::other(format!(
-            "the proxy responds with `{}`",
-            line.chars().take(100).collect::<String>()
-        ))),
+    let request = request.body(Empty::<Bytes>::new()).map_err(io::Error::other)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let driver = tokio::spawn(connection.with_upgrades());
+    let response = sender.send_request(request).await.map_err(io::Error::other)?;
+    if !response.status().is_success() {
+        driver.abort();
+        return Err(io::Error::other(format!("the proxy responds with `{}`", response.status())));
     }
+    let tunnel = hyper::upgrade::on(response).await.map_err(io::Error::other)?;
+    let parts = tunnel
+        .downcast::<TokioIo<TcpStream>>()
+        .map_err(|_| io::Error::other("the tunnel is not the connection to the proxy"))?;
+    if !parts.read_buf.is_empty() {
+        return Err(io::Error::other("the proxy sends data before the request"));
+    }
+    Ok(parts.io.into_inner())
 }
 
 impl AsyncRead for Stream {

@@ -7,7 +7,6 @@ mod connect;
 mod error;
 mod network;
 mod proxy;
-mod socks5;
 mod tls;
 
 pub use error::HttpError;

@@ -1,6 +1,7 @@
 //! Table as CSV (RFC 4180): a header line, CR LF line ends, numbers with full precision.
 
 use super::{Badge, Cell, Row, Table, Value};
+use csv::{Terminator, WriterBuilder};
 
 /// CSV columns in addition to one per table column.
 struct Layout {
@@ -25,17 +26,18 @@ impl Table {
     /// of the first column, `group`, in the rows below it. A number that is not finite is empty.
     pub fn to_csv(&self) -> String {
         let layout = Layout::of(self);
-        let mut out = String::new();
-        write_record(&mut out, &self.csv_header(&layout));
+        let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
+        let mut write = |fields: &[String]| out.write_record(fields).expect("memory takes any record");
+        write(&self.csv_header(&layout));
         let mut group = String::new();
         for row in &self.rows {
             if row.heading {
                 group = row.cells.first().map(|cell| main_field(&cell.value)).unwrap_or_default();
             } else {
-                write_record(&mut out, &layout.fields(row, &group));
+                write(&layout.fields(row, &group));
             }
         }
-        out
+        String::from_utf8(out.into_inner().expect("memory takes any record")).expect("fields are UTF-8")
     }
 
     fn csv_header(&self, layout: &Layout) -> Vec<String> {
@@ -120,20 +122,4 @@ fn main_field(value: &Value) -> String {
 
 fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
-}
-
-fn write_record(out: &mut String, fields: &[String]) {
-    for (index, field) in fields.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        if field.contains([',', '"', '\r', '\n']) {
-            out.push('"');
-            out.push_str(&field.replace('"', "\"\""));
-            out.push('"');
-        } else {
-            out.push_str(field);
-        }
-    }
-    out.push_str("\r\n");
 }
