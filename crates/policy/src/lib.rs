@@ -30,13 +30,29 @@ pub use error::PolicyError;
 pub use none::NoPolicy;
 pub use qoe::Qoe;
 pub use radio::InterfaceKind;
-pub use registry::{PolicyEntry, REGISTRY};
+pub use registry::PolicyEntry;
 pub use single_path::SinglePath;
 pub use state::{Action, AppState, Channel, DeviceState, PathState};
 pub use when_needed::WhenNeeded;
 pub use wifi_first::WifiFirst;
 
 use units::{Duration, Instant};
+
+/// Every registered policy, in the order in which documentation lists them.
+///
+/// To add one, write its file, its `mod` line above and its entry here. Parsing, error hints,
+/// scenario keys, the JSON Schema, the generated documentation and the tests that run every policy
+/// read this table.
+pub const REGISTRY: &[PolicyEntry] = &[
+    none::ENTRY,
+    single_path::WIFI_ONLY,
+    single_path::LTE_ONLY,
+    wifi_first::ENTRY,
+    when_needed::ENTRY,
+    qoe::ENTRY,
+    allowance::ENTRY,
+    emtcp::ENTRY,
+];
 
 /// A running policy: decides which paths of a device are open, regular or backup.
 ///

@@ -1,24 +1,9 @@
-//! The registered policies. To add one, write its file and append its entry to [`REGISTRY`].
-//!
-//! Parsing, error hints, scenario keys, the JSON Schema, the generated documentation and the tests
-//! that run every policy all read this table.
+//! Entries of the policies' registry, [`REGISTRY`](crate::REGISTRY).
 
-use crate::{PolicyConfig, allowance, emtcp, none, qoe, single_path, when_needed, wifi_first};
+use crate::PolicyConfig;
 use core::fmt::Write as _;
 use schema::node::Fields;
 use schema::shape::{Key, Shape, Table};
-
-/// Every registered policy, in the order in which documentation lists them.
-pub const REGISTRY: &[PolicyEntry] = &[
-    none::ENTRY,
-    single_path::WIFI_ONLY,
-    single_path::LTE_ONLY,
-    wifi_first::ENTRY,
-    when_needed::ENTRY,
-    qoe::ENTRY,
-    allowance::ENTRY,
-    emtcp::ENTRY,
-];
 
 /// A registered policy: its name, its parameters and its constructor.
 #[derive(Debug)]
@@ -87,6 +72,7 @@ pub(crate) fn text_name(key: &Key) -> String {
 mod tests {
     use super::*;
     use crate::InterfaceKind::{Lte, Wifi};
+    use crate::REGISTRY;
     use schema::shape::Need;
 
     fn parse(text: &str) -> PolicyConfig {

@@ -3,8 +3,8 @@
 //! A parameter is `KEY=VALUE`, or its value alone where the entry allows it (`emtcp:mp-prio:0.4`).
 //! The last of several values for one parameter counts.
 
-use crate::registry::{PolicyEntry, REGISTRY, text_name};
-use crate::{PolicyConfig, PolicyError};
+use crate::registry::text_name;
+use crate::{PolicyConfig, PolicyEntry, PolicyError, REGISTRY};
 use schema::node::{Entry, Fields, Node, Value};
 use schema::shape::{Key, Shape};
 use schema::{Literal, suggest};
