@@ -34,12 +34,12 @@ sed -i 's/^    Reno => .*/&\n    Tahoe => "tahoe", |_| tahoe::Tahoe::default(), 
 commit "a congestion control"
 
 cd ../../../policy/src
-sed 's/NoPolicy/Hands/g; s/"none"/"hands-off"/' none.rs >hands.rs
+sed 's/NoPolicy/Hands/g; s/"none"/"hands-off"/; s/^\( *\)pub /\1pub(crate) /' none.rs >hands.rs
 sed -i 's/^mod none;/&\nmod hands;/; s/^    none::ENTRY,/&\n    hands::ENTRY,/' lib.rs
 commit "a policy"
 
 cd ../../link/src/loss
-sed 's/"gilbert"/"elliott"/; s/GilbertElliott/Elliott/g' gilbert_elliott.rs >elliott.rs
+sed 's/"gilbert"/"elliott"/; s/GilbertElliott/Elliott/g; s/^pub struct/pub(super) struct/' gilbert_elliott.rs >elliott.rs
 sed -i 's/^mod gilbert_elliott;/&\nmod elliott;/; s/gilbert_elliott::ENTRY/&, elliott::ENTRY/' mod.rs
 commit "a loss model"
 
@@ -61,7 +61,7 @@ congestion = "tahoe"
 [[path]]
 name = "wifi"
 radio = "huang2012.wifi"
-down = { trace = "trace", format = "seconds", loss = { elliott = { p = 0.01, r = 0.3 } } }
+down = { trace = { file = "trace", format = "seconds" }, loss = { elliott = { p = 0.01, r = 0.3 } } }
 up = { rate = "2Mbps" }
 [[traffic]]
 kind = "bulk"
