@@ -1,4 +1,4 @@
-//! [`Network`] in virtual time, compared with the link models of the simulator.
+//! Tests of [`Network`] in virtual time: delays, counters, losses, middleboxes and offloading.
 
 #![allow(clippy::unwrap_used, reason = "an unexpected `None` or error fails the test")]
 
@@ -20,7 +20,8 @@ fn experiment(paths: &str) -> Experiment {
 const WIFI: &str = "[[path]]\nname = 'wifi'\nradio = 'huang2012.wifi'\n\
     down = { rate = '2Mbps', delay = '5ms' }\nup = { rate = '1Mbps', delay = '7ms' }\n";
 
-/// A TCP segment with `payload` bytes that start with `number`.
+/// IP packet with a TCP segment whose sequence number is `number`, from the server if `down`. Its
+/// payload has `payload` bytes, at least 4, and starts with `number`.
 fn packet(number: u32, payload: usize, down: bool) -> Vec<u8> {
     let (server, device) = ("10.77.255.1".parse().unwrap(), "10.77.0.2".parse().unwrap());
     let (from, to) = if down { (server, device) } else { (device, server) };
@@ -35,7 +36,8 @@ fn packet(number: u32, payload: usize, down: bool) -> Vec<u8> {
     out
 }
 
-/// All deliveries until `until` with their times, polled at the times of [`Network::next`].
+/// Time, path, direction (true: down) and packet of each delivery until `until`, polled at the
+/// times of [`Network::next`].
 fn drain(network: &mut Network, until: Instant) -> Vec<(Instant, usize, bool, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some(at) = network.next().filter(|&at| at <= until) {
@@ -67,7 +69,7 @@ fn packet_arrives_after_serialization_and_propagation_delay() {
 }
 
 #[test]
-fn followed_priority_records_its_arrival_and_the_payload_sent_after_it() {
+fn tracked_mp_prio_records_its_arrival_and_the_payload_sent_after_it() {
     let mut network = Network::new(&experiment(WIFI));
     network.send(Instant::ZERO, 0, false, &mp_prio());
     drain(&mut network, Instant::from_millis(100));
@@ -82,16 +84,16 @@ fn followed_priority_records_its_arrival_and_the_payload_sent_after_it() {
     network.send(at, 0, false, &mp_prio());
     drain(&mut network, at + Duration::from_millis(20));
     let received_at = network.paths()[0].priority.unwrap().received_at.unwrap();
-    // Serialization of 44 bytes at 1 Mbit/s, and the propagation delay.
+    // 44 bytes take 352 us at 1 Mbit/s; the propagation delay is 7 ms.
     assert_eq!(received_at, at + Duration::from_micros(352) + Duration::from_millis(7));
     let sent = Instant::from_millis(140);
     network.send(sent, 0, true, &packet(3, 960, true));
     network.send(sent, 0, false, &mp_prio());
     drain(&mut network, Instant::from_secs(1));
     let counts = &network.paths()[0];
-    let followed = counts.priority.unwrap();
+    let tracked = counts.priority.unwrap();
     assert_eq!(
-        (followed.received_at, followed.sent_since),
+        (tracked.received_at, tracked.sent_since),
         (Some(received_at), 1000),
         "only the first change and the payload after it count"
     );
@@ -196,8 +198,9 @@ fn background_uses_link_and_radio_but_is_not_delivered() {
     );
     let mut network = Network::new(&experiment(&paths));
     assert!(drain(&mut network, Instant::from_secs(10)).is_empty());
-    let carried = network.paths()[0].wire_down as f64 * 8e-7;
-    assert!((0.9..1.1).contains(&carried), "{carried} Mbit/s");
+    // Mean over the 10 s.
+    let mean_mbps = network.paths()[0].wire_down as f64 * 8e-7;
+    assert!((0.9..1.1).contains(&mean_mbps), "{mean_mbps} Mbit/s");
     assert!(network.background()[0].next().is_some());
     network.advance(Instant::ZERO + Duration::from_secs(10));
     assert!(network.paths()[0].meters[0].energy().as_joules() > 1.0);
@@ -211,9 +214,9 @@ fn bursts() -> impl Strategy<Value = Vec<(u64, usize)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The link has random loss, reordering and a small queue, limited in packets or in bytes.
+    /// The link loses and reorders packets at random. Its queue is limited in packets or in bytes.
     #[test]
-    fn offloaded_packets_meet_the_link_like_separate_segments(
+    fn offloaded_packet_is_delivered_like_separate_segments(
         bursts in bursts(),
         queue in prop::sample::select(vec!["'20 packets'", "'30kB'", "'1MB'"]),
         rate in prop::sample::select(vec!["2Mbps", "50Mbps", "1Gbps"]),
@@ -243,6 +246,7 @@ proptest! {
             found.extend(drain(&mut offloaded, now));
             wanted.extend(drain(&mut separate, now));
             let payload: Vec<u8> = (0..length).map(|at| (at % 253) as u8).collect();
+            // The TCP header starts at byte 20, and its checksum field is at offset 16.
             let pending = PendingOffload { checksum: Some((20, 16)), split: Some(Split::Tcp(size)) };
             let mut large = emit(sequence, &payload, true);
             let packets = offloaded.send_offloaded(now, 0, true, (pending, &mut large));
