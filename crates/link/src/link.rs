@@ -12,9 +12,10 @@ use units::{Duration, Instant, Seed};
 
 /// One direction of a link: a queue, a rate, a propagation delay and losses.
 ///
-/// Items are held by value. Departure and arrival of a packet are computed when it is pushed,
-/// because later packets cannot change them. Each packet is therefore one event, its arrival.
-/// CoDel decides at departure, so that with CoDel each packet is two events.
+/// Items are held by value. The end of transmission and the arrival of a packet are computed when
+/// it is pushed, because later packets cannot change them. Each packet is therefore one event, its
+/// arrival. CoDel decides when a packet departs from its queue to be transmitted; with CoDel this
+/// departure is a second event.
 ///
 /// Contract: time never decreases from call to call. After [`push`](Self::push) and
 /// [`poll`](Self::poll), [`next`](Self::next) returns the time of the next poll. Poll until
@@ -41,9 +42,9 @@ use units::{Duration, Instant, Seed};
 pub struct Link<T> {
     limit: QueueLimit,
     server: Server,
-    /// Departure of the last accepted packet.
+    /// End of the last transmission that has been computed.
     busy_until: Instant,
-    /// Departure time and size of each packet that has not departed yet.
+    /// End of transmission and size of each packet that is queued or in transmission.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
     /// Queued packets with CoDel; `waiting` then contains only the packet in transmission.
@@ -54,7 +55,7 @@ pub struct Link<T> {
 
 impl<T: Clone> Link<T> {
     /// Creates a link that is idle at time zero. Random numbers come from the streams `loss`,
-    /// `delay`, `corrupt`, `duplicate` and `late` of `seed`.
+    /// `delay`, `corrupt`, `duplicate` and `late` (extra delay by reordering) of `seed`.
     pub fn new(config: &LinkConfig, seed: Seed) -> Self {
         Self::with_marking(config, seed, never_mark)
     }
@@ -88,14 +89,15 @@ impl<T: Clone> Link<T> {
         self.push_with(now, size, || item)
     }
 
-    /// Like [`push`](Self::push), but constructs the packet in place, and only if it is accepted.
+    /// Like [`push`](Self::push), but constructs the packet in place. Without CoDel, `make` is not
+    /// called for a packet that is dropped, lost or corrupted.
     #[inline]
     pub fn push_with(&mut self, now: Instant, size: u32, make: impl FnOnce() -> T) -> bool {
         self.stats.pushed += 1;
         if self.codel_queue.is_some() {
             return self.push_codel_queue(now, size, make);
         }
-        self.remove_departed(now);
+        self.remove_transmitted(now);
         let full = match self.limit {
             QueueLimit::Packets(max) => self.waiting.len() >= max as usize,
             QueueLimit::Bytes(max) => self.waiting_bytes + u64::from(size) > max.get(),
@@ -140,14 +142,16 @@ impl<T: Clone> Link<T> {
         self.propagation.pop(&mut self.stats);
     }
 
-    /// Returns the lookahead: a packet arrives at the earliest this long after its push, and does
-    /// not affect packets pushed before it. Zero with CoDel.
+    /// Returns the lookahead: a lower bound of the time from the push of a packet to its arrival.
+    /// A push does not affect earlier packets. Zero with CoDel, whose drops depend on later
+    /// packets.
     pub fn lookahead(&self) -> Duration {
         if self.codel_queue.is_some() { Duration::ZERO } else { self.propagation.min_delay() }
     }
 
-    /// Returns a lower bound of the arrival of every packet pushed from `now` on. Behind a queue
-    /// it is later than `now` plus [`lookahead`](Self::lookahead).
+    /// Returns a lower bound of the arrival of every packet pushed from `now` on. It is at least
+    /// `now` plus [`lookahead`](Self::lookahead), and later if packets in flight arrive later and
+    /// cannot be overtaken.
     pub fn horizon(&self, now: Instant) -> Instant {
         if self.codel_queue.is_some() { now } else { self.propagation.horizon(now) }
     }
@@ -177,13 +181,13 @@ impl<T: Clone> Link<T> {
         self.propagation.preserves_next() && self.codel_queue.is_none()
     }
 
-    /// Returns the bytes of packets that have not departed, including the packet in transmission.
+    /// Returns the bytes of queued packets, including the packet in transmission.
     pub fn queued_bytes(&mut self, now: Instant) -> u64 {
         self.settle(now);
         self.waiting_bytes + self.codel_queue.as_ref().map_or(0, |queue| queue.bytes())
     }
 
-    /// Returns the number of packets that have not departed, including the packet in transmission.
+    /// Returns the number of queued packets, including the packet in transmission.
     pub fn queued_packets(&mut self, now: Instant) -> usize {
         self.settle(now);
         self.waiting.len() + self.codel_queue.as_ref().map_or(0, |queue| queue.len())
@@ -195,7 +199,7 @@ impl<T: Clone> Link<T> {
         self.busy_until.since(now)
     }
 
-    /// Returns the number of packets that are queued or in flight.
+    /// Returns the number of packets that are queued, in transmission or propagating.
     pub fn in_flight(&self) -> usize {
         self.propagation.len() + self.codel_queue.as_ref().map_or(0, |queue| queue.len())
     }
@@ -210,7 +214,7 @@ impl<T: Clone> Link<T> {
         if self.codel_queue.is_some() {
             self.serve(now);
         }
-        self.remove_departed(now);
+        self.remove_transmitted(now);
     }
 
     #[cold]
@@ -234,7 +238,7 @@ impl<T: Clone> Link<T> {
         accepted
     }
 
-    /// Returns the next departure from the CoDel queue.
+    /// Returns the next departure from the CoDel queue; [`Instant::MAX`] if it is empty or absent.
     fn next_departure(&self) -> Instant {
         self.codel_queue.as_ref().map_or(Instant::MAX, |queue| queue.next_departure())
     }
@@ -264,9 +268,9 @@ impl<T: Clone> Link<T> {
     }
 
     #[inline]
-    fn remove_departed(&mut self, now: Instant) {
-        while let Some(&(departure, size)) = self.waiting.front() {
-            if departure > now {
+    fn remove_transmitted(&mut self, now: Instant) {
+        while let Some(&(end, size)) = self.waiting.front() {
+            if end > now {
                 break;
             }
             self.waiting.pop_front();
@@ -319,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_shrinks_at_departures_rather_than_arrivals() {
+    fn queue_shrinks_at_the_end_of_transmission_rather_than_at_arrival() {
         let delay = Delay::Fixed(Duration::from_secs(1));
         let mut link = link(&LinkConfig { rate: mbps(2), delay, ..LinkConfig::default() });
         link.push(ms(0), 1500, 1);
@@ -377,6 +381,7 @@ mod tests {
                 let now = ms(3 * i);
                 let until = now + link.lookahead();
                 let mut index = 0;
+                // Record the last 3 ms of the lookahead: earlier iterations recorded the rest.
                 while let Some((at, _, &item)) = link.arrival(index).filter(|&(at, ..)| at < until) {
                     if at >= ms(3 * i + 7) {
                         predicted.push((at, item));
@@ -385,13 +390,13 @@ mod tests {
                 }
                 let horizon = link.horizon(now);
                 assert!(horizon >= until);
-                let before_it = |link: &Link<u32>| -> Vec<(Instant, u32)> {
+                let before_horizon = |link: &Link<u32>| -> Vec<(Instant, u32)> {
                     let arrivals = (0..).map_while(|index| link.arrival(index));
                     arrivals.take_while(|&(at, ..)| at < horizon).map(|(at, _, &item)| (at, item)).collect()
                 };
-                let known = before_it(&link);
+                let known = before_horizon(&link);
                 link.push(now, 1500, i as u32);
-                assert_eq!(before_it(&link), known, "{config:?}, packet {i}");
+                assert_eq!(before_horizon(&link), known, "{config:?}, packet {i}");
                 // Arrivals before the next push, read one by one and removed all at once.
                 let before = now + Duration::from_millis(3);
                 let mut count = 0;
@@ -431,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn departure_frees_queue_space_at_once() {
+    fn end_of_transmission_frees_queue_space_at_once() {
         let queue = QueueLimit::Packets(1);
         let mut link = link(&LinkConfig { rate: mbps(2), queue, ..LinkConfig::default() });
         assert!(link.push(ms(0), 1500, 1));
@@ -497,7 +502,7 @@ mod tests {
         assert!((mean(Delay::Uniform { min: d(10), max: d(30) }) - 20.0).abs() < 0.2);
         assert!((mean(Delay::Uniform { min: d(10), max: d(5) }) - 10.0).abs() < 1e-9);
         assert!((mean(Delay::Normal { mean: d(50), sd: d(5) }) - 50.0).abs() < 0.2);
-        // Half of the draws become zero: sd / sqrt(2 pi).
+        // Half of the draws become zero: the mean in ms is sd / sqrt(2 pi).
         assert!((mean(Delay::Normal { mean: d(0), sd: d(10) }) - 3.99).abs() < 0.2);
     }
 
@@ -526,6 +531,7 @@ mod tests {
             link.push(ms(u64::from(i)), 1500, i);
         }
         assert_eq!((link.next(), link.poll(Instant::from_secs(1_000_000))), (None, None));
+        // The default queue holds 100 packets.
         assert_eq!((link.in_flight(), link.stats().dropped_full), (100, 100));
     }
 }
