@@ -1,4 +1,4 @@
-//! Parameters that the paper does not print, fitted to its single-path cases.
+//! Parameters of the eMTCP model that the paper does not print, fitted to its single-path cases.
 
 use super::measure::{Measured, measure, psnr_of};
 use super::model::{Mac, Variant, experiment};
@@ -25,7 +25,7 @@ pub struct Calibration {
     pub lte_loss: Probability,
     /// Interval over which PSNR is computed, in seconds.
     pub psnr_interval_s: u32,
-    /// PSNR of an interval at the full rate, in dB, where Eq. (2) gives infinity.
+    /// Upper limit of an interval's PSNR, in dB. At the full rate, Eq. (2) gives infinity.
     pub psnr_clamp_db: u32,
     /// Wi-Fi interface: base power, and power per Mbit/s received.
     pub wifi: (Power, Power),
@@ -126,7 +126,8 @@ impl Calibration {
     }
 }
 
-/// Repeats the fit with seeds 1 to `seeds`; `progress` receives the number of finished [`STEPS`].
+/// Fits the parameters to the means of runs with seeds 1 to `seeds`. `progress` receives the
+/// number of steps finished, of [`STEPS`].
 pub fn fit(seeds: u64, jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) -> Calibration {
     let mut calibration = Calibration {
         other_sink_rate: Bitrate::ZERO,
@@ -156,7 +157,7 @@ pub fn fit(seeds: u64, jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) ->
         calibration.lte_loss = Probability::new(loss).expect("between 0.002 and 0.03");
         mean_of(&runs(Case::TcpLte, &calibration), |m| m.throughput_mbps)
     });
-    // Rounded as in the file, so that a calibration equals its file.
+    // Five decimals keep the number in the file short.
     let loss = (loss * 1e5).round() / 1e5;
     calibration.lte_loss = Probability::new(loss).expect("between 0.002 and 0.03");
 
@@ -173,8 +174,8 @@ pub fn fit(seeds: u64, jobs: NonZeroUsize, progress: &(dyn Fn(usize) + Sync)) ->
     calibration
 }
 
-/// Interval in seconds and clamp in dB for which the mean and deviation of the PSNR of cases 1 and
-/// 2 are nearest to the printed ones, by the logarithms of their ratios.
+/// Interval in seconds and upper limit in dB of the PSNR. They minimise the sum of |ln(measured /
+/// printed)| over the mean and the standard deviation of the PSNR in cases 1 and 2.
 fn fit_psnr(wifi: &[Measured], lte: &[Measured]) -> (u32, u32) {
     let misfit = |(interval, clamp): (u32, u32)| -> f64 {
         let case_misfit = |case: Case, runs: &[Measured]| {
@@ -207,6 +208,7 @@ fn fit_other_sinks(
         });
         mean_of(&runs, |m| m.throughput_mbps)
     });
+    // Rounded to 10 bit/s.
     Bitrate::from_bps(((rate * 1e5).round() * 10.0) as u64)
 }
 
@@ -233,25 +235,26 @@ pub(super) fn refit_cell(calibration: &Calibration, mac: Mac, jobs: NonZeroUsize
 
 /// Share of an interface's power in cases 1 and 2 that does not depend on the rate.
 ///
-/// This is an assumption: the paper gives one energy for each interface, which does not determine
+/// This is an assumption: the paper gives one power for each interface, which does not determine
 /// two parameters. The value is the share of a measured Wi-Fi interface at the rate of case 1:
 /// 132.86 mW base power and 137.01 mW per Mbit/s at 0.889 Mbit/s on the wire (Huang et al. 2012).
 /// It applies to both interfaces; the report shows the results for other shares.
 pub const BASE_SHARE: f64 = 0.522;
 
 /// Base power and power per Mbit/s of an interface that draws `power` at `rate_mbps`, of which
-/// `base_share` is base power. Rounded to a microwatt, as in the file.
+/// `base_share` is base power. Both are rounded to a microwatt.
 pub fn split_power(power: Power, base_share: f64, rate_mbps: f64) -> (Power, Power) {
     let round = |watts: f64| Power::from_watts((watts * 1e6).round() / 1e6);
     let watts = power.as_watts();
     (round(watts * base_share), round(watts * (1.0 - base_share) / rate_mbps))
 }
 
-/// PSNR intervals to try: divisors of the paper's 150 s that give at least three intervals.
+/// PSNR intervals to try, in seconds: some divisors of the paper's 150 s, with three intervals or
+/// more.
 const INTERVALS_S: [u32; 8] = [1, 2, 5, 10, 15, 25, 30, 50];
-/// PSNR clamps to try: the best quality level, above 37 dB (Table III), stays within reach.
+/// Upper limits of PSNR to try, in dB: all allow the best quality level, above 37 dB (Table III).
 const CLAMPS_DB: [u32; 5] = [40, 45, 50, 55, 60];
-/// Steps of a bisection.
+/// Iterations of a bisection.
 const HALVINGS: usize = 11;
 /// Number of steps that [`fit`] reports.
 pub const STEPS: usize = 2 * HALVINGS + 2;
@@ -272,14 +275,14 @@ mod tests {
 
     #[test]
     fn parse_errors_name_key_and_place() {
-        let bad = |from: &str, to: &str| {
+        let errors_after_replacing = |from: &str, to: &str| {
             let found = Calibration::parse("cal.toml", &SHIPPED.replace(from, to)).unwrap_err();
             found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
-        assert!(bad("lte_loss", "lte_los").contains("unknown key `lte_los`"));
-        assert!(bad("lte_loss = 0", "lte_loss = 7").contains("lte_loss"));
-        assert!(bad("lte_base = \"", "lte_base = \"x").contains("lte_base"));
-        assert!(bad("\"30s\"", "\"900ms\"").contains("`psnr_interval` is too short"));
+        assert!(errors_after_replacing("lte_loss", "lte_los").contains("unknown key `lte_los`"));
+        assert!(errors_after_replacing("lte_loss = 0", "lte_loss = 7").contains("lte_loss"));
+        assert!(errors_after_replacing("lte_base = \"", "lte_base = \"x").contains("lte_base"));
+        assert!(errors_after_replacing("\"30s\"", "\"900ms\"").contains("`psnr_interval` is too short"));
         assert_eq!(Calibration::parse("cal.toml", "").unwrap_err().len(), SHAPE.keys.len());
     }
 }
