@@ -7,7 +7,7 @@ use crate::number::{fixed, with_minus_sign};
 pub(crate) struct Ticks {
     /// Values within the axis, in ascending order.
     pub values: Vec<f64>,
-    /// Distance: one, two or five times a power of ten.
+    /// Distance between ticks: one, two or five times a power of ten.
     pub step: f64,
     /// Decimals that distinguish the values.
     pub decimals: usize,
@@ -18,7 +18,8 @@ impl Ticks {
     pub(crate) fn new(lo: f64, hi: f64, count: usize) -> Self {
         let raw = (hi - lo) / count.max(1) as f64;
         let (step, exponent) = round_step(raw);
-        // Limit the number of ticks: from 1e300 to 1e300 + 1, rounding cancels the step.
+        // At most 1001 ticks, and none if the range contains no multiple of the step or a
+        // division overflows.
         let (first, last) = ((lo / step - 1e-9).ceil(), (hi / step + 1e-9).floor());
         let last_index =
             if (last - first).is_finite() { (last - first).clamp(-1.0, 1000.0) as i64 } else { -1 };
@@ -32,8 +33,8 @@ impl Ticks {
     }
 }
 
-/// Smallest step of 1, 2 or 5 times a power of ten not below `raw`, with the exponent of its first
-/// digit.
+/// Smallest step of 1, 2 or 5 times a power of ten not below `raw`, with the exponent of that
+/// power. The step is 1 if `raw` is not finite and positive.
 fn round_step(raw: f64) -> (f64, i32) {
     if !(raw.is_finite() && raw > 0.0) {
         return (1.0, 0);
@@ -61,7 +62,7 @@ fn round(value: f64, exponent: i32) -> f64 {
     format!("{value:.decimals$}").parse().unwrap_or(value)
 }
 
-/// Separates groups of three digits in numbers of five or more.
+/// Puts thin spaces between groups of three digits, if the whole part has five digits or more.
 fn group_thousands(text: &str) -> String {
     let (sign, rest) = match text.strip_prefix('\u{2212}') {
         Some(rest) => ("\u{2212}", rest),
@@ -92,9 +93,9 @@ pub(crate) struct Scale {
     pub lo: f64,
     /// Value at `to_px`.
     pub hi: f64,
-    /// Coordinate of `lo`.
+    /// Coordinate of `lo`, in pixels.
     pub from_px: f64,
-    /// Coordinate of `hi`.
+    /// Coordinate of `hi`, in pixels.
     pub to_px: f64,
 }
 
@@ -114,14 +115,14 @@ pub(crate) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Range of an axis: `from` and `to` if set, else the range of the data. Always finite and not
-/// empty.
+/// Range of an axis: `from` and `to` if set, else the range of the data, or 0 to 1 without data.
+/// Always finite and not empty.
 pub(crate) fn axis_range(data: Option<(f64, f64)>, from: Option<f64>, to: Option<f64>) -> (f64, f64) {
     let finite = |end: Option<f64>| end.filter(|v| v.is_finite() && v.abs() < 1e100);
     let (lo, hi) = data.unwrap_or((0.0, 1.0));
     let lo = finite(from).unwrap_or(lo.clamp(-1e100, 1e100));
     let hi = finite(to).unwrap_or(hi.clamp(-1e100, 1e100));
-    // A range within rounding errors counts as a single value.
+    // A reversed range, or one within rounding errors, counts as a single value.
     if hi - lo > lo.abs().max(hi.abs()) * 1e-9 {
         (lo, hi)
     } else if lo == 0.0 {
@@ -131,8 +132,9 @@ pub(crate) fn axis_range(data: Option<(f64, f64)>, from: Option<f64>, to: Option
     }
 }
 
-/// Range and ticks of a y axis. Ends that are not set extend to the next tick. An axis of
-/// non-negative values starts at zero with `include_zero` or if zero is near.
+/// Range and ticks of a y axis. Ends that are not set extend to the next tick. The range of the
+/// data is extended to zero with `include_zero`, and also if all values are non-negative and the
+/// minimum is below half the maximum.
 pub(crate) fn y_axis(
     data: Option<(f64, f64)>,
     from: Option<f64>,
@@ -153,6 +155,7 @@ pub(crate) fn y_axis(
     let step = Ticks::new(lo, hi, tick_count).step;
     let lo = if from.is_some() { lo } else { (lo / step + 1e-9).floor() * step };
     let hi = if to.is_some() { hi } else { (hi / step - 1e-9).ceil() * step };
+    // The range may be longer by nearly two steps; with one tick more, the step does not grow.
     let ticks = Ticks::new(lo, hi, tick_count + 1);
     (lo, hi, ticks)
 }
