@@ -29,7 +29,9 @@ export type Rule = 'dynamic' | 'throughput' | 'bola';
 type Request = FragmentRequest & { readonly endDate: Date | null; readonly representation?: Representation };
 
 /**
- * Error codes of dash.js that end playback: manifest missing or unsupported, media not supported.
+ * Error codes of dash.js that end playback: manifest not loaded (11, 25), not parsed (10, 31),
+ * without streams (32) or multiplexed (34); Media Source Extensions (23) or media type (35) not
+ * supported.
  */
 const FATAL_CODES = new Set([10, 11, 23, 25, 31, 32, 34, 35]);
 
@@ -41,7 +43,9 @@ export class DashPlayback implements Playback {
   readonly #stopObserving: () => void;
   #representations: Representation[] = [];
   #segmentDuration: number | null = null;
+  /** True while dash.js seeks over a gap in the video. */
   #isInternalSeek = false;
+  /** Index of the level on the screen. */
   #level: number | null = null;
   #stopped = false;
 
@@ -159,7 +163,8 @@ export class DashPlayback implements Playback {
       asked,
       firstByte: Math.min(toPerformanceTime(request.firstByteDate ?? request.startDate), arrived),
       arrived,
-      // The element's buffer does not include the segment yet.
+      // The element's buffer does not include the segment yet. A segment that does not start at
+      // the end of the buffer does not extend it.
       buffer: isContiguous || ahead === 0 ? Math.max(end - this.#video.currentTime, 0) : ahead,
     });
   }
@@ -239,7 +244,7 @@ function playerSettings(options: DashOptions): MediaPlayerSettingClass {
         cid: options.contentId,
         mode: options.cmcd === 'header' ? 'header' : 'query',
       },
-      // Start each session without the results of an earlier one.
+      // Do not restore the bitrate and the track settings that an earlier session stored.
       lastBitrateCachingInfo: { enabled: false },
       lastMediaSettingsCachingInfo: { enabled: false },
     },
