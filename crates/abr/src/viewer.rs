@@ -1,14 +1,14 @@
-//! A player over one HTTP/1.1 connection with keep-alive: one request at a time.
+//! Video player over one persistent HTTP/1.1 connection: one request at a time, no pipelining.
 
 use crate::{Manifest, Player, PlayerConfig, Request, Session};
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// Video over one connection: manifest, player and the overhead of HTTP.
+/// Video session over one connection: manifest, player and the overhead of HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Video {
-    /// The video.
+    /// Segments and levels of the video.
     pub manifest: Manifest,
-    /// The player.
+    /// Configuration of the player.
     pub player: PlayerConfig,
     /// Size of a request with its headers; at least [`Video::MIN_REQUEST`].
     pub request: Bytes,
@@ -17,7 +17,8 @@ pub struct Video {
 }
 
 impl Video {
-    /// Minimum size of a request, with room for the largest numbers.
+    /// Minimum size of a request: enough for its headers with the largest segment number, level
+    /// and byte range.
     pub const MIN_REQUEST: Bytes = Bytes::new(160);
     /// Size of a request with the usual headers of a browser.
     pub const REQUEST: Bytes = Bytes::new(400);
@@ -30,17 +31,17 @@ impl Video {
     }
 }
 
-/// A [`Player`] that reads responses, headers first, from a stream.
+/// A [`Player`] that receives each response as a header section and a body from a byte stream.
 ///
-/// The driver calls [`poll`](Self::poll) at the start, at [`next`](Self::next), and after
-/// [`receive`](Self::receive), and sends the request it returns. It closes the connection once
-/// [`done`](Self::done).
+/// The caller calls [`poll`](Self::poll) at the start, at the time of [`next`](Self::next), and
+/// after [`receive`](Self::receive), and sends the returned request. It closes the connection once
+/// [`done`](Self::done) returns true.
 #[derive(Debug)]
 pub struct Viewer {
     player: Player,
-    /// Time at which the viewer leaves.
+    /// Time at which the viewer closes the video; no requests from then on.
     stop: Instant,
-    /// Missing header bytes of the present response.
+    /// Bytes of the pending response's header section that have not arrived.
     header_left: u64,
     /// No response is pending.
     idle: bool,
@@ -53,9 +54,9 @@ pub struct Sight {
     pub buffer: Duration,
     /// Playback is stalled or has not begun.
     pub waiting: bool,
-    /// Bitrate of the present download, or else of the last segment.
+    /// Bitrate of the segment in download, else of the last segment, else of the lowest level.
     pub bitrate: Bitrate,
-    /// Missing bytes of the present download.
+    /// Bytes of the segment in download that have not arrived.
     pub missing: Bytes,
     /// All segments have arrived.
     pub fetched: bool,
@@ -70,7 +71,8 @@ impl Viewer {
         Self { player, stop: stop.unwrap_or(Instant::MAX), header_left: 0, idle: true }
     }
 
-    /// The request to send at `now`, once.
+    /// The request to send at `now`; returned only once. `None` while a response is pending, while
+    /// the next segment does not fit into the buffer, and after the last.
     pub fn poll(&mut self, now: Instant) -> Option<Request> {
         if !self.idle || now >= self.stop {
             return None;
@@ -80,7 +82,7 @@ impl Viewer {
         Some(request)
     }
 
-    /// Records received bytes of the response.
+    /// Records received bytes of the response, header section included.
     pub fn receive(&mut self, now: Instant, bytes: u64) {
         if self.idle || now >= self.stop {
             return;
@@ -92,13 +94,13 @@ impl Viewer {
         }
     }
 
-    /// Time of the next call to [`poll`](Self::poll); `None` while a response is pending, and after
-    /// the end.
+    /// Time of the next call to [`poll`](Self::poll); `None` while a response is pending and
+    /// after the end.
     pub fn next(&self) -> Option<Instant> {
         if self.idle { self.player.next().filter(|&at| at < self.stop) } else { None }
     }
 
-    /// True once there will be no more requests.
+    /// True once all segments have arrived or the viewer has left: no more requests follow.
     pub fn done(&self, now: Instant) -> bool {
         now >= self.stop || self.player.fetched()
     }
@@ -115,7 +117,8 @@ impl Viewer {
         }
     }
 
-    /// The record of the session, which ends at `now` or before.
+    /// The record of the session, which ends at `now`, or earlier if the viewer has left or the
+    /// video has ended.
     pub fn finish(self, now: Instant) -> Session {
         self.player.finish(now.min(self.stop))
     }
