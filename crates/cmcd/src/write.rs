@@ -1,4 +1,4 @@
-//! Encoder of CMCD.
+//! Encoder of CMCD (CTA-5004).
 
 use crate::State;
 use core::fmt::Write as _;
@@ -6,7 +6,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use units::{Bitrate, Duration};
 
 impl State {
-    /// Keys and values in alphabetical order, not percent-encoded. Resolution: 1 ms and 1 kbit/s.
+    /// Comma-separated `key=value` pairs in alphabetical order, not percent-encoded; a flag is its
+    /// key alone. Times are in whole milliseconds, rates in whole kbit/s.
     pub fn to_text(&self) -> String {
         let time = |time: Duration| time.as_millis().to_string();
         let rate = |rate: Bitrate| (rate.as_bps() / 1_000).to_string();
