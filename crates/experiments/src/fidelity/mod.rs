@@ -22,7 +22,7 @@ pub struct CaseResult {
     pub kernel: Measurements,
 }
 
-/// The compared quantities.
+/// Quantities compared between simulation and kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurements {
     /// Goodput of the connection, in Mbit/s.
@@ -36,7 +36,7 @@ pub struct Measurements {
 }
 
 impl Measurements {
-    /// Means over several runs of one scenario.
+    /// Means over several runs of one scenario, for its first connection.
     pub fn of(outcomes: &[Outcome]) -> Self {
         let goodputs: Vec<f64> = outcomes.iter().map(|outcome| outcome.connections[0].goodput_mbps).collect();
         let paths = outcomes.first().map_or(0, |outcome| outcome.paths.len());
@@ -67,10 +67,10 @@ impl CaseResult {
     }
 }
 
-/// The whole matrix.
+/// Results of all scenarios.
 #[derive(Debug, Clone)]
 pub struct Fidelity {
-    /// One result per scenario, in the order of the matrix.
+    /// One result per scenario, in the order of [`cases()`].
     pub compared: Vec<CaseResult>,
     /// Kernel release.
     pub release: String,
@@ -79,7 +79,8 @@ pub struct Fidelity {
 }
 
 impl Fidelity {
-    /// Median and maximum of the absolute errors.
+    /// Median and maximum of the magnitude of the relative errors ([`CaseResult::error`]); NaN
+    /// without results.
     pub fn errors(&self) -> [f64; 2] {
         let mut errors: Vec<f64> = self.compared.iter().map(|each| each.error().abs()).collect();
         errors.sort_unstable_by(f64::total_cmp);
@@ -132,7 +133,7 @@ impl Fidelity {
         })
     }
 
-    /// The report.
+    /// Report with the tables and the source of every scenario.
     pub fn page(&self) -> Page {
         let [median, largest] = self.errors();
         let mut section = Section::new("Results by scenario");
