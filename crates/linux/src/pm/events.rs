@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 const GROUP: &str = "mptcp_pm_events";
-/// Receive buffer for several thousand parse_error events.
+/// Size of the receive buffer in bytes: room for several thousand unread events.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Receives MPTCP events of the namespace in which it was opened.
@@ -23,8 +23,8 @@ impl Events {
     /// Opens the socket and joins the event group.
     ///
     /// # Errors
-    /// Fails with [`Error::Lacks`] when the kernel has no MPTCP or no events (Linux 5.12), or
-    /// without CAP_NET_ADMIN.
+    /// Fails with [`Error::Lacks`] when the kernel has no MPTCP or sends no events (before Linux
+    /// 5.12). Fails also without CAP_NET_ADMIN.
     pub fn open() -> Result<Self, Error> {
         let mut socket = Socket::open(Family::Generic)?;
         let family = resolve_family(&mut socket)?;
@@ -37,9 +37,11 @@ impl Events {
         Ok(Self { socket, family: family.id, pending: VecDeque::new() })
     }
 
-    /// Next event; `None` after `timeout`, or when a signal interrupted the wait.
+    /// Next event; `None` after `timeout`, or when a signal interrupted the wait. Returns
+    /// [`Event::Overrun`] if the receive buffer overflowed.
     ///
-    /// When polling the descriptor instead, call this with a zero timeout until it returns `None`.
+    /// A caller that polls the descriptor calls this with a zero timeout until it returns `None`:
+    /// events already read from the socket do not make the descriptor readable.
     ///
     /// # Errors
     /// Fails when an event cannot be parsed, or the socket fails.
