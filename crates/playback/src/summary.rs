@@ -39,10 +39,13 @@ impl From<&Record> for Summary {
 
 /// A key performance indicator with its presentation.
 struct Kpi {
+    /// Column header and title of the chart.
     name: &'static str,
     unit: &'static str,
+    /// Key in JSON.
     key: &'static str,
     decimals: usize,
+    /// Returns the value; NaN or infinite if the session has none.
     of: fn(&Kpis) -> f64,
 }
 
@@ -92,9 +95,9 @@ pub fn table(sessions: &[Summary], links: bool) -> Table {
         if links {
             start = start.link(format!("/sessions/{}", session.id));
         }
-        let who = [start, Cell::text(session.label.clone().unwrap_or_default())];
+        let origin = [start, Cell::text(session.label.clone().unwrap_or_default())];
         let player = [Cell::text(session.player.name.clone()), Cell::text(session.rule.clone())];
-        table = table.row(Row::new(who.into_iter().chain(player).chain(figures(session))));
+        table = table.row(Row::new(origin.into_iter().chain(player).chain(kpi_cells(session))));
     }
     table
 }
@@ -105,15 +108,15 @@ pub fn short(sessions: &[Summary]) -> Table {
         columns(Table::new("").column(Column::text("rule"))).column(Column::text("played").key("complete"));
     for session in sessions {
         let rule = [Cell::text(session.rule.clone())];
-        table = table.row(Row::new(rule.into_iter().chain(figures(session))));
+        table = table.row(Row::new(rule.into_iter().chain(kpi_cells(session))));
     }
     table
 }
 
-/// Cells of the KPIs, and whether the video was played completely.
-fn figures(session: &Summary) -> impl Iterator<Item = Cell> {
-    let whole = if session.complete { Cell::text("whole") } else { Cell::text("in part").tone(Tone::Quiet) };
-    KPIS.iter().map(|kpi| Cell::number((kpi.of)(&session.kpis), kpi.decimals)).chain([whole])
+/// Cells of the KPIs, then a cell that states whether the video was played completely.
+fn kpi_cells(session: &Summary) -> impl Iterator<Item = Cell> {
+    let played = if session.complete { Cell::text("whole") } else { Cell::text("in part").tone(Tone::Quiet) };
+    KPIS.iter().map(|kpi| Cell::number((kpi.of)(&session.kpis), kpi.decimals)).chain([played])
 }
 
 /// Formats an RFC 3339 time as `2026-11-22 08:25:04`.
@@ -144,7 +147,7 @@ pub fn groups(sessions: &[Summary]) -> Vec<Group> {
 }
 
 impl Group {
-    /// Mean of a KPI over the sessions that have a finite value.
+    /// Mean and 95 % confidence interval of a KPI over the sessions that have a finite value.
     fn estimate(&self, kpi: &Kpi) -> Estimate {
         let values: Vec<f64> = self
             .sessions
@@ -188,12 +191,12 @@ pub fn bars(groups: &[Group]) -> Vec<Bars> {
             .series(kpi.name, groups.iter().map(|group| group.estimate(kpi)))
     };
     let mut charts: Vec<Bars> = charted.map(chart).collect();
-    // MOS is last in the list of KPIs but most important to a reader.
+    // MOS is the last of the three in `KPIS`, but the most important one to a reader.
     charts.rotate_right(1);
     charts
 }
 
-/// Comparison of the sessions by label as JSON.
+/// JSON with the sessions and, for each label, the means and confidence intervals of the KPIs.
 pub fn comparison(sessions: &[Summary]) -> Value {
     let groups: Vec<Value> = groups(sessions)
         .iter()
