@@ -2,14 +2,17 @@
 
 use units::{Bitrate, Duration};
 
-/// The model: sum of R in Mbit/s - μ * stall seconds - λ * sum of |change of R|.
+/// Weights of the model: sum of R - μ * stall time - λ * sum of |change of R|.
+///
+/// R is the bitrate of a chunk in Mbit/s, a change of R the difference between two consecutive
+/// chunks. The stall time is in seconds.
 ///
 /// Yin, Jindal, Sekar, Sinopoli: A Control-Theoretic Approach for Dynamic Adaptive Video Streaming
-/// over HTTP, SIGCOMM 2015; with the weights of Mao, Netravali, Alizadeh: Neural Adaptive Video
+/// over HTTP, SIGCOMM 2015. Default weights: Mao, Netravali, Alizadeh: Neural Adaptive Video
 /// Streaming with Pensieve, SIGCOMM 2017 (`QoE_lin`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
-    /// μ: penalty of a second of stall, in Mbit/s.
+    /// μ: penalty per second of stall, in Mbit/s.
     pub stall: f64,
     /// λ: penalty per Mbit/s of a bitrate change.
     pub change: f64,
