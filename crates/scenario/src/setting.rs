@@ -7,7 +7,7 @@ use toml_edit::{DocumentMut, Item, Key, Table, TableLike, Value};
 /// A key of a scenario with a new value: `transport.scheduler=blest`.
 ///
 /// The parts of a key are separated by dots. After a list of tables, such as `path`, the next part
-/// is the `name` of one or its index from 0: `path.lte.down.rate`, `traffic.0.kind`.
+/// selects an entry by its `name` or by its index from 0: `path.lte.down.rate`, `traffic.0.kind`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     parts: Vec<String>,
@@ -31,9 +31,9 @@ pub enum SettingError {
         /// Names of the entries.
         there: Vec<String>,
     },
-    /// The key is a whole table.
+    /// The key selects a whole entry of a list.
     Whole {
-        /// Key of the table.
+        /// Key of the entry.
         key: String,
     },
     /// A part of the key before the last is a value, not a table.
@@ -90,7 +90,8 @@ impl FromStr for Setting {
 }
 
 impl Setting {
-    /// Sets `key`. A value that is not TOML is taken as text: `20Mbps` is `"20Mbps"`.
+    /// Setting of `key` to `value`. A value that is not TOML is taken as a string: `20Mbps` is
+    /// `"20Mbps"`.
     ///
     /// # Errors
     /// [`SettingError::Form`] for an invalid key or an empty value.
@@ -104,8 +105,9 @@ impl Setting {
         Ok(Self { parts: parts.iter().map(|part| part.get().to_owned()).collect(), text: text.to_owned() })
     }
 
-    /// Several values for one key, separated by commas: `transport.scheduler=min-rtt,blest`. Commas
-    /// within brackets, braces and quotes do not separate.
+    /// One setting for each of several values of a key, separated by commas:
+    /// `transport.scheduler=min-rtt,blest`. Commas within brackets, braces and quotes do not
+    /// separate.
     ///
     /// # Errors
     /// [`SettingError::Form`] for an invalid key or an empty value.
@@ -141,11 +143,12 @@ impl Setting {
         &self.text
     }
 
-    /// Applies settings to the text of a scenario; later ones override earlier ones. The reader of
-    /// the scenario checks the values.
+    /// Applies settings to the text of a scenario; later ones override earlier ones. Values
+    /// are not checked here, but when the scenario is parsed.
     ///
     /// # Errors
-    /// The first key that cannot be set.
+    /// [`SettingError::File`] for invalid TOML, else the error of the first key that cannot
+    /// be set.
     pub fn apply(settings: &[Self], source: &str) -> Result<String, SettingError> {
         let mut document: DocumentMut = source.parse().map_err(|_| SettingError::File)?;
         for setting in settings {
@@ -162,7 +165,9 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Sets the value at the key parts from `at` on, starting in `table`.
+/// Sets the value at `parts[at..]` within `table`. Creates missing tables.
+///
+/// A list is an array of tables (`[[path]]`) or an array of inline tables.
 fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> Result<(), SettingError> {
     let Some(part) = parts.get(at) else { return Ok(()) };
     if at + 1 == parts.len() {
@@ -179,29 +184,29 @@ fn set(table: &mut dyn TableLike, parts: &[String], at: usize, value: Value) -> 
         let inner = item.as_table_like_mut().ok_or_else(no_table)?;
         return set(inner, parts, at + 1, value);
     }
-    let asked = &parts[at + 1];
+    let selector = &parts[at + 1];
     if at + 2 == parts.len() && (item.is_array_of_tables() || item.is_array()) {
         return Err(SettingError::Whole { key: parts.join(".") });
     }
-    let which = |names: &[Option<String>]| {
-        let by_name = names.iter().position(|name| name.as_ref() == Some(asked));
-        let by_number = || asked.parse().ok().filter(|&i: &usize| i < names.len());
+    let index_of_entry = |names: &[Option<String>]| {
+        let by_name = names.iter().position(|name| name.as_ref() == Some(selector));
+        let by_number = || selector.parse().ok().filter(|&i: &usize| i < names.len());
         let there = || names.iter().flatten().map(|name| format!("`{name}`")).collect();
         by_name.or_else(by_number).ok_or_else(|| SettingError::NoSuch {
             key: so_far(),
-            part: asked.clone(),
+            part: selector.clone(),
             there: there(),
         })
     };
     if let Some(tables) = item.as_array_of_tables_mut() {
         let names: Vec<_> = tables.iter().map(|table| name_of(table)).collect();
-        let found = tables.get_mut(which(&names)?).ok_or_else(no_table)?;
+        let found = tables.get_mut(index_of_entry(&names)?).ok_or_else(no_table)?;
         return set(found, parts, at + 2, value);
     }
     let array = item.as_array_mut().ok_or_else(no_table)?;
     let names: Vec<_> =
         array.iter().map(|value| value.as_inline_table().and_then(|table| name_of(table))).collect();
-    let found = array.get_mut(which(&names)?).and_then(Value::as_inline_table_mut);
+    let found = array.get_mut(index_of_entry(&names)?).and_then(Value::as_inline_table_mut);
     set(found.ok_or_else(no_table)?, parts, at + 2, value)
 }
 
