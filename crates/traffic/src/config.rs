@@ -7,7 +7,7 @@ use core::str::FromStr;
 use std::sync::Arc;
 use units::{Bitrate, Bytes, Duration, Instant};
 
-/// One application: its data, direction and times.
+/// Configuration of one application: its data, direction, start and stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrafficConfig {
     /// The data that it writes.
@@ -16,17 +16,18 @@ pub struct TrafficConfig {
     pub direction: Direction,
     /// Time of the first write.
     pub start: Instant,
-    /// Time after which it produces no more data. A bulk transfer or a file ends there; a timed
-    /// writer with [`OnFull::Wait`] still writes its backlog.
+    /// Time from which it produces no more data. A bulk transfer, a file or a video ends there; a
+    /// timed writer ([`Kind::Cbr`], [`Kind::OnOff`], [`Kind::Vbr`]) with [`OnFull::Wait`] still
+    /// writes its backlog.
     pub stop: Option<Instant>,
-    /// Effect of a full send buffer on a timed write; bulk and file always wait.
+    /// Effect of a full send buffer on a timed write; the other kinds always wait.
     pub on_full: OnFull,
 }
 
 /// The data of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// As much as fits, without end.
+    /// As much as the send buffer accepts, until the stop.
     Bulk,
     /// Packets at a constant rate.
     Cbr {
@@ -41,16 +42,16 @@ pub enum Kind {
         rate: Bitrate,
         /// Size of one write.
         packet: Bytes,
-        /// Length of an on period, or its mean.
+        /// Length of an on period; its mean if `exponential`.
         on: Duration,
-        /// Length of an off period, or its mean.
+        /// Length of an off period; its mean if `exponential`.
         off: Duration,
-        /// The periods have exponential lengths with these means instead of fixed lengths.
+        /// The lengths of the periods are exponentially distributed instead of fixed.
         exponential: bool,
     },
     /// Writes of mixed sizes at a varying rate.
     Vbr(Vbr),
-    /// A fixed number of bytes, as fast as they fit.
+    /// A fixed number of bytes, as fast as the send buffer accepts them.
     File {
         /// Size of the file.
         size: Bytes,
@@ -74,13 +75,14 @@ pub enum Direction {
 pub enum OnFull {
     /// The packet is dropped: a live source does not wait, as in ns-3's on/off application.
     Drop,
-    /// The packet is kept and written when there is room.
+    /// The packet is kept and written when the send buffer has room.
     #[default]
     Wait,
 }
 
 impl TrafficConfig {
-    /// `kind` from the server, from the start and without end, waiting for room.
+    /// An application that sends `kind` from the server to the device, from time zero and without
+    /// a stop, with [`OnFull::Wait`].
     pub const fn new(kind: Kind) -> Self {
         Self { kind, direction: Direction::Down, start: Instant::ZERO, stop: None, on_full: OnFull::Wait }
     }
@@ -89,11 +91,11 @@ impl TrafficConfig {
 impl Kind {
     /// Name and one-line description of every kind.
     pub const NAMES: [(&'static str, &'static str); 6] = [
-        ("bulk", "as much as there is room for"),
+        ("bulk", "as much as the send buffer accepts"),
         ("cbr", "packets at a constant rate"),
         ("on-off", "constant rate while on, nothing while off"),
-        ("vbr", "a mix of sizes at a rate that varies"),
-        ("file", "so many bytes, as fast as they go"),
+        ("vbr", "packets of mixed sizes at a varying rate"),
+        ("file", "a fixed number of bytes, as fast as possible"),
         ("video", "adaptive video, segment by segment"),
     ];
 
@@ -109,7 +111,7 @@ impl Kind {
         }
     }
 
-    /// Mean offered rate, if the application limits it.
+    /// Mean offered rate between start and stop; `None` for kinds without a rate of their own.
     pub fn mean_rate(&self) -> Option<Bitrate> {
         match *self {
             Self::Bulk | Self::File { .. } | Self::Video(_) => None,
