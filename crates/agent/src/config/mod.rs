@@ -20,24 +20,24 @@ use units::Duration;
 /// Commented example with every key, printed by `tandem agent example-config`.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
-/// Minimum sampling interval; counters of drivers advance in steps below it.
+/// Minimum sampling interval. Shorter ones show the batches in which the kernel updates counters.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
-/// Maximum sampling interval; a longer one would overrun an allowance.
+/// Maximum sampling interval. Traffic between two samples can exceed an allowance unnoticed.
 const MAX_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Configuration of the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Policy of the device. Policies for simulated senders are replaced by their closest device
-    /// policy.
+    /// Policy of the device. A policy that needs control of the sender is replaced by the closest
+    /// one that a device can apply.
     pub policy: PolicyConfig,
     /// Managed interfaces; the first rule that matches a name applies.
     pub interfaces: Vec<InterfaceRule>,
     /// Rules for connections; the first that matches applies.
     pub connections: Vec<ConnectionRule>,
-    /// Sampling interval with traffic.
+    /// Interval between samples of the interface counters while there is traffic.
     pub busy: Duration,
-    /// Maximum sampling interval without traffic.
+    /// Longest interval between samples without traffic; the interval doubles up to it.
     pub rest: Duration,
     /// Path of the UNIX socket; `None` for the default.
     pub socket: Option<PathBuf>,
@@ -45,7 +45,7 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// State directory; `None` for the default.
     pub state: Option<PathBuf>,
-    /// Local time zone.
+    /// Offset of local time from UTC, for the start of allowance periods.
     pub zone: Zone,
     /// Log filter.
     pub log: String,
@@ -53,10 +53,10 @@ pub struct Config {
     pub remarks: Vec<String>,
 }
 
-/// Rule for interfaces of one kind.
+/// Rule for the interfaces with a matching name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InterfaceRule {
-    /// Interface name with `*` and `?`.
+    /// Interface name, or glob pattern with `*` and `?`.
     pub pattern: String,
     /// Power profile, which also gives the kind.
     pub profile: Arc<Profile>,
@@ -71,7 +71,7 @@ pub struct ConnectionRule {
     pub remote: Remote,
     /// Policy of the connections; `None` for the policy of the device.
     pub policy: Option<PolicyConfig>,
-    /// Interfaces excluded for these connections, as a name with `*` and `?`.
+    /// Name or glob pattern of the interfaces that these connections never use.
     pub never: Option<String>,
 }
 
@@ -94,25 +94,26 @@ impl InterfaceRule {
     }
 }
 
-/// Glob match: `*` is any text, `?` one character. Takes time proportional to the product of the
-/// lengths.
+/// True if `pattern` matches all of `name`: `*` is any text, `?` one byte. Takes time proportional
+/// to the product of the lengths.
 fn glob(pattern: &[u8], name: &[u8]) -> bool {
-    // `fits[n]`: the first n characters of the pattern match the name read so far.
+    // `fits[n]`: the first n bytes of the pattern match the name read so far.
     let mut fits = vec![false; pattern.len() + 1];
     fits[0] = true;
-    let stars = |fits: &mut Vec<bool>| {
+    // A `*` also matches empty text.
+    let match_empty_stars = |fits: &mut Vec<bool>| {
         for (at, letter) in pattern.iter().enumerate() {
             fits[at + 1] |= *letter == b'*' && fits[at];
         }
     };
-    stars(&mut fits);
+    match_empty_stars(&mut fits);
     for read in name {
         let mut next = vec![false; pattern.len() + 1];
         for (at, letter) in pattern.iter().enumerate() {
             next[at + 1] |= fits[at] && (*letter == b'?' || letter == read) && *letter != b'*';
             next[at + 1] |= fits[at + 1] && *letter == b'*';
         }
-        stars(&mut next);
+        match_empty_stars(&mut next);
         fits = next;
     }
     fits[pattern.len()]
@@ -163,8 +164,8 @@ impl Reader<'_, '_> {
                     .expected("a name of at most 15 characters, such as `wlan0`, `wlan*` or `wwan?`")
                     .hint("`ip link` lists them");
             }
-            let twin = interfaces.iter().any(|rule: &InterfaceRule| rule.pattern == pattern);
-            if twin {
+            let duplicate = interfaces.iter().any(|rule: &InterfaceRule| rule.pattern == pattern);
+            if duplicate {
                 self.problems
                     .add(fields.span("match"), format!("duplicate interface pattern `{pattern}`"))
                     .expected("each pattern once")
@@ -253,6 +254,7 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Reads the sampling intervals `busy` and `rest`.
     fn detector(&mut self, root: &Fields) -> (Duration, Duration) {
         let fields = root.fields("detector");
         let time = |key, default| fields.and_then(|f| f.time(key)).unwrap_or(default);
