@@ -43,7 +43,7 @@ impl Collector {
             head.extend([*name, ": ", *value, "\r\n"]);
         }
         stream.write_all((head + "\r\n").as_bytes()).unwrap();
-        // A request that is rejected by its head leaves the body unread.
+        // This write may fail: the collector closes without reading the body of a rejected head.
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -80,7 +80,7 @@ impl Drop for Collector {
     }
 }
 
-/// The documented example with another id, start and label.
+/// Example record of `docs/reference/session.md` with another id, start and label.
 fn record(id: &str, start: &str, label: &str) -> Value {
     let text = include_str!("../../../docs/reference/session.md");
     let from = text.find("```json\n").unwrap() + 8;
@@ -100,14 +100,14 @@ fn a_record_is_stored_once_and_served_in_every_format() {
     {
         let collector = Collector::start(&database, Config::default());
         assert_eq!(collector.post(&one), (201, json!({"id": "session-1", "url": "/sessions/session-1"})));
-        assert_eq!(collector.post(&one).0, 200, "again");
+        assert_eq!(collector.post(&one).0, 200, "repeated record");
         let mut other = one.clone();
         other["rule"] = json!("another");
         assert_eq!(collector.post(&other).0, 409);
         assert_eq!(collector.post(&record("session-2", "2026-11-22T09:00:00.000Z", "walk")).0, 201);
         assert_eq!(collector.post(&record("session-3", "2026-11-22T09:00:00.000Z", "walk")).0, 201);
     }
-    // A new process finds all records.
+    // A restarted collector finds all records.
     let collector = Collector::start(&database, Config::default());
     assert_eq!(collector.json("/api/sessions/session-1"), one);
     let ids = |path: &str| {
@@ -167,7 +167,7 @@ fn invalid_records_are_rejected_with_a_reason() {
     let collector = Collector::start(&folder.path().join("s.db"), Config::default());
     let good = record("session-1", "2026-11-22T08:00:00.000Z", "");
     let send = |kind: &str, body: &[u8]| collector.ask("POST /api/sessions", &[("Content-Type", kind)], body);
-    assert_eq!(send("text/plain", good.to_string().as_bytes()).0, 415, "HTML forms cannot send text/plain");
+    assert_eq!(send("text/plain", good.to_string().as_bytes()).0, 415, "HTML forms can send it");
     assert_eq!(send("application/json", b"{").0, 400);
     let mut misspelt = good.clone();
     misspelt["lable"] = json!("x");
@@ -181,7 +181,7 @@ fn invalid_records_are_rejected_with_a_reason() {
     assert_eq!(send("application/json", &vec![b' '; (4 << 20) + 1]).0, 413);
     assert_eq!(collector.ask("DELETE /api/sessions/session-1", &[], b"").0, 405);
     assert_eq!(collector.json("/api/sessions")["sessions"], json!([]));
-    assert_eq!(collector.post(&good).0, 201, "and it goes on");
+    assert_eq!(collector.post(&good).0, 201, "valid record after rejected ones");
 }
 
 #[test]
@@ -225,6 +225,7 @@ fn unknown_host_names_origins_and_clients_are_rejected() {
     assert!(status == 401 && head.contains("www-authenticate: basic"), "{head}");
     assert_eq!(ask(&[("Authorization", "Bearer open")]).0, 401);
     assert_eq!(ask(&[("Authorization", "Bearer sesame")]).0, 200);
+    // `me:sesame`: the token is the password of any user name.
     assert_eq!(ask(&[("Authorization", "Basic bWU6c2VzYW1l")]).0, 200);
 }
 
