@@ -1,8 +1,9 @@
 //! Fuzz targets: one function each.
 //!
 //! A target accepts any bytes. It panics if a parser panics, if a decoded value cannot be encoded
-//! and decoded again, or if an endpoint violates its invariants. `fuzz/` runs the targets with
-//! libFuzzer. The tests of this crate run thousands of seeded inputs with a stable compiler.
+//! and decoded again, or if an endpoint or a decoded value violates an invariant. `fuzz/` runs the
+//! targets with libFuzzer. The tests of this crate run thousands of seeded inputs with a stable
+//! compiler.
 
 mod agent;
 mod captures;
