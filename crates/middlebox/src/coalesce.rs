@@ -1,4 +1,4 @@
-//! Segment coalescing: receive offload (LRO, GRO) of a host or gateway, or a TCP proxy.
+//! Segment coalescing, as by receive offload (LRO, GRO) or by a TCP proxy.
 
 use crate::payload::EditablePayload;
 use crate::transit::TransitSegment;
@@ -23,8 +23,8 @@ impl<P: EditablePayload> Coalescer<P> {
     }
 
     /// Accepts a segment and passes the segments that leave at once to `out`. A merged segment has
-    /// at most `max_bytes` of payload and is held for at most `hold`. Returns true if the segment
-    /// was merged into a held one.
+    /// at most `max_bytes` of payload and the options of its first segment. It leaves at most
+    /// `hold` after the first one arrived. Returns true if the segment was merged into a held one.
     pub(crate) fn push(
         &mut self,
         now: Instant,
@@ -36,18 +36,18 @@ impl<P: EditablePayload> Coalescer<P> {
         if let Some(i) = index
             && let Some(payload) = merge_payloads(&self.held[i].transit, &transit, max_bytes)
         {
-            let is_full = payload.len() >= max_bytes as usize || transit.segment.flags.has(Flags::FIN);
+            let is_complete = payload.len() >= max_bytes as usize || transit.segment.flags.has(Flags::FIN);
             let held = &mut self.held[i].transit.segment;
             held.payload = payload;
             held.flags = held.flags.with(transit.segment.flags);
             held.ack = transit.segment.ack;
             held.window = transit.segment.window;
-            if is_full {
+            if is_complete {
                 out(self.held.remove(i).transit);
             }
             return true;
         }
-        // The held segment leaves first, so that the order of segments is kept.
+        // The held segment leaves before the new one, to keep the order of the stream.
         if let Some(i) = index {
             out(self.held.remove(i).transit);
         }
@@ -74,6 +74,7 @@ impl<P: EditablePayload> Coalescer<P> {
         }
     }
 
+    /// Earliest time at which a held segment leaves.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.held.iter().map(|held| held.until).min()
     }
@@ -90,7 +91,8 @@ fn can_be_held<P: EditablePayload>(transit: &TransitSegment<P>) -> bool {
     flags.bits() & excluded == 0 && !transit.segment.payload.is_empty()
 }
 
-/// The payload of both segments, if the second continues the first and both fit `max_bytes`.
+/// Returns the joined payload; `None` if the second segment does not continue the first, exceeds
+/// `max_bytes` together with it, has no payload, or has SYN or RST.
 fn merge_payloads<P: EditablePayload>(
     first: &TransitSegment<P>,
     second: &TransitSegment<P>,
