@@ -1,4 +1,4 @@
-//! The video and the address of each piece.
+//! Manifest of the video, and the address of each segment.
 
 use crate::Config;
 use crate::address::{Address, without_login};
@@ -11,7 +11,7 @@ use playback::{Kind, Level, Video};
 use units::{Bitrate, Bytes, Duration};
 use url::Url;
 
-/// Largest accepted manifest.
+/// Maximum size of a manifest or segment index.
 const MAX_MANIFEST_BYTES: usize = 16 << 20;
 /// Playback time of one range of a plain file.
 const FILE_RANGE_DURATION: Duration = Duration::from_secs(2);
@@ -24,15 +24,16 @@ pub(crate) struct Presentation {
     pub(crate) manifest: Manifest,
     pub(crate) video: Video,
     addresses: Addresses,
-    /// The only level in use, with [`Config::level`](crate::Config).
+    /// Level in the source, if [`Config::level`](crate::Config) fixes it. `manifest` then has only
+    /// this level, as level 0.
     fixed: Option<usize>,
 }
 
 #[derive(Debug)]
 enum Addresses {
-    /// Segments of a content server.
+    /// Segments of a content server, at `segments/LEVEL/SEGMENT/BYTES` below `server`.
     Sizes { server: Url },
-    /// Ranges of one file.
+    /// Byte ranges of one file of `size` bytes.
     File { url: Url, size: u64 },
     /// Segments of a DASH manifest, per level.
     Dash(Vec<dash::Representation>),
@@ -63,11 +64,11 @@ impl Presentation {
         if text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with('<') {
             return Self::of_mpd(name, text, base, fetcher).await;
         }
-        let manifest = Manifest::from_json(name, text).map_err(wrong)?;
+        let manifest = Manifest::from_json(name, text).map_err(manifest_error)?;
         let server = base.ok_or_else(|| {
             PlayError::Manifest(format!("{name}: expected a server to ask for segments of these sizes"))
         })?;
-        // Relative to the manifest.
+        // Segment paths are relative to the folder of the manifest.
         let server = server.join(".").unwrap_or_else(|_| server.clone());
         Ok(Self::of_sizes(name, manifest, &server))
     }
@@ -78,10 +79,10 @@ impl Presentation {
         base: Option<&Url>,
         fetcher: &mut Fetcher,
     ) -> Result<Self, PlayError> {
-        let mut parsed = dash::Presentation::parse(name, text, base).map_err(wrong)?;
+        let mut parsed = dash::Presentation::parse(name, text, base).map_err(manifest_error)?;
         fetcher.dash = true;
         for representation in &mut parsed.representations {
-            complete(representation, fetcher).await?;
+            load_missing(representation, fetcher).await?;
         }
         parsed.complete().map_err(|what| PlayError::Manifest(format!("{name}: {what}")))?;
         let levels = parsed.representations;
@@ -106,7 +107,7 @@ impl Presentation {
             title: None,
             duration_s: Some(manifest.duration().as_secs_f64()),
             segment_duration_s: Some(manifest.segment_duration().as_secs_f64()),
-            levels: manifest.bitrates().iter().map(|rate| plain(*rate)).collect(),
+            levels: manifest.bitrates().iter().map(|rate| bare_level(*rate)).collect(),
         };
         Self { manifest, video, addresses: Addresses::Sizes { server: server.clone() }, fixed: None }
     }
@@ -128,8 +129,9 @@ impl Presentation {
         let lengths: Vec<Duration> = (0..count)
             .map(|index| FILE_RANGE_DURATION.min(duration.saturating_sub(FILE_RANGE_DURATION * index)))
             .collect();
-        let sizes =
-            (0..count).map(|index| vec![Bytes::new(cut(size, count, index + 1) - cut(size, count, index))]);
+        let sizes = (0..count).map(|index| {
+            vec![Bytes::new(range_start(size, count, index + 1) - range_start(size, count, index))]
+        });
         let rate = Bytes::new(size).per(duration).max(Bitrate::from_bps(1));
         let manifest = Manifest::uneven(lengths, vec![rate], sizes.collect()).map_err(PlayError::Manifest)?;
         let video = Video {
@@ -139,7 +141,7 @@ impl Presentation {
             title: None,
             duration_s: Some(duration.as_secs_f64()),
             segment_duration_s: Some(FILE_RANGE_DURATION.min(duration).as_secs_f64()),
-            levels: vec![plain(rate)],
+            levels: vec![bare_level(rate)],
         };
         Ok(Self { manifest, video, addresses: Addresses::File { url, size }, fixed: None })
     }
@@ -163,14 +165,15 @@ impl Presentation {
             Addresses::Dash(levels) => Some(of_dash(levels.get(self.level(level))?.address(segment)?)),
             Addresses::File { url, size } => {
                 let count = self.manifest.segments() as u64;
-                let (from, to) = (cut(*size, count, segment as u64), cut(*size, count, segment as u64 + 1));
+                let from = range_start(*size, count, segment as u64);
+                let to = range_start(*size, count, segment as u64 + 1);
                 Some(Address { url: url.clone(), range: Some((from, Some(to.checked_sub(1)?))) })
             }
         }
     }
 
-    /// Initialization segment for a segment, and its number: one with the same number is requested
-    /// once.
+    /// Address of the initialization segment that a segment needs, with its key: the level and the
+    /// index of the initialization segment in it. The player requests each key once.
     pub(crate) fn init(&self, segment: usize, level: usize) -> Option<((usize, usize), Address)> {
         let level = self.level(level);
         let Addresses::Dash(levels) = &self.addresses else { return None };
@@ -190,14 +193,17 @@ impl Presentation {
         Ok(self)
     }
 
-    /// Level of the addresses for a level of the player.
+    /// Level in the source for a level of `manifest`; they differ if the level is fixed.
     pub(crate) fn level(&self, level: usize) -> usize {
         self.fixed.unwrap_or(level)
     }
 }
 
 /// Loads the segment index or the file size that a representation lacks.
-async fn complete(representation: &mut dash::Representation, fetcher: &mut Fetcher) -> Result<(), PlayError> {
+async fn load_missing(
+    representation: &mut dash::Representation,
+    fetcher: &mut Fetcher,
+) -> Result<(), PlayError> {
     while let Some(missing) = representation.missing() {
         match missing {
             dash::Missing::Index(address) => {
@@ -217,8 +223,8 @@ async fn complete(representation: &mut dash::Representation, fetcher: &mut Fetch
     Ok(())
 }
 
-/// Lengths, bitrates and sizes of all segments. A size that the manifest does not contain is
-/// estimated until the response has it.
+/// Builds the manifest of the player. A segment without a byte range gets an estimated size, its
+/// bitrate times its duration, until the response states the size.
 fn dash_manifest(levels: &[dash::Representation]) -> Result<Manifest, String> {
     let lengths: Vec<Duration> = levels[0].lengths().collect();
     let rates: Vec<Bitrate> = levels.iter().map(|level| level.bandwidth).collect();
@@ -248,7 +254,7 @@ fn dash_level(level: &dash::Representation) -> Level {
         fps: level.frame_rate,
         width: level.pixels.map(|(width, _)| width),
         height: level.pixels.map(|(_, height)| height),
-        ..plain(level.bandwidth)
+        ..bare_level(level.bandwidth)
     }
 }
 
@@ -256,15 +262,16 @@ fn of_dash(address: dash::Address) -> Address {
     Address { url: address.url, range: address.range.map(|(from, to)| (from, Some(to))) }
 }
 
-fn wrong(error: impl std::fmt::Display) -> PlayError {
+fn manifest_error(error: impl std::fmt::Display) -> PlayError {
     PlayError::Manifest(error.to_string())
 }
 
-/// First byte of piece `index` of `count`.
-fn cut(size: u64, count: u64, index: u64) -> u64 {
+/// Offset of the first byte of range `index`, if `size` bytes are cut into `count` ranges.
+fn range_start(size: u64, count: u64, index: u64) -> u64 {
     (u128::from(size) * u128::from(index) / u128::from(count.max(1))) as u64
 }
 
-fn plain(rate: Bitrate) -> Level {
+/// Level of which only the bitrate is known.
+fn bare_level(rate: Bitrate) -> Level {
     Level { bitrate_kbps: rate.as_bps() as f64 / 1e3, codec: None, fps: None, width: None, height: None }
 }
