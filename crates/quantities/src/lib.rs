@@ -1,8 +1,8 @@
 //! Times, rates, sizes, powers and energies as values of configuration files.
 //!
-//! The constants are [`Shape`]s for a description: [`TIME`] takes `"0s"`, [`POSITIVE_TIME`] does
-//! not. [`Quantities`] reads the values back as the types of [`units`]. Every quantity is text with
-//! a written unit; a missing or misspelt unit gets a hint.
+//! The constants are the [`Shape`]s of keys in a description of a file format. [`TIME`] accepts
+//! `"0s"`, [`POSITIVE_TIME`] does not. [`Quantities`] returns values as the types of [`units`].
+//! Every quantity is a TOML string with a unit; a missing or misspelt unit gets a hint.
 
 use core::any::Any;
 use core::str::FromStr;
@@ -31,7 +31,7 @@ pub const POSITIVE_ENERGY: Shape = Shape::Custom(&Quantity { kind: Kind::Energy,
 pub struct Quantity {
     /// The physical quantity.
     pub kind: Kind,
-    /// Whether zero is a value.
+    /// Whether zero is valid.
     pub zero: Zero,
 }
 
@@ -50,16 +50,16 @@ pub enum Kind {
     Energy,
 }
 
-/// Whether a key takes a quantity of zero.
+/// Whether a quantity of zero is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Zero {
-    /// Zero is a value like others.
+    /// Zero is valid.
     Allowed,
-    /// Zero is reported.
+    /// Zero is an error.
     Refused,
 }
 
-/// Access to the quantities of a file.
+/// Access to the quantities of a table by key.
 pub trait Quantities {
     /// The value of `key` if it is a time.
     fn time(&self, key: &str) -> Option<Duration>;
@@ -131,7 +131,8 @@ impl ValueType for Quantity {
         format!("\"{}\"", self.kind.example())
     }
 
-    /// A pattern without the rule about zero: that takes look-ahead, which not every validator has.
+    /// Returns a pattern that also matches zero where it is refused. Excluding zero takes
+    /// look-ahead, which not every validator supports.
     fn json_schema(&self) -> serde_json::Value {
         let units = self.kind.units().join("|");
         let pattern = format!("^\\s*\\+?[0-9_]*\\.?[0-9_]+\\.?([eE]-?[0-9]+)?\\s*({units})\\s*$");
@@ -222,7 +223,8 @@ impl Kind {
         }
     }
 
-    /// The largest value: anything above is a slip, and sums of such values still fit their types.
+    /// Maximum value. A larger one is probably a typing error. Sums of a few such values fit
+    /// their types.
     const fn max(self) -> &'static str {
         match self {
             Self::Time => "8784h",
@@ -233,7 +235,7 @@ impl Kind {
         }
     }
 
-    /// Every unit that is parsed; messages leave out those with a slash.
+    /// Units in the JSON Schema; messages omit those with a slash. The parser also accepts `KB`.
     const fn units(self) -> &'static [&'static str] {
         match self {
             Self::Time => &["ns", "us", "ms", "s", "min", "h"],
@@ -244,7 +246,7 @@ impl Kind {
         }
     }
 
-    /// The unit that hints suggest where none was written.
+    /// Unit that hints suggest for a number without a unit.
     const fn common_unit(self) -> &'static str {
         match self {
             Self::Time => "ms",
