@@ -1,11 +1,11 @@
-//! Types of values that the users of this crate define, such as a time or a queue limit.
+//! Types of values that crates using this one define, such as a time or a queue limit.
 
 use crate::diagnostic::Invalid;
 use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
-/// A type of value, written as TOML text or a number.
+/// A type of value, written as a TOML string or number.
 ///
 /// An implementation is usually a constant without state; [`Shape::Custom`](crate::shape::Shape)
 /// refers to it.
@@ -26,8 +26,8 @@ pub trait ValueType: fmt::Debug + Sync {
     /// Parses the value of the key `key`.
     ///
     /// # Errors
-    /// The reason why the value cannot be used. Without an expectation of its own it is reported
-    /// with [`expected`](Self::expected).
+    /// Returns the reason why the value is invalid. If its `expected` is `None`, the message uses
+    /// the text of [`expected`](Self::expected).
     fn parse(&self, key: &str, literal: Literal<'_>) -> Result<Parsed, Invalid>;
 }
 
