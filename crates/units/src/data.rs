@@ -63,7 +63,8 @@ impl Bytes {
     pub fn as_mbit(self) -> f64 {
         self.bits() as f64 / 1e6
     }
-    /// Returns the mean rate of this amount over `span`; zero for an empty span.
+    /// Returns the mean rate of this amount over `span`; zero if `span` is zero. The rate
+    /// is rounded down to a bit per second.
     pub fn per(self, span: Duration) -> Bitrate {
         if span.is_zero() {
             return Bitrate::ZERO;
@@ -97,8 +98,8 @@ impl Bitrate {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // Below 2.3 GB the product fits 64 bits, and a 64-bit division costs a fraction of a
-        // 128-bit one.
+        // Below 2.3 GB the product fits into 64 bits. A 64-bit division is several times faster
+        // than a 128-bit one.
         if bytes.0 < 2_300_000_000 {
             return Duration::from_nanos((bytes.0 * 8_000_000_000).div_ceil(self.0));
         }
@@ -190,11 +191,11 @@ mod tests {
     }
 
     #[test]
-    fn short_and_long_division_agree() {
+    fn transmission_times_below_and_above_the_64_bit_limit_agree() {
         let rate = Bitrate::from_bps(333_333_333);
-        let short = rate.time_for(Bytes::new(2_299_999_999)).as_nanos();
-        let long = rate.time_for(Bytes::new(2_300_000_000)).as_nanos();
-        assert!(long - short <= 25);
+        let below = rate.time_for(Bytes::new(2_299_999_999)).as_nanos();
+        let above = rate.time_for(Bytes::new(2_300_000_000)).as_nanos();
+        assert!(above - below <= 25);
     }
 
     #[test]
