@@ -173,7 +173,8 @@ impl Presentation {
     }
 
     /// Address of the initialization segment that a segment needs, with its key: the level and the
-    /// index of the initialization segment in it. The player requests each key once.
+    /// index of the initialization segment in it. The player does not request a
+    /// key again once its response has begun.
     pub(crate) fn init(&self, segment: usize, level: usize) -> Option<((usize, usize), Address)> {
         let level = self.level(level);
         let Addresses::Dash(levels) = &self.addresses else { return None };
