@@ -45,11 +45,12 @@ impl State {
 
 /// Percent-encodes all but unreserved characters (RFC 3986, section 2.3).
 pub fn encoded(text: &str) -> String {
-    const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-    utf8_percent_encode(text, RESERVED).to_string()
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
-/// Quoted string with escapes (RFC 8941, section 3.3.3).
+/// Quoted string with escapes (RFC 8941, section 3.3.3). Non-ASCII characters, which the RFC
+/// forbids, pass unchanged.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
