@@ -24,7 +24,7 @@ impl Events {
     ///
     /// # Errors
     /// Fails with [`Error::Lacks`] when the kernel has no MPTCP or sends no events (before Linux
-    /// 5.12). Fails also without CAP_NET_ADMIN.
+    /// 5.12), or when the kernel refuses the event group for lack of CAP_NET_ADMIN.
     pub fn open() -> Result<Self, Error> {
         let mut socket = Socket::open(Family::Generic)?;
         let family = resolve_family(&mut socket)?;
