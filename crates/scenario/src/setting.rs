@@ -28,7 +28,7 @@ pub enum SettingError {
         key: String,
         /// The name or index.
         part: String,
-        /// Names of the entries.
+        /// Names of the entries, in backquotes; entries without a name are left out.
         there: Vec<String>,
     },
     /// The key selects a whole entry of a list.
