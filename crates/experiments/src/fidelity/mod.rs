@@ -29,7 +29,8 @@ pub struct Measurements {
     pub goodput_mbps: f64,
     /// Payload carried by each path in the direction of the data, in Mbit/s.
     pub paths_mbps: Vec<f64>,
-    /// Time from the start to the last byte, in seconds; NaN if a transfer did not complete.
+    /// Time from the start to the last byte, in seconds; NaN unless the transfer completed in
+    /// every run.
     pub completed_s: f64,
     /// Smallest and largest goodput of the runs, in Mbit/s.
     pub range_mbps: [f64; 2],
