@@ -1,24 +1,27 @@
-//! One direction of a connection at data level: seen data, and data beyond a gap.
+//! Data stream of one direction of an MPTCP connection: bytes seen, in order and beyond a gap.
+//!
+//! A position is a DSN minus an origin. The origin is chosen so that positions do not wrap.
 
 use crate::seen::{Before, Seen};
 use core::ops::Range;
 use std::collections::BTreeMap;
 use units::Instant;
 
-/// Maximum number of remembered ranges, each with the subflow that brought it.
+/// Maximum number of remembered ranges, each with the subflow that carried it first.
 const MAX_RANGES: usize = 1024;
-/// Distance from the latest data beyond which data is ignored: it belongs to another connection or
-/// is invalid (RFC 8684, section 3.8).
+/// Distance from the furthest byte, in bytes, from which a 64-bit DSN is ignored: it belongs to
+/// another connection or is invalid (RFC 8684, section 3.8).
 const MAX_DISTANCE: u64 = 1 << 31;
-/// Position of the first DSN; earlier and later data fit on both sides of it.
+/// Position of the initial DSN or, without a key, of the first DSN seen. Its distance from both
+/// ends of `u64` leaves space for earlier and later data.
 const FIRST_POSITION: u64 = 1 << 62;
 
 /// Data sent by one end of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Data {
-    /// Number before the first byte's, derived from the key.
+    /// Initial DSN, derived from the key. The first byte has the next DSN (RFC 8684, section 3.1).
     pub(crate) initial: Option<u64>,
-    /// DSN at position 0; `None` before the first data.
+    /// DSN at position 0; `None` before the first key or data.
     origin: Option<u64>,
     /// True if the upper half of the DSNs is known rather than assumed.
     upper_known: bool,
@@ -29,24 +32,27 @@ pub(crate) struct Data {
     highest: u64,
     /// Position before which everything was seen or acknowledged.
     in_order: Option<u64>,
+    /// Bytes seen beyond a gap, that is after `in_order`.
     beyond: u64,
-    /// Maximum of bytes beyond a gap, and its time.
+    /// Maximum of `beyond`, and the time when it was reached.
     pub(crate) peak_beyond: u64,
     pub(crate) peak_at: Option<Instant>,
-    /// New bytes.
+    /// Bytes seen, each counted once.
     pub(crate) new_bytes: u64,
     pub(crate) finished: Option<Instant>,
-    /// MPTCP-rec: the receiver's requests per path.
+    /// Requests of the receiver in MPTCP-rec's reports, by path.
     pub(crate) rate_requests: BTreeMap<u8, RateRequests>,
 }
 
-/// Rates that a receiver requests for one path, in MPTCP-rec's reports.
+/// Rates that a receiver requests for one path in MPTCP-rec's reports, in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RateRequests {
+    /// Number of reports.
     pub(crate) count: u64,
     pub(crate) last: u32,
     pub(crate) least: u32,
     pub(crate) most: u32,
+    /// Total number of blocks in the reports.
     pub(crate) blocks: u64,
 }
 
@@ -82,11 +88,11 @@ impl Data {
             rate_requests: BTreeMap::new(),
         }
     }
-    /// State before any data.
+    /// Returns true before the first key or data.
     pub(crate) fn is_untouched(&self) -> bool {
         self.initial.is_none() && self.origin.is_none()
     }
-    /// Sets the number before the first byte's from the key.
+    /// Sets the initial DSN, unless it is already known.
     pub(crate) fn begins_after(&mut self, initial: u64) {
         if self.initial.is_none() {
             self.initial = Some(initial);
@@ -98,8 +104,8 @@ impl Data {
             }
         }
     }
-    /// Distance of `dsn` from the furthest byte, and whether all 64 bits are known; `None` before
-    /// the first data.
+    /// Returns the distance of `dsn` from the furthest byte, in bytes, and whether all 64 bits were
+    /// compared; `None` before the first key or data. `short` marks a DSN of 32 bits.
     pub(crate) fn distance(&self, dsn: u64, short: bool) -> Option<(u64, bool)> {
         let highest = self.origin?.wrapping_add(self.highest);
         Some(if short || !self.upper_known {
@@ -108,7 +114,8 @@ impl Data {
             (dsn.wrapping_sub(highest).cast_signed().unsigned_abs(), true)
         })
     }
-    /// Position of a segment's DSN; `None` if it is out of bounds.
+    /// Returns the position of `dsn`; `None` if it is too far from the furthest byte. The first DSN
+    /// sets the origin, unless a key did.
     pub(crate) fn position(&mut self, dsn: u64, short: bool) -> Option<u64> {
         let Some(origin) = self.origin else {
             self.origin = Some(dsn.wrapping_sub(FIRST_POSITION));
@@ -122,7 +129,7 @@ impl Data {
             return Some(position);
         }
         if !self.upper_known {
-            // Replaces the upper half, assumed to be zero so far.
+            // Replaces the upper half of the origin, which was assumed.
             self.origin = Some(dsn.wrapping_sub(position));
             self.upper_known = true;
         }
@@ -171,14 +178,15 @@ impl Data {
     /// Records the other end's DATA_ACK `ack`.
     pub(crate) fn acknowledged(&mut self, ack: u64, short: bool) {
         let Some(position) = self.position(ack, short) else { return };
-        // A DATA_FIN counts one beyond the data.
+        // A DATA_FIN takes one DSN after the data.
         let position = position.min(self.highest);
         match self.in_order {
             Some(in_order) if position > in_order => self.advance(position),
             _ => {}
         }
     }
-    /// Origin of the charts: the first byte of the stream, or the first one seen.
+    /// Returns the offset of `position`, in bytes, from the first byte of the stream, or from the
+    /// first byte seen if the key is unknown.
     pub(crate) fn progress(&self, position: u64) -> u64 {
         let first = match self.initial {
             Some(_) => FIRST_POSITION + 1,
@@ -186,19 +194,20 @@ impl Data {
         };
         position.saturating_sub(first)
     }
-    /// True if the beginning of the data was seen or is known.
+    /// Returns true if the initial DSN is known.
     pub(crate) fn knows_beginning(&self) -> bool {
         self.initial.is_some()
     }
-    /// Bytes that were never seen and count as seen.
+    /// Returns the bytes that were never seen but count as seen, see [`Seen::forgotten`].
     pub(crate) fn forgotten(&self) -> u64 {
         self.seen.forgotten()
     }
-    /// Missing data at the end: between the in-order data and the furthest byte.
+    /// Returns the bytes in the gaps between the in-order data and the furthest byte.
     pub(crate) fn missing(&self) -> u64 {
         self.in_order.map_or(0, |from| self.highest.saturating_sub(from).saturating_sub(self.beyond))
     }
 
+    /// Moves `in_order` to the first gap at or after `least`.
     fn advance(&mut self, least: u64) {
         let in_order = self.seen.contiguous(least);
         self.in_order = Some(in_order);
