@@ -1,4 +1,4 @@
-//! Reader of an MPD document.
+//! Parser of MPEG-DASH manifests: an MPD of a static presentation (ISO/IEC 23009-1).
 
 use crate::duration;
 use crate::segments::{Address, MAX_SEGMENTS, Part, Representation, Source};
@@ -10,12 +10,12 @@ use url::Url;
 
 /// Maximum number of segments of all representations together.
 const MAX_TOTAL_SEGMENTS: usize = 1_000_000;
-/// Maximum number of bitrates.
-const MAX_LEVELS: usize = 256;
+/// Maximum number of representations of an adaptation set.
+const MAX_REPRESENTATIONS: usize = 256;
 /// Maximum length of a reference or template, in bytes.
 const MAX_REFERENCE_BYTES: usize = 4_096;
 const TIME_TOO_LARGE: &str = "expected a presentation time below 2^62 units";
-/// Maximum number of elements in the document.
+/// Maximum number of XML nodes in the document.
 const MAX_NODES: u32 = 2_000_000;
 
 /// The video of a static presentation.
@@ -47,7 +47,7 @@ impl fmt::Display for MpdError {
 
 impl core::error::Error for MpdError {}
 
-/// A problem with the element that contains it.
+/// Node at whose position an error is reported, and the error's message.
 type NodeError<'a, 'i> = (Node<'a, 'i>, String);
 
 impl Presentation {
@@ -68,11 +68,11 @@ impl Presentation {
         )
     }
 
-    /// Cuts all representations to the same number of segments. Encoders may leave a few more in
-    /// one of them.
+    /// Cuts all representations to the same number of segments. Encoders may produce one segment
+    /// more in some of them.
     ///
     /// # Errors
-    /// The numbers, if they differ by more than that.
+    /// A representation has no segments, or the numbers of segments differ by more than one.
     pub fn complete(&mut self) -> Result<(), String> {
         let counts: Vec<usize> = self.representations.iter().map(Representation::len).collect();
         let (least, most) =
@@ -118,7 +118,7 @@ fn check_root<'a, 'i>(root: Node<'a, 'i>) -> Result<(), NodeError<'a, 'i>> {
 }
 
 struct Reader {
-    /// Segments that the presentation may still have.
+    /// Number of segments left until [`MAX_TOTAL_SEGMENTS`].
     remaining: usize,
 }
 
@@ -129,7 +129,7 @@ impl Reader {
         base: Option<&Url>,
     ) -> Result<Presentation, NodeError<'a, 'i>> {
         check_root(root)?;
-        let total = span(root, "mediaPresentationDuration")?;
+        let total = read_duration(root, "mediaPresentationDuration")?;
         let base = resolve(root, base.cloned())?;
         let representations = self.periods(root, base.as_ref(), total)?;
         if representations.is_empty() {
@@ -161,7 +161,7 @@ impl Reader {
         let periods: Vec<Node<'_, '_>> = children(root, "Period").collect();
         let starts = periods
             .iter()
-            .map(|period| span(*period, "start"))
+            .map(|period| read_duration(*period, "start"))
             .collect::<Result<Vec<Option<Duration>>, _>>()?;
         let mut representations: Vec<Representation> = Vec::new();
         let mut at = Duration::ZERO;
@@ -169,7 +169,7 @@ impl Reader {
             let start = starts[index].unwrap_or(at);
             let until =
                 starts.get(index + 1).copied().flatten().or(total.filter(|_| index + 1 == periods.len()));
-            let length = match span(*period, "duration")? {
+            let length = match read_duration(*period, "duration")? {
                 Some(length) => Some(length),
                 None => until.map(|until| until.saturating_sub(start)),
             };
@@ -215,8 +215,8 @@ impl Reader {
         let base = resolve(*set, base)?;
         let mut found: Vec<(Node<'_, '_>, Representation)> = Vec::new();
         for node in children(*set, "Representation") {
-            if found.len() == MAX_LEVELS {
-                return Err((node, format!("expected at most {MAX_LEVELS} bitrates")));
+            if found.len() == MAX_REPRESENTATIONS {
+                return Err((node, format!("expected at most {MAX_REPRESENTATIONS} bitrates")));
             }
             found.push((node, self.representation(node, [period, *set], base.clone(), length)?));
         }
@@ -376,7 +376,7 @@ impl Reader {
 /// Collects the times of a representation's segments, within the limits on their number.
 struct SegmentTimes<'r> {
     timescale: u64,
-    /// Segments that the presentation may still have.
+    /// Number of segments left until [`MAX_TOTAL_SEGMENTS`].
     remaining: &'r mut usize,
     times: Vec<(u64, Duration)>,
 }
@@ -391,7 +391,7 @@ impl SegmentTimes<'_> {
         })?;
         let end = start.checked_add(units).filter(|end| *end < 1 << 62);
         let end = end.ok_or_else(|| (node, TIME_TOO_LARGE.to_owned()))?;
-        // The difference of two rounded times: sums of lengths have no rounding error.
+        // Both ends are rounded, not the length: rounding errors do not add up over segments.
         let nanos = |units: u64| (u128::from(units) * 1_000_000_000 / u128::from(self.timescale)) as u64;
         let length = Duration::from_nanos(nanos(end).saturating_sub(nanos(start)));
         if length.is_zero() {
@@ -477,7 +477,7 @@ impl SegmentTimes<'_> {
     }
 }
 
-/// A representation in one file.
+/// Reads a period of a representation that is one file, with or without an index.
 fn file<'a, 'i>(
     node: Node<'a, 'i>,
     info: &Info<'a, 'i>,
@@ -508,7 +508,8 @@ fn initialization<'a, 'i>(info: &Info<'a, 'i>, base: &Url) -> Result<Option<Addr
     Ok(Some(Address { url, range: range(node, "range")? }))
 }
 
-/// Elements of one kind at several levels, innermost first.
+/// Elements of one name (such as `SegmentTemplate`) of a representation, its adaptation set and
+/// its period, innermost first. Inner attributes and children override the outer ones.
 struct Info<'a, 'i> {
     levels: Vec<Node<'a, 'i>>,
 }
@@ -531,20 +532,22 @@ impl<'a, 'i> Info<'a, 'i> {
     }
 }
 
+/// Content of an adaptation set, by its content type or MIME type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Video,
+    /// No type is declared.
     Unknown,
     Other,
 }
 
 fn kind(set: Node<'_, '_>) -> Kind {
-    let told = |node: Node<'_, '_>| {
+    let declared = |node: Node<'_, '_>| {
         let text = node.attribute("contentType").or_else(|| node.attribute("mimeType"))?;
         Some(if text.starts_with("video") { Kind::Video } else { Kind::Other })
     };
     let parts = children(set, "ContentComponent").chain(children(set, "Representation"));
-    told(set).or_else(|| parts.into_iter().find_map(told)).unwrap_or(Kind::Unknown)
+    declared(set).or_else(|| parts.into_iter().find_map(declared)).unwrap_or(Kind::Unknown)
 }
 
 /// True for trick-mode sets (thumbnails for fast forward).
@@ -560,7 +563,8 @@ fn children<'a, 'i>(
     node.children().filter(move |child| child.is_element() && child.tag_name().name() == name)
 }
 
-/// Base URL of an element: its first own one, resolved against the parent's.
+/// Returns the base URL of an element: its first `BaseURL`, resolved against the parent's base
+/// URL `base`. An element without `BaseURL` inherits `base`.
 fn resolve<'a, 'i>(node: Node<'a, 'i>, base: Option<Url>) -> Result<Option<Url>, NodeError<'a, 'i>> {
     let Some(own) = children(node, "BaseURL").next() else { return Ok(base) };
     let text = own.text().unwrap_or_default().trim();
@@ -600,7 +604,7 @@ fn number<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<u64>, NodeErr
     })
 }
 
-fn span<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<Duration>, NodeError<'a, 'i>> {
+fn read_duration<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Result<Option<Duration>, NodeError<'a, 'i>> {
     node.attribute(name).map_or(Ok(None), |text| {
         let wrong = || {
             (
