@@ -1,6 +1,6 @@
-//! A set of numbers.
+//! Set of numbers of type `u64`, stored as intervals.
 
-/// A set of numbers, as sorted intervals that neither overlap nor touch.
+/// A set of numbers, as sorted half-open intervals that neither overlap nor touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IntervalSet {
     intervals: Vec<(u64, u64)>,
@@ -18,12 +18,12 @@ impl IntervalSet {
         self.intervals.is_empty()
     }
 
-    /// Returns the intervals in ascending order.
+    /// Returns the intervals `(start, end)` in ascending order; `end` is exclusive.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.intervals.iter().copied()
     }
 
-    /// Adds `[from, to)`. Returns false if the set held all of it.
+    /// Adds `[from, to)`. Returns false if the set already held all of it.
     pub fn insert(&mut self, mut from: u64, mut to: u64) -> bool {
         if from >= to || self.covers(from, to) {
             return false;
@@ -55,7 +55,7 @@ impl IntervalSet {
         from >= to || self.intervals.get(at).is_some_and(|&(start, _)| start <= from)
     }
 
-    /// Returns the end of the interval that contains `number`.
+    /// Returns the exclusive end of the interval that contains `number`; `None` if there is none.
     pub fn end_of(&self, number: u64) -> Option<u64> {
         let at = self.intervals.partition_point(|&(_, end)| end <= number);
         self.intervals.get(at).filter(|interval| interval.0 <= number).map(|interval| interval.1)
