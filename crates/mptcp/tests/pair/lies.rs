@@ -11,7 +11,7 @@ pub const ACK: u64 = 1 << 1;
 pub const WINDOW: u64 = 1 << 2;
 /// SACK blocks of data not received.
 pub const SACK: u64 = 1 << 3;
-/// Wrong mappings.
+/// Wrong or removed mappings.
 pub const MAPPING: u64 = 1 << 4;
 /// Wrong keys, tokens, nonces and HMACs.
 pub const KEYS: u64 = 1 << 5;
@@ -19,7 +19,7 @@ pub const KEYS: u64 = 1 << 5;
 pub const SIGNALS: u64 = 1 << 6;
 /// DATA_FINs at wrong offsets.
 pub const DATA_FIN: u64 = 1 << 7;
-/// Each acknowledgement four times.
+/// Pure ACKs sent four times.
 pub const DUPLICATE_ACKS: u64 = 1 << 8;
 /// Arbitrary timestamps.
 pub const TIMESTAMPS: u64 = 1 << 9;
@@ -27,18 +27,20 @@ pub const TIMESTAMPS: u64 = 1 << 9;
 pub const OLD_ACKS: u64 = 1 << 10;
 /// Unexpected FIN, RST, SYN and PSH flags.
 pub const FLAGS: u64 = 1 << 11;
-/// Number of kinds above, which plans draw by their bit.
+/// Number of lies above. A random plan draws a bit below this number.
 pub const KINDS: u64 = 12;
-/// False rates and blocks of MPTCP-rec.
+/// False reports of MPTCP-rec. A random plan draws this lie on its own.
 pub const REPORT: u64 = 1 << 12;
-/// Lies that must not harm the connection.
+/// Lies despite which the connection must succeed.
 pub const HARMLESS: u64 = SACK | DUPLICATE_ACKS | OLD_ACKS;
-/// Lies that may misplace data.
+/// Lies that may make the peer read data at a wrong offset.
 pub const MISPLACE_DATA: u64 = MAPPING | DATA_FIN | FLAGS | KEYS;
 
 #[derive(Debug, Clone)]
 pub struct Liar {
+    /// Index of the end that lies.
     pub end: usize,
+    /// Set of lies: any of the bits above.
     pub lies: u64,
     /// Probability of each lie in a segment, in thousandths.
     pub rate: u64,
@@ -171,13 +173,13 @@ impl Liar {
             segment.rec = Some(RecOption::Report(Report { path, clock, rate, blocks: Blocks::default() }));
         }
         let n = self.number() as u32;
-        let room = segment.options_len() <= 32;
+        let block_fits = segment.options_len() <= 32;
         let Some(RecOption::Report(report)) = &mut segment.rec else { return };
         match self.rng.below(4) {
             0 => report.rate = n,
             1 => report.clock = report.clock.wrapping_add(n),
             2 => report.path = n as u8,
-            _ if room => _ = report.blocks.push(n, self.rng.below(3000) as u32),
+            _ if block_fits => _ = report.blocks.push(n, self.rng.below(3000) as u32),
             _ => {}
         }
     }
