@@ -1,4 +1,4 @@
-//! Every policy in one harness: a sequence of device states and the expected actions.
+//! Tests of all policies: the actions that each takes on a sequence of device states.
 
 use tandem_policy::InterfaceKind::{Bluetooth, Lte, ThreeG, Wifi};
 use tandem_policy::{
@@ -7,7 +7,7 @@ use tandem_policy::{
 };
 use units::Instant;
 
-/// A device that carries out the actions.
+/// Device that carries out [`Action::SetBackup`]; the other actions do not change its state.
 struct Device {
     policy: Box<dyn Policy>,
     now: Instant,
@@ -21,7 +21,7 @@ impl Device {
         Self { policy: config.build(kinds), now: Instant::ZERO, state: DeviceState { paths, app: None } }
     }
 
-    /// Observes once, carries out the actions, and advances by an interval.
+    /// Observes once, carries out the actions, and advances by the policy's interval or 1 s.
     fn observe(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
         self.policy.observe(self.now, &self.state, &mut actions);
@@ -132,15 +132,16 @@ fn ideal_shares_follow_the_paths_that_are_up() {
 fn offloading_pauses_while_wifi_has_no_window() {
     let mut device = Device::new("emtcp", &[Wifi, Lte]);
     device.observe();
-    // LTE has queued data, Wi-Fi is idle with a window of 0: Table I sends via LTE.
+    // LTE has queued data, Wi-Fi is idle with a window of 0: Table I of the eMTCP paper keeps the
+    // data on LTE, so both paths get equal shares.
     device.state.paths[0].cwnd = Some(0);
     device.state.paths[1].cwnd = Some(14_000);
     device.state.paths[1].queued = 5_000;
     assert_eq!(device.observe(), [share(&[0.5, 0.5])]);
-    // LTE's window is 0 too: congestion control decides, the standing order remains.
+    // LTE's window is 0 too: Table I leaves the path to congestion control; the shares remain.
     device.state.paths[1].cwnd = Some(0);
     assert_eq!(device.observe(), []);
-    // Wi-Fi receives: Table I orders nothing.
+    // Wi-Fi receives: Table I orders nothing; the shares remain.
     device.state.paths[0].cwnd = Some(14_000);
     device.state.paths[0].bytes_down += 1_400;
     assert_eq!(device.observe(), []);
@@ -150,7 +151,7 @@ fn offloading_pauses_while_wifi_has_no_window() {
 }
 
 #[test]
-fn lasting_energies_override_the_kind() {
+fn measured_energy_overrides_the_interface_kind_after_settling_time() {
     let mut device = Device::new("emtcp", &[Wifi, Lte]);
     device.observe();
     device.state.paths[0].energy_per_mbit = Some(0.9);
@@ -163,11 +164,12 @@ fn lasting_energies_override_the_kind() {
             at = Some(now);
         }
     }
+    // First observed at 0.1 s, it has to last for the settling time of 5 s.
     assert_eq!(at, Some(Instant::from_millis(5_100)));
 }
 
 #[test]
-fn mp_prio_opens_lte_at_once_when_wifi_goes_down() {
+fn mp_prio_makes_lte_regular_at_once_when_wifi_goes_down() {
     let mut device = Device::new("emtcp:mp-prio:1", &[Wifi, Lte]);
     assert_eq!(device.observe(), [backup(1, true)]);
     device.state.paths[0].up = false;
@@ -177,7 +179,7 @@ fn mp_prio_opens_lte_at_once_when_wifi_goes_down() {
 }
 
 #[test]
-fn mp_prio_keeps_a_backup_of_the_user_without_data_to_move() {
+fn mp_prio_with_a_share_of_zero_keeps_a_backup_set_by_the_user() {
     let mut device = Device::new("emtcp:mp-prio:0", &[Wifi, Lte]);
     device.state.paths[1].backup = true;
     assert_eq!(device.settle(), []);
